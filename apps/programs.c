@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "strads/glm.h"
 #include "strads/lasso.h"
 #include "strads/lda.h"
 #include "strads/logistic.h"
@@ -14,6 +15,7 @@
 const strads_program *strads_program_find(const char *name)
 {
     static const strads_program *const built_in[] = {
+        &strads_program_glm,
         &strads_program_lasso,
         &strads_program_lasso_path,
         &strads_program_lda,

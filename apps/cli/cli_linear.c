@@ -15,6 +15,7 @@
 #include "cli_labels.h"
 #include "cli_liblinear.h"
 #include "cli_terminal.h"
+#include "strads/glm.h"
 
 /* What a row's sums become. */
 typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
@@ -33,6 +34,7 @@ typedef struct linear {
     strads_model *model;
     cli_labels of; /* of two the negative one first; n is 0: numbers */
     bool probabilities, softmax;
+    char loss[32]; /* of a glm: what its sums mean; "": itself */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
@@ -68,10 +70,17 @@ static strads_err read_labels(linear *l, const char *path)
     const char *all = json_string_value(json_object_get(options, "classes"));
     const char *multi =
         json_string_value(json_object_get(options, "multiclass"));
+    const bool glm = strcmp(kind->program, "glm") == 0;
     const bool classes =
-        kind->classifies && (!kind->by_loss || (loss && strstr(loss, "hinge")));
+        kind->classifies &&
+        (!kind->by_loss ||
+         (loss && (glm ? strads_glm_classifies(loss)
+                       : strstr(loss, "hinge") != NULL)));
     l->probabilities = classes && kind->probabilities;
     l->softmax = multi && strcmp(multi, "softmax") == 0;
+    if (glm && loss && !classes) {
+        (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
+    }
     const bool good = (!kind->by_loss || loss) &&
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
                       l->model->width == cli_labels_sums(&l->of);
@@ -153,6 +162,9 @@ static void add_up_row(linear *l, uint64_t i)
         for (uint32_t c = 0; c < width; c++) {
             l->sum[c] += rows->f64[e] * w[c];
         }
+    }
+    if (l->loss[0] && l->what != DECISION) {
+        l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "cli_linear.h"
 #include "cli_path.h"
 #include "cli_train.h"
+#include "strads/glm.h"
 #include "strads/lasso.h"
 #include "strads/logistic.h"
 #include "strads/sgd_logistic.h"
@@ -197,6 +198,37 @@ static const cli_path logistic_path = {
     .validate = logistic_validate,
     .title = "deviance on rows left out",
     .classifies = true,
+};
+
+/* ---- glm ------------------------------------------------------------------------ */
+
+static void glm_resolve(const void *state, void *config)
+{
+    *(strads_glm_options *)config = *strads_glm_resolved(state);
+}
+
+static void glm_complete(const void *state, strads_model *model)
+{
+    model->intercept = strads_glm_intercept(state);
+}
+
+static void glm_describe(const void *state)
+{
+    const strads_glm_options *o = strads_glm_resolved(state);
+    if (o->classes) {
+        describe_labels(o->classes, NULL);
+    }
+    if (o->lambda > 0) {
+        describe_lambda(o->lambda, strads_glm_lambda_max(state));
+    }
+}
+
+static const cli_train glm_train = {
+    .program = &strads_program_glm,
+    .options = "Loss and penalty:",
+    .resolve = glm_resolve,
+    .complete = glm_complete,
+    .describe = glm_describe,
 };
 
 /* ---- sgd-logistic -------------------------------------------------------------- */
@@ -394,6 +426,10 @@ static const cli_linear_kind logistic = {.program = "logistic",
 static const cli_linear_kind sgd_logistic = {.program = "sgd-logistic",
                                              .classifies = true,
                                              .probabilities = true};
+static const cli_linear_kind glm = {.program = "glm",
+                                    .classifies = true,
+                                    .by_loss = true,
+                                    .probabilities = true};
 static const cli_linear_kind svm = {.program = "svm",
                                     .classifies = true,
                                     .by_loss = true};
@@ -426,6 +462,17 @@ const cli_command cli_linear_commands[] = {
      .about = "Chooses a Lasso's lambda by its error on rows left out.",
      .run = cli_cv_main,
      .of = &lasso_path},
+    {.name = "glm train",
+     .args = "DATA",
+     .summary = "train a model of any loss and penalty",
+     .about = "Trains a generalised linear model, a loss with a penalty, on "
+              "LIBSVM or MatrixMarket data.",
+     .train = &glm_train},
+    CLI_LINEAR_USE("glm", &glm, cli_predict_probabilities,
+                   "means or probabilities, one a line",
+                   "Writes for each row of the data the mean of what its label "
+                   "may be, or the probability of the positive one, one a "
+                   "line."),
     {.name = "logistic train",
      .args = "DATA",
      .summary = "train a logistic regression",

@@ -323,37 +323,39 @@ void linear_classes_write(const linear_classes *classes,
                                                   "%.17g", text));
 }
 
-/* ---- weights of rows --------------------------------------------------- */
+/* ---- numbers of rows, one a line ---------------------------------------- */
 
-static strads_err bad_weight(const char *path, uint64_t line, const char *text)
+static strads_err bad_number(const linear_lines *lines, const char *path,
+                             uint64_t line, const char *text)
 {
     return strads_fail(STRADS_EFORMAT,
-                       "%s:%llu: found \"%.40s\"; expected the weight of a "
-                       "row, a number from 0 up",
-                       path, (unsigned long long)line, text);
+                       "%s:%llu: found \"%.40s\"; expected %s, a number%s",
+                       path, (unsigned long long)line, text, lines->what,
+                       lines->least == 0 ? " from 0 up" : "");
 }
 
-static strads_err read_lines(FILE *file, const char *path,
-                             const strads_range *rows, uint64_t total,
-                             double *out)
+static strads_err read_file(FILE *file, const linear_lines *lines,
+                            const char *path, const strads_range *part,
+                            uint64_t total, double *out)
 {
     char text[128];
     uint64_t line = 0;
 
     while (fgets(text, sizeof(text), file)) {
         const char *at = text;
-        double weight;
+        double number;
         text[strcspn(text, "\r\n")] = '\0';
         if (line >= total)
             return strads_fail(STRADS_EFORMAT,
-                               "%s: has more lines than the data has rows "
-                               "(%llu); expected a weight for each row",
-                               path, (unsigned long long)total);
-        if (!read_number(&at, " \t", &weight) || at[strspn(at, " \t")] ||
-            !(weight >= 0))
-            return bad_weight(path, line + 1, text);
-        if (line >= rows->begin && line < rows->end)
-            out[line - rows->begin] = weight;
+                               "%s: has more lines than the data has %s "
+                               "(%llu); expected %s in each",
+                               path, lines->of, (unsigned long long)total,
+                               lines->what);
+        if (!read_number(&at, " \t", &number) || at[strspn(at, " \t")] ||
+            !(number >= lines->least))
+            return bad_number(lines, path, line + 1, text);
+        if (line >= part->begin && line < part->end)
+            out[line - part->begin] = number;
         line++;
     }
     if (ferror(file))
@@ -361,11 +363,33 @@ static strads_err read_lines(FILE *file, const char *path,
                            strerror(errno));
     if (line < total)
         return strads_fail(STRADS_EFORMAT,
-                           "%s: has %llu lines and the data %llu rows; "
-                           "expected a weight for each row",
+                           "%s: has %llu lines and the data %llu %s; "
+                           "expected %s in each",
                            path, (unsigned long long)line,
-                           (unsigned long long)total);
+                           (unsigned long long)total, lines->of, lines->what);
     return STRADS_OK;
+}
+
+strads_err linear_read_lines(const linear_lines *lines, const char *path,
+                             const strads_range *part, uint64_t total,
+                             double *out)
+{
+    struct stat info;
+    FILE *file = fopen(path, "re");
+    strads_err err;
+
+    if (!file)
+        return strads_fail(STRADS_EINVAL, "%s %s: cannot be opened: %s",
+                           lines->option, path, strerror(errno));
+    if (fstat(fileno(file), &info) == 0 && !S_ISREG(info.st_mode))
+        err = strads_fail(STRADS_EINVAL,
+                          "%s %s: is no plain file, and each partition reads "
+                          "it",
+                          lines->option, path);
+    else
+        err = read_file(file, lines, path, part, total, out);
+    (void)fclose(file);
+    return err;
 }
 
 static strads_err copy_values(const double *from, const strads_range *rows,
@@ -385,27 +409,15 @@ static strads_err copy_values(const double *from, const strads_range *rows,
 strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight)
 {
-    struct stat info;
-    FILE *file;
-    strads_err err;
+    static const linear_lines lines = {.option = "--weights",
+                                       .what = "the weight of a row",
+                                       .of = "rows"};
 
     for (uint64_t i = 0; i < rows->end - rows->begin; i++)
         weight[i] = 1;
     if (from.value)
         return copy_values(from.value, rows, weight);
-    if (!linear_weighs(from))
-        return STRADS_OK;
-    file = fopen(from.path, "re");
-    if (!file)
-        return strads_fail(STRADS_EINVAL, "--weights %s: cannot be opened: %s",
-                           from.path, strerror(errno));
-    if (fstat(fileno(file), &info) == 0 && !S_ISREG(info.st_mode))
-        err = strads_fail(STRADS_EINVAL,
-                          "--weights %s: is no plain file, and each partition "
-                          "reads the weights",
-                          from.path);
-    else
-        err = read_lines(file, from.path, rows, total, weight);
-    (void)fclose(file);
-    return err;
+    return linear_weighs(from)
+               ? linear_read_lines(&lines, from.path, rows, total, weight)
+               : STRADS_OK;
 }

@@ -104,6 +104,20 @@ void linear_classes_write(const linear_classes *classes,
 strads_err linear_classes_of(const linear_class_options *options,
                              const linear_survey *survey, linear_classes *out);
 
+/* Numbers of rows or columns from a file, one a line: what sentences say. */
+typedef struct linear_lines {
+    const char *option; /* "--weights" */
+    const char *what;   /* "the weight of a row" */
+    const char *of;     /* "rows" */
+    double least;       /* 0, or -INFINITY */
+} linear_lines;
+
+/* The numbers of lines `part` of `total` in the file `path`, into out[].
+ * STRADS_EINVAL: there is no such plain file. STRADS_EIO, STRADS_EFORMAT. */
+strads_err linear_read_lines(const linear_lines *lines, const char *path,
+                             const strads_range *part, uint64_t total,
+                             double *out);
+
 /* Where the weights of rows come from: `value` [rows], else the file `path`,
  * with one a line, else (NULL or "") all are 1. */
 typedef struct linear_weights {

@@ -1,0 +1,343 @@
+/* Generalised linear models as a program: what is computed where, phase by
+ * phase. It knows no loss and no penalty by name: glm_loss.h and glm_penalty.h
+ * have the tables.
+ *
+ * Workers hold rows, their margins z = o + X w + b, which refresh keeps up with
+ * the commits, and nothing that is a number per column. The coordinator holds
+ * the working set.
+ *
+ *     labels   which there are, sums   -> targets, weights
+ *     moments  sum c x^2, sum c x      -> scales
+ *     rows     y, c, o, z              -> the coordinator
+ *     scan     X'r of columns          -> gap, working set, priorities
+ *     fetch    columns of the set      -> the coordinator
+ *     solve    nothing                 -> descent on the policy's block, in the
+ *                                         quadratic model of the loss at z
+ *     search   nothing                 -> a step length; the next model
+ *
+ * At first all that is penalised is kept at 0 until the rest has been fitted:
+ * the slopes there tell lambda_max. */
+#include <strads/glm.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "glm_parts.h"
+
+/* The fit that tells lambda_max is as good as this. */
+#define ALONE 1e-10
+
+/* ---- workers ------------------------------------------------------------- */
+
+/* Changes wait in `pending` until the margins are needed: between two scans a
+ * working set's coefficients move many times. */
+static strads_err refresh(strads_task *task, const strads_change *changes,
+                          uint32_t n)
+{
+    glm_local *local = task->local;
+
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++) {
+            const uint32_t j = changes[c].param[k];
+            if (local->pending[j] == 0)
+                local->touched[local->n_touched++] = j;
+            local->pending[j] += changes[c].change[k];
+            if (local->pending[j] == 0) /* so that j is not touched twice */
+                local->pending[j] = 0x1p-1022;
+        }
+    return STRADS_OK;
+}
+
+static size_t scan_size(const strads_task *task)
+{
+    return task->block.n;
+}
+
+/* X'r, runs of neighbours together; of the intercept sum r. */
+static strads_err update_scan(strads_task *task)
+{
+    glm_local *local = task->local;
+    const strads_block *block = &task->block;
+    const glm_rows rows = {local->rows, local->y, local->c, local->z};
+
+    glm_catch_up(local, task->share);
+    (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
+    for (uint32_t k = 0, m; k < block->n; k += m) {
+        const uint32_t first = strads_block_param(block, k);
+        for (m = 1; k + m < block->n; m++) {
+            const uint32_t j = strads_block_param(block, k + m);
+            if (j != first + m || j == local->columns)
+                break;
+        }
+        if (first < local->columns)
+            column_scan(local->kernels, task->share, first,
+                        (uint64_t)first + m, local->r, task->partial + k);
+        for (uint64_t i = 0; i < local->rows && first == local->columns; i++)
+            task->partial[k] += local->r[i];
+    }
+    return STRADS_OK;
+}
+
+static strads_err update_fetch(strads_task *task)
+{
+    return linear_packed_write(task, task->share);
+}
+
+/* ---- the coordinator: lambda --------------------------------------------- */
+
+static bool is_penalised(const glm_state *state, uint32_t j)
+{
+    const glm_term t = glm_term_of(state, j);
+
+    return !glm_is_free(&t);
+}
+
+/* Start values have to go until lambda is found, where they are penalised.
+ * *some: there are. */
+static strads_err hold_start(strads_commit *commit, bool *some)
+{
+    glm_state *state = commit->state;
+
+    *some = false;
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (j == state->columns || commit->value[k] == 0 ||
+            !is_penalised(state, j))
+            continue;
+        if (state->lambda > 0) { /* nothing has to be found */
+            state->alone = false;
+            return STRADS_OK;
+        }
+        if (!state->held)
+            state->held = calloc(state->columns + 1, sizeof(*state->held));
+        if (!state->held)
+            return strads_fail(STRADS_ENOMEM, "no memory for start values");
+        state->held[j] = commit->value[k];
+        commit->change[k] = -commit->value[k];
+        *some = true;
+    }
+    return STRADS_OK;
+}
+
+static void return_start(strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (j < state->columns)
+            commit->change[k] = state->held[j];
+    }
+}
+
+/* What is not penalised has been fitted: lambda, from the slopes there. Where no
+ * column says anything about the labels any lambda is as good. */
+static void find_lambda(glm_state *state)
+{
+    strads_glm_options *o = &state->problem.options;
+    double lambda = o->lambda;
+
+    state->lambda_max = glm_critical(state);
+    if (lambda == 0)
+        lambda = state->lambda_max > 0 ? o->lambda_ratio * state->lambda_max
+                                       : o->lambda_ratio;
+    o->lambda = lambda;
+    o->lambda_ratio = 0;
+    state->alone = false;
+    glm_begin_lambda(state, lambda);
+}
+
+static strads_err aggregate_scan(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    bool some = false;
+    strads_err err;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        commit->priority[k] = state->urgency[j];
+        state->slope[j] = commit->partial[k];
+        if (j == state->columns)
+            state->b = commit->value[k];
+    }
+    if (!state->began && state->alone) {
+        if ((err = hold_start(commit, &some)))
+            return err;
+        if (some) {
+            state->next = GLM_TO_ROWS;
+            return STRADS_OK;
+        }
+    }
+    glm_certify(commit);
+    if (!isfinite(state->primal))
+        return strads_fail(STRADS_EPROGRAM,
+                           "the sum of the losses overflows: scale the columns "
+                           "down, or their start values");
+    if (state->alone && (state->gap <= ALONE || state->watch.stalled)) {
+        find_lambda(state);
+        if (state->held) {
+            return_start(commit);
+            state->next = GLM_TO_ROWS;
+            return STRADS_OK;
+        }
+        glm_certify(commit);
+    }
+    return glm_choose(commit);
+}
+
+static strads_err objective(void *user, strads_report *report)
+{
+    const glm_state *state = user;
+
+    report->gap = 1;
+    if (state->scans == 0)
+        return STRADS_OK;
+    report->objective = state->primal / state->weight;
+    report->nonzeros = state->nonzeros;
+    if (!state->alone) {
+        report->gap = state->gap;
+        report->stop = state->watch.stalled;
+    }
+    return STRADS_OK;
+}
+
+/* ---- what comes next ----------------------------------------------------- */
+
+static strads_err dispatch(strads_turn *turn, uint32_t phase,
+                           strads_block block)
+{
+    return strads_turn_dispatch(turn, phase, 1, &block);
+}
+
+static strads_err dispatch_scan(strads_turn *turn)
+{
+    const glm_state *state = turn->state;
+
+    return dispatch(turn, GLM_SCAN,
+                    (strads_block){.id = GLM_ALIVE_ID + turn->round,
+                                   .n = state->n_alive,
+                                   .param = state->alive});
+}
+
+/* The next members whose entries are not here yet. */
+static strads_err dispatch_fetch(strads_turn *turn)
+{
+    glm_state *state = turn->state;
+    const glm_set *set = &state->set;
+    uint64_t entries;
+    const uint32_t n = glm_set_next(state, &entries);
+
+    for (uint32_t k = 0; k < n; k++)
+        state->candidate[k] = set->member[set->columns.n + k].column;
+    return dispatch(turn, GLM_FETCH,
+                    (strads_block){.id = linear_packed_id(++state->fetches,
+                                                          entries),
+                                   .n = n,
+                                   .param = state->candidate});
+}
+
+static strads_err schedule(strads_turn *turn)
+{
+    const strads_block none = {.id = GLM_SCALARS_ID};
+    glm_state *state = turn->state;
+
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    switch (state->next) {
+    case GLM_TO_LABELS:
+        return dispatch(turn, GLM_LABELS, none);
+    case GLM_TO_MOMENTS:
+        return dispatch(turn, GLM_MOMENTS,
+                        (strads_block){.id = GLM_COLUMNS_ID,
+                                       .n = (uint32_t)state->columns});
+    case GLM_TO_ROWS:
+        return dispatch(turn, GLM_ROWS, none);
+    case GLM_TO_SCAN:
+        return dispatch_scan(turn);
+    case GLM_TO_FETCH:
+        if (state->set.columns.n < state->set.n)
+            return dispatch_fetch(turn);
+        state->next = GLM_TO_SOLVE;
+        break;
+    case GLM_TO_SOLVE:
+        break;
+    }
+    if (state->solved || turn->at_rest)
+        return dispatch(turn, GLM_SEARCH, none);
+    return strads_turn_policy(turn, GLM_SOLVE);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+static const strads_phase phases[] = {
+    [GLM_LABELS] = {.name = "labels",
+                    .when = STRADS_WHEN_CALLED,
+                    .reports = true,
+                    .merge = STRADS_MERGE_OWN,
+                    .result = STRADS_RESULT_WORKERS,
+                    .blind = true,
+                    .partial = glm_labels_size,
+                    .update = glm_update_labels,
+                    .merge_with = glm_merge_labels,
+                    .aggregate = glm_aggregate_labels,
+                    .receive = glm_receive_labels},
+    [GLM_MOMENTS] = {.name = "moments",
+                     .when = STRADS_WHEN_CALLED,
+                     .blind = true,
+                     .partial = glm_moments_size,
+                     .update = glm_update_moments,
+                     .aggregate = glm_aggregate_moments},
+    [GLM_ROWS] = {.name = "rows",
+                  .when = STRADS_WHEN_CALLED,
+                  .merge = STRADS_MERGE_CONCAT,
+                  .blind = true,
+                  .partial = glm_rows_size,
+                  .update = glm_update_rows,
+                  .aggregate = glm_aggregate_rows},
+    [GLM_SCAN] = {.name = "scan",
+                  .when = STRADS_WHEN_CALLED,
+                  .reports = true,
+                  .blind = true,
+                  .partial = scan_size,
+                  .update = update_scan,
+                  .aggregate = aggregate_scan},
+    [GLM_FETCH] = {.name = "fetch",
+                   .when = STRADS_WHEN_CALLED,
+                   .merge = STRADS_MERGE_CONCAT,
+                   .blind = true,
+                   .partial = linear_packed_bytes,
+                   .update = update_fetch,
+                   .aggregate = glm_set_take},
+    [GLM_SOLVE] = {.name = "solve",
+                   .when = STRADS_WHEN_POLICY,
+                   .to = STRADS_TO_NOBODY,
+                   .aggregate = glm_solve_block},
+    [GLM_SEARCH] = {.name = "search",
+                    .when = STRADS_WHEN_CALLED,
+                    .to = STRADS_TO_NOBODY,
+                    .aggregate = glm_search},
+};
+
+const strads_program strads_program_glm = {
+    .size = sizeof(strads_program),
+    .name = "glm",
+    .summary = "generalised linear models: a loss with a penalty",
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_COLS,
+    .options = glm_option_table,
+    .config_size = sizeof(strads_glm_options),
+    .defaults = &glm_defaults,
+    .shape = glm_shape,
+    .begin = glm_begin,
+    .end = glm_end,
+    .open = glm_open,
+    .close = glm_close,
+    .refresh = refresh,
+    .pack = glm_pack,
+    .unpack = glm_unpack,
+    .schedule = schedule,
+    .phases = phases,
+    .n_phases = sizeof(phases) / sizeof(phases[0]),
+    .objective = objective,
+    .named_labels = glm_named_labels};

@@ -1,0 +1,214 @@
+/* After a scan: who joins the working set, what is out for good, the policy's
+ * priorities, and how exactly the next models are solved.
+ *
+ * One unit throughout: by how much a group's own step would lower P. The set
+ * only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are fetched
+ * once. */
+#include <float.h>
+#include <math.h>
+
+#include "glm_parts.h"
+
+/* Gains below this share of P are rounding. */
+#define ROUNDING 1e-24
+/* A gap of t is reached when an outer step gains this share of t^2. */
+#define SQUARE .05
+/* A member at 0 whose slope is below this share of its limit stays there. */
+#define AT_REST .8
+/* A model is solved when a pass gains this share of the best one's gain. */
+#define SETTLED .01
+
+enum { FIRST = 128 };
+
+void glm_begin_lambda(glm_state *state, double lambda)
+{
+    state->lambda = lambda;
+    state->dual = state->first_primal = 0;
+    state->scans = 0;
+    state->ease = 1;
+    state->settled = SETTLED;
+    state->watch = (linear_watch){.least = INFINITY};
+    state->n_alive = 0;
+    for (uint32_t j = 0; j < state->columns; j++)
+        state->alive[state->n_alive++] = j;
+    if (state->problem.options.intercept)
+        state->alive[state->n_alive++] = (uint32_t)state->columns;
+}
+
+/* What a column's own step would gain, about: the curvature of rows is taken to
+ * be what it is in the mean. */
+static double own_gain(const glm_state *state, uint32_t j, double w, double h)
+{
+    const glm_term t = glm_term_of(state, j);
+    const double a = state->norm[j] * h, u = state->slope[j] + a * w;
+    double to;
+
+    if (state->alone && !glm_is_free(&t))
+        return 0;
+    state->problem.penalty->prox(&t, &u, a, &to);
+    return (a + t.l2) / 2 * (to - w) * (to - w);
+}
+
+/* Mean curvature of the rows at z. */
+static double mean_curvature(glm_state *state)
+{
+    glm_set *set = &state->set;
+    const glm_rows rows = {set->rows, set->y, set->c, set->z};
+    double sum = 0;
+
+    if (state->problem.loss->constant)
+        return 1;
+    (void)state->problem.loss->look(&rows, state->problem.p, NULL, set->along);
+    for (uint64_t i = 0; i < set->rows; i++)
+        sum += set->along[i];
+    return sum / state->weight;
+}
+
+/* Gap-safe screening (Ndiaye et al., JMLR 2017): D bends by at least 1 / (c
+ * bend) in theta_i, so the best theta* is within `sphere` of theta in
+ * sum (theta - theta*)^2 / c, and where all slopes that are so near leave w_j at
+ * 0, it is 0. */
+static void screen(glm_state *state)
+{
+    const glm_penalty *pen = state->problem.penalty;
+    uint32_t n = 0;
+
+    if (!isfinite(state->sphere) || state->alone || pen->local)
+        return;
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
+        state->alive[n] = j;
+        if (j == state->columns || state->set.place[j]) {
+            n++;
+            continue;
+        }
+        const glm_term t = glm_term_of(state, j);
+        const double zero = 0;
+        const double q = state->share * fabs(state->slope[j]) +
+                         sqrt(state->norm[j]) * state->sphere;
+        const double most = q * (1 + 1e-8), least = -most;
+        n += !(t.l1 > 0 && pen->violation(&t, &zero, &most) == 0 &&
+               pen->violation(&t, &zero, &least) == 0);
+    }
+    state->n_alive = n;
+}
+
+static uint32_t choose_joining(const glm_state *state, uint32_t n)
+{
+    const double all = state->problem.options.l1_ratio == 0 ||
+                       state->problem.penalty->off || state->alone;
+    const double support = (double)state->nonzeros;
+    const double growth = fmax(support, fmin(2 * support,
+                                             (double)state->set.rows));
+    const uint32_t want = all != 0 ? n : (uint32_t)fmin(fmax(FIRST, growth), n);
+
+    if (want < n)
+        linear_select(state->urgency, state->candidate, n, want);
+    return want;
+}
+
+static strads_err grow_set(const strads_commit *commit, uint32_t *violators)
+{
+    glm_state *state = commit->state;
+    const double h = mean_curvature(state);
+    strads_err err = STRADS_OK;
+    uint32_t n = 0;
+
+    *violators = 0;
+    for (uint32_t k = 0; k < commit->block.n && !err; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        const double w = commit->value[k];
+        if (j == state->columns)
+            continue;
+        state->urgency[j] = own_gain(state, j, w, h);
+        if (state->set.place[j])
+            continue;
+        if (w != 0)
+            err = glm_set_join(state, j, w);
+        else if (state->urgency[j] > 0)
+            state->candidate[n++] = j;
+    }
+    *violators = n;
+    n = choose_joining(state, n);
+    for (uint32_t k = 0; k < n && !err; k++)
+        err = glm_set_join(state, state->candidate[k], 0);
+    return err;
+}
+
+/* How little an outer step may gain before the next scan. While many columns
+ * violate one step is enough; with few left the set is nearly right, and only a
+ * sharper solution within it shows the last of them. Near its minimum what is
+ * left to gain falls as the square of the gap. */
+static void set_targets(glm_state *state, uint32_t violators, double tolerance)
+{
+    const uint64_t n = state->set.n, left = violators;
+    double share;
+
+    if (state->scans > 1 && left * 50 <= n) {
+        state->ease *= .1;
+        state->settled = fmax(state->settled * .1, 1e-9);
+    } else if (left * 10 > n) {
+        state->ease = 1;
+        state->settled = SETTLED;
+    }
+    share = left > n ? 1 : .1 * state->ease;
+    if (left == 0 && state->primal > 0)
+        share *= state->excess / state->primal;
+    state->worth =
+        fmax(share * state->excess,
+             fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
+}
+
+/* Members that may move have a priority; those at rest have none until the next
+ * scan. */
+static void tell_priorities(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const glm_penalty *pen = state->problem.penalty;
+    glm_set *set = &state->set;
+    uint32_t n = 0;
+
+    if (!state->began)
+        for (uint32_t j = 0;
+             j < state->columns + state->problem.options.intercept; j++) {
+            state->candidate[n] = j;
+            state->told[n++] = 0;
+        }
+    state->began = true;
+    if (n > 0)
+        strads_commit_prioritise(commit, n, state->candidate, state->told);
+    n = 0;
+    set->left = 0;
+    for (uint32_t k = 0; k < set->n; k++) {
+        glm_member *m = &set->member[k];
+        const double q = state->slope[m->column] / AT_REST;
+        m->term = glm_term_of(state, m->column);
+        const bool moves = m->w != 0 || pen->violation(&m->term, &m->w, &q) > 0;
+        m->urgency = moves && !(state->alone && !glm_is_free(&m->term))
+                         ? fmax(state->urgency[m->column], DBL_MIN)
+                         : 0;
+        set->left += m->urgency;
+        state->candidate[n] = m->column;
+        state->told[n++] = m->urgency;
+    }
+    strads_commit_prioritise(commit, n, state->candidate, state->told);
+}
+
+strads_err glm_choose(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    uint32_t violators;
+    const strads_err err = grow_set(commit, &violators);
+
+    if (err)
+        return err;
+    state->scans++;
+    tell_priorities(commit);
+    screen(state);
+    set_targets(state, violators, commit->tolerance);
+    state->searches = 0;
+    state->solved = state->set.open = false;
+    state->next = GLM_TO_FETCH;
+    strads_commit_rest(commit, 0);
+    return strads_commit_route(commit, GLM_SOLVE, INFINITY);
+}

@@ -1,0 +1,153 @@
+/* The options: their table, their defaults, and what must hold between them.
+ * The table checks what the command line and JSON say; structs filled in by
+ * programs are checked here. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "apps/linear/linear_options.h"
+#include "glm_parts.h"
+
+#define FIELD(name) offsetof(strads_glm_options, name)
+
+const strads_glm_options glm_defaults = {0};
+
+const strads_option glm_option_table[] = {
+    {.name = "loss",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(loss),
+     .metavar = "NAME",
+     .help = "what is minimised (squared)",
+     .choices = GLM_LOSS_CHOICES},
+    {.name = "penalty",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(penalty),
+     .metavar = "NAME",
+     .help = "and what coefficients cost (l1)",
+     .choices = GLM_PENALTY_CHOICES},
+    {.name = "loss-parameter",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(loss_parameter),
+     .metavar = "P",
+     .help = "of losses that have one (by the loss)",
+     .max = DBL_MAX,
+     .rare = true},
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda),
+     .metavar = "L",
+     .help = "weight of the penalty; 0: by --lambda-ratio (default 0)",
+     .max = DBL_MAX},
+    {.name = "lambda-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda_ratio),
+     .metavar = "R",
+     .help = "share of lambda_max (default 0.01)",
+     .max = DBL_MAX},
+    {.name = "l1-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(l1_ratio),
+     .metavar = "A",
+     .help = "elastic-net: share of |w|_1 (default 0.5)",
+     .max = 1},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    {.name = "offset",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(offset),
+     .metavar = "FILE",
+     .help = "what is added to each row's sum, one a line (0)",
+     .rare = true},
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = NULL}};
+
+static strads_err find_names(glm_problem *p)
+{
+    const strads_glm_options *o = &p->options;
+
+    p->loss = glm_loss_find(o->loss);
+    if (!p->loss)
+        return strads_fail(STRADS_EINVAL, "loss is \"%s\"; expected one of %s",
+                           o->loss, GLM_LOSS_CHOICES);
+    p->penalty = glm_penalty_find(o->penalty);
+    if (!p->penalty)
+        return strads_fail(STRADS_EINVAL,
+                           "penalty is \"%s\"; expected one of %s", o->penalty,
+                           GLM_PENALTY_CHOICES);
+    return STRADS_OK;
+}
+
+static strads_err check_parameters(const glm_problem *p)
+{
+    const strads_glm_options *o = &p->options;
+
+    if (o->loss_parameter > 0 && p->loss->usual == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "loss-parameter is %g, and the loss %s has none",
+                           o->loss_parameter, o->loss);
+    if (o->l1_ratio != 0 && !p->penalty->mixed)
+        return strads_fail(STRADS_EINVAL,
+                           "l1-ratio is %g, and the penalty %s has no mixture; "
+                           "leave it out",
+                           o->l1_ratio, o->penalty);
+    if (o->l1_ratio != 0 && o->l1_ratio < 1e-3)
+        return strads_fail(STRADS_EINVAL,
+                           "l1-ratio is %g; it must be .001 at least, or the "
+                           "penalty ridge",
+                           o->l1_ratio);
+    if (o->lambda > 0 && o->lambda_ratio > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "lambda (%g) and lambda-ratio (%g) say the same "
+                           "thing; give one of them",
+                           o->lambda, o->lambda_ratio);
+    if (p->penalty->off && (o->lambda > 0 || o->lambda_ratio > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "the penalty none has no lambda; leave lambda and "
+                           "lambda-ratio out");
+    if (p->loss->labels != GLM_CLASSES &&
+        (o->classes || (o->class_weight && *o->class_weight &&
+                        strcmp(o->class_weight, "none") != 0)))
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s is of numbers, and has no classes; "
+                           "leave classes and class-weight out",
+                           o->loss);
+    return STRADS_OK;
+}
+
+strads_err glm_options_resolve(const strads_glm_options *given,
+                               glm_problem *out)
+{
+    glm_problem p = {.options = given ? *given : glm_defaults};
+    strads_glm_options *o = &p.options;
+    strads_err err;
+
+    o->loss = o->loss && *o->loss ? o->loss : "squared";
+    o->penalty = o->penalty && *o->penalty ? o->penalty : "l1";
+    o->classes = o->classes && *o->classes ? o->classes : NULL;
+    if ((err = find_names(&p)) ||
+        (err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
+        (err = linear_check_number("lambda-ratio", o->lambda_ratio, DBL_MAX)) ||
+        (err = linear_check_number("l1-ratio", o->l1_ratio, 1)) ||
+        (err = linear_check_number("loss-parameter", o->loss_parameter,
+                                   DBL_MAX)) ||
+        (err = check_parameters(&p)))
+        return err;
+    p.p = o->loss_parameter > 0 ? o->loss_parameter : p.loss->usual;
+    if (o->l1_ratio == 0)
+        o->l1_ratio = p.penalty->share;
+    if (o->lambda == 0 && o->lambda_ratio == 0 && !p.penalty->off)
+        o->lambda_ratio = .01;
+    *out = p;
+    return STRADS_OK;
+}
+
+bool glm_named_labels(const void *config)
+{
+    glm_problem p;
+
+    return glm_options_resolve(config, &p) == STRADS_OK &&
+           p.loss->labels == GLM_CLASSES;
+}

@@ -1,0 +1,226 @@
+/* What the files of the program hand to each other.
+ *
+ *     P(w, b) = sum c_i f(y_i, z_i) + sum_g pen_g(w_g),   z = o + X w + b
+ *
+ * is W-fold what users see, W = sum c_i, and so is every lambda and gap here.
+ * g is a group of columns, mostly of one. With r = -c f'(z), a column's slope is
+ * x_j'r: where slopes are subgradients of the penalty, w is optimal. */
+#ifndef GLM_PARTS_H
+#define GLM_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/glm.h>
+
+#include "apps/kernels/column_kernels.h"
+#include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_packed.h"
+#include "apps/linear/linear_steps.h"
+#include "glm_loss.h"
+#include "glm_penalty.h"
+
+enum { GLM_LABELS, GLM_MOMENTS, GLM_ROWS, GLM_SCAN, GLM_FETCH, GLM_SOLVE,
+       GLM_SEARCH };
+
+/* Ids of blocks of the program's own. */
+enum { GLM_SCALARS_ID = 1, GLM_COLUMNS_ID = 2, GLM_ALL_ID = 3,
+       GLM_ALIVE_ID = 16 };
+
+/* Options that have been looked at: names found, defaults filled in. */
+typedef struct glm_problem {
+    strads_glm_options options;
+    const glm_loss *loss;
+    const glm_penalty *penalty;
+    double p; /* the loss's parameter */
+} glm_problem;
+
+extern const strads_option glm_option_table[];
+extern const strads_glm_options glm_defaults;
+
+/* STRADS_EINVAL: a sentence what is wrong. */
+strads_err glm_options_resolve(const strads_glm_options *given,
+                               glm_problem *out);
+bool glm_named_labels(const void *config);
+
+/* ---- a partition --------------------------------------------------------- */
+
+typedef struct glm_local {
+    glm_problem problem;
+    uint64_t rows, columns;
+    const column_kernels *kernels;
+    linear_classes classes;    /* of the whole data */
+    double *y, *c, *o, *z, *r; /* [rows] */
+    double *pending;           /* [columns + 1] what commits moved w by since */
+    uint32_t *touched;         /* z was made; those that are not 0 */
+    uint64_t n_touched;
+} glm_local;
+
+/* ---- the coordinator ----------------------------------------------------- */
+
+/* A column of the working set. Those of a group follow each other. */
+typedef struct glm_member {
+    uint32_t column, group;
+    uint32_t n_group; /* of the group's first one; 0: another one */
+    uint32_t seen;    /* the block that had it last */
+    double w;         /* now, in the model; */
+    double base;      /* where the model began; */
+    double told;      /* and what has been committed */
+    double curvature; /* |v|^2, v = root x; of a model */
+    double level;     /* v'root */
+    double bend;      /* the model's curvature of the group at most, as b follows
+                         at once */
+    double urgency;   /* what its own step would gain; a group's first one */
+    uint32_t model;   /* whose curvatures these are */
+    glm_term term;
+} glm_member;
+
+/* The working set and the quadratic model of the loss in it: glm_solve.c. */
+typedef struct glm_set {
+    uint32_t n, room;
+    glm_member *member;
+    uint32_t *place; /* [columns + 1] of a member, from 1; 0: it is none */
+    linear_packed columns;
+    uint64_t rows;
+    double *y, *c, *o, *z; /* [rows] */
+    double loss;           /* at z */
+    double *rest, *root;   /* [rows] the model, see there */
+    double *along, *trial; /* [rows] */
+    double *scaled;        /* entries times root; NULL where all roots are 1 */
+    uint64_t room_scaled;
+    bool plain;             /* they are */
+    double mass, beta;      /* sum root^2; by how much b has followed */
+    uint32_t model;         /* a number of its own */
+    bool open;              /* it is being solved */
+    double first, left;     /* the most that a pass over it has gained; what
+                               is left to be gained */
+    uint64_t visits;        /* in it */
+    uint32_t *lead, *awake; /* [room] groups by their first members */
+    double *past_w, *past_rest; /* Anderson's */
+    uint32_t room_past;
+    double *newton; /* 4 x [room] */
+} glm_set;
+
+typedef enum glm_next {
+    GLM_TO_LABELS,
+    GLM_TO_MOMENTS,
+    GLM_TO_ROWS,
+    GLM_TO_SCAN,
+    GLM_TO_FETCH,
+    GLM_TO_SOLVE
+} glm_next;
+
+typedef struct glm_state {
+    glm_problem problem;
+    const strads_data *data;
+    const column_kernels *kernels;
+    uint64_t columns;
+    char classes[LINEAR_CLASSES_TEXT]; /* what options.classes points to */
+    double weight;                     /* W */
+    double unit; /* what margins are about: of numbers their root mean square */
+    double *norm;  /* [columns] sum c x^2 */
+    double *scale; /* [columns] what |w_j| is multiplied by */
+    double lambda, lambda_max; /* as users see them */
+    bool alone; /* lambda is to be found: so far all that is not penalised */
+    bool began; /* the first scan has been; */
+    double *held; /* [columns] start values, until lambda is found; or NULL */
+    double b;
+    double *slope, *urgency, *told; /* [columns + 1] */
+    uint32_t *candidate, *alive;    /* [columns + 1] */
+    uint32_t n_alive;
+    /* Of the last scan, W-fold. */
+    double primal, dual, first_primal;
+    double gap;    /* what is reported, relative */
+    double excess; /* about what is left to be gained */
+    double sphere; /* the optimum's distance from the dual point at most */
+    double share;  /* the dual point is r times this */
+    uint64_t nonzeros, scans, fetches;
+    linear_watch watch;
+    /* When a model is solved, and when the set is. */
+    double worth, settled, ease;
+    bool exact; /* no step in the set gains anything */
+    bool solved;
+    uint32_t searches;
+    glm_next next;
+    glm_set set;
+} glm_state;
+
+static inline bool glm_is_free(const glm_term *t)
+{
+    return t->l1 == 0 && t->l2 == 0 && t->low < -1e300 && t->high > 1e300;
+}
+
+/* The term of a column at the lambda at hand. */
+glm_term glm_term_of(const glm_state *state, uint32_t column);
+
+/* glm_state.c: memory of both. */
+strads_err glm_shape(const void *config, const strads_data *data,
+                     strads_shape *shape);
+strads_err glm_open(const strads_task *task, void **local);
+void glm_close(void *local);
+strads_err glm_pack(const void *local, strads_bytes *out);
+strads_err glm_unpack(strads_task *task, const void *bytes, size_t size,
+                      void **local);
+strads_err glm_begin(const void *config, const strads_data *data,
+                     const strads_shape *shape, void **state);
+void glm_end(void *state);
+
+/* glm_start.c: what is known before the first scan. */
+size_t glm_labels_size(const strads_task *task);
+strads_err glm_update_labels(strads_task *task);
+void glm_merge_labels(void *into, const void *from, size_t bytes);
+strads_err glm_aggregate_labels(strads_commit *commit);
+strads_err glm_receive_labels(strads_task *task);
+/* Rows as the classes have them. */
+void glm_take_classes(glm_local *local, const strads_share *share,
+                      const linear_classes *classes);
+size_t glm_moments_size(const strads_task *task);
+strads_err glm_update_moments(strads_task *task);
+strads_err glm_aggregate_moments(strads_commit *commit);
+size_t glm_rows_size(const strads_task *task);
+strads_err glm_update_rows(strads_task *task);
+strads_err glm_aggregate_rows(strads_commit *commit);
+/* The margins follow all commits. */
+void glm_catch_up(glm_local *local, const strads_share *share);
+
+/* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
+void glm_certify(strads_commit *commit);
+/* The smallest lambda at which these slopes leave all at 0. */
+double glm_critical(const glm_state *state);
+
+/* glm_choice.c: after a scan, who is in the working set, and when it is solved.
+ */
+strads_err glm_choose(strads_commit *commit);
+/* Nothing is known of the problem at the lambda at hand. */
+void glm_begin_lambda(glm_state *state, double lambda);
+
+/* glm_set.c: its memory, and its columns. */
+strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set);
+void glm_set_free(glm_set *set);
+strads_err glm_set_join(glm_state *state, uint32_t column, double w);
+/* How many members are fetched next, *entries in all. */
+uint32_t glm_set_next(const glm_state *state, uint64_t *entries);
+strads_err glm_set_take(strads_commit *commit);
+
+/* glm_solve.c */
+/* The model of the loss at z; of b alone where nothing else is to move. */
+void glm_open_model(glm_state *state);
+strads_err glm_solve_block(strads_commit *commit);
+/* Of the groups of the list, in the model: Q and penalties. */
+double glm_model_value(glm_state *state, uint32_t n, const uint32_t *lead);
+/* Moves a member, and the rest with it. */
+void glm_move(glm_state *state, glm_member *m, double to);
+/* v of a member: its column times the roots. */
+data_column glm_scaled_column(const glm_set *set, const glm_member *m);
+
+/* glm_beyond.c: long steps, by the last sweeps and on the support. */
+strads_err glm_past_reserve(glm_set *set, uint32_t n);
+void glm_past_note(glm_set *set, uint32_t step, uint32_t n,
+                   const uint32_t *lead);
+void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *lead);
+void glm_newton(glm_state *state, uint32_t n, const uint32_t *lead);
+
+/* glm_search.c: a step to the model's solution, or short of it. */
+strads_err glm_search(strads_commit *commit);
+
+#endif

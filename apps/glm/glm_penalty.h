@@ -1,0 +1,68 @@
+/* Penalties: what the program has to know of one, as a table. A penalty is a sum
+ * of terms, each of one coefficient or of a group of them. All is W-fold, as in
+ * glm_parts.h.
+ *
+ * A new penalty is a row in a file penalty_NAME.c and a line in
+ * GLM_PENALTIES. */
+#ifndef GLM_PENALTY_H
+#define GLM_PENALTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GLM_PENALTIES(PENALTY)           \
+    PENALTY("l1", l1)                    \
+    PENALTY("elastic-net", elastic_net)  \
+    PENALTY("ridge", ridge)              \
+    PENALTY("none", none)
+
+/* One term: of n coefficients, between bounds that have 0 between them. */
+typedef struct glm_term {
+    uint32_t n;
+    double l1, l2;    /* weights of |w| and of |w|^2 / 2 */
+    double low, high; /* n is 1 where these are not infinite */
+    double hollow;    /* how fast the penalty bends down, where it does */
+} glm_term;
+
+/* Where the penalty is a quadratic: slope and curvature at w there. */
+typedef struct glm_piece {
+    double low, high; /* w is between them */
+    double slope, curve;
+} glm_piece;
+
+typedef struct glm_penalty {
+    double share;   /* of l1 in the whole, where the option l1_ratio does not
+                       say it */
+    bool mixed;     /* it may */
+    bool off;       /* nothing is penalised */
+    bool local;     /* not convex: what is found is a local minimum, and has no
+                       duality gap */
+    bool grouped;   /* terms are of groups */
+    double concave; /* the option gamma, where it is not given; 0: it has
+                       none */
+    double (*value)(const glm_term *t, const double *w);
+    /* w = argmin a/2 |w|^2 - u'w + value(w), a >= 0. */
+    void (*prox)(const glm_term *t, const double *u, double a, double *w);
+    /* max_w q'w - value(w), which may be INFINITY; and the largest s in [0, 1]
+     * for which that of s q is not. NULL: there is no gap. */
+    double (*conjugate)(const glm_term *t, const double *q);
+    double (*shrink)(const glm_term *t, const double *q);
+    /* How far q is from the subgradients at w. */
+    double (*violation)(const glm_term *t, const double *w, const double *q);
+    /* The piece around w; false: w is at a kink or a bound. NULL: there are
+     * none. */
+    bool (*piece)(const glm_term *t, double w, glm_piece *out);
+} glm_penalty;
+
+#define GLM_PENALTY_IS_THERE(word, name) \
+    extern const glm_penalty glm_penalty_##name;
+GLM_PENALTIES(GLM_PENALTY_IS_THERE)
+
+/* The penalty of that name, NULL: the first; or NULL. */
+const glm_penalty *glm_penalty_find(const char *name);
+
+/* "l1|elastic-net|..." */
+#define GLM_PENALTY_CHOICE(word, name) "|" word
+#define GLM_PENALTY_CHOICES (&(GLM_PENALTIES(GLM_PENALTY_CHOICE))[1])
+
+#endif

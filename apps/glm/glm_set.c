@@ -1,0 +1,101 @@
+/* The working set's memory, and its columns over all rows: workers write a
+ * column's entries of their rows, and what they write is put together here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_room.h"
+#include "glm_parts.h"
+
+/* Entries of one fetch, so that what is on its way stays small. */
+#define FETCH_ENTRIES (UINT64_C(1) << 22)
+
+strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set)
+{
+    double **by_row[] = {&set->y,    &set->c,    &set->o,     &set->z,
+                         &set->rest, &set->root, &set->along, &set->trial};
+    bool there = true;
+
+    set->rows = set->columns.rows = rows;
+    set->place = calloc(columns + 2, sizeof(*set->place));
+    for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++) {
+        *by_row[k] = calloc(rows + 1, sizeof(double));
+        there = there && *by_row[k];
+    }
+    return set->place && there
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the margins of %llu rows",
+                             (unsigned long long)rows);
+}
+
+void glm_set_free(glm_set *set)
+{
+    void *all[] = {set->member, set->place, set->y,      set->c,
+                   set->o,      set->z,     set->rest,   set->root,
+                   set->along,  set->trial, set->scaled, set->lead,
+                   set->awake,  set->past_w, set->past_rest, set->newton};
+
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+        free(all[k]);
+    linear_packed_free(&set->columns);
+}
+
+/* Makes the array that *array points to one of n elements. */
+static bool widen(void *array, uint64_t n, size_t size)
+{
+    void *at;
+
+    memcpy(&at, array, sizeof(at));
+    at = realloc(at, n * size);
+    if (at)
+        memcpy(array, &at, sizeof(at));
+    return at != NULL;
+}
+
+strads_err glm_set_join(glm_state *state, uint32_t column, double w)
+{
+    glm_set *set = &state->set;
+
+    if (set->n == set->room) {
+        const uint32_t room = set->room ? 2 * set->room : 256;
+        if (!widen(&set->member, room, sizeof(*set->member)) ||
+            !widen(&set->lead, room, sizeof(*set->lead)) ||
+            !widen(&set->awake, room, sizeof(*set->awake)) ||
+            !widen(&set->newton, 4 * (uint64_t)room, sizeof(double)))
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory for a working set of %u columns",
+                               room);
+        set->room = room;
+    }
+    set->member[set->n++] = (glm_member){.column = column,
+                                         .n_group = 1,
+                                         .w = w,
+                                         .base = w,
+                                         .told = w};
+    set->place[column] = set->n;
+    return STRADS_OK;
+}
+
+uint32_t glm_set_next(const glm_state *state, uint64_t *entries)
+{
+    const glm_set *set = &state->set;
+    uint32_t n = 0;
+
+    *entries = 0;
+    while (set->columns.n + n < set->n) {
+        const uint32_t column = set->member[set->columns.n + n].column;
+        const uint64_t more = strads_data_col_nnz(state->data, column);
+        if (n > 0 && *entries + more > FETCH_ENTRIES)
+            break;
+        *entries += more;
+        n++;
+    }
+    return n;
+}
+
+strads_err glm_set_take(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    return linear_packed_take(&state->set.columns, commit);
+}

@@ -1,0 +1,239 @@
+/* What is known before the first scan: labels become targets, columns have
+ * norms and scales, and the coordinator has of each row what a model needs. */
+#include <math.h>
+#include <string.h>
+
+#include "glm_parts.h"
+
+/* ---- labels -------------------------------------------------------------- */
+
+/* What the labels of some rows are like. */
+typedef struct survey {
+    linear_survey labels;
+    double weight, squares; /* sum c, sum c y^2 */
+    double least;           /* label; 0 at most */
+} survey;
+
+size_t glm_labels_size(const strads_task *task)
+{
+    (void)task;
+    return sizeof(survey);
+}
+
+strads_err glm_update_labels(strads_task *task)
+{
+    const glm_local *local = task->local;
+    survey *s = (survey *)(void *)task->partial;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double y = task->share->label[i], c = local->c[i];
+        linear_survey_add(&s->labels, y, c);
+        s->weight += c;
+        s->squares += c * y * y;
+        s->least = fmin(s->least, y);
+    }
+    return STRADS_OK;
+}
+
+void glm_merge_labels(void *into, const void *from, size_t bytes)
+{
+    survey *a = into;
+    const survey *b = from;
+
+    (void)bytes;
+    linear_survey_merge(&a->labels, &b->labels, sizeof(a->labels));
+    a->weight += b->weight;
+    a->squares += b->squares;
+    a->least = fmin(a->least, b->least);
+}
+
+/* Whoever has the survey comes to the same classes. Of numbers there are none.
+ */
+static strads_err classes_of(const glm_problem *problem,
+                             const strads_names *names, const survey *s,
+                             linear_classes *out)
+{
+    const strads_glm_options *o = &problem->options;
+    const linear_class_options wanted = {.names = names,
+                                         .classes = o->classes,
+                                         .class_weight = o->class_weight,
+                                         .weights = o->weights};
+    strads_err err;
+
+    *out = (linear_classes){.total = s->weight};
+    if (problem->loss->labels == GLM_COUNTS && s->least < 0)
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s is of counts, from 0 up, and a label "
+                           "is %g",
+                           o->loss, s->least);
+    if (problem->loss->labels == GLM_CLASSES) {
+        if ((err = linear_classes_of(&wanted, &s->labels, out)))
+            return err;
+        if (out->n > 2)
+            return strads_fail(STRADS_EINVAL,
+                               "the loss %s tells two labels apart, and the "
+                               "data has %u; name two of them with classes, or "
+                               "use strads logistic",
+                               o->loss, out->n);
+    }
+    if (!(out->total > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "no row counts: there are none, or all weights are "
+                           "0");
+    return STRADS_OK;
+}
+
+void glm_take_classes(glm_local *local, const strads_share *share,
+                      const linear_classes *classes)
+{
+    local->classes = *classes;
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double label = share->label[i];
+        local->y[i] = label;
+        if (classes->n == 0)
+            continue;
+        local->y[i] = label == classes->label[1] ? 1 : -1;
+        local->c[i] *= linear_classes_weight(classes, label);
+    }
+}
+
+strads_err glm_receive_labels(strads_task *task)
+{
+    const survey *s = (const survey *)(const void *)task->partial;
+    glm_local *local = task->local;
+    linear_classes classes;
+    const strads_err err = classes_of(&local->problem, task->share->label_names,
+                                      s, &classes);
+
+    if (!err)
+        glm_take_classes(local, task->share, &classes);
+    return err;
+}
+
+strads_err glm_aggregate_labels(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const survey *s = (const survey *)(const void *)commit->partial;
+    const strads_names *names = strads_data_label_names(state->data);
+    linear_classes classes;
+    const strads_err err = classes_of(&state->problem, names, s, &classes);
+
+    if (err)
+        return err;
+    state->weight = classes.total;
+    state->unit = 1;
+    if (classes.n > 0) {
+        linear_classes_write(&classes, names, state->classes);
+        state->problem.options.classes = state->classes;
+    } else if (state->problem.loss->labels == GLM_NUMBERS && s->squares > 0) {
+        state->unit = sqrt(s->squares / s->weight);
+    }
+    state->next = GLM_TO_MOMENTS;
+    return STRADS_OK;
+}
+
+/* ---- moments: sum c x^2 and sum c x -------------------------------------- */
+
+size_t glm_moments_size(const strads_task *task)
+{
+    return 2 * (size_t)task->shape->cols;
+}
+
+strads_err glm_update_moments(strads_task *task)
+{
+    const glm_local *local = task->local;
+    double *squares = task->partial, *sum = squares + local->columns;
+
+    for (uint64_t j = 0; j < local->columns; j++) {
+        const data_column x = data_column_of(task->share, j);
+        squares[j] = column_squares(&x, local->c);
+        sum[j] = local->kernels->dot(&x, local->c);
+    }
+    return STRADS_OK;
+}
+
+strads_err glm_aggregate_moments(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const strads_glm_options *o = &state->problem.options;
+    const double *sum = commit->partial + state->columns;
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double square = commit->partial[j] / state->weight;
+        const double mean = o->intercept ? sum[j] / state->weight : 0;
+        const double rest = square - mean * mean;
+        if (!isfinite(square))
+            return strads_fail(STRADS_EINVAL,
+                               "the squares of column %llu overflow: scale it "
+                               "down",
+                               (unsigned long long)j + 1);
+        state->norm[j] = commit->partial[j];
+        state->scale[j] = 1;
+        if (o->standardize && square > 0) /* a constant has no deviation */
+            state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
+    }
+    state->next = GLM_TO_ROWS;
+    return STRADS_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+enum { ROW = 4 };
+
+size_t glm_rows_size(const strads_task *task)
+{
+    return task->shape->rows * ROW * sizeof(double);
+}
+
+void glm_catch_up(glm_local *local, const strads_share *share)
+{
+    for (uint64_t t = 0; t < local->n_touched; t++) {
+        const uint32_t j = local->touched[t];
+        const double change = local->pending[j];
+        local->pending[j] = 0;
+        if (j < local->columns) {
+            const data_column x = data_column_of(share, j);
+            local->kernels->add(&x, change, local->z);
+            continue;
+        }
+        for (uint64_t i = 0; i < local->rows; i++)
+            local->z[i] += change;
+    }
+    local->n_touched = 0;
+}
+
+strads_err glm_update_rows(strads_task *task)
+{
+    glm_local *local = task->local;
+    double *out = task->partial;
+
+    glm_catch_up(local, task->share);
+    for (uint64_t i = 0; i < local->rows; i++) {
+        *out++ = local->y[i];
+        *out++ = local->c[i];
+        *out++ = local->o[i];
+        *out++ = local->z[i];
+    }
+    task->partial_bytes = local->rows * ROW * sizeof(double);
+    return STRADS_OK;
+}
+
+strads_err glm_aggregate_rows(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    glm_set *set = &state->set;
+    const double *in = commit->partial;
+
+    if (commit->partial_bytes != set->rows * ROW * sizeof(double))
+        return strads_fail(STRADS_EPEER,
+                           "the rows that workers sent do not fit the data: a "
+                           "node runs another version or is broken");
+    for (uint64_t i = 0; i < set->rows; i++, in += ROW) {
+        set->y[i] = in[0];
+        set->c[i] = in[1];
+        set->o[i] = in[2];
+        set->z[i] = in[3];
+    }
+    state->next = GLM_TO_SCAN;
+    return STRADS_OK;
+}

@@ -1,0 +1,266 @@
+/* The memory of a partition and of the coordinator, and what others may ask of
+ * it afterwards. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "glm_parts.h"
+
+/* The working set is one block, if the policy likes. */
+enum { BLOCK_MAX = 1 << 20, PARAM_BYTES = 108 };
+
+/* ---- one partition ------------------------------------------------------- */
+
+static bool reserve_local(glm_local *local)
+{
+    double **by_row[] = {&local->y, &local->c, &local->o, &local->z,
+                         &local->r};
+
+    for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
+        if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
+            return false;
+    local->pending = calloc(local->columns + 1, sizeof(double));
+    local->touched = calloc(local->columns + 1, sizeof(uint32_t));
+    return local->pending && local->touched;
+}
+
+static strads_err read_rows(glm_local *local, const strads_task *task)
+{
+    static const linear_lines lines = {.option = "--offset",
+                                       .what = "the offset of a row",
+                                       .of = "rows",
+                                       .least = -INFINITY};
+    const strads_glm_options *o = &local->problem.options;
+    const strads_range *rows = &task->share->rows;
+    const linear_weights weights = {o->weights, o->row_weight};
+    strads_err err =
+        linear_read_weights(weights, rows, task->shape->rows, local->c);
+
+    if (!err && o->row_offset)
+        memcpy(local->o, o->row_offset + rows->begin,
+               local->rows * sizeof(double));
+    else if (!err && o->offset && *o->offset)
+        err = linear_read_lines(&lines, o->offset, rows, task->shape->rows,
+                                local->o);
+    for (uint64_t i = 0; i < local->rows && !err; i++) {
+        if (!isfinite(local->o[i]))
+            return strads_fail(STRADS_EINVAL,
+                               "the offset of row %llu is %g; expected a "
+                               "number",
+                               (unsigned long long)(rows->begin + i + 1),
+                               local->o[i]);
+        local->z[i] = local->o[i];
+    }
+    return err;
+}
+
+strads_err glm_open(const strads_task *task, void **out)
+{
+    const strads_share *share = task->share;
+    glm_problem problem;
+    strads_err err = glm_options_resolve(task->config, &problem);
+
+    if (err)
+        return err;
+    glm_local *local = calloc(1, sizeof(*local));
+    if (local) {
+        *local = (glm_local){.problem = problem,
+                             .rows = share->rows.end - share->rows.begin,
+                             .columns = share->by_col.lines};
+        local->kernels = column_kernels_choose(local->rows);
+    }
+    if (!local || !reserve_local(local))
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for the margins of %llu rows and the "
+                          "changes of %llu columns",
+                          (unsigned long long)(share->rows.end -
+                                               share->rows.begin),
+                          (unsigned long long)share->by_col.lines);
+    else if (local->rows > 0 && !share->label)
+        err = strads_fail(STRADS_EINVAL,
+                          "a linear model needs a label in each row, and this "
+                          "data has none; give a file of labels");
+    else
+        err = read_rows(local, task);
+    if (err) {
+        glm_close(local);
+        return err;
+    }
+    *out = local;
+    return STRADS_OK;
+}
+
+void glm_close(void *opened)
+{
+    glm_local *local = opened;
+
+    if (!local)
+        return;
+    free(local->y);
+    free(local->c);
+    free(local->o);
+    free(local->z);
+    free(local->r);
+    free(local->pending);
+    free(local->touched);
+    free(local);
+}
+
+/* Margins can be made again by open and refresh; the classes cannot. */
+strads_err glm_pack(const void *opened, strads_bytes *out)
+{
+    const glm_local *local = opened;
+
+    return strads_bytes_append(out, &local->classes, sizeof(local->classes));
+}
+
+strads_err glm_unpack(strads_task *task, const void *bytes, size_t size,
+                      void **out)
+{
+    linear_classes classes;
+    const strads_err err = glm_open(task, out);
+
+    if (err)
+        return err;
+    if (size != sizeof(classes)) {
+        glm_close(*out);
+        *out = NULL;
+        return strads_fail(STRADS_EFORMAT,
+                           "a partition of a linear model came as %zu bytes "
+                           "instead of %zu",
+                           size, sizeof(classes));
+    }
+    memcpy(&classes, bytes, sizeof(classes));
+    glm_take_classes(*out, task->share, &classes);
+    return STRADS_OK;
+}
+
+/* ---- the coordinator ----------------------------------------------------- */
+
+strads_err glm_shape(const void *config, const strads_data *data,
+                     strads_shape *shape)
+{
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(config, &problem);
+
+    (void)data;
+    if (err)
+        return err;
+    shape->block_max = BLOCK_MAX;
+    shape->coefficients = shape->parameters;
+    shape->parameters += problem.options.intercept;
+    shape->param_bytes = PARAM_BYTES;
+    return STRADS_OK;
+}
+
+static bool reserve_state(glm_state *state)
+{
+    double **numbers[] = {&state->norm, &state->scale, &state->slope,
+                          &state->urgency, &state->told};
+    const size_t n = state->columns + 2;
+
+    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+        if (!(*numbers[k] = calloc(n, sizeof(double))))
+            return false;
+    state->candidate = calloc(n, sizeof(uint32_t));
+    state->alive = calloc(n, sizeof(uint32_t));
+    return state->candidate && state->alive;
+}
+
+strads_err glm_begin(const void *config, const strads_data *data,
+                     const strads_shape *shape, void **out)
+{
+    glm_problem problem;
+    strads_err err = glm_options_resolve(config, &problem);
+
+    if (err)
+        return err;
+    glm_state *state = calloc(1, sizeof(*state));
+    if (state) {
+        *state = (glm_state){.problem = problem,
+                             .data = data,
+                             .columns = shape->cols,
+                             .kernels = column_kernels_choose(shape->rows),
+                             .alone = !problem.penalty->off};
+        state->lambda = problem.options.lambda;
+    }
+    if (!state || !reserve_state(state))
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for the slopes of %llu columns",
+                          (unsigned long long)shape->cols);
+    else
+        err = glm_set_new(shape->cols, shape->rows, &state->set);
+    if (err) {
+        glm_end(state);
+        return err;
+    }
+    glm_begin_lambda(state, state->lambda);
+    *out = state;
+    return STRADS_OK;
+}
+
+void glm_end(void *begun)
+{
+    glm_state *state = begun;
+
+    if (!state)
+        return;
+    glm_set_free(&state->set);
+    free(state->norm);
+    free(state->scale);
+    free(state->held);
+    free(state->slope);
+    free(state->urgency);
+    free(state->told);
+    free(state->candidate);
+    free(state->alive);
+    free(state);
+}
+
+glm_term glm_term_of(const glm_state *state, uint32_t column)
+{
+    const glm_problem *problem = &state->problem;
+    const double s = state->scale[column], a = problem->options.l1_ratio;
+    /* Alone, nothing that is penalised moves. */
+    const double weight =
+        problem->penalty->off ? 0
+        : state->alone        ? 1e250
+                              : state->weight * state->lambda;
+
+    return (glm_term){.n = 1,
+                      .l1 = weight * a * s,
+                      .l2 = weight * (1 - a) * s * s,
+                      .low = -INFINITY,
+                      .high = INFINITY};
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+const strads_glm_options *strads_glm_resolved(const void *state)
+{
+    return &((const glm_state *)state)->problem.options;
+}
+
+double strads_glm_intercept(const void *state)
+{
+    return ((const glm_state *)state)->b;
+}
+
+double strads_glm_lambda_max(const void *state)
+{
+    return ((const glm_state *)state)->lambda_max;
+}
+
+double strads_glm_mean(const char *loss, double margin)
+{
+    const glm_loss *found = glm_loss_find(loss);
+
+    return found ? found->mean(margin) : NAN;
+}
+
+bool strads_glm_classifies(const char *loss)
+{
+    const glm_loss *found = glm_loss_find(loss);
+
+    return found && found->labels == GLM_CLASSES;
+}

@@ -1,0 +1,58 @@
+/* Logistic regression, y = -1 or 1: f = log(1 + exp(-y z)). With s = -y u in
+ * [0, 1] the conjugate is s log s + (1 - s) log(1 - s). */
+#include <math.h>
+
+#include "glm_loss.h"
+
+/* 1 / (1 + exp(z)), however far out z is. */
+static double sigmoid(double z)
+{
+    const double e = exp(-fabs(z));
+
+    return (z > 0 ? e : 1) / (1 + e);
+}
+
+static double value(double y, double z, double p)
+{
+    (void)p;
+    return fmax(-y * z, 0) + log1p(exp(-fabs(z)));
+}
+
+static double slope(double y, double z, double p)
+{
+    (void)p;
+    return -y * sigmoid(y * z);
+}
+
+static double curve(double y, double z, double p)
+{
+    (void)y, (void)p;
+    return sigmoid(z) * sigmoid(-z);
+}
+
+GLM_LOOK(value, slope, curve)
+
+static double part(double s)
+{
+    return s > 0 ? s * log(s) : 0;
+}
+
+static double conjugate(double y, double u, double p)
+{
+    const double s = -y * u;
+
+    (void)p;
+    return s < 0 || s > 1 ? INFINITY : part(s) + part(1 - s);
+}
+
+static double mean(double z)
+{
+    return sigmoid(-z);
+}
+
+const glm_loss glm_loss_logistic = {.labels = GLM_CLASSES,
+                                    .bend = .25,
+                                    .value = value,
+                                    .look = look,
+                                    .conjugate = conjugate,
+                                    .mean = mean};

@@ -1,0 +1,84 @@
+/* l1 |w| + l2/2 w^2 between bounds: the Lasso, ridge and what lies between them;
+ * both are 0 of a coefficient that is not penalised. */
+#include <math.h>
+
+#include "glm_penalty.h"
+
+static double clamp(const glm_term *t, double w)
+{
+    return fmin(fmax(w, t->low), t->high);
+}
+
+static double soft(double q, double l1)
+{
+    return copysign(fmax(fabs(q) - l1, 0), q);
+}
+
+static double value(const glm_term *t, const double *w)
+{
+    return *w < t->low || *w > t->high
+               ? INFINITY
+               : t->l1 * fabs(*w) + t->l2 / 2 * *w * *w;
+}
+
+static void prox(const glm_term *t, const double *u, double a, double *w)
+{
+    const double over = soft(*u, t->l1);
+
+    *w = over != 0 && a + t->l2 > 0 ? clamp(t, over / (a + t->l2)) : 0;
+}
+
+static double conjugate(const glm_term *t, const double *q)
+{
+    const double over = soft(*q, t->l1);
+    const double edge = over > 0 ? t->high : t->low;
+
+    if (over == 0)
+        return 0;
+    if (t->l2 == 0)
+        return edge == 0 ? 0 : over * edge;
+    const double w = clamp(t, over / t->l2);
+    return over * w - t->l2 / 2 * w * w;
+}
+
+static double shrink(const glm_term *t, const double *q)
+{
+    const double edge = *q > 0 ? t->high : t->low;
+
+    return t->l2 > 0 || isfinite(edge) || fabs(*q) <= t->l1 ? 1
+                                                            : t->l1 / fabs(*q);
+}
+
+static double violation(const glm_term *t, const double *w, const double *q)
+{
+    const double d =
+        *w != 0 ? *q - copysign(t->l1, *w) - t->l2 * *w : soft(*q, t->l1);
+
+    return (d > 0 && *w >= t->high) || (d < 0 && *w <= t->low) ? 0 : fabs(d);
+}
+
+static bool piece(const glm_term *t, double w, glm_piece *out)
+{
+    const double side = w > 0 ? 1 : w < 0 ? -1 : 0;
+
+    *out = (glm_piece){.low = t->low,
+                       .high = t->high,
+                       .slope = t->l1 * side + t->l2 * w,
+                       .curve = t->l2};
+    if (t->l1 > 0 && side > 0)
+        out->low = 0;
+    if (t->l1 > 0 && side < 0)
+        out->high = 0;
+    return w > out->low && w < out->high && (side != 0 || t->l1 == 0);
+}
+
+#define ELASTIC                                                              \
+    .value = value, .prox = prox, .conjugate = conjugate, .shrink = shrink,  \
+    .violation = violation, .piece = piece
+
+const glm_penalty glm_penalty_l1 = {.share = 1, ELASTIC};
+const glm_penalty glm_penalty_elastic_net = {.share = .5,
+                                             .mixed = true,
+                                             ELASTIC};
+const glm_penalty glm_penalty_ridge = {.share = 0, ELASTIC};
+const glm_penalty glm_penalty_none = {.share = 0, .off = true, ELASTIC};
