@@ -16,7 +16,7 @@ refuses 1 'nowhere: cannot be written' --generate man nowhere
 gives 0 help
 sed -n 's/^  strads \([a-z-]*\( [a-z]\+\)*\) .*/\1/p' out |
     grep -v -e '^help$' -e '^--version' >commands
-for program in lasso lasso-path logistic logistic-dual logistic-path \
+for program in glm lasso lasso-path logistic logistic-dual logistic-path \
     sgd-logistic svm svm-l1 lda mf; do
     echo "simulate $program" >>commands
 done

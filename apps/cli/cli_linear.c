@@ -73,9 +73,8 @@ static strads_err read_labels(linear *l, const char *path)
     const bool glm = strcmp(kind->program, "glm") == 0;
     const bool classes =
         kind->classifies &&
-        (!kind->by_loss ||
-         (loss && (glm ? strads_glm_classifies(loss)
-                       : strstr(loss, "hinge") != NULL)));
+        (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
+                                         : strstr(loss, "hinge") != NULL)));
     l->probabilities = classes && kind->probabilities;
     l->softmax = multi && strcmp(multi, "softmax") == 0;
     if (glm && loss && !classes) {

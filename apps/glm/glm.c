@@ -71,8 +71,8 @@ static strads_err update_scan(strads_task *task)
                 break;
         }
         if (first < local->columns)
-            column_scan(local->kernels, task->share, first,
-                        (uint64_t)first + m, local->r, task->partial + k);
+            column_scan(local->kernels, task->share, first, (uint64_t)first + m,
+                        local->r, task->partial + k);
         for (uint64_t i = 0; i < local->rows && first == local->columns; i++)
             task->partial[k] += local->r[i];
     }
@@ -156,7 +156,6 @@ static strads_err aggregate_scan(strads_commit *commit)
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
-        commit->priority[k] = state->urgency[j];
         state->slope[j] = commit->partial[k];
         if (j == state->columns)
             state->b = commit->value[k];

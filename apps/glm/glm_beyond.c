@@ -25,8 +25,7 @@ enum { STEPS = LINEAR_STEPS, GRADIENTS_MAX = 60 };
 strads_err glm_past_reserve(glm_set *set, uint32_t n)
 {
     if (!set->past_rest)
-        set->past_rest =
-            malloc(((STEPS + 1) * set->rows + 1) * sizeof(double));
+        set->past_rest = malloc(((STEPS + 1) * set->rows + 1) * sizeof(double));
     if (n > set->room_past) {
         free(set->past_w);
         set->past_w = malloc((size_t)(STEPS + 1) * 2 * n * sizeof(double));
@@ -99,7 +98,7 @@ void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *lead)
  * the pieces' curvature. */
 typedef struct newton {
     uint32_t n;
-    uint32_t *at; /* members */
+    uint32_t *at;             /* members */
     double *d, *g, *p, *bent; /* bent = H p */
 } newton;
 
@@ -131,8 +130,8 @@ static newton begin(glm_state *state, uint32_t n, uint32_t *at)
             continue;
         const data_column v = glm_scaled_column(set, m);
         it.d[it.n] = 0;
-        it.g[it.n] = state->kernels->dot(&v, set->rest) -
-                     set->beta * m->level - piece.slope;
+        it.g[it.n] = state->kernels->dot(&v, set->rest) - set->beta * m->level -
+                     piece.slope;
         at[it.n++] = at[k];
     }
     return it;

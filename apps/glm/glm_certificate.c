@@ -41,8 +41,7 @@ static double conjugate_rows(const glm_state *state, const double *r, double s)
 
     for (uint64_t i = 0; i < set->rows; i++)
         if (set->c[i] > 0)
-            sum += set->c[i] * loss->conjugate(set->y[i],
-                                               -s * r[i] / set->c[i],
+            sum += set->c[i] * loss->conjugate(set->y[i], -s * r[i] / set->c[i],
                                                state->problem.p) +
                    s * r[i] * set->o[i];
     return sum;
@@ -66,8 +65,8 @@ static double dual_at(const strads_commit *commit, const double *r, double s)
     return -sum;
 }
 
-static void add_up(const strads_commit *commit, double *penalty,
-                   double *widest, double *tight)
+static void add_up(const strads_commit *commit, double *penalty, double *widest,
+                   double *tight)
 {
     glm_state *state = commit->state;
     const glm_penalty *pen = state->problem.penalty;

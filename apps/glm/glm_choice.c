@@ -98,8 +98,8 @@ static uint32_t choose_joining(const glm_state *state, uint32_t n)
     const double all = state->problem.options.l1_ratio == 0 ||
                        state->problem.penalty->off || state->alone;
     const double support = (double)state->nonzeros;
-    const double growth = fmax(support, fmin(2 * support,
-                                             (double)state->set.rows));
+    const double growth =
+        fmax(support, fmin(2 * support, (double)state->set.rows));
     const uint32_t want = all != 0 ? n : (uint32_t)fmin(fmax(FIRST, growth), n);
 
     if (want < n)
@@ -178,7 +178,6 @@ static void tell_priorities(strads_commit *commit)
     if (n > 0)
         strads_commit_prioritise(commit, n, state->candidate, state->told);
     n = 0;
-    set->left = 0;
     for (uint32_t k = 0; k < set->n; k++) {
         glm_member *m = &set->member[k];
         const double q = state->slope[m->column] / AT_REST;
@@ -187,7 +186,6 @@ static void tell_priorities(strads_commit *commit)
         m->urgency = moves && !(state->alone && !glm_is_free(&m->term))
                          ? fmax(state->urgency[m->column], DBL_MIN)
                          : 0;
-        set->left += m->urgency;
         state->candidate[n] = m->column;
         state->told[n++] = m->urgency;
     }

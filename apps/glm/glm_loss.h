@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GLM_LOSSES(LOSS)        \
-    LOSS("squared", squared)    \
+#define GLM_LOSSES(LOSS)     \
+    LOSS("squared", squared) \
     LOSS("logistic", logistic)
 
 /* Rows: targets, weights, margins. */
@@ -41,19 +41,19 @@ typedef struct glm_loss {
 } glm_loss;
 
 /* `look` by the functions of one row. */
-#define GLM_LOOK(value, slope, curve)                                     \
+#define GLM_LOOK(value, slope, curve)                                        \
     static double look(const glm_rows *rows, double p, double *r, double *h) \
-    {                                                                     \
-        double sum = 0;                                                   \
-        for (uint64_t i = 0; i < rows->n; i++) {                          \
-            const double y = rows->y[i], c = rows->c[i], z = rows->z[i];  \
-            sum += c * value(y, z, p);                                    \
-            if (r)                                                        \
-                r[i] = -c * slope(y, z, p);                               \
-            if (h)                                                        \
-                h[i] = c * curve(y, z, p);                                \
-        }                                                                 \
-        return sum;                                                       \
+    {                                                                        \
+        double sum = 0;                                                      \
+        for (uint64_t i = 0; i < rows->n; i++) {                             \
+            const double y = rows->y[i], c = rows->c[i], z = rows->z[i];     \
+            sum += c * value(y, z, p);                                       \
+            if (r)                                                           \
+                r[i] = -c * slope(y, z, p);                                  \
+            if (h)                                                           \
+                h[i] = c * curve(y, z, p);                                   \
+        }                                                                    \
+        return sum;                                                          \
     }
 
 #define GLM_LOSS_IS_THERE(word, name) extern const glm_loss glm_loss_##name;

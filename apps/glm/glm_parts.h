@@ -20,12 +20,23 @@
 #include "glm_loss.h"
 #include "glm_penalty.h"
 
-enum { GLM_LABELS, GLM_MOMENTS, GLM_ROWS, GLM_SCAN, GLM_FETCH, GLM_SOLVE,
-       GLM_SEARCH };
+enum {
+    GLM_LABELS,
+    GLM_MOMENTS,
+    GLM_ROWS,
+    GLM_SCAN,
+    GLM_FETCH,
+    GLM_SOLVE,
+    GLM_SEARCH
+};
 
 /* Ids of blocks of the program's own. */
-enum { GLM_SCALARS_ID = 1, GLM_COLUMNS_ID = 2, GLM_ALL_ID = 3,
-       GLM_ALIVE_ID = 16 };
+enum {
+    GLM_SCALARS_ID = 1,
+    GLM_COLUMNS_ID = 2,
+    GLM_ALL_ID = 3,
+    GLM_ALIVE_ID = 16
+};
 
 /* Options that have been looked at: names found, defaults filled in. */
 typedef struct glm_problem {
@@ -68,10 +79,10 @@ typedef struct glm_member {
     double told;      /* and what has been committed */
     double curvature; /* |v|^2, v = root x; of a model */
     double level;     /* v'root */
-    double bend;      /* the model's curvature of the group at most, as b follows
+    double bend;    /* the model's curvature of the group at most, as b follows
                          at once */
-    double urgency;   /* what its own step would gain; a group's first one */
-    uint32_t model;   /* whose curvatures these are */
+    double urgency; /* what its own step would gain; a group's first one */
+    uint32_t model; /* whose curvatures these are */
     glm_term term;
 } glm_member;
 
@@ -88,14 +99,14 @@ typedef struct glm_set {
     double *along, *trial; /* [rows] */
     double *scaled;        /* entries times root; NULL where all roots are 1 */
     uint64_t room_scaled;
-    bool plain;             /* they are */
-    double mass, beta;      /* sum root^2; by how much b has followed */
-    uint32_t model;         /* a number of its own */
-    bool open;              /* it is being solved */
-    double first, left;     /* the most that a pass over it has gained; what
+    bool plain;                 /* they are */
+    double mass, beta;          /* sum root^2; by how much b has followed */
+    uint32_t model;             /* a number of its own */
+    bool open;                  /* it is being solved */
+    double first, left;         /* the most that a pass over it has gained; what
                                is left to be gained */
-    uint64_t visits;        /* in it */
-    uint32_t *lead, *awake; /* [room] groups by their first members */
+    uint64_t visits;            /* in it */
+    uint32_t *lead, *awake;     /* [room] groups by their first members */
     double *past_w, *past_rest; /* Anderson's */
     uint32_t room_past;
     double *newton; /* 4 x [room] */
@@ -118,11 +129,11 @@ typedef struct glm_state {
     char classes[LINEAR_CLASSES_TEXT]; /* what options.classes points to */
     double weight;                     /* W */
     double unit; /* what margins are about: of numbers their root mean square */
-    double *norm;  /* [columns] sum c x^2 */
-    double *scale; /* [columns] what |w_j| is multiplied by */
+    double *norm;              /* [columns] sum c x^2 */
+    double *scale;             /* [columns] what |w_j| is multiplied by */
     double lambda, lambda_max; /* as users see them */
-    bool alone; /* lambda is to be found: so far all that is not penalised */
-    bool began; /* the first scan has been; */
+    bool alone;   /* lambda is to be found: so far all that is not penalised */
+    bool began;   /* the first scan has been; */
     double *held; /* [columns] start values, until lambda is found; or NULL */
     double b;
     double *slope, *urgency, *told; /* [columns + 1] */

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GLM_PENALTIES(PENALTY)           \
-    PENALTY("l1", l1)                    \
-    PENALTY("elastic-net", elastic_net)  \
-    PENALTY("ridge", ridge)              \
+#define GLM_PENALTIES(PENALTY)          \
+    PENALTY("l1", l1)                   \
+    PENALTY("elastic-net", elastic_net) \
+    PENALTY("ridge", ridge)             \
     PENALTY("none", none)
 
 /* One term: of n coefficients, between bounds that have 0 between them. */

@@ -75,8 +75,8 @@ static strads_err take_step(strads_commit *commit, double step)
             m->w = m->base + step * (m->w - m->base);
         if (m->w != m->told) {
             state->candidate[n] = m->column;
-            state->told[n++] = m->w - m->told;
-            m->told = m->w;
+            state->told[n] = m->w - m->told;
+            m->told += state->told[n++];
         }
     }
     state->b += shift;
@@ -95,13 +95,11 @@ static void wake(strads_commit *commit)
     glm_set *set = &state->set;
     uint32_t n = 0;
 
-    set->left = 0;
     for (uint32_t k = 0; k < set->n; k++) {
         glm_member *m = &set->member[k];
         if (m->model != set->model)
             continue; /* at rest since the scan */
         m->urgency = 1;
-        set->left += 1;
         state->candidate[n] = m->column;
         state->told[n++] = 1;
     }

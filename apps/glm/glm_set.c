@@ -30,9 +30,9 @@ strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set)
 
 void glm_set_free(glm_set *set)
 {
-    void *all[] = {set->member, set->place, set->y,      set->c,
-                   set->o,      set->z,     set->rest,   set->root,
-                   set->along,  set->trial, set->scaled, set->lead,
+    void *all[] = {set->member, set->place,  set->y,         set->c,
+                   set->o,      set->z,      set->rest,      set->root,
+                   set->along,  set->trial,  set->scaled,    set->lead,
                    set->awake,  set->past_w, set->past_rest, set->newton};
 
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
@@ -67,11 +67,8 @@ strads_err glm_set_join(glm_state *state, uint32_t column, double w)
                                room);
         set->room = room;
     }
-    set->member[set->n++] = (glm_member){.column = column,
-                                         .n_group = 1,
-                                         .w = w,
-                                         .base = w,
-                                         .told = w};
+    set->member[set->n++] = (glm_member){
+        .column = column, .n_group = 1, .w = w, .base = w, .told = w};
     set->place[column] = set->n;
     return STRADS_OK;
 }

@@ -179,7 +179,6 @@ static double sweep(glm_state *state, uint32_t n, const uint32_t *lead)
     for (uint32_t i = 0; i < n; i++) {
         glm_member *m = &set->member[lead[i]];
         const double gained = visit(state, m);
-        set->left += gained - m->urgency;
         m->urgency = gained;
         gain += gained;
     }
@@ -265,10 +264,13 @@ strads_err glm_solve_block(strads_commit *commit)
         glm_member *m = &set->member[set->place[j] - 1];
         commit->change[k] = m->w - m->told;
         commit->priority[k] = m->urgency;
-        m->told = m->w;
+        m->told += commit->change[k]; /* as the store adds it */
     }
-    state->solved = set->left <= fmax(state->settled * set->first,
-                                      .1 * state->worth) ||
-                    set->visits > (uint64_t)PASSES_MAX * set->n;
+    set->left = 0;
+    for (uint32_t k = 0; k < set->n; k++)
+        set->left += set->member[k].urgency;
+    state->solved =
+        set->left <= fmax(state->settled * set->first, .1 * state->worth) ||
+        set->visits > (uint64_t)PASSES_MAX * set->n;
     return err;
 }

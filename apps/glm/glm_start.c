@@ -102,8 +102,8 @@ strads_err glm_receive_labels(strads_task *task)
     const survey *s = (const survey *)(const void *)task->partial;
     glm_local *local = task->local;
     linear_classes classes;
-    const strads_err err = classes_of(&local->problem, task->share->label_names,
-                                      s, &classes);
+    const strads_err err =
+        classes_of(&local->problem, task->share->label_names, s, &classes);
 
     if (!err)
         glm_take_classes(local, task->share, &classes);

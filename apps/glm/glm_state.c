@@ -13,8 +13,7 @@ enum { BLOCK_MAX = 1 << 20, PARAM_BYTES = 108 };
 
 static bool reserve_local(glm_local *local)
 {
-    double **by_row[] = {&local->y, &local->c, &local->o, &local->z,
-                         &local->r};
+    double **by_row[] = {&local->y, &local->c, &local->o, &local->z, &local->r};
 
     for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
         if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
@@ -222,10 +221,9 @@ glm_term glm_term_of(const glm_state *state, uint32_t column)
     const glm_problem *problem = &state->problem;
     const double s = state->scale[column], a = problem->options.l1_ratio;
     /* Alone, nothing that is penalised moves. */
-    const double weight =
-        problem->penalty->off ? 0
-        : state->alone        ? 1e250
-                              : state->weight * state->lambda;
+    const double weight = problem->penalty->off ? 0
+                          : state->alone        ? 1e250
+                                                : state->weight * state->lambda;
 
     return (glm_term){.n = 1,
                       .l1 = weight * a * s,

@@ -16,9 +16,8 @@ static double soft(double q, double l1)
 
 static double value(const glm_term *t, const double *w)
 {
-    return *w < t->low || *w > t->high
-               ? INFINITY
-               : t->l1 * fabs(*w) + t->l2 / 2 * *w * *w;
+    return *w < t->low || *w > t->high ? INFINITY
+                                       : t->l1 * fabs(*w) + t->l2 / 2 * *w * *w;
 }
 
 static void prox(const glm_term *t, const double *u, double a, double *w)
@@ -72,8 +71,8 @@ static bool piece(const glm_term *t, double w, glm_piece *out)
     return w > out->low && w < out->high && (side != 0 || t->l1 == 0);
 }
 
-#define ELASTIC                                                              \
-    .value = value, .prox = prox, .conjugate = conjugate, .shrink = shrink,  \
+#define ELASTIC                                                             \
+    .value = value, .prox = prox, .conjugate = conjugate, .shrink = shrink, \
     .violation = violation, .piece = piece
 
 const glm_penalty glm_penalty_l1 = {.share = 1, ELASTIC};

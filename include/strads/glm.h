@@ -34,14 +34,14 @@ typedef struct strads_glm_options {
     double loss_parameter; /* of losses that have one; 0: what is usual */
     double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio */
     double lambda_ratio;   /* lambda / lambda_max, > 0; 0: 0.01 */
-    double l1_ratio;       /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
-    bool intercept;        /* fit b */
-    bool standardize;      /* penalise as if each column had been divided by its
+    double l1_ratio;     /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
+    bool intercept;      /* fit b */
+    bool standardize;    /* penalise as if each column had been divided by its
                               standard deviation (1/W; without an intercept: by
                               its root mean square); w stays in the data's unit */
-    const char *weights;   /* a file with the weight of each row, one a line;
+    const char *weights; /* a file with the weight of each row, one a line;
                               NULL: 1 */
-    const char *offset;    /* the same with o_i; NULL: 0 */
+    const char *offset;  /* the same with o_i; NULL: 0 */
     const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
     const char *classes; /* two labels, "0,1"; the second is positive. NULL: the

@@ -1,0 +1,90 @@
+#!/bin/sh
+# strads glm train, predict, evaluate and show on a century of speeches, against
+# the commands of which it has the losses.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+trains() {
+    name=$1
+    shift
+    gives 0 glm train "$@" --model "$name.json" --log "$name.jsonl"
+}
+
+# The same minimum as a Lasso and a logistic regression
+trains lasso "$year_train" --lambda 0.01 --intercept
+gives 0 lasso train "$year_train" --lambda 0.01 --intercept --model l.json
+near "$(member lasso.json objective)" "$(member l.json objective)" 2e-6 lasso
+trains logistic "$party" --loss logistic --lambda-ratio 0.1 --intercept
+gives 0 logistic train "$party" --lambda-ratio 0.1 --intercept --model l.json
+near "$(member logistic.json objective)" "$(member l.json objective)" 2e-6 \
+    logistic
+near "$(member logistic.json lambda)" "$(member l.json lambda)" 1e-6 lambda
+trains ridge "$party" --loss logistic --penalty ridge --lambda 0.001
+gives 0 logistic train "$party" --lambda 0.001 --l1-ratio 0 --model l.json
+near "$(member ridge.json objective)" "$(member l.json objective)" 2e-6 ridge
+
+# A model tells what its ratio came to, and runs again with it
+says logistic.json '"program": "glm"' '"loss": "logistic"' '"classes": "-1,1"' \
+    '"lambda-ratio": 0,'
+trains again "$party" --loss logistic --intercept \
+    --lambda "$(member logistic.json lambda)" --start logistic.json
+near "$(member again.json objective)" "$(member logistic.json objective)" 2e-6 \
+    "from a start"
+
+# Predictions are means or probabilities
+gives 0 glm predict lasso.json "$year_test"
+cp out glm.txt
+sed 's/"program": "glm"/"program": "lasso"/' lasso.json >as_lasso.json
+gives 0 lasso predict as_lasso.json "$year_test"
+cmp -s out glm.txt || fail "numbers are not what lasso predict says"
+gives 0 glm predict logistic.json "$party_test" --write probability
+awk '$1 < 0 || $1 > 1 { exit 1 }' out || fail "no probabilities: $(head -3 out)"
+says err "% of labels right, log loss"
+gives 0 glm predict logistic.json "$party_test" --write label
+awk '$1 != 1 && $1 != -1 { exit 1 }' out || fail "no labels: $(head -3 out)"
+gives 0 glm evaluate logistic.json "$party_test"
+says out accuracy "log loss" AUC
+gives 0 glm evaluate lasso.json "$year_test"
+says out R2 RMSE
+gives 0 glm show logistic.json --top 3
+says out "(intercept)"
+
+# The same bits on 1 and 2 workers, on two processes, and simulated
+bits="--loss logistic --lambda-ratio 0.1 --intercept --deterministic
+    --partitions 4 --seed 3"
+for workers in 1 2; do
+    gives 0 glm train "$party" $bits --workers $workers \
+        --model "bits$workers.json"
+done
+"$STRADS_BIN" join "ipc://$PWD/run" --workers 1 --quiet >join.out 2>&1 &
+joined=$!
+gives 0 glm train "$party" $bits --workers 1 --nodes 2 \
+    --listen "ipc://$PWD/run" --model bits3.json
+wait $joined || fail "the joined process: $(cat join.out)"
+same_bits "--deterministic" bits1.json bits2.json bits3.json
+simulates bits1.json glm "$party" --loss logistic --lambda-ratio 0.1 \
+    --intercept --partitions 4 --workers 4 --seed 3
+
+# Offsets move the labels of least squares
+awk '{ print NR % 5 }' "$year_train" >offset
+awk '{ $1 -= NR % 5; print }' "$year_train" >moved.svm
+trains offset "$year_train" --lambda 0.01 --offset offset
+trains moved moved.svm --lambda 0.01
+near "$(member offset.json objective)" "$(member moved.json objective)" 2e-6 \
+    "an offset and labels without it"
+
+# What makes no sense is told before anything is fitted
+echo 1 >short
+refuses 2 'expected the offset of a row in each' glm train "$year_train" \
+    --offset short --quiet
+sed 's/3/three/' offset >bad
+refuses 2 'bad:3: found "three"; expected the offset of a row, a number' \
+    glm train "$year_train" --offset bad --quiet
+refuses 2 '--loss cubic: expected squared' glm train "$year_train" --loss cubic
+refuses 2 'more than 64 different labels' glm train "$year_train" --loss logistic \
+    --quiet
+refuses 2 'program lasso, expected one of glm' glm predict as_lasso.json \
+    "$year_test"
+gives 3 glm train "$year_train" --lambda-ratio 0.001 --max-rounds 12 \
+    --model bound.json
+gives 0 glm predict bound.json "$year_test"
+finish

@@ -1,0 +1,173 @@
+#include "tests/glm_design.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is(const char *word, const char *usual, const char *name)
+{
+    return strcmp(word ? word : usual, name) == 0;
+}
+
+lasso_design glm_design_random(const lasso_recipe *recipe, const char *loss)
+{
+    lasso_design d = lasso_design_random(recipe);
+    double mean = 0, most = 0;
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        mean += d.y[i] / (double)d.rows;
+        most = fmax(most, fabs(d.y[i]));
+    }
+    for (uint64_t i = 0; i < d.rows; i++)
+        if (strads_glm_classifies(loss))
+            d.y[i] = d.y[i] > mean;
+        else if (is(loss, "", "poisson"))
+            d.y[i] = floor(exp(2 * d.y[i] / most));
+    return d;
+}
+
+void glm_take(const lasso_design *d, const void *options, strads_result *result,
+              linear_fit *fit)
+{
+    (void)options;
+    const strads_progress *last = strads_result_progress(result);
+    const void *state = strads_result_state(result);
+    uint64_t parameters;
+    uint32_t width;
+    const double *w = strads_result_values(result, &parameters, &width);
+
+    fit->w = calloc(d->cols + 1, sizeof(*fit->w));
+    if (!fit->w || parameters < d->cols || width != 1)
+        abort();
+    memcpy(fit->w, w, d->cols * sizeof(*w));
+    fit->end = strads_result_end(result);
+    fit->intercept = strads_glm_intercept(state);
+    fit->lambda = strads_glm_resolved(state)->lambda;
+    fit->lambda_max = strads_glm_lambda_max(state);
+    fit->objective = last->objective;
+    fit->gap = last->gap;
+    fit->nonzeros = last->nonzeros;
+    fit->updates_policy = last->updates_policy;
+    fit->updates_other = last->updates_other;
+}
+
+linear_fit glm_design_fit(const lasso_design *design,
+                          const strads_glm_options *options,
+                          const strads_engine_options *engine)
+{
+    return linear_fit_run(design, &strads_program_glm, options, 1e-10, engine,
+                          glm_take);
+}
+
+/* ---- the losses: f and f' ------------------------------------------------ */
+
+typedef struct pair {
+    double value, slope;
+} pair;
+
+static pair loss_at(const strads_glm_options *o, double y, double z)
+{
+    const double s = 2 * y - 1;
+
+    if (is(o->loss, "squared", "squared"))
+        return (pair){(y - z) * (y - z) / 2, z - y};
+    if (is(o->loss, "", "logistic"))
+        return (pair){s * z > -30 ? log1p(exp(-s * z)) : -s * z,
+                      -s / (1 + exp(s * z))};
+    abort();
+}
+
+/* ---- the penalties ------------------------------------------------------- */
+
+typedef struct cost {
+    double l1, l2;
+} cost;
+
+static double weight_of(const strads_glm_options *o, uint64_t i)
+{
+    return o->row_weight ? o->row_weight[i] : 1;
+}
+
+static double total(const lasso_design *d, const strads_glm_options *o)
+{
+    double sum = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        sum += weight_of(o, i);
+    return sum;
+}
+
+static cost cost_of(const lasso_design *d, const strads_glm_options *o,
+                    const linear_fit *fit, uint64_t j)
+{
+    const double *x = lasso_design_col(d, j), all = total(d, o);
+    const double a = is(o->penalty, "l1", "l1")    ? 1
+                     : is(o->penalty, "", "ridge") ? 0
+                     : o->l1_ratio > 0             ? o->l1_ratio
+                                                   : .5;
+    const double lambda = is(o->penalty, "", "none") ? 0 : fit->lambda;
+    double mean = 0, square = 0, s = 1;
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        mean += o->intercept ? weight_of(o, i) * x[i] / all : 0;
+        square += weight_of(o, i) * x[i] * x[i] / all;
+    }
+    if (o->standardize)
+        s = sqrt(square - mean * mean > 1e-12 * square ? square - mean * mean
+                                                       : square);
+    return (cost){lambda * a * s, lambda * (1 - a) * s * s};
+}
+
+static double margin(const lasso_design *d, const strads_glm_options *o,
+                     const linear_fit *fit, uint64_t i)
+{
+    return linear_fit_value_at(fit, d, i) +
+           (o->row_offset ? o->row_offset[i] : 0);
+}
+
+double glm_value(const lasso_design *d, const strads_glm_options *o,
+                 const linear_fit *fit)
+{
+    double sum = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        sum += weight_of(o, i) / total(d, o) *
+               loss_at(o, d->y[i], margin(d, o, fit, i)).value;
+    for (uint64_t j = 0; j < d->cols; j++) {
+        const cost c = cost_of(d, o, fit, j);
+        sum += c.l1 * fabs(fit->w[j]) + c.l2 / 2 * fit->w[j] * fit->w[j];
+    }
+    return sum;
+}
+
+double glm_violation(const lasso_design *d, const strads_glm_options *o,
+                     const linear_fit *fit)
+{
+    double *r = calloc(d->rows + 1, sizeof(*r));
+    double sum = 0, size = 0, worst;
+
+    if (!r)
+        abort();
+    for (uint64_t i = 0; i < d->rows; i++) {
+        r[i] = -weight_of(o, i) / total(d, o) *
+               loss_at(o, d->y[i], margin(d, o, fit, i)).slope;
+        sum += r[i];
+        size += fabs(r[i]);
+    }
+    worst = o->intercept ? fabs(sum) / size : 0;
+    for (uint64_t j = 0; j < d->cols; j++) {
+        const double *x = lasso_design_col(d, j), w = fit->w[j];
+        const cost c = cost_of(d, o, fit, j);
+        double q = -c.l2 * w, most = 0;
+        for (uint64_t i = 0; i < d->rows; i++) {
+            q += x[i] * r[i];
+            most += fabs(x[i] * r[i]);
+        }
+        const double off =
+            w != 0 ? fabs(q - copysign(c.l1, w)) : fmax(fabs(q) - c.l1, 0);
+        if (off > 0)
+            worst = fmax(worst, off / (c.l1 + most + c.l2 * fabs(w)));
+    }
+    free(r);
+    return worst;
+}

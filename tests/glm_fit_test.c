@@ -1,0 +1,258 @@
+/* Fits by the glm program: the certificate is the objective's, the optimality
+ * conditions hold, whoever computes; and other programs come to the same. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strads/logistic.h"
+#include "tests/glm_design.h"
+
+static const lasso_recipe shapes[] = {
+    {.rows = 60, .cols = 25, .seed = 1, .density = 1, .noise = 1},
+    {.rows = 40, .cols = 150, .seed = 2, .density = .3, .noise = .5},
+    {.rows = 80,
+     .cols = 40,
+     .seed = 3,
+     .density = 1,
+     .correlation = .95,
+     .noise = 1,
+     .offset = 3}};
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static const char *const losses[] = {"squared", "logistic"};
+enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
+
+static const strads_glm_options penalties[] = {
+    {.penalty = "l1", .lambda_ratio = .1},
+    {.penalty = "l1", .lambda_ratio = .02, .intercept = true},
+    {.penalty = "elastic-net",
+     .lambda_ratio = .05,
+     .intercept = true,
+     .standardize = true},
+    {.penalty = "elastic-net", .l1_ratio = .01, .lambda = .02},
+    {.penalty = "ridge", .lambda = .1, .intercept = true},
+    {.penalty = "ridge", .lambda = .01, .standardize = true}};
+enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
+
+static linear_fit fit_well(const lasso_design *d, const strads_glm_options *o,
+                           const strads_engine_options *engine)
+{
+    linear_fit fit = glm_design_fit(d, o, engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %s: gap %g", o->loss,
+                 o->penalty, fit.gap);
+    return fit;
+}
+
+static void expect_optimal(const lasso_design *d, const strads_glm_options *o,
+                           const linear_fit *fit)
+{
+    const double value = glm_value(d, o, fit), off = glm_violation(d, o, fit);
+
+    cr_expect_float_eq(fit->objective, value, 1e-9 * value, "%s, %s", o->loss,
+                       o->penalty);
+    cr_expect_lt(off, 2e-4, "%s, %s: violated by %g", o->loss, o->penalty, off);
+}
+
+Test(glm_fit, optimality_conditions_hold)
+{
+    for (size_t s = 0; s < SHAPES; s++)
+        for (size_t l = 0; l < LOSSES; l++) {
+            lasso_design d = glm_design_random(&shapes[s], losses[l]);
+            for (size_t k = 0; k < PENALTIES; k++) {
+                strads_glm_options o = penalties[k];
+                o.loss = losses[l];
+                linear_fit fit = fit_well(&d, &o, NULL);
+                expect_optimal(&d, &o, &fit);
+                cr_expect_geq(fit.updates_policy, 4 * fit.updates_other);
+                linear_fit_free(&fit);
+            }
+            lasso_design_free(&d);
+        }
+}
+
+Test(glm_fit, least_squares_without_a_penalty_are_the_normal_equations)
+{
+    lasso_design d = glm_design_random(&shapes[0], "squared");
+    const strads_glm_options o = {.penalty = "none", .intercept = true};
+    linear_fit fit = fit_well(&d, &o, NULL);
+
+    expect_optimal(&d, &o, &fit);
+    cr_expect_eq(fit.nonzeros, d.cols);
+    cr_expect_eq(fit.lambda_max, 0);
+    linear_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(glm_fit, any_number_of_workers_and_partitions_comes_to_the_same)
+{
+    lasso_design d = glm_design_random(&shapes[1], "logistic");
+    const strads_glm_options o = {.loss = "logistic",
+                                  .lambda_ratio = .05,
+                                  .intercept = true};
+    linear_fit one = fit_well(&d, &o, NULL);
+
+    for (uint32_t workers = 1; workers <= 4; workers *= 2)
+        for (uint32_t depth = 0; depth <= 2; depth += 2) {
+            const strads_engine_options engine = {.workers = workers,
+                                                  .partitions = workers,
+                                                  .depth = depth};
+            linear_fit fit = fit_well(&d, &o, &engine);
+            expect_optimal(&d, &o, &fit);
+            cr_expect_float_eq(fit.objective, one.objective,
+                               2e-10 * one.objective);
+            linear_fit_free(&fit);
+        }
+    linear_fit_free(&one);
+    lasso_design_free(&d);
+}
+
+Test(glm_fit, rows_count_by_their_weights)
+{
+    for (size_t l = 0; l < LOSSES; l++) {
+        lasso_design d = glm_design_random(&shapes[0], losses[l]);
+        double weight[64];
+        for (uint64_t i = 0; i < d.rows; i++)
+            weight[i] = (double)(i * 7 % 4);
+        lasso_design many = lasso_design_repeated(&d, weight);
+        strads_glm_options o = {.loss = losses[l],
+                                .lambda_ratio = .05,
+                                .intercept = true,
+                                .standardize = true};
+        linear_fit right = fit_well(&many, &o, NULL);
+        o.row_weight = weight;
+        linear_fit fit = fit_well(&d, &o, NULL);
+        expect_optimal(&d, &o, &fit);
+        cr_expect_float_eq(fit.lambda_max, right.lambda_max,
+                           1e-8 * right.lambda_max);
+        cr_expect_float_eq(fit.objective, right.objective,
+                           1e-8 * right.objective);
+        linear_fit_free(&fit);
+        linear_fit_free(&right);
+        lasso_design_free(&many);
+        lasso_design_free(&d);
+    }
+}
+
+Test(glm_fit, offsets_are_part_of_the_margin)
+{
+    for (size_t l = 0; l < LOSSES; l++) {
+        lasso_design d = glm_design_random(&shapes[0], losses[l]);
+        double offset[64];
+        for (uint64_t i = 0; i < d.rows; i++)
+            offset[i] = .1 * (double)(i % 11) - .4;
+        const strads_glm_options o = {.loss = losses[l],
+                                      .lambda_ratio = .05,
+                                      .intercept = l % 2 == 0,
+                                      .row_offset = offset};
+        linear_fit fit = fit_well(&d, &o, NULL);
+        expect_optimal(&d, &o, &fit);
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
+static void take_logistic(const lasso_design *d, const void *options,
+                          strads_result *result, linear_fit *fit)
+{
+    (void)d, (void)options;
+    fit->objective = strads_result_progress(result)->objective;
+}
+
+Test(glm_fit, lasso_and_logistic_regression_are_members_of_the_family)
+{
+    for (size_t s = 0; s < SHAPES; s++) {
+        lasso_design d = glm_design_random(&shapes[s], "squared");
+        lasso_design c = glm_design_random(&shapes[s], "logistic");
+        const strads_glm_options o = {.penalty = "elastic-net",
+                                      .l1_ratio = .8,
+                                      .lambda_ratio = .03,
+                                      .intercept = true};
+        strads_glm_options of_classes = o;
+        of_classes.loss = "logistic";
+        linear_fit fit = fit_well(&d, &o, NULL);
+        linear_fit other =
+            lasso_design_fit(&d,
+                             &(strads_lasso_options){.l1_ratio = .8,
+                                                     .lambda_ratio = .03,
+                                                     .intercept = true},
+                             NULL);
+        cr_expect_float_eq(fit.objective, other.objective,
+                           1e-9 * other.objective);
+        cr_expect_float_eq(fit.lambda_max, other.lambda_max,
+                           1e-9 * other.lambda_max);
+        linear_fit_free(&fit);
+        linear_fit_free(&other);
+        fit = fit_well(&c, &of_classes, NULL);
+        other = linear_fit_run(&c, &strads_program_logistic,
+                               &(strads_logistic_options){.l1_ratio = .8,
+                                                          .lambda_ratio = .03,
+                                                          .intercept = true},
+                               1e-10, NULL, take_logistic);
+        cr_assert_eq(other.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_float_eq(fit.objective, other.objective,
+                           1e-8 * other.objective);
+        linear_fit_free(&fit);
+        linear_fit_free(&other);
+        lasso_design_free(&d);
+        lasso_design_free(&c);
+    }
+}
+
+Test(glm_fit, a_start_leads_to_the_same_lambda_and_minimum)
+{
+    lasso_design d = glm_design_random(&shapes[1], "squared");
+    const strads_glm_options o = {.lambda_ratio = .05, .intercept = true};
+    linear_fit right = fit_well(&d, &o, NULL);
+    uint32_t param[] = {0, 3, 7, 20};
+    double value[] = {1, -2, .5, 30};
+    const strads_engine_options engine = {.n_start = 4,
+                                          .start_param = param,
+                                          .start_value = value};
+    linear_fit fit = fit_well(&d, &o, &engine);
+
+    expect_optimal(&d, &o, &fit);
+    cr_expect_float_eq(fit.lambda, right.lambda, 1e-9 * right.lambda);
+    cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
+    linear_fit_free(&fit);
+    linear_fit_free(&right);
+    lasso_design_free(&d);
+}
+
+static void expect_refused(const lasso_design *d, strads_glm_options o,
+                           const char *sentence)
+{
+    linear_fit fit = glm_design_fit(d, &o, NULL);
+
+    cr_expect_eq(fit.err, STRADS_EINVAL, "%s", sentence);
+    cr_expect(strstr(strads_error_text(), sentence) != NULL,
+              "\"%s\" does not say \"%s\"", strads_error_text(), sentence);
+    linear_fit_free(&fit);
+}
+
+Test(glm_fit, options_that_make_no_sense_are_refused)
+{
+    lasso_design d = glm_design_random(&shapes[0], "squared");
+    double offset[64] = {0};
+
+    expect_refused(&d, (strads_glm_options){.loss = "cubic"},
+                   "loss is \"cubic\"; expected one of squared|logistic");
+    expect_refused(&d, (strads_glm_options){.penalty = "l0"},
+                   "penalty is \"l0\"; expected one of l1|elastic-net");
+    expect_refused(&d, (strads_glm_options){.lambda = 1, .lambda_ratio = 1},
+                   "say the same thing");
+    expect_refused(&d, (strads_glm_options){.penalty = "none", .lambda = 1},
+                   "has no lambda");
+    expect_refused(&d, (strads_glm_options){.l1_ratio = .5}, "no mixture");
+    expect_refused(&d, (strads_glm_options){.loss_parameter = 2},
+                   "the loss squared has none");
+    expect_refused(&d, (strads_glm_options){.classes = "0,1"}, "no classes");
+    expect_refused(&d, (strads_glm_options){.loss = "logistic"},
+                   "tells two labels apart");
+    offset[3] = NAN;
+    expect_refused(&d, (strads_glm_options){.row_offset = offset},
+                   "the offset of row 4 is nan");
+    lasso_design_free(&d);
+}

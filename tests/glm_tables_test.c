@@ -1,0 +1,203 @@
+/* Every loss and every penalty of the glm program's tables against what defines
+ * them: differences, Fenchel's inequality, and search by hand. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "apps/glm/glm_loss.h"
+#include "apps/glm/glm_penalty.h"
+
+#define LOSS_ROW(word, name) {word, &glm_loss_##name},
+#define PENALTY_ROW(word, name) {word, &glm_penalty_##name},
+
+static const struct {
+    const char *word;
+    const glm_loss *loss;
+} losses[] = {GLM_LOSSES(LOSS_ROW)};
+static const struct {
+    const char *word;
+    const glm_penalty *penalty;
+} penalties[] = {GLM_PENALTIES(PENALTY_ROW)};
+
+enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
+enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
+
+/* ---- losses -------------------------------------------------------------- */
+
+static const double numbers[] = {-3, -.5, 0, .25, 2, 40}, counts[] = {0, 1, 7},
+                    signs[] = {-1, 1};
+
+/* Runs `look` on one row of weight 2. */
+static double look(const glm_loss *loss, double y, double z, double *r,
+                   double *h)
+{
+    const double c = 2;
+    const glm_rows row = {1, &y, &c, &z};
+
+    return loss->look(&row, loss->usual, r, h);
+}
+
+static void check_slopes(const char *word, const glm_loss *loss, double y,
+                         double z)
+{
+    const double p = loss->usual, d = 1e-4;
+    const double here = loss->value(y, z, p), size = 1 + fabs(here);
+    const double up = loss->value(y, z + d, p), down = loss->value(y, z - d, p);
+    double r, h;
+
+    cr_expect_float_eq(look(loss, y, z, &r, &h), 2 * here, 1e-12 * size);
+    cr_expect_float_eq(-r / 2, (up - down) / (2 * d), 1e-5 * size,
+                       "%s f'(%g, %g)", word, y, z);
+    /* A model must not be flatter than the loss, but for its jumps. */
+    cr_expect_geq(h / 2, (up - 2 * here + down) / (d * d) - 1e-3 * size,
+                  "%s f''(%g, %g)", word, y, z);
+    cr_expect_leq(h / 2, loss->bend * (1 + 1e-12));
+    cr_expect(!loss->constant || h == 2);
+    cr_expect_geq(here, -1e-14 * size, "%s is below 0", word);
+}
+
+static void check_conjugate(const char *word, const glm_loss *loss, double y,
+                            double z)
+{
+    const double p = loss->usual, here = loss->value(y, z, p);
+    double r;
+
+    (void)look(loss, y, z, &r, NULL);
+    const double u = -r / 2, at = loss->conjugate(y, u, p);
+    cr_expect_float_eq(at, u * z - here, 1e-10 * (1 + fabs(here) + fabs(u * z)),
+                       "%s f*(%g, %g) is %g, not %g", word, y, u, at,
+                       u * z - here);
+    for (double v = -6; v <= 6; v += .125)
+        cr_expect_geq(here + loss->conjugate(y, v, p), v * z - 1e-10,
+                      "%s at y %g, z %g, u %g", word, y, z, v);
+    cr_expect_float_eq(loss->conjugate(y, 0, p), 0, 1e-14, "%s f*(%g, 0)", word,
+                       y);
+}
+
+/* What is predicted is the label, or the mean of both, at which the margin at
+ * hand is best. Of a loss without probabilities it is the nearer class. */
+static void check_mean(const char *word, const glm_loss *loss, double z)
+{
+    const double m = loss->mean(z);
+    double r, other;
+
+    if (loss->labels != GLM_CLASSES) {
+        (void)look(loss, m, z, &r, NULL);
+        cr_expect_float_eq(r, 0, 1e-9 * (1 + fabs(m)), "%s mean at %g", word,
+                           z);
+        return;
+    }
+    (void)look(loss, 1, z, &r, NULL);
+    (void)look(loss, -1, z, &other, NULL);
+    cr_expect_float_eq(m * r + (1 - m) * other, 0, 1e-12, "%s mean at %g", word,
+                       z);
+}
+
+Test(glm_tables, losses_have_their_slopes_conjugates_and_means)
+{
+    for (size_t k = 0; k < LOSSES; k++) {
+        const glm_loss *loss = losses[k].loss;
+        const double *y = loss->labels == GLM_CLASSES  ? signs
+                          : loss->labels == GLM_COUNTS ? counts
+                                                       : numbers;
+        const size_t n = loss->labels == GLM_CLASSES  ? 2
+                         : loss->labels == GLM_COUNTS ? 3
+                                                      : 6;
+        for (double z = -4.03; z < 4; z += .37) {
+            for (size_t i = 0; i < n; i++) {
+                check_slopes(losses[k].word, loss, y[i], z);
+                check_conjugate(losses[k].word, loss, y[i], z);
+            }
+            check_mean(losses[k].word, loss, z);
+        }
+        cr_expect_eq(glm_loss_find(losses[k].word), loss);
+    }
+    cr_expect_null(glm_loss_find("none such"));
+    cr_expect_null(glm_penalty_find("none such"));
+}
+
+/* ---- penalties of one coefficient ---------------------------------------- */
+
+static const glm_term terms[] = {{1, 1, 0, -INFINITY, INFINITY, 0},
+                                 {1, .7, .5, -INFINITY, INFINITY, 0},
+                                 {1, 0, 1.5, -INFINITY, INFINITY, 0},
+                                 {1, .7, .5, 0, INFINITY, 0},
+                                 {1, .3, 0, -.5, 1.25, 0},
+                                 {1, 0, .5, -1, 0, 0},
+                                 {1, 0, 0, -2, 2, 0}};
+
+enum { TERMS = sizeof(terms) / sizeof(terms[0]) };
+
+/* a/2 w^2 - u w + pen(w). */
+static double model(const glm_penalty *pen, const glm_term *t, double u,
+                    double a, double w)
+{
+    return a / 2 * w * w - u * w + pen->value(t, &w);
+}
+
+static void check_prox(const char *word, const glm_penalty *pen,
+                       const glm_term *t, double u, double a)
+{
+    const double step = 1. / 256;
+    double w;
+
+    pen->prox(t, &u, a, &w);
+    const double found = model(pen, t, u, a, w), q = u - a * w;
+    for (double v = -12; v <= 12; v += step)
+        cr_expect_leq(found, model(pen, t, u, a, v) + 1e-12,
+                      "%s prox of %g, %g is %g and not %g", word, u, a, w, v);
+    cr_expect_leq(pen->violation(t, &w, &q), 1e-12 * (1 + fabs(u)),
+                  "%s at the prox of %g, %g", word, u, a);
+}
+
+static void check_dual(const char *word, const glm_penalty *pen,
+                       const glm_term *t, double q)
+{
+    const double s = pen->shrink(t, &q), inside = s * (1 - 1e-12) * q;
+    const double dual = pen->conjugate(t, &inside), beyond = s * 1.01 * q;
+    double most = 0;
+
+    cr_expect(s >= 0 && s <= 1 && isfinite(dual), "%s shrinks %g by %g", word,
+              q, s);
+    for (double w = -12; w <= 12; w += 1. / 256)
+        most = fmax(most, inside * w - pen->value(t, &w));
+    cr_expect_geq(dual, most - 1e-9, "%s* at %g", word, inside);
+    cr_expect_leq(dual, most + 1e-4, "%s* at %g", word, inside);
+    cr_expect(s == 1 || isinf(pen->conjugate(t, &beyond)));
+}
+
+static void check_piece(const char *word, const glm_penalty *pen,
+                        const glm_term *t, double w)
+{
+    const double d = 1e-5;
+    glm_piece piece;
+
+    if (!pen->piece || !pen->piece(t, w, &piece))
+        return;
+    cr_expect(w > piece.low && w < piece.high);
+    if (w - d < piece.low || w + d > piece.high)
+        return;
+    const double up = w + d, down = w - d, here = pen->value(t, &w);
+    const double a = pen->value(t, &up), b = pen->value(t, &down);
+    cr_expect_float_eq(piece.slope, (a - b) / (2 * d), 1e-6, "%s' at %g", word,
+                       w);
+    cr_expect_float_eq(piece.curve, (a - 2 * here + b) / (d * d), 1e-3,
+                       "%s'' at %g", word, w);
+}
+
+Test(glm_tables, penalties_have_their_steps_conjugates_and_pieces)
+{
+    for (size_t k = 0; k < PENALTIES; k++) {
+        const char *word = penalties[k].word;
+        const glm_penalty *pen = penalties[k].penalty;
+        for (size_t i = 0; i < TERMS && !pen->grouped; i++)
+            for (double q = -3.1; q < 3.2; q += .31) {
+                const glm_term *t = &terms[i];
+                check_prox(word, pen, t, q, 1);
+                check_prox(word, pen, t, q, .4);
+                if (pen->conjugate)
+                    check_dual(word, pen, t, q);
+                check_piece(word, pen, t, q);
+            }
+        cr_expect_eq(glm_penalty_find(word), pen);
+    }
+}
