@@ -33,7 +33,9 @@ for page in $pages; do
     done
     # Paths that begin with a folder of the tree, and sources by their name alone.
     # What ends in _ begins names; what begins with _, or NAME, stands for others.
-    for name in $(sed 's|build/[A-Za-z0-9_./-]*||g' "$page" |
+    # Code and commands, where readers' own files are, are left out.
+    for name in $(awk '/^```/ { inside = !inside; next } !inside && !/^    /' \
+        "$page" | sed 's|build/[A-Za-z0-9_./-]*||g' |
         grep -oE '\b(engine|include/strads|schedulers|apps|tests|bench|docs|cmake|examples|packaging|debian|python)/[A-Za-z0-9_./-]*[A-Za-z0-9_]|\b[a-z0-9_]+\.(c|h|pml|sh|shlib)\b' |
         sort -u); do
         here=$(dirname "${page#./}")

@@ -52,11 +52,6 @@ strads_kernel_level strads_kernels(void)
     return level;
 }
 
-const char *strads_kernel_level_name(strads_kernel_level l)
-{
-    return NAME[l];
-}
-
 strads_err sti_instruction_set_check(void)
 {
     strads_kernel_level best = strads_kernels();

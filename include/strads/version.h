@@ -31,9 +31,6 @@ typedef enum strads_kernel_level {
  * STRADS_EINVAL). The same for the life of the process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
 
-/* "portable", "avx2" or "avx512"; static. */
-STRADS_API const char *strads_kernel_level_name(strads_kernel_level level);
-
 #ifdef __cplusplus
 }
 #endif

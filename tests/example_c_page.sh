@@ -1,0 +1,18 @@
+#!/bin/sh
+# The program of docs/c.md, as it stands there, built by the page's line: the
+# objective is the command's.
+. "$STRADS_SOURCE/tests/example_harness.shlib"
+
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+    "$STRADS_SOURCE/docs/c.md" >train.c
+# shellcheck disable=SC2046 # words
+"$STRADS_CC" -std=c17 -Wall -Wextra -Werror train.c \
+    $(pkg-config --cflags --libs strads) -Wl,-rpath,"$libdir" -o train
+./train "$year_train" >told || fail "train ended with exit code $?"
+gives 0 lasso train "$year_train" --lambda-ratio 0.02 --intercept \
+    --model best.json
+near "$(sed -n 's/^objective \([0-9.]*\),.*/\1/p' told)" \
+    "$(member best.json objective)" 3e-6 "the objective of the page's program"
+./train nowhere.svm >out 2>err && fail "a file that is not there was read"
+grep -q nowhere.svm err || fail "no sentence names the file: $(cat err)"
+finish
