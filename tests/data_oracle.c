@@ -333,7 +333,7 @@ static void expect_balance(const oracle *m, const strads_data *data,
     free(line);
     for (uint32_t p = 0; p < partitions; p++) {
         const strads_share *share = strads_data_share(data, p);
-        if (share == NULL || split == STRADS_SPLIT_BOTH)
+        if (share == NULL || split > STRADS_SPLIT_COLS)
             continue;
         uint64_t nnz =
             share->by_col.start != NULL ? share->by_col.nnz : share->by_row.nnz;
@@ -386,7 +386,9 @@ static void expect_cover(const strads_data *data, strads_data_options o,
                          uint32_t parts)
 {
     uint32_t count = o.keep_count == 0 ? parts - o.keep_first : o.keep_count;
-    uint64_t row = 0;
+    const uint32_t across =
+        o.split == STRADS_SPLIT_GRID && o.grid_cols > 1 ? o.grid_cols : 1;
+    uint64_t row = 0, up_to = 0;
     uint64_t col = 0;
     for (uint32_t p = 0; p < parts; p++) {
         const strads_share *s = strads_data_share(data, p);
@@ -396,10 +398,19 @@ static void expect_cover(const strads_data *data, strads_data_options o,
             continue;
         cr_assert(s->partition == p && s->partitions == parts);
         bool first = p == o.keep_first && p > 0;
+        if (o.split == STRADS_SPLIT_GRID && p % across == 0) {
+            cr_assert(s->cols.begin == 0 &&
+                      (p == 0 || col == 0 || col == strads_data_cols(data)));
+            up_to = row;
+            col = 0;
+        }
         cr_assert(first || o.split == STRADS_SPLIT_COLS ||
-                  s->rows.begin == row);
+                  s->rows.begin ==
+                      (o.split == STRADS_SPLIT_GRID ? up_to : row));
         cr_assert(first || o.split == STRADS_SPLIT_ROWS ||
                   s->cols.begin == col);
+        if (first)
+            up_to = s->rows.begin;
         row = s->rows.end;
         col = s->cols.end;
     }

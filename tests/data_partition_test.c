@@ -20,14 +20,19 @@ static void expect_every_cut(const oracle *m, const char *path, bool labels)
 {
     static const uint32_t counts[] = {1, 2, 3, 7, 40, 900};
     for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
-        for (int split = 0; split < 3; split++)
+        for (int split = 0; split < 4; split++)
             for (int layout = 1; layout <= 3; layout++)
                 oracle_expect(
                     m, path,
-                    (strads_data_options){.partitions = counts[k],
-                                          .split = (strads_split)split,
-                                          .layout = (strads_layout)layout,
-                                          .threads = 1 + (uint32_t)k % 4},
+                    (strads_data_options){
+                        .partitions = counts[k],
+                        .split = (strads_split)split,
+                        .grid_cols = counts[k] == 40    ? 5
+                                     : counts[k] == 900 ? 9
+                                     : counts[k] == 3   ? 1
+                                                        : counts[k],
+                        .layout = (strads_layout)layout,
+                        .threads = 1 + (uint32_t)k % 4},
                     labels);
 }
 
@@ -55,12 +60,13 @@ Test(data_partition, a_process_keeps_its_own_partitions_alone)
     const char *paths[2];
     paths[0] = oracle_write_libsvm(&m, "random.svm");
     paths[1] = oracle_write_market(&m, "random.mtx");
-    for (uint32_t first = 0; first <= 5; first++)
-        for (uint32_t count = 0; first + count <= 5; count++)
-            for (int split = 0; split < 3; split++)
+    for (uint32_t first = 0; first <= 6; first++)
+        for (uint32_t count = 0; first + count <= 6; count++)
+            for (int split = 0; split < 4; split++)
                 for (int format = 0; format < 2; format++)
                     oracle_expect(&m, paths[format],
-                                  (strads_data_options){.partitions = 5,
+                                  (strads_data_options){.partitions = 6,
+                                                        .grid_cols = 3,
                                                         .keep_first = first,
                                                         .keep_count = count,
                                                         .split =

@@ -54,7 +54,8 @@ void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
  * A side is cut along its lines when the split follows them (columns under
  * COLS and BOTH, rows under ROWS and BOTH): then it is built as one part over
  * the kept range and split at the end. Otherwise each kept partition is a part
- * of its own with all lines, and what a line holds in each must be counted. */
+ * of its own, with all lines or, under GRID, a range of them, and what a line
+ * holds in each must be counted. */
 
 static strads_err no_memory(const sti_build *b)
 {
@@ -74,6 +75,23 @@ static bool splits_cols(const sti_build *b)
     return b->options.split != STRADS_SPLIT_ROWS;
 }
 
+static bool is_grid(const sti_build *b)
+{
+    return b->options.split == STRADS_SPLIT_GRID;
+}
+
+/* Partition p holds the rows of range p / grid columns and the columns of range
+ * p % grid columns, where both are cut by a grid; otherwise of range p. */
+static uint32_t row_range(const sti_build *b, uint32_t partition)
+{
+    return partition / b->options.grid_cols;
+}
+
+static uint32_t col_range(const sti_build *b, uint32_t partition)
+{
+    return is_grid(b) ? partition % b->options.grid_cols : partition;
+}
+
 /* Now that all entries are counted: no more partitions than they are worth. */
 static void settle_partitions(sti_build *b)
 {
@@ -88,16 +106,18 @@ static void settle_partitions(sti_build *b)
 
 static strads_err cut(sti_build *b)
 {
-    uint32_t parts = b->options.partitions;
+    const uint32_t parts = b->options.partitions;
+    const uint32_t columns = is_grid(b) ? b->options.grid_cols : parts;
     const sti_survey *s = b->survey;
     b->row_bounds = calloc((size_t)parts + 1, sizeof *b->row_bounds);
     b->col_bounds = calloc((size_t)parts + 1, sizeof *b->col_bounds);
     if (b->row_bounds == NULL || b->col_bounds == NULL)
         return no_memory(b);
     if (splits_rows(b))
-        sti_partition_cut(s->row_nnz, s->rows, parts, b->row_bounds);
+        sti_partition_cut(s->row_nnz, s->rows,
+                          is_grid(b) ? parts / columns : parts, b->row_bounds);
     if (splits_cols(b))
-        sti_partition_cut(s->col_nnz, s->cols, parts, b->col_bounds);
+        sti_partition_cut(s->col_nnz, s->cols, columns, b->col_bounds);
     return STRADS_OK;
 }
 
@@ -105,6 +125,17 @@ static strads_range kept(const sti_build *b, const uint64_t *bounds)
 {
     uint32_t first = b->options.keep_first;
     return (strads_range){bounds[first], bounds[first + b->options.keep_count]};
+}
+
+/* The rows of all partitions that are kept, where rows are cut. */
+static strads_range kept_rows(const sti_build *b)
+{
+    const strads_data_options *o = &b->options;
+    if (o->keep_count == 0)
+        return kept(b, b->row_bounds);
+    const uint32_t last = row_range(b, o->keep_first + o->keep_count - 1);
+    return (strads_range){b->row_bounds[row_range(b, o->keep_first)],
+                          b->row_bounds[last + 1]};
 }
 
 static uint64_t nnz_in(const uint32_t *nnz, strads_range range)
@@ -115,13 +146,27 @@ static uint64_t nnz_in(const uint32_t *nnz, strads_range range)
     return sum;
 }
 
+static strads_range rows_of(const sti_build *b, uint32_t partition)
+{
+    const uint64_t *at = b->row_bounds + row_range(b, partition);
+    return splits_rows(b) ? (strads_range){at[0], at[1]}
+                          : (strads_range){0, b->survey->rows};
+}
+
+static strads_range cols_of(const sti_build *b, uint32_t partition)
+{
+    const uint64_t *at = b->col_bounds + col_range(b, partition);
+    return splits_cols(b) ? (strads_range){at[0], at[1]}
+                          : (strads_range){0, b->survey->cols};
+}
+
 /* Lays out the parts of one side, without memory for them yet. */
 static strads_err shape(sti_build *b, sti_side *side, bool by_col)
 {
     const sti_survey *s = b->survey;
     const strads_data_options *o = &b->options;
-    bool along = by_col ? splits_cols(b) : splits_rows(b);
-    bool cols_cut = along == by_col;
+    bool along = !is_grid(b) && (by_col ? splits_cols(b) : splits_rows(b));
+    bool cols_cut = !is_grid(b) && along == by_col;
     const uint64_t *bounds = cols_cut ? b->col_bounds : b->row_bounds;
     strads_range lines = {0, by_col ? s->cols : s->rows};
     strads_range minors = {0, by_col ? s->rows : s->cols};
@@ -129,7 +174,11 @@ static strads_err shape(sti_build *b, sti_side *side, bool by_col)
     side->by_col = by_col;
     side->writers = b->shared ? STI_WRITERS_ATOMIC : STI_WRITERS_ONE;
     side->cross = !along && o->partitions > 1;
-    side->nnz = nnz_in(cols_cut ? s->col_nnz : s->row_nnz, kept(b, bounds));
+    /* Of a grid, room for all columns of the rows that are kept: how many of
+     * their entries lie in one cell is not known yet, and what is not used is
+     * not touched. */
+    side->nnz = nnz_in(cols_cut ? s->col_nnz : s->row_nnz,
+                       is_grid(b) ? kept_rows(b) : kept(b, bounds));
     side->count = side->cross ? o->keep_count : (o->keep_count > 0);
     side->parts = calloc((size_t)side->count + 1, sizeof *side->parts);
     if (side->parts == NULL)
@@ -139,6 +188,12 @@ static strads_err shape(sti_build *b, sti_side *side, bool by_col)
         side->parts[p].line = along ? kept(b, bounds) : lines;
         side->parts[p].minor =
             side->cross ? (strads_range){at[0], at[1]} : minors;
+        if (is_grid(b) && side->cross) {
+            const strads_range cell[] = {rows_of(b, o->keep_first + p),
+                                         cols_of(b, o->keep_first + p)};
+            side->parts[p].line = cell[by_col];
+            side->parts[p].minor = cell[!by_col];
+        }
     }
     return STRADS_OK;
 }
@@ -171,10 +226,10 @@ strads_err sti_build_begin(sti_build *b)
     d->cols = s->cols;
     d->nnz = s->nnz;
     d->partitions = o->partitions;
+    d->grid_cols = o->grid_cols;
     d->keep_first = o->keep_first;
     d->keep_count = o->keep_count;
-    b->rows =
-        splits_rows(b) ? kept(b, b->row_bounds) : (strads_range){0, s->rows};
+    b->rows = splits_rows(b) ? kept_rows(b) : (strads_range){0, s->rows};
     if ((o->layout & STRADS_LAYOUT_COLS) != 0)
         err = shape(b, &d->by_col, true);
     if (err == STRADS_OK && (o->layout & STRADS_LAYOUT_ROWS) != 0)
@@ -391,14 +446,8 @@ static strads_err make_shares(sti_build *b)
         strads_share *share = &d->shares[k];
         share->partition = p;
         share->partitions = d->partitions;
-        share->rows = (strads_range){0, d->rows};
-        share->cols = (strads_range){0, d->cols};
-        if (splits_rows(b))
-            share->rows =
-                (strads_range){b->row_bounds[p], b->row_bounds[p + 1]};
-        if (splits_cols(b))
-            share->cols =
-                (strads_range){b->col_bounds[p], b->col_bounds[p + 1]};
+        share->rows = rows_of(b, p);
+        share->cols = cols_of(b, p);
         share->by_col = view(&d->by_col, k);
         share->by_row = view(&d->by_row, k);
         if (d->label != NULL)

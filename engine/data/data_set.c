@@ -16,10 +16,16 @@ static strads_err check_options(const strads_data_options *o)
                            "kind is %d, expected samples, corpus, text, "
                            "ratings or documents",
                            (int)o->kind);
-    if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_BOTH)
+    if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_GRID)
         return strads_fail(STRADS_EINVAL,
-                           "split is %d, expected rows, cols or both",
+                           "split is %d, expected rows, cols, both or grid",
                            (int)o->split);
+    if (o->split == STRADS_SPLIT_GRID &&
+        (o->partitions % o->grid_cols != 0 || o->partition_entries > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "%u partitions in a grid of %u columns: expected a "
+                           "multiple of %u",
+                           o->partitions, o->grid_cols, o->grid_cols);
     if (o->layout < STRADS_LAYOUT_COLS || o->layout > STRADS_LAYOUT_BOTH)
         return strads_fail(STRADS_EINVAL,
                            "layout is %d, expected cols, rows or both",
@@ -74,6 +80,8 @@ strads_err sti_data_options(const strads_data_options *given,
         o.keep_count = o.partitions - o.keep_first;
     if (o.layout == 0)
         o.layout = STRADS_LAYOUT_COLS;
+    if (o.grid_cols == 0 || o.split != STRADS_SPLIT_GRID)
+        o.grid_cols = 1;
     if (o.threads == 0)
         o.threads = sti_cores();
     if (o.memory_limit == 0)
@@ -136,8 +144,8 @@ strads_range strads_data_part(const strads_data *data, uint32_t partition)
 {
     if (partition >= data->partitions)
         return (strads_range){0, 0};
-    return (strads_range){data->row_bounds[partition],
-                          data->row_bounds[partition + 1]};
+    const uint64_t *at = data->row_bounds + partition / data->grid_cols;
+    return (strads_range){at[0], at[1]};
 }
 
 uint64_t strads_data_checksum(const strads_data *data)

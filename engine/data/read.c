@@ -368,7 +368,7 @@ static void search_chunk(void *context, size_t task)
 
 static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
 {
-    uint32_t parts = b->options.partitions;
+    uint32_t parts = b->options.partitions / b->options.grid_cols;
     row_search search = {.chunks = r->pass.chunks,
                          .bounds = b->row_bounds,
                          .rows = r->survey.rows,

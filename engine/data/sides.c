@@ -56,23 +56,41 @@ bool sti_side_make_entries(sti_side *s, strads_scalar values)
     return s->index != NULL && (s->f32 != NULL || s->f64 != NULL);
 }
 
-/* The part in whose minor range the index lies, looked for near the last one;
- * count when there is none. */
-static uint32_t find_part(const sti_side *s, uint64_t minor, uint32_t last)
+static bool holds(const sti_part *part, uint64_t line, uint64_t minor)
 {
-    if (last < s->count && minor >= s->parts[last].minor.begin &&
-        minor < s->parts[last].minor.end)
+    return minor >= part->minor.begin && minor < part->minor.end &&
+           line >= part->line.begin && line < part->line.end;
+}
+
+/* Whether a part ends before an entry, in the order of parts: by rows, then by
+ * columns. */
+static bool ends_before(const sti_side *s, const sti_part *part, uint64_t line,
+                        uint64_t minor)
+{
+    const strads_range rows = s->by_col ? part->minor : part->line;
+    const strads_range cols = s->by_col ? part->line : part->minor;
+    const uint64_t row = s->by_col ? minor : line;
+    const uint64_t col = s->by_col ? line : minor;
+    return row >= rows.end || (row >= rows.begin && col >= cols.end);
+}
+
+/* The part that holds an entry, looked for near the last one; count when there
+ * is none. */
+static uint32_t find_part(const sti_side *s, uint64_t line, uint64_t minor,
+                          uint32_t last)
+{
+    if (last < s->count && holds(&s->parts[last], line, minor))
         return last;
     uint32_t low = 0;
     uint32_t high = s->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (minor < s->parts[middle].minor.end)
-            high = middle;
-        else
+        if (ends_before(s, &s->parts[middle], line, minor))
             low = middle + 1;
+        else
+            high = middle;
     }
-    return low < s->count && minor >= s->parts[low].minor.begin ? low
+    return low < s->count && holds(&s->parts[low], line, minor) ? low
                                                                 : s->count;
 }
 
@@ -88,9 +106,12 @@ void sti_side_count(sti_side *s, const sti_batch *b)
     bool shared = s->writers == STI_WRITERS_ATOMIC;
     uint32_t p = 0;
     for (size_t i = 0; i < b->n; i++) {
-        p = find_part(s, minor[i], p);
-        if (p < s->count)
-            (void)take_place(&s->parts[p].start[line[i] + 1], shared);
+        p = find_part(s, line[i], minor[i], p);
+        if (p < s->count) {
+            const sti_part *part = &s->parts[p];
+            (void)take_place(&part->start[line[i] - part->line.begin + 1],
+                             shared);
+        }
     }
 }
 
@@ -198,11 +219,12 @@ static bool place_across(sti_side *s, const sti_batch *b)
     bool shared = s->writers == STI_WRITERS_ATOMIC;
     uint32_t p = 0;
     for (size_t i = 0; i < b->n; i++) {
-        p = find_part(s, minor[i], p);
+        p = find_part(s, line[i], minor[i], p);
         if (p == s->count)
             continue;
         const sti_part *part = &s->parts[p];
-        uint64_t at = take_place(&part->start[line[i] + 1], shared);
+        uint64_t at =
+            take_place(&part->start[line[i] - part->line.begin + 1], shared);
         if (at >= s->nnz)
             return false;
         s->index[at] = (uint32_t)(minor[i] - part->minor.begin);

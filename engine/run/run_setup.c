@@ -520,6 +520,8 @@ void sti_run_cut_as(const strads_program *program, const void *config,
         program->named_labels(config ? config : program->defaults);
     if (program->values)
         cut->values = program->values;
+    if (program->grid)
+        cut->grid_cols = program->grid(config ? config : program->defaults);
 }
 
 uint64_t sti_run_memory(const strads_engine_options *options)
@@ -574,6 +576,8 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
         c.memory_limit = sti_run_memory(&o);
     c.keep_first = c.keep_count = 0;
     c.partitions = given ? given : usual_partitions(&p, sti_setup_workers(&o));
+    if (!given && c.grid_cols > 1) /* whole rows of the grid */
+        c.partitions += c.grid_cols - 1 - (c.partitions - 1) % c.grid_cols;
     c.partition_entries = given || has_ring(&p) || p.run ? 0
                           : p.partition_entries          ? p.partition_entries
                                                 : STRADS_PARTITION_ENTRIES;

@@ -24,7 +24,10 @@ extern "C" {
 typedef enum strads_split {
     STRADS_SPLIT_ROWS = 0, /* partition p holds a range of rows, all columns */
     STRADS_SPLIT_COLS = 1, /* partition p holds a range of columns, all rows */
-    STRADS_SPLIT_BOTH = 2 /* both: its rows by row, and its columns by column */
+    STRADS_SPLIT_BOTH = 2, /* both: its rows by row, and its columns by column */
+    STRADS_SPLIT_GRID = 3  /* a cell of a grid: partition p holds of the rows of
+                              range p / C the columns of range p % C, C being
+                              grid_cols */
 } strads_split;
 
 /* Which orientations of its part a program wants in memory. */
@@ -237,6 +240,8 @@ typedef struct strads_data_options {
                           columns) */
     const double *col_means; /* where columns are known: what is missing is
                           these, as strads_data_col_means; NULL: refused */
+    uint32_t grid_cols; /* GRID: ranges that the columns are cut into, which
+                          divides K; 0: 1 */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000

@@ -572,6 +572,10 @@ typedef struct strads_program {
      * slow processor has something that another can take off its hands. 0: one,
      * which suits programs that converge slower the more there are. */
     uint32_t partitions_each;
+
+    /* With the split GRID: how many ranges the columns are cut into; it divides
+     * the number of partitions. NULL: one. Any thread. */
+    uint32_t (*grid)(const void *config);
 } strads_program;
 
 /* What a round of a partition's own and the merge of one more partial cost, in
