@@ -22,18 +22,17 @@ static void expect_every_cut(const oracle *m, const char *path, bool labels)
     for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
         for (int split = 0; split < 4; split++)
             for (int layout = 1; layout <= 3; layout++)
-                oracle_expect(
-                    m, path,
-                    (strads_data_options){
-                        .partitions = counts[k],
-                        .split = (strads_split)split,
-                        .grid_cols = counts[k] == 40    ? 5
-                                     : counts[k] == 900 ? 9
-                                     : counts[k] == 3   ? 1
-                                                        : counts[k],
-                        .layout = (strads_layout)layout,
-                        .threads = 1 + (uint32_t)k % 4},
-                    labels);
+                oracle_expect(m, path,
+                              (strads_data_options){
+                                  .partitions = counts[k],
+                                  .split = (strads_split)split,
+                                  .grid_cols = counts[k] == 40    ? 5
+                                               : counts[k] == 900 ? 9
+                                               : counts[k] == 3   ? 1
+                                                                  : counts[k],
+                                  .layout = (strads_layout)layout,
+                                  .threads = 1 + (uint32_t)k % 4},
+                              labels);
 }
 
 Test(data_partition, shares_of_a_libsvm_file_make_up_the_whole)

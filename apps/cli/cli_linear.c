@@ -16,6 +16,7 @@
 #include "cli_liblinear.h"
 #include "cli_terminal.h"
 #include "strads/glm.h"
+#include "strads/net.h"
 
 /* What a row's sums become. */
 typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
@@ -34,7 +35,10 @@ typedef struct linear {
     strads_model *model;
     cli_labels of; /* of two the negative one first; n is 0: numbers */
     bool probabilities, softmax;
-    char loss[32]; /* of a glm: what its sums mean; "": itself */
+    char loss[32];   /* of a glm: what its sums mean; "": itself */
+    uint32_t width;  /* sums of a row */
+    strads_net *net; /* whose sums they are, or NULL: the model's own */
+    double *sums;    /* [rows x width], of a net */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
@@ -50,6 +54,8 @@ static void linear_release(void *state)
     strads_model_free(l->model);
     strads_data_free(l->data);
     cli_labels_free(&l->of);
+    strads_net_free(l->net);
+    free(l->sums);
     free(l->w);
     free(l->b);
 }
@@ -76,13 +82,14 @@ static strads_err read_labels(linear *l, const char *path)
         (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
                                          : strstr(loss, "hinge") != NULL)));
     l->probabilities = classes && kind->probabilities;
-    l->softmax = multi && strcmp(multi, "softmax") == 0;
+    l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0);
     if (glm && loss && !classes) {
         (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
     }
     const bool good = (!kind->by_loss || loss) &&
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
-                      l->model->width == cli_labels_sums(&l->of);
+                      (kind->net || l->model->width == cli_labels_sums(&l->of));
+    l->width = kind->net ? cli_labels_sums(&l->of) : l->model->width;
     json_decref(options);
     if (!good && !kind->classifies) {
         return strads_fail(STRADS_EFORMAT,
@@ -96,6 +103,32 @@ static strads_err read_labels(linear *l, const char *path)
                               "\"classes\", as many as the model has",
                               path,
                               kind->by_loss ? "the loss, \"loss\", and " : "");
+}
+
+/* A net's sums of all rows: logarithms of probabilities; of two classes their
+ * difference. */
+static strads_err find_sums(linear *l)
+{
+    const uint64_t rows = l->share->by_row.lines;
+    const uint32_t k = l->of.n;
+    double *p;
+    CLI_TRY(cli_reserve(3 * (size_t)l->width, sizeof *l->b, "the sums", &l->b));
+    l->sum = l->b + l->width;
+    l->say = l->sum + l->width;
+    CLI_TRY(cli_reserve(rows * l->width + 1, sizeof *l->sums, "the sums",
+                        &l->sums));
+    CLI_TRY(cli_reserve(rows * k + 1, sizeof *p, "the sums", &p));
+    const strads_err err = strads_net_predict(l->net, &l->share->by_row, p);
+    for (uint64_t i = 0; i < rows && !err; i++) {
+        const double *of = p + i * k;
+        double *sum = l->sums + i * l->width;
+        sum[0] = log(fmax(of[1], DBL_MIN)) - log(fmax(of[0], DBL_MIN));
+        for (uint32_t c = 0; k > 2 && c < k; c++) {
+            sum[c] = log(fmax(of[c], DBL_MIN));
+        }
+    }
+    free(p);
+    return err;
 }
 
 static strads_err make_vectors(linear *l)
@@ -123,7 +156,11 @@ static strads_err read_both(linear *l, const char *const *path)
 {
     CLI_TRY(cli_model_read(path[0], kind_of(&l->use)->program, &l->model));
     CLI_TRY(read_labels(l, path[0]));
-    const uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
+    uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
+    if (kind_of(&l->use)->net) {
+        CLI_TRY(strads_net_from_model(l->model, &l->net));
+        columns = strads_net_inputs(l->net);
+    }
     const strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
@@ -148,14 +185,17 @@ static strads_err read_both(linear *l, const char *const *path)
                 "on, and count nothing",
                 strads_data_unknown(l->data));
     }
-    return make_vectors(l);
+    return l->net ? find_sums(l) : make_vectors(l);
 }
 
 static void add_up_row(linear *l, uint64_t i)
 {
     const strads_sparse *rows = &l->share->by_row;
-    const uint32_t width = l->model->width;
-    memcpy(l->sum, l->b, width * sizeof *l->sum);
+    const uint32_t width = l->width;
+    memcpy(l->sum, l->net ? l->sums + i * width : l->b, width * sizeof *l->sum);
+    if (l->net) {
+        return;
+    }
     for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
         const double *w = l->w + (size_t)rows->index[e] * width;
         for (uint32_t c = 0; c < width; c++) {
@@ -268,8 +308,7 @@ typedef struct heading {
 static uint32_t make_heading(const linear *l, heading *h)
 {
     char room[32];
-    const uint32_t n =
-        l->what == NUMBER || l->what == LABEL ? 1 : l->model->width;
+    const uint32_t n = l->what == NUMBER || l->what == LABEL ? 1 : l->width;
     const bool names = l->what == LABEL && l->of.names;
     for (uint32_t k = 0; k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
@@ -425,7 +464,7 @@ static strads_err take_sums(evaluation *e, const char *data)
 {
     linear *l = &e->l;
     const uint64_t rows = l->share->label ? l->share->by_row.lines : 0;
-    const size_t width = l->model->width;
+    const size_t width = l->width;
     if (rows == 0) {
         return strads_fail(STRADS_EINVAL,
                            "%s: has no rows with labels to judge the model by",
@@ -457,7 +496,7 @@ static linear_interval find_auc(evaluation *e)
     double n = 0;
     for (uint32_t c = of->n == 2; c < of->n; c++) {
         for (uint64_t i = 0; i < rows; i++) {
-            e->score[i] = e->sums[i * e->l.model->width + (of->n == 2 ? 0 : c)];
+            e->score[i] = e->sums[i * e->l.width + (of->n == 2 ? 0 : c)];
             e->is_class[i] = e->label[i] == of->label[c];
         }
         linear_interval auc = linear_evaluate_auc(rows, e->score, e->is_class);
@@ -494,7 +533,7 @@ static void measure_classes(evaluation *e)
     const linear *l = &e->l;
     const cli_labels *of = &l->of;
     for (uint64_t i = 0; i < l->tally.rows; i++) {
-        uint32_t given = cli_labels_best(of, e->sums + i * l->model->width);
+        uint32_t given = cli_labels_best(of, e->sums + i * l->width);
         for (uint32_t c = 0; c < of->n; c++) {
             e->tally[c].rows += e->label[i] == of->label[c];
         }

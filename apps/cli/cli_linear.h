@@ -11,6 +11,7 @@ typedef struct cli_linear_kind {
     bool classifies;    /* a model's options name its labels, "classes" */
     bool by_loss;       /* but only where "loss" is a hinge */
     bool probabilities; /* its sums are log odds */
+    bool net;           /* they come from a network */
 } cli_linear_kind;
 
 /* Of numbers, of classes with probabilities, of classes without. */

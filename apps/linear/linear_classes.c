@@ -281,6 +281,8 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
     }
     for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
         const uint64_t n = share->rows.end - share->rows.begin;
+        if (share->rows.begin < rows)
+            continue; /* of a grid: other columns of the same rows */
         survey_share(share, n, &survey);
         rows += n;
     }

@@ -169,7 +169,7 @@ struct strads_data {
     uint32_t *row_nnz;    /* [rows]; NULL without STRADS_LAYOUT_ROWS */
     uint64_t *row_bounds; /* [partitions + 1]; all 0 under SPLIT_COLS */
     uint32_t partitions, keep_first, keep_count;
-    uint32_t grid_cols; /* partitions to a range of rows */
+    uint32_t grid_cols;   /* partitions to a range of rows */
     strads_share *shares; /* [keep_count] */
     sti_side by_col, by_row;
     double *label; /* [label_count]; NULL when there are none */

@@ -24,8 +24,9 @@ extern "C" {
 typedef enum strads_split {
     STRADS_SPLIT_ROWS = 0, /* partition p holds a range of rows, all columns */
     STRADS_SPLIT_COLS = 1, /* partition p holds a range of columns, all rows */
-    STRADS_SPLIT_BOTH = 2, /* both: its rows by row, and its columns by column */
-    STRADS_SPLIT_GRID = 3  /* a cell of a grid: partition p holds of the rows of
+    STRADS_SPLIT_BOTH =
+        2,                /* both: its rows by row, and its columns by column */
+    STRADS_SPLIT_GRID = 3 /* a cell of a grid: partition p holds of the rows of
                               range p / C the columns of range p % C, C being
                               grid_cols */
 } strads_split;

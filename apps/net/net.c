@@ -1,0 +1,810 @@
+/* A feed-forward network by mini-batches, on a grid of partitions.
+ *
+ * Partition (r, c) has the rows of range r and the columns of range c. Those of
+ * one r are a group: each forms X W_1 of its columns, and their sum is the first
+ * layer's z. Where there are several groups, each adds its part of the gradient.
+ * So a batch of B rows costs
+ *
+ *     read    the parameters that it touches           if R > 1
+ *     inc     the group's z, (B / R) h numbers          if C > 1
+ *     clock   and read the sum
+ *     inc     -rate/B gradient, d h / C numbers if all columns are touched
+ *     clock                                            if R > 1
+ *
+ * What one partition alone holds never leaves it: of R = 1 the weights of its
+ * columns; the layers above are then the same in all partitions, which see the
+ * same z.
+ *
+ * Sums of z lie in table "sums" twice, for batches by turns: who reads the sum
+ * of batch t shows that all have read that of batch t - 1, whose rows batch
+ * t + 1 takes. The group's first partition takes the old sum away with what it
+ * adds. All that is added is a multiple of a grain, so that sums do not depend
+ * on the order in which they are made, and what is taken away is gone. */
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <strads/policy.h>
+
+#include "net_parts.h"
+
+/* Tables; table 0 has the parameters. */
+enum { NET_MODEL = 0, NET_SUMS = 1, NET_FACTS = 2 };
+
+/* Rows of "facts": how many labels and which; of the model at the end, its mean
+ * loss, how many rows it is right of, of how many. */
+enum { NET_LABELS = 0, NET_RESULT = 1, NET_N_FACTS = LINEAR_LABELS_MAX + 1 };
+
+/* What random streams are for. */
+enum { DRAW_START = 1, DRAW_ORDER = 2 };
+
+/* Numbers below 2^9 that are multiples of this add up exactly. */
+#define GRAIN 0x1p-44
+
+/* From this share of entries on that are not 0 a part of the data is spread
+ * out. */
+#define DENSE_SHARE 0.25
+
+static const char *const net_measures[] = {"epoch", "accuracy", NULL};
+enum { MEASURE_EPOCH, MEASURE_ACCURACY };
+
+typedef struct net_state {
+    strads_net_options options;
+    linear_classes classes;
+    char text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
+} net_state;
+
+/* A partition's, for the whole run. */
+typedef struct net_worker {
+    const strads_task *task;
+    strads_session *session;
+    const strads_sparse *x;
+    strads_net_options options;
+    net_sizes sizes;
+    const net_arithmetic *arithmetic;
+    uint32_t groups, members; /* R, C */
+    uint32_t group, member;   /* r, c */
+    uint64_t rows, columns;   /* of its share */
+    uint64_t all_rows;
+    uint32_t batch_max; /* rows of a batch that one group can have */
+
+    uint32_t *class;  /* [rows] */
+    uint32_t *order;  /* [all_rows] in which this epoch visits rows */
+    uint32_t *row;    /* [batch_max] of this batch, of its own share */
+    uint32_t *label;  /* [batch_max] their classes */
+    uint64_t *mark;   /* [columns] the last batch that touched it */
+    uint64_t batches; /* so far: marks */
+
+    /* Rows of the table that a batch needs, and in which order they lie in
+     * w: columns first, then what is above. */
+    uint32_t *id;    /* [columns + upper] */
+    uint32_t *place; /* [columns + upper] rows of w and grad */
+    uint32_t n_id;
+
+    void *dense;         /* [rows x columns] or NULL */
+    void *gather;        /* [batch_max x columns], with `dense` */
+    void *w, *grad;      /* [(columns + upper) x width] */
+    void *z, *room;      /* [batch_max x width], for each hidden layer */
+    void *p;             /* [batch_max x classes] */
+    void *delta, *spare; /* [batch_max x width] */
+    double *exchanged;   /* [most rows of a table at once x width] */
+    double *old[2];      /* first of its group: the sums that lie there */
+    uint32_t *slot;      /* [batch_max + flags] rows of table "sums" */
+    uint32_t flags;      /* rows with a number a partition: from which batch
+                             on it is to end */
+    double *start;       /* R = 1: the model's rows as they were at the start */
+    double loss, correct; /* of its group's rows in this epoch */
+    uint64_t seen;
+    uint64_t ends_at; /* the first batch that all leave out */
+    bool asked;       /* this partition has said so */
+} net_worker;
+
+/* ---- numbers of either type ------------------------------------------------- */
+
+static void *at(const net_worker *w, void *numbers, uint64_t k)
+{
+    return (char *)numbers + k * w->arithmetic->bytes;
+}
+
+static bool is_f32(const net_worker *w)
+{
+    return w->arithmetic->bytes == sizeof(float);
+}
+
+static void widen(const net_worker *w, uint64_t n, const void *from, double *to)
+{
+    for (uint64_t k = 0; k < n; k++)
+        to[k] = is_f32(w) ? (double)((const float *)from)[k]
+                          : ((const double *)from)[k];
+}
+
+static void narrow(const net_worker *w, uint64_t n, const double *from,
+                   void *to)
+{
+    for (uint64_t k = 0; k < n; k++)
+        if (is_f32(w))
+            ((float *)to)[k] = (float)from[k];
+        else
+            ((double *)to)[k] = from[k];
+}
+
+static void to_grain(uint64_t n, double *v)
+{
+    for (uint64_t k = 0; k < n; k++)
+        v[k] = rint(v[k] / GRAIN) * GRAIN;
+}
+
+/* ---- memory ------------------------------------------------------------------ */
+
+static strads_err reserve(uint64_t n, uint64_t size, void *out)
+{
+    void *room = calloc(n, size);
+    memcpy(out, &room, sizeof room);
+    return room ? STRADS_OK
+                : strads_fail(STRADS_ENOMEM,
+                              "no memory for %llu numbers of the network",
+                              (unsigned long long)n);
+}
+
+static void spread_out(const net_worker *w)
+{
+    for (uint64_t i = 0; i < w->rows; i++)
+        for (uint64_t e = w->x->start[i]; e < w->x->start[i + 1]; e++) {
+            const double v = strads_sparse_value(w->x, e);
+            narrow(w, 1, &v, at(w, w->dense, i * w->columns + w->x->index[e]));
+        }
+}
+
+static strads_err allocate(net_worker *w)
+{
+    const net_sizes *s = &w->sizes;
+    const uint64_t size = w->arithmetic->bytes, ld = s->width;
+    const uint64_t parameters = w->columns + net_upper(s);
+    const uint64_t slots = w->batch_max + w->flags;
+    const double cells = (double)w->rows * (double)w->columns;
+    const bool dense = (double)w->x->nnz >= DENSE_SHARE * cells;
+    struct {
+        void *out;
+        uint64_t n, size;
+    } of[] = {
+        {&w->class, w->rows, sizeof *w->class},
+        {&w->order, w->all_rows, sizeof *w->order},
+        {&w->row, w->batch_max, sizeof *w->row},
+        {&w->label, w->batch_max, sizeof *w->label},
+        {&w->mark, w->columns, sizeof *w->mark},
+        {&w->id, parameters, sizeof *w->id},
+        {&w->place, parameters, sizeof *w->place},
+        {&w->dense, dense ? w->rows * w->columns : 0, size},
+        {&w->gather, dense ? w->batch_max * w->columns : 0, size},
+        {&w->w, parameters * ld, size},
+        {&w->grad, parameters * ld, size},
+        {&w->z, w->batch_max * ld, size},
+        {&w->room, (s->layers - 1) * w->batch_max * ld, size},
+        {&w->p, w->batch_max * s->size[s->layers], size},
+        {&w->delta, w->batch_max * ld, size},
+        {&w->spare, w->batch_max * ld, size},
+        {&w->exchanged, (parameters > slots ? parameters : slots) * ld,
+         sizeof *w->exchanged},
+        {&w->old[0], w->member == 0 ? w->batch_max * ld : 0, sizeof(double)},
+        {&w->old[1], w->member == 0 ? w->batch_max * ld : 0, sizeof(double)},
+        {&w->slot, slots, sizeof *w->slot},
+        {&w->start, w->groups == 1 ? parameters * ld : 0, sizeof *w->start},
+    };
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; !err && k < sizeof of / sizeof *of; k++)
+        if (of[k].n > 0)
+            err = reserve(of[k].n, of[k].size, of[k].out);
+    if (!err && dense)
+        spread_out(w);
+    return err;
+}
+
+static void worker_free(net_worker *w)
+{
+    void *const room[] = {w->class,  w->order,     w->row,    w->label,
+                          w->mark,   w->id,        w->place,  w->dense,
+                          w->gather, w->w,         w->grad,   w->z,
+                          w->room,   w->p,         w->delta,  w->spare,
+                          w->slot,   w->exchanged, w->old[0], w->old[1],
+                          w->start};
+    for (size_t k = 0; k < sizeof room / sizeof *room; k++)
+        free(room[k]);
+    free(w);
+}
+
+/* How many rows of "sums" the flags of all partitions take. */
+static uint32_t flag_rows(const net_sizes *s, const strads_shape *shape)
+{
+    return (shape->partitions + s->width - 1) / s->width;
+}
+
+static uint32_t rows_of_batch(const strads_net_options *o, uint64_t rows)
+{
+    return o->batch < rows ? o->batch : (uint32_t)rows;
+}
+
+/* Partition 0 tells the labels, which the coordinator found, to all. */
+static strads_err agree_on_classes(net_worker *w, linear_classes *out)
+{
+    double fact[NET_N_FACTS];
+    strads_err err = STRADS_OK;
+    if (w->task->share->partition == 0) {
+        const net_state *state = w->task->state;
+        err = strads_session_inc(w->session, NET_FACTS, NET_LABELS, 0,
+                                 state->classes.n);
+        for (uint32_t k = 0; !err && k < state->classes.n; k++)
+            err = strads_session_inc(w->session, NET_FACTS, NET_LABELS, k + 1,
+                                     state->classes.label[k]);
+    }
+    if (!err)
+        err = strads_session_clock(w->session);
+    if (!err)
+        err =
+            strads_session_read_row(w->session, NET_FACTS, NET_LABELS, 0, fact);
+    if (err)
+        return err;
+    out->n = (uint32_t)fact[0];
+    memcpy(out->label, fact + 1, out->n * sizeof *out->label);
+    return STRADS_OK;
+}
+
+static strads_err find_classes(net_worker *w, const linear_classes *all)
+{
+    const strads_share *share = w->task->share;
+    for (uint64_t i = 0; i < w->rows; i++) {
+        uint32_t k = 0;
+        while (k < all->n && all->label[k] != share->label[i])
+            k++;
+        if (k == all->n) {
+            char text[LINEAR_LABEL_TEXT];
+            return strads_fail(STRADS_EINVAL,
+                               "row %llu has the label %s, which is no class",
+                               (unsigned long long)(share->rows.begin + i + 1),
+                               linear_label_write(share->label_names,
+                                                  share->label[i], "%g", text));
+        }
+        w->class[i] = k;
+    }
+    return STRADS_OK;
+}
+
+static strads_err worker_make(const strads_task *task, strads_session *session,
+                              net_worker **out)
+{
+    const strads_share *share = task->share;
+    net_worker *w = calloc(1, sizeof *w);
+    linear_classes classes = {0};
+    *out = w;
+    if (!w)
+        return strads_fail(STRADS_ENOMEM, "no memory for a worker");
+    w->task = task;
+    w->session = session;
+    w->x = &share->by_row;
+    strads_err err = net_options_take(task->config, &w->options);
+    if (!err)
+        err = agree_on_classes(w, &classes);
+    if (!err)
+        err = net_sizes_make(&w->options, task->shape->cols, classes.n,
+                             &w->sizes);
+    if (err)
+        return err;
+    if (w->sizes.rows != task->shape->parameters)
+        return linear_classes_unnamed(&classes);
+    w->members = w->options.columns;
+    w->groups = task->shape->partitions / w->members;
+    w->group = share->partition / w->members;
+    w->member = share->partition % w->members;
+    w->rows = share->rows.end - share->rows.begin;
+    w->columns = share->cols.end - share->cols.begin;
+    w->all_rows = task->shape->rows;
+    w->batch_max = rows_of_batch(&w->options, w->all_rows);
+    w->flags = flag_rows(&w->sizes, task->shape);
+    w->arithmetic = w->x->f32 ? &net_f32 : &net_f64;
+    w->ends_at = UINT64_MAX;
+    /* Partitions are the threads: and bits must not depend on how many more
+     * there are. */
+    openblas_set_num_threads(1);
+    err = allocate(w);
+    return err ? err : find_classes(w, &classes);
+}
+
+/* ---- parameters ----------------------------------------------------------------- */
+
+/* Where a parameter's numbers lie in w and grad: k is a place, not an id. */
+static void *numbers_of(const net_worker *w, void *of, uint64_t k)
+{
+    return at(w, of, k * w->sizes.width);
+}
+
+static void name_parameter(net_worker *w, uint64_t place)
+{
+    const uint64_t begin = w->task->share->cols.begin;
+    w->place[w->n_id] = (uint32_t)place;
+    w->id[w->n_id++] =
+        (uint32_t)(place < w->columns ? begin + place
+                                      : w->sizes.size[0] + place - w->columns);
+}
+
+/* Lists columns that the batch touches, all of dense data, and what is above;
+ * n of its rows are in row[]. UINT32_MAX: all columns. */
+static void name_touched(net_worker *w, uint32_t n)
+{
+    w->n_id = 0;
+    w->batches++;
+    for (uint64_t j = 0; (w->dense || n == UINT32_MAX) && j < w->columns; j++)
+        name_parameter(w, j);
+    for (uint32_t i = 0; !w->dense && n < UINT32_MAX && i < n; i++)
+        for (uint64_t e = w->x->start[w->row[i]];
+             e < w->x->start[w->row[i] + 1]; e++) {
+            const uint32_t j = w->x->index[e];
+            if (w->mark[j] != w->batches) {
+                w->mark[j] = w->batches;
+                name_parameter(w, j);
+            }
+        }
+    for (uint64_t u = 0; u < net_upper(&w->sizes); u++)
+        name_parameter(w, w->columns + u);
+}
+
+static strads_err fetch(net_worker *w, uint32_t staleness)
+{
+    const uint64_t ld = w->sizes.width;
+    strads_err err = strads_session_read_rows(w->session, NET_MODEL, w->n_id,
+                                              w->id, staleness, w->exchanged);
+    for (uint32_t k = 0; !err && k < w->n_id; k++)
+        narrow(w, ld, w->exchanged + k * ld, numbers_of(w, w->w, w->place[k]));
+    return err;
+}
+
+/* Adds `from` less `start`, where that is not NULL, of the parameters that are
+ * listed to the table: what is above the columns is the first member's. */
+static strads_err push(net_worker *w, void *from, const double *start,
+                       bool upper)
+{
+    const uint64_t ld = w->sizes.width;
+    const uint32_t n = w->n_id - (upper ? 0 : (uint32_t)net_upper(&w->sizes));
+    for (uint32_t k = 0; k < n; k++) {
+        double *to = w->exchanged + k * ld;
+        widen(w, ld, numbers_of(w, from, w->place[k]), to);
+        for (uint64_t c = 0; start && c < ld; c++)
+            to[c] -= start[w->place[k] * ld + c];
+    }
+    if (!start)
+        to_grain(n * ld, w->exchanged);
+    return strads_session_inc_rows(w->session, NET_MODEL, n, w->id,
+                                   w->exchanged);
+}
+
+/* Glorot and Bengio, AISTATS 2010: uniform within sqrt(6 / (units below + units
+ * of the layer)). `id` is a row of the table that holds weights, or b, which
+ * starts at 0. */
+static void draw_start(const net_worker *w, uint64_t id, double *out)
+{
+    const net_sizes *s = &w->sizes;
+    uint32_t l = s->layers - 1;
+    while (id < s->first[l])
+        l--;
+    const double reach =
+        sqrt(6 / ((double)s->size[l] + (double)s->size[l + 1]));
+    const uint64_t n = l == 0 ? s->size[1] : s->size[l];
+    for (uint64_t c = 0; id < s->bias[l] && c < n; c++)
+        out[c] = reach *
+                 (2 * strads_random_unit(w->task->seed, DRAW_START, id, c) - 1);
+}
+
+/* Rows that a start has left at 0 are drawn. */
+static strads_err take_start(net_worker *w)
+{
+    const uint64_t ld = w->sizes.width;
+    name_touched(w, UINT32_MAX);
+    strads_err err =
+        strads_session_read_rows(w->session, NET_MODEL, w->n_id, w->id,
+                                 STRADS_STALENESS_INFINITE, w->exchanged);
+    for (uint32_t k = 0; !err && k < w->n_id; k++) {
+        double *row = w->exchanged + k * ld;
+        double old[2] = {0};
+        for (uint64_t c = 0; c < ld; c++)
+            old[row[c] != 0]++;
+        if (w->start)
+            memcpy(w->start + w->place[k] * ld, row, ld * sizeof *row);
+        if (old[1] == 0)
+            draw_start(w, w->id[k], row);
+        to_grain(ld, row);
+        narrow(w, ld, row, numbers_of(w, w->w, w->place[k]));
+    }
+    return err;
+}
+
+/* With several groups the table is what all work on: the first one fills it. */
+static strads_err give_start(net_worker *w)
+{
+    const uint64_t ld = w->sizes.width;
+    strads_err err = STRADS_OK;
+    if (w->groups == 1)
+        return STRADS_OK;
+    if (w->group == 0) {
+        double *start = malloc(w->n_id * ld * sizeof *start);
+        if (!start)
+            return strads_fail(STRADS_ENOMEM, "no memory for start values");
+        err = strads_session_read_rows(w->session, NET_MODEL, w->n_id, w->id,
+                                       STRADS_STALENESS_INFINITE, start);
+        if (!err) /* all are listed, in the order of their places */
+            err = push(w, w->w, start, w->member == 0);
+        free(start);
+    }
+    return err ? err : strads_session_clock(w->session);
+}
+
+/* ---- one batch --------------------------------------------------------------------- */
+
+/* Fisher and Yates, the same in all partitions. */
+static void shuffle(net_worker *w, uint64_t epoch)
+{
+    for (uint64_t i = 0; i < w->all_rows; i++)
+        w->order[i] = (uint32_t)i;
+    for (uint64_t k = w->all_rows; k > 1; k--) {
+        const double u = strads_random_unit(w->task->seed, DRAW_ORDER, epoch,
+                                            w->all_rows - k);
+        const uint64_t other = (uint64_t)(u * (double)k);
+        const uint32_t held = w->order[k - 1];
+        w->order[k - 1] = w->order[other];
+        w->order[other] = held;
+    }
+}
+
+/* The rows of a batch that are this partition's; *all: of any. */
+static uint32_t take_rows(net_worker *w, uint64_t batch, uint32_t *all)
+{
+    const strads_range own = w->task->share->rows;
+    const uint64_t from = batch * w->batch_max;
+    const uint64_t left = w->all_rows - from;
+    uint32_t n = 0;
+    *all = left < w->batch_max ? (uint32_t)left : w->batch_max;
+    for (uint64_t k = from; k < from + *all; k++)
+        if (w->order[k] >= own.begin && w->order[k] < own.end) {
+            w->row[n] = (uint32_t)(w->order[k] - own.begin);
+            w->label[n] = w->class[w->row[n]];
+            n++;
+        }
+    return n;
+}
+
+/* Says, if the run is to end, from which batch on: the next but one, so that
+ * all partitions know before it. */
+static strads_err ask_end(net_worker *w, uint64_t step)
+{
+    const uint32_t p = w->task->share->partition, ld = w->sizes.width;
+    const uint32_t first = 2 * w->groups * w->batch_max;
+    if (!strads_loop_ends(w->task) || w->asked)
+        return STRADS_OK;
+    w->asked = true;
+    return strads_session_inc(w->session, NET_SUMS, first + p / ld, p % ld,
+                              (double)(step + 2));
+}
+
+static void read_flags(net_worker *w, const double *flags)
+{
+    for (uint32_t p = 0; p < w->task->shape->partitions; p++)
+        if (flags[p] > 0 && (uint64_t)flags[p] < w->ends_at)
+            w->ends_at = (uint64_t)flags[p];
+}
+
+/* Ends a clock; z of a group's partitions is summed, if there are several. Then
+ * all have read what they need of the parameters. */
+static strads_err exchange(net_worker *w, uint64_t step, uint32_t n)
+{
+    const uint64_t ld = w->sizes.width;
+    const uint32_t sums = w->members > 1 ? n : 0;
+    const uint32_t base =
+        (uint32_t)(step % 2 * w->groups + w->group) * w->batch_max;
+    double *old = w->member == 0 ? w->old[step % 2] : NULL;
+    for (uint32_t i = 0; i < sums; i++)
+        w->slot[i] = base + i;
+    for (uint32_t k = 0; k < w->flags; k++)
+        w->slot[sums + k] = 2 * w->groups * w->batch_max + k;
+    widen(w, sums * ld, w->z, w->exchanged);
+    to_grain(sums * ld, w->exchanged);
+    for (uint64_t k = 0; old && k < sums * ld; k++)
+        w->exchanged[k] -= old[k];
+    strads_err err = STRADS_OK;
+    if (sums > 0)
+        err = strads_session_inc_rows(w->session, NET_SUMS, sums, w->slot,
+                                      w->exchanged);
+    if (!err)
+        err = ask_end(w, step);
+    if (!err)
+        err =
+            strads_session_clock_and_read(w->session, NET_SUMS, sums + w->flags,
+                                          w->slot, 0, w->exchanged);
+    if (err)
+        return err;
+    narrow(w, sums * ld, w->exchanged, w->z);
+    if (old)
+        memcpy(old, w->exchanged, sums * ld * sizeof *old);
+    read_flags(w, w->exchanged + sums * ld);
+    return STRADS_OK;
+}
+
+static strads_err end_alone(net_worker *w, uint64_t step)
+{
+    if (strads_loop_ends(w->task))
+        w->ends_at = step + 1;
+    return STRADS_OK;
+}
+
+static void count(net_worker *w, uint32_t n)
+{
+    const uint64_t k = w->sizes.size[w->sizes.layers];
+    for (uint32_t i = 0; i < n; i++) {
+        double p[LINEAR_LABELS_MAX];
+        uint64_t best = 0;
+        widen(w, k, at(w, w->p, i * k), p);
+        for (uint64_t c = 1; c < k; c++)
+            best = p[c] > p[best] ? c : best;
+        w->loss -= log(fmax(p[w->label[i]], 1e-300));
+        w->correct += best == w->label[i];
+    }
+    w->seen += n;
+}
+
+/* Steps along the gradient of the batch's mean loss. */
+static strads_err descend(net_worker *w, uint32_t n, double by)
+{
+    const net_arithmetic *f = w->arithmetic;
+    const net_sizes *s = &w->sizes;
+    const uint64_t upper = net_upper(s) * s->width;
+    const bool alone = w->groups == 1;
+    f->backward(s, numbers_of(w, w->w, w->columns), n, w->label, w->room, w->p,
+                by, numbers_of(w, w->grad, w->columns), w->delta, w->spare);
+    f->input_step(s, w->x, w->dense, w->columns, n, w->row, w->gather, w->delta,
+                  by, alone ? w->w : w->grad);
+    if (!alone) {
+        strads_err err = push(w, w->grad, NULL, w->member == 0);
+        for (uint32_t k = 0; k < w->n_id; k++)
+            memset(numbers_of(w, w->grad, w->place[k]), 0, s->width * f->bytes);
+        return err ? err : strads_session_clock(w->session);
+    }
+    for (uint64_t k = 0; k < upper; k++) {
+        double step[2];
+        widen(w, 1, at(w, numbers_of(w, w->w, w->columns), k), &step[0]);
+        widen(w, 1, at(w, numbers_of(w, w->grad, w->columns), k), &step[1]);
+        step[0] += step[1];
+        narrow(w, 1, step, at(w, numbers_of(w, w->w, w->columns), k));
+    }
+    memset(numbers_of(w, w->grad, w->columns), 0, upper * f->bytes);
+    return STRADS_OK;
+}
+
+/* rate 0: the batch's loss alone. */
+static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
+                        double rate)
+{
+    const net_arithmetic *f = w->arithmetic;
+    uint32_t all;
+    const uint32_t n = take_rows(w, batch, &all);
+    strads_err err = STRADS_OK;
+    if (w->groups > 1) {
+        name_touched(w, n);
+        err = fetch(w, 0);
+    }
+    if (err)
+        return err;
+    f->input(&w->sizes, w->x, w->dense, w->columns, n, w->row, w->w, w->gather,
+             w->z);
+    err = w->task->shape->partitions > 1 ? exchange(w, step, n)
+                                         : end_alone(w, step);
+    if (err)
+        return err;
+    f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->room,
+               w->p);
+    count(w, n);
+    return rate > 0 ? descend(w, n, -rate / all) : STRADS_OK;
+}
+
+/* ---- progress ------------------------------------------------------------------------ */
+
+static strads_err tell(net_worker *w, uint64_t epoch, double loss,
+                       double correct, double rows)
+{
+    strads_report report = {.objective = loss / rows, .gap = NAN};
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        report.measure[k] = NAN;
+    if (!isfinite(loss))
+        return strads_fail(STRADS_EPROGRAM,
+                           "the weights overflow: take shorter steps (--rate) "
+                           "or scale the columns down");
+    report.nonzeros = w->sizes.rows * w->sizes.width;
+    report.measure[MEASURE_EPOCH] = (double)epoch;
+    report.measure[MEASURE_ACCURACY] = correct / rows;
+    if (w->task->share->partition == 0 && rows > 0)
+        strads_loop_report(w->task, &report);
+    return STRADS_OK;
+}
+
+static void forget(net_worker *w)
+{
+    w->loss = w->correct = 0;
+    w->seen = 0;
+}
+
+/* All batches of an epoch, or those before the end. */
+static strads_err pass_over(net_worker *w, uint64_t *step, double rate)
+{
+    const uint64_t batches = (w->all_rows + w->batch_max - 1) / w->batch_max;
+    strads_err err = STRADS_OK;
+    forget(w);
+    for (uint64_t b = 0; !err && b < batches && *step < w->ends_at; b++)
+        err = visit(w, (*step)++, b, rate);
+    return err;
+}
+
+/* The loss of the model that is left behind, of all groups. */
+static strads_err finish(net_worker *w, uint64_t epoch)
+{
+    double fact[NET_N_FACTS] = {w->loss / (double)w->all_rows, w->correct,
+                                (double)w->seen};
+    strads_err err = STRADS_OK;
+    to_grain(1, fact);
+    if (w->member == 0)
+        err = strads_session_inc_row(w->session, NET_FACTS, NET_RESULT, fact);
+    if (!err && w->groups == 1) {
+        name_touched(w, UINT32_MAX);
+        err = push(w, w->w, w->start, w->member == 0);
+    }
+    if (!err)
+        err = strads_session_clock(w->session);
+    if (err || w->task->share->partition > 0)
+        return err;
+    err = strads_session_read_row(w->session, NET_FACTS, NET_RESULT, 0, fact);
+    return err ? err
+               : tell(w, epoch, fact[0] * (double)w->all_rows, fact[1],
+                      fact[2]);
+}
+
+static strads_err work(net_worker *w)
+{
+    const strads_net_options *o = &w->options;
+    uint64_t step = 0, epoch = 0;
+    strads_err err = take_start(w);
+    if (!err)
+        err = give_start(w);
+    for (; !err && epoch < o->epochs && step < w->ends_at; epoch++) {
+        shuffle(w, epoch);
+        err = pass_over(w, &step, o->rate / (1 + o->decay * (double)epoch));
+        if (!err && w->seen > 0)
+            err = tell(w, epoch + 1, w->loss, w->correct, (double)w->seen);
+    }
+    if (!err && step < w->ends_at)
+        err = pass_over(w, &step, 0);
+    return err ? err : finish(w, epoch);
+}
+
+static strads_err net_run(strads_task *task, strads_session *session)
+{
+    net_worker *w;
+    strads_err err = worker_make(task, session, &w);
+    if (!err)
+        err = work(w);
+    if (w)
+        worker_free(w);
+    return err;
+}
+
+/* ---- the table ------------------------------------------------------------------------ */
+
+static uint32_t net_grid(const void *config)
+{
+    const uint32_t columns = ((const strads_net_options *)config)->columns;
+    return columns > 0 ? columns : net_defaults.columns;
+}
+
+static strads_err net_shape(const void *config, const strads_data *data,
+                            strads_shape *shape)
+{
+    strads_net_options o;
+    net_sizes sizes;
+    uint32_t classes;
+    strads_err err = net_options_take(config, &o);
+    if (!err)
+        err = linear_classes_count(o.classes, data, &classes);
+    if (!err)
+        err = net_sizes_make(&o, shape->cols, classes, &sizes);
+    if (err)
+        return err;
+    if (shape->partitions % o.columns != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "%u partitions for --columns %u: expected a "
+                           "multiple of it",
+                           shape->partitions, o.columns);
+    shape->parameters = sizes.rows;
+    shape->width = sizes.width;
+    return STRADS_OK;
+}
+
+static strads_err net_tables(const void *config, const strads_shape *shape,
+                             strads_store *store)
+{
+    strads_net_options o;
+    strads_err err = net_options_take(config, &o);
+    if (err)
+        return err;
+    const uint64_t slots = 2 * (uint64_t)(shape->partitions / o.columns) *
+                           rows_of_batch(&o, shape->rows);
+    const uint64_t flags =
+        (shape->partitions + shape->width - 1) / shape->width;
+    const strads_table_spec spec[] = {[NET_SUMS] = {.name = "sums",
+                                                    .rows = slots + flags,
+                                                    .cols = shape->width},
+                                      [NET_FACTS] = {.name = "facts",
+                                                     .rows = 2,
+                                                     .cols = NET_N_FACTS}};
+    for (int k = NET_SUMS; !err && k <= NET_FACTS; k++)
+        err = strads_store_create(store, &spec[k], &(uint32_t){0});
+    return err;
+}
+
+static strads_err net_begin(const void *config, const strads_data *data,
+                            const strads_shape *shape, void **out)
+{
+    linear_survey *survey = calloc(1, sizeof *survey);
+    net_state *state = calloc(1, sizeof *state);
+    const strads_names *names = strads_data_label_names(data);
+    strads_err err = STRADS_OK;
+    if (!survey || !state)
+        err = strads_fail(STRADS_ENOMEM, "no memory for the result");
+    if (!err)
+        err = net_options_take(config, &state->options);
+    const bool given = !err && state->options.classes;
+    for (uint32_t p = 0; !err && !given && p < shape->partitions;
+         p += state->options.columns) {
+        const strads_share *share = strads_data_share(data, p);
+        if (!share)
+            err = strads_fail(STRADS_EINVAL,
+                              "several processes must be told the labels: "
+                              "--classes A,B,..");
+        else if (!share->label)
+            err = strads_fail(STRADS_EINVAL,
+                              "net needs a label for each row: --labels FILE");
+        for (uint64_t i = 0; !err && i < share->rows.end - share->rows.begin;
+             i++)
+            linear_survey_add(survey, share->label[i], 1);
+    }
+    const linear_class_options wanted = {.names = names};
+    if (!err)
+        err = given ? linear_classes_read(state->options.classes, names,
+                                          &state->classes)
+                    : linear_classes_of(&wanted, survey, &state->classes);
+    if (!err) {
+        linear_classes_write(&state->classes, names, state->text);
+        state->options.classes = state->text;
+        *out = state;
+    } else {
+        free(state);
+    }
+    free(survey);
+    return err;
+}
+
+const strads_net_options *strads_net_resolved(const void *state)
+{
+    return &((const net_state *)state)->options;
+}
+
+const strads_program strads_program_net = {
+    .size = sizeof(strads_program),
+    .name = "net",
+    .summary = "a feed-forward network for classes",
+    .split = STRADS_SPLIT_GRID,
+    .layout = STRADS_LAYOUT_ROWS,
+    .grid = net_grid,
+    .options = net_option_table,
+    .config_size = sizeof(strads_net_options),
+    .defaults = &net_defaults,
+    .named_labels = linear_classes_named,
+    .shape = net_shape,
+    .tables = net_tables,
+    .begin = net_begin,
+    .end = free,
+    .measures = net_measures,
+    .run = net_run};

@@ -1,0 +1,147 @@
+/* The options of net: their table, their defaults, and the layers' sizes. */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_options.h"
+
+#include "net_parts.h"
+
+#define UNITS_MAX 65536
+
+const strads_net_options net_defaults = {.hidden = "128",
+                                         .activation = "relu",
+                                         .epochs = 10,
+                                         .batch = 128,
+                                         .rate = 0.1,
+                                         .columns = 1};
+
+#define FIELD(name) offsetof(strads_net_options, name)
+
+const strads_option net_option_table[] = {
+    {.name = "hidden",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(hidden),
+     .metavar = "N,N,..",
+     .help = "units of each hidden layer (default 128)"},
+    {.name = "activation",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(activation),
+     .metavar = "NAME",
+     .help = "relu or tanh (default relu)",
+     .choices = "relu|tanh"},
+    {.name = "epochs",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(epochs),
+     .metavar = "N",
+     .help = "passes over the data (default 10)",
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "batch",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(batch),
+     .metavar = "N",
+     .help = "rows of a mini-batch, of all partitions (default 128)",
+     .min = 1,
+     .max = 1 << 20},
+    {.name = "rate",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(rate),
+     .metavar = "R",
+     .help = "the step of the first epoch (default 0.1)",
+     .min = DBL_MIN,
+     .max = DBL_MAX},
+    {.name = "decay",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(decay),
+     .metavar = "D",
+     .help = "epoch e, from 0 on, has rate / (1 + D e) (default 0)",
+     .max = DBL_MAX},
+    {.name = "columns",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(columns),
+     .metavar = "C",
+     .help = "ranges that the columns are cut into; divides the partitions (1)",
+     .min = 1,
+     .max = UINT16_MAX},
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = NULL}};
+
+strads_err net_options_take(const strads_net_options *given,
+                            strads_net_options *out)
+{
+    *out = *given;
+    strads_err err = linear_check_number("rate", out->rate, DBL_MAX);
+    if (!err)
+        err = linear_check_number("decay", out->decay, DBL_MAX);
+    if (!out->hidden)
+        out->hidden = net_defaults.hidden;
+    if (!out->activation)
+        out->activation = net_defaults.activation;
+    if (out->epochs == 0)
+        out->epochs = net_defaults.epochs;
+    if (out->batch == 0)
+        out->batch = net_defaults.batch;
+    if (out->rate == 0)
+        out->rate = net_defaults.rate;
+    if (out->columns == 0)
+        out->columns = net_defaults.columns;
+    if (!err && strcmp(out->activation, "relu") != 0 &&
+        strcmp(out->activation, "tanh") != 0)
+        err =
+            strads_fail(STRADS_EINVAL, "--activation %s: expected relu or tanh",
+                        out->activation);
+    return err;
+}
+
+/* Sizes of the hidden layers, in size[1], size[2], ... */
+static strads_err read_hidden(const char *text, net_sizes *s)
+{
+    const char *at = text;
+    s->layers = 1;
+    for (;;) {
+        char *end;
+        errno = 0;
+        const unsigned long n = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno || n == 0 || n > UNITS_MAX ||
+            (*end && *end != ','))
+            return strads_fail(STRADS_EINVAL,
+                               "--hidden %s: expected numbers of units from 1 "
+                               "to %d with commas between, such as 256,128",
+                               text, UNITS_MAX);
+        if (s->layers == NET_LAYERS_MAX)
+            return strads_fail(STRADS_EINVAL,
+                               "--hidden %s: expected at most %d layers", text,
+                               NET_LAYERS_MAX - 1);
+        s->size[s->layers++] = n;
+        s->width = n > s->width ? (uint32_t)n : s->width;
+        if (!*end)
+            return STRADS_OK;
+        at = end + 1;
+    }
+}
+
+strads_err net_sizes_make(const strads_net_options *options, uint64_t columns,
+                          uint32_t classes, net_sizes *out)
+{
+    *out = (net_sizes){.tanh = strcmp(options->activation, "tanh") == 0};
+    strads_err err = read_hidden(options->hidden, out);
+    if (err)
+        return err;
+    out->size[0] = columns;
+    out->size[out->layers] = classes;
+    for (uint32_t l = 0; l < out->layers; l++) {
+        out->first[l] = out->rows;
+        out->bias[l] = out->first[l] + (l == 0 ? columns : out->size[l + 1]);
+        out->rows =
+            out->bias[l] + (out->size[l + 1] + out->width - 1) / out->width;
+    }
+    if (out->rows > UINT32_MAX - 2)
+        return strads_fail(STRADS_ELIMIT,
+                           "a network of %llu rows of weights; at most %u fit",
+                           (unsigned long long)out->rows, UINT32_MAX - 2);
+    return STRADS_OK;
+}

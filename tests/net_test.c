@@ -1,0 +1,317 @@
+/* The network against an oracle of its own: a forward pass in plain loops, whose
+ * differences give the gradient; and against itself on other grids. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strads/net.h"
+#include "strads/strads.h"
+
+enum { ROWS = 60, COLS = 9, CLASSES = 3, WIDTH = 6, UPPER = 1 + 4 + 1 + 3 + 1 };
+enum { PARAMETERS = COLS + UPPER, NUMBERS = PARAMETERS * WIDTH };
+
+/* Layers of 6 and 4 units: rows of the table as strads/net.h says. */
+enum {
+    BIAS_1 = COLS,
+    UNITS_2,
+    BIAS_2 = UNITS_2 + 4,
+    UNITS_3,
+    BIAS_3 = UNITS_3 + 3
+};
+
+typedef struct sample {
+    double x[ROWS][COLS], label[ROWS];
+} sample;
+
+static double draw(uint64_t what, uint64_t k)
+{
+    return strads_random_unit(3, 99, what, k);
+}
+
+static void make_sample(sample *s, double density)
+{
+    static const double name[] = {-2, 5, 7.5};
+    for (uint32_t i = 0; i < ROWS; i++) {
+        double most = -INFINITY;
+        for (uint32_t j = 0; j < COLS; j++)
+            s->x[i][j] = draw(0, i * COLS + j) < density
+                             ? 2 * draw(1, i * COLS + j) - 1
+                             : 0;
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            const double score =
+                s->x[i][k] * 3 + s->x[i][k + 3] + .2 * draw(2, i * 3 + k);
+            s->label[i] = score > most ? name[k] : s->label[i];
+            most = fmax(most, score);
+        }
+    }
+}
+
+static strads_data *data_of(const sample *s, const strads_net_options *o,
+                            uint32_t partitions, strads_scalar type)
+{
+    uint64_t start[ROWS + 1] = {0};
+    uint32_t index[ROWS * COLS];
+    double value[ROWS * COLS];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        start[i + 1] = start[i];
+        for (uint32_t j = 0; j < COLS; j++)
+            if (s->x[i][j] != 0) {
+                index[start[i + 1]] = j;
+                value[start[i + 1]++] = s->x[i][j];
+            }
+    }
+    const strads_rows rows = {ROWS, COLS, start, index, value, s->label};
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .workers = 2,
+                                          .partitions = partitions};
+    strads_data_options options = {.size = sizeof options, .values = type};
+    strads_data *data;
+    cr_assert_eq(strads_run_cut(&strads_program_net, o, &engine, &options),
+                 STRADS_OK);
+    cr_assert_eq(strads_data_from_rows(&rows, &options, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    return data;
+}
+
+/* ---- the oracle -------------------------------------------------------- */
+
+static double squash(bool tanh_, double z)
+{
+    return tanh_ ? tanh(z) : z > 0 ? z : 0;
+}
+
+/* -log of the probability of each row's own label, on average. */
+static double loss(const sample *s, const double *w, bool tanh_, double *p)
+{
+    static const double name[] = {-2, 5, 7.5};
+    double sum = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        double a[WIDTH], b[4], z[CLASSES], all = 0;
+        for (uint32_t u = 0; u < WIDTH; u++) {
+            a[u] = w[BIAS_1 * WIDTH + u];
+            for (uint32_t j = 0; j < COLS; j++)
+                a[u] += s->x[i][j] * w[j * WIDTH + u];
+            a[u] = squash(tanh_, a[u]);
+        }
+        for (uint32_t u = 0; u < 4; u++) {
+            b[u] = w[BIAS_2 * WIDTH + u];
+            for (uint32_t v = 0; v < WIDTH; v++)
+                b[u] += a[v] * w[(UNITS_2 + u) * WIDTH + v];
+            b[u] = squash(tanh_, b[u]);
+        }
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            z[k] = w[BIAS_3 * WIDTH + k];
+            for (uint32_t v = 0; v < 4; v++)
+                z[k] += b[v] * w[(UNITS_3 + k) * WIDTH + v];
+            all += exp(z[k]);
+        }
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            if (p)
+                p[i * CLASSES + k] = exp(z[k]) / all;
+            sum -= s->label[i] == name[k] ? z[k] - log(all) : 0;
+        }
+    }
+    return sum / ROWS;
+}
+
+/* ---- runs -------------------------------------------------------------- */
+
+static void start_at(double *w)
+{
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        w[k] = draw(7, k) - .5;
+}
+
+/* Numbers of a row that belong to no unit below stay as they were. */
+static strads_result *train(const sample *s, const strads_net_options *o,
+                            uint32_t partitions, strads_scalar type,
+                            const double *start)
+{
+    uint32_t param[PARAMETERS];
+    for (uint32_t k = 0; k < PARAMETERS; k++)
+        param[k] = k;
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .workers = 2,
+                                          .partitions = partitions,
+                                          .seed = 4,
+                                          .n_start = start ? PARAMETERS : 0,
+                                          .start_param = param,
+                                          .start_value = start};
+    strads_data *data = data_of(s, o, partitions, type);
+    strads_result *result;
+    cr_assert_eq(strads_run(&strads_program_net, o, data, &engine, &result),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_data_free(data);
+    return result;
+}
+
+static void model_of(const strads_result *result, double *out)
+{
+    uint64_t parameters;
+    uint32_t width;
+    const double *w = strads_result_values(result, &parameters, &width);
+    cr_assert_eq(parameters, PARAMETERS);
+    cr_assert_eq(width, WIDTH);
+    memcpy(out, w, NUMBERS * sizeof *out);
+}
+
+static void expect_gradient(const char *activation, double density,
+                            uint32_t partitions, uint32_t columns)
+{
+    static sample s;
+    double start[NUMBERS], after[NUMBERS];
+    const bool t = strcmp(activation, "tanh") == 0;
+    const strads_net_options o = {.hidden = "6,4",
+                                  .activation = activation,
+                                  .epochs = 1,
+                                  .batch = ROWS,
+                                  .rate = 1,
+                                  .columns = columns};
+    make_sample(&s, density);
+    start_at(start);
+    strads_result *result = train(&s, &o, partitions, STRADS_F64, start);
+    model_of(result, after);
+    strads_result_free(result);
+    for (uint32_t k = 0; k < NUMBERS; k++) {
+        const double h = 1e-5, at = start[k];
+        start[k] = at + h;
+        const double up = loss(&s, start, t, NULL);
+        start[k] = at - h;
+        const double down = loss(&s, start, t, NULL);
+        start[k] = at;
+        cr_expect_float_eq(at - after[k], (up - down) / (2 * h), 1e-6,
+                           "number %u on %u partitions, %u ranges of columns",
+                           k, partitions, columns);
+    }
+}
+
+Test(net, a_step_goes_down_the_gradient_of_the_loss)
+{
+    for (int dense = 0; dense < 2; dense++)
+        for (int t = 0; t < 2; t++) {
+            const char *activation = t ? "tanh" : "relu";
+            expect_gradient(activation, dense ? .9 : .15, 1, 1);
+            expect_gradient(activation, dense ? .9 : .15, 3, 1);
+            expect_gradient(activation, dense ? .9 : .15, 3, 3);
+            expect_gradient(activation, dense ? .9 : .15, 4, 2);
+        }
+}
+
+Test(net, every_grid_gives_the_same_network_and_the_same_bits_again)
+{
+    static const uint32_t grid[][2] = {{1, 1}, {2, 1}, {2, 2}, {4, 4},
+                                       {4, 2}, {6, 3}, {5, 1}};
+    static sample s;
+    double first[NUMBERS], other[NUMBERS], again[NUMBERS];
+    double objective = NAN;
+    make_sample(&s, .5);
+    for (size_t g = 0; g < sizeof grid / sizeof *grid; g++) {
+        const strads_net_options o = {.hidden = "6,4",
+                                      .activation = "tanh",
+                                      .epochs = 7,
+                                      .batch = 16,
+                                      .rate = .3,
+                                      .decay = .1,
+                                      .columns = grid[g][1]};
+        for (int turn = 0; turn < 2; turn++) {
+            strads_result *r = train(&s, &o, grid[g][0], STRADS_F64, NULL);
+            model_of(r, turn ? again : other);
+            objective = strads_result_progress(r)->objective;
+            strads_result_free(r);
+        }
+        cr_expect_arr_eq(other, again, sizeof other, "%u by %u", grid[g][0],
+                         grid[g][1]);
+        if (g == 0)
+            memcpy(first, other, sizeof first);
+        for (uint32_t k = 0; k < NUMBERS; k++)
+            cr_expect_float_eq(first[k], other[k], 1e-11);
+        cr_expect_float_eq(objective, loss(&s, other, true, NULL), 1e-11);
+    }
+    cr_expect_lt(objective, .9, "nothing was learnt");
+}
+
+Test(net, narrow_numbers_come_near_the_wide_ones)
+{
+    static sample s;
+    double wide[NUMBERS], narrow[NUMBERS];
+    make_sample(&s, .9);
+    for (uint32_t columns = 1; columns < 3; columns++) {
+        const strads_net_options o = {.hidden = "6,4", .columns = columns};
+        strads_result *r = train(&s, &o, 2, STRADS_F64, NULL);
+        model_of(r, wide);
+        strads_result_free(r);
+        r = train(&s, &o, 2, STRADS_F32, NULL);
+        model_of(r, narrow);
+        strads_result_free(r);
+        for (uint32_t k = 0; k < NUMBERS; k++)
+            cr_expect_float_eq(wide[k], narrow[k], 1e-5);
+    }
+}
+
+Test(net, a_model_predicts_as_the_oracle_does)
+{
+    static sample s;
+    double w[NUMBERS], p[ROWS * CLASSES], wanted[ROWS * CLASSES];
+    const strads_net_options o = {.hidden = "6,4"};
+    uint32_t index[PARAMETERS];
+    make_sample(&s, .5);
+    start_at(w);
+    for (uint32_t k = 0; k < PARAMETERS; k++)
+        index[k] = k;
+    strads_model model = {.program = "net",
+                          .columns = PARAMETERS,
+                          .width = WIDTH,
+                          .n = PARAMETERS,
+                          .index = index,
+                          .value = w,
+                          .options =
+                              "{\"hidden\": \"6,4\", \"activation\": \"relu\", "
+                              "\"classes\": \"-2,5,7.5\"}"};
+    strads_net *net;
+    cr_assert_eq(strads_net_from_model(&model, &net), STRADS_OK, "%s",
+                 strads_error_text());
+    cr_expect_eq(strads_net_inputs(net), COLS);
+    cr_expect_eq(strads_net_classes(net), CLASSES);
+    cr_expect_str_eq(strads_net_labels(net), "-2,5,7.5");
+    strads_data *data = data_of(&s, &o, 1, STRADS_F64);
+    cr_assert_eq(strads_net_predict(net, &strads_data_share(data, 0)->by_row,
+                                    p),
+                 STRADS_OK);
+    (void)loss(&s, w, false, wanted);
+    for (uint32_t k = 0; k < ROWS * CLASSES; k++)
+        cr_expect_float_eq(p[k], wanted[k], 1e-12);
+    strads_data_free(data);
+    strads_net_free(net);
+    model.width = WIDTH - 1;
+    cr_expect_eq(strads_net_from_model(&model, &net), STRADS_EFORMAT);
+    model.options = "{}";
+    cr_expect_eq(strads_net_from_model(&model, &net), STRADS_EFORMAT);
+}
+
+static void expect_refusal(const strads_net_options *o, uint32_t partitions,
+                           const char *what)
+{
+    static sample s;
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .partitions = partitions};
+    const strads_net_options fine = {.columns = 0};
+    strads_result *result;
+    make_sample(&s, .5);
+    strads_data *data = data_of(&s, &fine, partitions, STRADS_F64);
+    cr_expect_eq(strads_run(&strads_program_net, o, data, &engine, &result),
+                 STRADS_EINVAL);
+    cr_expect(strstr(strads_error_text(), what), "%s", strads_error_text());
+    strads_data_free(data);
+}
+
+Test(net, wrong_options_are_refused)
+{
+    expect_refusal(&(strads_net_options){.hidden = "6,,4"}, 1, "--hidden 6,,4");
+    expect_refusal(&(strads_net_options){.hidden = "0"}, 1, "--hidden 0");
+    expect_refusal(&(strads_net_options){.hidden = "6x"}, 1, "--hidden 6x");
+    expect_refusal(&(strads_net_options){.activation = "step"}, 1,
+                   "--activation step");
+    expect_refusal(&(strads_net_options){.columns = 2}, 3, "--columns 2");
+    expect_refusal(&(strads_net_options){.classes = "-2,5"}, 1, "7.5");
+}
