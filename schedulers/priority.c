@@ -462,7 +462,7 @@ static strads_err priority_choose(void *state,
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
     else
         err = choose_free(p, &request, choice);
-    choice->mass = p->remaining;
+    choice->remaining = p->remaining;
     return err;
 }
 

@@ -20,14 +20,15 @@ static const strads_block second = {.id = STRADS_POLICY_BLOCK_IDS +
                                     .param = members};
 
 /* Sends a choice of one block, of scheduler 1; what arrives is the caller's. */
-static strads_err send(double mass, const strads_block *block, sti_msg *got)
+static strads_err send(double remaining, const strads_block *block,
+                       sti_msg *got)
 {
     sti_choice *choice;
     sti_writer w = {0};
     sti_buffer *copy;
     cr_assert_eq(sti_choice_new(&choice), STRADS_OK);
     choice->kind = STRADS_CHOOSE_BLOCKS;
-    choice->mass = mass;
+    choice->remaining = remaining;
     choice->n = 1;
     cr_assert_eq(sti_blocks_copy(1, block, &choice->blocks), STRADS_OK);
     const sti_msg msg = {.kind = STI_MSG_CHOICE,
@@ -51,7 +52,7 @@ Test(role_choice, a_choice_arrives_with_its_blocks_and_its_mass)
     cr_assert_eq(send(2.5, &second, &got), STRADS_OK, "%s",
                  strads_error_text());
     const sti_choice *choice = (const sti_choice *)got.object;
-    cr_expect_eq(choice->mass, 2.5);
+    cr_expect_eq(choice->remaining, 2.5);
     cr_expect_eq(choice->kind, STRADS_CHOOSE_BLOCKS);
     cr_assert_eq(choice->n, 1);
     cr_expect_eq(choice->blocks->id, second.id);
@@ -66,7 +67,7 @@ Test(role_choice, a_mass_that_is_none_is_refused)
     for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
         sti_msg got;
         cr_expect_eq(send(none[k], &second, &got), STRADS_EPEER, "%g", none[k]);
-        cr_expect_not_null(strstr(strads_error_text(), "mass"));
+        cr_expect_not_null(strstr(strads_error_text(), "remaining"));
     }
 }
 

@@ -433,7 +433,7 @@ static void log_point(sim *s, const point *p)
     log_traffic(&j, "all", (strads_sim_traffic){o->messages, o->bytes});
     log_traffic(&j, "dispatches", o->dispatches);
     log_traffic(&j, "partials", o->partials);
-    log_traffic(&j, "hops", o->hops);
+    log_traffic(&j, "ring_steps", o->ring_steps);
     if (s->program->run) {
         cli_json_number(&j, "waiting_seconds", p->progress.waiting_seconds);
         cli_json_number(&j, "network_seconds", p->progress.network_seconds);
@@ -498,7 +498,7 @@ static void print_one(const sim *s, const point *p, FILE *out)
     print_traffic(out, loop ? "asks for rows" : "partials",
                   loop ? o->asks : o->partials);
     print_traffic(out, loop ? "rows" : "blocks on their way",
-                  loop ? o->rows : o->hops);
+                  loop ? o->rows : o->ring_steps);
 }
 
 static double speed_up(const sim *s, const point *p)

@@ -12,13 +12,13 @@
 #include <string.h>
 
 /* Whose turn it is. Schedulers get turns in proportion to what their ranges
- * have left (`mass`), an eighth of an even share at least: so the one who has
+ * have left (`remaining`), an eighth of an even share at least: so the one who has
  * next to nothing left does not have as many rounds as the one who has nearly
  * all. Each passing gives everybody his share of a turn, and the turn goes to
  * who is owed most and pays for it; with even shares they take turns in their
  * order.
  *
- * A mass is as old as the scheduler's last answer that was looked at, whenever
+ * The remaining priority is as old as the scheduler's last answer that was looked at, whenever
  * that came: so a run can be repeated. */
 
 static const double LEAST = 1.0 / 8;
@@ -33,19 +33,19 @@ static bool coord_may_choose(const sti_coordinator *c, uint32_t s)
 }
 
 /* Who is at rest and has been told of something since has an even share. */
-static double known_mass(const sti_scheduler_state *scheduler)
+static double known_remaining(const sti_scheduler_state *scheduler)
 {
-    return scheduler->state == STI_SCHEDULER_RESTS ? 0 : scheduler->mass;
+    return scheduler->state == STI_SCHEDULER_RESTS ? 0 : scheduler->remaining;
 }
 
 /* Of those that are known; 1 where none is. No sum overflows. */
-static double mean_mass(const sti_coordinator *c)
+static double mean_remaining(const sti_coordinator *c)
 {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (coord_may_choose(c, s) && known_mass(&c->schedulers[s]) > 0) {
-            sum += known_mass(&c->schedulers[s]) / c->run->schedulers;
+        if (coord_may_choose(c, s) && known_remaining(&c->schedulers[s]) > 0) {
+            sum += known_remaining(&c->schedulers[s]) / c->run->schedulers;
             n++;
         }
     return n ? sum / n * c->run->schedulers : 1;
@@ -54,15 +54,15 @@ static double mean_mass(const sti_coordinator *c)
 /* Passes the turn on, by shares; STI_CHOOSER_NONE: nobody may choose. */
 static void coord_pass_turn(sti_coordinator *c)
 {
-    const double mean = mean_mass(c);
+    const double mean = mean_remaining(c);
     double total = 0;
     c->turn = STI_SCHEDULER_NONE;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
         if (!coord_may_choose(c, s))
             continue;
         sti_scheduler_state *scheduler = &c->schedulers[s];
-        const double mass = known_mass(scheduler);
-        const double share = mass > 0 ? fmax(mass / mean, LEAST) : 1;
+        const double remaining = known_remaining(scheduler);
+        const double share = remaining > 0 ? fmax(remaining / mean, LEAST) : 1;
         total += share;
         scheduler->credit += share;
         if (c->turn == STI_SCHEDULER_NONE ||
@@ -160,7 +160,7 @@ static void coord_join_take(sti_coordinator *c, uint32_t s)
     if (!fits(c, scheduler->choice))
         return;
     add(c, s, scheduler->choice);
-    scheduler->mass = scheduler->choice->mass;
+    scheduler->remaining = scheduler->choice->remaining;
     scheduler->state = STI_SCHEDULER_IDLE;
     sti_object_drop(scheduler->choice);
     scheduler->choice = NULL;
@@ -384,7 +384,7 @@ static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
     strads_choice_kind kind = choice->kind;
     scheduler->choice = NULL;
     scheduler->state = STI_SCHEDULER_IDLE;
-    scheduler->mass = choice->mass;
+    scheduler->remaining = choice->remaining;
     if (kind == STRADS_CHOOSE_BLOCKS) {
         plan_choice(c, s, choice);
     } else if (kind == STRADS_CHOOSE_PROBE) {
@@ -429,9 +429,9 @@ static bool is_too_little(const sti_coordinator *c)
         return false;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
         if (c->schedulers[s].state == STI_SCHEDULER_ASKED ||
-            (c->joint.part[s] && !(c->schedulers[s].mass > 0)))
+            (c->joint.part[s] && !(c->schedulers[s].remaining > 0)))
             return false; /* it has yet to tell, or cannot */
-        left += c->schedulers[s].mass;
+        left += c->schedulers[s].remaining;
     }
     return left <= c->aggregate.rest;
 }

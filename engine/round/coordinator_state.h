@@ -57,7 +57,7 @@ typedef struct sti_scheduler_state {
     sti_ask *ask;       /* gathers what is new for the next question */
     sti_choice *choice;
     bool outdated;      /* something that it was told of has landed since */
-    double mass;        /* by its last answer that was looked at; 0: unknown */
+    double remaining;   /* by its last answer that was looked at; 0: unknown */
     double credit;      /* turns that it has to come */
     uint64_t probed[2]; /* 1 + ids of the pair probed for it last */
 } sti_scheduler_state;

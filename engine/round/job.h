@@ -158,7 +158,7 @@ typedef struct sti_choice {
     strads_choice_kind kind;
     uint32_t n;
     strads_block *blocks; /* BLOCKS; PROBE: block and against */
-    double mass;          /* >= 0: what the range has left; 0: not known */
+    double remaining;     /* >= 0: what the range has left; 0: not known */
 } sti_choice;
 
 strads_err sti_choice_new(sti_choice **out);

@@ -739,8 +739,8 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
     /* A probe may name blocks that the policy was given as in flight. */
     if (!err)
         err = answer_choice(v, job, &choice);
-    if (!err && choice.mass > 0)
-        job->choice->mass = fmin(choice.mass, DBL_MAX);
+    if (!err && choice.remaining > 0)
+        job->choice->remaining = fmin(choice.remaining, DBL_MAX);
     free(own);
     return err;
 }

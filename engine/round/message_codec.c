@@ -223,7 +223,7 @@ static void put_choice(const sti_msg *msg, sti_writer *w, sti_part *rest)
     (void)rest;
     const sti_choice *choice = (const sti_choice *)msg->object;
     sti_write_u32(w, choice->kind);
-    sti_write_f64(w, choice->mass);
+    sti_write_f64(w, choice->remaining);
     put_blocks(w, choice->n, choice->blocks);
 }
 
@@ -259,13 +259,13 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
 {
     strads_block *blocks;
     choice->kind = (strads_choice_kind)sti_read_u32(r);
-    choice->mass = sti_read_f64(r);
+    choice->remaining = sti_read_f64(r);
     strads_err err = get_blocks(run, r, &choice->n, &blocks);
     if (err)
         return err;
     err = check_kind(choice);
-    if (!err && !(choice->mass >= 0 && choice->mass <= DBL_MAX))
-        err = refuse("a mass that is none");
+    if (!err && !(choice->remaining >= 0 && choice->remaining <= DBL_MAX))
+        err = refuse("a remaining priority that is none");
     if (!err && choice->kind == STRADS_CHOOSE_PROBE &&
         run->probe_phase == run->n_phases)
         err = refuse("a probe where there is none");

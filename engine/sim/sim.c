@@ -430,7 +430,7 @@ void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
         .digest = XXH3_64bits_digest(sim->digest),
         .dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH),
         .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
-        .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP),
+        .ring_steps = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP),
         .workers = sim->run->workers,
         .coordinator_busy = busy(sim, STI_COORDINATOR),
         .schedulers = sim->run->schedulers,

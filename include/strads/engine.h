@@ -302,7 +302,7 @@ typedef struct strads_sim_options {
     const strads_sim_phase *phases; /* [n_phases] by phase, or NULL */
     uint32_t n_phases;
     double choose_cost;
-    double refresh_cost;       /* of all news that come with a dispatch ... */
+    double refresh_cost; /* of all updates that come with a dispatch ... */
     double refresh_entry_cost; /* ... and more per entry of what they change */
     double merge_cost;         /* of a byte of a partial that is taken in */
     double jitter;             /* each time is multiplied by 1 + jitter u, u in
@@ -320,8 +320,8 @@ typedef struct strads_sim_outcome {
     double makespan; /* virtual seconds from first event to last */
     uint64_t events, messages, bytes;
     uint64_t digest; /* of every event in order: same seed, same digest */
-    strads_sim_traffic dispatches, partials, hops; /* of the messages */
-    strads_sim_traffic pushes, asks, rows;         /* the same, of a loop */
+    strads_sim_traffic dispatches, partials, ring_steps; /* of the messages */
+    strads_sim_traffic pushes, asks, rows; /* the same, of a loop */
     uint32_t workers; /* of a loop: partitions, each with a core of its own */
     /* Busy seconds: of all workers together, of the coordinator, of all
      * schedulers together. */

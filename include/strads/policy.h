@@ -76,7 +76,7 @@ typedef struct strads_choice {
      * included: the sum of its priorities, say. Of several schedulers each has
      * a share of the rounds in proportion to it, but an eighth of an even one
      * at least. 0: it cannot tell, and has an even share. */
-    double mass;
+    double remaining;
 } strads_choice;
 
 typedef struct strads_policy {

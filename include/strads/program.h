@@ -128,7 +128,7 @@ static inline uint32_t strads_pool_first(const strads_shape *shape,
 /* What a pooled program's workers see of a partition of their pool. An update
  * may read its share, and of its state what `open` has made, and what updates
  * of dispatches have that were committed before this one left, if this one
- * changes none of it; news come to a partition with its next dispatch, so what
+ * changes none of it; commits come to a partition with its next dispatch, so what
  * `receive` makes of a result is there for all after a dispatch to ALL that
  * follows. What belongs to the parameters of its block, which nobody else
  * holds, it may also change. */

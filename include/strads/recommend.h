@@ -2,7 +2,7 @@
  * user would rate highest, users that were not there when it was trained, and
  * how good the order is.
  *
- * All functions but new and free use room that the recommender holds: one
+ * All functions but new and free use memory that the recommender holds: one
  * thread at a time. None blocks. */
 #ifndef STRADS_RECOMMEND_H
 #define STRADS_RECOMMEND_H
