@@ -12,7 +12,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
     sort | xargs awk '
     BEGIN {
         # A layer may include itself and what stands before it.
-        split("base data store round exec net sim run", layer)
+        split("base data store round exec net watch sim run", layer)
         for (i in layer)
             rank["engine/" layer[i]] = i
     }
@@ -38,7 +38,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             return 1
         if (from ~ /^apps\// && to == "apps/linear")
             return from != "apps/kernels"
-        return from == "apps/cli" && to ~ /^engine\/(base|run)$/
+        return from == "apps/cli" && to ~ /^engine\/(base|watch|run)$/
     }
 
     FNR == 1 {

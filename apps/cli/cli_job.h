@@ -9,6 +9,7 @@
 #include "cli_log.h"
 #include "cli_terminal.h"
 #include "cli_train.h"
+#include "cli_watch.h"
 #include "engine/run/run_options.h"
 
 /* The model that --start names, brought into what the run is: its columns, its
@@ -21,7 +22,7 @@ typedef struct cli_start {
 
 /* The options that name files, and what is printed. */
 typedef struct cli_files {
-    const char *model, *log, *start, *labels;
+    const char *model, *log, *http, *start, *labels;
     cli_tables tables;
     bool f32, quiet;
 } cli_files;
@@ -45,6 +46,7 @@ typedef struct cli_job {
     strads_engine *nodes; /* several processes: who takes part */
     strads_data *data;
     strads_result *result;
+    cli_watch *watch; /* the page of --http, or NULL */
     cli_log log;
     cli_progress line;
     uint32_t sweep; /* the measure that counts the goal's units;

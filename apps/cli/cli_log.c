@@ -3,15 +3,27 @@
 #include "cli_log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SCHEMA = 1, LINE_MAX_BYTES = 1 << 16 };
+#include "cli_watch.h"
+#include "engine/base/monotonic_clock.h"
 
-strads_err cli_log_open(const char *path, cli_log *log)
+enum { SCHEMA = 1, LINE_MAX_BYTES = 1 << 16 };
+static const double PAGE_SECONDS_APART = 0.02;
+
+strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
 {
-    *log = (cli_log){.path = path};
+    *log = (cli_log){.path = path, .watch = watch};
+    if (path || watch) {
+        log->line = open_memstream(&log->text, &log->size);
+        if (!log->line) {
+            return strads_fail(STRADS_ENOMEM, "no memory for the log");
+        }
+    }
     if (path) {
         log->file = fopen(path, "we");
         if (!log->file) {
@@ -37,7 +49,8 @@ static bool is_measured(const cli_log *log, const char *name)
 
 cli_json cli_log_line(const cli_log *log, const char *event)
 {
-    cli_json j = {.out = log->file};
+    cli_json j = {.out = log->line};
+    rewind(log->line);
     cli_json_open(&j, NULL, '{');
     cli_json_string(&j, "event", event);
     return j;
@@ -60,13 +73,22 @@ void cli_log_end_line(cli_log *log, cli_json *j)
     cli_json_string(j, "host", host);
     cli_json_count(j, "pid", (uint64_t)getpid());
     cli_json_close(j, '}');
-    (void)fputc('\n', log->file);
-    (void)fflush(log->file);
+    (void)fputc('\n', log->line);
+    if (fflush(log->line) == 0 && log->file) {
+        (void)fwrite(log->text, 1, log->size, log->file);
+        (void)fflush(log->file);
+    }
+}
+
+/* The line that has ended, without its end. */
+static void tell_page(const cli_log *log, bool report)
+{
+    cli_watch_line(log->watch, log->text, log->size - 1, report);
 }
 
 void cli_log_begin(cli_log *log, const cli_log_start *start)
 {
-    if (!log->file) {
+    if (!log->line) {
         return;
     }
     log->measures = start->measures;
@@ -83,6 +105,63 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     cli_json_count(&j, "nodes", start->nodes);
     cli_json_raw(&j, "options", start->options);
     cli_log_end_line(log, &j);
+    tell_page(log, false);
+}
+
+typedef double worker_figure(const strads_worker_time *w);
+static double computing(const strads_worker_time *w)
+{
+    return w->callback_seconds;
+}
+static double waiting(const strads_worker_time *w)
+{
+    return w->waiting_seconds;
+}
+static double network(const strads_worker_time *w)
+{
+    return w->network_seconds;
+}
+static double clock_of(const strads_worker_time *w)
+{
+    return (double)w->clock;
+}
+
+/* To the microsecond: they are there for pictures. */
+static void put_each(cli_json *j, const char *name, const strads_progress *p,
+                     worker_figure *figure)
+{
+    cli_json_open(j, name, '[');
+    for (uint32_t w = 0; w < p->n_workers; w++) {
+        (void)fprintf(j->out, "%s%.6g", w ? ", " : "", figure(&p->worker[w]));
+    }
+    cli_json_close(j, ']');
+}
+
+/* Up to the last place that has any. */
+static void put_priorities(cli_json *j, const uint64_t *count)
+{
+    uint32_t n = STRADS_PRIORITY_BINS;
+    while (n > 0 && count[n - 1] == 0) {
+        n--;
+    }
+    cli_json_open(j, "priorities", '[');
+    for (uint32_t k = 0; k < n; k++) {
+        (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", count[k]);
+    }
+    cli_json_close(j, ']');
+}
+
+static void put_workers(cli_json *j, const strads_progress *p)
+{
+    const bool loop = p->priorities == NULL;
+    put_each(j, "worker_computing", p, computing);
+    put_each(j, "worker_waiting", p, waiting);
+    if (loop) {
+        put_each(j, "worker_network", p, network);
+        put_each(j, "worker_clock", p, clock_of);
+    } else {
+        put_priorities(j, p->priorities);
+    }
 }
 
 static void put_progress(const cli_log *log, cli_json *j,
@@ -110,32 +189,51 @@ static void put_progress(const cli_log *log, cli_json *j,
     cli_json_count(j, "probes", p->probes);
     cli_json_count(j, "bytes_sent", p->bytes_sent);
     cli_json_count(j, "bytes_received", p->bytes_received);
+    cli_json_count(j, "in_flight", p->in_flight);
+    if (p->n_workers > 0) {
+        put_workers(j, p);
+    }
 }
 
 void cli_log_round(cli_log *log, const strads_progress *progress)
 {
-    if (log->file) {
-        cli_json j = cli_log_line(log, "round");
-        put_progress(log, &j, progress);
-        cli_log_end_line(log, &j);
+    const double now = 1e-9 * (double)sti_monotonic_now();
+    const bool page = log->watch && now - log->told >= PAGE_SECONDS_APART;
+    if (!log->file && !page) {
+        return;
+    }
+    cli_json j = cli_log_line(log, "round");
+    put_progress(log, &j, progress);
+    cli_log_end_line(log, &j);
+    if (page) {
+        log->told = now;
+        tell_page(log, true);
+        cli_watch_figures(log->watch, log, progress);
     }
 }
 
 void cli_log_end(cli_log *log, const char *reason,
                  const strads_progress *progress)
 {
-    if (log->file) {
+    if (log->line) {
         cli_json j = cli_log_line(log, "end");
         cli_json_string(&j, "reason", reason);
         if (progress) {
             put_progress(log, &j, progress);
+            cli_watch_figures(log->watch, log, progress);
         }
         cli_log_end_line(log, &j);
+        tell_page(log, false);
     }
 }
 
 strads_err cli_log_close(cli_log *log)
 {
+    if (log->line) {
+        (void)fclose(log->line);
+        free(log->text);
+        log->line = NULL;
+    }
     if (!log->file) {
         return STRADS_OK;
     }

@@ -1,4 +1,5 @@
-/* cli_log.h - the run's log: JSON lines, each one flushed.
+/* cli_log.h - the run's log: JSON lines, each one flushed, to a file, to the
+ * page that --http serves, or to both.
  *
  * The first line has "event": "start", then comes one with "event": "round" per
  * report of the program's objective, and "event": "end" is the last. Each ends with
@@ -10,8 +11,13 @@
 #include "cli_output.h"
 
 typedef struct cli_log {
-    FILE *file; /* NULL: there is no log */
+    FILE *file; /* NULL: there is none */
     const char *path;
+    struct sti_watch *watch; /* the page, or NULL; its owner's */
+    double told;             /* monotonic seconds: when it had a report last */
+    FILE *line;              /* in memory: text[size]; NULL: nobody reads */
+    char *text;
+    size_t size;
     const char *const *measures; /* the program's, or NULL */
 } cli_log;
 
@@ -25,10 +31,12 @@ typedef struct cli_log_start {
     uint32_t workers, partitions, nodes;
 } cli_log_start;
 
-/* Opens the log; an old one is overwritten. A NULL path: no log, and the calls
- * below do nothing. STRADS_EIO. */
-strads_err cli_log_open(const char *path, cli_log *log);
+/* Opens the log; an old one is overwritten. Without path and page there is no
+ * log, and the calls below do nothing. STRADS_EIO, STRADS_ENOMEM. */
+strads_err cli_log_open(const char *path, struct sti_watch *watch,
+                        cli_log *log);
 void cli_log_begin(cli_log *log, const cli_log_start *start);
+/* The page has 50 of them a second at most. */
 void cli_log_round(cli_log *log, const strads_progress *progress);
 /* `reason` is a word: "converged", "error", ... */
 void cli_log_end(cli_log *log, const char *reason,
@@ -37,7 +45,7 @@ void cli_log_end(cli_log *log, const char *reason,
  */
 cli_json cli_log_line(const cli_log *log, const char *event);
 void cli_log_end_line(cli_log *log, cli_json *j);
-/* Closes it. STRADS_EIO: some line did not reach the file. */
+/* Closes it, but for the page. STRADS_EIO: some line did not reach the file. */
 strads_err cli_log_close(cli_log *log);
 
 #endif

@@ -188,6 +188,11 @@ const volatile bool *cli_signal_catch(void)
     return &stop;
 }
 
+void cli_signal_stop(void)
+{
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+}
+
 /* ---- what loading will cost ------------------------------------------------ */
 
 static const double WORTH_TELLING = 64e6; /* bytes of a file */

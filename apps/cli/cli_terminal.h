@@ -43,6 +43,9 @@ void cli_progress_end(cli_progress *line);
  * second ends the process. */
 const volatile bool *cli_signal_catch(void);
 
+/* Sets it, as the first signal does. Any thread. */
+void cli_signal_stop(void);
+
 /* For files that take a while: says that `path` is being read, and about how
  * much memory the part that `options` keeps will take. Small files, and files
  * that cannot be read, are passed over in silence. */

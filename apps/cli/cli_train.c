@@ -43,6 +43,8 @@ static const strads_option file_table[] = {
              "write the model there (default: nowhere)"),
     CLI_TEXT(cli_files, log, "log", "RUN.jsonl",
              "write a JSON line per report (default: none)"),
+    CLI_TEXT(cli_files, http, "http", "HOST:PORT",
+             "serve a page to watch the run (default: none)"),
     CLI_TEXT(cli_files, start, "start", "MODEL",
              "start from a model's values (default: from 0)"),
     CLI_TEXT(cli_files, labels, "labels", "FILE",
@@ -385,6 +387,8 @@ static strads_err prepare(cli_job *j)
     if (j->files.start) {
         CLI_TRY(cli_start_read(j));
     }
+    CLI_TRY(cli_watch_open(j->files.http, j->engine.token_file, j->files.quiet,
+                           &j->watch));
     if (j->engine.listen) {
         CLI_TRY(listen_for_nodes(j));
     }
@@ -399,7 +403,7 @@ static strads_err prepare(cli_job *j)
     if (j->files.start) {
         CLI_TRY(cli_start_cut(j, &shape));
     }
-    return cli_log_open(j->files.log, &j->log);
+    return cli_log_open(j->files.log, j->watch, &j->log);
 }
 
 /* ---- the run ----------------------------------------------------------- */
@@ -668,6 +672,7 @@ static int conclude(cli_job *j)
 
 static void job_free(cli_job *j)
 {
+    cli_watch_close(j->watch);
     if (j->command->train->release && j->state) {
         j->command->train->release(j->state);
     }

@@ -15,6 +15,7 @@
  * The first error wins and makes every thread leave after its current job. */
 #include "engine/exec/node.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -59,7 +60,8 @@ typedef struct worker_context {
 
 struct sti_node {
     sti_node_options options;
-    worker_context *contexts; /* [options.threads]; 0: the caller's */
+    worker_context *contexts;  /* [options.threads]; 0: the caller's */
+    strads_worker_time *times; /* [options.threads], when progress is told */
     sti_job_names *names;
     uint32_t coordinator_track;
     uint32_t *scheduler_track;
@@ -172,7 +174,8 @@ static strads_err make_workers(sti_node *node)
     const sti_node_options *o = &node->options;
     node->contexts = calloc(o->threads, sizeof *node->contexts);
     node->workers = calloc(o->threads, sizeof(sti_worker *));
-    if (!node->contexts || !node->workers)
+    node->times = calloc(o->threads, sizeof *node->times);
+    if (!node->contexts || !node->workers || !node->times)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
                            o->threads);
     strads_err err = STRADS_OK;
@@ -258,6 +261,7 @@ void sti_node_free(sti_node *node)
         sti_worker_free(node->workers[t]);
     free(node->contexts);
     free(node->workers);
+    free(node->times);
     free_events(&node->caller_events);
     free_events(&node->worker_events);
     sti_job_queue_free(&node->caller_jobs);
@@ -417,11 +421,18 @@ void sti_node_progress(const sti_node *node, strads_progress *out)
     out->seconds = 1e-9 * (double)sti_node_clock(node);
     out->cpu_seconds = 1e-9 * (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) -
                                        node->cpu_started_ns);
-    uint64_t ns = 0;
-    for (uint32_t t = 0; t < node->options.threads; t++)
-        ns += atomic_load_explicit(&node->contexts[t].callback_ns,
-                                   memory_order_relaxed);
-    out->callback_seconds = 1e-9 * (double)ns;
+    out->callback_seconds = 0;
+    for (uint32_t t = 0; t < node->options.threads; t++) {
+        strads_worker_time *w = &node->times[t];
+        w->callback_seconds =
+            1e-9 * (double)atomic_load_explicit(&node->contexts[t].callback_ns,
+                                                memory_order_relaxed);
+        w->waiting_seconds = fmax(out->seconds - w->callback_seconds, 0);
+        out->callback_seconds += w->callback_seconds;
+    }
+    out->n_workers = node->options.threads;
+    out->worker = node->times;
+    out->priorities = node->options.run->priorities;
 }
 
 strads_end sti_node_end(const sti_node *node)

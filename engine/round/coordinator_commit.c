@@ -236,6 +236,7 @@ void sti_coord_take_report(sti_coordinator *c, sti_effects *out)
     c->progress.objective = report->objective;
     c->progress.gap = report->gap;
     c->progress.nonzeros = report->nonzeros;
+    c->flight_told = true;
     memcpy(c->progress.measure, report->measure, sizeof report->measure);
     c->since_report = 0;
     c->fresh_report = true;
@@ -460,6 +461,9 @@ static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
     c->n_updates = 0;
     c->next_seq++;
     c->in_flight++;
+    if (c->flight_told || c->in_flight > c->progress.in_flight)
+        c->progress.in_flight = c->in_flight;
+    c->flight_told = false;
     if (sti_broadcast_begin(c->run, d, c->prepare.packed, out))
         sti_coord_end(c, sti_coord_no_memory(), out);
     sti_object_drop(c->prepare.packed);

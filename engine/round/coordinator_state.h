@@ -141,6 +141,7 @@ struct sti_coordinator {
     size_t n_history;
     uint64_t version;
     uint64_t since_report;
+    bool flight_told; /* the most rounds in flight were reported: count anew */
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
     sti_job_text said;

@@ -654,10 +654,26 @@ static strads_err answer_blocks(const view *v, sti_choose_job *job,
 
 /* ---- the question ------------------------------------------------------- */
 
+/* For who watches; the place of a priority is its exponent, as it is stored. */
+static void count_priorities(sti_run *run, const sti_priorities *told)
+{
+    enum { EXPONENT_BITS = 0x7ff, BIAS = 1023, LOWEST = -40 };
+    for (uint64_t k = 0; k < told->n; k++) {
+        uint64_t bits;
+        memcpy(&bits, &told->priority[k], sizeof bits);
+        const int place = (int)(bits >> 52 & EXPONENT_BITS) - BIAS - LOWEST + 1;
+        run->priorities[place < 0 ? 0
+                        : place > STRADS_PRIORITY_BINS - 1
+                            ? STRADS_PRIORITY_BINS - 1
+                            : place]++;
+    }
+}
+
 static void tell_priorities(const view *v, sti_choose_job *job)
 {
     for (uint32_t k = 0; k < job->ask->n_priorities; k++) {
         const sti_priorities *priorities = job->ask->priorities[k];
+        count_priorities(v->run, priorities);
         if (priorities->n && v->run->owned)
             owned_prioritise(v->run->owned, (uint32_t)priorities->n,
                              priorities->param, priorities->priority);

@@ -100,6 +100,7 @@ typedef struct sti_run {
     sti_owned *owned; /* instead of policies of ranges, where partitions own
                          parameters: there is one scheduler then */
     float *weight;    /* [parameters]; constant once BEGIN has run */
+    uint64_t priorities[STRADS_PRIORITY_BINS]; /* told; the schedulers' jobs */
 } sti_run;
 
 /* The worker that hosts partition p: contiguous, as even as possible. */

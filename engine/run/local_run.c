@@ -117,6 +117,9 @@ strads_err sti_result_new(const sti_setup *setup,
         memcpy(result->values, strads_store_dense(run->store, 0), bytes);
     result->end = end;
     result->progress = *progress;
+    result->progress.n_workers = 0;
+    result->progress.worker = NULL; /* they are the run's */
+    result->progress.priorities = NULL;
     result->partitions = run->partitions;
     result->parameters = run->shape.parameters;
     result->coefficients = run->shape.coefficients ? run->shape.coefficients

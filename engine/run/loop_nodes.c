@@ -285,7 +285,7 @@ static bool next_report(struct sti_loop_nodes *nodes, uint32_t *node,
         sti_loops_take_locked(all, &nodes->others[*node].report);
     else
         return false;
-    *progress = all->progress;
+    *progress = sti_loops_told_locked(all);
     return true;
 }
 

@@ -47,6 +47,7 @@ static void publish_locked(sti_loop *l)
         l->all->progress.round = strads_session_now(l->session);
     l->seconds = now_of(l->all) - l->begun;
     l->times = strads_session_times(l->session);
+    l->clock = strads_session_now(l->session);
 }
 
 sti_loop_times sti_loops_times_locked(const sti_loops *all)
@@ -72,6 +73,23 @@ void sti_loops_sum_locked(sti_loops *all)
     p->callback_seconds = own.computing + all->others.computing;
     p->waiting_seconds = own.waiting + all->others.waiting;
     p->network_seconds = own.network + all->others.network;
+}
+
+strads_progress sti_loops_told_locked(sti_loops *all)
+{
+    strads_progress told = all->progress;
+    for (uint32_t k = 0; k < all->count; k++) {
+        const sti_loop *l = &all->loop[k];
+        all->time[k] = (strads_worker_time){.callback_seconds =
+                                                l->seconds - l->times.waiting -
+                                                l->times.network,
+                                            .waiting_seconds = l->times.waiting,
+                                            .network_seconds = l->times.network,
+                                            .clock = l->clock};
+    }
+    told.n_workers = all->count;
+    told.worker = all->time;
+    return told;
 }
 
 void sti_loops_look_locked(sti_loops *all)
@@ -297,7 +315,7 @@ static void tell_reports(sti_loops *all)
             pthread_cond_wait(&all->moved, &all->lock);
             continue;
         }
-        strads_progress progress = all->progress;
+        const strads_progress progress = sti_loops_told_locked(all);
         pthread_mutex_unlock(&all->lock);
         if (options->progress)
             options->progress(options->progress_arg, &progress);
@@ -350,7 +368,8 @@ strads_err sti_loops_open(sti_loops *all)
     pthread_mutex_init(&all->lock, NULL);
     (void)sti_monotonic_cond_init(&all->moved);
     all->loop = calloc(all->count + 1, sizeof *all->loop);
-    if (!all->loop)
+    all->time = calloc(all->count + 1, sizeof *all->time);
+    if (!all->loop || !all->time)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
                            all->count);
     return sti_run_trace_open(&all->setup->options, &all->trace);
@@ -361,6 +380,7 @@ strads_err sti_loops_close(sti_loops *all, strads_err err)
     pthread_cond_destroy(&all->moved);
     pthread_mutex_destroy(&all->lock);
     free(all->loop);
+    free(all->time);
     return sti_run_trace_close(all->trace, err);
 }
 

@@ -21,6 +21,7 @@ typedef struct sti_loop {
     double begun;       /* seconds */
     double seconds;     /* since then, as far as it has told: guarded */
     strads_times times; /* the part of them in its session: guarded */
+    uint64_t clock;     /* clocks that it has ended by then: guarded */
     bool told;          /* that the run ends; its own thread's, as these: */
     uint64_t asked_at;  /* 1 + the clock in which it asked last; 0: never */
     uint32_t unasked;   /* clocks ended since the run's end */
@@ -49,7 +50,8 @@ typedef struct sti_loops {
     bool reported;  /* waits to be told: */
     strads_report report;
     strads_progress progress;
-    sti_loop_times others; /* of other nodes' loops, as far as known */
+    strads_worker_time *time; /* [count], in the progress that is told */
+    sti_loop_times others;    /* of other nodes' loops, as far as known */
 } sti_loops;
 
 double sti_loop_now(clockid_t clock);
@@ -85,6 +87,10 @@ sti_loop_times sti_loops_times_locked(const sti_loops *all);
 
 /* Times up to now into the progress. */
 void sti_loops_sum_locked(sti_loops *all);
+
+/* The progress as it is told, with this process's loops: by one thread, and
+ * until it tells the next one. */
+strads_progress sti_loops_told_locked(sti_loops *all);
 
 /* A report becomes the progress that is told next, and may end the run. */
 void sti_loops_take_locked(sti_loops *all, const strads_report *report);

@@ -36,6 +36,20 @@ extern "C" {
 typedef struct strads_engine strads_engine;
 typedef struct strads_result strads_result;
 
+/* What one worker did so far, in seconds: of rounds a thread of this process, of
+ * a loop a partition of it. */
+typedef struct strads_worker_time {
+    double callback_seconds; /* inside callbacks */
+    double waiting_seconds;  /* of a loop: for others' clocks; of rounds the
+                                time without a callback */
+    double network_seconds;  /* of a loop: for other nodes */
+    uint64_t clock;          /* of a loop: clocks that it has ended */
+} strads_worker_time;
+
+/* Priorities by their size: in place 0 those that are 0 or below 2^-40, in place
+ * k those from 2^(k - 41) up to below 2^(k - 40), in the last all above. */
+#define STRADS_PRIORITY_BINS 64
+
 /* One line of progress: after each report of the program's `objective`, or of
  * its `run`. */
 typedef struct strads_progress {
@@ -55,6 +69,15 @@ typedef struct strads_progress {
     /* Of a loop, whose callback_seconds are without them: in sessions, for the
      * clocks of others and for other nodes. */
     double waiting_seconds, network_seconds;
+    /* For who watches; the arrays are there during the call of `progress`, and
+     * NULL in a result. */
+    uint32_t in_flight; /* rounds dispatched and not yet committed: the most
+                           since the last report */
+    uint32_t n_workers; /* of this process */
+    const strads_worker_time *worker; /* [n_workers] */
+    const uint64_t *priorities; /* [STRADS_PRIORITY_BINS]: how many new ones
+                                   the policies of this process were told so
+                                   far; NULL: of a loop */
 } strads_progress;
 
 typedef struct strads_engine_options {

@@ -1,0 +1,155 @@
+/* What a page to watch shows: the page itself, which the build embeds from
+ * page.html, and the names of the metrics. */
+#include "cli_watch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_terminal.h"
+#include "engine/watch/watch.h"
+
+/* page.html, by cmake/embed.cmake. */
+extern const char cli_page[];
+extern const size_t cli_page_size;
+
+static void stop(void *arg)
+{
+    const bool *quiet = arg;
+    cli_say(*quiet, "stopping at the next commit, as the page asks");
+    cli_signal_stop();
+}
+
+strads_err cli_watch_open(const char *address, const char *token_file,
+                          bool quiet, cli_watch **out)
+{
+    static bool is_quiet;
+    sti_token token = {0};
+    is_quiet = quiet;
+    if (!address) {
+        return STRADS_OK;
+    }
+    CLI_TRY(sti_token_read(token_file, &token));
+    const sti_watch_options options = {.address = address,
+                                       .token = &token,
+                                       .page = cli_page,
+                                       .page_size = cli_page_size,
+                                       .stop = stop,
+                                       .arg = &is_quiet};
+    CLI_TRY(sti_watch_open(&options, out));
+    cli_say(quiet, "watch this run at %s", sti_watch_url(*out));
+    return STRADS_OK;
+}
+
+void cli_watch_line(cli_watch *watch, const char *line, size_t size,
+                    bool report)
+{
+    if (watch) {
+        sti_watch_say(watch, line, size, report);
+    }
+}
+
+/* ---- Prometheus' text format ------------------------------------------------- */
+
+static void name_metric(FILE *out, const char *name, const char *type,
+                        const char *help)
+{
+    (void)fprintf(out, "# HELP strads_%s %s\n# TYPE strads_%s %s\n", name, help,
+                  name, type);
+}
+
+static void put_metric(FILE *out, const char *name, const char *type,
+                       const char *help, double value)
+{
+    if (!isnan(value)) {
+        name_metric(out, name, type, help);
+        (void)fprintf(out, "strads_%s %.17g\n", name, value);
+    }
+}
+
+static void put_workers(FILE *out, const strads_progress *p)
+{
+    static const char *const state[] = {"computing", "waiting", "network"};
+    name_metric(out, "worker_seconds_total", "counter",
+                "What each worker of this process did.");
+    for (uint32_t w = 0; w < p->n_workers; w++) {
+        const double value[] = {p->worker[w].callback_seconds,
+                                p->worker[w].waiting_seconds,
+                                p->worker[w].network_seconds};
+        for (size_t s = 0; s < 3; s++) {
+            (void)fprintf(out,
+                          "strads_worker_seconds_total{worker=\"%" PRIu32
+                          "\",state=\"%s\"} %.17g\n",
+                          w, state[s], value[s]);
+        }
+    }
+}
+
+static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
+{
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } all[] = {
+        {"objective", "gauge", "The objective as last reported.", p->objective},
+        {"gap", "gauge", "The relative gap as last reported.", p->gap},
+        {"nonzeros", "gauge", "Coefficients that are not 0.",
+         (double)p->nonzeros},
+        {"rounds_total", "counter", "Rounds committed, or clocks of a loop.",
+         (double)p->round},
+        {"rounds_in_flight", "gauge", "Rounds dispatched, not yet committed.",
+         p->in_flight},
+        {"run_seconds_total", "counter", "Time of the run, without loading.",
+         p->seconds},
+        {"cpu_seconds_total", "counter", "Time of all threads.",
+         p->cpu_seconds},
+        {"blocks_total", "counter", "Blocks that the policy chose.",
+         (double)p->blocks},
+        {"updates_total", "counter", "Coordinate updates committed.",
+         (double)p->updates_policy + (double)p->updates_other},
+        {"sent_bytes_total", "counter", "Bytes sent to other nodes.",
+         (double)p->bytes_sent},
+        {"received_bytes_total", "counter", "Bytes received from other nodes.",
+         (double)p->bytes_received},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        put_metric(out, all[k].name, all[k].type, all[k].help, all[k].value);
+    }
+    bool named = false;
+    for (size_t k = 0; log->measures && log->measures[k]; k++) {
+        if (!isnan(p->measure[k])) {
+            if (!named) {
+                name_metric(out, "measure", "gauge",
+                            "A measure of the program's own.");
+            }
+            named = true;
+            (void)fprintf(out, "strads_measure{name=\"%s\"} %.17g\n",
+                          log->measures[k], p->measure[k]);
+        }
+    }
+    if (p->n_workers > 0) {
+        put_workers(out, p);
+    }
+}
+
+void cli_watch_figures(cli_watch *watch, const cli_log *log,
+                       const strads_progress *progress)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = watch ? open_memstream(&text, &size) : NULL;
+    if (!out) {
+        return;
+    }
+    put_all(out, log, progress);
+    if (fclose(out) == 0) {
+        sti_watch_metrics(watch, text, size);
+    }
+    free(text);
+}
+
+void cli_watch_close(cli_watch *watch)
+{
+    sti_watch_close(watch);
+}

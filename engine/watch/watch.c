@@ -1,0 +1,687 @@
+/* The server behind a page to watch. One thread owns the connections and does
+ * nothing but poll: no client can hold the run up, nor another client.
+ *
+ * The lock guards the history and the metrics, which the run's threads write. A
+ * client of /stream has a place in the history, by number, and is given what
+ * follows when it has taken what it was given before: who is slow sees the
+ * events that are left after thinning, and costs no memory.
+ *
+ * (nng, which the benchmarks link, has an HTTP server too, without a bound for
+ * connections or time, and with a pool of threads.) */
+#include "engine/watch/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/base/monotonic_clock.h"
+#include "engine/net/socket.h"
+
+static const uint64_t SECOND = 1000000000;
+enum { SHARE = 1 << 18, KEEP_ALIVE_SECONDS = 15, HOST_SIZE = 300 };
+
+typedef struct line {
+    char *text;
+    size_t size;
+    uint64_t number;
+    uint64_t
+        report; /* its number among the reports; 0: it is none, and stays */
+} line;
+
+typedef enum state { READING, REPLYING, STREAMING, LEAVING } state;
+
+typedef struct client {
+    int fd;
+    state state;
+    uint64_t until; /* when its patience ends */
+    char in[STI_WATCH_REQUEST + 1];
+    size_t n_in;
+    char *out; /* [n_out], of which `sent` have left */
+    size_t n_out, sent;
+    uint64_t next; /* number of the event that it has not seen yet */
+} client;
+
+struct sti_watch {
+    sti_watch_options options;
+    char token[STI_TOKEN_MAX + 1];
+    char host[STI_URL_MAX + 1], own_name[HOST_SIZE];
+    char url[2 * STI_URL_MAX + STI_TOKEN_MAX + 64];
+    bool local;
+    int listener, wake;
+    pthread_t thread;
+    bool started;
+    client *clients[STI_WATCH_CLIENTS]; /* the thread's */
+    uint32_t n_clients;
+
+    pthread_mutex_t lock; /* guards what follows */
+    line lines[STI_WATCH_LINES];
+    size_t n_lines, bytes;
+    uint64_t next, reports;
+    uint64_t stride; /* every so many reports one stays, and the newest */
+    char *metrics;
+    size_t n_metrics;
+    bool closing;
+};
+
+/* ---- history --------------------------------------------------------------- */
+
+static void forget_locked(sti_watch *w, size_t k)
+{
+    w->bytes -= w->lines[k].size;
+    free(w->lines[k].text);
+}
+
+/* Every second of those that are left of the reports is forgotten; where that
+ * leaves too many, the oldest half, but for the first event, which says what the
+ * run is. */
+static void thin_locked(sti_watch *w)
+{
+    size_t kept = 0;
+    w->stride *= 2;
+    for (size_t k = 0; k < w->n_lines; k++) {
+        if (w->lines[k].report % w->stride)
+            forget_locked(w, k);
+        else
+            w->lines[kept++] = w->lines[k];
+    }
+    w->n_lines = kept;
+    if (kept <= STI_WATCH_LINES * 3 / 4 && w->bytes <= STI_WATCH_BYTES / 2)
+        return;
+    const size_t drop = kept / 2;
+    for (size_t k = 1; k <= drop; k++)
+        forget_locked(w, k);
+    memmove(w->lines + 1, w->lines + 1 + drop,
+            (kept - drop - 1) * sizeof(line));
+    w->n_lines = kept - drop;
+}
+
+static void rouse(sti_watch *w)
+{
+    const uint64_t one = 1;
+    const ssize_t written = write(w->wake, &one, sizeof one);
+    (void)written; /* it is full: the thread is roused already */
+}
+
+void sti_watch_say(sti_watch *w, const char *text, size_t size, bool thinned)
+{
+    char *copy = size <= STI_WATCH_BYTES / 4 ? malloc(size + 1) : NULL;
+    if (!copy) /* one event less to be seen; the run goes on */
+        return;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    pthread_mutex_lock(&w->lock);
+    const line *newest = w->n_lines ? &w->lines[w->n_lines - 1] : NULL;
+    if (newest && newest->report % w->stride)
+        forget_locked(w, --w->n_lines);
+    if (w->n_lines == STI_WATCH_LINES || w->bytes + size > STI_WATCH_BYTES)
+        thin_locked(w);
+    w->lines[w->n_lines++] =
+        (line){copy, size, w->next++, thinned ? ++w->reports : 0};
+    w->bytes += size;
+    pthread_mutex_unlock(&w->lock);
+    rouse(w);
+}
+
+void sti_watch_metrics(sti_watch *w, const char *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    pthread_mutex_lock(&w->lock);
+    char *old = w->metrics;
+    w->metrics = copy;
+    w->n_metrics = size;
+    pthread_mutex_unlock(&w->lock);
+    free(old);
+}
+
+/* ---- replies ---------------------------------------------------------------- */
+
+static void leave_later(client *c, uint64_t seconds)
+{
+    c->until = sti_monotonic_in(seconds * SECOND);
+}
+
+/* A reply: head and `size` bytes of body. Without memory the client is left. */
+static void reply(client *c, const char *status, const char *type,
+                  const char *more, const char *body, size_t size)
+{
+    char head[1024];
+    const int n = snprintf(
+        head, sizeof head,
+        "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+        "Connection: close\r\nCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+        "X-Frame-Options: DENY\r\n%s\r\n",
+        status, type, size, more);
+    const bool head_only = strncmp(c->in, "HEAD ", 5) == 0;
+    const size_t kept = head_only ? 0 : size;
+    c->out = malloc((size_t)n + kept);
+    c->state = c->out ? REPLYING : LEAVING;
+    leave_later(c, c->out ? STI_WATCH_REPLY_SECONDS : 0);
+    if (!c->out)
+        return;
+    memcpy(c->out, head, (size_t)n);
+    if (kept)
+        memcpy(c->out + n, body, kept);
+    c->n_out = (size_t)n + kept;
+}
+
+static void reply_text(client *c, const char *status, const char *more,
+                       const char *format, ...) STRADS_PRINTF(4, 5);
+static void reply_text(client *c, const char *status, const char *more,
+                       const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text - 1, format, args);
+    va_end(args);
+    size_t size = n < (int)sizeof text - 1 ? (size_t)n : sizeof text - 2;
+    text[size++] = '\n';
+    reply(c, status, "text/plain; charset=utf-8", more, text, size);
+}
+
+static void reply_page(sti_watch *w, client *c)
+{
+    /* Nothing but this page, and nothing from elsewhere. */
+    reply(c, "200 OK", "text/html; charset=utf-8",
+          "Content-Security-Policy: default-src 'none'; style-src "
+          "'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+          "img-src data:; base-uri 'none'; form-action 'none'; "
+          "frame-ancestors 'none'\r\n",
+          w->options.page, w->options.page_size);
+}
+
+static void reply_events(sti_watch *w, client *c)
+{
+    pthread_mutex_lock(&w->lock);
+    char *all = malloc(w->bytes + w->n_lines + 1);
+    size_t at = 0;
+    for (size_t k = 0; all && k < w->n_lines; k++) {
+        memcpy(all + at, w->lines[k].text, w->lines[k].size);
+        at += w->lines[k].size;
+        all[at++] = '\n';
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (all)
+        reply(c, "200 OK", "application/x-ndjson", "", all, at);
+    else
+        reply_text(c, "503 Service Unavailable", "", "no memory left");
+    free(all);
+}
+
+static void reply_metrics(sti_watch *w, client *c)
+{
+    pthread_mutex_lock(&w->lock);
+    reply(c, "200 OK", "text/plain; version=0.0.4; charset=utf-8", "",
+          w->metrics ? w->metrics : "", w->n_metrics);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void begin_stream(client *c)
+{
+    static const char head[] =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        "Connection: close\r\nCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n\r\nretry: 1000\n\n";
+    c->out = strdup(head);
+    c->n_out = c->out ? sizeof head - 1 : 0;
+    c->state = c->out ? STREAMING : LEAVING;
+    leave_later(c, STI_WATCH_REPLY_SECONDS);
+}
+
+/* ---- requests ---------------------------------------------------------------- */
+
+/* Copies the value of a header, without blanks around it. How often it is
+ * there. */
+static unsigned header(const char *head, const char *name, char *out,
+                       size_t size)
+{
+    unsigned found = 0;
+    const size_t length = strlen(name);
+    *out = '\0';
+    for (const char *at = strstr(head, "\r\n"); at && at[2] != '\r';
+         at = strstr(at + 2, "\r\n")) {
+        const char *l = at + 2;
+        if (strncasecmp(l, name, length) != 0 || l[length] != ':')
+            continue;
+        l += length + 1;
+        l += strspn(l, " \t");
+        size_t n = strcspn(l, "\r\n");
+        while (n > 0 && (l[n - 1] == ' ' || l[n - 1] == '\t'))
+            n--;
+        if (n >= size)
+            return 2; /* longer than any that we take */
+        memcpy(out, l, n);
+        out[n] = '\0';
+        found++;
+    }
+    return found;
+}
+
+/* The name in "name:port" or "[::1]:port". */
+static void host_name(const char *host, char out[HOST_SIZE])
+{
+    const char *end = *host == '[' ? strchr(host, ']') : NULL;
+    const size_t n = end ? (size_t)(end - host) + 1 : strcspn(host, ":");
+    const bool port = host[n] == ':' && strspn(host + n + 1, "0123456789") ==
+                                            strlen(host + n + 1);
+    (void)snprintf(out, HOST_SIZE, "%.*s", port || host[n] == '\0' ? (int)n : 0,
+                   host);
+}
+
+/* A name that an attacker's DNS cannot have pointed here: an address in
+ * figures, what we listen at, or what this machine calls itself. */
+static bool host_is_ours(const sti_watch *w, const char *host)
+{
+    char name[HOST_SIZE];
+    host_name(host, name);
+    const bool figures = strspn(name, "0123456789.") == strlen(name);
+    if (*name == '\0')
+        return false;
+    if (strcasecmp(name, "localhost") == 0 || strcasecmp(name, w->host) == 0)
+        return true;
+    if (w->local)
+        return (figures && strncmp(name, "127.", 4) == 0) ||
+               strcmp(name, "[::1]") == 0;
+    return figures || *name == '[' || strcasecmp(name, w->own_name) == 0;
+}
+
+/* In the same time whatever it is. */
+static bool is_token(const sti_watch *w, const char *text)
+{
+    const size_t n = strlen(w->token), m = strlen(text);
+    unsigned differs = n != m;
+    for (size_t k = 0; k < n; k++)
+        differs |= (unsigned)(w->token[k] ^ text[m ? k % m : 0]);
+    return !differs;
+}
+
+static void stop(sti_watch *w, client *c)
+{
+    char said[STI_TOKEN_MAX + 16];
+    const bool one = header(c->in, "Authorization", said, sizeof said) == 1;
+    if (!one || strncmp(said, "Bearer ", 7) != 0 || !is_token(w, said + 7)) {
+        reply_text(c, "401 Unauthorized", "WWW-Authenticate: Bearer\r\n",
+                   "stopping a run needs its token");
+        return;
+    }
+    reply_text(c, "202 Accepted", "", "the run ends at its next commit");
+    w->options.stop(w->options.arg);
+}
+
+static bool trusts(sti_watch *w, client *c)
+{
+    char host[HOST_SIZE], origin[HOST_SIZE + 8], own[HOST_SIZE + 8];
+    if (header(c->in, "Host", host, sizeof host) != 1) {
+        reply_text(c, "400 Bad Request", "", "expected one Host");
+        return false;
+    }
+    if (!host_is_ours(w, host)) {
+        reply_text(c, "403 Forbidden", "",
+                   "Host names no address of this run's page; use %s",
+                   w->local ? "127.0.0.1 or localhost"
+                            : "its address in figures");
+        return false;
+    }
+    const unsigned origins = header(c->in, "Origin", origin, sizeof origin);
+    (void)snprintf(own, sizeof own, "http://%s", host);
+    if (origins > 1 || (origins == 1 && strcasecmp(origin, own) != 0)) {
+        reply_text(c, "403 Forbidden", "", "the page of another site asks");
+        return false;
+    }
+    return true;
+}
+
+/* A whole request, its end a 0. */
+static void answer(sti_watch *w, client *c)
+{
+    static const struct route {
+        const char *path;
+        bool post;
+        void (*serve)(sti_watch *w, client *c);
+    } routes[] = {{"/", false, reply_page},
+                  {"/events", false, reply_events},
+                  {"/metrics", false, reply_metrics},
+                  {"/stream", false, NULL},
+                  {"/stop", true, stop}};
+    char method[8], path[64], version[16];
+    if (sscanf(c->in, "%7s %63s %15[^\r\n]", method, path, version) != 3 ||
+        strncmp(version, "HTTP/1.", 7) != 0) {
+        reply_text(c, "400 Bad Request", "", "expected GET / HTTP/1.1");
+        return;
+    }
+    if (!trusts(w, c))
+        return;
+    path[strcspn(path, "?#")] = '\0';
+    const bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    for (size_t k = 0; k < sizeof routes / sizeof *routes; k++) {
+        const struct route *r = &routes[k];
+        if (strcmp(path, r->path) != 0)
+            continue;
+        if (r->post ? strcmp(method, "POST") != 0 : !get)
+            reply_text(c, "405 Method Not Allowed",
+                       r->post ? "Allow: POST\r\n" : "Allow: GET, HEAD\r\n",
+                       "%s is for %s", path, r->post ? "POST" : "GET");
+        else if (r->serve)
+            r->serve(w, c);
+        else
+            begin_stream(c);
+        return;
+    }
+    reply_text(c, "404 Not Found", "",
+               "there are /, /stream, /events, /metrics and /stop");
+}
+
+/* Whether head and body have come; a body is read and not looked at. */
+static void look_at_request(sti_watch *w, client *c)
+{
+    char length[24], chunks[24];
+    c->in[c->n_in] = '\0';
+    const char *end = strstr(c->in, "\r\n\r\n");
+    if (!end) {
+        if (c->n_in == STI_WATCH_REQUEST)
+            reply_text(c, "431 Request Header Fields Too Large", "",
+                       "a request has at most %d bytes", STI_WATCH_REQUEST);
+        return;
+    }
+    const unsigned n = header(c->in, "Content-Length", length, sizeof length);
+    if (n > 1 || strspn(length, "0123456789") != strlen(length) ||
+        header(c->in, "Transfer-Encoding", chunks, sizeof chunks)) {
+        reply_text(c, "400 Bad Request", "", "a body without a length");
+        return;
+    }
+    const size_t head = (size_t)(end - c->in) + 4;
+    const unsigned long long body = strtoull(length, NULL, 10);
+    if (body > STI_WATCH_REQUEST - head)
+        reply_text(c, "413 Content Too Large", "",
+                   "a request has at most %d bytes", STI_WATCH_REQUEST);
+    else if (c->n_in >= head + body)
+        answer(w, c);
+}
+
+/* ---- connections ------------------------------------------------------------- */
+
+static void accept_client(sti_watch *w)
+{
+    static const char full[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n";
+    const int fd =
+        accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    client *c = w->n_clients < STI_WATCH_CLIENTS ? calloc(1, sizeof *c) : NULL;
+    if (!c) {
+        (void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL);
+        (void)close(fd);
+        return;
+    }
+    c->fd = fd;
+    leave_later(c, STI_WATCH_REQUEST_SECONDS);
+    w->clients[w->n_clients++] = c;
+}
+
+static void drop_client(sti_watch *w, uint32_t k)
+{
+    client *c = w->clients[k];
+    (void)close(c->fd);
+    free(c->out);
+    free(c);
+    w->clients[k] = w->clients[--w->n_clients];
+}
+
+/* What comes after a request is not looked at; false: it has gone. */
+static bool read_some(sti_watch *w, client *c)
+{
+    char waste[4096];
+    const bool reads = c->state == READING;
+    const ssize_t n =
+        recv(c->fd, reads ? c->in + c->n_in : waste,
+             reads ? STI_WATCH_REQUEST - c->n_in : sizeof waste, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        return false;
+    if (n > 0 && reads) {
+        c->n_in += (size_t)n;
+        look_at_request(w, c);
+    }
+    return true;
+}
+
+/* The next events for a stream that has taken all before, up to a share. */
+static void fill_stream(sti_watch *w, client *c)
+{
+    if (c->n_out > c->sent)
+        return;
+    free(c->out);
+    c->out = NULL;
+    c->n_out = c->sent = 0;
+    pthread_mutex_lock(&w->lock);
+    size_t first = w->n_lines;
+    while (first > 0 && w->lines[first - 1].number >= c->next)
+        first--;
+    size_t size = 0, last = first;
+    while (last < w->n_lines && (last == first || size < SHARE))
+        size += w->lines[last++].size + 8;
+    const bool idle = last == first && sti_monotonic_now() >= c->until;
+    c->out = last > first || idle ? malloc(size + 4) : NULL;
+    for (size_t k = first; c->out && k < last; k++) {
+        memcpy(c->out + c->n_out, "data: ", 6);
+        memcpy(c->out + c->n_out + 6, w->lines[k].text, w->lines[k].size);
+        c->n_out += 6 + w->lines[k].size;
+        memcpy(c->out + c->n_out, "\n\n", 2);
+        c->n_out += 2;
+        c->next = w->lines[k].number + 1;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (c->out && idle) { /* is it still there? */
+        memcpy(c->out, ":\n\n", 3);
+        c->n_out = 3;
+    }
+    if (c->out)
+        leave_later(c, STI_WATCH_REPLY_SECONDS);
+}
+
+/* False: it has gone. */
+static bool write_some(sti_watch *w, client *c)
+{
+    while (c->state == REPLYING || c->state == STREAMING) {
+        if (c->state == STREAMING)
+            fill_stream(w, c);
+        if (c->n_out == c->sent)
+            break;
+        const ssize_t n = send(c->fd, c->out + c->sent, c->n_out - c->sent,
+                               MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR;
+        c->sent += (size_t)n;
+        leave_later(c, c->state == STREAMING && c->n_out == c->sent
+                           ? KEEP_ALIVE_SECONDS
+                           : STI_WATCH_REPLY_SECONDS);
+    }
+    if (c->state == REPLYING) {
+        /* Closing at once could cost the reply: it waits for the client. */
+        (void)shutdown(c->fd, SHUT_WR);
+        c->state = LEAVING;
+        leave_later(c, 2);
+    }
+    return true;
+}
+
+static bool is_late(const client *c)
+{
+    const bool idle = c->state == STREAMING && c->n_out == c->sent;
+    return !idle && sti_monotonic_now() >= c->until;
+}
+
+static bool has_all(const sti_watch *w)
+{
+    for (uint32_t k = 0; k < w->n_clients; k++)
+        if (w->clients[k]->n_out > w->clients[k]->sent)
+            return false;
+    return true;
+}
+
+static void *serve(void *arg)
+{
+    sti_watch *w = arg;
+    uint64_t ends = UINT64_MAX;
+    for (;;) {
+        struct pollfd poll_on[2 + STI_WATCH_CLIENTS] = {{.fd = w->listener,
+                                                         .events = POLLIN},
+                                                        {.fd = w->wake,
+                                                         .events = POLLIN}};
+        const uint32_t n = w->n_clients;
+        for (uint32_t k = 0; k < n; k++) {
+            const client *c = w->clients[k];
+            const bool writes = c->n_out > c->sent;
+            poll_on[2 + k] =
+                (struct pollfd){.fd = c->fd,
+                                .events =
+                                    (short)(POLLIN | (writes ? POLLOUT : 0))};
+        }
+        /* Whoever is there is timed once a second; with nobody there this
+         * sleeps until somebody comes. */
+        (void)poll(poll_on, 2 + n, ends != UINT64_MAX ? 10 : n > 0 ? 1000 : -1);
+        uint64_t roused;
+        const ssize_t got = read(w->wake, &roused, sizeof roused);
+        (void)got;
+        pthread_mutex_lock(&w->lock);
+        if (w->closing && ends == UINT64_MAX)
+            ends = sti_monotonic_in(SECOND);
+        pthread_mutex_unlock(&w->lock);
+        for (uint32_t k = n; k-- > 0;) {
+            client *c = w->clients[k];
+            const bool there =
+                !(poll_on[2 + k].revents & (POLLIN | POLLHUP | POLLERR)) ||
+                read_some(w, c);
+            if (!there || !write_some(w, c) || is_late(c))
+                drop_client(w, k);
+        }
+        if (poll_on[0].revents & POLLIN)
+            accept_client(w);
+        if (ends != UINT64_MAX && (has_all(w) || sti_monotonic_now() >= ends))
+            break;
+    }
+    while (w->n_clients > 0) {
+        (void)shutdown(w->clients[w->n_clients - 1]->fd, SHUT_WR);
+        drop_client(w, w->n_clients - 1);
+    }
+    return NULL;
+}
+
+/* ---- making ------------------------------------------------------------------ */
+
+static strads_err take_token(sti_watch *w)
+{
+    unsigned char drawn[STI_NONCE_BYTES];
+    const sti_token *given = w->options.token;
+    if (given && given->size) {
+        memcpy(w->token, given->bytes, given->size);
+        return STRADS_OK;
+    }
+    strads_err err = sti_nonce_draw(drawn);
+    for (size_t k = 0; !err && k < 16; k++)
+        (void)snprintf(w->token + 2 * k, 3, "%02x", drawn[k]);
+    return err;
+}
+
+static strads_err listen_at(sti_watch *w)
+{
+    const char *address = w->options.address;
+    const bool has_token = w->options.token && w->options.token->size;
+    char text[STI_URL_MAX + 1];
+    sti_url url;
+    (void)snprintf(text, sizeof text, "tcp://%s", address);
+    if (strlen(address) + 6 > STI_URL_MAX || strchr(address, '/') ||
+        sti_url_parse(text, &url))
+        return strads_fail(STRADS_EINVAL,
+                           "--http: \"%.80s\" is no address for a page; "
+                           "expected HOST:PORT, 127.0.0.1:8265 say",
+                           address);
+    w->local = sti_url_is_local(&url);
+    if (!w->local && !has_token)
+        return strads_fail(STRADS_EINVAL,
+                           "--http %s: other machines reach this address; give "
+                           "the run a token that can stop it (--token-file or "
+                           "STRADS_TOKEN), or use 127.0.0.1",
+                           address);
+    const int error = sti_socket_listen(&url, &w->listener);
+    if (error)
+        return strads_fail(STRADS_EIO, "--http %s: cannot listen there: %s",
+                           address, sti_socket_text(error));
+    (void)fcntl(w->listener, F_SETFL, O_NONBLOCK);
+    const bool any = sti_url_is_wildcard(&url);
+    (void)gethostname(w->own_name, sizeof w->own_name - 1);
+    (void)snprintf(w->host, sizeof w->host, "%s", any ? "" : url.host);
+    (void)snprintf(w->url, sizeof w->url, "http://%s:%u/%s%s",
+                   any ? w->own_name : url.host, url.port, has_token ? "" : "#",
+                   has_token ? "" : w->token);
+    return STRADS_OK;
+}
+
+strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out)
+{
+    sti_watch *w = calloc(1, sizeof *w);
+    if (!w)
+        return strads_fail(STRADS_ENOMEM, "no memory for a page to watch");
+    w->options = *options;
+    w->listener = -1;
+    w->stride = 1;
+    pthread_mutex_init(&w->lock, NULL);
+    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    strads_err err =
+        w->wake < 0 ? strads_fail(STRADS_EIO, "no file descriptor for --http")
+                    : take_token(w);
+    if (!err)
+        err = listen_at(w);
+    if (!err && pthread_create(&w->thread, NULL, serve, w) != 0)
+        err = strads_fail(STRADS_EIO, "cannot start the thread of --http");
+    w->started = !err;
+    if (err)
+        sti_watch_close(w);
+    else
+        *out = w;
+    return err;
+}
+
+const char *sti_watch_url(const sti_watch *w)
+{
+    return w->url;
+}
+
+void sti_watch_close(sti_watch *w)
+{
+    if (!w)
+        return;
+    if (w->started) {
+        pthread_mutex_lock(&w->lock);
+        w->closing = true;
+        pthread_mutex_unlock(&w->lock);
+        rouse(w);
+        pthread_join(w->thread, NULL);
+    }
+    if (w->listener >= 0)
+        (void)close(w->listener);
+    if (w->wake >= 0)
+        (void)close(w->wake);
+    for (size_t k = 0; k < w->n_lines; k++)
+        free(w->lines[k].text);
+    free(w->metrics);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# The page of --http in a real browser: its charts have data and go on, nothing
+# is wider than the window, axe finds nothing to mend, the button stops the run,
+# and a page of 100,000 events is there in two seconds. Pictures stay in
+# page/ of the build. Skipped where Chromium, node or npm's packages are not.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+STRADS_CHROMIUM=$(command -v chromium || command -v chromium-browser) ||
+    { echo "no Chromium"; exit 77; }
+export STRADS_CHROMIUM
+command -v node >/dev/null && command -v npm >/dev/null ||
+    { echo "no node or npm"; exit 77; }
+node=$STRADS_BUILD/node pictures=$STRADS_BUILD/page
+mkdir -p "$node" "$pictures"
+[ -d "$node/node_modules/axe-core" ] ||
+    npm install --prefix "$node" --no-save --no-audit --no-fund --ignore-scripts \
+        playwright-core@1.49 axe-core@4.10 >npm 2>&1 ||
+    { echo "npm has no packages: $(tail -n 1 npm)"; exit 77; }
+
+page_of() { # NAME
+    until_there "watch this run at " "$1.err"
+    sed -n 's/.*watch this run at //p' "$1.err"
+}
+browse() { # URL ENDS SECTION...
+    (cd "$node" && timeout 200 node "$STRADS_SOURCE/tests/watch_page.mjs" \
+        "$1" "$pictures" "$2" $(shift 2; echo "$@")) ||
+        fail "the page of $2"
+}
+
+start stop lasso train "$year_train" --partitions 2 --lambda-ratio 1e-6 \
+    --tolerance 1e-15 --depth 3 --http 127.0.0.1:0
+run_of_stop=$child
+browse "$(page_of stop)" stop objective gap workers flight priorities nodes
+kill -TERM "$run_of_stop" 2>/dev/null || : # where the browser could not
+ends stop "$run_of_stop" 130
+says stop.err "as the page asks"
+
+start end sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+    --time-limit 15 --http 127.0.0.1:0
+run_of_end=$child
+browse "$(page_of end)" end objective workers clocks nodes
+ends end "$run_of_end" 0
+
+mkfifo hold
+"$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \
+    <hold >feed 2>feed.err &
+exec 3>hold
+until_there "http://" feed
+browse "$(cat feed)" big objective gap workers flight priorities links nodes
+exec 3>&-
+finish

@@ -1,0 +1,208 @@
+#!/bin/sh
+# The page of --http: what it serves, whom it refuses, its limits, stopping.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+page_of() { # NAME: where its page is, as it said itself
+    until_there "watch this run at " "$1.err"
+    sed -n 's/.*watch this run at //p' "$1.err"
+}
+far="lasso train $year_train --partitions 2 --lambda-ratio 1e-6 --tolerance 1e-15"
+
+# shellcheck disable=SC2086 # words
+start far $far --http 127.0.0.1:0 --model far.json --log far.jsonl
+page=$(page_of far)
+until_there '"event": "round"' far.jsonl
+python3 - "$page" far.jsonl <<'END' || { fail "the page of a run"; kill -TERM "$child"; }
+import http.client, json, socket, sys, time, urllib.parse
+
+url = urllib.parse.urlsplit(sys.argv[1])
+host, port, token = url.hostname, url.port, url.fragment
+assert len(token) == 32, sys.argv[1]
+
+
+def ask(method, path, headers=None, body=None):
+    c = http.client.HTTPConnection(host, port, timeout=20)
+    c.request(method, path, body=body, headers=headers or {})
+    r = c.getresponse()
+    return r.status, dict(r.getheaders()), r.read()
+
+
+def is_(got, want, what):
+    assert got == want, f"{what}: {got}, expected {want}"
+
+
+def raw(text):
+    s = socket.create_connection((host, port), timeout=20)
+    s.sendall(text)
+    got = b""
+    while True:
+        part = s.recv(65536)
+        if not part:
+            return got
+        got += part
+
+
+# What there is.
+status, head, page = ask("GET", "/")
+is_(status, 200, "/")
+assert b"EventSource" in page and b"</html>" in page
+assert b"//" not in page.replace(b"http://www.w3.org/2000/svg", b"").replace(
+    b'"//', b"") or b"src=" not in page
+assert "default-src 'none'" in head["Content-Security-Policy"], head
+is_(head["Cache-Control"], "no-store", "Cache-Control")
+status, head, empty = ask("HEAD", "/")
+is_((status, empty), (200, b""), "HEAD")
+is_(int(head["Content-Length"]), len(page), "HEAD's length")
+
+events = [json.loads(l) for l in ask("GET", "/events")[2].splitlines()]
+is_(events[0]["event"], "start", "the first event")
+is_(events[0]["program"], "lasso", "its program")
+assert any(e["event"] == "round" for e in events)
+last = events[-1]
+is_(len(last["worker_computing"]), len(last["worker_waiting"]), "workers")
+assert sum(last["worker_computing"]) > 0
+assert abs(sum(last["worker_computing"]) - last["callback_seconds"]) < 1e-3
+
+status, head, text = ask("GET", "/metrics")
+is_(head["Content-Type"], "text/plain; version=0.0.4; charset=utf-8", "type")
+figures = {}
+for line in text.decode().splitlines():
+    if not line.startswith("#"):
+        name, value = line.rsplit(" ", 1)
+        assert name.startswith("strads_"), line
+        figures[name] = float(value)
+assert figures["strads_rounds_total"] > 0 and figures["strads_objective"] > 0
+assert figures['strads_worker_seconds_total{worker="0",state="computing"}'] > 0
+
+# A stream goes on.
+c = http.client.HTTPConnection(host, port, timeout=20)
+c.request("GET", "/stream")
+stream = c.getresponse()
+is_(stream.getheader("Content-Type"), "text/event-stream", "the stream")
+rounds = []
+while len(rounds) < 5 or rounds[-1] <= last["round"]:
+    line = stream.readline()
+    if line.startswith(b"data: "):
+        event = json.loads(line[6:])
+        if event["event"] == "round":
+            rounds.append(event["round"])
+assert rounds == sorted(rounds)
+
+# Whom it refuses.
+for bad in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example",
+            "127evil.example", "[::1].evil.example", "", "@127.0.0.1"):
+    is_(ask("GET", "/events", {"Host": bad})[0], 403, f"Host {bad!r}")
+is_(ask("GET", "/", {"Host": f"localhost:{port}"})[0], 200, "Host localhost")
+is_(ask("GET", "/", {"Host": "127.0.0.1:9"})[0], 200, "a forwarded port")
+here = f"http://127.0.0.1:{port}"
+for bad in ("http://evil.example", "null", "https" + here[4:], here + "0"):
+    is_(ask("GET", "/stream", {"Origin": bad})[0], 403, f"Origin {bad}")
+is_(ask("GET", "/", {"Origin": here})[0], 200, "its own Origin")
+for bad in ({}, {"Authorization": "Bearer "}, {"Authorization": token},
+            {"Authorization": "Bearer x" + token[1:]},
+            {"Authorization": "Bearer " + token + token},
+            {"Authorization": "Bearer " + token[:31]}):
+    is_(ask("POST", "/stop", bad)[0], 401, f"stop with {bad}")
+good = {"Authorization": "Bearer " + token}
+is_(ask("POST", "/stop", dict(good, Origin="http://evil.example"))[0], 403,
+    "stop by another site")
+is_(ask("GET", "/stop", good)[0], 405, "GET /stop")
+is_(ask("POST", "/", good)[0], 405, "POST /")
+for path in ("/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "//"):
+    is_(ask("GET", path)[0], 404, path)
+
+# What strangers may take.
+assert raw(b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
+assert raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
+assert raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: a\r\n\r\n").startswith(
+    b"HTTP/1.1 400")
+assert raw(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 2000)[:12] == b"HTTP/1.1 431"
+is_(ask("POST", "/stop", good, b"x" * 9000)[0], 413, "a long body")
+assert raw(b"POST /stop HTTP/1.1\r\nHost: localhost\r\n"
+           b"Transfer-Encoding: chunked\r\n\r\n").startswith(b"HTTP/1.1 400")
+many = [socket.create_connection((host, port), timeout=20) for _ in range(40)]
+try:
+    assert raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
+        b"HTTP/1.1 503")
+except ConnectionResetError:
+    pass
+for s in many:
+    s.close()
+until = time.monotonic() + 20
+while True:
+    try:
+        if ask("GET", "/")[0] == 200:
+            break
+    except OSError:
+        pass
+    assert time.monotonic() < until, "it does not recover from many"
+
+# With the token.
+is_(ask("POST", "/stop", good, b"x" * 100)[0], 202, "stop")
+while True:
+    line = stream.readline()
+    assert line, "the stream ended without the run's end"
+    if line.startswith(b"data: ") and json.loads(line[6:])["event"] == "end":
+        break
+END
+ends far "$child" 130
+says far.err "as the page asks" "interrupted" "the model is in far.json"
+
+# The run's own token, which is not printed.
+echo 0123456789abcdef-token >token
+chmod 600 token
+# shellcheck disable=SC2086 # words
+start own $far --http localhost:0 --token-file token
+page=$(page_of own)
+case $page in
+*"#"* | *token*) fail "the token is told: $page" ;;
+esac
+python3 - "$page" <<'END' || { fail "stopping with the run's token"; kill -TERM "$child"; }
+import sys, urllib.request
+r = urllib.request.Request(sys.argv[1] + "stop", method="POST", headers={
+    "Authorization": "Bearer 0123456789abcdef-token"})
+assert urllib.request.urlopen(r, timeout=20).status == 202
+END
+ends own "$child" 130
+
+# A loop's partitions have clocks.
+start loop sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+    --http 127.0.0.1:0 --log loop.jsonl
+page=$(page_of loop)
+until_there '"event": "round"' loop.jsonl
+says loop.jsonl '"worker_clock": [' '"worker_network": ['
+kill -TERM "$child"
+ends loop "$child" 130
+
+# Of many events it keeps some, evenly, the first and the last among them.
+mkfifo hold
+"$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \
+    <hold >feed 2>feed.err &
+exec 3>hold
+until_there "http://" feed
+python3 - "$(cat feed)" <<'END' || fail "a long history"
+import json, sys, urllib.request
+page = sys.argv[1].split("#")[0]
+events = [json.loads(l) for l in urllib.request.urlopen(page + "events")]
+assert events[0]["event"] == "start" and 1000 < len(events) <= 2048, len(events)
+rounds = [e["round"] for e in events[1:]]
+assert rounds[-1] == 100000
+apart = {b - a for a, b in zip(rounds[:-2], rounds[1:])}
+assert len(apart) == 1 and rounds[0] in apart, apart
+END
+exec 3>&-
+
+# Addresses
+refuses 2 "is no address for a page" lasso train "$year_train" --http nowhere/
+refuses 2 "give the run a token" lasso train "$year_train" --http 0.0.0.0:0
+# shellcheck disable=SC2086 # words
+start first $far --http 127.0.0.1:0
+page=$(page_of first)
+port=${page#http://127.0.0.1:}
+refuses 2 "cannot listen there" lasso train "$year_train" \
+    --http "127.0.0.1:${port%%/*}" --model none.json
+[ ! -e none.json ] || fail "a model of a run that was refused"
+kill -TERM "$child"
+ends first "$child" 130
+finish

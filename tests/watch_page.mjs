@@ -1,0 +1,76 @@
+// Opens the page of --http in Chromium: watch_page.mjs URL FOLDER ENDS, where
+// FOLDER gets the pictures. ENDS: "stop" presses the button; "end" waits for the
+// run's end; "big" asks that all is drawn within two seconds. What is wrong is
+// thrown. Started in a folder that has playwright-core and axe-core.
+import {createRequire} from "node:module";
+import {readFileSync, writeFileSync} from "node:fs";
+import {performance} from "node:perf_hooks";
+const need = createRequire(process.cwd() + "/");
+const {chromium} = need("playwright-core");
+const axe = readFileSync(need.resolve("axe-core/axe.min.js"), "utf8");
+
+const [url, folder, ends, ...sections] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath: process.env.STRADS_CHROMIUM || "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]});
+const check = (ok, what) => { if (!ok) throw new Error(what); };
+try {
+  const errors = [];
+  // The rules of axe are a script of their own, which the page's policy forbids.
+  const context = await browser.newContext({bypassCSP: true,
+    viewport: {width: 1280, height: 900}});
+  const page = await context.newPage();
+  page.on("pageerror", e => errors.push(String(e)));
+  page.on("console", m => { if (m.type() === "error") errors.push(m.text()); });
+  page.on("request", r => check(r.url().startsWith("data:")
+    || new URL(r.url()).host === new URL(url).host, "asks elsewhere: " + r.url()));
+
+  const began = performance.now();
+  await page.goto(url);
+  await page.waitForFunction(ids => ids.every(id => {
+    const data = document.querySelectorAll(`#${id} .data, #${id} td`);
+    return data.length > 0 && [...data].every(e => e.tagName === "TD"
+      || e.getAttribute("d").length > 10);
+  }), sections, {timeout: 60000});
+  const took = performance.now() - began;
+  if (ends === "big") check(took < 2000, `drawn after ${took.toFixed(0)} ms`);
+
+  if (ends === "stop") { // charts go on while the run does
+    const now = () => page.textContent("#tiles");
+    const before = await now();
+    await page.waitForFunction(old => document.getElementById("tiles").textContent
+      !== old, before, {timeout: 20000});
+  }
+  for (const width of [1280, 390])
+    for (const scheme of ["light", "dark"]) {
+      await page.setViewportSize({width, height: 900});
+      await page.emulateMedia({colorScheme: scheme});
+      await page.waitForTimeout(600); // charts are drawn anew for the width
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      check(wide <= width, `${width} pixels: the page is ${wide} wide`);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => axe.run());
+      check(found.violations.length === 0, `${width} ${scheme}: ` + JSON.stringify(
+        found.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200))])));
+      await page.screenshot({path: `${folder}/${ends}-${width}-${scheme}.png`,
+        fullPage: true});
+    }
+  if (ends === "stop") {
+    await page.click("#ask");
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run());
+    check(found.violations.length === 0, JSON.stringify(found.violations));
+    await page.screenshot({path: `${folder}/dialog.png`});
+    await page.click("#really");
+  }
+  if (ends !== "big") {
+    await page.waitForFunction(() => ["stopped", "converged", "done", "stopped by "
+      + "--max-rounds", "stopped by --time-limit"].includes(document.getElementById("state").textContent), null,
+      {timeout: 120000});
+    await page.screenshot({path: `${folder}/${ends}-over.png`, fullPage: true});
+  }
+  check(errors.length === 0, errors.join("; "));
+  writeFileSync(`${folder}/${ends}.txt`, `${took.toFixed(0)} ms until all is drawn\n`);
+} finally {
+  await browser.close();
+}
