@@ -55,8 +55,7 @@ void cli_watch_line(cli_watch *watch, const char *line, size_t size,
 static void name_metric(FILE *out, const char *name, const char *type,
                         const char *help)
 {
-    (void)fprintf(out, "# HELP strads_%s %s\n# TYPE strads_%s %s\n", name, help,
-                  name, type);
+    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 static void put_metric(FILE *out, const char *name, const char *type,
@@ -64,14 +63,14 @@ static void put_metric(FILE *out, const char *name, const char *type,
 {
     if (!isnan(value)) {
         name_metric(out, name, type, help);
-        (void)fprintf(out, "strads_%s %.17g\n", name, value);
+        (void)fprintf(out, "%s %.17g\n", name, value);
     }
 }
 
 static void put_workers(FILE *out, const strads_progress *p)
 {
     static const char *const state[] = {"computing", "waiting", "network"};
-    name_metric(out, "worker_seconds_total", "counter",
+    name_metric(out, "strads_worker_seconds_total", "counter",
                 "What each worker of this process did.");
     for (uint32_t w = 0; w < p->n_workers; w++) {
         const double value[] = {p->worker[w].callback_seconds,
@@ -92,26 +91,27 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
         const char *name, *type, *help;
         double value;
     } all[] = {
-        {"objective", "gauge", "The objective as last reported.", p->objective},
-        {"gap", "gauge", "The relative gap as last reported.", p->gap},
-        {"nonzeros", "gauge", "Coefficients that are not 0.",
+        {"strads_objective", "gauge", "The objective as last reported.",
+         p->objective},
+        {"strads_gap", "gauge", "The relative gap as last reported.", p->gap},
+        {"strads_nonzeros", "gauge", "Coefficients that are not 0.",
          (double)p->nonzeros},
-        {"rounds_total", "counter", "Rounds committed, or clocks of a loop.",
-         (double)p->round},
-        {"rounds_in_flight", "gauge", "Rounds dispatched, not yet committed.",
-         p->in_flight},
-        {"run_seconds_total", "counter", "Time of the run, without loading.",
-         p->seconds},
-        {"cpu_seconds_total", "counter", "Time of all threads.",
+        {"strads_rounds_total", "counter",
+         "Rounds committed, or clocks of a loop.", (double)p->round},
+        {"strads_rounds_in_flight", "gauge",
+         "Rounds dispatched, not yet committed.", p->in_flight},
+        {"strads_run_seconds_total", "counter",
+         "Time of the run, without loading.", p->seconds},
+        {"strads_cpu_seconds_total", "counter", "Time of all threads.",
          p->cpu_seconds},
-        {"blocks_total", "counter", "Blocks that the policy chose.",
+        {"strads_blocks_total", "counter", "Blocks that the policy chose.",
          (double)p->blocks},
-        {"updates_total", "counter", "Coordinate updates committed.",
+        {"strads_updates_total", "counter", "Coordinate updates committed.",
          (double)p->updates_policy + (double)p->updates_other},
-        {"sent_bytes_total", "counter", "Bytes sent to other nodes.",
+        {"strads_sent_bytes_total", "counter", "Bytes sent to other nodes.",
          (double)p->bytes_sent},
-        {"received_bytes_total", "counter", "Bytes received from other nodes.",
-         (double)p->bytes_received},
+        {"strads_received_bytes_total", "counter",
+         "Bytes received from other nodes.", (double)p->bytes_received},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         put_metric(out, all[k].name, all[k].type, all[k].help, all[k].value);
@@ -120,7 +120,7 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
     for (size_t k = 0; log->measures && log->measures[k]; k++) {
         if (!isnan(p->measure[k])) {
             if (!named) {
-                name_metric(out, "measure", "gauge",
+                name_metric(out, "strads_measure", "gauge",
                             "A measure of the program's own.");
             }
             named = true;
