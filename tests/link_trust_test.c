@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -278,6 +279,44 @@ Test(link_trust, without_a_token_nobody_would_notice)
 }
 
 /* ---- addresses and files ----------------------------------------------- */
+
+/* A socket belongs to whom its thread acted for when it was made. */
+Test(link_trust, without_a_token_the_loopback_is_for_the_same_user)
+{
+    const sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
+    if (geteuid() != 0)
+        cr_skip_test("only root can act for another user");
+    open_with(NULL, NULL);
+    (void)setfsuid(65534);
+    int fd = raw_connect(sti_net_url(a.net));
+    (void)setfsuid(0);
+    raw_frame(fd, &hello, NULL);
+    raw_wait_closed(fd);
+    link_node_wait_strangers(&a, 1);
+    cr_expect_not_null(strstr(a.text, "another user's"), "%s", a.text);
+    cr_expect_eq(a.hellos, 0);
+    link_node_expect_alive(&b, link_node_join(&b, &a));
+    close_both();
+}
+
+Test(link_trust, who_joins_looks_whose_the_other_end_is)
+{
+    sti_link link;
+    if (geteuid() != 0)
+        cr_skip_test("only root can act for another user");
+    (void)setfsuid(65534); /* what its threads accept, too */
+    link_node_open(&a, 0, NULL, NULL);
+    (void)setfsuid(0);
+    link_node_open(&b, 1, "", NULL);
+    cr_assert_eq(sti_net_dial(b.net, sti_net_url(a.net), UINT64_C(5000000000),
+                              &link),
+                 STRADS_OK);
+    const sti_outgoing hello = {.header = {.kind = STI_KIND_HELLO, .from = 1}};
+    (void)sti_net_send(b.net, link, &hello);
+    link_node_wait_lost(&b, 1);
+    (void)link_node_close(&b);
+    (void)link_node_close(&a);
+}
 
 Test(link_trust, an_address_that_other_machines_reach_needs_a_token)
 {

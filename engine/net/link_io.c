@@ -577,6 +577,8 @@ static strads_err start(sti_conn *conn)
                          "give this node --tls-ca, --tls-cert and --tls-key",
                          "it came by tcp://, without TLS");
     }
+    conn->is_own = conn->tls || conn->net->trust.token.size > 0 ||
+                   conn->net->trust.insecure;
     if (err == STRADS_OK && conn->net->trust.token.size > 0)
         err = sti_nonce_draw(nonce);
     if (err != STRADS_OK)
@@ -651,11 +653,28 @@ static strads_err take_control(sti_conn *conn, uint16_t kind)
     return STRADS_OK; /* PING says enough by coming */
 }
 
+/* Over the loopback, without a token, the other end has to be this user's. It
+ * can be told once the other process has taken the connection: when it has sent
+ * something. */
+static strads_err check_owner(sti_conn *conn)
+{
+    conn->is_own = conn->is_own || sti_socket_is_own(conn->fd);
+    if (conn->is_own)
+        return STRADS_OK;
+    return turn_away(conn,
+                     "this run has no token, and takes processes of its own "
+                     "user alone: give both sides the same --token-file",
+                     "it is another user's process, or it has ended: a run of "
+                     "several users needs a --token-file");
+}
+
 /* A complete frame; takes its reference. */
 static strads_err deliver(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
     strads_err err = sti_frame_verify(frame);
+    if (err == STRADS_OK && kind != STI_KIND_REJECT) /* it may have left */
+        err = check_owner(conn);
     const bool shakes_hands = conn->stage != STI_OPEN || kind == STI_KIND_KNOCK;
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
                               memory_order_relaxed);

@@ -102,6 +102,8 @@ typedef struct sti_conn {
 
     /* Touched by the reader alone, once it runs. */
     sti_handshake handshake;
+    bool is_own; /* there is more than the address to trust, or the other end is
+                    this user's */
     sti_tagger *receives;
     sti_frame *frame; /* the one whose payload is not complete */
     uint64_t filled;

@@ -38,7 +38,8 @@ typedef struct sti_token {
     unsigned char bytes[STI_TOKEN_MAX];
 } sti_token;
 
-/* How a node trusts others; {0}: those who reach it over the loopback or ipc. */
+/* How a node trusts others; {0}: the same user, over
+ * the loopback or ipc. */
 typedef struct sti_trust {
     sti_token token;
     bool insecure; /* whoever reaches an address of another kind, too */

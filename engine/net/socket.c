@@ -332,6 +332,63 @@ void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port)
     name_address(&at, host);
 }
 
+/* An address as the kernel's tables write it; `mapped`: IPv4 in an IPv6
+ * socket. */
+static void table_address(const struct sockaddr_storage *at, bool mapped,
+                          char text[48])
+{
+    const void *p = at;
+    uint32_t word[4] = {0, 0, htonl(0xFFFF), 0};
+    if (at->ss_family == AF_INET) {
+        const struct sockaddr_in *in = p;
+        word[3] = in->sin_addr.s_addr;
+        if (!mapped) {
+            (void)snprintf(text, 48, "%08X:%04X", word[3], port_of(at));
+            return;
+        }
+    } else {
+        const struct sockaddr_in6 *in = p;
+        memcpy(word, &in->sin6_addr, sizeof word);
+    }
+    (void)snprintf(text, 48, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2],
+                   word[3], port_of(at));
+}
+
+/* Does a table have the socket, open, and this user's? */
+static bool is_in_table(const char *path, const struct sockaddr_storage *from,
+                        const struct sockaddr_storage *to, bool mapped)
+{
+    char wanted[2][48], local[48], remote[48], line[256];
+    bool found = false;
+    unsigned uid;
+    unsigned long inode;
+    FILE *table = fopen(path, "re");
+    table_address(from, mapped, wanted[0]);
+    table_address(to, mapped, wanted[1]);
+    while (table != NULL && !found && fgets(line, sizeof line, table) != NULL)
+        found = sscanf(line, "%*s %47s %47s %*s %*s %*s %*s %u %*s %lu", local,
+                       remote, &uid, &inode) == 4 &&
+                strcmp(local, wanted[0]) == 0 &&
+                strcmp(remote, wanted[1]) == 0 && uid == geteuid() &&
+                inode != 0;
+    if (table != NULL)
+        (void)fclose(table);
+    return found;
+}
+
+bool sti_socket_is_own(int fd)
+{
+    struct sockaddr_storage peer = {0}, own = {0};
+    socklen_t peer_size = sizeof peer, own_size = sizeof own;
+    if (getpeername(fd, (void *)&peer, &peer_size) != 0 ||
+        getsockname(fd, (void *)&own, &own_size) != 0 ||
+        !is_loopback((const void *)&peer))
+        return true;
+    return (peer.ss_family == AF_INET &&
+            is_in_table("/proc/net/tcp", &peer, &own, false)) ||
+           is_in_table("/proc/net/tcp6", &peer, &own, true);
+}
+
 void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1])
 {
     struct sockaddr_storage at = {0};

@@ -42,6 +42,11 @@ int sti_socket_listen(sti_url *url, int *fd);
 /* What a connected socket is set to before frames travel over it. */
 void sti_socket_tune(int fd);
 
+/* Whose the other end of a connection is: true for this process's user, and for
+ * one that is no connection over the loopback. Of one that its process has
+ * closed nobody knows. */
+bool sti_socket_is_own(int fd);
+
 /* The address of the peer, or of this end, as text for a URL; "" over ipc. */
 void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port);
 void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1]);
