@@ -74,6 +74,13 @@ static pair loss_at(const strads_glm_options *o, double y, double z)
     if (is(o->loss, "", "logistic"))
         return (pair){s * z > -30 ? log1p(exp(-s * z)) : -s * z,
                       -s / (1 + exp(s * z))};
+    if (is(o->loss, "", "squared-hinge")) {
+        const double over = s * z < 1 ? 1 - s * z : 0;
+        return (pair){over * over / 2, -s * over};
+    }
+    if (is(o->loss, "", "poisson"))
+        return (pair){exp(z) - y * z - y + (y > 0 ? y * log(y) : 0),
+                      exp(z) - y};
     abort();
 }
 
@@ -115,7 +122,8 @@ static cost cost_of(const lasso_design *d, const strads_glm_options *o,
     if (o->standardize)
         s = sqrt(square - mean * mean > 1e-12 * square ? square - mean * mean
                                                        : square);
-    return (cost){lambda * a * s, lambda * (1 - a) * s * s};
+    const double factor = o->penalty_factor ? o->penalty_factor[j] : 1;
+    return (cost){factor * lambda * a * s, factor * lambda * (1 - a) * s * s};
 }
 
 static double margin(const lasso_design *d, const strads_glm_options *o,
@@ -163,6 +171,11 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
             q += x[i] * r[i];
             most += fabs(x[i] * r[i]);
         }
+        const bool bounded = o->lower != 0 || o->upper != 0;
+        if (bounded && (w < o->lower || w > o->upper))
+            worst = INFINITY;
+        if (bounded && ((w == o->upper && q > 0) || (w == o->lower && q < 0)))
+            continue;
         const double off =
             w != 0 ? fabs(q - copysign(c.l1, w)) : fmax(fabs(q) - c.l1, 0);
         if (off > 0)

@@ -81,9 +81,10 @@ static strads_err read_labels(linear *l, const char *path)
         kind->classifies &&
         (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
                                          : strstr(loss, "hinge") != NULL)));
-    l->probabilities = classes && kind->probabilities;
+    l->probabilities =
+        classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
     l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0);
-    if (glm && loss && !classes) {
+    if (glm && loss) {
         (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
     }
     const bool good = (!kind->by_loss || loss) &&
@@ -202,7 +203,7 @@ static void add_up_row(linear *l, uint64_t i)
             l->sum[c] += rows->f64[e] * w[c];
         }
     }
-    if (l->loss[0] && l->what != DECISION) {
+    if (l->loss[0] && l->of.n == 0 && l->what != DECISION) {
         l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
     }
 }
@@ -243,7 +244,8 @@ static void find_logs(const linear *l, const double *sum, double *out)
 static void find_probabilities(linear *l)
 {
     if (l->of.n == 2) {
-        l->say[0] = 1 / (1 + exp(-l->sum[0]));
+        l->say[0] = l->loss[0] ? strads_glm_mean(l->loss, l->sum[0])
+                               : 1 / (1 + exp(-l->sum[0]));
         return;
     }
     find_logs(l, l->sum, l->say);

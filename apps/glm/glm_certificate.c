@@ -26,8 +26,10 @@ static glm_term boxed_term(const glm_state *state, uint32_t j, double w)
 
     if (glm_is_free(&t)) {
         const double square = state->norm[j] / state->weight;
-        t.high = square > 0 ? BOX * (fabs(w) + state->unit / sqrt(square)) : 0;
-        t.low = -t.high;
+        const double box =
+            square > 0 ? BOX * (fabs(w) + state->unit / sqrt(square)) : 0;
+        t.high = fmin(t.high, box);
+        t.low = fmax(t.low, -box);
     }
     return t;
 }
@@ -126,8 +128,11 @@ double glm_critical(const glm_state *state)
     double most = 0;
 
     for (uint32_t j = 0; j < state->columns; j++) {
-        const double weight = state->weight * a * state->scale[j];
-        if (weight > 0)
+        const double weight = state->weight * a * state->scale[j] *
+                              (state->factor ? state->factor[j] : 1);
+        const strads_glm_options *o = &state->problem.options;
+        const bool stays = (state->slope[j] > 0 ? o->upper : o->lower) == 0;
+        if (weight > 0 && !stays)
             most = fmax(most, fabs(state->slope[j]) / weight);
     }
     return most;

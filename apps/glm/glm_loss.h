@@ -10,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GLM_LOSSES(LOSS)     \
-    LOSS("squared", squared) \
-    LOSS("logistic", logistic)
+#define GLM_LOSSES(LOSS)                 \
+    LOSS("squared", squared)             \
+    LOSS("logistic", logistic)           \
+    LOSS("squared-hinge", squared_hinge) \
+    LOSS("poisson", poisson)
 
 /* Rows: targets, weights, margins. */
 typedef struct glm_rows {

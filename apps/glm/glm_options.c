@@ -11,7 +11,7 @@
 
 #define FIELD(name) offsetof(strads_glm_options, name)
 
-const strads_glm_options glm_defaults = {0};
+const strads_glm_options glm_defaults = {.lower = -DBL_MAX, .upper = DBL_MAX};
 
 const strads_option glm_option_table[] = {
     {.name = "loss",
@@ -59,6 +59,27 @@ const strads_option glm_option_table[] = {
      .offset = FIELD(offset),
      .metavar = "FILE",
      .help = "what is added to each row's sum, one a line (0)",
+     .rare = true},
+    {.name = "penalty-factors",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(penalty_factors),
+     .metavar = "FILE",
+     .help = "a factor of each column's penalty, one a line (1)",
+     .rare = true},
+    {.name = "lower",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lower),
+     .metavar = "W",
+     .help = "no coefficient below it (none)",
+     .min = -DBL_MAX,
+     .max = 0,
+     .rare = true},
+    {.name = "upper",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(upper),
+     .metavar = "W",
+     .help = "nor above it (none)",
+     .max = DBL_MAX,
      .rare = true},
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_CLASSES(FIELD(classes)),
@@ -140,6 +161,14 @@ strads_err glm_options_resolve(const strads_glm_options *given,
         o->l1_ratio = p.penalty->share;
     if (o->lambda == 0 && o->lambda_ratio == 0 && !p.penalty->off)
         o->lambda_ratio = .01;
+    if (!(o->lower <= 0 && o->upper >= 0))
+        return strads_fail(STRADS_EINVAL,
+                           "lower is %g and upper %g; 0 must be between them",
+                           o->lower, o->upper);
+    if (o->lower == 0 && o->upper == 0) {
+        o->lower = -DBL_MAX;
+        o->upper = DBL_MAX;
+    }
     *out = p;
     return STRADS_OK;
 }

@@ -131,6 +131,7 @@ typedef struct glm_state {
     double unit; /* what margins are about: of numbers their root mean square */
     double *norm;              /* [columns] sum c x^2 */
     double *scale;             /* [columns] what |w_j| is multiplied by */
+    double *factor;            /* [columns] and its penalty; or NULL */
     double lambda, lambda_max; /* as users see them */
     bool alone;   /* lambda is to be found: so far all that is not penalised */
     bool began;   /* the first scan has been; */
@@ -156,9 +157,10 @@ typedef struct glm_state {
     glm_set set;
 } glm_state;
 
+/* Nothing but bounds holds it. */
 static inline bool glm_is_free(const glm_term *t)
 {
-    return t->l1 == 0 && t->l2 == 0 && t->low < -1e300 && t->high > 1e300;
+    return t->l1 == 0 && t->l2 == 0;
 }
 
 /* The term of a column at the lambda at hand. */

@@ -166,6 +166,35 @@ static bool reserve_state(glm_state *state)
     return state->candidate && state->alive;
 }
 
+static strads_err read_factors(glm_state *state)
+{
+    static const linear_lines lines = {.option = "--penalty-factors",
+                                       .what = "the penalty factor of a column",
+                                       .of = "columns"};
+    const strads_glm_options *o = &state->problem.options;
+    const strads_range all = {0, state->columns};
+    strads_err err = STRADS_OK;
+
+    if (!o->penalty_factor && !(o->penalty_factors && *o->penalty_factors))
+        return STRADS_OK;
+    state->factor = calloc(state->columns + 1, sizeof(double));
+    if (!state->factor)
+        return strads_fail(STRADS_ENOMEM, "no memory for penalty factors");
+    if (o->penalty_factor)
+        memcpy(state->factor, o->penalty_factor,
+               state->columns * sizeof(double));
+    else
+        err = linear_read_lines(&lines, o->penalty_factors, &all,
+                                state->columns, state->factor);
+    for (uint64_t j = 0; j < state->columns && !err; j++)
+        if (!(state->factor[j] >= 0 && isfinite(state->factor[j])))
+            err = strads_fail(STRADS_EINVAL,
+                              "the penalty factor of column %llu is %g; "
+                              "expected a number from 0 up",
+                              (unsigned long long)j + 1, state->factor[j]);
+    return err;
+}
+
 strads_err glm_begin(const void *config, const strads_data *data,
                      const strads_shape *shape, void **out)
 {
@@ -187,7 +216,7 @@ strads_err glm_begin(const void *config, const strads_data *data,
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the slopes of %llu columns",
                           (unsigned long long)shape->cols);
-    else
+    else if (!(err = read_factors(state)))
         err = glm_set_new(shape->cols, shape->rows, &state->set);
     if (err) {
         glm_end(state);
@@ -207,6 +236,7 @@ void glm_end(void *begun)
     glm_set_free(&state->set);
     free(state->norm);
     free(state->scale);
+    free(state->factor);
     free(state->held);
     free(state->slope);
     free(state->urgency);
@@ -216,20 +246,27 @@ void glm_end(void *begun)
     free(state);
 }
 
+static double bound(double given)
+{
+    return fabs(given) < 1e300 ? given : copysign(INFINITY, given);
+}
+
 glm_term glm_term_of(const glm_state *state, uint32_t column)
 {
     const glm_problem *problem = &state->problem;
     const double s = state->scale[column], a = problem->options.l1_ratio;
     /* Alone, nothing that is penalised moves. */
-    const double weight = problem->penalty->off ? 0
-                          : state->alone        ? 1e250
-                                                : state->weight * state->lambda;
+    const double factor = state->factor ? state->factor[column] : 1;
+    const double weight =
+        factor * (problem->penalty->off ? 0
+                  : state->alone        ? 1e250
+                                        : state->weight * state->lambda);
 
     return (glm_term){.n = 1,
                       .l1 = weight * a * s,
                       .l2 = weight * (1 - a) * s * s,
-                      .low = -INFINITY,
-                      .high = INFINITY};
+                      .low = bound(problem->options.lower),
+                      .high = bound(problem->options.upper)};
 }
 
 /* ---- results ------------------------------------------------------------- */

@@ -35,6 +35,8 @@ typedef struct strads_glm_options {
     double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio */
     double lambda_ratio;   /* lambda / lambda_max, > 0; 0: 0.01 */
     double l1_ratio;     /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
+    double lower, upper; /* of each coefficient, with 0 between them; both 0: no
+                              bounds */
     bool intercept;      /* fit b */
     bool standardize;    /* penalise as if each column had been divided by its
                               standard deviation (1/W; without an intercept: by
@@ -42,14 +44,19 @@ typedef struct strads_glm_options {
     const char *weights; /* a file with the weight of each row, one a line;
                               NULL: 1 */
     const char *offset;  /* the same with o_i; NULL: 0 */
-    const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
+    const char *penalty_factors; /* a file with a number from 0 up for each
+                                    column, which its share of the penalty is
+                                    multiplied by; 0: it is not penalised.
+                                    NULL: 1. Read by the coordinator */
+    const char *class_weight;    /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
     const char *classes; /* two labels, "0,1"; the second is positive. NULL: the
                             data's, ascending */
     /* The same from memory, in place of files; the caller's, during the run. For
      * runs of one process. NULL: by the files. */
-    const double *row_weight; /* [rows] */
-    const double *row_offset; /* [rows] */
+    const double *row_weight;     /* [rows] */
+    const double *row_offset;     /* [rows] */
+    const double *penalty_factor; /* [columns] */
 } strads_glm_options;
 
 /* The program: name "glm", one parameter a column and, with an intercept, one
