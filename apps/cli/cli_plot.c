@@ -73,7 +73,7 @@ void cli_plot_begin(FILE *out, unsigned diagrams, const char *title)
     (void)fprintf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" "
                   "height=\"%d\" viewBox=\"0 0 %u %d\" "
-                  "font-family=\"sans-serif\" font-size=\"12\" "
+                  "role=\"img\" font-family=\"sans-serif\" font-size=\"12\" "
                   "fill=\"#333\">\n<title>",
                   diagrams * APART, TOP + HIGH + BELOW, diagrams * APART,
                   TOP + HIGH + BELOW);

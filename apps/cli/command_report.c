@@ -1,0 +1,594 @@
+/* strads report RUN.jsonl: what a run was, as one HTML file that needs nothing
+ * else: how it converged, what its workers did, its model's largest
+ * coefficients, how good its scores are, its options and its machine. Drawn by
+ * cli_plot, as the command's other pictures are. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_options.h"
+#include "cli_plot.h"
+
+enum { ROUNDS = 4096, COEFFICIENTS = 30, LINES = 8, BINS = 10 };
+
+/* A row of --scores. */
+typedef struct scored {
+    double score;
+    bool positive;
+} scored;
+
+typedef struct report {
+    cli_use use;
+    const char *model_path, *scores_path;
+    json_t *start, *end;   /* of the log; NULL: it has none */
+    json_t *round[ROUNDS]; /* one of every `stride` */
+    size_t n, seen, stride;
+    strads_model *model;
+    scored *scores;
+    size_t n_scores, n_positive;
+} report;
+
+static const strads_option table[] = {
+    CLI_TEXT(report, use.out.path, "output", "FILE.html",
+             "write it there (default: standard output)"),
+    CLI_TEXT(report, model_path, "model", "MODEL.json",
+             "show its largest coefficients (default: none)"),
+    CLI_TEXT(report, scores_path, "scores", "FILE",
+             "ROC and calibration of \"LABEL PROBABILITY\" lines (none)"),
+    {.name = NULL},
+};
+
+/* ---- what is read ------------------------------------------------------------ */
+
+static void keep_round(report *r, json_t *line)
+{
+    if (r->n == ROUNDS) { /* every second one goes */
+        for (size_t k = 0; k < ROUNDS; k++) {
+            if (k % 2) {
+                json_decref(r->round[k]);
+            } else {
+                r->round[k / 2] = r->round[k];
+            }
+        }
+        r->n = ROUNDS / 2;
+        r->stride *= 2;
+    }
+    if (r->seen++ % r->stride == 0) {
+        r->round[r->n++] = json_incref(line);
+    }
+}
+
+static strads_err take_line(report *r, const char *path, size_t number,
+                            const char *text)
+{
+    json_error_t error;
+    json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    const char *event = json_string_value(json_object_get(line, "event"));
+    if (!event) {
+        json_decref(line);
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: line %zu is no line of a log (%s); expected "
+                           "what --log has written",
+                           path, number, line ? "no \"event\"" : error.text);
+    }
+    if (strcmp(event, "start") == 0 && !r->start) {
+        r->start = json_incref(line);
+    } else if (strcmp(event, "round") == 0) {
+        keep_round(r, line);
+    } else if (strcmp(event, "end") == 0 && !r->end) {
+        r->end = json_incref(line);
+    }
+    json_decref(line);
+    return STRADS_OK;
+}
+
+static strads_err read_log(report *r, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t size = 0, number = 0;
+    strads_err err = STRADS_OK;
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    while (!err && getline(&text, &size, file) > 0) {
+        err = take_line(r, path, ++number, text);
+    }
+    free(text);
+    (void)fclose(file);
+    return err || r->start ? err
+                           : strads_fail(STRADS_EFORMAT,
+                                         "%s: has no \"start\"; expected a "
+                                         "run's log, as --log writes it",
+                                         path);
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const scored *x = a, *y = b;
+    return (x->score < y->score) - (x->score > y->score);
+}
+
+static strads_err read_scores(report *r, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char text[256], rest;
+    size_t room = 0;
+    strads_err err = STRADS_OK;
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    while (!err && fgets(text, sizeof text, file)) {
+        double label, score;
+        if (r->n_scores == room) {
+            room = room ? 2 * room : 1024;
+            scored *more = realloc(r->scores, room * sizeof *more);
+            if (!more) {
+                err = strads_fail(STRADS_ENOMEM, "no memory for the scores");
+                break;
+            }
+            r->scores = more;
+        }
+        if (sscanf(text, "%lf%*[ ,\t]%lf %c", &label, &score, &rest) != 2 ||
+            !(score >= 0 && score <= 1) ||
+            !(label == 1 || label == 0 || label == -1)) {
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s: line %zu: expected a label, 1 or 0 or -1, "
+                              "and its probability, from 0 to 1",
+                              path, r->n_scores + 1);
+            break;
+        }
+        r->scores[r->n_scores++] = (scored){score, label > 0};
+        r->n_positive += label > 0;
+    }
+    (void)fclose(file);
+    if (!err && (r->n_positive == 0 || r->n_positive == r->n_scores)) {
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: needs rows of both classes; %zu of %zu are 1",
+                          path, r->n_positive, r->n_scores);
+    }
+    if (!err) {
+        qsort(r->scores, r->n_scores, sizeof *r->scores, by_score);
+    }
+    return err;
+}
+
+static strads_err read_all(void *state, const char *const *args)
+{
+    report *r = state;
+    r->stride = 1;
+    CLI_TRY(read_log(r, args[0]));
+    if (r->model_path) {
+        CLI_TRY(strads_model_read(r->model_path, NULL, &r->model));
+    }
+    return r->scores_path ? read_scores(r, r->scores_path) : STRADS_OK;
+}
+
+static void release(void *state)
+{
+    report *r = state;
+    json_decref(r->start);
+    json_decref(r->end);
+    for (size_t k = 0; k < r->n; k++) {
+        json_decref(r->round[k]);
+    }
+    strads_model_free(r->model);
+    free(r->scores);
+}
+
+/* ---- words -------------------------------------------------------------------- */
+
+static void put_words(FILE *out, const char *words)
+{
+    for (; words && *words; words++) {
+        switch (*words) {
+        case '<':
+            (void)fputs("&lt;", out);
+            break;
+        case '>':
+            (void)fputs("&gt;", out);
+            break;
+        case '&':
+            (void)fputs("&amp;", out);
+            break;
+        case '"':
+            (void)fputs("&quot;", out);
+            break;
+        default:
+            (void)fputc(*words, out);
+        }
+    }
+}
+
+/* A member as text: "-" where there is none. */
+static void put_member(FILE *out, const json_t *of, const char *name)
+{
+    const json_t *v = json_object_get(of, name);
+    if (json_is_string(v)) {
+        put_words(out, json_string_value(v));
+    } else if (json_is_number(v)) {
+        (void)fprintf(out, "%.9g", json_number_value(v));
+    } else {
+        (void)fputs("-", out);
+    }
+}
+
+static void put_table(FILE *out, const json_t *of, const char *const *names)
+{
+    (void)fputs("<table>\n", out);
+    for (; *names; names++) {
+        (void)fprintf(out, "<tr><th scope=\"row\">%s</th><td>", *names);
+        put_member(out, of, *names);
+        (void)fputs("</td></tr>\n", out);
+    }
+    (void)fputs("</table>\n", out);
+}
+
+/* ---- pictures ------------------------------------------------------------------ */
+
+/* A number of a report; NaN: it has none. `place` is its place in a list. */
+static double number_of(const json_t *line, const char *name, size_t place)
+{
+    const json_t *v = json_object_get(line, name);
+    if (json_is_array(v)) {
+        v = json_array_get(v, place);
+    }
+    return json_is_number(v) ? json_number_value(v) : (double)NAN;
+}
+
+/* Points of y against the seconds; how many have both. */
+static size_t series(const report *r, const char *name, bool positive,
+                     double *x, double *y)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < r->n; k++) {
+        x[n] = number_of(r->round[k], "seconds", 0);
+        y[n] = number_of(r->round[k], name, 0);
+        n += !isnan(x[n]) && !isnan(y[n]) && (!positive || y[n] > 0);
+    }
+    return n;
+}
+
+static void span(cli_axis *axis, size_t n, const double *v)
+{
+    axis->first = INFINITY;
+    axis->last = -INFINITY;
+    for (size_t k = 0; k < n; k++) {
+        axis->first = fmin(axis->first, v[k]);
+        axis->last = fmax(axis->last, v[k]);
+    }
+}
+
+/* Name against time; logarithmic where it falls far. */
+static void draw_measure(const report *r, FILE *out, const char *name,
+                         const char *title)
+{
+    double x[ROUNDS], y[ROUNDS];
+    const bool log = strcmp(name, "gap") == 0;
+    const size_t n = series(r, name, log, x, y);
+    cli_plot plot = {.out = out, .title = "", .x = {.name = "seconds"}};
+    if (n < 2) {
+        return;
+    }
+    span(&plot.x, n, x);
+    span(&plot.y, n, y);
+    plot.x.first = 0;
+    plot.y.name = name;
+    plot.y.logarithmic =
+        log || (plot.y.first > 0 && plot.y.last > 50 * plot.y.first);
+    cli_plot_begin(out, 1, title);
+    cli_plot_frame(&plot);
+    cli_plot_line(&plot, n, x, y, 0, n < 40 ? CLI_PLOT_DOTS : 0);
+    cli_plot_end(out);
+}
+
+/* The share of its time that each worker computed, between two reports. */
+static void draw_workers(const report *r, FILE *out)
+{
+    const size_t workers =
+        r->n ? json_array_size(
+                   json_object_get(r->round[r->n - 1], "worker_computing"))
+             : 0;
+    cli_plot plot = {.out = out,
+                     .title = "between two reports",
+                     .x = {.name = "seconds", .first = 0},
+                     .y = {.name = "share of time computing",
+                           .first = 0,
+                           .last = 1}};
+    if (workers == 0 || r->n < 2) {
+        return;
+    }
+    plot.x.last = number_of(r->round[r->n - 1], "seconds", 0);
+    cli_plot_begin(out, 1, "What each worker did");
+    cli_plot_frame(&plot);
+    for (size_t w = 0; w < workers && w < LINES; w++) {
+        static const char *const kinds[] = {"worker_computing",
+                                            "worker_waiting", "worker_network"};
+        double x[ROUNDS], y[ROUNDS], before[3] = {0};
+        char name[24];
+        size_t n = 0;
+        const size_t share = r->n / 200 + 1; /* 200 points are enough */
+        for (size_t k = share - 1; k < r->n; k += share) {
+            double spent[3], all = 0;
+            for (size_t s = 0; s < 3; s++) {
+                const double v = number_of(r->round[k], kinds[s], w);
+                spent[s] = isnan(v) ? 0 : fmax(v - before[s], 0);
+                before[s] = isnan(v) ? 0 : v;
+                all += spent[s];
+            }
+            x[n] = number_of(r->round[k], "seconds", 0);
+            y[n] = all > 0 ? spent[0] / all : 0;
+            n += isnan(x[n]) ? 0 : 1;
+        }
+        (void)snprintf(name, sizeof name, "worker %zu", w);
+        cli_plot_line(&plot, n, x, y, (unsigned)w, 0);
+        if (n > 0) {
+            cli_plot_note(&plot, y[n - 1], name, (unsigned)w);
+        }
+    }
+    cli_plot_finish(&plot);
+    cli_plot_end(out);
+}
+
+/* Each measure of the program's own that every report has, and that moves. */
+static void draw_measures(const report *r, FILE *out)
+{
+    static const char *const known[] = {"round",           "seconds",
+                                        "cpu_seconds",     "gap",
+                                        "nonzeros",        "blocks",
+                                        "updates_policy",  "updates_other",
+                                        "probes",          "bytes_sent",
+                                        "bytes_received",  "in_flight",
+                                        "schema",          "pid",
+                                        "waiting_seconds", "objective",
+                                        "network_seconds", "callback_seconds"};
+    const char *name;
+    json_t *value;
+    if (r->n == 0) {
+        return;
+    }
+    json_object_foreach(r->round[r->n - 1], name, value)
+    {
+        bool own = json_is_number(value);
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+            own = own && strcmp(name, known[k]) != 0;
+        }
+        if (own &&
+            number_of(r->round[0], name, 0) != json_number_value(value)) {
+            draw_measure(r, out, name, name);
+        }
+    }
+}
+
+/* ---- the model ------------------------------------------------------------------ */
+
+static double size_of(const strads_model *m, uint64_t k)
+{
+    const uint32_t width = m->width ? m->width : 1;
+    double most = 0;
+    for (uint32_t c = 0; c < width; c++) {
+        most = fmax(most, fabs(m->value[k * width + c]));
+    }
+    return most;
+}
+
+/* The largest, each with a bar; a model of several classes has a column each. */
+static void put_coefficients(const report *r, FILE *out)
+{
+    const strads_model *m = r->model;
+    const uint32_t width = m->width ? m->width : 1;
+    uint64_t best[COEFFICIENTS];
+    size_t n = 0;
+    for (uint64_t k = 0; k < m->n; k++) {
+        size_t at = n < COEFFICIENTS ? n++ : COEFFICIENTS;
+        while (at > 0 && size_of(m, best[at - 1]) < size_of(m, k)) {
+            if (at < COEFFICIENTS) {
+                best[at] = best[at - 1];
+            }
+            at--;
+        }
+        if (at < COEFFICIENTS) {
+            best[at] = k;
+        }
+    }
+    (void)fprintf(out,
+                  "<section><h2>Coefficients</h2><p>the %zu largest of %" PRIu64
+                  " that are not 0; intercept %.6g</p><table>\n",
+                  n, m->n, m->intercepts ? m->intercepts[0] : m->intercept);
+    for (size_t k = 0; k < n; k++) {
+        char room[CLI_NAME_SIZE];
+        const double largest = size_of(m, best[0]);
+        (void)fputs("<tr><th scope=\"row\">", out);
+        put_words(out, cli_name(m->names, m->index[best[k]], 1, room));
+        (void)fputs("</th>", out);
+        for (uint32_t c = 0; c < width && c < LINES; c++) {
+            const double v = m->value[best[k] * width + c];
+            (void)fprintf(out,
+                          "<td>%.5g</td><td class=\"bar\"><i class=\"%s\" "
+                          "style=\"width:%.1f%%\"></i></td>",
+                          v, v < 0 ? "minus" : "plus",
+                          100 * fabs(v) / fmax(largest, 1e-300));
+        }
+        (void)fputs("</tr>\n", out);
+    }
+    (void)fputs("</table></section>\n", out);
+}
+
+/* ---- scores ---------------------------------------------------------------------- */
+
+/* Points of the ROC curve, thinned where there are very many; the area under
+ * it counts all, equal scores half. */
+static void draw_roc(const report *r, FILE *out)
+{
+    const double negative = (double)(r->n_scores - r->n_positive);
+    const double positive = (double)r->n_positive;
+    double x[ROUNDS] = {0}, y[ROUNDS] = {0}, hits = 0, misses = 0, area = 0;
+    const size_t share = r->n_scores / (ROUNDS - 2) + 1;
+    char title[64];
+    size_t n = 1, told = 0;
+    for (size_t k = 0; k < r->n_scores;) {
+        const double score = r->scores[k].score, hits_before = hits,
+                     misses_before = misses;
+        for (; k < r->n_scores && r->scores[k].score == score; k++) {
+            hits += r->scores[k].positive;
+            misses += !r->scores[k].positive;
+        }
+        area += (misses - misses_before) * (hits + hits_before) / 2;
+        if (k - told >= share || k == r->n_scores) {
+            x[n] = misses / negative;
+            y[n++] = hits / positive;
+            told = k;
+        }
+    }
+    (void)snprintf(title, sizeof title, "area under the curve %.4f",
+                   area / negative / positive);
+    cli_plot plot = {
+        .out = out,
+        .title = title,
+        .x = {.name = "share of negatives above", .first = 0, .last = 1},
+        .y = {.name = "share of positives above", .first = 0, .last = 1}};
+    cli_plot_begin(out, 1, "ROC");
+    cli_plot_frame(&plot);
+    cli_plot_line(&plot, 2, (double[]){0, 1}, (double[]){0, 1}, 7,
+                  CLI_PLOT_DASHED);
+    cli_plot_line(&plot, n, x, y, 0, 0);
+    cli_plot_end(out);
+}
+
+/* Tenths of the probability: what was said against what came. */
+static void draw_calibration(const report *r, FILE *out)
+{
+    double said[BINS] = {0}, came[BINS] = {0}, x[BINS], y[BINS];
+    size_t rows[BINS] = {0}, n = 0;
+    for (size_t k = 0; k < r->n_scores; k++) {
+        const int bin = (int)fmin(BINS * r->scores[k].score, BINS - 1);
+        said[bin] += r->scores[k].score;
+        came[bin] += r->scores[k].positive;
+        rows[bin]++;
+    }
+    for (size_t b = 0; b < BINS; b++) {
+        if (rows[b] > 0) {
+            x[n] = said[b] / (double)rows[b];
+            y[n++] = came[b] / (double)rows[b];
+        }
+    }
+    cli_plot plot = {.out = out,
+                     .title = "rows by tenths of their probability",
+                     .x = {.name = "mean probability", .first = 0, .last = 1},
+                     .y = {.name = "share that is positive",
+                           .first = 0,
+                           .last = 1}};
+    cli_plot_begin(out, 1, "Calibration");
+    cli_plot_frame(&plot);
+    cli_plot_line(&plot, 2, (double[]){0, 1}, (double[]){0, 1}, 7,
+                  CLI_PLOT_DASHED);
+    cli_plot_line(&plot, n, x, y, 0, CLI_PLOT_DOTS);
+    cli_plot_end(out);
+}
+
+static void put_scores(const report *r, FILE *out)
+{
+    size_t count[2][2] = {{0}}; /* [is][said] */
+    for (size_t k = 0; k < r->n_scores; k++) {
+        count[r->scores[k].positive][r->scores[k].score > 0.5]++;
+    }
+    (void)fprintf(out,
+                  "<section><h2>Scores</h2><p>%zu rows, %zu of them "
+                  "positive</p>\n",
+                  r->n_scores, r->n_positive);
+    draw_roc(r, out);
+    draw_calibration(r, out);
+    (void)fprintf(out,
+                  "<h3>Confusion at probability 0.5</h3><table><tr><td></td>"
+                  "<th scope=\"col\">said 0</th><th scope=\"col\">said 1</th>"
+                  "</tr><tr><th scope=\"row\">is 0</th><td>%zu</td><td>%zu</td>"
+                  "</tr><tr><th scope=\"row\">is 1</th><td>%zu</td><td>%zu</td>"
+                  "</tr></table></section>\n",
+                  count[0][0], count[0][1], count[1][0], count[1][1]);
+}
+
+/* ---- the page -------------------------------------------------------------------- */
+
+static strads_err write_page(void *state, FILE *out)
+{
+    static const char *const outcome[] = {"reason",        "round",
+                                          "seconds",       "cpu_seconds",
+                                          "objective",     "gap",
+                                          "nonzeros",      "updates_policy",
+                                          "updates_other", NULL};
+    static const char *const about[] = {"version", "data",       "rows",
+                                        "columns", "entries",    "seed",
+                                        "workers", "partitions", "nodes",
+                                        NULL};
+    static const char *const machine[] = {"host", "pid", "time", NULL};
+    const report *r = state;
+    char *options = json_dumps(json_object_get(r->start, "options"),
+                               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    (void)fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, "
+        "initial-scale=1\">\n<title>strads report</title>\n<style>\n"
+        "body { margin: 0 auto; padding: 20px; max-width: 1400px; "
+        "background: #f6f8fa; color: #1f2328; font: 14px/1.45 system-ui, "
+        "\"DejaVu Sans\", sans-serif; }\nh1 { font-size: 20px; "
+        "overflow-wrap: anywhere; }\nh2 { font-size: 16px; margin: 0; }\n"
+        "section { background: #fff; border: 1px solid #d8dee4; "
+        "border-radius: 8px; padding: 16px; margin: 14px 0; }\n"
+        "p { margin: 0 0 8px; color: #57606a; }\nsvg { max-width: 100%; "
+        "height: auto; }\ntable { border-collapse: collapse; }\nth, td { "
+        "text-align: left; padding: 3px 14px 3px 0; font-weight: 400; "
+        "overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }\n"
+        "th { color: #57606a; }\n.bar { width: 40vw; max-width: 420px; }\n"
+        ".bar i { display: block; height: 12px; border-radius: 2px; }\n"
+        ".plus { background: #0b5cc4; }\n.minus { background: #b3261e; }\n"
+        "pre { white-space: pre-wrap; overflow-wrap: anywhere; }\n"
+        ".columns { display: flex; flex-wrap: wrap; gap: 0 60px; }\n"
+        "</style></head><body><main>\n<h1>",
+        out);
+    put_member(out, r->start, "program");
+    (void)fputs(" on ", out);
+    put_member(out, r->start, "data");
+    (void)fputs("</h1>\n<section><h2>Outcome</h2><div class=\"columns\">", out);
+    put_table(out, r->end, outcome);
+    put_table(out, r->start, about);
+    put_table(out, r->start, machine);
+    (void)fputs("</div></section>\n<section><h2>Convergence</h2>\n", out);
+    draw_measure(r, out, "objective", "Objective");
+    draw_measure(r, out, "gap", "Gap");
+    draw_measures(r, out);
+    draw_workers(r, out);
+    (void)fputs("</section>\n", out);
+    if (r->model) {
+        put_coefficients(r, out);
+    }
+    if (r->n_scores) {
+        put_scores(r, out);
+    }
+    (void)fputs("<section><h2>Options</h2><pre>", out);
+    put_words(out, options);
+    (void)fputs("</pre></section>\n</main></body></html>\n", out);
+    free(options);
+    return STRADS_OK;
+}
+
+static const cli_verb report_verb = {.size = sizeof(report),
+                                     .table = table,
+                                     .read = read_all,
+                                     .write = write_page,
+                                     .release = release};
+
+const cli_command cli_report_commands[] = {
+    {.name = "report",
+     .args = "RUN.jsonl",
+     .summary = "what a run was, as one HTML file",
+     .about = "Draws the log of a run, and its model: one HTML file that needs "
+              "nothing else.",
+     .verb = &report_verb},
+    {.name = NULL},
+};
