@@ -14,7 +14,8 @@
     LOSS("squared", squared)             \
     LOSS("logistic", logistic)           \
     LOSS("squared-hinge", squared_hinge) \
-    LOSS("poisson", poisson)
+    LOSS("poisson", poisson)             \
+    LOSS("huber", huber)
 
 /* Rows: targets, weights, margins. */
 typedef struct glm_rows {

@@ -1,0 +1,43 @@
+/* Huber's loss: least squares of errors up to p, and beyond it p |z - y| -
+ * p^2 / 2; the conjugate is that of least squares, between -p and p. */
+#include <math.h>
+
+#include "glm_loss.h"
+
+static double value(double y, double z, double p)
+{
+    const double t = fabs(z - y);
+
+    return t <= p ? t * t / 2 : p * t - p * p / 2;
+}
+
+static double slope(double y, double z, double p)
+{
+    return fmin(fmax(z - y, -p), p);
+}
+
+/* f'' is 0 beyond p: the parabola through both arms that lies above f. */
+static double curve(double y, double z, double p)
+{
+    return fmin(1, p / fabs(z - y));
+}
+
+GLM_LOOK(value, slope, curve)
+
+static double conjugate(double y, double u, double p)
+{
+    return fabs(u) > p * (1 + 1e-12) ? INFINITY : u * y + u * u / 2;
+}
+
+static double mean(double z)
+{
+    return z;
+}
+
+const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
+                                 .bend = 1,
+                                 .usual = 1.345,
+                                 .value = value,
+                                 .look = look,
+                                 .conjugate = conjugate,
+                                 .mean = mean};
