@@ -200,13 +200,48 @@ Test(lasso_edge, gains_that_are_all_rounding_still_end)
     const strads_engine_options engine = {.workers = 1,
                                           .deterministic = true,
                                           .tolerance = 1e-30,
-                                          .max_rounds = 10000};
+                                          .max_rounds = 200000};
     linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_STOPPED, "gap %g", fit.gap);
     linear_fit_free(&fit);
     lasso_design_free(&d);
+}
+
+/* All columns correlate with all others by `rho`, and most of them are in the
+ * support at so small a lambda. */
+static void expect_few_rounds(double rho, double ratio)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){
+        .rows = 500, .cols = 300, .seed = 1, .density = 1, .noise = .3});
+    lasso_design common = lasso_design_random(
+        &(lasso_recipe){.rows = 500, .cols = 1, .seed = 2, .density = 1});
+    const strads_lasso_options options = {.lambda_ratio = ratio};
+    const strads_engine_options engine = {.workers = 1,
+                                          .max_rounds = 1500,
+                                          .tolerance = 1e-8};
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        for (uint64_t j = 0; j < d.cols; j++) {
+            double *x = &lasso_design_col(&d, j)[i];
+            *x = sqrt(1 - rho) * *x + sqrt(rho) * common.x[i];
+        }
+    linear_fit fit = lasso_design_fit(&d, &options, &engine);
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "rho %g: gap %g", rho, fit.gap);
+    cr_expect_gt(fit.nonzeros, 100);
+    cr_expect_lt(lasso_violation(&d, &options, &fit), .1);
+    linear_fit_free(&fit);
+    lasso_design_free(&common);
+    lasso_design_free(&d);
+}
+
+Test(lasso_edge, a_large_support_of_correlated_columns_is_solved_for)
+{
+    expect_few_rounds(.9, 1e-4);
+    expect_few_rounds(.9, 1e-5);
+    expect_few_rounds(.999, 1e-5);
 }
 
 /* Updates at the last report, and the most between two. */

@@ -16,6 +16,9 @@
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 
+/* By how much of it |r_c|^2 may be off after a scan's blocks. */
+#define BLUR 1e-6
+
 /* Numbers of a cache line. */
 enum { STRIP = 8 };
 
@@ -146,6 +149,9 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
         gram->w[k] = w;
         gram->q[k] = state->slope[j] + state->l2 * s * s * w;
     }
+    if (gram->target > 0 &&
+        fabs(gram->squares - state->squares) > BLUR * state->squares)
+        gram->blurred = true;
     gram->squares = state->squares;
     gram->target = gap_target;
     return STRADS_OK;

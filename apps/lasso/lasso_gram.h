@@ -17,6 +17,8 @@ typedef struct lasso_gram {
     double *w;        /* [room] committed */
     double squares;   /* |r_c|^2 at w */
     double target;    /* gap within the set at which the policy may rest */
+    bool blurred;     /* a scan has found another |r_c|^2 than the pairs had:
+                         means are so large that pairs have few digits left */
     /* Extrapolation: (w, q) before and after the last sweeps. */
     double *past; /* [PAST x 2 x room] */
     uint32_t n_past;

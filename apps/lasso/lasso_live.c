@@ -86,6 +86,7 @@ bool lasso_live_enter(lasso_state *state)
     }
     live->squares = gram->squares;
     live->target = gram->target;
+    live->blurred = gram->blurred;
     state->gram = live;
     return true;
 }
