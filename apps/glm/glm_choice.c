@@ -73,7 +73,7 @@ static void screen(glm_state *state)
     const glm_penalty *pen = state->problem.penalty;
     uint32_t n = 0;
 
-    if (!isfinite(state->sphere) || state->alone || pen->local)
+    if (!isfinite(state->sphere) || state->alone)
         return;
     for (uint32_t k = 0; k < state->n_alive; k++) {
         const uint32_t j = state->alive[k];

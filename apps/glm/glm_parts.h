@@ -31,12 +31,7 @@ enum {
 };
 
 /* Ids of blocks of the program's own. */
-enum {
-    GLM_SCALARS_ID = 1,
-    GLM_COLUMNS_ID = 2,
-    GLM_ALL_ID = 3,
-    GLM_ALIVE_ID = 16
-};
+enum { GLM_SCALARS_ID = 1, GLM_COLUMNS_ID = 2, GLM_ALIVE_ID = 16 };
 
 /* Options that have been looked at: names found, defaults filled in. */
 typedef struct glm_problem {
@@ -69,11 +64,9 @@ typedef struct glm_local {
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* A column of the working set. Those of a group follow each other. */
+/* A column of the working set. */
 typedef struct glm_member {
-    uint32_t column, group;
-    uint32_t n_group; /* of the group's first one; 0: another one */
-    uint32_t seen;    /* the block that had it last */
+    uint32_t column;
     double w;         /* now, in the model; */
     double base;      /* where the model began; */
     double told;      /* and what has been committed */
@@ -150,7 +143,6 @@ typedef struct glm_state {
     linear_watch watch;
     /* When a model is solved, and when the set is. */
     double worth, settled, ease;
-    bool exact; /* no step in the set gains anything */
     bool solved;
     uint32_t searches;
     glm_next next;

@@ -1,5 +1,5 @@
 /* Penalties: what the program has to know of one, as a table. A penalty is a sum
- * of terms, each of one coefficient or of a group of them. All is W-fold, as in
+ * of terms, one of each coefficient. All is W-fold, as in
  * glm_parts.h.
  *
  * A new penalty is a row in a file penalty_NAME.c and a line in
@@ -16,12 +16,10 @@
     PENALTY("ridge", ridge)             \
     PENALTY("none", none)
 
-/* One term: of n coefficients, between bounds that have 0 between them. */
+/* One term: of a coefficient between bounds that have 0 between them. */
 typedef struct glm_term {
-    uint32_t n;
-    double l1, l2;    /* weights of |w| and of |w|^2 / 2 */
-    double low, high; /* n is 1 where these are not infinite */
-    double hollow;    /* how fast the penalty bends down, where it does */
+    double l1, l2; /* weights of |w| and of |w|^2 / 2 */
+    double low, high;
 } glm_term;
 
 /* Where the penalty is a quadratic: slope and curvature at w there. */
@@ -31,20 +29,15 @@ typedef struct glm_piece {
 } glm_piece;
 
 typedef struct glm_penalty {
-    double share;   /* of l1 in the whole, where the option l1_ratio does not
+    double share; /* of l1 in the whole, where the option l1_ratio does not
                        say it */
-    bool mixed;     /* it may */
-    bool off;       /* nothing is penalised */
-    bool local;     /* not convex: what is found is a local minimum, and has no
-                       duality gap */
-    bool grouped;   /* terms are of groups */
-    double concave; /* the option gamma, where it is not given; 0: it has
-                       none */
+    bool mixed;   /* it may */
+    bool off;     /* nothing is penalised */
     double (*value)(const glm_term *t, const double *w);
     /* w = argmin a/2 |w|^2 - u'w + value(w), a >= 0. */
     void (*prox)(const glm_term *t, const double *u, double a, double *w);
     /* max_w q'w - value(w), which may be INFINITY; and the largest s in [0, 1]
-     * for which that of s q is not. NULL: there is no gap. */
+     * for which that of s q is not. */
     double (*conjugate)(const glm_term *t, const double *q);
     double (*shrink)(const glm_term *t, const double *q);
     /* How far q is from the subgradients at w. */

@@ -67,8 +67,8 @@ strads_err glm_set_join(glm_state *state, uint32_t column, double w)
                                room);
         set->room = room;
     }
-    set->member[set->n++] = (glm_member){
-        .column = column, .n_group = 1, .w = w, .base = w, .told = w};
+    set->member[set->n++] =
+        (glm_member){.column = column, .w = w, .base = w, .told = w};
     set->place[column] = set->n;
     return STRADS_OK;
 }

@@ -262,8 +262,7 @@ glm_term glm_term_of(const glm_state *state, uint32_t column)
                   : state->alone        ? 1e250
                                         : state->weight * state->lambda);
 
-    return (glm_term){.n = 1,
-                      .l1 = weight * a * s,
+    return (glm_term){.l1 = weight * a * s,
                       .l2 = weight * (1 - a) * s * s,
                       .low = bound(problem->options.lower),
                       .high = bound(problem->options.upper)};

@@ -8,11 +8,9 @@
  * weight (1 unless told), W the sum of all, o_i its offset (0 unless told). f is
  * 0 at its best: it is half of the deviance where the loss is a likelihood's.
  *
- * The gap that it reports is a relative duality gap, (P - D) / P, where the
- * penalty is convex. Coefficients that neither a penalty nor bounds hold are
+ * The gap that it reports is a relative duality gap, (P - D) / P. Coefficients that neither a penalty nor bounds hold are
  * taken to be within ten times what they are now, or would be in a fit of their
- * column alone. Of MCP and SCAD, which have many local minima, it is the largest
- * violation of the conditions of one, relative to lambda. */
+ * column alone. */
 #ifndef STRADS_GLM_H
 #define STRADS_GLM_H
 
