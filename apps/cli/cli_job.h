@@ -22,7 +22,8 @@ typedef struct cli_start {
 
 /* The options that name files, and what is printed. */
 typedef struct cli_files {
-    const char *model, *log, *http, *start, *labels;
+    const char *model, *log, *http, *start, *labels, *checkpoint, *resume;
+    double checkpoint_every;
     cli_tables tables;
     bool f32, quiet;
 } cli_files;

@@ -52,6 +52,15 @@ static bool is_all_values(const strads_program *program)
     return program->payload == NULL;
 }
 
+/* A path's values do not tell at which lambda it is. */
+static bool has_cuts(const strads_program *program)
+{
+    return !program->run && (program->pack_state || !program->payload) &&
+           !strads_option_find(program->options, "points");
+}
+
+static const char no_cuts[] = "it does not say how its state is packed";
+
 static const struct rule {
     const char *name;
     bool (*suits)(const strads_program *program);
@@ -72,6 +81,9 @@ static const struct rule {
     {"drop", has_samples, "its data are no table"},
     {"categorical", has_samples, "its data are no table"},
     {"missing", has_samples, "its data are no table"},
+    {"checkpoint", has_cuts, no_cuts},
+    {"checkpoint-every", has_cuts, no_cuts},
+    {"resume", has_cuts, no_cuts},
     {"start", is_all_values, "its model is more than values"},
 };
 

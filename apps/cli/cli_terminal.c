@@ -176,6 +176,12 @@ static void on_signal(int number)
     (void)written;
 }
 
+void cli_notice(const char *sentence)
+{
+    (void)fprintf(stderr, "%sstrads: %s\n",
+                  atomic_load(&line_open) ? "\r\033[K" : "", sentence);
+}
+
 const volatile bool *cli_signal_catch(void)
 {
     struct sigaction action;
@@ -185,6 +191,7 @@ const volatile bool *cli_signal_catch(void)
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGUSR1, &action, NULL); /* Slurm: time is nearly up */
     return &stop;
 }
 

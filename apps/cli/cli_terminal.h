@@ -38,7 +38,10 @@ void cli_progress_show(cli_progress *line, double done,
 /* Takes the line away, so that something else may be printed. */
 void cli_progress_end(cli_progress *line);
 
-/* From now on SIGINT and SIGTERM set the flag that is returned, to be given to
+/* A sentence amid a run, on a clean line. Any thread. */
+void cli_notice(const char *sentence);
+
+/* From now on SIGINT, SIGTERM and SIGUSR1 set the flag that is returned, to be given to
  * an engine as its `stop`: the first ends the run at its next commit, the
  * second ends the process. */
 const volatile bool *cli_signal_catch(void);

@@ -47,6 +47,14 @@ static const strads_option file_table[] = {
              "serve a page to watch the run (default: none)"),
     CLI_TEXT(cli_files, start, "start", "MODEL",
              "start from a model's values (default: from 0)"),
+    CLI_TEXT(cli_files, checkpoint, "checkpoint", "DIR",
+             "keep cuts there, for --resume DIR (default: none)"),
+    CLI_OPTION(F64, cli_files, checkpoint_every, "checkpoint-every", "SECONDS",
+               "from one cut to the next (default: 60)", .rare = true,
+               .min = 1e-3, .max = 1e9),
+    CLI_OPTION(STRING, cli_files, resume, "resume", "DIR",
+               "go on from the newest cut there (default: start anew)",
+               .rare = true),
     CLI_TEXT(cli_files, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
     CLI_TABLE_OPTIONS(cli_files, tables),
@@ -107,6 +115,11 @@ static strads_err check_options(const cli_job *j)
         return strads_fail(STRADS_EINVAL,
                            "--listen needs --nodes N, 2 or more: how many "
                            "processes take part, this one too");
+    }
+    if (j->files.resume && j->files.start) {
+        return strads_fail(STRADS_EINVAL,
+                           "--start and --resume are two places to start from: "
+                           "leave --start out, the cut goes on from it");
     }
     if (j->files.model) {
         CLI_TRY(sti_atomic_file_check(j->files.model));
@@ -227,6 +240,12 @@ static int join_rank_zero(cli_job *j)
     return cli_command_run(join, n, words);
 }
 
+static void take_notice(void *arg, const char *sentence)
+{
+    (void)arg;
+    cli_notice(sentence);
+}
+
 static strads_err read_command_line(cli_job *j, int argc, char **argv,
                                     bool *done)
 {
@@ -256,6 +275,10 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     j->data_path = parsed.arg[0];
     CLI_TRY(take_place(j));
     CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
+    j->engine.checkpoint = j->files.checkpoint;
+    j->engine.checkpoint_every = j->files.checkpoint_every;
+    j->engine.resume = j->files.resume;
+    j->engine.notice = take_notice;
     CLI_TRY(check_options(j));
     if (train->check) {
         CLI_TRY(train->check(j->state, j->config));
@@ -583,6 +606,12 @@ static void summarise(const cli_job *j, const outcome *end)
             "%s after %" PRIu64 " %s and %.3g s:%s seed %" PRIu64, end->text,
             p->round, loop ? "clocks" : "rounds", p->seconds, figures,
             j->engine.seed);
+    const char *cuts =
+        j->files.checkpoint ? j->files.checkpoint : j->files.resume;
+    if (cuts && strads_result_end(j->result) >= STRADS_END_ROUNDS) {
+        cli_say(j->files.quiet, "to go on: the same command with --resume %s",
+                cuts);
+    }
     if (end->code == CLI_BOUND &&
         strads_result_end(j->result) == STRADS_END_STOPPED) {
         advise(j);

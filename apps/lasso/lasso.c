@@ -335,12 +335,12 @@ static const strads_phase phases[] = {
 
 /* What one lambda and a path have in common: all that is computed. A path's
  * config begins with a fit's. */
-#define COMPUTED                                                          \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,           \
-    .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open,   \
-    .close = lasso_close, .refresh = lasso_refresh, .pack = lasso_pack,   \
-    .unpack = lasso_unpack, .schedule = lasso_schedule, .winds_up = true, \
-    .phases = phases, .n_phases = sizeof(phases) / sizeof(phases[0])
+#define COMPUTED                                                        \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,         \
+    .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open, \
+    .close = lasso_close, .refresh = lasso_refresh,                     \
+    .schedule = lasso_schedule, .winds_up = true, .phases = phases,     \
+    .n_phases = sizeof(phases) / sizeof(phases[0])
 
 const strads_program strads_program_lasso = {
     COMPUTED,

@@ -64,9 +64,6 @@ typedef struct lasso_local {
 /* lasso_state.c: what strads_program says of slots with these names. */
 strads_err lasso_open(const strads_task *task, void **out);
 void lasso_close(void *opened);
-strads_err lasso_pack(const void *opened, strads_bytes *out);
-strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
-                        void **out);
 /* Takes `shift` off response and residual. */
 void lasso_take_shift(lasso_local *local, double shift);
 

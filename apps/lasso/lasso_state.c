@@ -79,35 +79,6 @@ void lasso_close(void *opened)
     free(local);
 }
 
-/* The residual can be made again by open and refresh; the shift cannot. */
-strads_err lasso_pack(const void *opened, strads_bytes *out)
-{
-    const lasso_local *local = opened;
-
-    return strads_bytes_append(out, &local->shift, sizeof(local->shift));
-}
-
-strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
-                        void **out)
-{
-    double shift;
-    const strads_err err = lasso_open(task, out);
-
-    if (err)
-        return err;
-    if (size != sizeof(shift)) {
-        lasso_close(*out);
-        *out = NULL;
-        return strads_fail(STRADS_EFORMAT,
-                           "a partition of the Lasso came as %zu bytes instead "
-                           "of %zu",
-                           size, sizeof(shift));
-    }
-    memcpy(&shift, bytes, sizeof(shift));
-    lasso_take_shift(*out, shift);
-    return STRADS_OK;
-}
-
 void lasso_take_shift(lasso_local *local, double shift)
 {
     local->shift = shift;

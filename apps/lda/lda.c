@@ -231,9 +231,72 @@ static strads_err lda_schedule(strads_turn *turn)
         return strads_turn_dispatch(turn, LDA_SAMPLE, s->cut->blocks,
                                     s->cut->block);
     }
+    s->gathers = true;
     if (!s->all_told && s->sweep > 0)
         return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->told);
     return strads_turn_stop(turn);
+}
+
+/* ---- cuts: between two phases, until the model is gathered --------------- */
+
+typedef struct packed_state {
+    uint64_t sweep, evaluated, has_base, prior_sweep;
+    double seconds, cpu_seconds, last_seconds, last_tokens, tokens_drawn;
+    double log_likelihood, tokens, alpha_sum, beta;
+} packed_state;
+
+static strads_err lda_pack_state(const void *state, strads_bytes *out)
+{
+    const lda_state *s = state;
+    const packed_state packed = {.sweep = s->sweep,
+                                 .evaluated = s->evaluated,
+                                 .has_base = s->has_base,
+                                 .prior_sweep = s->prior.sweep,
+                                 .seconds = s->seconds,
+                                 .cpu_seconds = s->cpu_seconds,
+                                 .last_seconds = s->last_seconds,
+                                 .last_tokens = s->last_tokens,
+                                 .tokens_drawn = s->tokens_drawn,
+                                 .log_likelihood = s->log_likelihood,
+                                 .tokens = s->tokens,
+                                 .alpha_sum = s->prior.alpha_sum,
+                                 .beta = s->prior.beta};
+
+    if (s->gathers)
+        return STRADS_OK;
+    const strads_err err = strads_bytes_append(out, &packed, sizeof packed);
+    return err ? err
+               : strads_bytes_append(out, s->prior.alpha,
+                                     s->prior.topics * sizeof *s->prior.alpha);
+}
+
+static strads_err lda_unpack_state(void *state, const void *bytes, size_t size)
+{
+    lda_state *s = state;
+    const size_t priors = s->prior.topics * sizeof *s->prior.alpha;
+    packed_state packed;
+
+    if (size != sizeof packed + priors)
+        return strads_fail(STRADS_EFORMAT,
+                           "the cut has not the priors of %u "
+                           "topics",
+                           s->prior.topics);
+    memcpy(&packed, bytes, sizeof packed);
+    memcpy(s->prior.alpha, (const char *)bytes + sizeof packed, priors);
+    s->sweep = packed.sweep;
+    s->evaluated = packed.evaluated;
+    s->has_base = packed.has_base != 0;
+    s->prior.sweep = packed.prior_sweep;
+    s->prior.alpha_sum = packed.alpha_sum;
+    s->prior.beta = packed.beta;
+    s->seconds = packed.seconds;
+    s->cpu_seconds = packed.cpu_seconds;
+    s->last_seconds = packed.last_seconds;
+    s->last_tokens = packed.last_tokens;
+    s->tokens_drawn = packed.tokens_drawn;
+    s->log_likelihood = packed.log_likelihood;
+    s->tokens = packed.tokens;
+    return STRADS_OK;
 }
 
 static size_t sample_partial(const strads_task *task)
@@ -360,6 +423,10 @@ const strads_program strads_program_lda = {
     .end = lda_end,
     .open = lda_open,
     .close = lda_close,
+    .pack = lda_pack,
+    .unpack = lda_unpack,
+    .pack_state = lda_pack_state,
+    .unpack_state = lda_unpack_state,
     .schedule = lda_schedule,
     .winds_up = true,
     .phases = lda_phases,
@@ -427,6 +494,10 @@ const strads_program strads_program_roles = {
     .end = lda_end,
     .open = lda_open,
     .close = lda_close,
+    .pack = lda_pack,
+    .unpack = lda_unpack,
+    .pack_state = lda_pack_state,
+    .unpack_state = lda_unpack_state,
     .schedule = lda_schedule,
     .winds_up = true,
     .phases = lda_phases,

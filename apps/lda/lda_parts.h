@@ -103,6 +103,7 @@ typedef struct lda_moving {
 
 typedef struct lda_local {
     const lda_kernels *kernels;
+    uint64_t words;
     lda_site site;
     lda_documents documents;
     /* Counts of a document have 16 bits: a node of a network that has more
@@ -135,6 +136,11 @@ typedef struct lda_local {
 
 strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
+/* Topics, and what the next draws depend on besides: the order of a word's
+ * tokens and of a document's list. */
+strads_err lda_pack(const void *local, strads_bytes *out);
+strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
+                      void **local);
 /* Takes the priors over into the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
 
@@ -174,10 +180,10 @@ typedef struct lda_state {
     double began, seconds, cpu_seconds; /* of sweeps alone */
     double last_seconds, last_tokens, tokens_drawn;
     double log_likelihood, tokens;
-    strads_block told; /* the block of LDA_GATHER */
-    bool all_told;
-    lda_stream counts;  /* word, topic, count */
-    FILE **assignments; /* [partitions] N, words, topics; or NULL */
+    strads_block told;      /* the block of LDA_GATHER */
+    bool gathers, all_told; /* the model: on its way, and all of it there */
+    lda_stream counts;      /* word, topic, count */
+    FILE **assignments;     /* [partitions] N, words, topics; or NULL */
     strads_lda_model *model;
     strads_lda_model *base; /* what the run goes on from, or NULL */
     bool has_base;          /* its totals are in the shared ones */

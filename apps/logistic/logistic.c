@@ -443,12 +443,12 @@ static const strads_phase phases[] = {
 
 /* What the programs have in common: all that is computed. The configs of a path
  * and of the squared hinge begin with a fit's. */
-#define COMPUTED                                                            \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
-    .layout = STRADS_LAYOUT_COLS, .end = logistic_end,                      \
-    .close = logistic_close, .refresh = logistic_refresh,                   \
-    .pack = logistic_pack, .schedule = logistic_schedule, .phases = phases, \
-    .n_phases = sizeof(phases) / sizeof(phases[0]),                         \
+#define COMPUTED                                                \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS, \
+    .layout = STRADS_LAYOUT_COLS, .end = logistic_end,          \
+    .close = logistic_close, .refresh = logistic_refresh,       \
+    .schedule = logistic_schedule, .phases = phases,            \
+    .n_phases = sizeof(phases) / sizeof(phases[0]),             \
     .named_labels = linear_classes_named
 
 const strads_program strads_program_logistic = {
@@ -461,7 +461,6 @@ const strads_program strads_program_logistic = {
     .shape = logistic_shape,
     .begin = logistic_begin,
     .open = logistic_open,
-    .unpack = logistic_unpack,
     .objective = logistic_objective};
 
 const strads_program strads_program_svm_l1 = {
@@ -474,7 +473,6 @@ const strads_program strads_program_svm_l1 = {
     .shape = logistic_shape,
     .begin = logistic_hinge_begin,
     .open = logistic_hinge_open,
-    .unpack = logistic_hinge_unpack,
     .objective = logistic_objective};
 
 static const char *const path_measures[] = {"points", "lambda", NULL};
@@ -489,6 +487,5 @@ const strads_program strads_program_logistic_path = {
     .shape = logistic_path_shape,
     .begin = logistic_path_begin,
     .open = logistic_open,
-    .unpack = logistic_unpack,
     .objective = logistic_path_objective,
     .measures = path_measures};

@@ -121,16 +121,6 @@ strads_err logistic_hinge_open(const strads_task *task, void **out)
     return err;
 }
 
-strads_err logistic_hinge_unpack(strads_task *task, const void *bytes,
-                                 size_t size, void **out)
-{
-    const strads_err err = logistic_unpack(task, bytes, size, out);
-
-    if (!err)
-        ((logistic_local *)*out)->loops = &loops;
-    return err;
-}
-
 #define FIELD(name) offsetof(strads_svm_l1_options, name)
 
 const strads_svm_l1_options logistic_hinge_defaults = {.fit = {.c = 1,

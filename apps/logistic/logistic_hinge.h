@@ -12,7 +12,5 @@ extern const strads_option logistic_hinge_option_table[];
 strads_err logistic_hinge_begin(const void *config, const strads_data *data,
                                 const strads_shape *shape, void **out);
 strads_err logistic_hinge_open(const strads_task *task, void **out);
-strads_err logistic_hinge_unpack(strads_task *task, const void *bytes,
-                                 size_t size, void **out);
 
 #endif

@@ -38,9 +38,6 @@ double logistic_first_intercept(const strads_logistic_options *options,
 /* logistic_state.c: what strads_program says of slots with these names. */
 strads_err logistic_open(const strads_task *task, void **out);
 void logistic_close(void *opened);
-strads_err logistic_pack(const void *opened, strads_bytes *out);
-strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
-                           void **out);
 /* Turns class weights into c, and labels into y of the first problem. */
 void logistic_take_classes(logistic_local *local, const strads_share *share,
                            const linear_classes *classes);

@@ -95,35 +95,6 @@ void logistic_close(void *opened)
     free(local);
 }
 
-/* Margins can be made again by open and refresh; the classes cannot. */
-strads_err logistic_pack(const void *opened, strads_bytes *out)
-{
-    const logistic_local *local = opened;
-
-    return strads_bytes_append(out, &local->classes, sizeof(local->classes));
-}
-
-strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
-                           void **out)
-{
-    linear_classes classes;
-    const strads_err err = logistic_open(task, out);
-
-    if (err)
-        return err;
-    if (size != sizeof(classes)) {
-        logistic_close(*out);
-        *out = NULL;
-        return strads_fail(STRADS_EFORMAT,
-                           "a partition of the logistic regression came as %zu "
-                           "bytes instead of %zu",
-                           size, sizeof(classes));
-    }
-    memcpy(&classes, bytes, sizeof(classes));
-    logistic_take_classes(*out, task->share, &classes);
-    return STRADS_OK;
-}
-
 /* Who is positive in a problem. */
 static void take_signs(logistic_local *local, const strads_share *share,
                        uint32_t target)

@@ -87,7 +87,9 @@ typedef enum sti_call {
     STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch, if it may leave */
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
-    STI_CALL_CHOOSE = 10    /* scheduler: priorities, then the policy */
+    STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
+    STI_CALL_PACK = 11,     /* worker: what a partition adds to a cut */
+    STI_CALL_CUT = 12       /* coordinator: its state, or the whole cut */
 } sti_call;
 
 /* A failed job's sentence. It is kept by the role (a worker has one for each

@@ -4,15 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CALLS = STI_CALL_CHOOSE + 1, NAME_MAX_BYTES = 80 };
+enum { CALLS = STI_CALL_CUT + 1, NAME_MAX_BYTES = 80 };
 
 static const char *const verb[CALLS] = {
-    [STI_CALL_OPEN] = "open",           [STI_CALL_WORK] = "update",
-    [STI_CALL_RING_STEP] = "update",    [STI_CALL_MERGE] = "merge",
-    [STI_CALL_CLOSE] = "close",         [STI_CALL_BEGIN] = "begin",
-    [STI_CALL_SCHEDULE] = "schedule",   [STI_CALL_PREPARE] = "prepare",
-    [STI_CALL_AGGREGATE] = "aggregate", [STI_CALL_REPORT] = "objective",
+    [STI_CALL_OPEN] = "open",
+    [STI_CALL_WORK] = "update",
+    [STI_CALL_RING_STEP] = "update",
+    [STI_CALL_MERGE] = "merge",
+    [STI_CALL_CLOSE] = "close",
+    [STI_CALL_BEGIN] = "begin",
+    [STI_CALL_SCHEDULE] = "schedule",
+    [STI_CALL_PREPARE] = "prepare",
+    [STI_CALL_AGGREGATE] = "aggregate",
+    [STI_CALL_REPORT] = "objective",
     [STI_CALL_CHOOSE] = "schedule",
+    [STI_CALL_PACK] = "pack",
+    [STI_CALL_CUT] = "cut",
 };
 
 struct sti_job_names {

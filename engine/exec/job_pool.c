@@ -7,7 +7,7 @@
 
 /* What a job of a kind that has not been seen yet is expected to take: so much
  * that other threads are woken for it. */
-enum { CALLS = STI_CALL_CHOOSE + 1, UNKNOWN_NS = 1000 * 1000 };
+enum { CALLS = STI_CALL_CUT + 1, UNKNOWN_NS = 1000 * 1000 };
 
 /* ---- a queue ------------------------------------------------------------- */
 

@@ -148,6 +148,106 @@ static void ask_schedule(sti_coordinator *c, sti_effects *out)
         schedule_by_default(c, out);
 }
 
+/* ---- cuts
+ *
+ * A program whose state is made again from what is committed has a cut at every
+ * moment. Otherwise nothing may be in flight: before the schedule is asked its
+ * state is packed, unless that declines; then, by a dispatch of the engine's
+ * own, what the partitions have. */
+
+static bool cut_is_due(const sti_coordinator *c)
+{
+    const sti_cuts *cuts = c->run->cuts;
+    return cuts && c->stage == STI_STAGE_RUNNING && !c->cutting &&
+           (c->last_cut ||
+            (cuts->every_ns && !c->stopping && c->now >= c->cut_at));
+}
+
+static void start_cut_job(sti_coordinator *c, bool whole, sti_effects *out)
+{
+    c->cutting = true;
+    c->cut.whole = whole;
+    c->cut.next = c->next_round;
+    c->cut.laps = c->laps;
+    c->cut.version = c->version;
+    c->cut.progress = c->progress;
+    sti_coord_start_job(c, &c->cut.job, STI_CALL_CUT, c->next_round, 0, out);
+}
+
+/* Starts to make one that needs nobody else. */
+static bool cut_at_once(sti_coordinator *c, sti_effects *out)
+{
+    const strads_program *program = c->run->program;
+    if (!cut_is_due(c) || program->pack_state || sti_cut_asks_workers(program))
+        return false;
+    start_cut_job(c, true, out);
+    return true;
+}
+
+/* Whether the next decision waits for one of the other kind; *started: it is on
+ * its way. */
+static bool cut_is_next(sti_coordinator *c, bool *started, sti_effects *out)
+{
+    *started = false;
+    if (!cut_is_due(c) || c->kept.set || c->wants_choice ||
+        c->cut_declined == c->next_round)
+        return false;
+    *started = c->in_flight == 0;
+    if (*started)
+        start_cut_job(c, false, out);
+    return true;
+}
+
+static void cut_is_over(sti_coordinator *c)
+{
+    sti_object_drop(c->cut.state);
+    sti_object_drop(c->cut.parts);
+    c->cut.state = c->cut.parts = NULL;
+    c->cutting = false;
+}
+
+static void cut_done(sti_coordinator *c, sti_effects *out)
+{
+    const strads_program *program = c->run->program;
+    if (c->cut.job.err) {
+        sti_coord_fail_job(c, &c->cut.job, out);
+    } else if (c->cut.whole) {
+        cut_is_over(c);
+        c->last_cut = c->last_cut && !c->stopping;
+        c->cut_at = c->now + c->run->cuts->every_ns;
+    } else if (program->pack_state && !c->cut.state->size) {
+        cut_is_over(c);
+        c->cut_declined = c->next_round;
+    } else if (sti_cut_asks_workers(program)) {
+        coord_plan_internal(c, STI_PHASE_PACK);
+    } else {
+        start_cut_job(c, true, out);
+    }
+}
+
+void sti_coord_cut_parts(sti_coordinator *c, sti_buffer *parts,
+                         sti_effects *out)
+{
+    c->cut.parts = parts;
+    start_cut_job(c, true, out);
+}
+
+/* Where the run goes on: OPEN takes a number, which the cut's run has spent. */
+static strads_err resume(sti_coordinator *c, const sti_cut *cut)
+{
+    sti_update *update = NULL;
+    c->next_round = cut->at.next ? cut->at.next - 1 : 0;
+    c->laps = cut->at.laps;
+    c->version = cut->at.version;
+    c->progress = cut->at.progress;
+    if (!cut->parts)
+        return STRADS_OK;
+    const strads_block none = {0};
+    strads_err err =
+        sti_update_result(STI_PHASE_PACK, &none, cut->parts, &update);
+    return err ? err : sti_coord_keep_update(c, update);
+}
+
 static bool coord_may_decide(sti_coordinator *c)
 {
     return !c->plan.set && c->stage == STI_STAGE_RUNNING &&
@@ -165,6 +265,9 @@ static bool coord_decide(sti_coordinator *c, sti_effects *out)
         return false;
     if (c->waiting)
         return false;
+    bool cuts;
+    if (cut_is_next(c, &cuts, out))
+        return cuts;
     if (coord_winds_up(c)) {
         ask_schedule(c, out);
         return true;
@@ -287,6 +390,8 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->begin.start);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->prepare.packed);
+    sti_object_drop(c->cut.state);
+    sti_object_drop(c->cut.parts);
     sti_coord_free_schedulers(c);
     free(c->prepare.unknown);
     free(c->schedule.blocks);
@@ -349,6 +454,7 @@ void sti_coord_stop(sti_coordinator *c, strads_end end)
     c->stopping = true;
     c->end = end;
     c->wants_choice = false;
+    c->last_cut = end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED;
 }
 
 strads_err sti_coord_no_memory(void)
@@ -379,6 +485,14 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
     c->stage = STI_STAGE_OPENING;
     coord_plan_internal(c, STI_PHASE_OPEN);
+    if (c->run->cuts) {
+        const sti_cut *from = c->run->cuts->from;
+        c->cut_at = c->now + c->run->cuts->every_ns;
+        if (from && resume(c, from)) {
+            sti_coord_end(c, sti_coord_no_memory(), out);
+            return;
+        }
+    }
     sti_update *start = c->begin.start;
     c->begin.start = NULL;
     if (!start)
@@ -432,6 +546,9 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     case STI_CALL_PREPARE:
         sti_coord_prepared(c, out);
         break;
+    case STI_CALL_CUT:
+        cut_done(c, out);
+        break;
     case STI_CALL_REPORT:
         if (job->err)
             sti_coord_fail_job(c, job, out);
@@ -459,6 +576,8 @@ static bool close_partitions(sti_coordinator *c)
 static void advance(sti_coordinator *c, sti_effects *out)
 {
     while (!c->busy && c->stage != STI_STAGE_ENDED) {
+        if (cut_at_once(c, out))
+            continue;
         if (c->plan.set && sti_coord_plan_may_leave(c)) {
             sti_coord_prepare(c, out);
             continue;

@@ -96,15 +96,20 @@ static void land(sti_coordinator *c, sti_inflight *f)
     c->waiting = false;
 }
 
-/* OPEN and CLOSE have nothing to commit: all partitions are through. */
+/* OPEN, PACK and CLOSE have nothing to commit: all partitions are through. */
 static void land_internal(sti_coordinator *c, sti_inflight *f, sti_effects *out)
 {
-    bool closed = f->dispatch->phase == STI_PHASE_CLOSE;
+    const uint32_t phase = f->dispatch->phase;
+    sti_buffer *partial = sti_object_keep(f->partial);
     land(c, f);
     c->progress.round--;
     c->stage = STI_STAGE_RUNNING;
-    if (closed)
+    if (phase == STI_PHASE_CLOSE)
         sti_coord_end(c, STRADS_OK, out);
+    if (phase == STI_PHASE_PACK)
+        sti_coord_cut_parts(c, partial, out);
+    else
+        sti_object_drop(partial);
 }
 
 static void coord_commit(sti_coordinator *c, sti_inflight *f, sti_effects *out)
@@ -444,7 +449,7 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 
 static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
 {
-    c->next_round++;
+    c->next_round += d->phase != STI_PHASE_PACK; /* a number names draws */
     c->laps += is_ring(c->run, d->phase);
     c->probing += c->plan.probe;
     if (!c->plan.by_policy)

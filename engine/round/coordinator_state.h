@@ -5,6 +5,7 @@
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
 
+#include "engine/round/cut.h"
 #include "engine/round/roles.h"
 #include "engine/round/tree.h"
 
@@ -149,7 +150,11 @@ struct sti_coordinator {
     sti_schedule_job schedule;
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
-    strads_block *flying; /* scratch for prepare */
+    sti_cut_job cut;
+    bool cutting, last_cut; /* one is being made; the run's last is due */
+    uint64_t cut_at;        /* when the next one is due */
+    uint64_t cut_declined;  /* before this dispatch the state was not packed */
+    strads_block *flying;   /* scratch for prepare */
     size_t cap_flying;
 };
 
@@ -221,5 +226,11 @@ void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
 bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
 void sti_coord_committed(sti_coordinator *c, sti_effects *out);
 void sti_coord_take_report(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator.c: cuts ------------------------------------------------- */
+
+/* The partitions have packed their parts. */
+void sti_coord_cut_parts(sti_coordinator *c, sti_buffer *parts,
+                         sti_effects *out);
 
 #endif

@@ -7,11 +7,13 @@
 #include "strads/program.h"
 
 /* Phases of the engine's own, beside the program's 0 .. n - 1. */
+#define STI_PHASE_PACK UINT32_C(0xfffffffd)
 #define STI_PHASE_OPEN UINT32_C(0xfffffffe)
 #define STI_PHASE_CLOSE UINT32_C(0xffffffff)
 
 /* Something that every partition is told once, in order: a commit's change
- * (refresh), or a merged partial (receive). */
+ * (refresh), or a merged partial (receive). What partitions have packed for a
+ * cut is told as the result of STI_PHASE_PACK, when they open. */
 typedef enum sti_update_kind {
     STI_UPDATE_CHANGE = 0,
     STI_UPDATE_RESULT = 1

@@ -13,6 +13,7 @@ static strads_err carry_out(sti_run *run, sti_job *job)
     case STI_CALL_RING_STEP:
     case STI_CALL_MERGE:
     case STI_CALL_CLOSE:
+    case STI_CALL_PACK:
         return sti_job_worker(run, (sti_worker_job *)job);
     case STI_CALL_BEGIN:
         return sti_job_begin(run, (sti_begin_job *)job);
@@ -26,6 +27,8 @@ static strads_err carry_out(sti_run *run, sti_job *job)
         return sti_job_report(run, (sti_aggregate_job *)job);
     case STI_CALL_CHOOSE:
         return sti_job_choose(run, (sti_choose_job *)job);
+    case STI_CALL_CUT:
+        return sti_job_cut(run, (sti_cut_job *)job);
     }
     return strads_fail(STRADS_ESTATE, "a job of unknown kind %d",
                        (int)job->call);

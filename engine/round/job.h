@@ -150,6 +150,16 @@ typedef struct sti_aggregate_job {
     uint32_t n_also, cap_also;
 } sti_aggregate_job;
 
+/* Two of them make a cut, with what the partitions have packed between them. */
+typedef struct sti_cut_job {
+    sti_job job;
+    bool whole;                   /* false: `state` alone */
+    uint64_t next, laps, version; /* whole: where the run is */
+    strads_progress progress;
+    sti_buffer *state; /* out: empty when it declines; whole: in */
+    sti_buffer *parts; /* whole: in, or NULL */
+} sti_cut_job;
+
 /* ---- scheduler's job --------------------------------------------------- */
 
 /* The answer to an ASK. */
@@ -216,6 +226,7 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 /* The first half of PREPARE: whether what a policy chose may leave now. */
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
+strads_err sti_job_cut(sti_run *run, sti_cut_job *job);
 
 /* Progress before the first report. */
 static inline void sti_progress_begin(strads_progress *progress)
@@ -239,6 +250,8 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job);
 strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,
                                uint32_t index);
 
+/* Parks a block's payload on a partition. STRADS_ENOMEM. */
+strads_err sti_park(sti_partition *part, uint64_t block, void *object);
 /* Frees the payloads that are parked on a partition. */
 void sti_parked_free(const sti_run *run, sti_partition *part);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/round/cut.h"
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 #include "engine/round/owned_policy.h"
@@ -89,8 +90,39 @@ static strads_err commit_start(sti_run *run, sti_begin_job *job)
     return err;
 }
 
+/* Goes on from a cut: its tables, the program's state, and, for partitions that
+ * are made again, the committed values as one change. */
+static strads_err take_cut(sti_run *run, const sti_cut *cut, sti_begin_job *job)
+{
+    const strads_program *program = run->program;
+    strads_err err = sti_cut_load(run, cut);
+    if (!err && cut->state_size && program->unpack_state)
+        err = program->unpack_state(run->state, cut->state, cut->state_size);
+    if (err || (cut->parts && program->unpack))
+        return err;
+    return sti_cut_start(run, cut, &job->start);
+}
+
+strads_err sti_job_cut(sti_run *run, sti_cut_job *job)
+{
+    const strads_program *program = run->program;
+    sti_buffer *bytes = NULL;
+    if (!job->whole)
+        return program->pack_state
+                   ? sti_cut_pack(program->pack_state, run->state, &job->state)
+                   : STRADS_OK;
+    const sti_cut_position at = {.next = job->next,
+                                 .laps = job->laps,
+                                 .version = job->version,
+                                 .progress = job->progress};
+    (void)sti_cut_write(run, &at, job->state, job->parts, &bytes);
+    run->cuts->take(run->cuts->arg, bytes);
+    return STRADS_OK;
+}
+
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
 {
+    const sti_cut *cut = run->cuts ? run->cuts->from : NULL;
     strads_err err = sti_job_make_tables(run);
     if (!err && run->probe_phase < run->n_phases)
         err =
@@ -106,7 +138,7 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     if (!err && run->program->owned)
         err = sti_owned_open(run, &run->owned);
     if (!err)
-        err = commit_start(run, job);
+        err = cut ? take_cut(run, cut, job) : commit_start(run, job);
     return err;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/round/cut.h"
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 
@@ -40,7 +41,7 @@ static sti_parked *parked_of(sti_partition *part, uint64_t block)
     return NULL;
 }
 
-static strads_err park(sti_partition *part, uint64_t block, void *object)
+strads_err sti_park(sti_partition *part, uint64_t block, void *object)
 {
     sti_parked *place = parked_of(part, block);
     if (!place && part->n_parked == part->cap_parked) {
@@ -95,32 +96,9 @@ static strads_err unpack_object(sti_run *run, sti_ring_step *step)
     return err;
 }
 
-struct strads_bytes {
-    sti_buffer *buffer;
-};
-
-strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
-                               size_t size)
-{
-    size_t at = bytes->buffer->size;
-    strads_err err = sti_buffer_resize(bytes->buffer, at + size);
-    if (!err && size)
-        memcpy(bytes->buffer->bytes + at, from, size);
-    return err;
-}
-
 strads_err sti_payload_pack(const sti_ring_step *step, sti_buffer **out)
 {
-    strads_bytes bytes;
-    strads_err err = sti_buffer_new(0, &bytes.buffer);
-    if (err)
-        return err;
-    err = step->payload->pack(step->object, &bytes);
-    if (err)
-        sti_object_drop(bytes.buffer);
-    else
-        *out = bytes.buffer;
-    return err;
+    return sti_cut_pack(step->payload->pack, step->object, out);
 }
 
 static strads_err pack_object(sti_ring_step *step)
@@ -183,8 +161,8 @@ static strads_err come_home(sti_run *run, sti_worker_job *job)
         return err;
     if (!step->object)
         return STRADS_OK;
-    err = park(&run->partition[job->partition], d->blocks[step->index].id,
-               step->object);
+    err = sti_park(&run->partition[job->partition], d->blocks[step->index].id,
+                   step->object);
     if (!err)
         step->object = NULL;
     return err;
@@ -234,18 +212,33 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
 
 /* ---- open and close ---------------------------------------------------- */
 
+/* What the partitions have packed for the cut that the run goes on from. */
+static const sti_buffer *parts_of(const sti_dispatch *d)
+{
+    for (uint32_t k = 0; k < d->n_updates; k++)
+        if (d->updates[k]->kind == STI_UPDATE_RESULT &&
+            d->updates[k]->phase == STI_PHASE_PACK)
+            return d->updates[k]->partial;
+    return NULL;
+}
+
 static strads_err open_partition(sti_run *run, sti_worker_job *job)
 {
+    const sti_buffer *parts = parts_of(job->dispatch);
     sti_partition *part = &run->partition[job->partition];
     strads_err err = sti_totals_open(run, part);
     if (err)
         return err;
-    if (run->program->open) {
-        strads_task task = sti_job_task(run, job);
+    strads_task task = sti_job_task(run, job);
+    if (run->program->open && !(parts && run->program->unpack))
         err = run->program->open(&task, &part->local);
-        if (err)
-            return err;
-    }
+    if (!err)
+        part->opened = !(parts && run->program->unpack);
+    task.local = part->local;
+    if (!err && parts)
+        err = sti_cut_open_partition(run, &task, parts);
+    if (err)
+        return err;
     part->opened = true;
     if (run->peer)
         run->peer[job->partition] =
@@ -290,6 +283,8 @@ static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
 static strads_err tell_result(sti_run *run, sti_worker_job *job,
                               const sti_update *update)
 {
+    if (update->phase == STI_PHASE_PACK)
+        return STRADS_OK;
     const strads_phase *phase = &run->phases[update->phase];
     if (!phase->receive)
         return STRADS_OK;
@@ -323,6 +318,12 @@ static strads_err open_and_tell(sti_run *run, sti_worker_job *job)
 {
     strads_err err = open_partition(run, job);
     return err ? err : tell_updates(run, job);
+}
+
+static strads_err tell_and_pack(sti_run *run, sti_worker_job *job)
+{
+    strads_err err = tell_updates(run, job);
+    return err ? err : sti_cut_pack_partition(run, job);
 }
 
 /* ---- updates ----------------------------------------------------------- */
@@ -421,6 +422,8 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
         return open_and_tell(run, job);
     case STI_CALL_CLOSE:
         return close_partition(run, job);
+    case STI_CALL_PACK:
+        return tell_and_pack(run, job);
     case STI_CALL_RING_STEP:
         return job_ring_step(run, job);
     case STI_CALL_MERGE:

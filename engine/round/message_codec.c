@@ -383,7 +383,7 @@ static strads_err get_result(const sti_run *run, sti_reader *r,
     const void *bytes = sti_read_bytes(r, &size);
     if (r->err)
         return r->err;
-    if (phase >= run->n_phases)
+    if (phase >= run->n_phases && phase != STI_PHASE_PACK)
         return refuse("a result of a phase that is not there");
     sti_buffer *partial;
     err = sti_buffer_new(size, &partial);
@@ -531,7 +531,7 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
         return refuse("parameters of another width");
-    bool internal = t->parts.phase >= STI_PHASE_OPEN;
+    bool internal = t->parts.phase >= STI_PHASE_PACK;
     if (!r->err && t->parts.phase >= run->n_phases && !internal)
         return refuse("a phase that is not there");
     strads_err err = get_blocks(run, r, &t->parts.n_blocks, &t->blocks);

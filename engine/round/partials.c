@@ -259,6 +259,8 @@ static strads_err add_numbers(const sti_run *run, const sti_dispatch *d,
 strads_err sti_merge(const sti_run *run, const sti_dispatch *d, uint32_t chunk,
                      sti_buffer *into, const sti_buffer *from)
 {
+    if (d->phase == STI_PHASE_PACK)
+        return append_records(run, into, from);
     const strads_phase *phase = &run->phases[d->phase];
     if (sti_phase_keeps_records(phase))
         return append_records(run, into, from);

@@ -78,6 +78,7 @@ typedef struct sti_run {
     const uint32_t *hosts; /* [n_hosts] */
     uint32_t n_hosts;
     const struct sti_route *route; /* of the plan; NULL: no plan */
+    const struct sti_cuts *cuts;   /* cut.h; NULL: none are made or read */
     uint64_t n_start;
     const uint32_t *start_param;
     const double *start_value;

@@ -428,7 +428,7 @@ uint32_t sti_worker_host(const sti_worker *w, uint32_t partition)
 
 bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d)
 {
-    return !sti_worker_is_internal(d) &&
+    return d->phase < w->run->n_phases &&
            w->run->phases[d->phase].to == STRADS_TO_RING;
 }
 
@@ -460,6 +460,7 @@ static void start(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                   sti_effects *out)
 {
     sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
+                    : s->dispatch->phase == STI_PHASE_PACK  ? STI_CALL_PACK
                     : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
                                                             : STI_CALL_WORK;
     s->states[k].started = true;

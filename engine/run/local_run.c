@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/exec/node.h"
+#include "engine/run/cut_files.h"
 #include "engine/run/loops.h"
 
 static void tell_progress(void *arg, const strads_progress *progress)
@@ -77,10 +78,14 @@ strads_err strads_run(const strads_program *program, const void *config,
     const sti_layout layout = {.workers = workers, .count = workers};
     sti_setup setup = {0};
     strads_result *result = NULL;
+    sti_cut_files *cuts = NULL;
     err = sti_setup_make(&setup, program, config, data, &full, &layout);
+    if (!err)
+        err = sti_cut_files_open(&setup, data, &cuts);
     if (!err)
         err = setup.program.run ? sti_loop_run(&setup, &result)
                                 : drive(&setup, &result);
+    sti_cut_files_close(cuts);
     sti_setup_free(&setup, result != NULL);
     if (result)
         *out = result;

@@ -8,6 +8,7 @@
 #include "engine/base/sized.h"
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
+#include "engine/run/cut_files.h"
 #include "engine/run/loops.h"
 #include "engine/run/nodes_terms.h"
 #include "engine/run/program_check.h"
@@ -217,6 +218,8 @@ static strads_err gather(strads_engine *engine)
     engine->terms.partitions = engine->options.partitions;
     if (!engine->terms.partitions && engine->terms.plan)
         engine->terms.partitions = engine->terms.plan->partitions;
+    else if (!engine->terms.partitions && engine->options.resume)
+        engine->terms.partitions = sti_cut_partitions(engine->options.resume);
     err = spread(engine);
     if (!engine->options.shards && engine->n_hosts)
         engine->terms.shards = engine->n_hosts;
@@ -597,6 +600,9 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &layout);
     setup.run.tuning = engine->terms.tuning;
+    sti_cut_files *cuts = NULL;
+    if (!err && !engine->joined)
+        err = sti_cut_files_open(&setup, data, &cuts);
     if (!err)
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)
@@ -608,6 +614,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
         sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
         engine->mesh = NULL;
     }
+    sti_cut_files_close(cuts);
     sti_setup_free(&setup, result != NULL);
     *out = result;
     return err;

@@ -161,6 +161,8 @@ static const char *contradiction(const strads_program *p)
                "leave payload out";
     if (!p->pack != !p->unpack)
         return "has one of pack and unpack: give both or none";
+    if (!p->pack_state != !p->unpack_state)
+        return "has one of pack_state and unpack_state: give both or none";
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/data/memory.h"
 #include "engine/round/partials.h"
 #include "engine/round/owned_policy.h"
+#include "engine/run/cut_files.h"
 #include "engine/run/program_check.h"
 #include "engine/store/client.h"
 
@@ -550,6 +551,8 @@ static strads_err find_given(const strads_engine_options *options, uint32_t *K)
     const strads_plan *plan = read ? read : options->plan_given;
     if (!err && plan)
         *K = plan->partitions;
+    else if (!err && options->resume)
+        *K = sti_cut_partitions(options->resume);
     strads_plan_free(read);
     return err;
 }

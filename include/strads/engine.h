@@ -166,6 +166,20 @@ typedef struct strads_engine_options {
                         say, and the parameters beside them; what needs more is
                         refused before it is taken. 0, or more than that: what
                         is free */
+
+    /* Cuts: the state of the run, from which another one goes on
+     * (docs/operations.md). Node 0 writes them. */
+    const char *checkpoint; /* a directory that keeps the last two, made when it
+                               is not there; NULL: `resume`, or none are made */
+    double checkpoint_every; /* seconds from one to the next; 0: 60. One more is
+                                made when `stop` or a bound ends the run */
+    const char *resume; /* goes on from the newest cut in this directory, with
+                           the same program, options, data and seed, and as many
+                           partitions; NULL: from the start */
+    /* Told sentences that end no run: that a cut could not be written, say. Any
+     * thread, one at a time. May be NULL. */
+    void (*notice)(void *arg, const char *sentence);
+    void *notice_arg;
 } strads_engine_options;
 
 /* The tables behind the command's common options: those of programs of rounds,
@@ -199,7 +213,10 @@ STRADS_API strads_err strads_run_cut(const strads_program *program,
  * `data` and `options` (NULL: defaults) must outlive the call. *out is the
  * caller's to free. Blocks. Errors of the program come back as they are, with
  * their sentence. STRADS_EINVAL: an option, or a program that contradicts
- * itself. STRADS_ENOMEM. When all that fails is the end of options->trace, the
+ * itself. STRADS_EFORMAT, STRADS_EMISMATCH: options->resume has no cut that is
+ * whole, or one of another program, other data or other options. STRADS_EIO,
+ * STRADS_ESTATE: options->checkpoint cannot be written to, or another run keeps
+ * its cuts there. STRADS_ENOMEM. When all that fails is the end of options->trace, the
  * result is in *out although an error is returned; after any other error *out
  * is as it was. */
 STRADS_API strads_err strads_run(const strads_program *program,

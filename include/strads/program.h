@@ -498,8 +498,10 @@ typedef struct strads_program {
     strads_err (*refresh)(strads_task *task, const strads_change *changes,
                           uint32_t n);
 
-    /* Local state to bytes and back, for checkpoints and for a partition that
-     * moves. NULL: it can be made again by open and refresh. */
+    /* Local state to bytes and back, for cuts, which pack_state makes possible
+     * where there is a `begin`. `unpack` comes instead of `open`,
+     * and no `refresh` of earlier commits follows it. NULL: it can be made again
+     * by open and refresh. */
     strads_err (*pack)(const void *local, strads_bytes *out);
     strads_err (*unpack)(strads_task *task, const void *bytes, size_t size,
                          void **local);
@@ -576,6 +578,15 @@ typedef struct strads_program {
     /* With the split GRID: how many ranges the columns are cut into; it divides
      * the number of partitions. NULL: one. Any thread. */
     uint32_t (*grid)(const void *config);
+
+    /* The coordinator's state to bytes and back, for cuts (options.checkpoint).
+     * Packed when nothing is in flight, before `schedule` is asked, and only
+     * then: a state that appends nothing is in the midst of something, and is
+     * asked again before the next dispatch. `unpack_state` follows a `begin`
+     * and comes before anything else. NULL: `begin` and the committed values
+     * make it again, as for a run that starts from a model. */
+    strads_err (*pack_state)(const void *state, strads_bytes *out);
+    strads_err (*unpack_state)(void *state, const void *bytes, size_t size);
 } strads_program;
 
 /* What a round of a partition's own and the merge of one more partial cost, in

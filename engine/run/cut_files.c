@@ -1,0 +1,462 @@
+/* Cuts on the disk. The directory is locked while a run writes to it. The
+ * writer has at most one cut to write; who brings another meanwhile waits, so
+ * that a slow disk makes cuts rarer and costs no memory. */
+#include "engine/run/cut_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/stop_flag.h"
+#include "engine/run/plan_json.h"
+#include "engine/run/run_options.h"
+#include "strads/version.h"
+
+enum { KEPT = 2, PATH_ROOM = 4096, TEXT_ROOM = 1024 };
+
+static const char cut_magic[16] = "strads cut 1\n";
+
+typedef struct head {
+    char magic[16];
+    uint64_t size, checksum;
+} head;
+
+struct sti_cut_files {
+    sti_cuts cuts;
+    sti_cut from;
+    char *identity;
+    const strads_engine_options *options;
+    const char *directory; /* NULL: nothing is written */
+    int fd;                /* of the directory, locked; -1 */
+    uint64_t last;         /* number of the newest cut there */
+    pthread_t writer;
+    bool started;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t moved;
+    sti_buffer *next; /* to be written */
+    bool closing;
+};
+
+/* ---- what must be the same ------------------------------------------------ */
+
+static void add_line(char **text, const char *name, const char *value)
+{
+    char *more = NULL;
+    if (*text && asprintf(&more, "%s%s: %s\n", *text, name, value) < 0)
+        more = NULL;
+    free(*text);
+    *text = more;
+}
+
+static void add_number(char **text, const char *name, uint64_t value)
+{
+    char number[32];
+    (void)snprintf(number, sizeof number, "%" PRIu64, value);
+    add_line(text, name, number);
+}
+
+/* One line for each option: `  "lambda": 0.1,`. */
+static void add_options(char **text, const sti_run *run)
+{
+    const sti_config_part part = {run->program->options,
+                                  (void *)(uintptr_t)run->config};
+    char *all = part.table ? sti_config_text(&part, 1, 0) : strdup("");
+    for (char *line = all ? strtok(all, "{}\n") : NULL; line;
+         line = strtok(NULL, "{}\n")) {
+        char *colon = strstr(line, "\":");
+        char *name = strchr(line, '"');
+        if (!colon || !name || name == colon)
+            continue;
+        *colon = '\0';
+        const size_t n = strlen(colon + 2);
+        if (n && colon[1 + n] == ',')
+            colon[1 + n] = '\0';
+        add_line(text, name + 1, colon + 3);
+    }
+    if (!all) {
+        free(*text);
+        *text = NULL;
+    }
+    free(all);
+}
+
+static void add_plan(char **text, const strads_plan *plan)
+{
+    json_t *json = plan ? sti_plan_json(plan) : NULL;
+    char *all = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    add_number(text, "plan", all ? XXH3_64bits(all, strlen(all)) : 0);
+    free(all);
+    json_decref(json);
+}
+
+static char *identity_of(const sti_setup *setup, const strads_data *data)
+{
+    const sti_run *run = &setup->run;
+    char *text = strdup("");
+    add_line(&text, "program", run->program->name);
+    add_line(&text, "version of strads", strads_version());
+    add_number(&text, "rows", strads_data_rows(data));
+    add_number(&text, "columns", strads_data_cols(data));
+    add_number(&text, "entries", strads_data_nnz(data));
+    add_number(&text, "checksum of the data", strads_data_checksum(data));
+    add_number(&text, "parameters", run->shape.parameters);
+    add_number(&text, "numbers a parameter", run->shape.width);
+    add_number(&text, "partitions", run->partitions);
+    add_number(&text, "pools", run->pools);
+    add_number(&text, "blocks", run->shape.blocks);
+    add_number(&text, "depth", run->depth);
+    add_number(&text, "seed", run->seed);
+    add_plan(&text, setup->options.plan_given);
+    add_options(&text, run);
+    return text;
+}
+
+/* The first line in which two differ. */
+static strads_err compare(const char *path, const char *then, const char *now)
+{
+    size_t at = 0, begin = 0;
+    if (strcmp(then, now) == 0)
+        return STRADS_OK;
+    for (; then[at] && then[at] == now[at]; at++)
+        if (then[at] == '\n')
+            begin = at + 1;
+    return strads_fail(STRADS_EMISMATCH,
+                       "%s: is of a run with \"%.*s\", this one has \"%.*s\": "
+                       "go on with the same data and options, or start anew "
+                       "with another directory for --checkpoint",
+                       path, (int)strcspn(then + begin, "\n"), then + begin,
+                       (int)strcspn(now + begin, "\n"), now + begin);
+}
+
+/* ---- the directory ----------------------------------------------------- */
+
+static void path_of(const char *directory, uint64_t number,
+                    char path[PATH_ROOM])
+{
+    (void)snprintf(path, PATH_ROOM, "%s/cut-%06" PRIu64 ".strads", directory,
+                   number);
+}
+
+/* The number in a cut's name; 0: another file's. `part`: one that was not
+ * finished. */
+static uint64_t number_in(const char *name, bool *part)
+{
+    uint64_t number;
+    int end = 0;
+    if (sscanf(name, "cut-%" SCNu64 ".strads%n", &number, &end) != 1 || !end)
+        return 0;
+    *part = name[end] != '\0';
+    return *part && !strstr(name + end, ".part") ? 0 : number;
+}
+
+/* The newest cut below `below`, 0: there is none. With `tidy` removes parts that
+ * a killed process has left, and cuts below `oldest`. */
+static uint64_t look(const char *directory, uint64_t below, bool tidy,
+                     uint64_t oldest)
+{
+    DIR *dir = opendir(directory);
+    uint64_t best = 0;
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        bool part;
+        const uint64_t number = number_in(e->d_name, &part);
+        if (number && tidy && (part || number < oldest))
+            (void)unlinkat(dirfd(dir), e->d_name, 0);
+        else if (number && !part && number < below && number > best)
+            best = number;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return best;
+}
+
+static void tidy(const sti_cut_files *f)
+{
+    (void)look(f->directory, 0, true, f->last < KEPT ? 0 : f->last - KEPT + 1);
+}
+
+static strads_err take_directory(sti_cut_files *f)
+{
+    if (mkdir(f->directory, 0777) != 0 && errno != EEXIST)
+        return strads_fail(STRADS_EIO, "checkpoint %s: cannot be made: %s",
+                           f->directory, strerror(errno));
+    f->fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0 || access(f->directory, W_OK | X_OK) != 0)
+        return strads_fail(STRADS_EIO,
+                           "checkpoint %s: cannot be written to: %s",
+                           f->directory, strerror(errno));
+    if (flock(f->fd, LOCK_EX | LOCK_NB) != 0)
+        return strads_fail(STRADS_ESTATE,
+                           "checkpoint %s: another run keeps its cuts there: "
+                           "give this one another directory",
+                           f->directory);
+    f->last = look(f->directory, UINT64_MAX, true, 0);
+    tidy(f); /* what a process left that was killed */
+    const char *resume = f->options->resume;
+    if (f->last && !(resume && strcmp(resume, f->directory) == 0))
+        return strads_fail(STRADS_EINVAL,
+                           "checkpoint %s: has cuts of an earlier run: go on "
+                           "from them with --resume %s, or give another "
+                           "directory",
+                           f->directory, f->directory);
+    return STRADS_OK;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static strads_err damaged(const char *path, const char *how)
+{
+    return strads_fail(STRADS_EFORMAT, "%s: is damaged: %s", path, how);
+}
+
+static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
+{
+    head h;
+    sti_buffer *bytes;
+    struct stat about;
+    if (fread(&h, sizeof h, 1, file) != 1 ||
+        memcmp(h.magic, cut_magic, sizeof cut_magic) != 0 ||
+        fstat(fileno(file), &about) != 0)
+        return damaged(path, "it does not begin as a cut does");
+    if ((uint64_t)about.st_size - sizeof h != h.size)
+        return damaged(path, "it has not the size that it says");
+    strads_err err = sti_buffer_new(h.size, &bytes);
+    if (err)
+        return err;
+    if (fread(bytes->bytes, 1, h.size, file) != h.size ||
+        XXH3_64bits(bytes->bytes, h.size) != h.checksum) {
+        sti_object_drop(bytes);
+        return damaged(path, "its checksum is wrong");
+    }
+    *out = bytes;
+    return STRADS_OK;
+}
+
+static strads_err read_cut(const char *path, sti_cut *out)
+{
+    sti_buffer *bytes = NULL;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    strads_err err = read_file(path, file, &bytes);
+    (void)fclose(file);
+    if (!err && sti_cut_read(bytes, out))
+        err = damaged(path, "it cannot be taken apart");
+    sti_object_drop(bytes);
+    return err;
+}
+
+static void notice(const sti_cut_files *f, const char *text)
+{
+    if (f->options->notice)
+        f->options->notice(f->options->notice_arg, text);
+}
+
+/* The newest cut that is whole; the one before it is there for this. */
+static strads_err find_cut(sti_cut_files *f, const char *directory)
+{
+    uint64_t number = look(directory, UINT64_MAX, false, 0);
+    if (!number)
+        return strads_fail(STRADS_EFORMAT,
+                           "resume %s: has no cut of a run: leave --resume out "
+                           "to start anew",
+                           directory);
+    for (;;) {
+        char path[PATH_ROOM], text[TEXT_ROOM];
+        path_of(directory, number, path);
+        strads_err err = read_cut(path, &f->from);
+        if (!err)
+            return compare(path, f->from.identity, f->identity);
+        number = look(directory, number, false, 0);
+        if (!number)
+            return err;
+        (void)snprintf(text, sizeof text, "%s: the cut before it is taken",
+                       strads_error_text());
+        notice(f, text);
+    }
+}
+
+uint32_t sti_cut_partitions(const char *directory)
+{
+    sti_cut cut = {0};
+    char path[PATH_ROOM];
+    uint32_t partitions = 0;
+    uint64_t number = UINT64_MAX;
+    do {
+        number = look(directory, number, false, 0);
+        path_of(directory, number, path);
+    } while (number && read_cut(path, &cut));
+    const char *line = number ? strstr(cut.identity, "\npartitions: ") : NULL;
+    if (line)
+        (void)sscanf(line, " partitions: %" SCNu32, &partitions);
+    sti_cut_free(&cut);
+    return partitions;
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+static strads_err write_cut(sti_cut_files *f, const sti_buffer *bytes)
+{
+    char path[PATH_ROOM];
+    sti_atomic_file file = {0};
+    head h = {.size = bytes->size,
+              .checksum = XXH3_64bits(bytes->bytes, bytes->size)};
+    memcpy(h.magic, cut_magic, sizeof cut_magic);
+    path_of(f->directory, f->last + 1, path);
+    strads_err err = sti_atomic_file_open(path, &file);
+    if (err)
+        return err;
+    (void)fwrite(&h, sizeof h, 1, file.stream); /* commit looks at errors */
+    (void)fwrite(bytes->bytes, 1, bytes->size, file.stream);
+    err = sti_atomic_file_commit(&file);
+    if (err)
+        return err;
+    f->last++;
+    tidy(f);
+    return STRADS_OK;
+}
+
+/* A cut that could not be made or written costs no run. */
+static void tell_failure(const sti_cut_files *f)
+{
+    char text[TEXT_ROOM];
+    (void)snprintf(text, sizeof text,
+                   "no cut was made (%s): the run goes on, %s",
+                   strads_error_text(),
+                   f->last ? "the cut before stays" : "without one");
+    notice(f, text);
+}
+
+static void *write_cuts(void *arg)
+{
+    sti_cut_files *f = arg;
+    pthread_mutex_lock(&f->lock);
+    while (f->next || !f->closing) {
+        sti_buffer *bytes = f->next;
+        if (!bytes) {
+            pthread_cond_wait(&f->moved, &f->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&f->lock);
+        if (write_cut(f, bytes))
+            tell_failure(f);
+        pthread_mutex_lock(&f->lock);
+        sti_object_drop(bytes);
+        f->next = NULL;
+        pthread_cond_broadcast(&f->moved);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+static void take(void *arg, sti_buffer *bytes)
+{
+    sti_cut_files *f = arg;
+    if (!bytes) {
+        tell_failure(f);
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    while (f->next)
+        pthread_cond_wait(&f->moved, &f->lock);
+    f->next = bytes;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* ---- a run's ----------------------------------------------------------- */
+
+static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
+                           const strads_data *data)
+{
+    const strads_engine_options *o = f->options;
+    if (o->versions)
+        return strads_fail(STRADS_EINVAL,
+                           "versions of blocks and cuts are two ways to keep "
+                           "the same: leave versions out");
+    const strads_program *program = &setup->program;
+    if (program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s is a loop, and only runs of rounds and "
+                           "rings keep cuts in this version: leave checkpoint "
+                           "and resume out",
+                           program->name);
+    if ((program->payload || program->pack) && !sti_cut_asks_workers(program))
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has state in its partitions, or in "
+                           "blocks that travel, and no pack_state for the "
+                           "coordinator's: no cut of it can be made",
+                           program->name);
+    f->identity = identity_of(setup, data);
+    if (!f->identity)
+        return strads_fail(STRADS_ENOMEM, "no memory for a cut's options");
+    strads_err err = f->directory ? take_directory(f) : STRADS_OK;
+    if (!err && o->resume)
+        err = find_cut(f, o->resume);
+    if (err || !f->directory)
+        return err;
+    f->started = !pthread_create(&f->writer, NULL, write_cuts, f);
+    return f->started ? STRADS_OK
+                      : strads_fail(STRADS_EIO,
+                                    "cannot start the thread that writes cuts");
+}
+
+strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
+                              sti_cut_files **out)
+{
+    const strads_engine_options *o = &setup->options;
+    *out = NULL;
+    if (!o->checkpoint && !o->resume)
+        return STRADS_OK;
+    sti_cut_files *f = calloc(1, sizeof *f);
+    if (!f)
+        return strads_fail(STRADS_ENOMEM, "no memory for a run's cuts");
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->moved, NULL);
+    f->fd = -1;
+    f->options = o;
+    f->directory = o->checkpoint ? o->checkpoint : o->resume;
+    strads_err err = open_all(f, setup, data);
+    if (err) {
+        sti_cut_files_close(f);
+        return err;
+    }
+    const double every = o->checkpoint_every > 0 ? o->checkpoint_every : 60;
+    f->cuts = (sti_cuts){.identity = f->identity,
+                         .every_ns = (uint64_t)(every * 1e9),
+                         .from = f->from.bytes ? &f->from : NULL,
+                         .take = take,
+                         .arg = f};
+    setup->run.cuts = &f->cuts;
+    *out = f;
+    return STRADS_OK;
+}
+
+void sti_cut_files_close(sti_cut_files *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->closing = true;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+    if (f->started)
+        pthread_join(f->writer, NULL);
+    pthread_cond_destroy(&f->moved);
+    pthread_mutex_destroy(&f->lock);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    sti_cut_free(&f->from);
+    free(f->identity);
+    free(f);
+}

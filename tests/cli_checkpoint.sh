@@ -1,0 +1,122 @@
+#!/bin/sh
+# A run that was cut short goes on from its last cut, and ends as one that was
+# not.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+objective_in() { # LOG: the last objective, to 9 digits
+    sed -n 's/.*"objective": \([-0-9.e]*\),.*/\1/p' "$1" | tail -n 1 |
+        xargs printf '%.9g\n'
+}
+
+# Programs of rounds: the state is made again from what was committed, so rounds
+# differ, and the certified objective is the same.
+for program in lasso logistic svm; do
+    gives 0 "$program" train "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
+    gives 3 "$program" train "$party" --deterministic --tolerance 1e-10 \
+        --max-rounds 12 --checkpoint "cuts-$program"
+    says err "to go on: the same command with --resume cuts-$program"
+    gives 0 "$program" train "$party" --deterministic --tolerance 1e-10 \
+        --resume "cuts-$program" --log rest.jsonl
+    same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
+done
+
+# Rings: state is packed, and the rest of the run has the bits of a whole one,
+# on one process or on two, one of which was killed.
+documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+rest_is_same() { # WORDS...: cut short at 13 rounds, then whole
+    rm -rf ring whole.model rest.model
+    gives 0 "$@" --model whole.model
+    gives 0 "$@" --max-rounds 13 --checkpoint ring
+    says err "to go on: the same command with --resume ring"
+    gives 0 "$@" --resume ring --model rest.model
+    cmp -s whole.model rest.model || fail "other bits: $*"
+    cmp -s whole.model.npy rest.model.npy || fail "other counts: $*"
+}
+rest_is_same lda train "$documents" --topics 10 --sweeps 20
+rest_is_same lda train "$documents" --topics 150 --sweeps 20 --partitions 3 \
+    --fit-alpha asymmetric --fit-beta --evaluate 7
+rest_is_same lda train "$documents" --topics 10 --sweeps 20 --sampler mh
+
+two() { # WORDS...: lda on two processes; the second one's number goes to $second
+    start one lda train "$documents" --topics 20 --sweeps 200 --partitions 2 \
+        --workers 1 --nodes 2 --listen "ipc://$folder/two.sock" "$@"
+    first=$child
+    start two join "$(url_of one)" --workers 1
+    second=$child
+}
+gives 0 lda train "$documents" --topics 20 --sweeps 200 --partitions 2 --model whole.model
+two --checkpoint pair --checkpoint-every 0.02s
+ls pair >pair.list 2>/dev/null || true
+for _ in $(seq 500); do
+    grep -q "strads$" pair.list && break
+    sleep 0.02
+    ls pair >pair.list 2>/dev/null || true
+done
+kill -KILL "$second"
+wait "$second" || true
+ends "node 0, whose other was killed" "$first" 1
+two --resume pair --model rest.model
+ends "node 0 that went on" "$first" 0
+ends "the other" "$second" 0
+cmp -s whole.model.npy rest.model.npy || fail "two processes: other bits"
+
+# What is refused, with the reason
+gives 2 lasso train "$party" --checkpoint cuts-lasso
+says err "has cuts of an earlier run: go on from them with --resume cuts-lasso"
+gives 2 lasso train "$party" --deterministic --resume cuts-lasso --lambda 0.5
+says err '"lambda: '
+gives 2 lasso train "$party" --resume cuts-lasso --seed 7
+says err '"seed: 0", this one has "seed: 7"'
+gives 2 lasso train "$party" --resume cuts-lasso --partitions 2
+says err '"partitions: 1", this one has "partitions: 2"'
+gives 2 lasso train "$year_train" --resume cuts-lasso
+says err 'is of a run with "'
+gives 2 logistic train "$party" --resume cuts-lasso
+says err '"program: lasso", this one has "program: logistic"'
+gives 2 lasso train "$party" --resume cuts-none
+says err "resume cuts-none: has no cut of a run"
+gives 2 lasso train "$party" --resume cuts-lasso --start m.json
+says err "leave --start out"
+
+# Damage: the cut before is taken; when that is gone, too, it is an error
+cp cuts-svm/cut-000001.strads cuts-svm/cut-000002.strads 2>/dev/null || true
+newest=$(find cuts-svm -name 'cut-*.strads' | sort | tail -n 1)
+printf X | dd of="$newest" bs=1 seek=100 conv=notrunc 2>/dev/null
+gives 0 svm train "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
+says err "its checksum is wrong: the cut before it is taken"
+for cut in cuts-svm/*; do : >"$cut"; done
+gives 2 svm train "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
+says err "is damaged: it does not begin as a cut does"
+
+# A cut that cannot be written costs no run
+start lost lasso train "$year_train" --lambda-ratio 1e-6 --partitions 2 \
+    --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
+until_there . lost.err # it has begun
+rm -rf lost
+until_there "cannot be written: No such file or directory): the run goes on" lost.err
+ends lost "$child" 3
+
+# Killed at any moment, and again: at most two cuts, no part is left in the end
+far="--lambda-ratio 1e-3 --partitions 2"
+# shellcheck disable=SC2086 # words
+gives 0 lasso train "$year_train" $far --tolerance 1e-6 --log whole.jsonl
+resume=
+for _ in 1 2 3; do
+    ls often >before.list 2>/dev/null || true
+    # shellcheck disable=SC2086 # words
+    start killed lasso train "$year_train" $far --tolerance 1e-15 \
+        --checkpoint often --checkpoint-every 0.005s $resume
+    for _ in 1 2 3 4 5 6 7 8 9; do # one that has ended by itself is fine, too
+        ls often 2>/dev/null | grep "strads$" | cmp -s - before.list || break
+        sleep 0.02
+    done
+    kill -KILL "$child" || true
+    wait "$child" 2>/dev/null || true
+    [ -z "$(find often -name '*.strads' 2>/dev/null)" ] || resume="--resume often"
+done
+# shellcheck disable=SC2086 # words
+gives 0 lasso train "$year_train" $far --tolerance 1e-6 --resume often --log rest.jsonl
+near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "killed"
+[ "$(find often -name 'cut-*' | wc -l)" -le 2 ] || fail "more than two cuts: $(ls often)"
+finish
