@@ -297,6 +297,17 @@ strads_err strads_lasso_cv(const strads_data *, const strads_lasso_cv_options *,
 double strads_lasso_intercept(const void *);
 double strads_lasso_lambda_max(const void *);
 
+typedef struct strads_glm_options {
+    const char *loss, *penalty;
+    double loss_parameter, lambda, l1_ratio;
+    bool intercept;
+    const double *row_weight, *row_offset;
+    ...;
+} strads_glm_options;
+double strads_glm_intercept(const void *);
+double strads_glm_mean(const char *, double);
+bool strads_glm_classifies(const char *);
+
 typedef struct strads_logistic_options {
     double lambda, lambda_ratio, c, l1_ratio;
     bool intercept, standardize;
@@ -468,6 +479,7 @@ ffi.set_source(
     "strads._strads",
     """
     #include <strads/strads.h>
+    #include <strads/glm.h>
     #include <strads/lasso.h>
     #include <strads/lda.h>
     #include <strads/logistic.h>

@@ -19,6 +19,7 @@ _HOME = {
     "ElasticNetCV": "linear", "lasso_path": "linear", "enet_path": "linear",
     "LogisticRegression": "classify", "LogisticRegressionCV": "classify",
     "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
+    "GLM": "glm", "PoissonRegressor": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "Program": "program", "Session": "program",
     "read_model": "model", "Model": "model",

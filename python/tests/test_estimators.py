@@ -13,7 +13,8 @@ import strads
     strads.LogisticRegression(multi_class="ovr"),
     strads.LogisticRegressionCV(n_points=10, cv=3),
     strads.LinearSVC(), strads.LinearSVC(loss="hinge", tol=1e-10),
-    strads.LinearSVC("l1"),
+    strads.LinearSVC("l1"), strads.GLM(), strads.GLM(penalty="ridge"),
+    strads.GLM("poisson", "elastic-net"), strads.PoissonRegressor(),
     strads.LatentDirichletAllocation(2, max_iter=10),
     strads.MatrixFactorization(2, max_iter=5)])
 def test_passes_scikit_learns_check(estimator, check):

@@ -271,3 +271,39 @@ def test_import_costs_little_beside_numpy():
                                     capture_output=True, text=True).stdout)
                for _ in range(3))
     assert best < 0.15
+
+
+# ---- generalised linear models ----------------------------------------------
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.1])
+def test_poisson_is_scikit_learns(alpha):
+    X, y = regression(cols=12)
+    y = np.random.default_rng(3).poisson(np.exp(0.4 * (y - 2)))
+    weight = np.random.default_rng(4).uniform(0.5, 2, len(y))
+    ours = strads.PoissonRegressor(alpha=alpha, tol=1e-12).fit(X, y, weight)
+    theirs = linear_model.PoissonRegressor(alpha=alpha, tol=1e-10,
+                                           max_iter=10000).fit(X, y, weight)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert np.allclose(ours.predict(X), theirs.predict(X), rtol=1e-4)
+    assert ours.dual_gap_ <= 1e-12
+
+
+def test_glm_is_the_lasso_and_takes_offsets():
+    X, y = regression()
+    lasso = strads.Lasso(0.05, tol=1e-12).fit(X, y)
+    glm = strads.GLM("squared", "l1", alpha=0.05, tol=1e-12).fit(X, y)
+    assert np.allclose(glm.coef_, lasso.coef_, atol=1e-7)
+    shift = np.random.default_rng(5).standard_normal(len(y))
+    moved = strads.GLM("squared", "l1", alpha=0.05, tol=1e-12).fit(
+        X, y + shift, offset=shift)
+    assert np.allclose(moved.coef_, glm.coef_, atol=1e-7)
+
+
+def test_glm_refuses_what_it_cannot_do():
+    X, y = regression()
+    with pytest.raises(ValueError, match="is of classes"):
+        strads.GLM("logistic").fit(X, y)
+    with pytest.raises(ValueError, match="offset has the shape"):
+        strads.GLM().fit(X, y, offset=np.zeros(3))
+    with pytest.raises(ValueError, match="cubed"):
+        strads.GLM("cubed").fit(X, y)
