@@ -46,6 +46,9 @@ for grid in "2 1" "2 2" "4 2"; do
     cmp -s here.bits there.bits || fail "$words: two processes and one differ"
 done
 
+gives 0 simulate net "$party" --workers 4 --columns 2 --cost 1ns --epochs 2
+says out "time to the objective"
+
 # Several labels, and a bound
 awk '{ $1 = NR % 3; print }' "$party" >three.svm
 gives 0 net train three.svm $common --model three.json

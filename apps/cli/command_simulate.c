@@ -628,17 +628,14 @@ static strads_err read_data(const void *arg, uint32_t partitions,
 {
     const sim *s = arg;
     const strads_program *program = s->program;
+    const strads_engine_options as = {.size = sizeof as,
+                                      .partitions = partitions};
     strads_data_options options = {
         .size = sizeof options,
-        .partitions = partitions,
-        .split = program->split,
-        .layout = program->layout,
-        .kind = program->kind,
-        .values = s->f32 ? STRADS_F32 : program->values,
+        .values = s->f32 ? STRADS_F32 : STRADS_F64,
         .labels_path = s->labels,
-        .named_labels =
-            program->named_labels && program->named_labels(s->config),
     };
+    CLI_TRY(strads_run_cut(program, s->config, &as, &options));
     return strads_data_read(s->data_path, &options, out);
 }
 

@@ -291,6 +291,12 @@ static strads_err worker_make(const strads_task *task, strads_session *session,
         return err;
     if (w->sizes.rows != task->shape->parameters)
         return linear_classes_unnamed(&classes);
+    if ((share->partition % w->options.columns == 0) !=
+        (share->cols.begin == 0))
+        return strads_fail(STRADS_EINVAL,
+                           "the data is not cut into %u ranges of columns "
+                           "(strads_run_cut says how it is to be cut)",
+                           w->options.columns);
     w->members = w->options.columns;
     w->groups = task->shape->partitions / w->members;
     w->group = share->partition / w->members;
