@@ -20,6 +20,7 @@ _HOME = {
     "LogisticRegression": "classify", "LogisticRegressionCV": "classify",
     "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
     "GLM": "glm", "PoissonRegressor": "glm",
+    "HuberRegressor": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "Program": "program", "Session": "program",
     "read_model": "model", "Model": "model",

@@ -43,6 +43,7 @@ class GLM(_Regressor):
 
     _penalty = property(lambda self: self.penalty)
     _loss = property(lambda self: self.loss)
+    _parameter = property(lambda self: self.loss_parameter or 0)
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
@@ -64,7 +65,7 @@ class GLM(_Regressor):
                 for name in (self._loss, self._penalty)]
         config = ffi.new("strads_glm_options *", {
             "loss": kept[0], "penalty": kept[1],
-            "loss_parameter": getattr(self, "loss_parameter", None) or 0,
+            "loss_parameter": self._parameter,
             "intercept": self.fit_intercept})
         if self._penalty == "elastic-net":
             config.l1_ratio = self.l1_ratio
@@ -108,3 +109,29 @@ class PoissonRegressor(GLM):
 
     _penalty = property(lambda self: "ridge")
     _loss = property(lambda self: "poisson")
+    _parameter = 0
+
+
+class HuberRegressor(GLM):
+    """Least squares that outliers do not pull: squared residuals up to
+    `epsilon`, from there on linear, with an L2 penalty, alpha/2 |w|^2.
+
+    scikit-learn's of the same name estimates the scale of y as well; here
+    `epsilon` is in y's unit, and the mean of the losses is minimised."""
+
+    def __init__(self, *, epsilon=1.35, alpha=1e-4, fit_intercept=True,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    _penalty = property(lambda self: "ridge")
+    _loss = property(lambda self: "huber")
+    _parameter = property(lambda self: positive("epsilon", self.epsilon))

@@ -307,3 +307,21 @@ def test_glm_refuses_what_it_cannot_do():
         strads.GLM().fit(X, y, offset=np.zeros(3))
     with pytest.raises(ValueError, match="cubed"):
         strads.GLM("cubed").fit(X, y)
+
+
+def test_huber_forgets_outliers_and_minimises_its_objective():
+    from scipy.optimize import minimize
+    X, y = regression(cols=6)
+    y[::10] += 50
+    ours = strads.HuberRegressor(epsilon=1.0, alpha=1e-3, tol=1e-10).fit(X, y)
+
+    def objective(v):
+        r = np.abs(y - X @ v[:-1] - v[-1])
+        return np.mean(np.where(r < 1, r * r / 2, r - 0.5)) + \
+            1e-3 / 2 * v[:-1] @ v[:-1]
+
+    best = minimize(objective, np.zeros(7), method="BFGS",
+                    options={"gtol": 1e-9}).fun
+    mine = objective(np.append(ours.coef_, ours.intercept_))
+    assert mine <= best * (1 + 1e-6)
+    assert np.allclose(ours.coef_[:5], 1, atol=0.2)
