@@ -17,7 +17,7 @@ for program in lasso logistic svm; do
         --max-rounds 12 --checkpoint "cuts-$program"
     says err "to go on: the same command with --resume cuts-$program"
     gives 0 "$program" train "$party" --deterministic --tolerance 1e-10 \
-        --resume "cuts-$program" --log rest.jsonl
+        --resume "cuts-$program" --workers 2 --log rest.jsonl
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
 done
 

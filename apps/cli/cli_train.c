@@ -20,6 +20,7 @@
 #include "cli_liblinear.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/cores.h"
+#include "engine/run/cut_files.h"
 
 /* ---- the command line ------------------------------------------------------- */
 
@@ -608,7 +609,8 @@ static void summarise(const cli_job *j, const outcome *end)
             j->engine.seed);
     const char *cuts =
         j->files.checkpoint ? j->files.checkpoint : j->files.resume;
-    if (cuts && strads_result_end(j->result) >= STRADS_END_ROUNDS) {
+    if (cuts && sti_cut_partitions(cuts) > 0 &&
+        strads_result_end(j->result) >= STRADS_END_ROUNDS) {
         cli_say(j->files.quiet, "to go on: the same command with --resume %s",
                 cuts);
     }
