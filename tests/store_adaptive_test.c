@@ -61,10 +61,32 @@ Test(store_adaptive, each_look_is_at_the_time_since_the_one_before)
     uint64_t now = 5;
     sti_adaptive adaptive = {0};
     cr_assert_eq(look(&adaptive, &now, LONG, LONG), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 1); /* it helped */
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 2);
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 2);
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 15), 2);
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 50), 1);
     cr_assert_eq(look(&adaptive, &now, 100 * (uint64_t)LONG, LONG), 0);
+}
+
+/* Who always waits as long: looks at 1 are few, and fewer and fewer. */
+Test(store_adaptive, it_steps_back_from_what_did_not_help_and_pauses)
+{
+    static const uint32_t pause[] = {8, 16, 32, 64, 128, 256, 256};
+    uint64_t now = 0;
+    sti_adaptive adaptive = {0};
+    for (uint32_t k = 0; k < sizeof pause / sizeof *pause; k++) {
+        cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 1);
+        cr_assert_eq(look(&adaptive, &now, LONG, LONG / 4), 1);
+        cr_assert_eq(look(&adaptive, &now, LONG, LONG / 100 * 45), 0);
+        for (uint32_t quiet = 1; quiet < pause[k]; quiet++)
+            cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 0);
+    }
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 100 * 44), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 100 * 44), 2);
 }
 
 Test(store_adaptive, a_table_is_read_at_its_own_bound_at_most)

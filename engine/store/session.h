@@ -23,6 +23,10 @@ typedef struct sti_adaptive {
     uint32_t clocks;    /* ended since it looked last */
     uint64_t looked_at; /* ns */
     uint64_t waited;    /* ns since then, for reads */
+    uint64_t before;    /* waited of a million ns, when it grew last */
+    uint32_t trial;     /* looks until that is judged; 0: it has been */
+    uint32_t pause;     /* looks until it may grow again, */
+    uint32_t refused;   /* and how many that were after it last stepped back */
 } sti_adaptive;
 
 /* The bound of a table that is read so. */
@@ -43,23 +47,44 @@ static inline void sti_adaptive_waited(sti_adaptive *adaptive, uint64_t ns)
     adaptive->waited += ns;
 }
 
+/* At a look, of which `share` in a million was waiting. What has just grown lets a
+ * worker run ahead for once: it is judged by the second look from then on. Who
+ * waits for one that is always slow waits as long at any staleness. */
+static inline void sti_adaptive_look(sti_adaptive *a, uint64_t share,
+                                     uint32_t most)
+{
+    enum { RAISE = 100000, LOWER = 50000, LOOKS = 8, LOOKS_MAX = 256 };
+    a->pause -= a->pause > 0;
+    if (a->trial > 0 && --a->trial == 0) {
+        const bool helped = share * 10 < a->before * 9;
+        a->staleness -= !helped && a->staleness > 0;
+        a->refused = helped ? 0 : a->refused ? 2 * a->refused : LOOKS;
+        a->refused = a->refused < LOOKS_MAX ? a->refused : LOOKS_MAX;
+        a->pause = a->refused;
+    } else if (a->trial == 0 && share > RAISE && a->staleness < most &&
+               a->pause == 0) {
+        a->staleness++;
+        a->before = share;
+        a->trial = 2;
+    } else if (a->trial == 0 && share < LOWER && a->staleness > 0) {
+        a->staleness--;
+    }
+}
+
 /* The worker has ended a clock. `most` is the largest bound of all tables that
  * are read so. */
 static inline void sti_adaptive_clock(sti_adaptive *adaptive, uint64_t now,
                                       uint32_t most)
 {
-    enum { CLOCKS = 8, RAISE_PERCENT = 10, LOWER_PERCENT = 5 };
+    enum { CLOCKS = 8 };
     if (++adaptive->clocks < CLOCKS)
         return;
-    uint64_t passed = now - adaptive->looked_at;
-    uint64_t waited = adaptive->waited * 100;
-    if (waited > passed * RAISE_PERCENT && adaptive->staleness < most)
-        adaptive->staleness++;
-    else if ((!waited || waited < passed * LOWER_PERCENT) &&
-             adaptive->staleness > 0)
-        adaptive->staleness--;
-    *adaptive =
-        (sti_adaptive){.staleness = adaptive->staleness, .looked_at = now};
+    const uint64_t passed = now - adaptive->looked_at;
+    sti_adaptive_look(adaptive,
+                      passed ? adaptive->waited * 1000000 / passed : 0, most);
+    adaptive->clocks = 0;
+    adaptive->waited = 0;
+    adaptive->looked_at = now;
 }
 
 /* ---- recent rows ------------------------------------------------------- */
