@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "engine/data/npy.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/read.h"
 #include "engine/data/text.h"
@@ -338,6 +339,8 @@ strads_err sti_labels_read(const char *path, const sti_labels_options *options,
                            sti_label_names *names, double *labels)
 {
     label_file l = {.rows = options->rows, .labels = labels};
+    if (sti_npy_format(path) != NULL)
+        return sti_npy_labels(path, options->rows, labels);
     strads_err err = sti_text_open(&l.text, path, options->memory);
     if (err != STRADS_OK)
         return err;

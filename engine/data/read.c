@@ -518,7 +518,7 @@ strads_err strads_data_read(const char *path,
     sti_reading reading;
     sti_tabular_file file = {0};
     strads_err err = STRADS_OK;
-    if (sti_tabular_wanted(options))
+    if (sti_tabular_wanted(path, options))
         err = sti_tabular_read(path, options, &file, out);
     if (err != STRADS_OK || file.is_table)
         return err;

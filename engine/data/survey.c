@@ -468,7 +468,7 @@ static strads_err summarize_table(const char *path,
 {
     strads_data_options o;
     strads_data *data = NULL;
-    strads_data_summary s = {.format = "table"};
+    strads_data_summary s = {0};
     observer *all = calloc(1, sizeof *all);
     strads_err err = sti_data_options(options, &o);
     o.layout = STRADS_LAYOUT_BOTH;
@@ -484,6 +484,7 @@ static strads_err summarize_table(const char *path,
         s.empty_rows = count_empty(data->row_nnz, data->rows, &s.max_row_nnz);
         s.empty_cols = count_empty(data->col_nnz, data->cols, &s.max_col_nnz);
         s.index_base = 1;
+        s.format = file->format;
         s.compression = sti_codec_name(file->codec);
         s.file_bytes = file->file_bytes;
         s.text_bytes = file->text_bytes;
@@ -514,7 +515,7 @@ strads_err strads_data_summarize(const char *path,
     sti_reading reading;
     sti_tabular_file file = {0};
     strads_err err = STRADS_OK;
-    if (sti_tabular_wanted(options))
+    if (sti_tabular_wanted(path, options))
         err = summarize_table(path, options, &file, out);
     if (err != STRADS_OK || file.is_table)
         return err;

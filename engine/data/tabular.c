@@ -15,9 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "engine/data/build.h"
 #include "engine/data/memory.h"
+#include "engine/data/npy.h"
 #include "engine/data/read.h"
 
 enum { LONGEST_NAME = 4096, MOST_FIELDS = 1 << 20 };
@@ -63,12 +65,12 @@ typedef struct table {
     uint64_t unknown; /* fields with a value that no column stands for */
 } table;
 
-bool sti_tabular_wanted(const strads_data_options *o)
+bool sti_tabular_wanted(const char *path, const strads_data_options *o)
 {
     strads_data_options full;
-    return o != NULL && sti_data_options(o, &full) == STRADS_OK &&
+    return sti_data_options(o, &full) == STRADS_OK &&
            full.kind == STRADS_KIND_SAMPLES &&
-           (full.table || full.target != NULL);
+           (full.table || full.target != NULL || sti_npy_format(path) != NULL);
 }
 
 /* ---- sentences ------------------------------------------------------------ */
@@ -850,7 +852,21 @@ strads_err sti_tabular_read(const char *path,
 {
     table t = {.path = path};
     strads_err err = sti_data_options(options, &t.o);
-    *file = (sti_tabular_file){.is_table = true};
+    *file = (sti_tabular_file){.format = sti_npy_format(path)};
+    if (err == STRADS_OK && file->format != NULL) {
+        struct stat info;
+        file->file_bytes = file->text_bytes =
+            stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+        file->is_table = true;
+        return t.o.target == NULL || t.o.col_names != NULL
+                   ? sti_npy_read(path, &t.o, out)
+                   : strads_fail(STRADS_EINVAL,
+                                 "%s: is an array, whose columns have no "
+                                 "names: labels are a file of their own "
+                                 "(--labels instead of --target)",
+                                 path);
+    }
+    *file = (sti_tabular_file){.is_table = true, .format = "table"};
     if (err == STRADS_OK && path == NULL)
         err = strads_fail(STRADS_EINVAL, "no data file was named");
     if (err == STRADS_OK)

@@ -1,0 +1,23 @@
+/* engine/data/npy.h - samples, and labels, from numpy's files: .npy, and .npz as
+ * scipy.sparse.save_npz and numpy.savez write it. */
+#ifndef STI_DATA_NPY_H
+#define STI_DATA_NPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/data/naming.h"
+#include "strads/data.h"
+
+/* Whether a plain file begins as one of these: its format, else NULL. */
+const char *sti_npy_format(const char *path);
+
+/* Reads samples as strads_data_read does: a dense array of one or two
+ * dimensions, whose rows are samples, or a sparse one, csr or csc. */
+strads_err sti_npy_read(const char *path, const strads_data_options *options,
+                        strads_data **out);
+
+/* Reads labels[rows] from an array of that many numbers. */
+strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels);
+
+#endif

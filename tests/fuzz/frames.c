@@ -1,0 +1,157 @@
+/* What a peer sends: headers and frames, the handshake, messages, the run's
+ * terms. A peer is a stranger until it has proved otherwise. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/net/frame.h"
+#include "engine/net/hello.h"
+#include "engine/net/secret.h"
+#include "engine/round/message_codec.h"
+#include "engine/run/nodes_terms.h"
+#include "fuzz.h"
+#include "strads/lasso.h"
+
+/* A header, and its payload. */
+static void take_frame(const uint8_t *bytes, size_t size)
+{
+    unsigned char head[STI_HEADER_BYTES] = {0};
+    sti_header header, back;
+    memcpy(head, bytes, size < sizeof head ? size : sizeof head);
+    if (sti_frame_decode_header(head, STI_HELLO_LIMIT, &header))
+        return;
+    unsigned char again[STI_HEADER_BYTES];
+    sti_frame_encode_header(&header, again);
+    fuzz_require(!sti_frame_decode_header(again, STI_HELLO_LIMIT, &back) &&
+                     back.size == header.size && back.kind == header.kind,
+                 "a header reads back");
+    sti_frame *frame = NULL;
+    fuzz_require(!sti_frame_alloc(&header, &frame), "room for a frame");
+    const size_t rest = size > sizeof head ? size - sizeof head : 0;
+    const size_t n = rest < header.size ? rest : (size_t)header.size;
+    memset(frame->payload, 0, header.size);
+    memcpy(frame->payload, bytes + size - rest, n);
+    (void)sti_frame_verify(frame);
+    sti_frame_free(frame);
+}
+
+/* Bytes where a decoder wants them: aligned, and nothing behind them. */
+static void *aligned(const uint8_t *bytes, size_t size)
+{
+    void *copy = malloc(size > 0 ? size : 1);
+    fuzz_require(copy != NULL, "memory");
+    if (size > 0)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static void take_hello(const uint8_t *bytes, size_t size)
+{
+    void *copy = aligned(bytes, size);
+    sti_hello hello;
+    sti_welcome welcome = {0};
+    sti_reject reject;
+    if (!sti_hello_decode(copy, size, &hello)) {
+        sti_writer w = {0};
+        sti_hello_encode(&hello, &w);
+        fuzz_require(!w.err && w.size == size, "a HELLO is written as read");
+        sti_writer_free(&w);
+    }
+    if (!sti_welcome_decode(copy, size, &welcome))
+        for (uint32_t k = 0; k < welcome.nodes; k++)
+            fuzz_require(strlen(welcome.urls[k]) <= size, "a URL has an end");
+    sti_welcome_free(&welcome);
+    if (!sti_reject_decode(copy, size, &reject))
+        fuzz_require(strlen(reject.text) <= size, "a sentence has an end");
+    free(copy);
+}
+
+/* The challenge: nobody without the token has a proof of it, nor a tag. The
+ * bytes are nonces, proof, and a tag of a message. */
+static void take_challenge(const uint8_t *bytes, size_t size)
+{
+    static const sti_token token = {16, "0123456789abcdef"};
+    enum { ALL = 2 * STI_NONCE_BYTES + STI_PROOF_BYTES + STI_TAG_BYTES };
+    unsigned char in[ALL] = {0};
+    sti_handshake h = {.token = &token};
+    sti_tagger *tagger = NULL;
+    memcpy(in, bytes, size < ALL ? size : ALL);
+    memcpy(h.nonce, in, sizeof h.nonce);
+    const unsigned char *proof = in + sizeof h.nonce;
+    unsigned char right[STI_PROOF_BYTES];
+    for (sti_side side = STI_DIALS; side <= STI_ACCEPTS; side++) {
+        sti_proof_make(&h, side, right);
+        fuzz_require(sti_proof_is(&h, side, right), "the proof is one");
+        fuzz_require(sti_proof_is(&h, side, proof) ==
+                         !memcmp(right, proof, sizeof right),
+                     "nothing else is");
+        fuzz_require(!sti_tagger_new(&h, side, &tagger), "a tagger");
+        const sti_part part = {bytes, size};
+        fuzz_require(!sti_tag_is(tagger, &part, 1, proof + STI_PROOF_BYTES),
+                     "a tag that was made up");
+        sti_tagger_free(tagger);
+    }
+}
+
+static void take_token(const uint8_t *bytes, size_t size)
+{
+    sti_token token;
+    if (!sti_token_read(fuzz_path(0, bytes, size), &token))
+        fuzz_require(token.size >= STI_TOKEN_MIN && token.size <= STI_TOKEN_MAX,
+                     "a token of the right size");
+}
+
+/* The first byte is the message's kind. */
+static void take_message(const uint8_t *bytes, size_t size)
+{
+    static const strads_phase phase = {.name = "update"};
+    static const uint32_t node_of[] = {0, 1};
+    static const sti_run run = {.program = &strads_program_lasso,
+                                .shape = {.parameters = 40,
+                                          .width = 1,
+                                          .block_max = 8},
+                                .phases = &phase,
+                                .n_phases = 1,
+                                .probe_phase = 1,
+                                .partitions = 2,
+                                .workers = 2,
+                                .node_of = node_of,
+                                .nodes = 2,
+                                .shards = 1,
+                                .schedulers = 1,
+                                .pools = 1};
+    sti_buffer *copy = NULL;
+    if (size < 4)
+        return;
+    sti_msg msg = {.kind = (sti_msg_kind)(bytes[0] % 16),
+                   .to = bytes[1],
+                   .partition = bytes[2] % 2,
+                   .slice = bytes[3]};
+    fuzz_require(!sti_buffer_new(size - 4, &copy), "memory");
+    memcpy(copy->bytes, bytes + 4, size - 4);
+    if (!sti_msg_decode(&run, copy->bytes, size - 4, &copy->head, &msg))
+        sti_object_drop(msg.object);
+    sti_object_drop(copy);
+}
+
+static void take_terms(const uint8_t *bytes, size_t size)
+{
+    char *text = malloc(size + 1);
+    fuzz_require(text != NULL, "memory");
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    sti_config_strings strings = {0};
+    sti_run_terms terms = {0};
+    free(sti_run_terms_program(text));
+    (void)sti_run_terms_read(text, &strads_program_lasso, 3, &strings, &terms);
+    sti_run_terms_free(&terms);
+    sti_config_strings_free(&strings);
+    free(text);
+}
+
+const fuzz_target fuzz_peers[] = {{"frame", take_frame},
+                                  {"hello", take_hello},
+                                  {"challenge", take_challenge},
+                                  {"token", take_token},
+                                  {"message", take_message},
+                                  {"terms", take_terms},
+                                  {NULL, NULL}};
