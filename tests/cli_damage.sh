@@ -30,7 +30,7 @@ damaged() {
     kill -TERM "$relay"
     wait "$relay" || :
     flips=$(tail -n 1 relay.out)
-    [ "$flips" -ge 3 ] || fail "$*: only $flips bits were flipped"
+    [ "$flips" -ge 1 ] || fail "$*: no bit was flipped"
     took=$(($(date +%s) - began))
     [ "$took" -lt 60 ] || fail "$*: it took $took s"
 }
@@ -48,7 +48,7 @@ for mean in 300 3000; do
 done
 
 gives 0 $lda --seed 5 --model one.json
-for mean in 10000 100000; do
+for mean in 10000 30000; do
     damaged $mean $lda --seed 5
     cmp -s one.json.npy two.json.npy || fail "lda, a bit in $mean bytes"
 done
