@@ -46,7 +46,7 @@ static strads_err read_rows(glm_local *local, const strads_task *task)
             return strads_fail(STRADS_EINVAL,
                                "the offset of row %llu is %g; expected a "
                                "number",
-                               (unsigned long long)(rows->begin + i + 1),
+                               (unsigned long long)rows->begin + i + 1,
                                local->o[i]);
         local->z[i] = local->o[i];
     }

@@ -180,7 +180,7 @@ static strads_err allocate(net_worker *w)
         {&w->w, parameters * ld, size},
         {&w->grad, parameters * ld, size},
         {&w->z, w->batch_max * ld, size},
-        {&w->room, (s->layers - 1) * w->batch_max * ld, size},
+        {&w->room, ld * w->batch_max * (s->layers - 1), size},
         {&w->p, w->batch_max * s->size[s->layers], size},
         {&w->delta, w->batch_max * ld, size},
         {&w->spare, w->batch_max * ld, size},
@@ -260,7 +260,7 @@ static strads_err find_classes(net_worker *w, const linear_classes *all)
             char text[LINEAR_LABEL_TEXT];
             return strads_fail(STRADS_EINVAL,
                                "row %llu has the label %s, which is no class",
-                               (unsigned long long)(share->rows.begin + i + 1),
+                               (unsigned long long)share->rows.begin + i + 1,
                                linear_label_write(share->label_names,
                                                   share->label[i], "%g", text));
         }

@@ -85,7 +85,7 @@ static uint64_t bias_at(const net_sizes *s, uint32_t l)
 static void activate(const net_sizes *s, uint32_t l, uint32_t n,
                      const NET_REAL *b, const NET_REAL *z, NET_REAL *a)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++)
         for (uint64_t u = 0; u < s->size[l]; u++) {
             const NET_REAL sum = z[i * s->width + u] + b[u];
             a[i * s->width + u] = s->tanh   ? (NET_REAL)tanh((double)sum)
@@ -98,7 +98,7 @@ static void activate(const net_sizes *s, uint32_t l, uint32_t n,
 static void slope(const net_sizes *s, uint32_t l, uint32_t n, const NET_REAL *a,
                   NET_REAL *delta)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++)
         for (uint64_t u = 0; u < s->size[l]; u++) {
             const uint64_t at = i * s->width + u;
             delta[at] = s->tanh     ? delta[at] * (1 - a[at] * a[at])
@@ -152,7 +152,7 @@ static void backward(const net_sizes *s, const void *weights, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         above[i * k + class[i]] -= 1;
     for (uint32_t l = s->layers - 1; l > 0; l--) {
-        const NET_REAL *a = (const NET_REAL *)room + (l - 1) * n * ld;
+        const NET_REAL *a = (const NET_REAL *)room + ld * n * (l - 1);
         NET_REAL *below = (s->layers - l) % 2 ? delta : spare;
         for (uint32_t i = 0; i < n; i++)
             add_row(s->size[l + 1], (NET_REAL)by, above + i * stride,

@@ -108,7 +108,7 @@ static strads_err set_bytes(const strads_option *option, uint64_t *field,
     double value = 0;
     size_t n = strlen(text);
     const char *unit =
-        n > 0 ? memchr(units, toupper((unsigned char)text[n - 1]), 4) : NULL;
+        n > 0 ? strchr(units, toupper((unsigned char)text[n - 1])) : NULL;
     n -= unit != NULL;
     const bool fits = n < sizeof number;
     (void)snprintf(number, sizeof number, "%.*s", (int)(fits ? n : 0), text);

@@ -466,7 +466,7 @@ strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels)
         err = strads_fail(STRADS_EFORMAT,
                           "%s: holds %llu elements, expected %llu numbers, a "
                           "label a row",
-                          path, (unsigned long long)(x.rows * x.cols),
+                          path, (unsigned long long)x.rows * x.cols,
                           (unsigned long long)rows);
     for (uint64_t k = 0; k < rows && err == STRADS_OK; k++) {
         labels[k] = number_at(&x, k);
