@@ -20,13 +20,13 @@
  * t + 1 takes. The group's first partition takes the old sum away with what it
  * adds. All that is added is a multiple of a grain, so that sums do not depend
  * on the order in which they are made, and what is taken away is gone. */
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <strads/policy.h>
 
+#include "net_blas.h"
 #include "net_parts.h"
 
 /* Tables; table 0 has the parameters. */
@@ -308,10 +308,9 @@ static strads_err worker_make(const strads_task *task, strads_session *session,
     w->flags = flag_rows(&w->sizes, task->shape);
     w->arithmetic = w->x->f32 ? &net_f32 : &net_f64;
     w->ends_at = UINT64_MAX;
-    /* Partitions are the threads: and bits must not depend on how many more
-     * there are. */
-    openblas_set_num_threads(1);
-    err = allocate(w);
+    err = net_blas_load();
+    if (!err)
+        err = allocate(w);
     return err ? err : find_classes(w, &classes);
 }
 

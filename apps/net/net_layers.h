@@ -1,19 +1,20 @@
 /* A network's arithmetic (net_parts.h), compiled for f64 and f32: NET_REAL is
- * the type, NET_GEMM its product of matrices, NET_NAME the table. */
-#include <cblas.h>
+ * the type, NET_PRODUCT that of matrices, NET_NAME the table. */
 #include <math.h>
 #include <string.h>
 
+#include "net_blas.h"
 #include "net_parts.h"
 
-static void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, uint64_t m, uint64_t n,
-                 uint64_t k, double alpha, const NET_REAL *a, uint64_t lda,
+static void gemm(bool turn_a, bool turn_b, uint64_t m, uint64_t n, uint64_t k,
+                 double alpha, const NET_REAL *a, uint64_t lda,
                  const NET_REAL *b, uint64_t ldb, double beta, NET_REAL *c,
                  uint64_t ldc)
 {
+    const net_product of = {turn_a, turn_b, m,   n,     k,
+                            lda,    ldb,    ldc, alpha, beta};
     if (m > 0 && n > 0)
-        NET_GEMM(CblasRowMajor, ta, tb, (int)m, (int)n, (int)k, (NET_REAL)alpha,
-                 a, (int)lda, b, (int)ldb, (NET_REAL)beta, c, (int)ldc);
+        NET_PRODUCT(&of, a, b, c);
 }
 
 static NET_REAL value_of(const strads_sparse *x, uint64_t e)
@@ -41,8 +42,7 @@ static void input(const net_sizes *s, const strads_sparse *x, const void *dense,
                columns * sizeof *rows);
     memset(z, 0, n * ld * sizeof *z);
     if (matrix) {
-        gemm(CblasNoTrans, CblasNoTrans, n, h, columns, 1, rows, columns, w, ld,
-             0, z, ld);
+        gemm(false, false, n, h, columns, 1, rows, columns, w, ld, 0, z, ld);
         return;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -59,8 +59,8 @@ static void input_step(const net_sizes *s, const strads_sparse *x,
     NET_REAL *w = weights;
     const uint64_t h = s->size[1], ld = s->width;
     if (dense) {
-        gemm(CblasTrans, CblasNoTrans, columns, h, n, by, gather, columns,
-             delta, ld, 1, w, ld);
+        gemm(true, false, columns, h, n, by, gather, columns, delta, ld, 1, w,
+             ld);
         return;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -131,12 +131,12 @@ static void forward(const net_sizes *s, const void *weights, uint32_t n,
     NET_REAL *a = room, *p = probability;
     activate(s, 1, n, w + bias_at(s, 0), z, a);
     for (uint32_t l = 1; l < last; l++, a += layer) {
-        gemm(CblasNoTrans, CblasTrans, n, s->size[l + 1], s->size[l], 1, a, ld,
+        gemm(false, true, n, s->size[l + 1], s->size[l], 1, a, ld,
              w + units_at(s, l), ld, 0, a + layer, ld);
         activate(s, l + 1, n, w + bias_at(s, l), a + layer, a + layer);
     }
-    gemm(CblasNoTrans, CblasTrans, n, k, s->size[last], 1, a, ld,
-         w + units_at(s, last), ld, 0, p, k);
+    gemm(false, true, n, k, s->size[last], 1, a, ld, w + units_at(s, last), ld,
+         0, p, k);
     softmax(n, k, w + bias_at(s, last), p);
 }
 
@@ -157,10 +157,10 @@ static void backward(const net_sizes *s, const void *weights, uint32_t n,
         for (uint32_t i = 0; i < n; i++)
             add_row(s->size[l + 1], (NET_REAL)by, above + i * stride,
                     grad + bias_at(s, l));
-        gemm(CblasTrans, CblasNoTrans, s->size[l + 1], s->size[l], n, by, above,
-             stride, a, ld, 1, grad + units_at(s, l), ld);
-        gemm(CblasNoTrans, CblasNoTrans, n, s->size[l], s->size[l + 1], 1,
-             above, stride, w + units_at(s, l), ld, 0, below, ld);
+        gemm(true, false, s->size[l + 1], s->size[l], n, by, above, stride, a,
+             ld, 1, grad + units_at(s, l), ld);
+        gemm(false, false, n, s->size[l], s->size[l + 1], 1, above, stride,
+             w + units_at(s, l), ld, 0, below, ld);
         slope(s, l, n, a, below);
         above = below;
         stride = ld;

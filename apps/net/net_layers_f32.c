@@ -1,5 +1,5 @@
 /* The arithmetic of networks in f32. */
 #define NET_REAL float
-#define NET_GEMM cblas_sgemm
+#define NET_PRODUCT net_blas_f32
 #define NET_NAME net_f32
 #include "net_layers.h"

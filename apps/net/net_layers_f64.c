@@ -1,5 +1,5 @@
 /* The arithmetic of networks in f64. */
 #define NET_REAL double
-#define NET_GEMM cblas_dgemm
+#define NET_PRODUCT net_blas_f64
 #define NET_NAME net_f64
 #include "net_layers.h"

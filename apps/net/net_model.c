@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net_blas.h"
 #include "net_parts.h"
 
 enum { ROWS_AT_ONCE = 256 };
@@ -66,7 +67,9 @@ strads_err strads_net_from_model(const strads_model *model, strads_net **out)
 {
     json_t *json = json_loads(model->options ? model->options : "{}", 0, NULL);
     strads_net *net = calloc(1, sizeof *net);
-    strads_err err = net ? take_sizes(model, json, net) : no_memory();
+    strads_err err = net ? net_blas_load() : no_memory();
+    if (!err)
+        err = take_sizes(model, json, net);
     json_decref(json);
     if (!err) {
         const size_t width = model->width;

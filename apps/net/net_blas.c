@@ -1,0 +1,94 @@
+/* The BLAS of the machine, by its C names. */
+#include "net_blas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As cblas.h has them. */
+enum { BY_ROWS = 101, AS_IS = 111, TURNED = 112 };
+
+static struct {
+    void (*f64)(int, int, int, int, int, int, double, const double *, int,
+                const double *, int, double, double *, int);
+    void (*f32)(int, int, int, int, int, int, float, const float *, int,
+                const float *, int, float, float *, int);
+    bool shared; /* built without threads: its buffers are all callers' */
+} blas;
+
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+/* Functions and objects differ in C, in dlsym they do not. */
+static void find(void *library, const char *name, void *out)
+{
+    void *const symbol = dlsym(library, name);
+    memcpy(out, &symbol, sizeof symbol);
+}
+
+static void load(void)
+{
+    int (*parallel)(void) = NULL;
+    void (*set_threads)(int) = NULL;
+    void *library;
+    /* Partitions are the threads, and bits must not depend on how many more
+     * there are. What is loaded already has read this before. */
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return;
+    find(library, "cblas_dgemm", &blas.f64);
+    find(library, "cblas_sgemm", &blas.f32);
+    find(library, "openblas_get_parallel", &parallel);
+    find(library, "openblas_set_num_threads", &set_threads);
+    blas.shared = parallel && parallel() == 0;
+    if (set_threads)
+        set_threads(1);
+}
+
+strads_err net_blas_load(void)
+{
+    (void)pthread_once(&loaded, load);
+    return blas.f64 && blas.f32
+               ? STRADS_OK
+               : strads_fail(STRADS_ESTATE,
+                             "networks need OpenBLAS, and neither "
+                             "libopenblas.so.0 nor libblas.so.3 has "
+                             "cblas_dgemm and cblas_sgemm; install it "
+                             "(Debian: libopenblas0-pthread)");
+}
+
+static void begin(void)
+{
+    if (blas.shared)
+        (void)pthread_mutex_lock(&turn);
+}
+
+static void end(void)
+{
+    if (blas.shared)
+        (void)pthread_mutex_unlock(&turn);
+}
+
+void net_blas_f64(const net_product *p, const double *a, const double *b,
+                  double *c)
+{
+    begin();
+    blas.f64(BY_ROWS, p->turn_a ? TURNED : AS_IS, p->turn_b ? TURNED : AS_IS,
+             (int)p->m, (int)p->n, (int)p->k, p->alpha, a, (int)p->lda, b,
+             (int)p->ldb, p->beta, c, (int)p->ldc);
+    end();
+}
+
+void net_blas_f32(const net_product *p, const float *a, const float *b,
+                  float *c)
+{
+    begin();
+    blas.f32(BY_ROWS, p->turn_a ? TURNED : AS_IS, p->turn_b ? TURNED : AS_IS,
+             (int)p->m, (int)p->n, (int)p->k, (float)p->alpha, a, (int)p->lda,
+             b, (int)p->ldb, (float)p->beta, c, (int)p->ldc);
+    end();
+}
