@@ -71,7 +71,9 @@ static void read_data(const uint8_t *bytes, size_t size,
     /* Partitions and threads take memory, too. */
     const int full =
         err == STRADS_ENOMEM || again == STRADS_ENOMEM || seen == STRADS_ENOMEM;
-    fuzz_require(full || (err == again && err == seen), "one answer");
+    /* Who only looks does not see names for labels or an entry that is there
+     * twice as wrong. */
+    fuzz_require(full || (err == again && (err || !seen)), "one answer");
     if (!err)
         check_data(one);
     if (!again)
