@@ -508,13 +508,14 @@ void sti_peers_leave(strads_peers *peers)
     peers->session->peers = NULL;
     if (!new_letter(peers, 0, STI_PEER_LEFT, &letter))
         (void)send_letter(peers, letter);
+    peers->session = NULL; /* which may be closed before its peers */
 }
 
 void strads_peers_close(strads_peers *peers)
 {
     if (!peers)
         return;
-    if (peers->session->peers)
+    if (peers->session)
         sti_peers_leave(peers);
     free_peers(peers);
 }
