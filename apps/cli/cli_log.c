@@ -27,8 +27,10 @@ strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
     if (path) {
         log->file = fopen(path, "we");
         if (!log->file) {
+            const int why = errno;
+            (void)cli_log_close(log);
             return strads_fail(STRADS_EIO, "%s: cannot be written: %s", path,
-                               strerror(errno));
+                               strerror(why));
         }
         (void)setvbuf(log->file, NULL, _IOFBF, LINE_MAX_BYTES);
     }
