@@ -13,9 +13,7 @@ refuses 2 'expected man FOLDER, bash, zsh or fish' --generate csh
 refuses 1 'nowhere: cannot be written' --generate man nowhere
 
 # Every option of every page of help, by command
-gives 0 help
-sed -n 's/^  strads \([a-z-]*\( [a-z]\+\)*\) .*/\1/p' out |
-    grep -v -e '^help$' -e '^--version' >commands
+all_commands >commands
 for program in glm lasso lasso-path logistic logistic-dual logistic-path \
     sgd-logistic svm svm-l1 lda mf; do
     echo "simulate $program" >>commands

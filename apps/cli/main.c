@@ -44,15 +44,46 @@ static void list_command(FILE *out, const cli_command *command)
     (void)fprintf(out, "  strads %-26s %s\n", usage, command->summary);
 }
 
+/* Whether the command goes on from `word`, which has so many bytes: "lasso
+ * train" does from "lasso". */
+static bool begins_with(const cli_command *command, const char *word,
+                        size_t length)
+{
+    return strncmp(command->name, word, length) == 0 &&
+           command->name[length] == ' ';
+}
+
+/* The commands that begin with the first word of the one at that place, in a
+ * line; how many they are. 1: it stands alone. */
+static size_t list_family(FILE *out, size_t place)
+{
+    const cli_command *c = cli_command_at(place);
+    const char *word = c->name;
+    const size_t length = strcspn(word, " ");
+    char usage[64];
+    size_t n = 0;
+    if (word[length] == '\0') {
+        list_command(out, c);
+        return 1;
+    }
+    (void)snprintf(usage, sizeof usage, "%.*s ...", (int)length, word);
+    (void)fprintf(out, "  strads %-26s", usage);
+    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length);
+         n++) {
+        (void)fprintf(out, " %s", c->name + length + 1);
+    }
+    (void)fputc('\n', out);
+    return n;
+}
+
 static int show_help(FILE *out)
 {
-    const cli_command *command;
     (void)fputs("Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n", out);
-    for (size_t k = 0; (command = cli_command_at(k)); k++) {
-        list_command(out, command);
+    for (size_t k = 0; cli_command_at(k);) {
+        k += list_family(out, k);
     }
-    (void)fputs("  strads help COMMAND               its options and their "
-                "defaults\n"
+    (void)fputs("  strads help COMMAND               options and defaults; "
+                "commands of a family\n"
                 "  strads --version                  the version\n\n"
                 "Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 not "
                 "converged,\n"
@@ -102,21 +133,13 @@ static void join_words(int n, char **argv, char out[WORDS_SIZE])
                    n > 1 ? argv[1] : "");
 }
 
-/* Whether the command goes on from `word`: "lasso train" does from "lasso". */
-static bool goes_on(const cli_command *command, const char *word)
-{
-    size_t length = strlen(word);
-    return strncmp(command->name, word, length) == 0 &&
-           command->name[length] == ' ';
-}
-
 /* "lasso" alone: names what goes on from there. False: nothing does. */
 static bool list_longer(const char *word, char *out, size_t size)
 {
     size_t at = 0;
     const cli_command *c;
     for (size_t k = 0; (c = cli_command_at(k)) && at < size; k++) {
-        if (goes_on(c, word)) {
+        if (begins_with(c, word, strlen(word))) {
             at += (size_t)snprintf(out + at, size - at, "%sstrads %s",
                                    at ? " or " : "", c->name);
         }
@@ -139,7 +162,7 @@ static bool show_half(int n, char **argv)
     }
     (void)printf("Usage: strads %s COMMAND [OPTION...] ARGUMENTS\n\n", word);
     for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        if (goes_on(c, word)) {
+        if (begins_with(c, word, strlen(word))) {
             list_command(stdout, c);
         }
     }

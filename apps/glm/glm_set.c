@@ -40,28 +40,16 @@ void glm_set_free(glm_set *set)
     linear_packed_free(&set->columns);
 }
 
-/* Makes the array that *array points to one of n elements. */
-static bool widen(void *array, uint64_t n, size_t size)
-{
-    void *at;
-
-    memcpy(&at, array, sizeof(at));
-    at = realloc(at, n * size);
-    if (at)
-        memcpy(array, &at, sizeof(at));
-    return at != NULL;
-}
-
 strads_err glm_set_join(glm_state *state, uint32_t column, double w)
 {
     glm_set *set = &state->set;
 
     if (set->n == set->room) {
         const uint32_t room = set->room ? 2 * set->room : 256;
-        if (!widen(&set->member, room, sizeof(*set->member)) ||
-            !widen(&set->lead, room, sizeof(*set->lead)) ||
-            !widen(&set->awake, room, sizeof(*set->awake)) ||
-            !widen(&set->newton, 4 * (uint64_t)room, sizeof(double)))
+        if (!linear_widen(&set->member, room, sizeof(*set->member)) ||
+            !linear_widen(&set->lead, room, sizeof(*set->lead)) ||
+            !linear_widen(&set->awake, room, sizeof(*set->awake)) ||
+            !linear_widen(&set->newton, 4 * (uint64_t)room, sizeof(double)))
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a working set of %u columns",
                                room);

@@ -128,18 +128,6 @@ static strads_err read_piece(const strads_commit *commit, size_t at, piece *p)
     return STRADS_OK;
 }
 
-/* Makes the array that *array points to one of n elements. */
-static bool widen(void *array, uint64_t n, size_t size)
-{
-    void *at;
-
-    memcpy(&at, array, sizeof(at));
-    at = realloc(at, n * size);
-    if (at)
-        memcpy(array, &at, sizeof(at));
-    return at != NULL;
-}
-
 static strads_err no_memory(uint32_t columns, uint64_t entries)
 {
     return strads_fail(STRADS_ENOMEM,
@@ -154,16 +142,16 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
     const uint64_t room = entries + entries / 2 + 64;
 
     if (n > packed->room) {
-        if (!widen(&packed->at, columns, sizeof(*packed->at)) ||
-            !widen(&packed->count, columns, sizeof(*packed->count)))
+        if (!linear_widen(&packed->at, columns, sizeof(*packed->at)) ||
+            !linear_widen(&packed->count, columns, sizeof(*packed->count)))
             return no_memory(n, entries);
         packed->room = columns;
     }
     if (entries > packed->room_entries) {
-        if (!widen(&packed->value, room + LINEAR_PACKED_SLACK,
-                   sizeof(double)) ||
-            !widen(&packed->index, room + LINEAR_PACKED_SLACK,
-                   sizeof(uint32_t)))
+        if (!linear_widen(&packed->value, room + LINEAR_PACKED_SLACK,
+                          sizeof(double)) ||
+            !linear_widen(&packed->index, room + LINEAR_PACKED_SLACK,
+                          sizeof(uint32_t)))
             return no_memory(n, entries);
         packed->room_entries = room;
     }

@@ -1,6 +1,7 @@
 #include "linear_room.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 double *linear_room(uint64_t n)
@@ -31,4 +32,15 @@ void linear_room_ready(void *array, uint64_t from, uint64_t to, size_t bytes)
 #else
     (void)array, (void)from, (void)to, (void)bytes;
 #endif
+}
+
+bool linear_widen(void *array, uint64_t n, size_t size)
+{
+    void *at;
+
+    memcpy(&at, array, sizeof(at));
+    at = realloc(at, n * size);
+    if (at)
+        memcpy(array, &at, sizeof(at));
+    return at != NULL;
 }

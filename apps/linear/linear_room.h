@@ -2,6 +2,7 @@
 #ifndef LINEAR_ROOM_H
 #define LINEAR_ROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,5 +14,8 @@ double *linear_room(uint64_t n);
  * to before `to`, of so many bytes each: together they cost less than one by
  * one. The array may have more room behind, which stays untouched. */
 void linear_room_ready(void *array, uint64_t from, uint64_t to, size_t bytes);
+/* Makes the array that *array points to one of n elements of `size` bytes. False:
+ * no memory, and it is as it was. */
+bool linear_widen(void *array, uint64_t n, size_t size);
 
 #endif

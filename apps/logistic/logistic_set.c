@@ -67,27 +67,15 @@ void logistic_set_free(logistic_set *set)
     free(set->past_rest);
 }
 
-/* Makes the array that *array points to one of n elements. */
-static bool widen(void *array, uint64_t n, size_t size)
-{
-    void *at;
-
-    memcpy(&at, array, sizeof(at));
-    at = realloc(at, n * size);
-    if (at)
-        memcpy(array, &at, sizeof(at));
-    return at != NULL;
-}
-
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w)
 {
     logistic_set *set = &state->set;
 
     if (set->n == set->room) {
         const uint32_t room = set->room ? 2 * set->room : 256;
-        if (!widen(&set->member, room, sizeof(*set->member)) ||
-            !widen(&set->visit, room, sizeof(*set->visit)) ||
-            !widen(&set->support, room, sizeof(*set->support)))
+        if (!linear_widen(&set->member, room, sizeof(*set->member)) ||
+            !linear_widen(&set->visit, room, sizeof(*set->visit)) ||
+            !linear_widen(&set->support, room, sizeof(*set->support)))
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a working set of %u columns",
                                room);
@@ -133,7 +121,7 @@ static strads_err reserve(logistic_set *set)
 
     if (room <= set->room_scaled)
         return STRADS_OK;
-    if (!widen(&set->scaled, room, sizeof(double)))
+    if (!linear_widen(&set->scaled, room, sizeof(double)))
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %llu entries of the working set",
                            (unsigned long long)room);

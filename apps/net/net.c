@@ -147,7 +147,7 @@ static strads_err reserve(uint64_t n, uint64_t size, void *out)
                               (unsigned long long)n);
 }
 
-static void spread_out(const net_worker *w)
+static void densify(const net_worker *w)
 {
     for (uint64_t i = 0; i < w->rows; i++)
         for (uint64_t e = w->x->start[i]; e < w->x->start[i + 1]; e++) {
@@ -196,7 +196,7 @@ static strads_err allocate(net_worker *w)
         if (of[k].n > 0)
             err = reserve(of[k].n, of[k].size, of[k].out);
     if (!err && dense)
-        spread_out(w);
+        densify(w);
     return err;
 }
 

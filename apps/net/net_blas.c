@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* As cblas.h has them. */
-enum { BY_ROWS = 101, AS_IS = 111, TURNED = 112 };
+enum { BY_ROWS = 101, AS_IS = 111, TRANSPOSED = 112 };
 
 static struct {
     void (*f64)(int, int, int, int, int, int, double, const double *, int,
@@ -18,7 +18,7 @@ static struct {
 } blas;
 
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 
 /* Functions and objects differ in C, in dlsym they do not. */
 static void find(void *library, const char *name, void *out)
@@ -64,22 +64,23 @@ strads_err net_blas_load(void)
 static void begin(void)
 {
     if (blas.shared)
-        (void)pthread_mutex_lock(&turn);
+        (void)pthread_mutex_lock(&one_caller);
 }
 
 static void end(void)
 {
     if (blas.shared)
-        (void)pthread_mutex_unlock(&turn);
+        (void)pthread_mutex_unlock(&one_caller);
 }
 
 void net_blas_f64(const net_product *p, const double *a, const double *b,
                   double *c)
 {
     begin();
-    blas.f64(BY_ROWS, p->turn_a ? TURNED : AS_IS, p->turn_b ? TURNED : AS_IS,
-             (int)p->m, (int)p->n, (int)p->k, p->alpha, a, (int)p->lda, b,
-             (int)p->ldb, p->beta, c, (int)p->ldc);
+    blas.f64(BY_ROWS, p->transpose_a ? TRANSPOSED : AS_IS,
+             p->transpose_b ? TRANSPOSED : AS_IS, (int)p->m, (int)p->n,
+             (int)p->k, p->alpha, a, (int)p->lda, b, (int)p->ldb, p->beta, c,
+             (int)p->ldc);
     end();
 }
 
@@ -87,8 +88,9 @@ void net_blas_f32(const net_product *p, const float *a, const float *b,
                   float *c)
 {
     begin();
-    blas.f32(BY_ROWS, p->turn_a ? TURNED : AS_IS, p->turn_b ? TURNED : AS_IS,
-             (int)p->m, (int)p->n, (int)p->k, (float)p->alpha, a, (int)p->lda,
-             b, (int)p->ldb, (float)p->beta, c, (int)p->ldc);
+    blas.f32(BY_ROWS, p->transpose_a ? TRANSPOSED : AS_IS,
+             p->transpose_b ? TRANSPOSED : AS_IS, (int)p->m, (int)p->n,
+             (int)p->k, (float)p->alpha, a, (int)p->lda, b, (int)p->ldb,
+             (float)p->beta, c, (int)p->ldc);
     end();
 }

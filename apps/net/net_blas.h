@@ -13,10 +13,10 @@
 strads_err net_blas_load(void);
 
 /* C = alpha op(A) op(B) + beta C, all by rows: C [m x n], op(A) [m x k], which is
- * A or, where it is turned, its transpose; ld.. are numbers from row to row.
+ * A or, where that is said, its transpose; ld.. are numbers from row to row.
  * After net_blas_load; any thread. */
 typedef struct net_product {
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     uint64_t m, n, k, lda, ldb, ldc;
     double alpha, beta;
 } net_product;

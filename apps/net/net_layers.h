@@ -6,13 +6,13 @@
 #include "net_blas.h"
 #include "net_parts.h"
 
-static void gemm(bool turn_a, bool turn_b, uint64_t m, uint64_t n, uint64_t k,
-                 double alpha, const NET_REAL *a, uint64_t lda,
+static void gemm(bool transpose_a, bool transpose_b, uint64_t m, uint64_t n,
+                 uint64_t k, double alpha, const NET_REAL *a, uint64_t lda,
                  const NET_REAL *b, uint64_t ldb, double beta, NET_REAL *c,
                  uint64_t ldc)
 {
-    const net_product of = {turn_a, turn_b, m,   n,     k,
-                            lda,    ldb,    ldc, alpha, beta};
+    const net_product of = {transpose_a, transpose_b, m,   n,     k,
+                            lda,         ldb,         ldc, alpha, beta};
     if (m > 0 && n > 0)
         NET_PRODUCT(&of, a, b, c);
 }

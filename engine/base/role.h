@@ -42,7 +42,8 @@ typedef enum sti_msg_kind {
                               pushes up to `round` are in */
     STI_MSG_LOOP = 14,     /* between the nodes of a data-parallel program:
                               sti_loop_note */
-    STI_MSG_LETTER = 15    /* client to client: a sti_letter for the peer
+    STI_MSG_PEER_VECTOR = 15 /* client to client: a sti_peer_vector for the
+                              peer
                               `partition` */
 } sti_msg_kind;
 
@@ -50,13 +51,14 @@ typedef enum sti_msg_kind {
 typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
-    uint32_t partition; /* PARTIAL: whose; RING_STEP, LETTER: to whom; CHOICE:
+    uint32_t
+        partition;  /* PARTIAL: whose; RING_STEP, PEER_VECTOR: to whom; CHOICE:
                            number of the scheduler; DISPATCH: in how many
                            pieces, 0: whole */
-    uint16_t slice;     /* PARTIAL: which chunk of it; DISPATCH: which piece */
-    uint64_t round;     /* number of the dispatch; of the push */
+    uint16_t slice; /* PARTIAL: which chunk of it; DISPATCH: which piece */
+    uint64_t round; /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
-    sti_object *object; /* PARTIAL, PUSH, LETTER, a DISPATCH's piece: a
+    sti_object *object; /* PARTIAL, PUSH, PEER_VECTOR, a DISPATCH's piece: a
                            sti_buffer */
 } sti_msg;
 

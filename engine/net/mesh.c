@@ -74,7 +74,7 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                    : node == 0 && msg->to == STI_CLIENT_0 + mesh->node;
     else if (msg->kind == STI_MSG_ASK)
         good = node == 0 && sti_run_node_of(run, msg->to) == mesh->node;
-    else if (msg->kind == STI_MSG_CHOICE || msg->kind == STI_MSG_LETTER ||
+    else if (msg->kind == STI_MSG_CHOICE || msg->kind == STI_MSG_PEER_VECTOR ||
              (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED))
         good = sti_run_node_of(run, msg->from) == node &&
                sti_run_node_of(run, msg->to) == mesh->node;
@@ -377,7 +377,7 @@ static const message_kind kinds[] = {
     ROLE(ATTACHED) = {"ATTACHED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(SETTLED) = {"SETTLED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(LOOP) = {"LOOP", NOTE_LIMIT, IN_LOOPS, true, take_message},
-    ROLE(LETTER) = {"LETTER", NO_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(PEER_VECTOR) = {"PEER_VECTOR", NO_LIMIT, IN_LOOPS, true, take_message},
 };
 
 /* NULL: this protocol has none of that number. */

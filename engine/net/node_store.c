@@ -202,7 +202,7 @@ static uint64_t bytes_of(const sti_msg *msg)
     const sti_buffer *buffer = (const sti_buffer *)msg->object;
     if (msg->kind == STI_MSG_ROWS && msg->object)
         buffer = ((const sti_row_answer *)msg->object)->parts;
-    else if (msg->kind != STI_MSG_PUSH && msg->kind != STI_MSG_LETTER)
+    else if (msg->kind != STI_MSG_PUSH && msg->kind != STI_MSG_PEER_VECTOR)
         buffer = NULL;
     return buffer ? buffer->size : 0;
 }

@@ -760,7 +760,7 @@ static const message_kind kinds[] = {
     [STI_MSG_ATTACHED] = {sti_store_encode, get_stored},
     [STI_MSG_SETTLED] = {sti_store_encode, get_stored},
     [STI_MSG_LOOP] = {put_loop, get_loop},
-    [STI_MSG_LETTER] = {sti_store_encode, get_stored},
+    [STI_MSG_PEER_VECTOR] = {sti_store_encode, get_stored},
 };
 
 /* NULL: there is no such kind. */

@@ -186,7 +186,7 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
 static void deliver(void *arg, const sti_msg *msg)
 {
     struct sti_loop_nodes *nodes = arg;
-    if (msg->kind == STI_MSG_LETTER ||
+    if (msg->kind == STI_MSG_PEER_VECTOR ||
         (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED)) {
         sti_node_store_deliver(nodes->store, msg);
         return;

@@ -122,7 +122,7 @@ static uint64_t in_order(sti_sim_loop *sim, const sti_msg *msg, uint64_t there)
     const uint32_t client = (up ? msg->from : msg->to) - STI_CLIENT_0;
     const uint32_t shard = (up ? msg->to : msg->from) - STI_SHARD_0;
     size_t link = 2 * ((size_t)client * run->shards + shard) + up;
-    if (msg->kind == STI_MSG_LETTER)
+    if (msg->kind == STI_MSG_PEER_VECTOR)
         link = (size_t)run->nodes * (2 * run->shards + client) + msg->from -
                STI_CLIENT_0;
     uint64_t *last = &sim->last_there[link];

@@ -14,7 +14,7 @@
  * track must not cross, so each takes a lane that is free. */
 enum { LANES = 16 };
 
-enum { KINDS = STI_MSG_LETTER + 1 };
+enum { KINDS = STI_MSG_PEER_VECTOR + 1 };
 
 typedef struct port {
     uint64_t sends_until, receives_until;

@@ -113,7 +113,7 @@ void sti_client_free(sti_client *client)
         if (client->workers[w].call.asks)
             sti_call_forget(client, &client->workers[w]);
         sti_call_free(&client->workers[w].call);
-        sti_mail_free(&client->workers[w].mail);
+        sti_receive_queue_free(&client->workers[w].received);
     }
     for (uint32_t s = 0; client->streams && s < client->setup.shards; s++)
         free_stream(&client->streams[s]);
@@ -514,14 +514,16 @@ static void attached(sti_client *client, uint32_t shard, uint64_t now,
 /* ---- peers ----------------------------------------------------------------- */
 
 /* For one of its own workers. */
-static strads_err take_letter(sti_client *client, uint32_t worker,
-                              sti_buffer *letter, sti_effects *out)
+static strads_err take_vector(sti_client *client, uint32_t worker,
+                              sti_buffer *packed, sti_effects *out)
 {
-    sti_mail *mail = &sti_client_worker_of(client, worker)->mail;
-    strads_err err = sti_mail_put(mail, client->setup.peers, letter);
-    if (mail->waits)
+    sti_receive_queue *received =
+        &sti_client_worker_of(client, worker)->received;
+    strads_err err =
+        sti_receive_queue_put(received, client->setup.peers, packed);
+    if (received->waits)
         sti_effect_wake(out, worker);
-    mail->waits = false;
+    received->waits = false;
     return err;
 }
 
@@ -531,15 +533,15 @@ static bool is_own(const sti_client *client, uint32_t worker)
 }
 
 strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
-                           sti_buffer *letter, sti_effects *out)
+                           sti_buffer *packed, sti_effects *out)
 {
     if (is_own(client, to))
-        return take_letter(client, to, letter, out);
-    sti_effect_send(out, (sti_msg){.kind = STI_MSG_LETTER,
+        return take_vector(client, to, packed, out);
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_PEER_VECTOR,
                                    .from = STI_CLIENT_0 + client->setup.client,
                                    .to = home,
                                    .partition = to,
-                                   .object = &letter->head});
+                                   .object = &packed->head});
     return STRADS_OK;
 }
 
@@ -548,17 +550,17 @@ void sti_client_collect(sti_client *client, uint32_t worker,
 {
     sti_client_worker *w = sti_client_worker_of(client, worker);
     w->parked_ns = UINT64_MAX; /* all of it is for others */
-    *wait = !sti_mail_take(&w->mail, collect);
+    *wait = !sti_receive_queue_take(&w->received, collect);
 }
 
 static void take(sti_client *client, const sti_msg *msg, uint64_t now,
                  sti_effects *out)
 {
-    if (msg->kind == STI_MSG_LETTER) {
-        sti_buffer *letter = (sti_buffer *)msg->object;
+    if (msg->kind == STI_MSG_PEER_VECTOR) {
+        sti_buffer *packed = (sti_buffer *)msg->object;
         strads_err err =
             is_own(client, msg->partition)
-                ? take_letter(client, msg->partition, letter, out)
+                ? take_vector(client, msg->partition, packed, out)
                 : strads_fail(STRADS_EPEER, "a vector for a peer that is not "
                                             "here");
         if (err)

@@ -126,10 +126,10 @@ void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock);
 strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
                               bool *wait, sti_effects *out);
 
-/* A letter of a peer to another one, whose client has that address; takes over the
+/* A vector of a peer to another one, whose client has that address; takes over the
  * reference. Does not wait. */
 strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
-                           sti_buffer *letter, sti_effects *out);
+                           sti_buffer *packed, sti_effects *out);
 
 /* What has come from peers, when all that is needed of it has. */
 void sti_client_collect(sti_client *client, uint32_t worker,

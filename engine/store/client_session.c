@@ -182,7 +182,7 @@ static strads_err barrier(strads_session *session)
 
 typedef struct posting {
     uint32_t to;
-    sti_buffer *letter;
+    sti_buffer *packed;
 } posting;
 
 static strads_err try_post(const call *c, const void *arg, bool *wait)
@@ -191,14 +191,14 @@ static strads_err try_post(const call *c, const void *arg, bool *wait)
     sti_client_host *host = c->host;
     (void)wait;
     return sti_client_post(host->client, p->to, host->home(host, p->to),
-                           p->letter, host->effects);
+                           p->packed, host->effects);
 }
 
-static strads_err post(strads_session *session, uint32_t to, sti_buffer *letter)
+static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
 {
-    const posting p = {to, sti_object_keep(letter)};
+    const posting p = {to, sti_object_keep(packed)};
     strads_err err = repeat(session, try_post, &p, false);
-    sti_object_drop(letter);
+    sti_object_drop(packed);
     return err;
 }
 

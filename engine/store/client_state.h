@@ -59,7 +59,7 @@ typedef struct sti_client_worker {
     bool wants_window;  /* a push of it waits */
     sti_waiting_call call;
     sti_adaptive adaptive;
-    sti_mail mail;
+    sti_receive_queue received;
 } sti_client_worker;
 
 /* How a table is read: only rows that are read again are worth caching. */

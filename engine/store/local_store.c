@@ -42,12 +42,12 @@ static void forget_images(sti_exact *exact)
         sti_images_free(&exact->images[t]);
 }
 
-static void free_mail(sti_clocks *clocks)
+static void free_received(sti_clocks *clocks)
 {
-    for (uint32_t w = 0; clocks->mail && w < clocks->workers; w++)
-        sti_mail_free(&clocks->mail[w]);
-    free(clocks->mail);
-    clocks->mail = NULL;
+    for (uint32_t w = 0; clocks->received && w < clocks->workers; w++)
+        sti_receive_queue_free(&clocks->received[w]);
+    free(clocks->received);
+    clocks->received = NULL;
 }
 
 void strads_store_free(strads_store *store)
@@ -60,7 +60,7 @@ void strads_store_free(strads_store *store)
     for (uint32_t t = 0; t < store->n_tables; t++)
         sti_table_free(store->tables[t]);
     free(store->tables);
-    free_mail(&store->clocks);
+    free_received(&store->clocks);
     free(store->clocks.worker);
     pthread_cond_destroy(&store->clocks.moved);
     pthread_mutex_destroy(&store->clocks.lock);
@@ -188,18 +188,18 @@ uint64_t strads_store_bytes(const strads_store *store)
 static strads_err start_group(sti_clocks *clocks, uint32_t workers)
 {
     sti_worker_clock *worker = calloc(workers, sizeof *worker);
-    sti_mail *mail = calloc(workers, sizeof *mail);
-    if (!worker || !mail) {
+    sti_receive_queue *received = calloc(workers, sizeof *received);
+    if (!worker || !received) {
         free(worker);
-        free(mail);
+        free(received);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the clocks of %" PRIu32 " workers",
                            workers);
     }
-    free_mail(clocks);
+    free_received(clocks);
     free(clocks->worker);
     clocks->worker = worker;
-    clocks->mail = mail;
+    clocks->received = received;
     clocks->workers = workers;
     clocks->left = 0;
     clocks->group++;
@@ -519,11 +519,12 @@ static strads_err barrier(strads_session *session)
 
 /* ---- peers --------------------------------------------------------------- */
 
-static strads_err post(strads_session *session, uint32_t to, sti_buffer *letter)
+static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
 {
     sti_clocks *clocks = &((strads_store *)session->behind)->clocks;
     pthread_mutex_lock(&clocks->lock);
-    strads_err err = sti_mail_put(&clocks->mail[to], clocks->workers, letter);
+    strads_err err =
+        sti_receive_queue_put(&clocks->received[to], clocks->workers, packed);
     wake_waiting(clocks);
     pthread_mutex_unlock(&clocks->lock);
     return err;
@@ -535,7 +536,7 @@ static strads_err collect(strads_session *session, sti_collect *what)
     const uint64_t begin = sti_monotonic_now();
     bool waited = false;
     pthread_mutex_lock(&clocks->lock);
-    while (!sti_mail_take(&clocks->mail[session->worker], what)) {
+    while (!sti_receive_queue_take(&clocks->received[session->worker], what)) {
         waited = true;
         clocks->waiting++;
         pthread_cond_wait(&clocks->moved, &clocks->lock);

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "engine/store/letter.h"
+#include "engine/store/peer_vector.h"
 #include "engine/store/snapshot.h"
 
 typedef enum sti_clock_state {
@@ -23,14 +23,14 @@ typedef struct sti_worker_clock {
  * returned stays a lower bound. One mutex and one condition for all: they are
  * touched once a clock, which stands for a batch of work. */
 typedef struct sti_clocks {
-    pthread_mutex_t lock;     /* guards all below */
-    pthread_cond_t moved;     /* a clock grew, or somebody left */
-    uint32_t workers;         /* 0: nobody has joined yet */
-    uint32_t left;            /* that have left */
-    uint32_t waiting;         /* threads that wait */
-    uint64_t group;           /* how many groups have begun */
-    sti_worker_clock *worker; /* [workers] */
-    sti_mail *mail;           /* [workers] */
+    pthread_mutex_t lock;        /* guards all below */
+    pthread_cond_t moved;        /* a clock grew, or somebody left */
+    uint32_t workers;            /* 0: nobody has joined yet */
+    uint32_t left;               /* that have left */
+    uint32_t waiting;            /* threads that wait */
+    uint64_t group;              /* how many groups have begun */
+    sti_worker_clock *worker;    /* [workers] */
+    sti_receive_queue *received; /* [workers] */
 } sti_clocks;
 
 typedef struct sti_exact {

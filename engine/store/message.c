@@ -249,7 +249,7 @@ static void put_rows(sti_writer *w, const sti_row_answer *answer,
 void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     sti_write_u32(w, msg->from);
-    if (msg->kind == STI_MSG_PUSH || msg->kind == STI_MSG_LETTER)
+    if (msg->kind == STI_MSG_PUSH || msg->kind == STI_MSG_PEER_VECTOR)
         put_buffer(w, (const sti_buffer *)msg->object, rest);
     else if (msg->kind == STI_MSG_ASK_ROWS)
         put_ask(w, (const sti_row_ask *)msg->object);
@@ -327,17 +327,17 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     return err;
 }
 
-static strads_err get_letter(sti_reader *r, sti_object *backing, sti_msg *msg)
+static strads_err get_vector(sti_reader *r, sti_object *backing, sti_msg *msg)
 {
-    sti_buffer *letter;
-    strads_err err = get_buffer(r, "a LETTER", backing, &letter);
+    sti_buffer *packed;
+    strads_err err = get_buffer(r, "a PEER_VECTOR", backing, &packed);
     if (err)
         return err;
-    msg->object = &letter->head;
-    if (sti_letter_fits(letter))
+    msg->object = &packed->head;
+    if (sti_peer_vector_fits(packed))
         return STRADS_OK;
     msg->object = NULL;
-    sti_object_drop(letter);
+    sti_object_drop(packed);
     return strads_fail(STRADS_EPEER, "a peer's vector is not what it says: the "
                                      "node runs another version");
 }
@@ -348,8 +348,8 @@ strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
     switch (msg->kind) {
     case STI_MSG_PUSH:
         return get_push(r, backing, msg);
-    case STI_MSG_LETTER:
-        return get_letter(r, backing, msg);
+    case STI_MSG_PEER_VECTOR:
+        return get_vector(r, backing, msg);
     case STI_MSG_ASK_ROWS:
         return get_ask(r, msg);
     case STI_MSG_ROWS:

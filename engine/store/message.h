@@ -13,7 +13,7 @@
 
 #include "engine/base/cursor.h"
 #include "engine/base/role.h"
-#include "engine/store/letter.h"
+#include "engine/store/peer_vector.h"
 #include "strads/store.h"
 
 static inline uint32_t sti_row_shard(uint32_t table, uint32_t row,

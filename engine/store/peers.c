@@ -1,8 +1,8 @@
-/* Peers without a server: the graph, the letters, and the mail that they lie in.
- * Invariants: a letter is immutable once it is sent, so that all receivers of a
+/* Peers without a server: the graph, the vectors, and the queues that these lie in.
+ * Invariants: a vector is immutable once it is sent, so that all receivers of a
  * process have one copy; what lies unread of a sender is in the order in which it
  * was sent, for links are streams. */
-#include "engine/store/letter.h"
+#include "engine/store/peer_vector.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,41 +11,42 @@
 
 #include "engine/store/session.h"
 
-/* ---- mail ---------------------------------------------------------------- */
+/* ---- receive queues -------------------------------------------------------- */
 
-static size_t letter_bytes(uint32_t n, bool sparse)
+static size_t vector_bytes(uint32_t n, bool sparse)
 {
-    return sizeof(sti_letter) +
+    return sizeof(sti_peer_vector) +
            n * (sizeof(double) + (sparse ? sizeof(uint32_t) : 0));
 }
 
-bool sti_letter_fits(const sti_buffer *letter)
+bool sti_peer_vector_fits(const sti_buffer *packed)
 {
-    const sti_letter *l = sti_letter_of(letter);
-    return letter->size >= sizeof *l && l->sparse <= 1 && l->queue >= 1 &&
+    const sti_peer_vector *l = sti_peer_vector_of(packed);
+    return packed->size >= sizeof *l && l->sparse <= 1 && l->queue >= 1 &&
            l->queue <= STRADS_PEERS_QUEUE_MAX &&
-           letter->size == letter_bytes(l->n, l->sparse);
+           packed->size == vector_bytes(l->n, l->sparse);
 }
 
-strads_err sti_mail_put(sti_mail *mail, uint32_t senders, sti_buffer *letter)
+strads_err sti_receive_queue_put(sti_receive_queue *received, uint32_t senders,
+                                 sti_buffer *packed)
 {
-    const sti_letter *l = sti_letter_of(letter);
-    if (!mail->slot) {
-        mail->slot = calloc(senders, sizeof *mail->slot);
-        mail->senders = mail->slot ? senders : 0;
+    const sti_peer_vector *l = sti_peer_vector_of(packed);
+    if (!received->slot) {
+        received->slot = calloc(senders, sizeof *received->slot);
+        received->senders = received->slot ? senders : 0;
     }
-    if (l->sender >= mail->senders) {
+    if (l->sender >= received->senders) {
         const bool known = l->sender < senders;
-        sti_object_drop(letter);
+        sti_object_drop(packed);
         return known ? strads_fail(STRADS_ENOMEM, "no memory for what peers "
                                                   "send")
                      : strads_fail(STRADS_EPEER, "a peer that is not there "
                                                  "sends a vector");
     }
-    sti_mail_slot *slot = &mail->slot[l->sender];
+    sti_receive_slot *slot = &received->slot[l->sender];
     if (l->iteration == STI_PEER_LEFT) {
         slot->reached = STI_PEER_LEFT;
-        sti_object_drop(letter);
+        sti_object_drop(packed);
         return STRADS_OK;
     }
     slot->reached = l->iteration + 1;
@@ -54,33 +55,33 @@ strads_err sti_mail_put(sti_mail *mail, uint32_t senders, sti_buffer *letter)
         memmove(slot->unread, slot->unread + 1,
                 --slot->n * sizeof(sti_buffer *));
     }
-    slot->unread[slot->n++] = letter;
+    slot->unread[slot->n++] = packed;
     return STRADS_OK;
 }
 
-void sti_mail_free(sti_mail *mail)
+void sti_receive_queue_free(sti_receive_queue *received)
 {
-    for (uint32_t s = 0; s < mail->senders; s++)
-        for (uint32_t k = 0; k < mail->slot[s].n; k++)
-            sti_object_drop(mail->slot[s].unread[k]);
-    free(mail->slot);
-    *mail = (sti_mail){0};
+    for (uint32_t s = 0; s < received->senders; s++)
+        for (uint32_t k = 0; k < received->slot[s].n; k++)
+            sti_object_drop(received->slot[s].unread[k]);
+    free(received->slot);
+    *received = (sti_receive_queue){0};
 }
 
-bool sti_mail_take(sti_mail *mail, sti_collect *collect)
+bool sti_receive_queue_take(sti_receive_queue *received, sti_collect *collect)
 {
     for (uint32_t k = 0; collect->needs && k < collect->n; k++)
-        if (!mail->slot ||
-            mail->slot[collect->from[k]].reached <= collect->needs) {
-            mail->waits = true;
+        if (!received->slot ||
+            received->slot[collect->from[k]].reached <= collect->needs) {
+            received->waits = true;
             return false;
         }
-    mail->waits = false;
-    collect->n_letters = 0;
-    for (uint32_t k = 0; mail->slot && k < collect->n; k++) {
-        sti_mail_slot *slot = &mail->slot[collect->from[k]];
+    received->waits = false;
+    collect->n_vectors = 0;
+    for (uint32_t k = 0; received->slot && k < collect->n; k++) {
+        sti_receive_slot *slot = &received->slot[collect->from[k]];
         for (uint32_t u = 0; u < slot->n; u++)
-            collect->letter[collect->n_letters++] = slot->unread[u];
+            collect->packed[collect->n_vectors++] = slot->unread[u];
         collect->left[k] = slot->reached == STI_PEER_LEFT;
         slot->n = 0;
     }
@@ -301,7 +302,7 @@ struct strads_peers {
     uint32_t *target, *source; /* [n_targets], [n_sources] ascending */
     uint32_t n_targets, n_sources;
     bool *left;                  /* [n_sources] */
-    sti_buffer **letter;         /* [n_sources x STRADS_PEERS_QUEUE_MAX] */
+    sti_buffer **packed;         /* [n_sources x STRADS_PEERS_QUEUE_MAX] */
     strads_peers_vector *vector; /* the same */
     uint32_t *count;             /* [length] all 0: of the mean */
 };
@@ -352,7 +353,7 @@ static void free_peers(strads_peers *peers)
     free(peers->target);
     free(peers->source);
     free(peers->left);
-    free(peers->letter);
+    free(peers->packed);
     free(peers->vector);
     free(peers->count);
     free(peers);
@@ -400,11 +401,11 @@ strads_err strads_peers_open(strads_session *session,
     err = lay_out(peers, &g);
     const size_t most = (size_t)peers->n_sources * STRADS_PEERS_QUEUE_MAX + 1;
     peers->left = calloc(peers->n_sources + (size_t)1, sizeof *peers->left);
-    peers->letter = calloc(most, sizeof(sti_buffer *));
+    peers->packed = calloc(most, sizeof(sti_buffer *));
     peers->vector = calloc(most, sizeof *peers->vector);
     peers->count = calloc(options->length, sizeof *peers->count);
     if (!err && !(peers->target && peers->source && peers->left &&
-                  peers->letter && peers->vector && peers->count))
+                  peers->packed && peers->vector && peers->count))
         err = strads_fail(STRADS_ENOMEM, "no memory for peers");
     if (err) {
         free_peers(peers);
@@ -431,30 +432,30 @@ const uint32_t *strads_peers_targets(const strads_peers *peers, uint32_t *n)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static strads_err new_letter(const strads_peers *peers, uint32_t n,
+static strads_err new_vector(const strads_peers *peers, uint32_t n,
                              uint64_t iteration, sti_buffer **out)
 {
     strads_err err =
-        sti_buffer_new(letter_bytes(n, peers->options.sparse), out);
+        sti_buffer_new(vector_bytes(n, peers->options.sparse), out);
     if (!err)
-        *(sti_letter *)(void *)(*out)->bytes =
-            (sti_letter){.sender = peers->session->worker,
-                         .n = n,
-                         .sparse = peers->options.sparse,
-                         .queue = peers->options.queue,
-                         .iteration = iteration};
+        *(sti_peer_vector *)(void *)(*out)->bytes =
+            (sti_peer_vector){.sender = peers->session->worker,
+                              .n = n,
+                              .sparse = peers->options.sparse,
+                              .queue = peers->options.queue,
+                              .iteration = iteration};
     return err;
 }
 
 /* Takes over the reference. */
-static strads_err send_letter(strads_peers *peers, sti_buffer *letter)
+static strads_err send_vector(strads_peers *peers, sti_buffer *packed)
 {
     strads_session *session = peers->session;
     strads_err err = STRADS_OK;
     for (uint32_t k = 0; !err && k < peers->n_targets; k++)
         err = session->ops->post(session, peers->target[k],
-                                 sti_object_keep(letter));
-    sti_object_drop(letter);
+                                 sti_object_keep(packed));
+    sti_object_drop(packed);
     return err;
 }
 
@@ -462,20 +463,21 @@ static strads_err scatter(strads_peers *peers, uint32_t n,
                           const uint32_t *index, const double *value)
 {
     strads_session *session = peers->session;
-    sti_buffer *letter;
+    sti_buffer *packed;
     strads_err err = peers->options.mode == STRADS_PEERS_BSP
                          ? strads_session_barrier(session)
                          : STRADS_OK;
     if (!err)
-        err = new_letter(peers, n, session->clock, &letter);
+        err = new_vector(peers, n, session->clock, &packed);
     if (err)
         return err;
-    double *values = (double *)(void *)(letter->bytes + sizeof(sti_letter));
+    double *values =
+        (double *)(void *)(packed->bytes + sizeof(sti_peer_vector));
     if (n > 0)
         memcpy(values, value, n * sizeof *value);
     if (n > 0 && index)
         memcpy(values + n, index, n * sizeof *index);
-    return send_letter(peers, letter);
+    return send_vector(peers, packed);
 }
 
 strads_err strads_peers_scatter(strads_peers *peers, const double *value)
@@ -504,10 +506,10 @@ strads_err strads_peers_scatter_sparse(strads_peers *peers, uint32_t n,
 
 void sti_peers_leave(strads_peers *peers)
 {
-    sti_buffer *letter;
+    sti_buffer *packed;
     peers->session->peers = NULL;
-    if (!new_letter(peers, 0, STI_PEER_LEFT, &letter))
-        (void)send_letter(peers, letter);
+    if (!new_vector(peers, 0, STI_PEER_LEFT, &packed))
+        (void)send_vector(peers, packed);
     peers->session = NULL; /* which may be closed before its peers */
 }
 
@@ -541,12 +543,12 @@ static strads_err fold_mean(const strads_peers *peers, double *into, uint32_t n,
     return STRADS_OK;
 }
 
-/* A letter as what it holds, when it is of these peers. */
-static strads_err open_letter(const strads_peers *peers,
-                              const sti_buffer *letter,
+/* What a packed vector holds, when it is of these peers. */
+static strads_err read_vector(const strads_peers *peers,
+                              const sti_buffer *packed,
                               strads_peers_vector *out)
 {
-    const sti_letter *l = sti_letter_of(letter);
+    const sti_peer_vector *l = sti_peer_vector_of(packed);
     const strads_peers_options *o = &peers->options;
     const double *value = (const double *)(const void *)(l + 1);
     *out = (strads_peers_vector){.peer = l->sender,
@@ -576,19 +578,19 @@ strads_err strads_peers_gather(strads_peers *peers, strads_peers_fold fold,
     sti_collect collect = {.n = peers->n_sources,
                            .from = peers->source,
                            .left = peers->left,
-                           .letter = peers->letter};
+                           .packed = peers->packed};
     if (o->mode != STRADS_PEERS_ASYNC && session->clock > lag)
         collect.needs = session->clock - lag;
     strads_err err = session->ops->collect(session, &collect);
-    for (uint32_t k = 0; !err && k < collect.n_letters; k++)
-        err = open_letter(peers, peers->letter[k], &peers->vector[k]);
+    for (uint32_t k = 0; !err && k < collect.n_vectors; k++)
+        err = read_vector(peers, peers->packed[k], &peers->vector[k]);
     if (!err && fold)
-        err = fold(arg, into, collect.n_letters, peers->vector);
+        err = fold(arg, into, collect.n_vectors, peers->vector);
     else if (!err)
-        err = fold_mean(peers, into, collect.n_letters, peers->vector);
-    for (uint32_t k = 0; k < collect.n_letters; k++)
-        sti_object_drop(peers->letter[k]);
+        err = fold_mean(peers, into, collect.n_vectors, peers->vector);
+    for (uint32_t k = 0; k < collect.n_vectors; k++)
+        sti_object_drop(peers->packed[k]);
     if (!err && n)
-        *n = collect.n_letters;
+        *n = collect.n_vectors;
     return err;
 }

@@ -9,7 +9,7 @@
 
 #include "engine/base/trace.h"
 #include "engine/store/message.h"
-#include "engine/store/letter.h"
+#include "engine/store/peer_vector.h"
 #include "engine/store/pending.h"
 
 /* ---- adaptive staleness ------------------------------------------------ */
@@ -195,9 +195,9 @@ typedef struct sti_session_ops {
     strads_err (*push_early)(strads_session *session, sti_pending *pending);
     /* All others have reached this session's clock, or have left. */
     strads_err (*barrier)(strads_session *session);
-    /* A letter to another worker; takes over the reference. */
+    /* A packed vector to another worker; takes over the reference. */
     strads_err (*post)(strads_session *session, uint32_t to,
-                       sti_buffer *letter);
+                       sti_buffer *packed);
     /* Waits until it can be had. */
     strads_err (*collect)(strads_session *session, sti_collect *collect);
     /* ns, as sti_session_waited is told. */

@@ -91,6 +91,11 @@ class GLM(_Regressor):
                 "poor_score": True}
 
 
+def _forget_choices(model):
+    """What is a choice of a GLM is settled in a class of its own."""
+    del model.loss, model.penalty, model.l1_ratio, model.loss_parameter
+
+
 class PoissonRegressor(GLM):
     """Counts, whose logarithm of the mean is linear, with an L2 penalty:
     scikit-learn's objective, half the mean deviance plus alpha/2 |w|^2."""
@@ -98,18 +103,13 @@ class PoissonRegressor(GLM):
     def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-6,
                  max_iter=None, n_jobs=None, warm_start=False, verbose=0,
                  callbacks=None):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+        super().__init__(alpha=alpha, fit_intercept=fit_intercept, tol=tol,
+                         max_iter=max_iter, n_jobs=n_jobs,
+                         warm_start=warm_start, verbose=verbose,
+                         callbacks=callbacks)
+        _forget_choices(self)
 
-    _penalty = property(lambda self: "ridge")
-    _loss = property(lambda self: "poisson")
-    _parameter = 0
+    _loss, _penalty, _parameter = "poisson", "ridge", 0
 
 
 class HuberRegressor(GLM):
@@ -122,16 +122,12 @@ class HuberRegressor(GLM):
     def __init__(self, *, epsilon=1.35, alpha=1e-4, fit_intercept=True,
                  tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
                  verbose=0, callbacks=None):
+        super().__init__(alpha=alpha, fit_intercept=fit_intercept, tol=tol,
+                         max_iter=max_iter, n_jobs=n_jobs,
+                         warm_start=warm_start, verbose=verbose,
+                         callbacks=callbacks)
+        _forget_choices(self)
         self.epsilon = epsilon
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
 
-    _penalty = property(lambda self: "ridge")
-    _loss = property(lambda self: "huber")
+    _loss, _penalty = "huber", "ridge"
     _parameter = property(lambda self: positive("epsilon", self.epsilon))
