@@ -315,10 +315,11 @@ static size_t one(const strads_task *task)
     return 1;
 }
 
-#define LOOKS(what, size, computes, keeps)                                     \
-    {                                                                          \
-        .name = what, .when = STRADS_WHEN_CALLED, .drains = true,              \
-        .blind = true, .partial = size, .update = computes, .aggregate = keeps \
+#define LOOKS(what, size, computes, keeps)                           \
+    {                                                                \
+        .name = what, .when = STRADS_WHEN_CALLED, .exclusive = true, \
+        .ignores_values = true, .partial = size, .update = computes, \
+        .aggregate = keeps                                           \
     }
 
 static strads_phase phases[] = {

@@ -155,7 +155,7 @@ static double partials_of(uint32_t workers, bool cut)
 {
     strads_phase phase = {.name = "wide",
                           .when = STRADS_WHEN_CALLED,
-                          .blind = true,
+                          .ignores_values = true,
                           .partial = wide,
                           .update = ones,
                           .aggregate = count};

@@ -221,7 +221,8 @@ static strads_err move_another(strads_commit *commit)
     }
     l->n += commit->block.n;
     l->probes += l->n > COLS;
-    strads_commit_moved(commit, 3); /* of which the engine sees nothing */
+    strads_commit_count_updates(commit,
+                                3); /* of which the engine sees nothing */
     return strads_commit_also(commit, 2, other, step);
 }
 

@@ -223,7 +223,7 @@ static const strads_phase mixed_phases[N_PHASES] = {
                .aggregate = mixed_commit},
     [DRAIN] = {.name = "drain",
                .when = STRADS_WHEN_CALLED,
-               .drains = true,
+               .exclusive = true,
                .update = mixed_sum,
                .aggregate = mixed_commit},
 };

@@ -150,7 +150,7 @@ static const strads_option OPTIONS[] = {
 static const strads_phase CARRY = {.name = "carry",
                                    .to = STRADS_TO_RING,
                                    .when = STRADS_WHEN_CALLED,
-                                   .blind = true,
+                                   .ignores_values = true,
                                    .partial = nothing,
                                    .update = carry_update};
 

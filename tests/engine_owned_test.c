@@ -108,7 +108,7 @@ static const strads_phase phases[] = {{.name = "visit",
                                        .aggregate = owned_aggregate},
                                       {.name = "follow",
                                        .when = STRADS_WHEN_CALLED,
-                                       .blind = true,
+                                       .ignores_values = true,
                                        .update = nothing,
                                        .aggregate = follow}};
 
@@ -270,7 +270,7 @@ static const strads_phase pooled_phases[] = {{.name = "visit",
                                               .aggregate = pooled_aggregate},
                                              {.name = "follow",
                                               .when = STRADS_WHEN_CALLED,
-                                              .blind = true,
+                                              .ignores_values = true,
                                               .update = nothing,
                                               .aggregate = follow}};
 
@@ -320,7 +320,7 @@ Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
 static strads_err to_one_hand(strads_commit *commit)
 {
     TOY_CHECK(commit->round < 3 || commit->block.owner == 0);
-    strads_commit_hands(commit, 1);
+    strads_commit_max_partitions(commit, 1);
     return pooled_aggregate(commit);
 }
 

@@ -11,7 +11,7 @@ enum { PARAMETERS = 40, WIDTH = 3, ROUNDS = 6, K_MAX = 13 };
 /* Who held a block last, told by its partial. */
 typedef struct owner_config {
     bool halves; /* an aggregate commits half of what the holder changed */
-    bool blind;
+    bool ignores_values;
     uint64_t *records;
 } owner_config;
 
@@ -84,7 +84,7 @@ static strads_err owner_update(strads_task *task)
 {
     const owner_config *config = task->config;
     TOY_CHECK(task->share->partition == task->block.owner);
-    TOY_CHECK((task->value == NULL) == config->blind);
+    TOY_CHECK((task->value == NULL) == config->ignores_values);
     task->partial[0] = task->share->partition;
     task->partial[1] = (double)task->block.id;
     if (!task->value)
@@ -106,10 +106,10 @@ static strads_err owner_aggregate(strads_commit *commit)
     TOY_CHECK(commit->partial[1] == (double)commit->block.id);
     ++*config->records;
     for (uint32_t k = 0; k < commit->block.n * WIDTH; k++) {
-        TOY_CHECK(!config->blind || commit->change[k] == 0);
-        commit->change[k] = config->blind    ? 1
-                            : config->halves ? commit->change[k] / 2
-                                             : commit->change[k];
+        TOY_CHECK(!config->ignores_values || commit->change[k] == 0);
+        commit->change[k] = config->ignores_values ? 1
+                            : config->halves       ? commit->change[k] / 2
+                                                   : commit->change[k];
     }
     return STRADS_OK;
 }
@@ -124,7 +124,7 @@ static void expected_values(uint32_t K, const owner_config *config,
                 uint32_t owner = owner_of(round, j % blocks_of(K), K);
                 double *at = &value[j * WIDTH + c];
                 double change = moved(*at, owner, j, c) - *at;
-                if (config->blind)
+                if (config->ignores_values)
                     change = 1;
                 *at += config->halves ? change / 2 : change;
             }
@@ -138,7 +138,7 @@ static void check_run(uint32_t K, uint32_t workers, uint32_t depth,
     const strads_phase phase = {.name = "own",
                                 .to = STRADS_TO_OWNER,
                                 .when = STRADS_WHEN_CALLED,
-                                .blind = config.blind,
+                                .ignores_values = config.ignores_values,
                                 .partial = owner_partial,
                                 .update = owner_update,
                                 .aggregate =
@@ -194,9 +194,10 @@ Test(engine_owner, an_aggregate_may_commit_half_of_it)
     check_all(true, (owner_config){.halves = true});
 }
 
-Test(engine_owner, a_blind_phase_sends_no_values_and_commits_the_aggregates)
+Test(engine_owner,
+     a_phase_that_ignores_values_is_sent_none_and_commits_the_aggregates)
 {
-    check_all(true, (owner_config){.blind = true});
+    check_all(true, (owner_config){.ignores_values = true});
 }
 
 Test(engine_owner, between_nodes_it_is_the_same)
@@ -204,5 +205,5 @@ Test(engine_owner, between_nodes_it_is_the_same)
     toy_simulate_from_now_on();
     check_all(false, (owner_config){0});
     check_all(true, (owner_config){.halves = true});
-    check_all(true, (owner_config){.blind = true});
+    check_all(true, (owner_config){.ignores_values = true});
 }

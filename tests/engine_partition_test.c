@@ -137,7 +137,7 @@ static void check_run(strads_split split, strads_layout layout, uint32_t K,
     memset(&s, 0, sizeof s);
     const strads_phase phase = {.name = "count",
                                 .when = STRADS_WHEN_CALLED,
-                                .blind = true,
+                                .ignores_values = true,
                                 .partial = two,
                                 .update = count_entries,
                                 .aggregate = keep_counts};

@@ -191,7 +191,7 @@ typedef struct turns {
 typedef struct turns_config {
     turns *turns;
     uint32_t depth;
-    bool still;
+    bool keeps_values;
 } turns_config;
 
 static strads_err begin_turns(const void *config, const strads_data *data,
@@ -251,27 +251,27 @@ static strads_err note_turn(strads_commit *commit)
 {
     turns *t = commit->state;
     const turns_config *config = commit->config;
-    const bool still = config->still && commit->phase == FREE;
-    TOY_CHECK((commit->change == NULL) == still);
-    TOY_CHECK((commit->value == NULL) == still);
-    TOY_CHECK((commit->priority == NULL) == still);
+    const bool kept = config->keeps_values && commit->phase == FREE;
+    TOY_CHECK((commit->change == NULL) == kept);
+    TOY_CHECK((commit->value == NULL) == kept);
+    TOY_CHECK((commit->priority == NULL) == kept);
     TOY_CHECK(commit->round == t->log.n + 1);
     t->log.phase[t->log.n++] = commit->phase;
     return STRADS_OK;
 }
 
-static void run_called(bool still, uint32_t depth, uint32_t workers)
+static void run_called(bool keeps, uint32_t depth, uint32_t workers)
 {
     const strads_phase phases[CALLED_PHASES] = {
         [FREE] = {.name = "free",
                   .when = STRADS_WHEN_CALLED,
-                  .blind = true,
-                  .still = still,
+                  .ignores_values = true,
+                  .keeps_values = keeps,
                   .update = sees_no_draining,
                   .aggregate = note_turn},
         [DRAINS] = {.name = "drains",
                     .when = STRADS_WHEN_CALLED,
-                    .drains = true,
+                    .exclusive = true,
                     .update = drains,
                     .aggregate = note_turn}};
     const strads_program program = {.size = sizeof program,
@@ -282,7 +282,9 @@ static void run_called(bool still, uint32_t depth, uint32_t workers)
                                     .phases = phases,
                                     .n_phases = CALLED_PHASES};
     turns t = {0};
-    const turns_config config = {.turns = &t, .depth = depth, .still = still};
+    const turns_config config = {.turns = &t,
+                                 .depth = depth,
+                                 .keeps_values = keeps};
     strads_err err = toy_run_it(&(toy_run){.program = &program,
                                            .config = &config,
                                            .options = {.workers = workers,
@@ -304,25 +306,26 @@ Test(engine_phases, a_program_calls_its_phases_and_a_draining_one_runs_alone)
         }
 }
 
-Test(engine_phases, a_phase_that_is_not_blind_or_not_called_is_not_still)
+Test(engine_phases,
+     a_phase_that_looks_at_values_or_is_not_called_cannot_keep_them)
 {
     strads_phase phase = {.name = "free",
                           .when = STRADS_WHEN_CALLED,
-                          .still = true,
+                          .keeps_values = true,
                           .update = drains,
                           .aggregate = note_turn};
     const strads_program program = {.size = sizeof program,
-                                    .name = "still",
+                                    .name = "keeps",
                                     .shape = six_parameters,
                                     .schedule = call_phases,
                                     .phases = &phase,
                                     .n_phases = 1};
-    for (uint32_t blind = 0; blind < 2; blind++) {
-        phase.blind = blind;
-        phase.when = blind ? STRADS_WHEN_POLICY : STRADS_WHEN_CALLED;
+    for (uint32_t ignores = 0; ignores < 2; ignores++) {
+        phase.ignores_values = ignores;
+        phase.when = ignores ? STRADS_WHEN_POLICY : STRADS_WHEN_CALLED;
         cr_assert_eq(toy_run_it(&(toy_run){.program = &program}, NULL),
                      STRADS_EINVAL);
-        cr_assert_not_null(strstr(strads_error_text(), "is still"));
+        cr_assert_not_null(strstr(strads_error_text(), "can keep them"));
     }
 }
 
@@ -356,7 +359,7 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
 {
     const strads_phase phases[] = {[SCAN] = {.name = "scan",
                                              .when = STRADS_WHEN_CALLED,
-                                             .drains = true,
+                                             .exclusive = true,
                                              .update = does_nothing,
                                              .aggregate = note_policy_turn},
                                    [FIRST] = {.name = "unused",

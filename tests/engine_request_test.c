@@ -182,7 +182,7 @@ static strads_err halve(strads_commit *commit)
 Test(engine_request, built_in_policies_run_programs_without_probes)
 {
     const strads_program program = {.size = sizeof program,
-                                    .name = "blind",
+                                    .name = "no values",
                                     .shape = small_blocks,
                                     .update = nothing,
                                     .aggregate = halve};

@@ -160,7 +160,7 @@ static const strads_phase PHASES[N_PHASES] = {
     [COUNT] = {.name = "count",
                .when = STRADS_WHEN_CALLED,
                .reports = true,
-               .blind = true,
+               .ignores_values = true,
                .partial = one,
                .update = count,
                .aggregate = counted},
@@ -172,7 +172,7 @@ static const strads_phase PHASES[N_PHASES] = {
     [IDLE] = {.name = "idle",
               .to = STRADS_TO_NOBODY,
               .when = STRADS_WHEN_CALLED,
-              .blind = true,
+              .ignores_values = true,
               .aggregate = nothing},
 };
 

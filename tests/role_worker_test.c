@@ -30,10 +30,10 @@ static strads_err fill(strads_task *task)
 }
 
 static const strads_phase PHASES[] = {
-    [SUMS] = {.name = "sums", .blind = true, .update = fill},
+    [SUMS] = {.name = "sums", .ignores_values = true, .update = fill},
     [RING] = {.name = "ring",
               .to = STRADS_TO_RING,
-              .blind = true,
+              .ignores_values = true,
               .update = fill},
 };
 
@@ -423,7 +423,7 @@ Test(role_worker, no_more_partials_ahead_are_kept_than_can_be)
 }
 
 /* Block 0 has two parameters and its owner is 2: it comes to 3 after one hop,
- * with no values (the phase is blind) and two numbers. */
+ * with no values (the phase ignores them) and two numbers. */
 Test(role_worker, a_ring_block_that_does_not_fit_fails_the_run)
 {
     sti_msg msg = {.kind = STI_MSG_RING_STEP, .partition = 3, .round = 1};
@@ -432,7 +432,7 @@ Test(role_worker, a_ring_block_that_does_not_fit_fails_the_run)
     expect_fail(RING, msg, says);
     msg.object = hop(0, 2, 0, 16); /* one hop too far */
     expect_fail(RING, msg, says);
-    msg.object = hop(0, 1, 2, 16); /* values of a blind phase */
+    msg.object = hop(0, 1, 2, 16); /* values of a phase that ignores them */
     expect_fail(RING, msg, says);
     msg.object = hop(0, 1, 0, 8); /* half a partial */
     expect_fail(RING, msg, says);

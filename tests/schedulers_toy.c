@@ -139,12 +139,15 @@ static size_t nothing(const strads_task *task)
 static const strads_phase phases[] = {
     {.name = "look",
      .when = STRADS_WHEN_REST,
-     .blind = true,
+     .ignores_values = true,
      .partial = nothing,
      .update = toy_look,
      .aggregate = toy_scan},
     {.name = "pairs", .when = STRADS_WHEN_PROBE, .update = toy_pairs},
-    {.name = "step", .blind = true, .update = toy_step, .aggregate = toy_solve},
+    {.name = "step",
+     .ignores_values = true,
+     .update = toy_step,
+     .aggregate = toy_solve},
 };
 
 const strads_program schedulers_toy = {

@@ -101,7 +101,7 @@ static strads_err again(strads_turn *turn)
 static double latencies_of(strads_phase phase)
 {
     phase.when = STRADS_WHEN_CALLED;
-    phase.blind = true;
+    phase.ignores_values = true;
     phase.update = ones;
     const strads_program program = {.size = sizeof program,
                                     .name = "numbers",

@@ -182,7 +182,7 @@ static const strads_phase ridge_phases[N_PHASES] = {
                .when = STRADS_WHEN_PROBE,
                .update = ridge_probe},
     [SOLVE] = {.name = "solve",
-               .blind = true,
+               .ignores_values = true,
                .update = ridge_correlate,
                .aggregate = ridge_solve_block},
 };

@@ -101,7 +101,7 @@ static strads_err wide_schedule(strads_turn *turn)
 
 static const strads_phase SUM = {.name = "sum",
                                  .when = STRADS_WHEN_CALLED,
-                                 .blind = true,
+                                 .ignores_values = true,
                                  .update = wide_update,
                                  .aggregate = wide_aggregate};
 

@@ -473,7 +473,7 @@ static strads_err aggregate_step(strads_commit *commit)
     for (uint64_t j = 0; j < n && found.sums[HITS] > 0; j++)
         commit->change[dual_place(state, j)] = found.owed[j];
     tell_step(commit, 0, 0);
-    strads_commit_moved(commit, (uint64_t)found.sums[MOVED]);
+    strads_commit_count_updates(commit, (uint64_t)found.sums[MOVED]);
     if (head_on(heading, state->columns, &found, state->enough)) {
         for (uint64_t j = 0; j < n; j++)
             commit->change[dual_place(state, j)] +=
@@ -605,7 +605,7 @@ strads_err dual_aggregate_face(strads_commit *commit)
 
     if (commit->block.n > 0)
         return aggregate_step(commit);
-    strads_commit_moved(commit, (uint64_t)commit->partial[ALL_MOVED]);
+    strads_commit_count_updates(commit, (uint64_t)commit->partial[ALL_MOVED]);
     commit->total_change[DUAL_LEVEL] += commit->partial[LACKS];
     state->level_step = 0;
     state->moved = true;

@@ -619,7 +619,7 @@ strads_err dual_aggregate_take(strads_commit *commit)
 {
     dual_state *state = commit->state;
 
-    strads_commit_moved(commit, commit->block.n);
+    strads_commit_count_updates(commit, commit->block.n);
     if (commit->block.owner != state->partitions - 1)
         return STRADS_OK;
     dual_watch(state);

@@ -64,7 +64,7 @@ static void choose_hands(strads_commit *commit, double entries)
 
     state->little = state->pools == 1 && entries < STRADS_SVM_ALONE;
     state->alone = state->partitions > 1 && state->little;
-    strads_commit_hands(commit, state->alone ? 1 : 0);
+    strads_commit_max_partitions(commit, state->alone ? 1 : 0);
     if (!state->moved) /* otherwise the next join does it */
         dual_set_safety(commit);
 }

@@ -302,7 +302,7 @@ static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
     }
     question->n_in_flight = (uint32_t)n;
     question->work = wanted_work(c);
-    question->hands = c->aggregate.hands;
+    question->max_partitions = c->aggregate.max_partitions;
     sti_object_drop(scheduler->choice);
     scheduler->choice = NULL;
     scheduler->outdated = false;

@@ -351,7 +351,7 @@ static bool coord_runs_alone(const sti_run *run, uint32_t phase)
     if (phase >= run->n_phases)
         return true;
     const strads_phase *p = &run->phases[phase];
-    return p->drains || p->when == STRADS_WHEN_START ||
+    return p->exclusive || p->when == STRADS_WHEN_START ||
            p->when == STRADS_WHEN_REST;
 }
 

@@ -137,7 +137,8 @@ typedef struct sti_aggregate_job {
     bool routed; /* the policy's blocks go elsewhere from now on */
     uint32_t route_phase;
     double route_work;
-    uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
+    uint32_t
+        max_partitions; /* a pool's blocks are dealt out among; 0: among all */
     bool reported;
     strads_report report;
     uint64_t coordinates, coordinates_other;
@@ -188,7 +189,8 @@ typedef struct sti_ask {
     uint32_t n_in_flight;
     strads_block *in_flight;
     double work;
-    uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
+    uint32_t
+        max_partitions; /* a pool's blocks are dealt out among; 0: among all */
     uint32_t n_priorities, cap_priorities;
     sti_priorities **priorities; /* in order of commits */
     sti_found *found; /* for one of several schedulers, in order of commits */
@@ -259,7 +261,7 @@ void sti_parked_free(const sti_run *run, sti_partition *part);
 static inline bool sti_phase_takes_values(const sti_run *run, uint32_t phase)
 {
     const strads_phase *p = phase < run->n_phases ? &run->phases[phase] : NULL;
-    return p && !p->blind && p->when != STRADS_WHEN_PROBE &&
+    return p && !p->ignores_values && p->when != STRADS_WHEN_PROBE &&
            p->to != STRADS_TO_NOBODY;
 }
 /* Work in one update of parameters first .. first + n - 1, to be freed: the

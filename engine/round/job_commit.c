@@ -80,12 +80,13 @@ strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
     return STRADS_OK;
 }
 
-void strads_commit_hands(strads_commit *commit, uint32_t hands)
+void strads_commit_max_partitions(strads_commit *commit,
+                                  uint32_t max_partitions)
 {
-    ((sti_aggregate_job *)commit->engine)->hands = hands;
+    ((sti_aggregate_job *)commit->engine)->max_partitions = max_partitions;
 }
 
-void strads_commit_moved(strads_commit *commit, uint64_t n)
+void strads_commit_count_updates(strads_commit *commit, uint64_t n)
 {
     ((sti_aggregate_job *)commit->engine)->coordinates_other += n;
 }
@@ -442,13 +443,13 @@ static void take_held_change(const sti_aggregate_job *job,
 }
 
 /* Lends aggregate its arrays; `held` are values that a holder wrote. A phase
- * that is still has none. */
+ * that keeps its values has none. */
 static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
                               const sti_record *held)
 {
     const strads_phase *phase = &job->run->phases[commit->phase];
     size_t numbers = (size_t)commit->block.n * commit->width;
-    if (phase->still)
+    if (phase->keeps_values)
         return STRADS_OK;
     bool changes =
         phase->when == STRADS_WHEN_POLICY || phase->when == STRADS_WHEN_CALLED;

@@ -53,7 +53,7 @@ struct sti_owned {
                             where all pools are one partition */
     double *load;        /* [partitions] what they have been given */
     uint32_t *count;     /* [partitions] */
-    uint32_t hands;      /* of a pool that blocks are dealt out among now */
+    uint32_t max_partitions; /* of a pool that blocks are dealt out among now */
 };
 
 static strads_err no_memory(uint32_t pools)
@@ -212,7 +212,7 @@ bool sti_owned_meets(const sti_owned *o, uint32_t first, uint32_t n)
 
 /* As a policy's slots of the same names; what nobody owns is passed over.
  * `want` and `work` count for each partition. A pool's blocks are dealt out
- * among its first `hands` partitions, 0: among all. All are at rest when the
+ * among its first `max_partitions` partitions, 0: among all. All are at rest when the
  * priorities left in each sum to at most its share of `rest`. */
 static void owned_prioritise(sti_owned *o, uint32_t n, const uint32_t *param,
                              const double *priority)
@@ -363,9 +363,10 @@ static void take_whole(sti_owned *o, uint32_t number, const strads_block *from)
         put_member(o, g, from, k);
 }
 
-static uint32_t hands_of(const sti_owned *o, const pool *g)
+static uint32_t max_partitions_of(const sti_owned *o, const pool *g)
 {
-    return o->hands && o->hands < g->n ? o->hands : g->n;
+    return o->max_partitions && o->max_partitions < g->n ? o->max_partitions
+                                                         : g->n;
 }
 
 /* Says to whom each member goes. A few neighbours go together: what belongs to
@@ -375,7 +376,7 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     enum { PURPOSE = 0x6465616c, RUN = 8 };
     uint32_t drawn = 0;
     const pool *g = &o->pool[number];
-    const uint32_t hands = hands_of(o, g);
+    const uint32_t max_partitions = max_partitions_of(o, g);
     const float *weight = o->weight + g->range.begin;
     sti_random random =
         sti_random_stream(seed_of(o->seed, number), PURPOSE, g->parts);
@@ -388,11 +389,12 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     }
     for (uint32_t k = 0; k < from->n; k++) {
         if (k % RUN == 0)
-            drawn = (uint32_t)(sti_random_unit(&random) * hands);
+            drawn = (uint32_t)(sti_random_unit(&random) * max_partitions);
         uint32_t p = drawn;
-        for (uint32_t tries = 0; tries < hands && o->load[p] * hands >= sum;
+        for (uint32_t tries = 0;
+             tries < max_partitions && o->load[p] * max_partitions >= sum;
              tries++)
-            p = p + 1 < hands ? p + 1 : 0;
+            p = p + 1 < max_partitions ? p + 1 : 0;
         o->to[k] = p;
         o->load[p] += (double)weight[strads_block_param(from, k)];
         o->count[p]++;
@@ -463,10 +465,10 @@ static void place_members(sti_owned *o)
 
 static strads_err owned_choose(sti_owned *o,
                                const strads_choice_request *request,
-                               uint32_t hands, strads_choice *choice)
+                               uint32_t max_partitions, strads_choice *choice)
 {
     bool waits = false;
-    o->hands = hands;
+    o->max_partitions = max_partitions;
     o->n_out = 0;
     o->n_param = 0;
     for (uint32_t k = 0; k < o->pools; k++) {
@@ -750,7 +752,8 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
     err = v->run->owned
-              ? owned_choose(v->run->owned, &request, job->ask->hands, &choice)
+              ? owned_choose(v->run->owned, &request, job->ask->max_partitions,
+                             &choice)
               : v->run->policy->choose(v->range->policy, &request, &choice);
     /* A probe may name blocks that the policy was given as in flight. */
     if (!err)

@@ -104,7 +104,7 @@ static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
     (void)rest;
     const sti_ask *ask = (const sti_ask *)msg->object;
     sti_write_f64(w, ask->work);
-    sti_write_u32(w, ask->hands);
+    sti_write_u32(w, ask->max_partitions);
     put_blocks(w, ask->n_in_flight, ask->in_flight);
     sti_write_u32(w, ask->n_priorities);
     for (uint32_t k = 0; k < ask->n_priorities; k++) {
@@ -183,7 +183,7 @@ static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
         sti_run_range(run, number + 1) - sti_run_range(run, number);
     strads_block *flying;
     ask->work = sti_read_f64(r);
-    ask->hands = sti_read_u32(r);
+    ask->max_partitions = sti_read_u32(r);
     strads_err err = get_blocks(run, r, &ask->n_in_flight, &flying);
     if (err)
         return err;

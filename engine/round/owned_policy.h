@@ -20,7 +20,7 @@ void sti_owned_free(sti_owned *owned);
 
 /* As a policy's slots of the same names; what nobody owns is passed over.
  * `want` and `work` count for each partition. A pool's blocks are dealt out
- * among its first `hands` partitions, 0: among all. All are at rest when the
+ * among its first `max_partitions` partitions, 0: among all. All are at rest when the
  * priorities left in each sum to at most its share of `rest`. */
 
 /* Whether some partition owns parameter j. */

@@ -43,9 +43,10 @@ static strads_err check_phase(const strads_program *program,
                       phase->when == STRADS_WHEN_REST))
         why = "a START or REST phase has no change of its own to commit, so it "
               "goes to ALL or to NOBODY";
-    else if (phase->still &&
-             (phase->when != STRADS_WHEN_CALLED || !phase->blind))
-        why = "only a phase that is CALLED and blind is still";
+    else if (phase->keeps_values &&
+             (phase->when != STRADS_WHEN_CALLED || !phase->ignores_values))
+        why = "only a phase that is CALLED and ignores values "
+              "(.ignores_values) can keep them (.keeps_values)";
     else if (phase->receive && phase->result != STRADS_RESULT_WORKERS)
         why = "a phase has a receive, but its result does not go to workers";
     if (why)

@@ -295,7 +295,7 @@ static const strads_option kmeans_table[] = {
 static const strads_phase kmeans_phases[] = {
     [PICK] = {.name = "pick",
               .when = STRADS_WHEN_CALLED,
-              .blind = true,
+              .ignores_values = true,
               .update = kmeans_pick,
               .aggregate = kmeans_picked},
     [NEAREST] = {.name = "nearest",
@@ -306,7 +306,7 @@ static const strads_phase kmeans_phases[] = {
     [SUMS] = {.name = "sums",
               .to = STRADS_TO_RING,
               .when = STRADS_WHEN_CALLED,
-              .blind = true,
+              .ignores_values = true,
               .reports = true,
               .partial = sums_partial,
               .update = kmeans_sums,

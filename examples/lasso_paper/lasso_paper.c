@@ -146,7 +146,7 @@ static strads_err objective(void *state, strads_report *report)
 /* Tables, packed. */
 /* clang-format off */
 static const strads_phase phases[] = {
-    [SCAN] = {"scan", .drains = true, .reports = true, .partial = partial,
+    [SCAN] = {"scan", .exclusive = true, .reports = true, .partial = partial,
               .when = STRADS_WHEN_CALLED, .update = update, .aggregate = scan},
     [PAIRS] = {"pairs", .when = STRADS_WHEN_PROBE, .update = pairs},
     [BLOCK] = {"block", .partial = partial, .update = update,

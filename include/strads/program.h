@@ -199,7 +199,8 @@ typedef struct strads_commit {
     double *change;       /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
                          START, REST, PROBE: NULL; see the calls below.
-                         A blind phase has it too, a still one not */
+                         A phase that ignores values has it too, one that
+                         keeps them not */
     double *priority;     /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
@@ -227,10 +228,10 @@ STRADS_API void strads_commit_rest(strads_commit *commit, double level);
 STRADS_API strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
                                           double work);
 
-/* Blocks of a pool are dealt out among its first `hands` partitions from now on
+/* Blocks of a pool are dealt out among its first n partitions from now on
  * (0, as at first: among all of them), where waking the others costs more than
  * they would do. Within `aggregate` only; of pooled programs alone. */
-STRADS_API void strads_commit_hands(strads_commit *commit, uint32_t hands);
+STRADS_API void strads_commit_max_partitions(strads_commit *commit, uint32_t n);
 
 /* Changes parameters outside the block in the same commit: n of them,
  * change[n x width], added to committed values. They count as updates that the
@@ -242,7 +243,7 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
 /* Workers have moved n parameters of their own in this phase, which no policy
  * chose and this commit does not show: they count as such updates, too. Within
  * `aggregate` only. */
-STRADS_API void strads_commit_moved(strads_commit *commit, uint64_t n);
+STRADS_API void strads_commit_count_updates(strads_commit *commit, uint64_t n);
 
 /* Has all pairs of param[n] x against[m] probed before anything else is chosen:
  * the PROBE phase gets one block of each. What it finds goes to that phase's
@@ -346,7 +347,7 @@ typedef enum strads_when {
     STRADS_WHEN_POLICY = 0, /* with the blocks that the policy chooses */
     STRADS_WHEN_START = 1,  /* once, before all others, all parameters */
     STRADS_WHEN_REST = 2,   /* all parameters: at the start, and whenever the
-                               policy is at rest; drains the pipeline first */
+                               policy is at rest, with nothing else in flight */
     STRADS_WHEN_PROBE = 3,  /* when pairs must be known before a block may run:
                                the update fills partial[n x against.n] with the
                                share's part of how the parameters of `block`
@@ -360,14 +361,15 @@ typedef struct strads_phase {
     strads_merge merge;
     strads_route result;
     strads_when when;
-    bool drains;  /* true: runs alone, nothing else is in flight with it */
-    bool reports; /* `objective` is asked after its aggregate; of several
+    bool exclusive; /* true: runs alone, nothing else is in flight with it */
+    bool reports;   /* `objective` is asked after its aggregate; of several
                      blocks in one dispatch, after the last one's */
-    bool blind; /* update does not look at task->value: it is NULL, and nothing
-                   is sent for it (PROBE phases are always blind) */
-    bool still; /* CALLED and blind: its aggregate does not look at its blocks'
-                   values either, and changes none. value, change and priority
-                   of the commit are NULL, and nothing is copied for them */
+    bool ignores_values; /* update does not look at task->value: it is NULL, and
+                            nothing is sent for it (PROBE phases: always) */
+    bool keeps_values;   /* CALLED, and ignores_values: its aggregate does not
+                            look at its blocks' values either, and changes none.
+                            value, change and priority of the commit are NULL,
+                            and nothing is copied for them */
 
     /* The size of one block's partial in f64 (CONCAT, OWN: in bytes; CONCAT:
      * at most). Known before the dispatch: may look at block, against, width,
