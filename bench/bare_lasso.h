@@ -58,7 +58,7 @@ struct bare_loop {
     bare_order order;
     void *local[BARE_THREADS_MAX];
     double *partial[BARE_THREADS_MAX];
-    size_t room[BARE_THREADS_MAX], room_merged;
+    size_t capacity[BARE_THREADS_MAX], room_merged;
     double busy[BARE_THREADS_MAX], alone; /* in callbacks; in aggregate */
     pthread_t thread[BARE_THREADS_MAX];
     atomic_uint turn, done;

@@ -42,12 +42,12 @@ static void dispatch(bare_loop *e, const strads_phase *phase,
                            ? (size_t)block.n * against.n
                            : block.n;
     for (uint32_t t = 0; t <= e->threads; t++) {
-        double **room = t < e->threads ? &e->partial[t] : &e->merged;
-        size_t *has = t < e->threads ? &e->room[t] : &e->room_merged;
+        double **into = t < e->threads ? &e->partial[t] : &e->merged;
+        size_t *has = t < e->threads ? &e->capacity[t] : &e->room_merged;
         if (e->order.partial <= *has)
             continue;
-        free(*room);
-        *room = bench_reserve(e->order.partial, sizeof(double));
+        free(*into);
+        *into = bench_reserve(e->order.partial, sizeof(double));
         *has = e->order.partial;
     }
     bare_loop_everyone(e);

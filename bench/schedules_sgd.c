@@ -130,15 +130,15 @@ static strads_err run_sgd(strads_task *task, strads_session *session)
              .columns = p,
              .rows = share->rows.end - share->rows.begin};
     const size_t n = (size_t)s.lines * LINE;
-    double *room = calloc(3 * n, sizeof *room);
-    if (!room)
+    double *scratch = calloc(3 * n, sizeof *scratch);
+    if (!scratch)
         return no_memory();
-    s.w = room;
-    s.g = room + n;
-    s.change = room + 2 * n;
+    s.w = scratch;
+    s.g = scratch + n;
+    s.change = scratch + 2 * n;
     survey(&s);
     const strads_err err = descend(&s, task, session);
-    free(room);
+    free(scratch);
     return err;
 }
 

@@ -51,7 +51,7 @@ static void *grown(void *memory, size_t bytes)
 /* ---- text to columns --------------------------------------------------- */
 
 typedef struct entries {
-    size_t n, room;
+    size_t n, capacity;
     entry *all;
 } entries;
 
@@ -63,9 +63,9 @@ static void read_line(char *at, int32_t row, matrix *x, entries *list)
         const long col = strtol(at, &next, 10);
         if (next == at || *next != ':')
             return;
-        if (list->n == list->room) {
-            list->room = 2 * list->room + 1024;
-            list->all = grown(list->all, list->room * sizeof(entry));
+        if (list->n == list->capacity) {
+            list->capacity = 2 * list->capacity + 1024;
+            list->all = grown(list->all, list->capacity * sizeof(entry));
         }
         entry *e = &list->all[list->n++];
         *e = (entry){.row = row, .col = (int32_t)col - 1};
@@ -102,11 +102,11 @@ static matrix read_text(const char *path)
     matrix x = {0};
     entries list = {0};
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     FILE *f = fopen(path, "r");
     if (!f)
         give_up("cannot read", path);
-    while (getline(&line, &room, f) > 0) {
+    while (getline(&line, &capacity, f) > 0) {
         if ((x.rows & (x.rows - 1)) == 0) {
             const size_t lines = x.rows ? 2 * (size_t)x.rows : 1;
             x.label = grown(x.label, lines * sizeof(double));

@@ -203,8 +203,8 @@ Test(data_bad_input, the_first_thing_wrong_is_the_one_that_is_named)
 
 Test(data_bad_input, the_line_is_right_in_a_large_file)
 {
-    size_t room = 1 << 20;
-    char *text = malloc(room);
+    size_t capacity = 1 << 20;
+    char *text = malloc(capacity);
     size_t used = 0;
     for (int i = 1; i <= 20000; i++)
         used += (size_t)sprintf(text + used, "%d 1:1 20:2.5%s\n", i % 3,
@@ -446,17 +446,17 @@ static void mutate(char *text, size_t size, uint64_t *state)
 
 /* What a reading ends with: the sentence after the file's name, or the sum. */
 static void outcome_of(const char *path, strads_data_options o, char *out,
-                       size_t room)
+                       size_t capacity)
 {
     strads_data *data = NULL;
     o.size = sizeof o;
     strads_err err = strads_data_read(path, &o, &data);
     const char *text = strads_error_text();
     if (err == STRADS_OK)
-        (void)snprintf(out, room, "sum %llx",
+        (void)snprintf(out, capacity, "sum %llx",
                        (unsigned long long)strads_data_checksum(data));
     else
-        (void)snprintf(out, room, "%s%s", strads_error_name(err),
+        (void)snprintf(out, capacity, "%s%s", strads_error_name(err),
                        strncmp(text, path, strlen(path)) == 0
                            ? text + strlen(path)
                            : text);

@@ -20,16 +20,16 @@ static uint64_t draw(void)
 /* Both readers agree with strtod on the value's bits and on where it ends. */
 static void expect_as_strtod(const char *text)
 {
-    char room[STI_NUMBER_LONGEST + 200] = {0};
-    strcpy(room, text);
+    char buffer[STI_NUMBER_LONGEST + 200] = {0};
+    strcpy(buffer, text);
     char *want_end;
-    double want = strtod(room, &want_end);
+    double want = strtod(buffer, &want_end);
     for (int way = 0; way < 2; way++) {
         const char *end = NULL;
         double got = 0;
-        sti_number_status status = way == 0
-                                       ? sti_number_read(room, &end, &got)
-                                       : sti_number_read_any(room, &end, &got);
+        sti_number_status status =
+            way == 0 ? sti_number_read(buffer, &end, &got)
+                     : sti_number_read_any(buffer, &end, &got);
         if (isinf(want)) {
             cr_assert_eq(status, STI_NUMBER_HUGE, "%s", text);
             continue;
@@ -148,11 +148,11 @@ Test(data_number, edges_of_the_format)
 
 static sti_number_status status_of(const char *text)
 {
-    char room[2 * STI_NUMBER_LONGEST] = {0};
+    char buffer[2 * STI_NUMBER_LONGEST] = {0};
     const char *end;
     double value;
-    strcpy(room, text);
-    return sti_number_read(room, &end, &value);
+    strcpy(buffer, text);
+    return sti_number_read(buffer, &end, &value);
 }
 
 Test(data_number, what_is_no_number_is_told_apart)

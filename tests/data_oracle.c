@@ -94,9 +94,9 @@ const char *oracle_zstd(const char *path, int frames)
     for (int m = 0; m < frames; m++) {
         size_t from = size * (size_t)m / (size_t)frames;
         size_t to = size * (size_t)(m + 1) / (size_t)frames;
-        size_t room = ZSTD_compressBound(to - from);
-        char *packed = malloc(room);
-        size_t n = ZSTD_compress(packed, room, bytes + from, to - from, 1);
+        size_t capacity = ZSTD_compressBound(to - from);
+        char *packed = malloc(capacity);
+        size_t n = ZSTD_compress(packed, capacity, bytes + from, to - from, 1);
         cr_assert_eq(fwrite(packed, 1, n, file), n);
         free(packed);
     }
@@ -120,9 +120,9 @@ static double uniform(uint64_t *state)
 
 static void add_entry(oracle *m, uint32_t row, uint32_t col, double value)
 {
-    if (m->nnz == m->room) {
-        m->room = m->room == 0 ? 1024 : 2 * m->room;
-        m->entry = realloc(m->entry, m->room * sizeof *m->entry);
+    if (m->nnz == m->capacity) {
+        m->capacity = m->capacity == 0 ? 1024 : 2 * m->capacity;
+        m->entry = realloc(m->entry, m->capacity * sizeof *m->entry);
         cr_assert_not_null(m->entry);
     }
     m->entry[m->nnz++] = (oracle_entry){row, col, value};
@@ -231,10 +231,10 @@ oracle oracle_read_libsvm(const char *path)
     oracle m = {0};
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
-    size_t room = 16u << 20;
-    char *line = malloc(room);
+    size_t capacity = 16u << 20;
+    char *line = malloc(capacity);
     uint64_t labels = 0;
-    while (fgets(line, (int)room, file) != NULL) {
+    while (fgets(line, (int)capacity, file) != NULL) {
         line[strcspn(line, "#\n")] = '\0';
         char *at = line + strspn(line, " \t\r");
         if (*at == '\0')

@@ -16,7 +16,7 @@ typedef struct oracle_entry {
 
 /* A matrix as a list of entries, sorted by row and then column. */
 typedef struct oracle {
-    uint64_t rows, cols, nnz, room;
+    uint64_t rows, cols, nnz, capacity;
     oracle_entry *entry;
     double *label; /* [rows] or NULL */
 } oracle;

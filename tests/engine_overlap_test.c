@@ -246,7 +246,7 @@ typedef struct span {
 enum { ROOM = 4000, ROOM_TCP = 100 };
 
 static size_t spans(const json_t *trace, const char *word, double shortest,
-                    span *out, size_t room)
+                    span *out, size_t capacity)
 {
     size_t n = 0, k;
     const json_t *event;
@@ -256,7 +256,7 @@ static size_t spans(const json_t *trace, const char *word, double shortest,
         const char *name = json_string_value(json_object_get(event, "name"));
         double time = json_number_value(json_object_get(event, "dur"));
         if (strcmp(kind, "X") || strncmp(name, word, strlen(word)) ||
-            time < shortest || n == room)
+            time < shortest || n == capacity)
             continue;
         out[n].begin = json_number_value(json_object_get(event, "ts"));
         out[n].end = out[n].begin + time;

@@ -50,16 +50,16 @@ strads_data *lda_corpus(uint32_t documents, uint32_t words, uint32_t partitions)
 size_t lda_read_assignments(const char *path, lda_token **out)
 {
     FILE *file = fopen(path, "r");
-    size_t n = 0, room = 0;
+    size_t n = 0, capacity = 0;
     uint32_t document = 0, count;
     *out = NULL;
     if (!file)
         return 0;
     for (; fscanf(file, "%u", &count) == 1; document++) {
         for (uint32_t i = 0; i < count; i++) {
-            if (n == room) {
-                room = 2 * room + 64;
-                lda_token *more = realloc(*out, room * sizeof **out);
+            if (n == capacity) {
+                capacity = 2 * capacity + 64;
+                lda_token *more = realloc(*out, capacity * sizeof **out);
                 if (!more)
                     abort();
                 *out = more;

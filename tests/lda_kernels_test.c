@@ -36,8 +36,8 @@ static void *zeroed(size_t bytes)
 static void make_site(lda_site *s, uint32_t topics)
 {
     const uint32_t padded = (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES;
-    const size_t room = (padded + LDA_LANES) * sizeof(float);
-    float *alpha = zeroed(room);
+    const size_t capacity = (padded + LDA_LANES) * sizeof(float);
+    float *alpha = zeroed(capacity);
 
     for (uint32_t k = 0; k < topics; k++)
         alpha[k] = 0.02F + 0.01F * (float)(k % 7);
@@ -46,11 +46,11 @@ static void make_site(lda_site *s, uint32_t topics)
                     .beta = 0.05F,
                     .beta_sum = 0.05F * WORDS,
                     .alpha = alpha,
-                    .total = zeroed(room),
-                    .inverse = zeroed(room),
-                    .q = zeroed(room),
-                    .sums = zeroed(room + 64 * LDA_LANES),
-                    .scratch = zeroed(2 * room)};
+                    .total = zeroed(capacity),
+                    .inverse = zeroed(capacity),
+                    .q = zeroed(capacity),
+                    .sums = zeroed(capacity + 64 * LDA_LANES),
+                    .scratch = zeroed(2 * capacity)};
     for (uint32_t k = 0; k < topics; k++)
         lda_set_total(s, k, 0);
 }

@@ -25,14 +25,15 @@ static sample samples[3]; /* by linear_target */
 static void copy_sample(const char *from, linear_target target, sample *out)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     uint64_t row = 0;
     FILE *in = fopen(from, "r");
     (void)snprintf(out->path, sizeof(out->path), "%s/%d", folder, (int)target);
     FILE *file = fopen(out->path, "w");
 
     cr_assert(in && file, "%s", from);
-    while (getline(&line, &room, in) > 0 && getline(&line, &room, in) > 0) {
+    while (getline(&line, &capacity, in) > 0 &&
+           getline(&line, &capacity, in) > 0) {
         char *rest;
         const double label = strtod(line, &rest);
         if (target == LINEAR_THREE)

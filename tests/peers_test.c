@@ -295,19 +295,19 @@ Test(peers, a_newer_vector_takes_the_place_of_the_oldest_unread_one)
 {
     for (uint32_t queue = 0; queue <= 3; queue++) {
         pair p = open_pair((strads_peers_options){.length = 1, .queue = queue});
-        const uint32_t room = queue ? queue : 1;
+        const uint32_t capacity = queue ? queue : 1;
         double sum = 0, x = 0;
         uint32_t n;
         for (uint32_t c = 1; c <= 5; c++) {
             x = 1 << c;
-            sum += c + room > 5 ? x : 0;
+            sum += c + capacity > 5 ? x : 0;
             cr_assert_eq(strads_peers_scatter(p.peers[0], &x), STRADS_OK);
         }
         x = 1;
         cr_assert_eq(strads_peers_gather(p.peers[1], NULL, NULL, &x, &n),
                      STRADS_OK);
-        cr_expect_eq(n, room);
-        cr_expect_eq(x, (1 + sum) / (1 + room));
+        cr_expect_eq(n, capacity);
+        cr_expect_eq(x, (1 + sum) / (1 + capacity));
         cr_assert_eq(strads_peers_gather(p.peers[1], NULL, NULL, &x, &n),
                      STRADS_OK);
         cr_expect_eq(n, 0);

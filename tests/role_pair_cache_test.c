@@ -16,7 +16,7 @@ static double value_of(uint32_t i, uint32_t j)
 }
 
 /* A block of n parameters drawn by its id; a range for every third. */
-static strads_block draw_block(uint64_t id, uint32_t n, uint32_t *room)
+static strads_block draw_block(uint64_t id, uint32_t n, uint32_t *members)
 {
     strads_block block = {.id = id, .n = n};
     block.first = (uint32_t)(strads_random_bits(4, id, 0, 0) % (J - n));
@@ -24,8 +24,8 @@ static strads_block draw_block(uint64_t id, uint32_t n, uint32_t *room)
         return block;
     uint32_t step = 7;
     for (uint32_t k = 0; k < n; k++)
-        room[k] = (block.first + k * step) % J;
-    block.param = room;
+        members[k] = (block.first + k * step) % J;
+    block.param = members;
     return block;
 }
 
@@ -86,9 +86,9 @@ Test(role_pair_cache, it_knows_the_pairs_that_were_put_and_no_others)
 Test(role_pair_cache, a_square_is_there_when_all_its_pairs_are)
 {
     sti_pairs *pairs;
-    uint32_t room[64];
+    uint32_t members[64];
     cr_assert_eq(sti_pairs_new(J, 1 << 20, &pairs), STRADS_OK);
-    strads_block block = draw_block(1, 20, room);
+    strads_block block = draw_block(1, 20, members);
     strads_block head = block;
     head.id = 2;
     head.n = 19;
@@ -110,8 +110,8 @@ Test(role_pair_cache, a_square_is_there_when_all_its_pairs_are)
 Test(role_pair_cache, trimming_forgets_only_beyond_the_limit)
 {
     sti_pairs *pairs;
-    uint32_t room[64];
-    strads_block block = draw_block(1, 20, room);
+    uint32_t members[64];
+    strads_block block = draw_block(1, 20, members);
     cr_assert_eq(sti_pairs_new(J, 1 << 20, &pairs), STRADS_OK);
     put(pairs, &block, &block);
     sti_pairs_trim(pairs);

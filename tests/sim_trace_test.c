@@ -59,7 +59,7 @@ typedef struct span {
 
 /* Spans whose name begins with `word`. */
 static size_t spans(const json_t *trace, const char *word, span *out,
-                    size_t room)
+                    size_t capacity)
 {
     size_t n = 0, k;
     const json_t *event;
@@ -75,7 +75,7 @@ static size_t spans(const json_t *trace, const char *word, span *out,
         s.node = (int)json_integer_value(json_object_get(event, "pid"));
         s.round = (int)json_integer_value(
             json_object_get(json_object_get(event, "args"), "round"));
-        if (strncmp(s.name, word, strlen(word)) == 0 && n < room)
+        if (strncmp(s.name, word, strlen(word)) == 0 && n < capacity)
             out[n++] = s;
     }
     return n;

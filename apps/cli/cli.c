@@ -69,10 +69,10 @@ void cli_say(bool quiet, const char *format, ...)
 
 strads_err cli_reserve(size_t n, size_t size, const char *what, void *out)
 {
-    void *room = calloc(n ? n : 1, size ? size : 1);
-    memcpy(out, &room, sizeof room);
-    return room ? STRADS_OK
-                : strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
+    void *buffer = calloc(n ? n : 1, size ? size : 1);
+    memcpy(out, &buffer, sizeof buffer);
+    return buffer ? STRADS_OK
+                  : strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
 }
 
 const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])

@@ -62,11 +62,11 @@ const char *cli_labels_name(const cli_labels *l, uint32_t k)
 }
 
 const char *cli_labels_text(const cli_labels *l, uint32_t k,
-                            char room[CLI_LABEL_SIZE])
+                            char buffer[CLI_LABEL_SIZE])
 {
     const char *name = cli_labels_name(l, k);
-    (void)snprintf(room, CLI_LABEL_SIZE, "%g", l->label[k]);
-    return name ? name : room;
+    (void)snprintf(buffer, CLI_LABEL_SIZE, "%g", l->label[k]);
+    return name ? name : buffer;
 }
 
 uint32_t cli_labels_class(const cli_labels *l, const char *name, double number)

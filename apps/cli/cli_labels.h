@@ -38,10 +38,10 @@ uint32_t cli_labels_best(const cli_labels *l, const double *sum);
 /* The name of class k; NULL: it is a number. */
 const char *cli_labels_name(const cli_labels *l, uint32_t k);
 
-/* The label of class k as text: its name, or a number written to `room`. */
+/* The label of class k as text: its name, or a number written to `buffer`. */
 #define CLI_LABEL_SIZE 32
 const char *cli_labels_text(const cli_labels *l, uint32_t k,
-                            char room[CLI_LABEL_SIZE]);
+                            char buffer[CLI_LABEL_SIZE]);
 
 /* Which class has the label of that name or, where it is NULL, number; n: none,
  * as where there are names on one side alone. */

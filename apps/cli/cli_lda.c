@@ -11,9 +11,9 @@
 
 /* The name of a word; without names its number, from 0. */
 static const char *word_name(const strads_lda_model *m, uint32_t word,
-                             char room[CLI_NAME_SIZE])
+                             char buffer[CLI_NAME_SIZE])
 {
-    return cli_name(m->names, word, 0, room);
+    return cli_name(m->names, word, 0, buffer);
 }
 
 /* ---- all probabilities -------------------------------------------------- */
@@ -83,12 +83,12 @@ static strads_err put_matrix(void *arg, FILE *out)
                    .rows = m->topics,
                    .digits = 9,
                    .bare = true};
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     if (x->format == CLI_FORMAT_CSV) {
         (void)fputs("topic", out);
         for (uint32_t w = 0; w < m->words; w++) {
             (void)fputc(',', out);
-            cli_csv_text(out, word_name(m, w, room));
+            cli_csv_text(out, word_name(m, w, buffer));
         }
         (void)fputc('\n', out);
     }
@@ -171,21 +171,21 @@ static uint32_t words_found(const uint32_t *word, uint32_t most)
 static void put_words(const strads_lda_model *m, const uint32_t *word,
                       uint32_t most, cli_json *j)
 {
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     for (uint32_t i = 0; i < words_found(word, most); i++) {
-        cli_json_string(j, NULL, word_name(m, word[i], room));
+        cli_json_string(j, NULL, word_name(m, word[i], buffer));
     }
 }
 
 static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
 {
     const uint32_t *word = t->word + (size_t)topic * t->words;
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     (void)fprintf(out, "%4" PRIu32 " %5.1f %%", topic,
                   100 * (double)t->model->total[topic] /
                       (double)t->model->tokens);
     for (uint32_t i = 0; i < words_found(word, t->words); i++) {
-        (void)fprintf(out, " %s", word_name(t->model, word[i], room));
+        (void)fprintf(out, " %s", word_name(t->model, word[i], buffer));
     }
     (void)fputc('\n', out);
 }
@@ -213,12 +213,12 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
 static void put_topic_rows(const top_words *t, uint32_t topic, cli_table *table)
 {
     const size_t first = (size_t)topic * t->words;
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     for (uint32_t i = 0; i < words_found(t->word + first, t->words); i++) {
         cli_table_count(table, topic);
         cli_table_count(table, i);
         cli_table_count(table, t->word[first + i]);
-        cli_table_text(table, word_name(t->model, t->word[first + i], room));
+        cli_table_text(table, word_name(t->model, t->word[first + i], buffer));
         cli_table_number(table, t->score[first + i]);
     }
 }
@@ -657,7 +657,7 @@ static const char *figure(double x, int decimals, char out[FIGURE_SIZE])
 static void put_text(const evaluation *e, FILE *out)
 {
     const strads_lda_model *m = e->r.model;
-    char umass[FIGURE_SIZE], npmi[FIGURE_SIZE], room[CLI_NAME_SIZE];
+    char umass[FIGURE_SIZE], npmi[FIGURE_SIZE], buffer[CLI_NAME_SIZE];
     (void)fprintf(out,
                   "documents      %" PRIu64 " with %" PRIu64 " tokens; %" PRIu64
                   " more are of words that the model does not have\n",
@@ -692,7 +692,7 @@ static void put_text(const evaluation *e, FILE *out)
                       figure(e->npmi[k], 4, npmi));
         for (uint32_t i = 0; i < words_found(top, e->words); i++) {
             (void)fprintf(out, "%s%s", i ? " " : "",
-                          word_name(m, top[i], room));
+                          word_name(m, top[i], buffer));
         }
         (void)fputc('\n', out);
     }

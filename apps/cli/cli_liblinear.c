@@ -55,7 +55,7 @@ typedef struct reader {
     const char *path;
     FILE *file;
     char *line;
-    size_t room;
+    size_t capacity;
     uint64_t number; /* of the line */
     const solver *solver;
     uint32_t classes;
@@ -73,7 +73,7 @@ static strads_err wrong(const reader *r, const char *expected)
 /* The next line without its end; false at the end of the file. */
 static bool next_line(reader *r)
 {
-    const ssize_t n = getline(&r->line, &r->room, r->file);
+    const ssize_t n = getline(&r->line, &r->capacity, r->file);
 
     r->number++;
     if (n < 0)

@@ -309,13 +309,13 @@ typedef struct heading {
 
 static uint32_t make_heading(const linear *l, heading *h)
 {
-    char room[32];
+    char buffer[32];
     const uint32_t n = l->what == NUMBER || l->what == LABEL ? 1 : l->width;
     const bool names = l->what == LABEL && l->of.names;
     for (uint32_t k = 0; k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
                        what_words[l->what], n > 1 ? "_" : "",
-                       n > 1 ? cli_labels_text(&l->of, k, room) : "");
+                       n > 1 ? cli_labels_text(&l->of, k, buffer) : "");
         h->column[k] =
             (cli_column){h->name[k], names ? CLI_STRING : CLI_NUMBER, 0};
     }
@@ -520,10 +520,10 @@ static double share(uint64_t part, uint64_t all)
 static void measure_class(evaluation *e, uint32_t c)
 {
     const class_tally *t = &e->tally[c];
-    char room[32];
+    char buffer[32];
     char *name = e->names[c];
     (void)snprintf(name, sizeof e->names[c], "%s",
-                   cli_labels_text(&e->l.of, c, room));
+                   cli_labels_text(&e->l.of, c, buffer));
     add_measure(e, "rows", name, alone((double)t->rows));
     add_measure(e, "precision", name, alone(share(t->both, t->given)));
     add_measure(e, "recall", name, alone(share(t->both, t->rows)));
@@ -753,18 +753,18 @@ static double intercept_of(const strads_model *model, uint32_t output)
 static void put_weight(const shown *s, FILE *out, double value,
                        const char *name, uint32_t output)
 {
-    char room[32];
+    char buffer[32];
     (void)fprintf(out, "%14.6g  %s", value, name);
     if (s->of.n > 0) {
         (void)fprintf(out, "  of label %s",
-                      cli_labels_text(&s->of, output, room));
+                      cli_labels_text(&s->of, output, buffer));
     }
     (void)fputc('\n', out);
 }
 
 static void put_top(const shown *s, FILE *out)
 {
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     (void)fprintf(out, "%s, %" PRIu64 " columns, %" PRIu64 " with weights\n",
                   s->model->program, s->model->columns, s->model->n);
     for (uint32_t c = 0; c < s->model->width; c++) {
@@ -772,7 +772,7 @@ static void put_top(const shown *s, FILE *out)
     }
     for (uint64_t k = 0; k < s->n && k < s->top; k++) {
         const weight *w = &s->weight[k];
-        put_weight(s, out, w->value, cli_name(s->names, w->index, 1, room),
+        put_weight(s, out, w->value, cli_name(s->names, w->index, 1, buffer),
                    w->output);
     }
 }
@@ -780,11 +780,11 @@ static void put_top(const shown *s, FILE *out)
 static void put_coefficient(const shown *s, cli_table *t, uint64_t column,
                             const char *name, uint32_t output, double value)
 {
-    char room[32];
+    char buffer[32];
     cli_table_count(t, column);
     cli_table_text(t, name);
     if (s->of.n > 0) {
-        cli_table_text(t, cli_labels_text(&s->of, output, room));
+        cli_table_text(t, cli_labels_text(&s->of, output, buffer));
     }
     cli_table_number(t, value);
 }
@@ -800,7 +800,7 @@ static strads_err put_shown(void *arg, FILE *out)
                                         {"value", CLI_NUMBER, 0}};
     const shown *s = arg;
     const strads_model *m = s->model;
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     cli_table t = {.out = out,
                    .format = s->format,
                    .column = s->of.n ? with_label : alone_,
@@ -815,7 +815,7 @@ static strads_err put_shown(void *arg, FILE *out)
         put_coefficient(s, &t, 0, "(intercept)", c, intercept_of(m, c));
     }
     for (uint64_t k = 0; k < m->n && !err; k++) {
-        const char *name = cli_name(s->names, m->index[k], 1, room);
+        const char *name = cli_name(s->names, m->index[k], 1, buffer);
         for (uint32_t c = 0; c < m->width; c++) {
             put_coefficient(s, &t, (uint64_t)m->index[k] + 1, name, c,
                             m->value[k * m->width + c]);

@@ -333,13 +333,13 @@ strads_err cli_names_read(const char *path, uint64_t columns,
 }
 
 const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,
-                     char room[CLI_NAME_SIZE])
+                     char buffer[CLI_NAME_SIZE])
 {
     if (names && index < strads_names_count(names)) {
         return strads_names_at(names, (uint32_t)index);
     }
-    (void)snprintf(room, CLI_NAME_SIZE, "%" PRIu64, index + base);
-    return room;
+    (void)snprintf(buffer, CLI_NAME_SIZE, "%" PRIu64, index + base);
+    return buffer;
 }
 
 void cli_csv_text(FILE *out, const char *text)

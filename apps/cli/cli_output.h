@@ -102,10 +102,10 @@ strads_err cli_names_read(const char *path, uint64_t columns,
                           strads_names **out);
 
 /* Name `index` of names; without names the number index + base, written to
- * `room`. */
+ * `buffer`. */
 #define CLI_NAME_SIZE 24
 const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,
-                     char room[CLI_NAME_SIZE]);
+                     char buffer[CLI_NAME_SIZE]);
 
 /* A field of a CSV line, in quotes where it needs them (RFC 4180). */
 void cli_csv_text(FILE *out, const char *text);

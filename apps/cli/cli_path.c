@@ -18,8 +18,9 @@ enum { LINES_MAX = 40 };
 typedef struct path_job {
     cli_use use;
     const char *coefficients, *svg, *names_path;
-    double *seconds; /* [room] when each point was reached; n of them known */
-    uint32_t n, room;
+    double
+        *seconds; /* [capacity] when each point was reached; n of them known */
+    uint32_t n, capacity;
     strads_names *own_names;        /* --names */
     const strads_names *names;      /* these, or the data's; NULL: numbers */
     const strads_path_point *point; /* [n_points] of the run that has ended */
@@ -67,14 +68,14 @@ static void note(void *state, const strads_progress *progress)
 {
     path_job *job = state;
     uint32_t n = progress->measure[0] > 0 ? (uint32_t)progress->measure[0] : 0;
-    if (n > job->room) {
-        uint32_t room = n + n / 2 + 64;
-        double *more = realloc(job->seconds, room * sizeof *more);
+    if (n > job->capacity) {
+        uint32_t capacity = n + n / 2 + 64;
+        double *more = realloc(job->seconds, capacity * sizeof *more);
         if (!more) {
             return; /* the table has no seconds then */
         }
         job->seconds = more;
-        job->room = room;
+        job->capacity = capacity;
     }
     for (; job->n < n; job->n++) {
         job->seconds[job->n] = progress->seconds;
@@ -117,7 +118,7 @@ static strads_err write_coefficients(void *state, FILE *out)
                                          {"name", CLI_STRING, 0},
                                          {"value", CLI_NUMBER, 0}};
     const path_job *job = state;
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     cli_table t = {.out = out,
                    .format = CLI_FORMAT_CSV,
                    .column = columns,
@@ -129,7 +130,7 @@ static strads_err write_coefficients(void *state, FILE *out)
             const uint32_t index = e ? point->index[e - 1] : 0;
             cli_table_number(&t, point->lambda);
             cli_table_count(&t, e ? (uint64_t)index + 1 : 0);
-            cli_table_text(&t, e ? cli_name(job->names, index, 1, room)
+            cli_table_text(&t, e ? cli_name(job->names, index, 1, buffer)
                                  : "(intercept)");
             cli_table_number(&t, e ? point->value[e - 1] : point->intercept);
         }
@@ -171,7 +172,7 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     const strads_path_point *point = job->point;
     const uint32_t n = job->n_points;
     const strads_path_point *last = &point[n - 1];
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     uint64_t m = last->nonzeros;
     for (uint64_t e = 0; e < m; e++) {
         lines[e] = (line){last->index[e], last->value[e]};
@@ -195,7 +196,7 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
         }
         cli_plot_line(&plot, n, x, y, (unsigned)l, 0);
         cli_plot_note(&plot, y[n - 1],
-                      cli_name(job->names, lines[l].column, 1, room),
+                      cli_name(job->names, lines[l].column, 1, buffer),
                       (unsigned)l);
     }
     cli_plot_finish(&plot);

@@ -292,8 +292,8 @@ void cli_plot_bar(const cli_plot *p, double x, double y, double low,
 void cli_plot_mark(cli_plot *p, double x, const char *word)
 {
     const double at = across(p, x);
-    const double room = LETTER * ((double)strlen(word) + 3);
-    const bool collides = p->n_marks > 0 && fabs(at - p->last_mark) < room;
+    const double space = LETTER * ((double)strlen(word) + 3);
+    const bool collides = p->n_marks > 0 && fabs(at - p->last_mark) < space;
     (void)fprintf(p->out,
                   "<path fill=\"none\" stroke=\"#888\" "
                   "stroke-dasharray=\"5 4\" d=\"M%.1f %dv%d\"/>\n",

@@ -188,7 +188,7 @@ static strads_err check_rows(const cli_job *j, const cli_labels *labels)
     bool seen[CLI_LABELS_MAX] = {false};
     uint64_t rows = 0;
     const strads_share *share;
-    char room[CLI_LABEL_SIZE];
+    char buffer[CLI_LABEL_SIZE];
     for (uint32_t p = 0; (share = strads_data_share(j->data, p)); p++) {
         const uint64_t n = share->rows.end - share->rows.begin;
         for (uint64_t i = 0; share->label && i < n; i++) {
@@ -199,13 +199,13 @@ static strads_err check_rows(const cli_job *j, const cli_labels *labels)
                     : NULL;
             const uint32_t k = cli_labels_class(labels, name, label);
             if (k == labels->n) {
-                (void)snprintf(room, sizeof room, "%g", label);
+                (void)snprintf(buffer, sizeof buffer, "%g", label);
                 return strads_fail(STRADS_EINVAL,
                                    "%s: its labels are %s, and the data has "
                                    "rows with the label %s; start from a model "
                                    "of the same labels",
                                    j->files.start, j->start.classes,
-                                   name ? name : room);
+                                   name ? name : buffer);
             }
             seen[k] = true;
         }
@@ -219,7 +219,7 @@ static strads_err check_rows(const cli_job *j, const cli_labels *labels)
                                "has the label %s; start from a model of the "
                                "same labels",
                                j->files.start, j->start.classes,
-                               cli_labels_text(labels, k, room));
+                               cli_labels_text(labels, k, buffer));
         }
     }
     return STRADS_OK;

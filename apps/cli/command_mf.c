@@ -354,7 +354,7 @@ typedef struct id_source {
 /* In JSON a line a user. */
 static void put_json_user(const recommendation *r, const char *user, uint32_t n)
 {
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     cli_json j = {.out = r->out};
     cli_json_open(&j, NULL, '{');
     cli_json_string(&j, "user", user);
@@ -363,7 +363,7 @@ static void put_json_user(const recommendation *r, const char *user, uint32_t n)
         cli_json_open(&j, NULL, '{');
         cli_json_string(&j, "item",
                         cli_name(r->model.item_names, r->scored[k].item,
-                                 r->model.index_base, room));
+                                 r->model.index_base, buffer));
         cli_json_number(&j, "score", (double)r->scored[k].score);
         cli_json_close(&j, '}');
     }
@@ -389,7 +389,7 @@ static void put_lines(recommendation *r, const char *user, uint32_t n)
 static void put_user(recommendation *r, const id_source *ids, uint64_t user,
                      const float *row, const strads_data *seen)
 {
-    char room[CLI_NAME_SIZE];
+    char buffer[CLI_NAME_SIZE];
     const strads_sparse *x =
         seen ? &strads_data_share(seen, 0)->by_row : &(strads_sparse){0};
     const bool known = user < x->lines;
@@ -398,7 +398,7 @@ static void put_user(recommendation *r, const id_source *ids, uint64_t user,
     uint32_t n = strads_recommender_top(r->recommender, row, to - from,
                                         known ? x->index + from : NULL, r->top,
                                         r->scored);
-    const char *name = cli_name(ids->users, user, ids->base, room);
+    const char *name = cli_name(ids->users, user, ids->base, buffer);
     if (r->table.format == CLI_FORMAT_JSON) {
         put_json_user(r, name, n);
     } else {

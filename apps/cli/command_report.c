@@ -118,7 +118,7 @@ static strads_err read_scores(report *r, const char *path)
 {
     FILE *file = fopen(path, "re");
     char text[256], rest;
-    size_t room = 0;
+    size_t capacity = 0;
     strads_err err = STRADS_OK;
     if (!file) {
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
@@ -126,9 +126,9 @@ static strads_err read_scores(report *r, const char *path)
     }
     while (!err && fgets(text, sizeof text, file)) {
         double label, score;
-        if (r->n_scores == room) {
-            room = room ? 2 * room : 1024;
-            scored *more = realloc(r->scores, room * sizeof *more);
+        if (r->n_scores == capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            scored *more = realloc(r->scores, capacity * sizeof *more);
             if (!more) {
                 err = strads_fail(STRADS_ENOMEM, "no memory for the scores");
                 break;
@@ -402,10 +402,10 @@ static void put_coefficients(const report *r, FILE *out)
                   " that are not 0; intercept %.6g</p><table>\n",
                   n, m->n, m->intercepts ? m->intercepts[0] : m->intercept);
     for (size_t k = 0; k < n; k++) {
-        char room[CLI_NAME_SIZE];
+        char buffer[CLI_NAME_SIZE];
         const double largest = size_of(m, best[0]);
         (void)fputs("<tr><th scope=\"row\">", out);
-        put_words(out, cli_name(m->names, m->index[best[k]], 1, room));
+        put_words(out, cli_name(m->names, m->index[best[k]], 1, buffer));
         (void)fputs("</th>", out);
         for (uint32_t c = 0; c < width && c < LINES; c++) {
             const double v = m->value[best[k] * width + c];

@@ -43,9 +43,9 @@ typedef struct synth {
     bool dense, uniform, signs;
 
     gsl_rng *draw;
-    run *runs;                 /* [n_runs], by row */
-    size_t n_runs, room, next; /* next: of the row after the one at hand */
-    entry *entry;              /* [most] of the row at hand */
+    run *runs;                     /* [n_runs], by row */
+    size_t n_runs, capacity, next; /* next: of the row after the one at hand */
+    entry *entry;                  /* [most] of the row at hand */
     size_t n, most;
     double *label;    /* [rows] */
     uint32_t *chosen; /* [support] columns with a weight */
@@ -125,17 +125,17 @@ enum { DRAW_SLOT = 1, DRAW_ROW, DRAW_SUPPORT, DRAW_WEIGHTS, DRAW_NOISE };
 
 static strads_err add_run(synth *s, run r)
 {
-    if (s->n_runs == s->room) {
-        const size_t room = 2 * s->room + 1024;
-        run *more = realloc(s->runs, room * sizeof *more);
+    if (s->n_runs == s->capacity) {
+        const size_t capacity = 2 * s->capacity + 1024;
+        run *more = realloc(s->runs, capacity * sizeof *more);
         if (!more) {
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a design of %zu stretches of "
                                "columns: give fewer columns or entries",
-                               room);
+                               capacity);
         }
         s->runs = more;
-        s->room = room;
+        s->capacity = capacity;
     }
     s->runs[s->n_runs++] = r;
     return STRADS_OK;

@@ -284,12 +284,12 @@ static void widen_heap(void)
      * (mallopt(3), M_MMAP_THRESHOLD), and to keep twice that at its end. */
     void *volatile mapping = malloc(ROOM + HUGE_PAGE);
     free(mapping);
-    char *volatile room = malloc(ROOM + HUGE_PAGE);
-    if (!room)
+    char *volatile block = malloc(ROOM + HUGE_PAGE);
+    if (!block)
         return;
-    const size_t part = HUGE_PAGE - (uintptr_t)room % HUGE_PAGE;
-    (void)madvise(room + part, ROOM, MADV_HUGEPAGE);
-    free(room);
+    const size_t part = HUGE_PAGE - (uintptr_t)block % HUGE_PAGE;
+    (void)madvise(block + part, ROOM, MADV_HUGEPAGE);
+    free(block);
     before = malloc(part - sizeof(size_t));
 }
 

@@ -119,9 +119,9 @@ static newton begin(glm_state *state, uint32_t n, uint32_t *at)
     glm_set *set = &state->set;
     newton it = {.at = at,
                  .d = set->newton,
-                 .g = set->newton + set->room,
-                 .p = set->newton + 2 * (size_t)set->room,
-                 .bent = set->newton + 3 * (size_t)set->room};
+                 .g = set->newton + set->capacity,
+                 .p = set->newton + 2 * (size_t)set->capacity,
+                 .bent = set->newton + 3 * (size_t)set->capacity};
     glm_piece piece;
 
     for (uint32_t k = 0; k < n; k++) {

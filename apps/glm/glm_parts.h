@@ -81,7 +81,7 @@ typedef struct glm_member {
 
 /* The working set and the quadratic model of the loss in it: glm_solve.c. */
 typedef struct glm_set {
-    uint32_t n, room;
+    uint32_t n, capacity;
     glm_member *member;
     uint32_t *place; /* [columns + 1] of a member, from 1; 0: it is none */
     linear_packed columns;
@@ -99,10 +99,10 @@ typedef struct glm_set {
     double first, left;         /* the most that a pass over it has gained; what
                                is left to be gained */
     uint64_t visits;            /* in it */
-    uint32_t *lead, *awake;     /* [room] groups by their first members */
+    uint32_t *lead, *awake;     /* [capacity] groups by their first members */
     double *past_w, *past_rest; /* Anderson's */
     uint32_t room_past;
-    double *newton; /* 4 x [room] */
+    double *newton; /* 4 x [capacity] */
 } glm_set;
 
 typedef enum glm_next {

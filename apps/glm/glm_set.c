@@ -44,16 +44,16 @@ strads_err glm_set_join(glm_state *state, uint32_t column, double w)
 {
     glm_set *set = &state->set;
 
-    if (set->n == set->room) {
-        const uint32_t room = set->room ? 2 * set->room : 256;
-        if (!linear_widen(&set->member, room, sizeof(*set->member)) ||
-            !linear_widen(&set->lead, room, sizeof(*set->lead)) ||
-            !linear_widen(&set->awake, room, sizeof(*set->awake)) ||
-            !linear_widen(&set->newton, 4 * (uint64_t)room, sizeof(double)))
+    if (set->n == set->capacity) {
+        const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
+        if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
+            !linear_widen(&set->lead, capacity, sizeof(*set->lead)) ||
+            !linear_widen(&set->awake, capacity, sizeof(*set->awake)) ||
+            !linear_widen(&set->newton, 4 * (uint64_t)capacity, sizeof(double)))
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a working set of %u columns",
-                               room);
-        set->room = room;
+                               capacity);
+        set->capacity = capacity;
     }
     set->member[set->n++] =
         (glm_member){.column = column, .w = w, .base = w, .told = w};

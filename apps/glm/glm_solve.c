@@ -75,19 +75,19 @@ data_column glm_scaled_column(const glm_set *set, const glm_member *m)
 
 static strads_err reserve_scaled(glm_set *set)
 {
-    const uint64_t room = linear_packed_room(&set->columns);
+    const uint64_t capacity = linear_packed_room(&set->columns);
 
-    if (set->plain || room <= set->room_scaled)
+    if (set->plain || capacity <= set->room_scaled)
         return STRADS_OK;
-    double *scaled = realloc(set->scaled, room * sizeof(*scaled));
+    double *scaled = realloc(set->scaled, capacity * sizeof(*scaled));
     if (!scaled)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %llu entries of the working set",
-                           (unsigned long long)room);
+                           (unsigned long long)capacity);
     linear_room_ready(scaled, set->room_scaled, set->columns.entries,
                       sizeof(*scaled));
     set->scaled = scaled;
-    set->room_scaled = room;
+    set->room_scaled = capacity;
     return STRADS_OK;
 }
 

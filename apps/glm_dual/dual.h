@@ -143,8 +143,8 @@ struct dual_local {
     double *anchor;      /* [rows] b at the last scan */
     dual_curve *curve;   /* NULL: none yet */
     dual_face *face;     /* NULL: none yet */
-    uint32_t *order;     /* [room] workspace of a pass */
-    uint32_t room;
+    uint32_t *order;     /* [capacity] workspace of a pass */
+    uint32_t capacity;
 };
 
 /* The rows of a partition as they are trained on. */

@@ -37,14 +37,15 @@ static uint32_t draw(uint64_t *s, uint32_t n)
 
 static strads_err reserve_order(dual_local *local, uint32_t n)
 {
-    if (n <= local->room)
+    if (n <= local->capacity)
         return STRADS_OK;
     free(local->order);
     local->order = malloc(n * sizeof(uint32_t));
-    local->room = local->order ? n : 0;
-    return local->room ? STRADS_OK
-                       : strads_fail(STRADS_ENOMEM,
-                                     "no memory for a block of %u groups", n);
+    local->capacity = local->order ? n : 0;
+    return local->capacity
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for a block of %u groups", n);
 }
 
 static void draw_order(const strads_task *task)

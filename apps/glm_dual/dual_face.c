@@ -75,12 +75,12 @@ enum { ALL_MOVED, LACKS, ALL_SUMS };
  * through all of them, and they are few and far apart in the shares. */
 struct dual_face {
     uint64_t n;
-    dual_sample **sample; /* [room] */
-    uint32_t *group;      /* [room] */
-    data_column *row;     /* [room] */
-    double *pull;         /* [room] r, */
-    double *course;       /* [room] and p */
-    uint64_t room;
+    dual_sample **sample; /* [capacity] */
+    uint32_t *group;      /* [capacity] */
+    data_column *row;     /* [capacity] */
+    double *pull;         /* [capacity] r, */
+    double *course;       /* [capacity] and p */
+    uint64_t capacity;
     uint32_t *index; /* [entries] */
     double *value;
     uint64_t entries;
@@ -127,10 +127,10 @@ void dual_face_free(dual_face *face)
 
 static bool reserve_rows(dual_face *face, uint64_t rows, uint64_t entries)
 {
-    if (rows <= face->room && entries <= face->entries)
+    if (rows <= face->capacity && entries <= face->entries)
         return true;
     free_rows(face);
-    face->room = face->entries = 0;
+    face->capacity = face->entries = 0;
     face->sample = malloc(rows * sizeof(*face->sample));
     face->group = malloc(rows * sizeof(*face->group));
     face->row = malloc(rows * sizeof(*face->row));
@@ -141,7 +141,7 @@ static bool reserve_rows(dual_face *face, uint64_t rows, uint64_t entries)
     if (!face->sample || !face->group || !face->row || !face->pull ||
         !face->course || !face->index || !face->value)
         return false;
-    face->room = rows;
+    face->capacity = rows;
     face->entries = entries;
     return true;
 }

@@ -14,22 +14,23 @@
 
 static strads_err reserve(lasso_ahead *ahead, uint32_t n)
 {
-    const uint32_t room = n + n / 2 + 64;
+    const uint32_t capacity = n + n / 2 + 64;
 
-    if (n <= ahead->room)
+    if (n <= ahead->capacity)
         return STRADS_OK;
-    double *last = realloc(ahead->last, room * sizeof(*last));
+    double *last = realloc(ahead->last, capacity * sizeof(*last));
     if (last)
         ahead->last = last;
-    double *moved = realloc(ahead->moved, room * sizeof(*moved));
+    double *moved = realloc(ahead->moved, capacity * sizeof(*moved));
     if (moved)
         ahead->moved = moved;
     if (!last || !moved)
         return strads_fail(STRADS_ENOMEM,
-                           "no memory for a path's way of %u columns", room);
-    for (uint32_t k = ahead->room; k < room; k++)
+                           "no memory for a path's way of %u columns",
+                           capacity);
+    for (uint32_t k = ahead->capacity; k < capacity; k++)
         last[k] = moved[k] = 0;
-    ahead->room = room;
+    ahead->capacity = capacity;
     return STRADS_OK;
 }
 
@@ -56,7 +57,7 @@ double lasso_way_ahead(const lasso_state *state, uint32_t k, double w)
 {
     const lasso_ahead *ahead = &state->ahead;
 
-    if (!ahead->due || k >= ahead->room)
+    if (!ahead->due || k >= ahead->capacity)
         return 0;
     const double way = ahead->stretch * ahead->moved[k];
     return w * (w + way) > 0 ? way : 0;

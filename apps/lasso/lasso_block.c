@@ -108,17 +108,17 @@ static void commit_block(strads_commit *commit, const block_problem *problem)
 /* Room for q, w and the square of n parameters. */
 static strads_err reserve(lasso_state *state, size_t n)
 {
-    const size_t room = n * (n + 2);
+    const size_t capacity = n * (n + 2);
 
-    if (room <= state->room_block)
+    if (capacity <= state->room_block)
         return STRADS_OK;
-    double *block = realloc(state->block, room * sizeof(*block));
+    double *block = realloc(state->block, capacity * sizeof(*block));
     if (!block)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for a block of %zu columns: %zu bytes", n,
-                           room * sizeof(*block));
+                           capacity * sizeof(*block));
     state->block = block;
-    state->room_block = room;
+    state->room_block = capacity;
     return STRADS_OK;
 }
 

@@ -20,12 +20,12 @@ enum { STEPS = LINEAR_STEPS };
 
 static const double *past_w(const lasso_gram *gram, uint32_t i)
 {
-    return gram->past + (size_t)2 * i * gram->room;
+    return gram->past + (size_t)2 * i * gram->capacity;
 }
 
 static const double *past_q(const lasso_gram *gram, uint32_t i)
 {
-    return past_w(gram, i) + gram->room;
+    return past_w(gram, i) + gram->capacity;
 }
 
 /* D'D */

@@ -72,32 +72,34 @@ static bool widen(double **array, size_t numbers)
 
 strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n)
 {
-    if (n <= gram->room)
+    if (n <= gram->capacity)
         return STRADS_OK;
-    const uint32_t room = (n + n / 2 + 63) / 64 * 64;
-    double *entry = linear_room((uint64_t)room * room);
-    uint32_t *member = realloc(gram->member, room * sizeof(*member));
+    const uint32_t capacity = (n + n / 2 + 63) / 64 * 64;
+    double *entry = linear_room((uint64_t)capacity * capacity);
+    uint32_t *member = realloc(gram->member, capacity * sizeof(*member));
 
-    uint32_t *origin = realloc(gram->origin, room * sizeof(*origin));
+    uint32_t *origin = realloc(gram->origin, capacity * sizeof(*origin));
 
     if (member)
         gram->member = member;
     if (origin)
         gram->origin = origin;
-    if (!entry || !member || !origin || !widen(&gram->q, room) ||
-        !widen(&gram->w, room) || !widen(&gram->beyond, (size_t)2 * room) ||
-        !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * room)) {
+    if (!entry || !member || !origin || !widen(&gram->q, capacity) ||
+        !widen(&gram->w, capacity) ||
+        !widen(&gram->beyond, (size_t)2 * capacity) ||
+        !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * capacity)) {
         free(entry);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the pairs of %u columns: %zu bytes",
-                           n, (size_t)room * room * sizeof(*entry));
+                           n, (size_t)capacity * capacity * sizeof(*entry));
     }
     for (uint32_t k = 0; k < gram->known; k++)
-        memcpy(entry + (size_t)k * room, gram->entry + (size_t)k * gram->room,
+        memcpy(entry + (size_t)k * capacity,
+               gram->entry + (size_t)k * gram->capacity,
                gram->known * sizeof(*entry));
     free(gram->entry);
     gram->entry = entry;
-    gram->room = room;
+    gram->capacity = capacity;
     gram->n_past = 0;
     return STRADS_OK;
 }
@@ -167,11 +169,11 @@ static void store_strip(const lasso_state *state, const double *pairs,
 
     for (uint32_t l = 0; l < m; l++) {
         const double mean = state->rows * state->mean[gram->member[l]];
-        double *mirror = gram->entry + (size_t)l * gram->room + row;
+        double *mirror = gram->entry + (size_t)l * gram->capacity + row;
         for (uint32_t k = first; k < end; k++) {
             const double centred = pairs[(size_t)k * m + l] -
                                    mean * state->mean[gram->member[row + k]];
-            gram->entry[(size_t)(row + k) * gram->room + l] = centred;
+            gram->entry[(size_t)(row + k) * gram->capacity + l] = centred;
             mirror[k] = centred;
         }
     }
@@ -228,7 +230,7 @@ static void move(lasso_state *state, uint32_t k, double d)
 {
     lasso_gram *gram = state->gram;
     const uint32_t j = gram->member[k];
-    const double *row = gram->entry + (size_t)k * gram->room;
+    const double *row = gram->entry + (size_t)k * gram->capacity;
 
     gram->squares += d * (d * row[k] - 2 * gram->q[k]);
     state->intercept -= state->mean[j] * d;
@@ -240,10 +242,10 @@ static void move(lasso_state *state, uint32_t k, double d)
 
 static void remember(lasso_gram *gram)
 {
-    double *w = gram->past + (size_t)2 * gram->n_past * gram->room;
+    double *w = gram->past + (size_t)2 * gram->n_past * gram->capacity;
 
     memcpy(w, gram->w, gram->n * sizeof(*w));
-    memcpy(w + gram->room, gram->q, gram->n * sizeof(*w));
+    memcpy(w + gram->capacity, gram->q, gram->n * sizeof(*w));
     gram->n_past++;
 }
 
@@ -279,7 +281,7 @@ void lasso_gram_go(lasso_state *state, const double *w, const double *q)
 static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     lasso_gram *gram = state->gram;
-    double *w = gram->beyond, *q = w + gram->room;
+    double *w = gram->beyond, *q = w + gram->capacity;
 
     memcpy(w, gram->w, gram->n * sizeof(*w));
     memcpy(q, gram->q, gram->n * sizeof(*q));
@@ -290,7 +292,7 @@ static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
             continue;
         w[k] += way;
         state->kernels->add_dense(gram->n, -way,
-                                  gram->entry + (size_t)k * gram->room, q);
+                                  gram->entry + (size_t)k * gram->capacity, q);
     }
     if (lasso_rise(state, w, q) < 0)
         lasso_gram_go(state, w, q);
@@ -315,7 +317,7 @@ static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
         if (gain <= first * SETTLED_WELL)
             return;
     }
-    double *w = gram->beyond, *q = w + gram->room;
+    double *w = gram->beyond, *q = w + gram->capacity;
     if (lasso_extrapolate(state, gram, w, q))
         lasso_gram_go(state, w, q);
     lasso_newton(state, n, place);

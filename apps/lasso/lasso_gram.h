@@ -8,25 +8,26 @@
 
 /* Members in the order in which they joined: place k is column member[k]. */
 typedef struct lasso_gram {
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint32_t known;   /* members whose pairs with all before are here */
     uint32_t *place;  /* [columns] 1 + place, 0: no member */
-    uint32_t *member; /* [room] */
-    double *entry;    /* [room x room] X_c' X_c, both triangles */
-    double *q;        /* [room] X_c' r_c at w */
-    double *w;        /* [room] committed */
+    uint32_t *member; /* [capacity] */
+    double *entry;    /* [capacity x capacity] X_c' X_c, both triangles */
+    double *q;        /* [capacity] X_c' r_c at w */
+    double *w;        /* [capacity] committed */
     double squares;   /* |r_c|^2 at w */
     double target;    /* gap within the set at which the policy may rest */
     bool blurred;     /* a scan has found another |r_c|^2 than the pairs had:
                          means are so large that pairs have few digits left */
     /* Extrapolation: (w, q) before and after the last sweeps. */
-    double *past; /* [PAST x 2 x room] */
+    double *past; /* [PAST x 2 x capacity] */
     uint32_t n_past;
-    double *beyond; /* [2 x room] where they lead to */
+    double *beyond; /* [2 x capacity] where they lead to */
     double spent;   /* multiplications in sweeps since Newton's last step */
     double *newton; /* [room_newton] its workspace */
     size_t room_newton;
-    uint32_t *origin; /* [room] of a live part: the members' places in the set
+    uint32_t
+        *origin; /* [capacity] of a live part: the members' places in the set
                        */
     struct lasso_gram *live; /* the part that is live; NULL in itself */
 } lasso_gram;

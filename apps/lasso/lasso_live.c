@@ -29,16 +29,16 @@ static uint32_t find(const lasso_state *state)
 /* Member k of the set as the live part's last. */
 static void append(const lasso_gram *gram, lasso_gram *live, uint32_t k)
 {
-    const double *row = gram->entry + (size_t)k * gram->room;
+    const double *row = gram->entry + (size_t)k * gram->capacity;
     const uint32_t last = live->n++;
-    double *line = live->entry + (size_t)last * live->room;
+    double *line = live->entry + (size_t)last * live->capacity;
 
     live->origin[last] = k;
     live->member[last] = gram->member[k];
     live->place[gram->member[k]] = live->n;
     for (uint32_t i = 0; i <= last; i++) {
         line[i] = row[live->origin[i]];
-        live->entry[(size_t)i * live->room + last] = line[i];
+        live->entry[(size_t)i * live->capacity + last] = line[i];
     }
 }
 
@@ -51,7 +51,7 @@ static bool extend(const lasso_gram *gram, lasso_gram *live, uint32_t n,
 
     for (uint32_t i = 0; i < n; i++)
         all += live->place[gram->member[place[i]]] == 0;
-    if (all > n + n / 2 || all > live->room)
+    if (all > n + n / 2 || all > live->capacity)
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (live->place[gram->member[place[i]]] == 0)
@@ -102,7 +102,7 @@ void lasso_live_leave(lasso_state *state, lasso_gram *gram)
             continue;
         gram->w[k] = live->w[i];
         state->kernels->add_dense(gram->n, -d,
-                                  gram->entry + (size_t)k * gram->room,
+                                  gram->entry + (size_t)k * gram->capacity,
                                   gram->q);
     }
     gram->squares = live->squares;

@@ -61,7 +61,7 @@ static void fill(const lasso_state *state, support *s)
 
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t k = s->place[i], j = gram->member[k];
-        const double *row = gram->entry + (size_t)k * gram->room;
+        const double *row = gram->entry + (size_t)k * gram->capacity;
         const double scale = lasso_scale(state, j),
                      shrink = state->l2 * scale * scale;
         double *line = s->matrix + (size_t)i * s->n;
@@ -92,7 +92,8 @@ static uint32_t go(const lasso_state *state, const support *s, double share,
         }
         if (to != w[k])
             state->kernels->add_dense(gram->n, w[k] - to,
-                                      gram->entry + (size_t)k * gram->room, q);
+                                      gram->entry + (size_t)k * gram->capacity,
+                                      q);
         w[k] = to;
     }
     return stopped;
@@ -103,9 +104,9 @@ static uint32_t go(const lasso_state *state, const support *s, double share,
 static bool go_best(lasso_state *state, const support *s, uint32_t *stopped)
 {
     lasso_gram *gram = state->gram;
-    double *w = gram->beyond, *q = w + gram->room;
+    double *w = gram->beyond, *q = w + gram->capacity;
     /* Others go where the passes are kept: they are over. */
-    double *w_other = gram->past, *q_other = w_other + gram->room;
+    double *w_other = gram->past, *q_other = w_other + gram->capacity;
     double share = 1, rise;
 
     *stopped = go(state, s, share, w, q);
@@ -221,7 +222,7 @@ static bool is_solved(const lasso_state *state, uint32_t n,
 /* Whether all signs are what they were before the last sweeps. */
 static bool is_steady(const lasso_gram *gram, uint32_t n, const uint32_t *place)
 {
-    const double *before = gram->past + (size_t)2 * gram->room;
+    const double *before = gram->past + (size_t)2 * gram->capacity;
 
     for (uint32_t i = 0; i < n; i++) {
         const double v = before[place[i]], w = gram->w[place[i]];

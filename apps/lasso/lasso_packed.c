@@ -127,14 +127,14 @@ strads_err lasso_packed_start(lasso_state *state, const double *w)
 {
     lasso_packed *packed = state->packed;
 
-    if (state->n_set > packed->room) {
-        const uint32_t room = state->n_set + state->n_set / 2;
+    if (state->n_set > packed->capacity) {
+        const uint32_t capacity = state->n_set + state->n_set / 2;
         lasso_packed_member *wider =
-            realloc(packed->member, room * sizeof(*wider));
+            realloc(packed->member, capacity * sizeof(*wider));
         if (!wider)
-            return lasso_no_memory(room);
+            return lasso_no_memory(capacity);
         packed->member = wider;
-        packed->room = room;
+        packed->capacity = capacity;
     }
     for (uint32_t k = 0; k < state->n_set; k++) {
         const uint32_t j = state->set[k];

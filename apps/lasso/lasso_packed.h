@@ -21,8 +21,8 @@ typedef struct lasso_packed_member {
 typedef struct lasso_packed {
     linear_packed columns;
     uint32_t *place;             /* [all columns] 1 + k, 0: not in the set */
-    lasso_packed_member *member; /* [room] */
-    uint32_t room;
+    lasso_packed_member *member; /* [capacity] */
+    uint32_t capacity;
     bool has_rows;    /* y is here */
     double *y;        /* [rows] labels, without their mean if there is an
                          intercept */

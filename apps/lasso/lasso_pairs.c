@@ -62,16 +62,16 @@ static strads_err begin(lasso_by_rows *rows, uint32_t n)
 
 static strads_err reserve(lasso_by_rows *rows, uint64_t entries)
 {
-    if (entries <= rows->room)
+    if (entries <= rows->capacity)
         return STRADS_OK;
-    rows->room = entries + entries / 2;
+    rows->capacity = entries + entries / 2;
     free(rows->place);
     free(rows->value);
-    rows->place = malloc(rows->room * sizeof(*rows->place));
-    rows->value = malloc(rows->room * sizeof(*rows->value));
+    rows->place = malloc(rows->capacity * sizeof(*rows->place));
+    rows->value = malloc(rows->capacity * sizeof(*rows->value));
     if (rows->place && rows->value)
         return STRADS_OK;
-    rows->room = 0;
+    rows->capacity = 0;
     return no_memory(2 * entries);
 }
 

@@ -33,9 +33,9 @@ enum { LASSO_STRETCH = 1024 };
 
 typedef struct lasso_by_rows {
     uint32_t start[LASSO_STRETCH + 2];
-    uint32_t *place; /* [room] a column's place in the block */
-    double *value;   /* [room] */
-    uint64_t room;
+    uint32_t *place; /* [capacity] a column's place in the block */
+    double *value;   /* [capacity] */
+    uint64_t capacity;
     double *line;   /* [columns] one row, spread out */
     uint64_t *next; /* [columns] a column's first entry beyond the stretch */
     uint32_t columns;
@@ -109,9 +109,9 @@ typedef struct linear_path linear_path;   /* apps/linear/linear_path.h */
 
 /* Where a path has come from (lasso_ahead.c), by place in the set. */
 typedef struct lasso_ahead {
-    double *last;  /* [room] w at the last point */
-    double *moved; /* [room] from the point before it to that */
-    uint32_t room;
+    double *last;  /* [capacity] w at the last point */
+    double *moved; /* [capacity] from the point before it to that */
+    uint32_t capacity;
     double solving; /* the L1 at which w has been solved for */
     double before;  /* and that of the point before */
     double stretch; /* of `moved`, to where the point at hand may be */

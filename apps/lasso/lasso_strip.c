@@ -148,18 +148,18 @@ strads_err lasso_strip_pairs(const strads_task *task)
     const bool gathered = task->block.n <= GATHERED;
     const uint64_t lines = rows < STRETCH ? rows : STRETCH;
     const uint64_t numbers = gathered ? rows : lines * COLUMN_STRIP;
-    double *room = room_of(local, numbers + 1);
+    double *strip = room_of(local, numbers + 1);
 
-    if (!room)
+    if (!strip)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %llu numbers of a block's columns",
                            (unsigned long long)numbers);
     for (uint32_t k = 0; gathered && k < task->block.n; k++)
-        gather_line(task, k, room);
+        gather_line(task, k, strip);
     for (uint64_t row = 0; !gathered && row < rows; row += STRETCH) {
         const stretch s = {.begin = row,
                            .end = rows - row < STRETCH ? rows : row + STRETCH,
-                           .strip = room};
+                           .strip = strip};
         multiply_stretch(task, &s);
     }
     return STRADS_OK;

@@ -26,7 +26,7 @@ enum {
 
 /* As many words as surely fit. */
 static uint32_t tell_counts(lda_local *l, const strads_share *share,
-                            uint32_t *out, uint32_t room)
+                            uint32_t *out, uint32_t capacity)
 {
     const uint64_t words = share->by_col.lines;
     uint32_t at = 0;
@@ -35,7 +35,7 @@ static uint32_t tell_counts(lda_local *l, const strads_share *share,
         const uint64_t w = l->told_word;
         const uint64_t begin = l->token[w], n = l->token[w + 1] - begin;
         const uint64_t most = n < l->site.topics ? n : l->site.topics;
-        if (at + 3 * most > room)
+        if (at + 3 * most > capacity)
             break;
         for (uint64_t i = 0; i < n; i++)
             l->empty[l->topic[begin + i]]++;
@@ -54,7 +54,7 @@ static uint32_t tell_counts(lda_local *l, const strads_share *share,
 
 /* What the nodes' own tokens have: (node, topic, tokens) as for words. */
 static uint32_t tell_nodes(lda_local *l, const strads_share *share,
-                           uint32_t *out, uint32_t room)
+                           uint32_t *out, uint32_t capacity)
 {
     const lda_documents *x = &l->documents;
     uint32_t at = 0;
@@ -65,7 +65,7 @@ static uint32_t tell_nodes(lda_local *l, const strads_share *share,
         const uint32_t *list =
             row ? NULL : x->list + (uint64_t)x->line[d] * LDA_LANES;
         const uint32_t most = row ? l->site.topics : x->used[d];
-        if (at + 3 * (uint64_t)most > room)
+        if (at + 3 * (uint64_t)most > capacity)
             break;
         while (l->part && l->part[l->told_row + 1] <= d)
             l->told_row++;
@@ -130,14 +130,14 @@ static void turn_round(lda_local *l, uint64_t words)
 }
 
 static uint32_t tell_tokens(lda_local *l, uint64_t words, uint32_t *out,
-                            uint32_t room)
+                            uint32_t capacity)
 {
     uint32_t at = 0;
 
     for (; l->told_document < l->documents.n; l->told_document++) {
         const uint64_t d = l->told_document;
         const uint32_t n = l->length[d], halves = (n + 1) / 2;
-        if (at + 1 + n + halves > room)
+        if (at + 1 + n + halves > capacity)
             break;
         if (d == l->turned)
             turn_round(l, words);
@@ -188,14 +188,14 @@ strads_err lda_tell(strads_task *task)
 
 static strads_err keep(lda_stream *stream, const uint32_t *from, size_t n)
 {
-    if (stream->n + n > stream->room) {
-        size_t room = 2 * stream->room + n;
-        uint32_t *more = realloc(stream->at, room * sizeof *more);
+    if (stream->n + n > stream->capacity) {
+        size_t capacity = 2 * stream->capacity + n;
+        uint32_t *more = realloc(stream->at, capacity * sizeof *more);
         if (!more)
             return strads_fail(STRADS_ENOMEM,
                                "no memory left for what was sampled");
         stream->at = more;
-        stream->room = room;
+        stream->capacity = capacity;
     }
     if (n)
         memcpy(stream->at + stream->n, from, n * sizeof *from);

@@ -267,9 +267,9 @@ strads_err lda_learn(strads_task *task)
 typedef struct reading {
     const strads_lda_model *model;
     const char *path;
-    uint64_t line, n, room;
-    uint32_t *word;  /* [room] of all tokens */
-    uint16_t *topic; /* [room] */
+    uint64_t line, n, capacity;
+    uint32_t *word;  /* [capacity] of all tokens */
+    uint16_t *topic; /* [capacity] */
     uint32_t *count; /* [topics] of a document, then of a word */
     uint64_t *total; /* [topics] */
     double alpha_sum;
@@ -309,18 +309,18 @@ static strads_err wrong(const reading *r, const char *at, const char *expected)
 
 static strads_err reserve_token(reading *r)
 {
-    if (r->n < r->room)
+    if (r->n < r->capacity)
         return STRADS_OK;
-    const uint64_t room = 2 * r->room + 1024;
-    uint32_t *word = realloc(r->word, room * sizeof *word);
+    const uint64_t capacity = 2 * r->capacity + 1024;
+    uint32_t *word = realloc(r->word, capacity * sizeof *word);
     if (word)
         r->word = word;
-    uint16_t *topic = realloc(r->topic, room * sizeof *topic);
+    uint16_t *topic = realloc(r->topic, capacity * sizeof *topic);
     if (topic)
         r->topic = topic;
     if (!word || !topic)
         return no_memory();
-    r->room = room;
+    r->capacity = capacity;
     return STRADS_OK;
 }
 
@@ -444,7 +444,7 @@ done:
 static strads_err read_lines(reading *r)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     ssize_t size;
     strads_err err = STRADS_OK;
     FILE *file = fopen(r->path, "re");
@@ -452,7 +452,7 @@ static strads_err read_lines(reading *r)
     if (!file)
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", r->path,
                            strerror(errno));
-    while (!err && (size = getline(&line, &room, file)) >= 0) {
+    while (!err && (size = getline(&line, &capacity, file)) >= 0) {
         r->line++;
         err = strlen(line) == (size_t)size
                   ? take_line(r, line)

@@ -66,7 +66,7 @@ void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
  * of them; or, with n = LDA_FULL, a place for each topic. */
 #define LDA_FULL UINT32_MAX
 typedef struct lda_row {
-    uint32_t n, room;
+    uint32_t n, capacity;
     void *at;
 } lda_row;
 
@@ -168,7 +168,7 @@ strads_err lda_tell(strads_task *task);
 
 typedef struct lda_stream {
     uint32_t *at;
-    size_t n, room;
+    size_t n, capacity;
 } lda_stream;
 
 typedef struct lda_state {

@@ -56,15 +56,15 @@ static strads_err no_memory(void)
 
 static strads_err make_room(lda_row *row, uint32_t n)
 {
-    uint32_t room = n < 4 ? 4 : n + n / 2;
+    uint32_t capacity = n < 4 ? 4 : n + n / 2;
 
-    if (n <= row->room)
+    if (n <= row->capacity)
         return STRADS_OK;
-    uint32_t *more = realloc(row->at, room * sizeof *more);
+    uint32_t *more = realloc(row->at, capacity * sizeof *more);
     if (!more)
         return no_memory();
     row->at = more;
-    row->room = room;
+    row->capacity = capacity;
     return STRADS_OK;
 }
 
@@ -265,7 +265,7 @@ static strads_err take_row(const lda_words *words, lda_row *row,
     memcpy(row->at, *from, bytes);
     *from += bytes;
     row->n = n;
-    row->room = n == LDA_FULL ? 0 : n;
+    row->capacity = n == LDA_FULL ? 0 : n;
     return is_row(words, row) ? STRADS_OK : broken();
 }
 

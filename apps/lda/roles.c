@@ -109,23 +109,23 @@ void strads_groups_free(strads_groups *g)
 
 /* Pairs of a node and a group, nodes ascending within a group. */
 typedef struct pairs {
-    uint64_t n, room;
+    uint64_t n, capacity;
     uint32_t *node, *group;
 } pairs;
 
 static strads_err add_pair(pairs *p, uint32_t node, uint32_t group)
 {
-    if (p->n == p->room) {
-        const uint64_t room = 2 * p->room + 1024;
-        uint32_t *node_at = realloc(p->node, room * sizeof *node_at);
+    if (p->n == p->capacity) {
+        const uint64_t capacity = 2 * p->capacity + 1024;
+        uint32_t *node_at = realloc(p->node, capacity * sizeof *node_at);
         if (node_at)
             p->node = node_at;
-        uint32_t *group_at = realloc(p->group, room * sizeof *group_at);
+        uint32_t *group_at = realloc(p->group, capacity * sizeof *group_at);
         if (group_at)
             p->group = group_at;
         if (!node_at || !group_at)
             return no_memory();
-        p->room = room;
+        p->capacity = capacity;
     }
     p->node[p->n] = node;
     p->group[p->n++] = group;
@@ -408,10 +408,10 @@ strads_err strads_ranking_auc(uint64_t n, const double *score,
 typedef struct judging {
     const strads_sparse *graph;
     uint64_t seed;
-    double hold_out;  /* of the graph's own links; 0: none of them */
-    uint64_t *degree; /* [nodes] links trained on */
-    uint32_t *mark;   /* [nodes] last pair that met the node */
-    uint64_t n, room; /* pairs: links first, then as many without */
+    double hold_out;      /* of the graph's own links; 0: none of them */
+    uint64_t *degree;     /* [nodes] links trained on */
+    uint32_t *mark;       /* [nodes] last pair that met the node */
+    uint64_t n, capacity; /* pairs: links first, then as many without */
     uint32_t *u, *v;
 } judging;
 
@@ -552,11 +552,11 @@ strads_err strads_roles_judge(const strads_lda_model *m,
                            "the model has %" PRIu64 " nodes, the network "
                            "%" PRIu64 ": expected as many",
                            m->words, j.graph->lines);
-    j.room = 2 * (held ? of_held->nnz : j.graph->nnz) + 2;
+    j.capacity = 2 * (held ? of_held->nnz : j.graph->nnz) + 2;
     j.degree = calloc(j.graph->lines + 1, sizeof *j.degree);
     j.mark = calloc(j.graph->lines + 1, sizeof *j.mark);
-    j.u = malloc(j.room * sizeof *j.u);
-    j.v = malloc(j.room * sizeof *j.v);
+    j.u = malloc(j.capacity * sizeof *j.u);
+    j.v = malloc(j.capacity * sizeof *j.v);
     strads_err err = j.degree && j.mark && j.u && j.v ? STRADS_OK : no_memory();
     for (uint32_t u = 0; u < j.graph->lines && !err; u++)
         for (uint64_t e = j.graph->start[u]; e < j.graph->start[u + 1]; e++)

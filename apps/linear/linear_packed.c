@@ -139,21 +139,21 @@ static strads_err no_memory(uint32_t columns, uint64_t entries)
 static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
 {
     const uint32_t columns = n + n / 2 + 64;
-    const uint64_t room = entries + entries / 2 + 64;
+    const uint64_t capacity = entries + entries / 2 + 64;
 
-    if (n > packed->room) {
+    if (n > packed->capacity) {
         if (!linear_widen(&packed->at, columns, sizeof(*packed->at)) ||
             !linear_widen(&packed->count, columns, sizeof(*packed->count)))
             return no_memory(n, entries);
-        packed->room = columns;
+        packed->capacity = columns;
     }
     if (entries > packed->room_entries) {
-        if (!linear_widen(&packed->value, room + LINEAR_PACKED_SLACK,
+        if (!linear_widen(&packed->value, capacity + LINEAR_PACKED_SLACK,
                           sizeof(double)) ||
-            !linear_widen(&packed->index, room + LINEAR_PACKED_SLACK,
+            !linear_widen(&packed->index, capacity + LINEAR_PACKED_SLACK,
                           sizeof(uint32_t)))
             return no_memory(n, entries);
-        packed->room_entries = room;
+        packed->room_entries = capacity;
     }
     return STRADS_OK;
 }

@@ -17,8 +17,8 @@ enum { LINEAR_PACKED_SLACK = 16 };
 
 typedef struct linear_packed {
     uint64_t rows;
-    uint32_t n, room;     /* columns */
-    uint64_t *at, *count; /* [room] a column's entries */
+    uint32_t n, capacity; /* columns */
+    uint64_t *at, *count; /* [capacity] a column's entries */
     uint64_t entries, room_entries;
     double *value;   /* [room_entries + LINEAR_PACKED_SLACK] */
     uint32_t *index; /* [the same] rows */

@@ -66,9 +66,9 @@ double linear_path_lambda(const linear_path *path, uint32_t k)
 static strads_err keep_coefficients(const strads_commit *commit,
                                     uint64_t columns, strads_path_point *point)
 {
-    const uint32_t room = (uint32_t)point->nonzeros + 1;
-    uint32_t *index = calloc(room, sizeof(*index));
-    double *value = calloc(room, sizeof(*value));
+    const uint32_t capacity = (uint32_t)point->nonzeros + 1;
+    uint32_t *index = calloc(capacity, sizeof(*index));
+    double *value = calloc(capacity, sizeof(*value));
     uint32_t n = 0;
 
     if (!index || !value) {

@@ -41,11 +41,11 @@ static double own_gain(const logistic_state *state, uint32_t j, double w)
  * of the dual point g in sum (g - g*)^2 / c, because the dual bends by at least
  * 2 c / reach there. Where |x_j' g*| < L1 s_j for all these, w_j is 0 at the
  * optimum: where |x_j| sphere < L1 s_j - |x_j' g|. */
-static bool is_out(double norm, double s, double room, double square)
+static bool is_out(double norm, double s, double slack, double square)
 {
-    const double left = room * s;
+    const double left = slack * s;
 
-    return room > 0 && norm * square < left * left;
+    return slack > 0 && norm * square < left * left;
 }
 
 /* Keeps alive members and those that may enter; far from the optimum that is
@@ -100,10 +100,10 @@ static uint32_t choose_joining(const logistic_state *state, uint32_t n)
     for (uint32_t k = 0; k < want; k++)
         entries +=
             (double)strads_data_col_nnz(state->data, state->candidate[k]);
-    const double room = JOINING * (double)strads_data_nnz(state->data);
-    if (room <= entries)
+    const double limit = JOINING * (double)strads_data_nnz(state->data);
+    if (limit <= entries)
         return want;
-    want = (uint32_t)fmin(want * room / entries, n);
+    want = (uint32_t)fmin(want * limit / entries, n);
     linear_select(state->urgency, state->candidate, n, want);
     return want;
 }

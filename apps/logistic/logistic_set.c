@@ -71,15 +71,15 @@ strads_err logistic_set_join(logistic_state *state, uint32_t j, double w)
 {
     logistic_set *set = &state->set;
 
-    if (set->n == set->room) {
-        const uint32_t room = set->room ? 2 * set->room : 256;
-        if (!linear_widen(&set->member, room, sizeof(*set->member)) ||
-            !linear_widen(&set->visit, room, sizeof(*set->visit)) ||
-            !linear_widen(&set->support, room, sizeof(*set->support)))
+    if (set->n == set->capacity) {
+        const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
+        if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
+            !linear_widen(&set->visit, capacity, sizeof(*set->visit)) ||
+            !linear_widen(&set->support, capacity, sizeof(*set->support)))
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a working set of %u columns",
-                               room);
-        set->room = room;
+                               capacity);
+        set->capacity = capacity;
     }
     set->member[set->n++] = (logistic_member){.column = j, .w = w, .base = w};
     set->place[j] = set->n;
@@ -117,15 +117,15 @@ data_column logistic_column_of(const logistic_set *set,
 /* Room for what is scaled wherever there is room for a value. */
 static strads_err reserve(logistic_set *set)
 {
-    const uint64_t room = linear_packed_room(&set->columns);
+    const uint64_t capacity = linear_packed_room(&set->columns);
 
-    if (room <= set->room_scaled)
+    if (capacity <= set->room_scaled)
         return STRADS_OK;
-    if (!linear_widen(&set->scaled, room, sizeof(double)))
+    if (!linear_widen(&set->scaled, capacity, sizeof(double)))
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %llu entries of the working set",
-                           (unsigned long long)room);
-    set->room_scaled = room;
+                           (unsigned long long)capacity);
+    set->room_scaled = capacity;
     return STRADS_OK;
 }
 

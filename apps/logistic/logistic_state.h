@@ -48,9 +48,9 @@ typedef struct logistic_visit {
  * with dz = X (w - base) + beta, beta the change of b. It is kept apart, so
  * that a sparse column's step stays sparse: rest = lasting - beta root. */
 typedef struct logistic_set {
-    uint32_t n, room;
+    uint32_t n, capacity;
     logistic_member *member;
-    logistic_visit *visit; /* [room] those that sweeps go to now */
+    logistic_visit *visit; /* [capacity] those that sweeps go to now */
     uint32_t *place;       /* [columns] 1 + place, 0: no member */
     linear_packed columns; /* the first members', as far as they are here: x */
     double *scaled;        /* [room_scaled]: x root, in the same places */
@@ -82,7 +82,7 @@ typedef struct logistic_set {
     double spent_in_all;
     double *newton; /* [room_newton] its workspace */
     size_t room_newton;
-    uint32_t *support; /* [room] */
+    uint32_t *support; /* [capacity] */
     /* Extrapolation: (w, lasting) before and after the last sweeps. */
     double *past_w, *past_rest; /* [STEPS + 1] x block, x n_rows */
     uint32_t room_past;

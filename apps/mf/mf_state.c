@@ -269,8 +269,8 @@ static strads_err items_unpack(const void *bytes, size_t size, void **object)
         return strads_fail(STRADS_EFORMAT, "a block of items has no head");
     memcpy(head, bytes, sizeof(head));
     const char *at = (const char *)bytes + sizeof(head);
-    const uint64_t room = (size - sizeof(head)) / sizeof(float);
-    if (head[0] > room || head[1] != room - head[0])
+    const uint64_t capacity = (size - sizeof(head)) / sizeof(float);
+    if (head[0] > capacity || head[1] != capacity - head[0])
         return strads_fail(STRADS_EFORMAT,
                            "a block of items has another length than it says");
     strads_err err = items_new(head[0], &items);

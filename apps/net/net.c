@@ -85,7 +85,7 @@ typedef struct net_worker {
     void *dense;         /* [rows x columns] or NULL */
     void *gather;        /* [batch_max x columns], with `dense` */
     void *w, *grad;      /* [(columns + upper) x width] */
-    void *z, *room;      /* [batch_max x width], for each hidden layer */
+    void *z, *scratch;   /* [batch_max x width], for each hidden layer */
     void *p;             /* [batch_max x classes] */
     void *delta, *spare; /* [batch_max x width] */
     double *exchanged;   /* [most rows of a table at once x width] */
@@ -139,12 +139,12 @@ static void to_grain(uint64_t n, double *v)
 
 static strads_err reserve(uint64_t n, uint64_t size, void *out)
 {
-    void *room = calloc(n, size);
-    memcpy(out, &room, sizeof room);
-    return room ? STRADS_OK
-                : strads_fail(STRADS_ENOMEM,
-                              "no memory for %llu numbers of the network",
-                              (unsigned long long)n);
+    void *scratch = calloc(n, size);
+    memcpy(out, &scratch, sizeof scratch);
+    return scratch ? STRADS_OK
+                   : strads_fail(STRADS_ENOMEM,
+                                 "no memory for %llu numbers of the network",
+                                 (unsigned long long)n);
 }
 
 static void densify(const net_worker *w)
@@ -180,7 +180,7 @@ static strads_err allocate(net_worker *w)
         {&w->w, parameters * ld, size},
         {&w->grad, parameters * ld, size},
         {&w->z, w->batch_max * ld, size},
-        {&w->room, ld * w->batch_max * (s->layers - 1), size},
+        {&w->scratch, ld * w->batch_max * (s->layers - 1), size},
         {&w->p, w->batch_max * s->size[s->layers], size},
         {&w->delta, w->batch_max * ld, size},
         {&w->spare, w->batch_max * ld, size},
@@ -202,14 +202,14 @@ static strads_err allocate(net_worker *w)
 
 static void worker_free(net_worker *w)
 {
-    void *const room[] = {w->class,  w->order,     w->row,    w->label,
-                          w->mark,   w->id,        w->place,  w->dense,
-                          w->gather, w->w,         w->grad,   w->z,
-                          w->room,   w->p,         w->delta,  w->spare,
-                          w->slot,   w->exchanged, w->old[0], w->old[1],
-                          w->start};
-    for (size_t k = 0; k < sizeof room / sizeof *room; k++)
-        free(room[k]);
+    void *const scratch[] = {w->class,   w->order,     w->row,    w->label,
+                             w->mark,    w->id,        w->place,  w->dense,
+                             w->gather,  w->w,         w->grad,   w->z,
+                             w->scratch, w->p,         w->delta,  w->spare,
+                             w->slot,    w->exchanged, w->old[0], w->old[1],
+                             w->start};
+    for (size_t k = 0; k < sizeof scratch / sizeof *scratch; k++)
+        free(scratch[k]);
     free(w);
 }
 
@@ -560,8 +560,9 @@ static strads_err descend(net_worker *w, uint32_t n, double by)
     const net_sizes *s = &w->sizes;
     const uint64_t upper = net_upper(s) * s->width;
     const bool alone = w->groups == 1;
-    f->backward(s, numbers_of(w, w->w, w->columns), n, w->label, w->room, w->p,
-                by, numbers_of(w, w->grad, w->columns), w->delta, w->spare);
+    f->backward(s, numbers_of(w, w->w, w->columns), n, w->label, w->scratch,
+                w->p, by, numbers_of(w, w->grad, w->columns), w->delta,
+                w->spare);
     f->input_step(s, w->x, w->dense, w->columns, n, w->row, w->gather, w->delta,
                   by, alone ? w->w : w->grad);
     if (!alone) {
@@ -601,7 +602,7 @@ static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
                                          : end_alone(w, step);
     if (err)
         return err;
-    f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->room,
+    f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->scratch,
                w->p);
     count(w, n);
     return rate > 0 ? descend(w, n, -rate / all) : STRADS_OK;

@@ -123,12 +123,12 @@ static void softmax(uint32_t n, uint64_t k, const NET_REAL *b, NET_REAL *p)
 }
 
 static void forward(const net_sizes *s, const void *weights, uint32_t n,
-                    const void *z, void *room, void *probability)
+                    const void *z, void *scratch, void *probability)
 {
     const NET_REAL *w = weights;
     const uint32_t last = s->layers - 1;
     const uint64_t ld = s->width, k = s->size[s->layers], layer = n * ld;
-    NET_REAL *a = room, *p = probability;
+    NET_REAL *a = scratch, *p = probability;
     activate(s, 1, n, w + bias_at(s, 0), z, a);
     for (uint32_t l = 1; l < last; l++, a += layer) {
         gemm(false, true, n, s->size[l + 1], s->size[l], 1, a, ld,
@@ -141,7 +141,7 @@ static void forward(const net_sizes *s, const void *weights, uint32_t n,
 }
 
 static void backward(const net_sizes *s, const void *weights, uint32_t n,
-                     const uint32_t *class, void *room, void *probability,
+                     const uint32_t *class, void *scratch, void *probability,
                      double by, void *gradient, void *delta_, void *spare_)
 {
     const NET_REAL *w = weights;
@@ -152,7 +152,7 @@ static void backward(const net_sizes *s, const void *weights, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         above[i * k + class[i]] -= 1;
     for (uint32_t l = s->layers - 1; l > 0; l--) {
-        const NET_REAL *a = (const NET_REAL *)room + ld * n * (l - 1);
+        const NET_REAL *a = (const NET_REAL *)scratch + ld * n * (l - 1);
         NET_REAL *below = (s->layers - l) % 2 ? delta : spare;
         for (uint32_t i = 0; i < n; i++)
             add_row(s->size[l + 1], (NET_REAL)by, above + i * stride,

@@ -59,11 +59,11 @@ typedef struct net_arithmetic {
     /* From z of layer 1 without b to probabilities [n x classes]; room holds
      * the layers' a, one [n x width] for each hidden layer. */
     void (*forward)(const net_sizes *s, const void *w, uint32_t n,
-                    const void *z, void *room, void *probability);
+                    const void *z, void *scratch, void *probability);
     /* probability: becomes p - y; grad (as w, zeroed) += by times the gradient;
      * delta[n x width] is that of layer 1 at last, spare one more. */
     void (*backward)(const net_sizes *s, const void *w, uint32_t n,
-                     const uint32_t *class, void *room, void *probability,
+                     const uint32_t *class, void *scratch, void *probability,
                      double by, void *grad, void *delta, void *spare);
 } net_arithmetic;
 

@@ -26,14 +26,14 @@ static strads_err writer_fail(sti_writer *w, uint64_t count)
 
 static strads_err grow(sti_writer *w, uint64_t need)
 {
-    uint64_t room = w->room == 0 ? FIRST_CAPACITY : 2 * w->room;
-    if (room < need)
-        room = need;
-    unsigned char *bytes = realloc(w->bytes, (size_t)room);
+    uint64_t capacity = w->capacity == 0 ? FIRST_CAPACITY : 2 * w->capacity;
+    if (capacity < need)
+        capacity = need;
+    unsigned char *bytes = realloc(w->bytes, (size_t)capacity);
     if (bytes == NULL)
         return writer_fail(w, need - w->size);
     w->bytes = bytes;
-    w->room = room;
+    w->capacity = capacity;
     return STRADS_OK;
 }
 
@@ -49,7 +49,7 @@ static unsigned char *append(sti_writer *w, uint64_t count, uint64_t align)
         return NULL;
     }
     uint64_t end = w->size + skip + count;
-    if (end > w->room && grow(w, end) != STRADS_OK)
+    if (end > w->capacity && grow(w, end) != STRADS_OK)
         return NULL;
     memset(w->bytes + w->size, 0, (size_t)skip);
     w->size = end;

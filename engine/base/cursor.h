@@ -26,7 +26,7 @@ typedef struct sti_part {
 typedef struct sti_writer {
     unsigned char *bytes;
     uint64_t size;
-    uint64_t room;
+    uint64_t capacity;
     strads_err err; /* STRADS_OK or STRADS_ENOMEM, with its sentence */
 } sti_writer;
 

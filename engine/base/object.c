@@ -23,7 +23,7 @@ enum {
 
 typedef struct pool_block {
     void *memory;
-    size_t room;
+    size_t capacity;
 } pool_block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
@@ -32,13 +32,13 @@ static unsigned n_pooled;
 static size_t pooled_bytes;
 
 /* A sanitizer is to see what is used after it was given back. */
-static bool is_pooled(size_t room)
+static bool is_pooled(size_t capacity)
 {
 #if defined(__SANITIZE_ADDRESS__)
-    (void)room;
+    (void)capacity;
     return false;
 #else
-    return room >= GRAIN && room <= LARGEST;
+    return capacity >= GRAIN && capacity <= LARGEST;
 #endif
 }
 
@@ -48,16 +48,16 @@ static size_t rounded(size_t size, size_t to)
 }
 
 /* One that fits, and is not much too large. */
-static void *take_pooled(size_t size, size_t *room)
+static void *take_pooled(size_t size, size_t *capacity)
 {
     void *found = NULL;
     pthread_mutex_lock(&lock);
     for (unsigned k = n_pooled; k-- > 0 && !found;) {
-        if (pooled[k].room < size || pooled[k].room > 2 * size)
+        if (pooled[k].capacity < size || pooled[k].capacity > 2 * size)
             continue;
         found = pooled[k].memory;
-        *room = pooled[k].room;
-        pooled_bytes -= *room;
+        *capacity = pooled[k].capacity;
+        pooled_bytes -= *capacity;
         n_pooled--;
         for (unsigned i = k; i < n_pooled; i++)
             pooled[i] = pooled[i + 1];
@@ -66,25 +66,26 @@ static void *take_pooled(size_t size, size_t *room)
     return found;
 }
 
-void *sti_buffer_pool_take(size_t size, size_t *room)
+void *sti_buffer_pool_take(size_t size, size_t *capacity)
 {
     if (size > (size_t)-1 / 2)
         return NULL;
-    *room = size < GRAIN ? rounded(size ? size : 1, ALIGN)
-                         : rounded(size, size <= LARGEST ? GRAIN : ALIGN);
-    void *found = is_pooled(*room) ? take_pooled(*room, room) : NULL;
-    return found ? found : aligned_alloc(ALIGN, *room);
+    *capacity = size < GRAIN ? rounded(size ? size : 1, ALIGN)
+                             : rounded(size, size <= LARGEST ? GRAIN : ALIGN);
+    void *found =
+        is_pooled(*capacity) ? take_pooled(*capacity, capacity) : NULL;
+    return found ? found : aligned_alloc(ALIGN, *capacity);
 }
 
-void sti_buffer_pool_give(void *memory, size_t room)
+void sti_buffer_pool_give(void *memory, size_t capacity)
 {
     bool kept = false;
-    if (memory && is_pooled(room)) {
+    if (memory && is_pooled(capacity)) {
         pthread_mutex_lock(&lock);
-        kept = n_pooled < POOL_BLOCKS && pooled_bytes + room <= POOL_BYTES;
+        kept = n_pooled < POOL_BLOCKS && pooled_bytes + capacity <= POOL_BYTES;
         if (kept) {
-            pooled[n_pooled++] = (pool_block){memory, room};
-            pooled_bytes += room;
+            pooled[n_pooled++] = (pool_block){memory, capacity};
+            pooled_bytes += capacity;
         }
         pthread_mutex_unlock(&lock);
     }
@@ -97,7 +98,7 @@ static void give_bytes(sti_buffer *buffer)
     if (buffer->backing)
         sti_object_drop(buffer->backing);
     else if (!buffer->embedded)
-        sti_buffer_pool_give(buffer->bytes, buffer->room);
+        sti_buffer_pool_give(buffer->bytes, buffer->capacity);
 }
 
 static void buffer_destroy(sti_object *object)
@@ -117,13 +118,13 @@ static strads_err no_memory(size_t size)
 
 static sti_buffer *new_small(size_t size)
 {
-    const size_t room = (size + ALIGN - 1) / ALIGN * ALIGN;
-    sti_buffer *buffer = malloc(sizeof *buffer + ALIGN - 1 + room);
+    const size_t capacity = (size + ALIGN - 1) / ALIGN * ALIGN;
+    sti_buffer *buffer = malloc(sizeof *buffer + ALIGN - 1 + capacity);
     if (!buffer)
         return NULL;
     const uintptr_t behind = (uintptr_t)(buffer + 1);
     *buffer = (sti_buffer){.size = size,
-                           .room = room,
+                           .capacity = capacity,
                            .bytes = (unsigned char *)(buffer + 1) +
                                     (ALIGN - behind % ALIGN) % ALIGN,
                            .embedded = true};
@@ -153,7 +154,7 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
     if (!buffer)
         return no_memory(sizeof *buffer);
     *buffer = (sti_buffer){.size = size,
-                           .room = size,
+                           .capacity = size,
                            .bytes = bytes,
                            .backing = sti_object_keep(backing)};
     sti_object_init(&buffer->head, buffer_destroy);
@@ -163,10 +164,10 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
 
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
 {
-    if (size > buffer->room || !buffer->bytes) {
-        size_t more = buffer->room + buffer->room / 2, room;
+    if (size > buffer->capacity || !buffer->bytes) {
+        size_t more = buffer->capacity + buffer->capacity / 2, capacity;
         unsigned char *bytes =
-            sti_buffer_pool_take(size > more ? size : more, &room);
+            sti_buffer_pool_take(size > more ? size : more, &capacity);
         if (!bytes)
             return no_memory(size);
         if (buffer->size)
@@ -175,7 +176,7 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
         buffer->embedded = false;
         buffer->backing = NULL;
         buffer->bytes = bytes;
-        buffer->room = room;
+        buffer->capacity = capacity;
     }
     buffer->size = size;
     return STRADS_OK;

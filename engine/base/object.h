@@ -45,7 +45,7 @@ static inline void sti_object_drop(void *object)
 typedef struct sti_buffer {
     sti_object head;
     size_t size; /* in use */
-    size_t room;
+    size_t capacity;
     unsigned char *bytes;
     bool embedded;       /* `bytes` lie behind the buffer, in its allocation */
     sti_object *backing; /* what `bytes` lies in, when not its own */
@@ -67,10 +67,10 @@ strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out);
 
 /* A block of at least `size` bytes, 64-byte aligned, not initialised; *capacity is
  * how many it has. NULL: no memory. Any thread. */
-void *sti_buffer_pool_take(size_t size, size_t *room);
+void *sti_buffer_pool_take(size_t size, size_t *capacity);
 
 /* Gives a block back: it is kept for the next one, within 32 MB for the
  * process, or freed. NULL is fine. Any thread. */
-void sti_buffer_pool_give(void *memory, size_t room);
+void sti_buffer_pool_give(void *memory, size_t capacity);
 
 #endif

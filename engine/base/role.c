@@ -6,16 +6,16 @@
 
 static void add(sti_effects *out, sti_effect effect)
 {
-    if (out->n == out->room) {
-        size_t room = out->room ? 2 * out->room : 32;
-        sti_effect *at = realloc(out->at, sizeof *at * room);
+    if (out->n == out->capacity) {
+        size_t capacity = out->capacity ? 2 * out->capacity : 32;
+        sti_effect *at = realloc(out->at, sizeof *at * capacity);
         if (!at) {
             out->lost = true;
             sti_object_drop(effect.msg.object);
             return;
         }
         out->at = at;
-        out->room = room;
+        out->capacity = capacity;
     }
     out->at[out->n++] = effect;
 }

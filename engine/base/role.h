@@ -153,7 +153,7 @@ typedef struct sti_effect {
  * runtime ends the run with STRADS_ENOMEM. */
 typedef struct sti_effects {
     sti_effect *at;
-    size_t n, room;
+    size_t n, capacity;
     bool lost;
 } sti_effects;
 

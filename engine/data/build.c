@@ -302,15 +302,15 @@ static bool open_private(sti_side *side, const sti_tally *tallies,
 {
     uint32_t **counts = calloc(chunks, sizeof *counts);
     uint64_t *lines = calloc(chunks, sizeof *lines);
-    bool room = counts != NULL && lines != NULL;
-    for (size_t t = 0; room && t < chunks; t++) {
+    bool enough = counts != NULL && lines != NULL;
+    for (size_t t = 0; enough && t < chunks; t++) {
         counts[t] = tallies[t].col;
         lines[t] = tallies[t].cols;
     }
-    room = room && sti_side_open_private(side, counts, lines, chunks);
+    enough = enough && sti_side_open_private(side, counts, lines, chunks);
     free(counts);
     free(lines);
-    return room;
+    return enough;
 }
 
 static bool open_side(sti_side *side, const uint32_t *nnz,
@@ -331,9 +331,9 @@ static bool open_side(sti_side *side, const uint32_t *nnz,
 strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks)
 {
     strads_data *d = b->data;
-    bool room = open_side(&d->by_col, d->col_nnz, tallies, chunks) &&
-                open_side(&d->by_row, b->survey->row_nnz, NULL, chunks);
-    return room ? STRADS_OK : no_memory(b);
+    bool enough = open_side(&d->by_col, d->col_nnz, tallies, chunks) &&
+                  open_side(&d->by_row, b->survey->row_nnz, NULL, chunks);
+    return enough ? STRADS_OK : no_memory(b);
 }
 
 static void place_entries(sti_feed *f, const sti_batch *batch)

@@ -105,10 +105,10 @@ typedef struct sti_side {
     sti_part *parts;
     uint32_t count;
     uint64_t nnz;
-    uint64_t room;   /* entries that index and values were made for */
-    uint64_t *start; /* of all parts, with room to rebase them */
+    uint64_t capacity; /* entries that index and values were made for */
+    uint64_t *start;   /* of all parts, with room to rebase them */
     uint64_t start_room;
-    uint32_t *index; /* [room] */
+    uint32_t *index; /* [capacity] */
     double *f64;
     float *f32;
     uint64_t **places; /* PRIVATE: of chunks 0 .. private - 1; the last one's */

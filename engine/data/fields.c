@@ -80,15 +80,15 @@ static const char *next_field(const char *p, const char *line_end,
 }
 
 const char *sti_fields_split(const char *p, const char *line_end,
-                             char separator, sti_field *fields, uint32_t room,
-                             uint32_t *n)
+                             char separator, sti_field *fields,
+                             uint32_t capacity, uint32_t *n)
 {
     sti_field other;
     *n = 0;
     while (p != NULL) {
         const char *from = p;
         p = take_field(p, line_end, separator,
-                       *n < room ? &fields[*n] : &other);
+                       *n < capacity ? &fields[*n] : &other);
         if (p == NULL)
             return from;
         ++*n;

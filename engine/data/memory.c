@@ -150,7 +150,7 @@ static uint64_t group_room(const char *folder, const char *limit_file,
 /* The least room of the group at `path` and of the groups above it. */
 static uint64_t groups_room(char *path, bool second)
 {
-    uint64_t room = UINT64_MAX;
+    uint64_t capacity = UINT64_MAX;
     for (;;) {
         char folder[440];
         (void)snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s",
@@ -159,10 +159,10 @@ static uint64_t groups_room(char *path, bool second)
                             ? group_room(folder, "memory.max", "memory.current")
                             : group_room(folder, "memory.limit_in_bytes",
                                          "memory.usage_in_bytes");
-        room = least(room, here);
+        capacity = least(capacity, here);
         char *cut = strrchr(path, '/');
         if (cut == NULL)
-            return room;
+            return capacity;
         *cut = '\0';
     }
 }
@@ -172,10 +172,10 @@ static uint64_t groups_room(char *path, bool second)
 static uint64_t cgroup_room(void)
 {
     char line[400];
-    uint64_t room = UINT64_MAX;
+    uint64_t capacity = UINT64_MAX;
     FILE *file = fopen("/proc/self/cgroup", "re");
     if (file == NULL)
-        return room;
+        return capacity;
     while (fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         char *names = strchr(line, ':');
@@ -185,10 +185,10 @@ static uint64_t cgroup_room(void)
         *path = '\0';
         bool second = names[1] == '\0';
         if (second || strstr(names + 1, "memory") != NULL)
-            room = least(room, groups_room(path + 1, second));
+            capacity = least(capacity, groups_room(path + 1, second));
     }
     (void)fclose(file);
-    return room;
+    return capacity;
 }
 
 uint64_t sti_memory_available(void)

@@ -100,15 +100,15 @@ static bool widen(strads_names *n)
 static bool make_room(strads_names *n, size_t size)
 {
     uint64_t wanted = n->at[n->count] + size + 1;
-    uint64_t room = n->bytes_room;
-    while (room < wanted)
-        room *= 2;
-    if (room > n->bytes_room) {
-        char *bytes = realloc(n->bytes, room);
+    uint64_t capacity = n->bytes_room;
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity > n->bytes_room) {
+        char *bytes = realloc(n->bytes, capacity);
         if (bytes == NULL)
             return false;
         n->bytes = bytes;
-        n->bytes_room = room;
+        n->bytes_room = capacity;
     }
     return (n->count + UINT64_C(2)) * 2 <= n->slots || widen(n);
 }
@@ -304,20 +304,20 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
 
 static strads_err grow(sti_naming *n, uint32_t word)
 {
-    uint64_t room = n->df_room == 0 ? FIRST_ROOM : n->df_room;
-    while (room <= word)
-        room *= 2;
-    uint32_t *df = realloc(n->df, room * sizeof *df);
+    uint64_t capacity = n->df_room == 0 ? FIRST_ROOM : n->df_room;
+    while (capacity <= word)
+        capacity *= 2;
+    uint32_t *df = realloc(n->df, capacity * sizeof *df);
     if (df != NULL)
         n->df = df;
-    uint64_t *last = realloc(n->last_row, room * sizeof *last);
+    uint64_t *last = realloc(n->last_row, capacity * sizeof *last);
     if (last != NULL)
         n->last_row = last;
     if (df == NULL || last == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to count %u words", word);
-    memset(df + n->df_room, 0, (room - n->df_room) * sizeof *df);
-    memset(last + n->df_room, 0, (room - n->df_room) * sizeof *last);
-    n->df_room = room;
+    memset(df + n->df_room, 0, (capacity - n->df_room) * sizeof *df);
+    memset(last + n->df_room, 0, (capacity - n->df_room) * sizeof *last);
+    n->df_room = capacity;
     return STRADS_OK;
 }
 

@@ -65,11 +65,11 @@ typedef struct sti_field {
 } sti_field;
 
 /* Splits a line at a separator: ',' ';' '\t', ':' for "::", ' ' for any blanks;
- * *n is how many fields it has, of which up to `room` are kept. NULL, or where
+ * *n is how many fields it has, of which up to `capacity` are kept. NULL, or where
  * quotes are not right. */
 const char *sti_fields_split(const char *p, const char *line_end,
-                             char separator, sti_field *fields, uint32_t room,
-                             uint32_t *n);
+                             char separator, sti_field *fields,
+                             uint32_t capacity, uint32_t *n);
 
 /* The number that a field is, and nothing else. */
 sti_number_status sti_field_number(const sti_field *field, double *out);

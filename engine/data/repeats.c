@@ -68,7 +68,7 @@ typedef struct repeat {
 
 typedef struct repeats {
     repeat *at;
-    size_t n, room;
+    size_t n, capacity;
 } repeats;
 
 static uint64_t key_of(uint64_t row, uint64_t col)
@@ -93,13 +93,13 @@ static bool add(repeats *r, uint64_t key)
 {
     if (r->n > 0 && r->at[r->n - 1].key == key)
         return true;
-    if (r->n == r->room) {
-        size_t room = r->room == 0 ? FIRST_REPEATS : 2 * r->room;
-        repeat *at = realloc(r->at, room * sizeof *at);
+    if (r->n == r->capacity) {
+        size_t capacity = r->capacity == 0 ? FIRST_REPEATS : 2 * r->capacity;
+        repeat *at = realloc(r->at, capacity * sizeof *at);
         if (at == NULL)
             return false;
         r->at = at;
-        r->room = room;
+        r->capacity = capacity;
     }
     r->at[r->n++] = (repeat){.key = key};
     return true;

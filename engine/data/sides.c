@@ -46,13 +46,13 @@ bool sti_side_make_starts(sti_side *s, uint32_t spare)
 
 bool sti_side_make_entries(sti_side *s, strads_scalar values)
 {
-    uint64_t room = s->nnz + STI_OVERREAD;
-    s->room = room;
-    s->index = sti_big_alloc(room * sizeof *s->index);
+    uint64_t capacity = s->nnz + STI_OVERREAD;
+    s->capacity = capacity;
+    s->index = sti_big_alloc(capacity * sizeof *s->index);
     if (values == STRADS_F32)
-        s->f32 = sti_big_alloc(room * sizeof *s->f32);
+        s->f32 = sti_big_alloc(capacity * sizeof *s->f32);
     else
-        s->f64 = sti_big_alloc(room * sizeof *s->f64);
+        s->f64 = sti_big_alloc(capacity * sizeof *s->f64);
     return s->index != NULL && (s->f32 != NULL || s->f64 != NULL);
 }
 
@@ -138,12 +138,12 @@ bool sti_side_open_private(sti_side *s, uint32_t *const *counts,
     uint64_t n = lines_of(part);
     s->private = chunks - 1;
     s->places = calloc(chunks, sizeof *s->places);
-    bool room = s->places != NULL;
-    for (size_t t = 0; room && t < s->private; t++) {
+    bool enough = s->places != NULL;
+    for (size_t t = 0; enough && t < s->private; t++) {
         s->places[t] = sti_big_alloc(n * sizeof **s->places);
-        room = s->places[t] != NULL;
+        enough = s->places[t] != NULL;
     }
-    if (!room)
+    if (!enough)
         return false;
     uint64_t place = 0;
     part->start[0] = 0;
@@ -300,13 +300,13 @@ void sti_side_free_places(sti_side *s)
 
 void sti_side_free(sti_side *s)
 {
-    uint64_t room = s->room;
+    uint64_t capacity = s->capacity;
     sti_side_free_places(s);
     sti_big_free(s->start, s->start_room * sizeof *s->start);
     if (!s->lent) {
-        sti_big_free(s->index, room * sizeof *s->index);
-        sti_big_free(s->f64, room * sizeof *s->f64);
-        sti_big_free(s->f32, room * sizeof *s->f32);
+        sti_big_free(s->index, capacity * sizeof *s->index);
+        sti_big_free(s->f64, capacity * sizeof *s->f64);
+        sti_big_free(s->f32, capacity * sizeof *s->f32);
     }
     free(s->parts);
     *s = (sti_side){0};

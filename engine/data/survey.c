@@ -14,17 +14,17 @@
 
 enum { FIRST_ROOM = 4096 };
 
-static bool grow_counts(uint32_t **counts, uint64_t *room, uint64_t wanted)
+static bool grow_counts(uint32_t **counts, uint64_t *capacity, uint64_t wanted)
 {
-    uint64_t larger = *room == 0 ? FIRST_ROOM : *room;
+    uint64_t larger = *capacity == 0 ? FIRST_ROOM : *capacity;
     while (larger < wanted)
         larger *= 2;
-    uint32_t *fresh = sti_big_grow(*counts, *room * sizeof **counts,
+    uint32_t *fresh = sti_big_grow(*counts, *capacity * sizeof **counts,
                                    larger * sizeof **counts);
     if (fresh == NULL)
         return false;
     *counts = fresh;
-    *room = larger;
+    *capacity = larger;
     return true;
 }
 

@@ -61,7 +61,7 @@ typedef struct table {
     uint64_t *start; /* [rows + 1], as all below in arrays that grow */
     uint32_t *index;
     double *value, *label, *means;
-    uint64_t rows, row_room, nnz, room;
+    uint64_t rows, row_room, nnz, capacity;
     uint64_t unknown; /* fields with a value that no column stands for */
 } table;
 
@@ -103,7 +103,7 @@ static strads_err no_memory(const table *t)
 static uint64_t held(const table *t)
 {
     return t->unpacked_room + t->row_room * 2 * sizeof(double) +
-           t->room * (sizeof(double) + sizeof(uint32_t));
+           t->capacity * (sizeof(double) + sizeof(uint32_t));
 }
 
 static bool grow(void *array, uint64_t old, uint64_t wanted, size_t size)
@@ -659,13 +659,13 @@ static bool make_room(table *t)
             return false;
         t->row_room = rows;
     }
-    if (t->nnz + t->n > t->room) {
-        const uint64_t room = 2 * t->room + 4096 + t->n;
-        if (held(t) + room * 12 > t->o.memory_limit ||
-            !grow(&t->index, t->room, room, sizeof *t->index) ||
-            !grow(&t->value, t->room, room, sizeof *t->value))
+    if (t->nnz + t->n > t->capacity) {
+        const uint64_t capacity = 2 * t->capacity + 4096 + t->n;
+        if (held(t) + capacity * 12 > t->o.memory_limit ||
+            !grow(&t->index, t->capacity, capacity, sizeof *t->index) ||
+            !grow(&t->value, t->capacity, capacity, sizeof *t->value))
             return false;
-        t->room = room;
+        t->capacity = capacity;
     }
     return true;
 }
@@ -840,8 +840,8 @@ static void free_table(table *t)
     sti_label_names_free(&t->labels);
     sti_big_free(t->start, t->row_room * sizeof *t->start);
     sti_big_free(t->label, t->row_room * sizeof *t->label);
-    sti_big_free(t->index, t->room * sizeof *t->index);
-    sti_big_free(t->value, t->room * sizeof *t->value);
+    sti_big_free(t->index, t->capacity * sizeof *t->index);
+    sti_big_free(t->value, t->capacity * sizeof *t->value);
     sti_big_free(t->unpacked, t->unpacked_room);
     sti_text_close(&t->text);
 }

@@ -34,27 +34,28 @@ static strads_err map_file(sti_text *text, int fd)
 {
     text->size = (size_t)text->seen.st_size;
     text->reserved = (text->size + PAGE - 1) / PAGE * PAGE + PAGE;
-    char *room = mmap(NULL, text->reserved, PROT_READ,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
+    char *reserved = mmap(NULL, text->reserved, PROT_READ,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserved == MAP_FAILED)
         return refuse(text->path, errno);
-    text->bytes = room;
-    if (mmap(room, text->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
+    text->bytes = reserved;
+    if (mmap(reserved, text->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
         MAP_FAILED)
         return refuse(text->path, errno);
-    (void)madvise(room, text->size, MADV_WILLNEED);
+    (void)madvise(reserved, text->size, MADV_WILLNEED);
     return STRADS_OK;
 }
 
 static bool double_room(sti_text *text, uint64_t limit)
 {
-    size_t room = text->reserved == 0 ? FIRST_READ : 2 * text->reserved;
+    size_t capacity = text->reserved == 0 ? FIRST_READ : 2 * text->reserved;
     void *bytes = (void *)(uintptr_t)text->bytes;
-    bytes = room <= limit ? sti_big_grow(bytes, text->reserved, room) : NULL;
+    bytes = capacity <= limit ? sti_big_grow(bytes, text->reserved, capacity)
+                              : NULL;
     if (bytes == NULL)
         return false;
     text->bytes = bytes;
-    text->reserved = room;
+    text->reserved = capacity;
     return true;
 }
 
@@ -330,12 +331,12 @@ static void *produce(void *arg)
 strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out)
 {
     sti_stream *s = calloc(1, sizeof *s);
-    bool room = s != NULL;
-    for (size_t i = 0; room && i < BUFFERS; i++) {
+    bool enough = s != NULL;
+    for (size_t i = 0; enough && i < BUFFERS; i++) {
         s->buffers[i].text = sti_big_alloc(PIECE + CARRY + STI_TEXT_SLACK);
-        room = s->buffers[i].text != NULL;
+        enough = s->buffers[i].text != NULL;
     }
-    if (room) {
+    if (enough) {
         s->text = text;
         s->cut = cut;
         s->line = 1;
@@ -345,7 +346,7 @@ strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out)
         s->running = s->unpacker != NULL &&
                      pthread_create(&s->thread, NULL, produce, s) == 0;
     }
-    if (!room || !s->running) {
+    if (!enough || !s->running) {
         sti_stream_close(s);
         return strads_fail(STRADS_ENOMEM,
                            "%s: no memory or thread to decompress it",
@@ -487,14 +488,14 @@ static strads_err next_member(sti_unpacker *u, bool *end)
     return STRADS_OK;
 }
 
-static strads_err read_gzip(sti_unpacker *u, char *out, size_t room,
+static strads_err read_gzip(sti_unpacker *u, char *out, size_t capacity,
                             size_t *got, bool *end)
 {
     if (u->between)
         return next_member(u, end);
     size_t left = u->text->size - u->used;
     uInt given = (uInt)(left < GZIP_STEP ? left : GZIP_STEP);
-    uInt space = (uInt)(room < GZIP_STEP ? room : GZIP_STEP);
+    uInt space = (uInt)(capacity < GZIP_STEP ? capacity : GZIP_STEP);
     /* zlib only reads what next_in points to. */
     u->gzip.next_in = (Bytef *)(uintptr_t)(u->text->bytes + u->used);
     u->gzip.avail_in = given;
@@ -513,7 +514,7 @@ static strads_err read_gzip(sti_unpacker *u, char *out, size_t room,
     return *got == 0 && u->used == u->text->size ? cut_short(u) : STRADS_OK;
 }
 
-static strads_err read_zstd(sti_unpacker *u, char *out, size_t room,
+static strads_err read_zstd(sti_unpacker *u, char *out, size_t capacity,
                             size_t *got, bool *end)
 {
     if (u->between && u->used == u->text->size) {
@@ -521,7 +522,7 @@ static strads_err read_zstd(sti_unpacker *u, char *out, size_t room,
         return STRADS_OK;
     }
     ZSTD_inBuffer in = {u->text->bytes, u->text->size, u->used};
-    ZSTD_outBuffer filled = {out, room, 0};
+    ZSTD_outBuffer filled = {out, capacity, 0};
     size_t status = ZSTD_decompressStream(u->zstd, &filled, &in);
     u->used = in.pos;
     if (ZSTD_isError(status))
@@ -534,12 +535,12 @@ static strads_err read_zstd(sti_unpacker *u, char *out, size_t room,
     return STRADS_OK;
 }
 
-strads_err sti_unpacker_read(sti_unpacker *u, char *out, size_t room,
+strads_err sti_unpacker_read(sti_unpacker *u, char *out, size_t capacity,
                              size_t *got, bool *end)
 {
     *got = 0;
-    return u->gzip_ready ? read_gzip(u, out, room, got, end)
-                         : read_zstd(u, out, room, got, end);
+    return u->gzip_ready ? read_gzip(u, out, capacity, got, end)
+                         : read_zstd(u, out, capacity, got, end);
 }
 
 const char *sti_unpacker_trouble(const sti_unpacker *u)
@@ -627,35 +628,35 @@ size_t sti_text_mark(const char *begin, const char *end)
                : 0;
 }
 
-void sti_text_quote(const char *at, const char *end, char *out, size_t room)
+void sti_text_quote(const char *at, const char *end, char *out, size_t capacity)
 {
     size_t used = 0;
     const char *p = at;
     out[0] = '\0';
     /* The first byte is quoted whatever it is: it is what was found. */
-    while (p < end && p - at < QUOTED && used + 6 < room &&
+    while (p < end && p - at < QUOTED && used + 6 < capacity &&
            (p == at || (unsigned char)*p > ' ')) {
         unsigned char c = (unsigned char)*p++;
         const char *form = c >= ' ' && c < 127 ? "%c" : "\\x%02x";
-        used += (size_t)snprintf(out + used, room - used, form, c);
+        used += (size_t)snprintf(out + used, capacity - used, form, c);
     }
     if (p < end && p - at == QUOTED && (unsigned char)*p > ' ')
-        (void)snprintf(out + used, room - used, "...");
+        (void)snprintf(out + used, capacity - used, "...");
 }
 
 /* What stands at the place of a trouble, in words. */
-static void describe(const sti_trouble *t, char *out, size_t room)
+static void describe(const sti_trouble *t, char *out, size_t capacity)
 {
     char quoted[4 * QUOTED + 8];
     if (t->at >= t->end) {
-        (void)snprintf(out, room, "the end of the file");
+        (void)snprintf(out, capacity, "the end of the file");
     } else if (*t->at == '\n' || *t->at == '\r') {
-        (void)snprintf(out, room, "the end of the line");
+        (void)snprintf(out, capacity, "the end of the line");
     } else if (*t->at == ' ' || *t->at == '\t') {
-        (void)snprintf(out, room, "a blank");
+        (void)snprintf(out, capacity, "a blank");
     } else {
         sti_text_quote(t->at, t->end, quoted, sizeof quoted);
-        (void)snprintf(out, room, "'%s'", quoted);
+        (void)snprintf(out, capacity, "'%s'", quoted);
     }
 }
 

@@ -77,9 +77,9 @@ typedef struct sti_unpacker sti_unpacker;
 /* Reads text->bytes from the start; NULL when memory ran out. */
 sti_unpacker *sti_unpacker_new(const sti_text *text);
 
-/* Puts up to `room` bytes of text into `out`; *end is set with the last ones.
+/* Puts up to `capacity` bytes of text into `out`; *end is set with the last ones.
  * On STRADS_EFORMAT sti_unpacker_trouble says why, without the file's name. */
-strads_err sti_unpacker_read(sti_unpacker *unpacker, char *out, size_t room,
+strads_err sti_unpacker_read(sti_unpacker *unpacker, char *out, size_t capacity,
                              size_t *got, bool *end);
 const char *sti_unpacker_trouble(const sti_unpacker *unpacker);
 void sti_unpacker_free(sti_unpacker *unpacker);
@@ -255,7 +255,8 @@ strads_err sti_trouble_fail(const char *path, const sti_trouble *trouble);
 size_t sti_text_mark(const char *begin, const char *end);
 
 /* Puts what stands at `at`, up to a blank, in quotes: printable, shortened. */
-void sti_text_quote(const char *at, const char *end, char *out, size_t room);
+void sti_text_quote(const char *at, const char *end, char *out,
+                    size_t capacity);
 
 /* A part of a plain text that starts and ends with a line; compressed text is
  * one chunk without begin and end. */

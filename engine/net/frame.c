@@ -138,15 +138,17 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
     const uint64_t align = STI_PAYLOAD_ALIGN;
     const uint64_t head = (sizeof(sti_frame) + align - 1) / align * align;
     sti_frame *frame = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     if (header->size <= SIZE_MAX / 2)
-        frame = sti_buffer_pool_take(
-            (size_t)(head + (header->size + align - 1) / align * align), &room);
+        frame =
+            sti_buffer_pool_take((size_t)(head + (header->size + align - 1) /
+                                                     align * align),
+                                 &capacity);
     if (frame == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
                            (unsigned long long)header->size);
     frame->header = *header;
-    frame->room = room;
+    frame->capacity = capacity;
     frame->payload = (unsigned char *)frame + head;
     memset(frame->payload + header->size, 0,
            (size_t)((align - header->size % align) % align));
@@ -180,5 +182,5 @@ void sti_frame_free(sti_frame *frame)
     if (frame == NULL)
         return;
     if (atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel) == 1)
-        sti_buffer_pool_give(frame, frame->room);
+        sti_buffer_pool_give(frame, frame->capacity);
 }

@@ -81,7 +81,7 @@ uint64_t sti_frame_size(const sti_part *parts, size_t count);
 typedef struct sti_frame {
     sti_header header;
     unsigned char *payload;
-    size_t room;      /* of all of it in memory */
+    size_t capacity;  /* of all of it in memory */
     atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
 } sti_frame;
 

@@ -41,13 +41,13 @@ static strads_err make_queued(bool tagged, const sti_outgoing *f,
     const bool copy = f->sent == NULL || header.size <= STI_SEND_COPY_MAX;
     const size_t head = STI_HEADER_BYTES + (tagged ? STI_TAG_BYTES : 0);
     const size_t tail = tagged && header.size > 0 ? STI_TAG_BYTES : 0;
-    const size_t room = head + (copy ? (size_t)header.size : 0) + tail;
-    sti_queued *q = malloc(sizeof *q + room);
+    const size_t capacity = head + (copy ? (size_t)header.size : 0) + tail;
+    sti_queued *q = malloc(sizeof *q + capacity);
     if (q == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
                            (unsigned long long)header.size);
     *q = (sti_queued){.kind = header.kind, .iov_count = 1};
-    q->iov[0] = (struct iovec){q->bytes, copy ? room : head};
+    q->iov[0] = (struct iovec){q->bytes, copy ? capacity : head};
     unsigned char *to = q->bytes + head;
     for (unsigned i = 0; i < f->part_count; i++) {
         const size_t size = (size_t)f->parts[i].size;
@@ -794,19 +794,19 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
 static ssize_t receive(sti_conn *conn)
 {
     struct iovec iov[2];
-    struct msghdr room = {.msg_iov = iov};
+    struct msghdr message = {.msg_iov = iov};
     ssize_t n;
     if (conn->frame != NULL && conn->filled < conn->frame->header.size)
-        iov[room.msg_iovlen++] =
+        iov[message.msg_iovlen++] =
             (struct iovec){conn->frame->payload + conn->filled,
                            (size_t)(conn->frame->header.size - conn->filled)};
-    iov[room.msg_iovlen++] =
+    iov[message.msg_iovlen++] =
         (struct iovec){conn->ahead + conn->ahead_end,
                        sizeof conn->ahead - conn->ahead_end};
     if (conn->tls)
         return sti_tls_receive(conn->tls, iov[0].iov_base, iov[0].iov_len);
     do
-        n = recvmsg(conn->fd, &room, 0);
+        n = recvmsg(conn->fd, &message, 0);
     while (n < 0 && errno == EINTR);
     return n;
 }

@@ -331,10 +331,10 @@ static strads_err check_room(const sti_run *run, const sti_layout *layout,
     const uint64_t bytes = shape->parameters * shape->param_bytes;
     const uint64_t data = strads_data_bytes(run->data);
     const uint64_t left = memory > data ? memory - data : 0;
-    uint64_t room = bytes > 0 ? sti_memory_available() : 0;
-    if (memory && left < room)
-        room = left;
-    if (layout->first > 0 || bytes <= room)
+    uint64_t capacity = bytes > 0 ? sti_memory_available() : 0;
+    if (memory && left < capacity)
+        capacity = left;
+    if (layout->first > 0 || bytes <= capacity)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "program %s needs about %llu bytes of memory for %llu "
@@ -342,7 +342,7 @@ static strads_err check_room(const sti_run *run, const sti_layout *layout,
                        "the data has without gaps, or allow more (--memory)",
                        run->program->name, (unsigned long long)bytes,
                        (unsigned long long)shape->parameters,
-                       (unsigned long long)room);
+                       (unsigned long long)capacity);
 }
 
 /* Some partitions of a finer cut would train, without a word, on a part of the

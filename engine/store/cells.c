@@ -233,41 +233,43 @@ uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
     if (guess < row->n && row->cols[guess] == col)
         return guess;
     if (row->slots)
-        return sti_index_find(row->slots, 2 * row->room, row->cols, col);
+        return sti_index_find(row->slots, 2 * row->capacity, row->cols, col);
     for (uint32_t i = 0; i < row->n; i++)
         if (row->cols[i] == col)
             return i;
     return STI_NO_PLACE;
 }
 
-static uint64_t bytes_of(uint32_t room, size_t cell_size)
+static uint64_t bytes_of(uint32_t capacity, size_t cell_size)
 {
-    uint64_t slots = room > SCANNED_ROOM ? 2 : 0;
-    return room * (cell_size + (1 + slots) * sizeof(uint32_t));
+    uint64_t slots = capacity > SCANNED_ROOM ? 2 : 0;
+    return capacity * (cell_size + (1 + slots) * sizeof(uint32_t));
 }
 
 static strads_err grow(sti_sparse_row *row, size_t cell_size,
                        sti_budget *budget)
 {
     sti_sparse_row more = {.n = row->n,
-                           .room = row->room ? 2 * row->room : FIRST_ROOM};
-    if (row->room == most_room)
+                           .capacity =
+                               row->capacity ? 2 * row->capacity : FIRST_ROOM};
+    if (row->capacity == most_room)
         return strads_fail(STRADS_ELIMIT,
                            "a sparse row cannot hold more than %u columns",
                            most_room);
-    strads_err err = sti_budget_alloc(budget, bytes_of(more.room, cell_size),
-                                      "a sparse row", &more.values);
+    strads_err err =
+        sti_budget_alloc(budget, bytes_of(more.capacity, cell_size),
+                         "a sparse row", &more.values);
     if (err)
         return err;
-    more.cols = (uint32_t *)((char *)more.values + more.room * cell_size);
+    more.cols = (uint32_t *)((char *)more.values + more.capacity * cell_size);
     if (row->n) {
         memcpy(more.values, row->values, row->n * cell_size);
         memcpy(more.cols, row->cols, row->n * sizeof *row->cols);
     }
-    if (more.room > SCANNED_ROOM) {
-        more.slots = more.cols + more.room;
+    if (more.capacity > SCANNED_ROOM) {
+        more.slots = more.cols + more.capacity;
         for (uint32_t i = 0; i < more.n; i++)
-            sti_index_put(more.slots, 2 * more.room, more.cols, i);
+            sti_index_put(more.slots, 2 * more.capacity, more.cols, i);
     }
     sti_sparse_row_free(row, cell_size, budget);
     *row = more;
@@ -281,14 +283,14 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
     uint32_t at = sti_sparse_row_find(row, col, *place);
     if (at == STI_NO_PLACE) {
         strads_err err = STRADS_OK;
-        if (row->n == row->room)
+        if (row->n == row->capacity)
             err = grow(row, cell_size, budget);
         if (err)
             return err;
         at = row->n++;
         row->cols[at] = col;
         if (row->slots)
-            sti_index_put(row->slots, 2 * row->room, row->cols, at);
+            sti_index_put(row->slots, 2 * row->capacity, row->cols, at);
     }
     *place = at;
     return STRADS_OK;
@@ -297,6 +299,6 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
 void sti_sparse_row_free(sti_sparse_row *row, size_t cell_size,
                          sti_budget *budget)
 {
-    sti_budget_free(budget, row->values, bytes_of(row->room, cell_size));
+    sti_budget_free(budget, row->values, bytes_of(row->capacity, cell_size));
     *row = (sti_sparse_row){0};
 }

@@ -72,10 +72,10 @@ void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
 /* Zeroed: an empty row. Column cols[i] has cell i of `values`, in the order in
  * which columns came. One allocation, which starts at `values`. */
 typedef struct sti_sparse_row {
-    uint32_t n, room; /* room: 0 or a power of two */
-    void *values;     /* [room] cells */
-    uint32_t *cols;   /* [room] */
-    uint32_t *slots;  /* [2 room] place index; NULL in short rows */
+    uint32_t n, capacity; /* room: 0 or a power of two */
+    void *values;         /* [capacity] cells */
+    uint32_t *cols;       /* [capacity] */
+    uint32_t *slots;      /* [2 room] place index; NULL in short rows */
 } sti_sparse_row;
 
 /* Where column col is, or STI_NO_PLACE. It is looked for at `guess` first: who

@@ -228,11 +228,11 @@ static void send_number(const sti_client *client, uint32_t shard, uint64_t n,
 /* Room to keep one more push. */
 static strads_err reserve(sti_push_stream *s)
 {
-    if (unacknowledged(s) < s->room)
+    if (unacknowledged(s) < s->capacity)
         return STRADS_OK;
     sti_push_stream more = *s;
-    more.room = s->room ? 2 * s->room : 8;
-    more.ring = malloc(sizeof(sti_buffer *) * more.room);
+    more.capacity = s->capacity ? 2 * s->capacity : 8;
+    more.ring = malloc(sizeof(sti_buffer *) * more.capacity);
     if (!more.ring)
         return strads_fail(STRADS_ENOMEM, "no memory for pushes that wait to "
                                           "be acknowledged");

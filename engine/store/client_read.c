@@ -143,7 +143,7 @@ void sti_call_forget(sti_client *client, sti_client_worker *worker)
     *call = (sti_waiting_call){.asks = call->asks,
                                .rows = call->rows,
                                .found = call->found,
-                               .room = call->room};
+                               .capacity = call->capacity};
 }
 
 void sti_client_forget(sti_client *client, uint32_t worker)
@@ -172,16 +172,16 @@ static bool is_repeated(const sti_waiting_call *call,
 
 static strads_err make_room(sti_waiting_call *call, uint32_t n)
 {
-    if (n <= call->room)
+    if (n <= call->capacity)
         return STRADS_OK;
     free(call->rows);
     free(call->found);
-    call->room = 0;
+    call->capacity = 0;
     call->rows = malloc(sizeof *call->rows * n);
     call->found = malloc(sizeof(sti_cached_row *) * n);
     if (!call->rows || !call->found)
         return no_memory();
-    call->room = n;
+    call->capacity = n;
     return STRADS_OK;
 }
 
@@ -231,12 +231,12 @@ void sti_call_resend(sti_client *client, sti_client_worker *worker,
 }
 
 static strads_err make_ask(uint32_t worker, const sti_waiting_call *call,
-                           uint32_t room, sti_call_ask *out)
+                           uint32_t capacity, sti_call_ask *out)
 {
-    strads_err err = sti_row_ask_new(room, &out->ask);
+    strads_err err = sti_row_ask_new(capacity, &out->ask);
     if (err)
         return err;
-    out->places = malloc(sizeof *out->places * (room + 1));
+    out->places = malloc(sizeof *out->places * (capacity + 1));
     if (!out->places)
         return no_memory();
     out->ask->id = call->id;

@@ -8,11 +8,11 @@
 
 /* The ordered pushes to one shard: numbered, kept until they are acknowledged,
  * bounded, and sent again when they may be lost. Pushes acknowledged + 1 ..
- * pushed are in the ring, number n at n modulo `room`. */
+ * pushed are in the ring, number n at n modulo `capacity`. */
 typedef struct sti_push_stream {
     uint64_t pushed, acknowledged; /* numbers; neither ever goes back */
-    sti_buffer **ring;             /* [room] */
-    uint32_t room;                 /* 0 or a power of two */
+    sti_buffer **ring;             /* [capacity] */
+    uint32_t capacity;             /* 0 or a power of two */
     uint64_t bytes;                /* of those unacknowledged */
     uint64_t moved_at; /* when one was acknowledged, sent as the only one, or
                           all were sent again */
@@ -21,7 +21,7 @@ typedef struct sti_push_stream {
 /* Push n of those unacknowledged; borrowed. */
 static inline sti_buffer **sti_stream_at(const sti_push_stream *s, uint64_t n)
 {
-    return &s->ring[n & (s->room - 1)];
+    return &s->ring[n & (s->capacity - 1)];
 }
 
 /* A part of a call that one shard has to answer. */
@@ -42,7 +42,7 @@ typedef struct sti_waiting_call {
     uint32_t table, n;
     uint32_t *rows;         /* [n] what the call named */
     sti_cached_row **found; /* [n] NULL: not yet, or only the caller has it */
-    uint32_t room;          /* of both */
+    uint32_t capacity;      /* of both */
     uint32_t next;          /* rows from here on were not asked for yet */
     uint64_t id, needs;
     uint64_t since, sent_at; /* ns: when it began, asked last */

@@ -311,8 +311,8 @@ strads_err sti_journal_replay(const sti_journal_log *log,
 
 bool sti_journal_is_long(const sti_journal *journal)
 {
-    uint64_t room = journal->log_room ? journal->log_room : DEFAULT_ROOM;
-    return journal->log_bytes > room &&
+    uint64_t capacity = journal->log_room ? journal->log_room : DEFAULT_ROOM;
+    return journal->log_bytes > capacity &&
            journal->log_bytes / STATES_IN_LOG > journal->checkpoint_bytes;
 }
 

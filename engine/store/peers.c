@@ -98,18 +98,18 @@ typedef struct graph {
     const char *name;
     uint32_t peers;
     edge *at;
-    size_t n, room;
+    size_t n, capacity;
 } graph;
 
 static strads_err add_edge(graph *g, uint32_t from, uint32_t to)
 {
-    if (g->n == g->room) {
-        const size_t room = g->room ? 2 * g->room : 64;
-        edge *more = realloc(g->at, room * sizeof *more);
+    if (g->n == g->capacity) {
+        const size_t capacity = g->capacity ? 2 * g->capacity : 64;
+        edge *more = realloc(g->at, capacity * sizeof *more);
         if (!more)
             return strads_fail(STRADS_ENOMEM, "no memory for the peers' graph");
         g->at = more;
-        g->room = room;
+        g->capacity = capacity;
     }
     g->at[g->n++] = (edge){from, to};
     return STRADS_OK;

@@ -46,7 +46,7 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
 {
     if (pending->n == 0)
         return STI_NO_PLACE;
-    return sti_index_find(pending->slots, 2 * pending->room, pending->rows,
+    return sti_index_find(pending->slots, 2 * pending->capacity, pending->rows,
                           row);
 }
 
@@ -54,7 +54,8 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
  * which has no rows. */
 static size_t head_room(const sti_pending *pending)
 {
-    size_t bytes = sti_push_head_bytes(pending->room) + sti_push_head_bytes(0);
+    size_t bytes =
+        sti_push_head_bytes(pending->capacity) + sti_push_head_bytes(0);
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
@@ -70,9 +71,9 @@ static strads_err no_memory(const sti_pending *pending, size_t rows)
 static strads_err make_block(sti_pending *pending)
 {
     const size_t head = head_room(pending);
-    const size_t cells = pending->room * pending->row_bytes;
+    const size_t cells = pending->capacity * pending->row_bytes;
     if (sti_buffer_new(head + cells + 8, &pending->block))
-        return no_memory(pending, pending->room);
+        return no_memory(pending, pending->capacity);
     pending->dense = (char *)pending->block->bytes + head;
     return STRADS_OK;
 }
@@ -81,25 +82,27 @@ static strads_err make_block(sti_pending *pending)
 static strads_err grow(sti_pending *pending)
 {
     const bool sparse = pending->spec->sparse;
-    size_t room = pending->room ? 2 * (size_t)pending->room : FIRST_PENDING;
+    size_t capacity =
+        pending->capacity ? 2 * (size_t)pending->capacity : FIRST_PENDING;
     sti_pending more = *pending;
-    more.room = (uint32_t)room;
-    more.rows = malloc(room * sizeof *more.rows);
-    more.slots = calloc(2 * room, sizeof *more.slots);
+    more.capacity = (uint32_t)capacity;
+    more.rows = malloc(capacity * sizeof *more.rows);
+    more.slots = calloc(2 * capacity, sizeof *more.slots);
     more.block = NULL;
     more.dense = NULL;
-    more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
-    if (room > MOST_PENDING || room > SIZE_MAX / 2 / pending->row_bytes ||
-        !more.rows || !more.slots || (sparse && !more.sparse) ||
+    more.sparse = sparse ? calloc(capacity, sizeof *more.sparse) : NULL;
+    if (capacity > MOST_PENDING ||
+        capacity > SIZE_MAX / 2 / pending->row_bytes || !more.rows ||
+        !more.slots || (sparse && !more.sparse) ||
         (!sparse && make_block(&more))) {
         free(more.rows);
         free(more.slots);
         free(more.sparse);
-        return no_memory(pending, room);
+        return no_memory(pending, capacity);
     }
     for (uint32_t i = 0; i < pending->n; i++) {
         more.rows[i] = pending->rows[i];
-        sti_index_put(more.slots, 2 * more.room, more.rows, i);
+        sti_index_put(more.slots, 2 * more.capacity, more.rows, i);
     }
     if (pending->n && sparse)
         memcpy(more.sparse, pending->sparse, pending->n * sizeof *more.sparse);
@@ -122,7 +125,7 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
     *first = *place == STI_NO_PLACE;
     if (!*first)
         return STRADS_OK;
-    if (pending->n == pending->room)
+    if (pending->n == pending->capacity)
         err = grow(pending);
     else if (!pending->sparse && !pending->block)
         err = make_block(pending);
@@ -132,7 +135,7 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
         pending->piece = 0;
     *place = pending->n++;
     pending->rows[*place] = row;
-    sti_index_put(pending->slots, 2 * pending->room, pending->rows, *place);
+    sti_index_put(pending->slots, 2 * pending->capacity, pending->rows, *place);
     return STRADS_OK;
 }
 
@@ -337,9 +340,9 @@ static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
     free(aside);
     if (err)
         return err;
-    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    memset(pending->slots, 0, 2 * (size_t)pending->capacity * sizeof(uint32_t));
     for (uint32_t i = 0; i < pending->n; i++)
-        sti_index_put(pending->slots, 2 * pending->room, pending->rows, i);
+        sti_index_put(pending->slots, 2 * pending->capacity, pending->rows, i);
     return STRADS_OK;
 }
 
@@ -403,7 +406,7 @@ static strads_err put_sparse(const sti_pending *pending, uint32_t n,
 static bool fits_around(const sti_pending *pending, uint32_t n,
                         const sti_buffer *push)
 {
-    return n == pending->n && n > pending->room / 2 &&
+    return n == pending->n && n > pending->capacity / 2 &&
            n * pending->row_bytes >= pending->around_bytes &&
            push->size + sti_push_head_bytes(n) <= head_room(pending);
 }
@@ -459,11 +462,12 @@ void sti_pending_forget(sti_pending *pending, uint32_t n)
     pending->added -= all || bytes > pending->added ? pending->added : bytes;
     pending->next_early = pending->added + pending->piece;
     if (all)
-        memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+        memset(pending->slots, 0,
+               2 * (size_t)pending->capacity * sizeof(uint32_t));
     for (; n > 0; n--) {
         const uint32_t i = --pending->n;
         if (!all)
-            sti_index_remove_last(pending->slots, 2 * pending->room,
+            sti_index_remove_last(pending->slots, 2 * pending->capacity,
                                   pending->rows, i);
         if (pending->sparse)
             sti_sparse_row_free(&pending->sparse[i], pending->cell,

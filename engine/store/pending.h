@@ -19,12 +19,12 @@ typedef struct sti_pending {
     uint32_t table;                /* its number */
     uint32_t shards;               /* that its filters are shared by */
     size_t cell, row_bytes;        /* of a number, of a row in full */
-    uint32_t n, room;              /* room: 0 or a power of two */
-    uint32_t *rows;                /* [room] */
+    uint32_t n, capacity;          /* room: 0 or a power of two */
+    uint32_t *rows;                /* [capacity] */
     uint32_t *slots;               /* [2 room] index of rows */
     sti_buffer *block;             /* what `dense` lies in, or NULL */
-    char *dense;                   /* [room x cols] cells, or NULL */
-    sti_sparse_row *sparse;        /* [room], or NULL */
+    char *dense;                   /* [capacity x cols] cells, or NULL */
+    sti_sparse_row *sparse;        /* [capacity], or NULL */
     sti_budget unbounded;          /* for sparse: it is no part of the tables */
     size_t around_bytes; /* a push of all rows is made around them from then on
                            */

@@ -11,12 +11,12 @@ static uint32_t home(const sti_row_cache *cache, uint32_t table, uint32_t row)
 {
     uint64_t key = (uint64_t)table << 32 | row;
     return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
-           (cache->room - 1);
+           (cache->capacity - 1);
 }
 
 void sti_cache_free(sti_row_cache *cache)
 {
-    for (uint32_t b = 0; b < cache->room; b++)
+    for (uint32_t b = 0; b < cache->capacity; b++)
         for (sti_cached_row *row = cache->bucket[b]; row;) {
             sti_cached_row *next = row->next;
             free(row);
@@ -79,11 +79,11 @@ static strads_err no_memory(void)
 static strads_err grow(sti_row_cache *cache)
 {
     sti_row_cache more = *cache;
-    more.room = cache->room ? 2 * cache->room : FIRST_ROOM;
-    more.bucket = calloc(more.room, sizeof(sti_cached_row *));
+    more.capacity = cache->capacity ? 2 * cache->capacity : FIRST_ROOM;
+    more.bucket = calloc(more.capacity, sizeof(sti_cached_row *));
     if (!more.bucket)
         return no_memory();
-    for (uint32_t b = 0; b < cache->room; b++)
+    for (uint32_t b = 0; b < cache->capacity; b++)
         for (sti_cached_row *row = cache->bucket[b]; row;) {
             sti_cached_row *next = row->next;
             uint32_t to = home(&more, row->table, row->row);
@@ -119,7 +119,7 @@ strads_err sti_cache_place(sti_row_cache *cache, uint32_t table, uint32_t row,
     if (*out)
         return STRADS_OK;
     make_room(cache, sizeof(sti_cached_row) + bytes);
-    strads_err err = cache->n < cache->room ? STRADS_OK : grow(cache);
+    strads_err err = cache->n < cache->capacity ? STRADS_OK : grow(cache);
     if (err)
         return err;
     size_t align = _Alignof(sti_cached_row);

@@ -25,7 +25,7 @@ typedef struct sti_cached_row {
 typedef struct sti_row_cache {
     uint64_t limit, bytes; /* may exceed the limit by rows that are pinned */
     sti_cached_row **bucket;
-    uint32_t room; /* of `bucket`: 0 or a power of two */
+    uint32_t capacity; /* of `bucket`: 0 or a power of two */
     uint32_t n, pinned;
     sti_cached_row *hand;
 } sti_row_cache;

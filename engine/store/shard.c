@@ -148,15 +148,16 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
         return;
     }
     if (shard->n_waiting == shard->room_waiting) {
-        const uint32_t room = shard->room_waiting ? 2 * shard->room_waiting : 8;
-        sti_taken_push *more = realloc(shard->waiting, sizeof *more * room);
+        const uint32_t capacity =
+            shard->room_waiting ? 2 * shard->room_waiting : 8;
+        sti_taken_push *more = realloc(shard->waiting, sizeof *more * capacity);
         if (!more) {
             sti_object_drop(push);
             fail(shard, no_memory(), out);
             return;
         }
         shard->waiting = more;
-        shard->room_waiting = room;
+        shard->room_waiting = capacity;
     }
     shard->waiting[shard->n_waiting++] =
         (sti_taken_push){.client = client, .number = msg->round, .push = push};
@@ -309,12 +310,12 @@ strads_err sti_shard_check(const sti_shard *shard, const sti_buffer *push)
 static strads_err find_places(sti_shard *shard, uint32_t n,
                               const uint32_t *rows)
 {
-    if (n > shard->room) {
+    if (n > shard->capacity) {
         uint32_t *places = realloc(shard->places, sizeof *places * n);
         if (!places)
             return no_memory();
         shard->places = places;
-        shard->room = n;
+        shard->capacity = n;
     }
     for (uint32_t k = 0; k < n; k++)
         shard->places[k] = sti_row_place(rows[k], shard->setup.shards);

@@ -49,8 +49,8 @@ struct sti_shard {
     sti_taken_push *waiting;   /* [n_waiting], in the journal's order */
     uint32_t n_waiting, room_waiting;
     uint32_t durable; /* of those: in the journal */
-    uint32_t *places; /* [room] scratch */
-    uint32_t room;
+    uint32_t *places; /* [capacity] scratch */
+    uint32_t capacity;
     bool failed;
     uint64_t now; /* of the last event */
 };

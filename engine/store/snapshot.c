@@ -76,12 +76,12 @@ strads_err sti_images_begin(sti_images *images, const sti_table *rows,
     for (uint64_t at = due ? due : every; !err && at <= clock; at += every) {
         if (find(images, at))
             continue;
-        sti_image *room = find(images, 0);
-        if (!room) {
+        sti_image *image = find(images, 0);
+        if (!image) {
             images->lost = clock / every * every;
             break;
         }
-        err = begin(room, rows, name, at);
+        err = begin(image, rows, name, at);
     }
     return err;
 }

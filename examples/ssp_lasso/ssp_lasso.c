@@ -236,9 +236,9 @@ static strads_err ssp_run(strads_task *task, strads_session *session)
                            "ssp_lasso needs a label for each row: --labels "
                            "FILE");
     uint32_t *all = calloc(p + 1, sizeof *all);
-    double *room = calloc(4 * p + n + 1, sizeof *room);
+    double *scratch = calloc(4 * p + n + 1, sizeof *scratch);
     strads_err err = STRADS_OK;
-    if (!all || !room)
+    if (!all || !scratch)
         err = strads_fail(STRADS_ENOMEM, "no memory for %zu columns", p);
     for (uint32_t j = 0; !err && j < p; j++)
         all[j] = j;
@@ -248,15 +248,15 @@ static strads_err ssp_run(strads_task *task, strads_session *session)
                          .x = &share->by_row,
                          .columns = (uint32_t)p,
                          .all = all,
-                         .w = room,
-                         .g = room + p,
-                         .mine = room + 2 * p,
-                         .change = room + 3 * p,
-                         .r = room + 4 * p};
+                         .w = scratch,
+                         .g = scratch + p,
+                         .mine = scratch + 2 * p,
+                         .change = scratch + 3 * p,
+                         .r = scratch + 4 * p};
     if (!err)
         err = loop(&worker);
     free(all);
-    free(room);
+    free(scratch);
     return err;
 }
 

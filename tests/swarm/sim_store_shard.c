@@ -83,12 +83,12 @@ void sti_sim_shard_forget(sti_sim_shard *shard, sti_random *random)
 
 /* ---- disks ------------------------------------------------------------- */
 
-void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t room)
+void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t capacity)
 {
     uint64_t log, checkpoint;
     (void)sti_memory_disk_log(shard->disk, &log);
     (void)sti_memory_disk_checkpoint(shard->disk, &checkpoint);
-    sti_memory_disk_limit(shard->disk, log + checkpoint + room);
+    sti_memory_disk_limit(shard->disk, log + checkpoint + capacity);
     shard->disk_ill = true;
 }
 

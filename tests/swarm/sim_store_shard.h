@@ -34,9 +34,9 @@ void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random);
 /* While it is down: the end of the log is gone, though it was synced. */
 void sti_sim_shard_forget(sti_sim_shard *shard, sti_random *random);
 
-/* The disk is full but for `room` bytes, or fails to sync; until it is mended.
+/* The disk is full but for `capacity` bytes, or fails to sync; until it is mended.
  * A shard that finds out says FAIL, and has to be killed. */
-void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t room);
+void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t capacity);
 void sti_sim_shard_break_disk(sti_sim_shard *shard);
 void sti_sim_shard_mend_disk(sti_sim_shard *shard);
 
