@@ -14,7 +14,7 @@ refuses 1 'nowhere: cannot be written' --generate man nowhere
 
 # Every option of every page of help, by command
 all_commands >commands
-for program in glm lasso lasso-path logistic logistic-dual logistic-path \
+for program in glm glm-path lasso lasso-path logistic logistic-dual logistic-path \
     sgd-logistic svm svm-l1 lda mf; do
     echo "simulate $program" >>commands
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# strads glm train, predict, evaluate and show on a century of speeches, against
+# strads glm train, path, cv, predict, evaluate and show on a century of speeches, against
 # the commands of which it has the losses.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
@@ -72,6 +72,52 @@ trains moved moved.svm --lambda 0.01
 near "$(member offset.json objective)" "$(member moved.json objective)" 2e-6 \
     "an offset and labels without it"
 
+# Paths: the table of the Lasso's, whatever the format; the last point as a model
+gives 0 lasso path "$year_train" --points 5 --ratio 0.05 --intercept --quiet \
+    --output l.csv
+gives 0 glm path "$year_train" --points 5 --ratio 0.05 --intercept --quiet \
+    --output g.csv --coefficients c.csv --svg p.svg --model last.json
+cut -d, -f2 l.csv >l.nonzeros
+cut -d, -f2 g.csv | cmp -s - l.nonzeros || fail "other paths: $(cat g.csv l.csv)"
+near "$(tail -1 g.csv | cut -d, -f3)" "$(tail -1 l.csv | cut -d, -f3)" 2e-6 \
+    "the last point"
+says p.svg '<svg xmlns='
+same "$(grep -c "^$(tail -1 g.csv | cut -d, -f1)," c.csv)" \
+    "$(($(tail -1 g.csv | cut -d, -f2) + 1))" "its coefficients"
+gives 0 glm evaluate last.json "$year_test"
+says out R2
+printf '0.01\n0\n1\n' >lambdas
+gives 0 glm path "$year_train" --lambdas lambdas --format json --quiet
+same "$(sed 's/,.*//' out | tr -d '\n ')" '{"lambda":1{"lambda":0.01{"lambda":0' \
+    "lambdas of a file"
+gives 0 glm path "$party" --loss logistic --lambdas 0.01,0.005 --format text \
+    --quiet
+same "$(awk '{ print $1 }' out | tr '\n' ' ')" "0.01 0.005 " "lambdas of a list"
+gives 0 glm path "$year_train" --points 3 --quiet --output /dev/null
+gives 0 simulate glm-path "$year_train" --points 3 --workers 2 --quiet
+
+# Cross-validation chooses as the Lasso's does, by drawn folds and by told ones
+gives 0 lasso cv "$year_train" --points 5 --ratio 0.05 --folds 3 --intercept \
+    --quiet --output l.csv
+gives 0 glm cv "$year_train" --points 5 --ratio 0.05 --folds 3 --intercept \
+    --quiet --output g.csv --model cv.json
+for row in 2 6; do
+    near "$(sed -n "${row}p" g.csv | cut -d, -f3)" \
+        "$(sed -n "${row}p" l.csv | cut -d, -f3)" 1e-4 "the error in row $row"
+done
+awk '{ print NR % 3 + 1 }' "$party" >folds
+gives 0 glm cv "$party" --loss squared-hinge --penalty elastic-net --points 4 \
+    --fold-file folds --intercept --model cv.json --output g.csv
+says g.csv accuracy 1se
+says err "% of labels right"
+says cv.json '"loss": "squared-hinge"' '"classes": "-1,1"'
+gives 0 glm predict cv.json "$party_test"
+sed 's/3/0/' folds >bad
+refuses 2 'the fold is 0; expected a whole number from 1' glm cv "$party" \
+    --loss logistic --points 2 --fold-file bad --quiet
+refuses 2 'lambdas is "1,none"; expected numbers' glm path "$year_train" --lambdas 1,none --quiet
+refuses 2 'no lambda, and no path' glm path "$year_train" --penalty none --quiet
+
 # What makes no sense is told before anything is fitted
 echo 1 >short
 refuses 2 'expected the offset of a row in each' glm train "$year_train" \
@@ -84,6 +130,9 @@ refuses 2 'more than 64 different labels' glm train "$year_train" --loss logisti
     --quiet
 refuses 2 'program lasso, expected one of glm' glm predict as_lasso.json \
     "$year_test"
+printf '1,2\n3,4\n' >table.csv
+printf '1\n2\n' >labels
+refuses 2 "if this is a table with a header" glm train table.csv --labels labels
 gives 3 glm train "$year_train" --lambda-ratio 0.001 --max-rounds 12 \
     --model bound.json
 gives 0 glm predict bound.json "$year_test"

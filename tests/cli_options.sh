@@ -25,7 +25,7 @@ all_commands >commands
 for page in "" lasso data lda plan mf "data synth" "svm train --l1-ratio 1"; do
     echo "$page" >>commands
 done
-for program in glm lasso lasso-path logistic logistic-dual logistic-path \
+for program in glm glm-path lasso lasso-path logistic logistic-dual logistic-path \
     sgd-logistic svm svm-l1 lda roles mf net; do
     echo "simulate $program" >>commands
 done

@@ -2,8 +2,12 @@
  * against a loop that leaves rows out one by one and fits by single runs. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/glm_design.h"
 #include "tests/logistic_design.h"
 
 enum { POINTS = 5 };
@@ -18,6 +22,7 @@ typedef struct question {
     uint64_t seed;
     double tolerance, ratio, time_limit;
     bool nowhere; /* without the first lambda */
+    const char *fold_file;
     const double *row_weight;
     const char *class_weight;
 } question;
@@ -59,6 +64,7 @@ static strads_err judge_lasso(const strads_data *data, const question *q,
                  .ratio = q->ratio,
                  .first = q->nowhere ? 0 : .8},
         .folds = folds_of(data, q),
+        .fold_file = q->fold_file,
         .threads = q->threads,
         .seed = q->seed,
         .tolerance = q->tolerance,
@@ -92,6 +98,7 @@ static strads_logistic_cv_options logistic_options(const strads_data *data,
                  .ratio = q->ratio,
                  .first = q->nowhere ? 0 : .2},
         .folds = folds_of(data, q),
+        .fold_file = q->fold_file,
         .threads = q->threads,
         .seed = q->seed,
         .tolerance = q->tolerance,
@@ -121,6 +128,43 @@ static double deviance(double y, double sum)
     return 2 * log1p(exp(-y * sum));
 }
 
+/* Two losses of the same program; with the labels -1 and 1, or numbers. */
+static strads_err judge_as(const char *loss, double first,
+                           const strads_data *data, const question *q,
+                           answer *a)
+{
+    const strads_glm_cv_options options = {
+        .path = {.fit = {.loss = loss,
+                         .intercept = true,
+                         .row_weight = q->row_weight,
+                         .class_weight = strcmp(loss, "squared") == 0
+                                             ? NULL
+                                             : q->class_weight},
+                 .points = POINTS,
+                 .ratio = q->ratio,
+                 .first = q->nowhere ? 0 : first},
+        .folds = folds_of(data, q),
+        .fold_file = q->fold_file,
+        .threads = q->threads,
+        .seed = q->seed,
+        .tolerance = q->tolerance,
+        .time_limit = q->time_limit};
+
+    return strads_glm_cv(data, &options, a->points, &a->best, &a->simplest);
+}
+
+static strads_err judge_glm(const strads_data *data, const question *q,
+                            answer *a)
+{
+    return judge_as("squared", .8, data, q, a);
+}
+
+static strads_err judge_classes(const strads_data *data, const question *q,
+                                answer *a)
+{
+    return judge_as("logistic", .2, data, q, a);
+}
+
 static const program programs[] = {
     {.name = "lasso",
      .first = .8,
@@ -133,6 +177,19 @@ static const program programs[] = {
      .first = .2,
      .design = logistic_design_random,
      .judge = judge_logistic,
+     .fit = fit_logistic,
+     .error = deviance},
+    {.name = "glm",
+     .first = .8,
+     .design = lasso_design_random,
+     .judge = judge_glm,
+     .fit = fit_lasso,
+     .error = square},
+    {.name = "glm, logistic",
+     .of_classes = true,
+     .first = .2,
+     .design = logistic_design_random,
+     .judge = judge_classes,
      .fit = fit_logistic,
      .error = deviance},
 };
@@ -304,6 +361,43 @@ Test(linear_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
                           "another seed deals rows to other folds");
         lasso_design_free(&d);
     }
+}
+
+/* A row a fold, by a file, is leaving out each row, whatever the order. */
+Test(linear_cv, a_file_says_who_is_in_which_fold)
+{
+    char path[] = "/tmp/strads_folds_XXXXXX";
+    const int file = mkstemp(path);
+
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        question q = leave_one_out;
+        strads_data *data = NULL;
+        answer drawn, told;
+        must_judge(p, &d, &q, &drawn);
+        cr_assert_eq(ftruncate(file, 0), 0);
+        for (uint64_t i = d.rows; i > 0; i--)
+            cr_assert_eq(dprintf(file, "%2u\n", (unsigned)i), 3);
+        q.fold_file = path;
+        q.folds = 2; /* not asked for */
+        must_judge(p, &d, &q, &told);
+        for (uint32_t k = 0; k < POINTS; k++)
+            cr_expect_float_eq(told.points[k].error, drawn.points[k].error,
+                               1e-9 * drawn.points[k].error);
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        cr_assert_eq(ftruncate(file, 0), 0);
+        cr_assert_eq(lseek(file, 0, SEEK_SET), 0);
+        for (uint64_t i = 0; i < d.rows; i++)
+            cr_assert_eq(dprintf(file, "%d\n", i == 3 ? 0 : 1), 2);
+        cr_expect_eq(p->judge(data, &q, &told), STRADS_EFORMAT);
+        cr_expect(strstr(strads_error_text(), ":4: the fold is 0"), "%s",
+                  strads_error_text());
+        cr_assert_eq(lseek(file, 0, SEEK_SET), 0);
+        strads_data_free(data);
+        lasso_design_free(&d);
+    }
+    (void)close(file);
+    (void)unlink(path);
 }
 
 /* Two positive rows and two folds: dealt without a look at labels, every other

@@ -1,11 +1,16 @@
-/* Paths of lambdas of the Lasso and of logistic regression: every point is held
+/* Paths of lambdas of the Lasso, of logistic regression and of a loss with a
+ * penalty: every point is held
  * against the optimality conditions, against closed forms, against its deviance
  * added up once more, and against the fit at its lambda alone. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/lasso/lasso_parts.h"
+#include "tests/glm_design.h"
 #include "tests/logistic_design.h"
 
 /* ---- the programs ------------------------------------------------------ */
@@ -15,11 +20,13 @@ typedef struct question {
     size_t kind; /* of `kinds` */
     uint32_t points;
     double ratio, first; /* 0: the program's own */
+    const char *lambdas;
+    const double *lambda;
 } question;
 
 static const struct {
     double l1_ratio;
-    bool intercept, standardize, positive; /* the last of the Lasso alone */
+    bool intercept, standardize, positive; /* the last not of logistic */
 } kinds[] = {
     {1, false, false, false},
     {1, true, true, false},
@@ -30,6 +37,7 @@ static const struct {
 typedef union options {
     strads_lasso_path_options lasso;
     strads_logistic_path_options logistic;
+    strads_glm_path_options glm;
 } options;
 
 typedef struct program {
@@ -57,7 +65,9 @@ static void fill_lasso(const question *q, options *o)
                 .positive = kinds[q->kind].positive},
         .points = q->points,
         .ratio = q->ratio,
-        .first = q->first};
+        .first = q->first,
+        .lambdas = q->lambdas,
+        .lambda = q->lambda};
 }
 
 static linear_fit fit_lasso(const lasso_design *design, double lambda)
@@ -88,7 +98,9 @@ static void fill_logistic(const question *q, options *o)
                 .standardize = kinds[q->kind].standardize},
         .points = q->points,
         .ratio = q->ratio,
-        .first = q->first};
+        .first = q->first,
+        .lambdas = q->lambdas,
+        .lambda = q->lambda};
 }
 
 static linear_fit fit_logistic(const lasso_design *design, double lambda)
@@ -109,6 +121,57 @@ static double logistic_worth(const lasso_design *d, const options *o,
                              const linear_fit *fit)
 {
     return logistic_value(d, &plain, &o->logistic.fit, fit);
+}
+
+static void fill_glm(const question *q, options *o)
+{
+    o->glm = (strads_glm_path_options){
+        .fit = {.penalty = kinds[q->kind].l1_ratio < 1 ? "elastic-net" : "l1",
+                .intercept = kinds[q->kind].intercept,
+                .standardize = kinds[q->kind].standardize,
+                .upper = kinds[q->kind].positive ? INFINITY : 0},
+        .points = q->points,
+        .ratio = q->ratio,
+        .first = q->first,
+        .lambdas = q->lambdas,
+        .lambda = q->lambda};
+}
+
+static void fill_poisson(const question *q, options *o)
+{
+    fill_glm(q, o);
+    o->glm.fit.loss = "poisson";
+}
+
+static lasso_design poisson_design(const lasso_recipe *recipe)
+{
+    return glm_design_random(recipe, "poisson");
+}
+
+static linear_fit fit_glm(const lasso_design *design, double lambda)
+{
+    return glm_design_fit(design, &(strads_glm_options){.lambda = lambda},
+                          NULL);
+}
+
+static linear_fit fit_alone(const lasso_design *design, double lambda)
+{
+    return glm_design_fit(design,
+                          &(strads_glm_options){.loss = "poisson",
+                                                .lambda = lambda},
+                          NULL);
+}
+
+static double glm_misses(const lasso_design *d, const options *o,
+                         const linear_fit *fit)
+{
+    return glm_violation(d, &o->glm.fit, fit);
+}
+
+static double glm_worth(const lasso_design *d, const options *o,
+                        const linear_fit *fit)
+{
+    return glm_value(d, &o->glm.fit, fit);
 }
 
 static const program programs[] = {
@@ -136,6 +199,30 @@ static const program programs[] = {
      .fit = fit_logistic,
      .violation = logistic_misses,
      .value = logistic_worth},
+    {.name = "glm, squared",
+     .path = &strads_program_glm_path,
+     .n_kinds = 4,
+     .tolerance = 1e-10,
+     .miss = 2e-4,
+     .first = .25,
+     .design = lasso_design_random,
+     .fill = fill_glm,
+     .points = strads_glm_path,
+     .fit = fit_glm,
+     .violation = glm_misses,
+     .value = glm_worth},
+    {.name = "glm, poisson",
+     .path = &strads_program_glm_path,
+     .n_kinds = 4,
+     .tolerance = 1e-10,
+     .miss = 2e-4,
+     .first = .02,
+     .design = poisson_design,
+     .fill = fill_poisson,
+     .points = strads_glm_path,
+     .fit = fit_alone,
+     .violation = glm_misses,
+     .value = glm_worth},
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 static const program *const lasso = &programs[0];
@@ -356,8 +443,10 @@ Test(linear_path, labels_that_no_column_explains_give_points_of_zeros)
 
     for (const program *p = programs; p < programs + PROGRAMS; p++) {
         lasso_design d = lasso_design_zero(6, 3);
-        if (p == lasso)
+        if (p->design == lasso_design_random)
             lasso_design_col(&d, 0)[0] = 1;
+        else if (p->design == poisson_design)
+            d.y[0] = d.y[1] = d.y[2] = d.y[3] = d.y[4] = d.y[5] = 1;
         else
             d.y[1] = d.y[2] = 1;
         strads_result *result = run(p, &d, &q);
@@ -377,8 +466,9 @@ static void expect_refused(const program *p, const void *wrong, size_t number)
     strads_result *result = NULL;
 
     cr_assert_eq(lasso_design_data(&d, 1, &data), STRADS_OK);
-    cr_expect_eq(strads_run(p->path, wrong, data, NULL, &result), STRADS_EINVAL,
-                 "%s, %zu", p->name, number);
+    const strads_err err = strads_run(p->path, wrong, data, NULL, &result);
+    cr_expect(err == STRADS_EINVAL || err == STRADS_EFORMAT, "%s, %zu", p->name,
+              number);
     strads_data_free(data);
     lasso_design_free(&d);
 }
@@ -387,7 +477,9 @@ Test(linear_path, questions_that_no_path_answers_are_refused)
 {
     static const question wrong[] = {{.points = 10001}, {.ratio = 1.5},
                                      {.ratio = -1},     {.ratio = NAN},
-                                     {.first = -1},     {.first = INFINITY}};
+                                     {.first = -1},     {.first = INFINITY},
+                                     {.lambdas = ","},  {.lambdas = "none.txt"},
+                                     {.lambdas = "-1"}, {.lambdas = "1,inf"}};
 
     for (const program *p = programs; p < programs + PROGRAMS; p++)
         for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
@@ -395,6 +487,69 @@ Test(linear_path, questions_that_no_path_answers_are_refused)
             p->fill(&wrong[k], &o);
             expect_refused(p, &o, k);
         }
+}
+
+/* The lambdas of a list, from strong to weak, each as the fit at it alone; in
+ * memory, as text, and in a file. */
+Test(linear_path, lambdas_of_a_list_are_taken)
+{
+    const lasso_recipe recipe = {
+        .rows = 30, .cols = 10, .seed = 6, .density = 1, .noise = 1};
+    char list[] = "/tmp/strads_lambdas_XXXXXX";
+    const int file = mkstemp(list);
+
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        const double lambda[] = {.1 * p->first, p->first, .3 * p->first};
+        char text[3 * 32];
+        (void)snprintf(text, sizeof(text), "%.17g,%.17g, %.17g", lambda[0],
+                       lambda[1], lambda[2]);
+        cr_assert_eq(ftruncate(file, 0), 0);
+        cr_assert_eq(pwrite(file, text, strlen(text), 0),
+                     (ssize_t)strlen(text));
+        for (int from = 0; from < 3; from++) {
+            question q = {.points = from == 0 ? 3 : 0, .ratio = .5};
+            q.lambda = from == 0 ? lambda : NULL;
+            q.lambdas = from == 1 ? text : from == 2 ? list : NULL;
+            strads_result *result = run(p, &d, &q);
+            const strads_path_point *point = points_of(p, result, 3);
+            cr_expect_eq(point[0].lambda, lambda[1]);
+            cr_expect_eq(point[1].lambda, lambda[2]);
+            cr_expect_eq(point[2].lambda, lambda[0]);
+            linear_fit one = p->fit(&d, lambda[0]);
+            cr_expect_float_eq(point[2].objective, one.objective,
+                               1e-9 * one.objective);
+            linear_fit_free(&one);
+            strads_result_free(result);
+        }
+        lasso_design_free(&d);
+    }
+    (void)close(file);
+    (void)unlink(list);
+}
+
+/* At 0 the fit is that of least squares: with as many rows as columns, and these
+ * independent, P falls to 0. */
+Test(linear_path, a_glm_goes_to_lambda_0)
+{
+    const lasso_recipe recipe = {
+        .rows = 60, .cols = 8, .seed = 3, .density = 1, .noise = 1};
+    lasso_design d = lasso_design_random(&recipe);
+    const question q = {.lambdas = "0,.1,1", .ratio = .5};
+    const program *p = &programs[2];
+    strads_result *result = run(p, &d, &q);
+    const strads_path_point *point = points_of(p, result, 3);
+    const strads_glm_options none = {.penalty = "none"};
+    linear_fit one = glm_design_fit(&d, &none, NULL);
+
+    cr_expect_eq(point[2].lambda, 0);
+    cr_expect_float_eq(point[2].objective, one.objective, 1e-9 * one.objective);
+    linear_fit at = linear_fit_at(&point[2], d.cols);
+    cr_expect_lt(glm_violation(&d, &none, &at), 1e-4);
+    linear_fit_free(&at);
+    linear_fit_free(&one);
+    strads_result_free(result);
+    lasso_design_free(&d);
 }
 
 Test(linear_path, options_of_a_fit_that_contradict_a_path_are_refused)
@@ -411,6 +566,16 @@ Test(linear_path, options_of_a_fit_that_contradict_a_path_are_refused)
         {.fit = {.l1_ratio = 1, .classes = "1,2,3"}},
         {.fit = {.l1_ratio = 1e-5}}};
 
+    static const strads_glm_path_options of_glm[] = {
+        {.fit = {.lambda = 1}},
+        {.fit = {.lambda_ratio = .1}},
+        {.fit = {.penalty = "none"}},
+        {.fit = {.loss = "cubic"}}};
+
+    for (size_t k = 0; k < sizeof(of_glm) / sizeof(of_glm[0]); k++)
+        expect_refused(&programs[2], &of_glm[k], k);
+    expect_refused(&programs[0], &(strads_lasso_path_options){.lambdas = "1,0"},
+                   0);
     for (size_t k = 0; k < sizeof(of_lasso) / sizeof(of_lasso[0]); k++)
         expect_refused(&programs[0], &of_lasso[k], k);
     for (size_t k = 0; k < sizeof(of_logistic) / sizeof(of_logistic[0]); k++)

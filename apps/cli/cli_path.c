@@ -28,12 +28,14 @@ typedef struct path_job {
 } path_job;
 
 static const strads_option path_table[] = {
-    CLI_TEXT(path_job, coefficients, "coefficients", "FILE",
-             "CSV: lambda, column, name, value (default: none)"),
+    CLI_OPTION(STRING, path_job, coefficients, "coefficients", "FILE",
+               "CSV: lambda, column, name, value (default: none)",
+               .rare = true),
     CLI_TEXT(path_job, svg, "svg", "FILE",
              "draw coefficients and nonzeros (default: no)"),
-    CLI_TEXT(path_job, names_path, "names", "FILE",
-             "the columns' names, one a line (default: the data's)"),
+    CLI_OPTION(STRING, path_job, names_path, "names", "FILE",
+               "the columns' names, one a line (default: the data's)",
+               .rare = true),
     {.name = NULL},
 };
 
@@ -300,7 +302,7 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
 
 typedef struct cv_job {
     cli_use use;
-    const char *svg, *choice;
+    const char *svg, *choice, *fold_file;
     uint32_t folds;
     strads_cv_point *error; /* [n] */
     const strads_path_point *point;
@@ -310,6 +312,9 @@ typedef struct cv_job {
 static const strads_option cv_table[] = {
     CLI_U32(cv_job, folds, "folds", "K",
             "parts of the rows, each left out once (default: 10)", 2, 1e6),
+    CLI_OPTION(STRING, cv_job, fold_file, "fold-file", "FILE",
+               "each row's part, from 1, one a line (default: drawn)",
+               .rare = true),
     CLI_CHOICE(cv_job, choice, "choose", "WHICH",
                "the model's lambda: best or 1se (default: 1se)", "best|1se"),
     CLI_TEXT(cv_job, svg, "svg", "FILE",
@@ -339,13 +344,18 @@ static strads_err cv_look(void *state, const strads_data *data)
                            "and --nodes out",
                            job->use.command->name);
     }
-    if (job->folds > strads_data_rows(data)) {
+    if (!job->fold_file && job->folds > strads_data_rows(data)) {
         return strads_fail(STRADS_EINVAL,
                            "--folds %" PRIu32 ": the data has %" PRIu64
                            " rows, and each fold needs one",
                            job->folds, strads_data_rows(data));
     }
     return STRADS_OK;
+}
+
+static bool has_accuracy(const cv_job *job)
+{
+    return job->n > 0 && !isnan(job->error[0].accuracy);
 }
 
 static strads_err cv_write_table(void *state, FILE *out)
@@ -359,7 +369,7 @@ static strads_err cv_write_table(void *state, FILE *out)
                                          {"choice", CLI_STRING, 0}};
     cli_column used[6];
     const cv_job *job = state;
-    const bool classifies = path_of(&job->use)->classifies;
+    const bool classifies = has_accuracy(job);
     memcpy(used, columns, sizeof used);
     if (classifies) {
         used[4] = columns[5];
@@ -434,36 +444,39 @@ double cli_cv_time_left(const cli_trained *trained)
     return limit > 0 ? fmax(left, 1e-9) : 0;
 }
 
-/* How many points the options ask for. */
-static uint32_t points_wanted(const cli_trained *trained, const cli_path *path)
-{
-    const strads_option *o =
-        strads_option_find(path->train.program->options, "points");
-    return *(const uint32_t *)(const void *)((const char *)trained->config +
-                                             o->offset);
-}
-
 static strads_err validate(cv_job *job, const cli_trained *trained)
 {
     const cli_path *path = path_of(&job->use);
-    const uint32_t wanted = points_wanted(trained, path);
+    const strads_end end = strads_result_end(trained->result);
+    double *lambda;
     job->point = path->points(strads_result_state(trained->result), &job->n);
-    if (job->n < wanted) {
+    if (end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED) {
         return strads_fail(STRADS_ECANCELED,
-                           "the path on all rows ended at %" PRIu32
-                           " of %" PRIu32 " points, and has no errors",
-                           job->n, wanted);
+                           "the path on all rows was cut short after %" PRIu32
+                           " points, and has no errors",
+                           job->n);
     }
     CLI_TRY(cli_reserve(job->n, sizeof *job->error, "the errors", &job->error));
-    return path->validate(trained, job->folds, job->point[0].lambda, job->error,
-                          &job->best, &job->simplest);
+    CLI_TRY(cli_reserve(job->n, sizeof *lambda, "the lambdas", &lambda));
+    for (uint32_t k = 0; k < job->n; k++) {
+        lambda[k] = job->point[k].lambda;
+    }
+    const strads_err err =
+        path->validate(trained,
+                       &(cli_folds){.n = job->folds,
+                                    .file = job->fold_file,
+                                    .points = job->n,
+                                    .lambda = lambda},
+                       job->error, &job->best, &job->simplest);
+    free(lambda);
+    return err;
 }
 
 static void tell_place(const cv_job *job, const char *what, uint32_t place)
 {
     const strads_cv_point *e = &job->error[place];
     char right[64] = "";
-    if (path_of(&job->use)->classifies) {
+    if (has_accuracy(job)) {
         (void)snprintf(right, sizeof right, ", %.2f %% of labels right",
                        100 * e->accuracy);
     }

@@ -6,17 +6,24 @@
 #include "cli_train.h"
 #include "strads/path.h"
 
+/* Who is left out, and at which lambdas. */
+typedef struct cli_folds {
+    uint32_t n;
+    const char *file; /* each row's; or NULL */
+    uint32_t points;
+    const double *lambda; /* [points] */
+} cli_folds;
+
 /* What the programs differ in: `of` of a command's row. */
 typedef struct cli_path {
     cli_train train; /* program, `model`, `resolve` and `complete` */
     /* The points that a run has reached. */
     const strads_path_point *(*points)(const void *state, uint32_t *n);
-    /* Cross-validation, with these options, from lambda `first` on. */
-    strads_err (*validate)(const cli_trained *trained, uint32_t folds,
-                           double first, strads_cv_point *error, uint32_t *best,
+    /* Cross-validation, with these options. */
+    strads_err (*validate)(const cli_trained *trained, const cli_folds *folds,
+                           strads_cv_point *error, uint32_t *best,
                            uint32_t *simplest);
     const char *title; /* of the errors, drawn */
-    bool classifies;   /* there is an accuracy */
 } cli_path;
 
 /* `run` of the commands `path` and `cv`. */

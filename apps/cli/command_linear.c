@@ -26,11 +26,33 @@ static void describe_lambda(double lambda, double lambda_max)
     }
 }
 
-/* What else than a time limit the validation of a path shares with its run. */
-#define CV_OPTIONS(trained, folds_)                                     \
-    .folds = (folds_), .threads = (trained)->engine->workers,           \
-    .seed = (trained)->seed, .tolerance = (trained)->engine->tolerance, \
-    .stop = (trained)->engine->stop, .time_limit = cli_cv_time_left(trained)
+/* The cross-validation of a program's path: its options, with what they share
+ * with the run on all rows. */
+#define CV_OPTIONS(program)                                                    \
+    {                                                                          \
+        .path = *(const strads_##program##_path_options *)trained->config,     \
+        .folds = folds->n, .fold_file = folds->file,                           \
+        .threads = trained->engine->workers, .seed = trained->seed,            \
+        .tolerance = trained->engine->tolerance,                               \
+        .stop = trained->engine->stop, .time_limit = cli_cv_time_left(trained) \
+    }
+
+#define VALIDATE(program)                                                    \
+    static strads_err program##_validate(const cli_trained *trained,         \
+                                         const cli_folds *folds,             \
+                                         strads_cv_point *error,             \
+                                         uint32_t *best, uint32_t *simplest) \
+    {                                                                        \
+        strads_##program##_cv_options options = CV_OPTIONS(program);         \
+        options.path.points = folds->points;                                 \
+        options.path.lambda = folds->lambda;                                 \
+        return strads_##program##_cv(trained->data, &options, error, best,   \
+                                     simplest);                              \
+    }
+
+VALIDATE(lasso)
+VALIDATE(logistic)
+VALIDATE(glm)
 
 /* ---- lasso -------------------------------------------------------------------- */
 
@@ -58,17 +80,6 @@ static const cli_train lasso_train = {
     .complete = lasso_complete,
     .describe = lasso_describe,
 };
-
-static strads_err lasso_validate(const cli_trained *trained, uint32_t folds,
-                                 double first, strads_cv_point *error,
-                                 uint32_t *best, uint32_t *simplest)
-{
-    strads_lasso_cv_options options = {
-        .path = *(const strads_lasso_path_options *)trained->config,
-        CV_OPTIONS(trained, folds)};
-    options.path.first = first;
-    return strads_lasso_cv(trained->data, &options, error, best, simplest);
-}
 
 static const cli_path lasso_path = {
     .train = {.program = &strads_program_lasso_path,
@@ -178,17 +189,6 @@ static void logistic_path_resolve(const void *state, void *config)
         strads_logistic_resolved(state)->classes;
 }
 
-static strads_err logistic_validate(const cli_trained *trained, uint32_t folds,
-                                    double first, strads_cv_point *error,
-                                    uint32_t *best, uint32_t *simplest)
-{
-    strads_logistic_cv_options options = {
-        .path = *(const strads_logistic_path_options *)trained->config,
-        CV_OPTIONS(trained, folds)};
-    options.path.first = first;
-    return strads_logistic_cv(trained->data, &options, error, best, simplest);
-}
-
 static const cli_path logistic_path = {
     .train = {.program = &strads_program_logistic_path,
               .model = "logistic",
@@ -197,7 +197,6 @@ static const cli_path logistic_path = {
     .points = strads_logistic_path,
     .validate = logistic_validate,
     .title = "deviance on rows left out",
-    .classifies = true,
 };
 
 /* ---- glm ------------------------------------------------------------------------ */
@@ -229,6 +228,26 @@ static const cli_train glm_train = {
     .resolve = glm_resolve,
     .complete = glm_complete,
     .describe = glm_describe,
+};
+
+static void glm_path_resolve(const void *state, void *config)
+{
+    const strads_glm_options *o = strads_glm_resolved(state);
+    strads_glm_options *fit = &((strads_glm_path_options *)config)->fit;
+    fit->loss = o->loss;
+    fit->penalty = o->penalty;
+    fit->l1_ratio = o->l1_ratio;
+    fit->classes = o->classes;
+}
+
+static const cli_path glm_path = {
+    .train = {.program = &strads_program_glm_path,
+              .model = "glm",
+              .resolve = glm_path_resolve,
+              .complete = glm_complete},
+    .points = strads_glm_path,
+    .validate = glm_validate,
+    .title = "twice the loss on rows left out",
 };
 
 /* ---- sgd-logistic -------------------------------------------------------------- */
@@ -473,6 +492,20 @@ const cli_command cli_linear_commands[] = {
                    "Writes for each row of the data the mean of what its label "
                    "may be, or the probability of the positive one, one a "
                    "line."),
+    {.name = "glm path",
+     .args = "DATA",
+     .summary = "the same at one lambda after the other",
+     .about = "Fits a model of any loss and penalty at one lambda after the "
+              "other; --model keeps the last.",
+     .run = cli_path_main,
+     .of = &glm_path},
+    {.name = "glm cv",
+     .args = "DATA",
+     .summary = "the lambda that predicts best",
+     .about = "Chooses the lambda of any loss and penalty by the loss on rows "
+              "left out.",
+     .run = cli_cv_main,
+     .of = &glm_path},
     {.name = "logistic train",
      .args = "DATA",
      .summary = "train a logistic regression",

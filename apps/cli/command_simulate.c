@@ -791,9 +791,10 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
 }
 
 static const char *const programs[] = {
-    "glm",           "lasso",         "lasso-path",   "logistic",
-    "logistic-dual", "logistic-path", "sgd-logistic", "svm",
-    "svm-l1",        "lda",           "mf",           NULL};
+    "glm",      "glm-path",      "lasso",         "lasso-path",
+    "logistic", "logistic-dual", "logistic-path", "sgd-logistic",
+    "svm",      "svm-l1",        "lda",           "mf",
+    NULL};
 
 const cli_command cli_simulate_commands[] = {
     {.name = "simulate",

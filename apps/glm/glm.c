@@ -145,6 +145,8 @@ static void find_lambda(glm_state *state)
     o->lambda = lambda;
     o->lambda_ratio = 0;
     state->alone = false;
+    if (state->path)
+        lambda = linear_path_begin(state->path, state->lambda_max);
     glm_begin_lambda(state, lambda);
 }
 
@@ -181,6 +183,11 @@ static strads_err aggregate_scan(strads_commit *commit)
             return STRADS_OK;
         }
         glm_certify(commit);
+    }
+    if (state->path && !state->alone) {
+        if ((err = glm_path_advance(commit)) ||
+            linear_path_is_over(state->path))
+            return err;
     }
     return glm_choose(commit);
 }
@@ -318,25 +325,35 @@ static const strads_phase phases[] = {
                     .aggregate = glm_search},
 };
 
+#define PROGRAM                                                     \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,     \
+    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .open = glm_open, \
+    .close = glm_close, .refresh = refresh, .pack = glm_pack,       \
+    .unpack = glm_unpack, .schedule = schedule, .phases = phases,   \
+    .n_phases = sizeof(phases) / sizeof(phases[0]),                 \
+    .named_labels = glm_named_labels
+
 const strads_program strads_program_glm = {
-    .size = sizeof(strads_program),
+    PROGRAM,
     .name = "glm",
     .summary = "generalised linear models: a loss with a penalty",
-    .split = STRADS_SPLIT_ROWS,
-    .layout = STRADS_LAYOUT_COLS,
     .options = glm_option_table,
     .config_size = sizeof(strads_glm_options),
     .defaults = &glm_defaults,
     .shape = glm_shape,
     .begin = glm_begin,
-    .end = glm_end,
-    .open = glm_open,
-    .close = glm_close,
-    .refresh = refresh,
-    .pack = glm_pack,
-    .unpack = glm_unpack,
-    .schedule = schedule,
-    .phases = phases,
-    .n_phases = sizeof(phases) / sizeof(phases[0]),
-    .objective = objective,
-    .named_labels = glm_named_labels};
+    .objective = objective};
+
+static const char *const path_measures[] = {"points", "lambda", NULL};
+
+const strads_program strads_program_glm_path = {
+    PROGRAM,
+    .name = "glm-path",
+    .summary = "generalised linear models along a path of lambdas",
+    .options = glm_path_option_table,
+    .config_size = sizeof(strads_glm_path_options),
+    .defaults = &glm_path_defaults,
+    .shape = glm_path_shape,
+    .begin = glm_path_begin,
+    .objective = glm_path_objective,
+    .measures = path_measures};

@@ -73,7 +73,7 @@ static void screen(glm_state *state)
     const glm_penalty *pen = state->problem.penalty;
     uint32_t n = 0;
 
-    if (!isfinite(state->sphere) || state->alone)
+    if (!isfinite(state->sphere) || state->alone || state->path)
         return;
     for (uint32_t k = 0; k < state->n_alive; k++) {
         const uint32_t j = state->alive[k];
@@ -96,7 +96,8 @@ static void screen(glm_state *state)
 static uint32_t choose_joining(const glm_state *state, uint32_t n)
 {
     const double all = state->problem.options.l1_ratio == 0 ||
-                       state->problem.penalty->off || state->alone;
+                       state->problem.penalty->off || state->alone ||
+                       state->lambda == 0;
     const double support = (double)state->nonzeros;
     const double growth =
         fmax(support, fmin(2 * support, (double)state->set.rows));

@@ -13,26 +13,78 @@
 
 const strads_glm_options glm_defaults = {.lower = -DBL_MAX, .upper = DBL_MAX};
 
+const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
+                                                           .upper = DBL_MAX},
+                                                   .points = LINEAR_POINTS,
+                                                   .ratio = .01};
+
+/* A path has the same options but lambda, at the same places. */
+#define ROWS_BEFORE_LAMBDA                                               \
+    {.name = "loss",                                                     \
+     .kind = STRADS_OPTION_STRING,                                       \
+     .offset = FIELD(loss),                                              \
+     .metavar = "NAME",                                                  \
+     .help = "what is minimised (squared)",                              \
+     .choices = GLM_LOSS_CHOICES},                                       \
+        {.name = "penalty",                                              \
+         .kind = STRADS_OPTION_STRING,                                   \
+         .offset = FIELD(penalty),                                       \
+         .metavar = "NAME",                                              \
+         .help = "and what coefficients cost (l1)",                      \
+         .choices = GLM_PENALTY_CHOICES},                                \
+    {                                                                    \
+        .name = "loss-parameter", .kind = STRADS_OPTION_F64,             \
+        .offset = FIELD(loss_parameter), .metavar = "P",                 \
+        .help = "of losses that have one (by the loss)", .max = DBL_MAX, \
+        .rare = true                                                     \
+    }
+
+#define ROWS_AFTER_LAMBDA                                                     \
+    {.name = "l1-ratio",                                                      \
+     .kind = STRADS_OPTION_F64,                                               \
+     .offset = FIELD(l1_ratio),                                               \
+     .metavar = "A",                                                          \
+     .help = "elastic-net: share of |w|_1 (default 0.5)",                     \
+     .max = 1},                                                               \
+        LINEAR_OPTION_INTERCEPT(FIELD(intercept)),                            \
+        LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),                        \
+        LINEAR_OPTION_WEIGHTS(FIELD(weights)),                                \
+        {.name = "offset",                                                    \
+         .kind = STRADS_OPTION_STRING,                                        \
+         .offset = FIELD(offset),                                             \
+         .metavar = "FILE",                                                   \
+         .help = "what is added to each row's sum, one a line (0)",           \
+         .rare = true},                                                       \
+        {.name = "penalty-factors",                                           \
+         .kind = STRADS_OPTION_STRING,                                        \
+         .offset = FIELD(penalty_factors),                                    \
+         .metavar = "FILE",                                                   \
+         .help = "a factor of each column's penalty, one a line (1)",         \
+         .rare = true},                                                       \
+        {.name = "lower",                                                     \
+         .kind = STRADS_OPTION_F64,                                           \
+         .offset = FIELD(lower),                                              \
+         .metavar = "W",                                                      \
+         .help = "no coefficient below it (none)",                            \
+         .min = -DBL_MAX,                                                     \
+         .max = 0,                                                            \
+         .rare = true},                                                       \
+        {.name = "upper",                                                     \
+         .kind = STRADS_OPTION_F64,                                           \
+         .offset = FIELD(upper),                                              \
+         .metavar = "W",                                                      \
+         .help = "nor above it (none)",                                       \
+         .max = DBL_MAX,                                                      \
+         .rare = true},                                                       \
+        LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),                      \
+    {                                                                         \
+        .name = "classes", .kind = STRADS_OPTION_STRING,                      \
+        .offset = FIELD(classes), .metavar = "A,B",                           \
+        .help = "two labels, the positive one last (ascending)", .rare = true \
+    }
+
 const strads_option glm_option_table[] = {
-    {.name = "loss",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(loss),
-     .metavar = "NAME",
-     .help = "what is minimised (squared)",
-     .choices = GLM_LOSS_CHOICES},
-    {.name = "penalty",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(penalty),
-     .metavar = "NAME",
-     .help = "and what coefficients cost (l1)",
-     .choices = GLM_PENALTY_CHOICES},
-    {.name = "loss-parameter",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(loss_parameter),
-     .metavar = "P",
-     .help = "of losses that have one (by the loss)",
-     .max = DBL_MAX,
-     .rare = true},
+    ROWS_BEFORE_LAMBDA,
     {.name = "lambda",
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(lambda),
@@ -45,44 +97,19 @@ const strads_option glm_option_table[] = {
      .metavar = "R",
      .help = "share of lambda_max (default 0.01)",
      .max = DBL_MAX},
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(l1_ratio),
-     .metavar = "A",
-     .help = "elastic-net: share of |w|_1 (default 0.5)",
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
-    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
-    {.name = "offset",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(offset),
-     .metavar = "FILE",
-     .help = "what is added to each row's sum, one a line (0)",
-     .rare = true},
-    {.name = "penalty-factors",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(penalty_factors),
-     .metavar = "FILE",
-     .help = "a factor of each column's penalty, one a line (1)",
-     .rare = true},
-    {.name = "lower",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lower),
-     .metavar = "W",
-     .help = "no coefficient below it (none)",
-     .min = -DBL_MAX,
-     .max = 0,
-     .rare = true},
-    {.name = "upper",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(upper),
-     .metavar = "W",
-     .help = "nor above it (none)",
-     .max = DBL_MAX,
-     .rare = true},
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
-    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    ROWS_AFTER_LAMBDA,
+    {.name = NULL}};
+
+_Static_assert(offsetof(strads_glm_path_options, fit) == 0,
+               "the options of a path begin with those of a fit");
+
+const strads_option glm_path_option_table[] = {
+    ROWS_BEFORE_LAMBDA,
+    LINEAR_OPTION_POINTS(offsetof(strads_glm_path_options, points)),
+    LINEAR_OPTION_RATIO(offsetof(strads_glm_path_options, ratio)),
+    LINEAR_OPTION_FIRST(offsetof(strads_glm_path_options, first)),
+    LINEAR_OPTION_LAMBDAS(offsetof(strads_glm_path_options, lambdas)),
+    ROWS_AFTER_LAMBDA,
     {.name = NULL}};
 
 static strads_err find_names(glm_problem *p)

@@ -16,6 +16,7 @@
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_packed.h"
+#include "apps/linear/linear_path.h"
 #include "apps/linear/linear_steps.h"
 #include "glm_loss.h"
 #include "glm_penalty.h"
@@ -41,8 +42,9 @@ typedef struct glm_problem {
     double p; /* the loss's parameter */
 } glm_problem;
 
-extern const strads_option glm_option_table[];
+extern const strads_option glm_option_table[], glm_path_option_table[];
 extern const strads_glm_options glm_defaults;
+extern const strads_glm_path_options glm_path_defaults;
 
 /* STRADS_EINVAL: a sentence what is wrong. */
 strads_err glm_options_resolve(const strads_glm_options *given,
@@ -126,8 +128,9 @@ typedef struct glm_state {
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
     double lambda, lambda_max; /* as users see them */
-    bool alone;   /* lambda is to be found: so far all that is not penalised */
-    bool began;   /* the first scan has been; */
+    bool alone; /* lambda is to be found: so far all that is not penalised */
+    linear_path *path; /* NULL: one lambda */
+    bool began;        /* the first scan has been; */
     double *held; /* [columns] start values, until lambda is found; or NULL */
     double b;
     double *slope, *urgency, *told; /* [columns + 1] */
@@ -170,7 +173,26 @@ strads_err glm_begin(const void *config, const strads_data *data,
                      const strads_shape *shape, void **state);
 void glm_end(void *state);
 
+/* glm_path.c: of a path what strads_program says of slots with these names. */
+strads_err glm_path_shape(const void *config, const strads_data *data,
+                          strads_shape *shape);
+strads_err glm_path_begin(const void *config, const strads_data *data,
+                          const strads_shape *shape, void **state);
+strads_err glm_path_objective(void *state, strads_report *report);
+linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
+/* After a scan that is certified: keeps the point at hand if it is reached, and
+ * goes on. STRADS_ENOMEM. */
+strads_err glm_path_advance(strads_commit *commit);
+
 /* glm_start.c: what is known before the first scan. */
+/* The offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */
+strads_err glm_read_offsets(const strads_glm_options *options,
+                            const strads_range *rows, uint64_t total,
+                            double *offset);
+/* Whoever has the survey comes to the same classes; of numbers there are none.
+ */
+strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
+                          const linear_survey *labels, linear_classes *out);
 size_t glm_labels_size(const strads_task *task);
 strads_err glm_update_labels(strads_task *task);
 void glm_merge_labels(void *into, const void *from, size_t bytes);

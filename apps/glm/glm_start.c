@@ -47,35 +47,43 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     a->least = fmin(a->least, b->least);
 }
 
-/* Whoever has the survey comes to the same classes. Of numbers there are none.
- */
-static strads_err classes_of(const glm_problem *problem,
-                             const strads_names *names, const survey *s,
-                             linear_classes *out)
+strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
+                          const linear_survey *labels, linear_classes *out)
 {
     const strads_glm_options *o = &problem->options;
     const linear_class_options wanted = {.names = names,
                                          .classes = o->classes,
                                          .class_weight = o->class_weight,
                                          .weights = o->weights};
-    strads_err err;
 
-    *out = (linear_classes){.total = s->weight};
+    *out = (linear_classes){0};
+    if (problem->loss->labels != GLM_CLASSES)
+        return STRADS_OK;
+    const strads_err err = linear_classes_of(&wanted, labels, out);
+    if (!err && out->n > 2)
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s tells two labels apart, and the "
+                           "data has %u; name two of them with classes, or "
+                           "use strads logistic",
+                           o->loss, out->n);
+    return err;
+}
+
+static strads_err classes_of(const glm_problem *problem,
+                             const strads_names *names, const survey *s,
+                             linear_classes *out)
+{
+    const strads_err err = glm_classes_of(problem, names, &s->labels, out);
+
+    if (err)
+        return err;
+    if (out->n == 0)
+        out->total = s->weight;
     if (problem->loss->labels == GLM_COUNTS && s->least < 0)
         return strads_fail(STRADS_EINVAL,
                            "the loss %s is of counts, from 0 up, and a label "
                            "is %g",
-                           o->loss, s->least);
-    if (problem->loss->labels == GLM_CLASSES) {
-        if ((err = linear_classes_of(&wanted, &s->labels, out)))
-            return err;
-        if (out->n > 2)
-            return strads_fail(STRADS_EINVAL,
-                               "the loss %s tells two labels apart, and the "
-                               "data has %u; name two of them with classes, or "
-                               "use strads logistic",
-                               o->loss, out->n);
-    }
+                           problem->options.loss, s->least);
     if (!(out->total > 0))
         return strads_fail(STRADS_EINVAL,
                            "no row counts: there are none, or all weights are "
@@ -179,6 +187,31 @@ strads_err glm_aggregate_moments(strads_commit *commit)
 /* ---- rows ---------------------------------------------------------------- */
 
 enum { ROW = 4 };
+
+strads_err glm_read_offsets(const strads_glm_options *o,
+                            const strads_range *rows, uint64_t total,
+                            double *offset)
+{
+    static const linear_lines lines = {.option = "--offset",
+                                       .what = "the offset of a row",
+                                       .of = "rows",
+                                       .least = -INFINITY};
+    const uint64_t n = rows->end - rows->begin;
+    strads_err err = STRADS_OK;
+
+    memset(offset, 0, n * sizeof(*offset));
+    if (o->row_offset)
+        memcpy(offset, o->row_offset + rows->begin, n * sizeof(*offset));
+    else if (o->offset && *o->offset)
+        err = linear_read_lines(&lines, o->offset, rows, total, offset);
+    for (uint64_t i = 0; i < n && !err; i++)
+        if (!isfinite(offset[i]))
+            err =
+                strads_fail(STRADS_EINVAL,
+                            "the offset of row %llu is %g; expected a number",
+                            (unsigned long long)rows->begin + i + 1, offset[i]);
+    return err;
+}
 
 size_t glm_rows_size(const strads_task *task)
 {

@@ -25,31 +25,16 @@ static bool reserve_local(glm_local *local)
 
 static strads_err read_rows(glm_local *local, const strads_task *task)
 {
-    static const linear_lines lines = {.option = "--offset",
-                                       .what = "the offset of a row",
-                                       .of = "rows",
-                                       .least = -INFINITY};
     const strads_glm_options *o = &local->problem.options;
     const strads_range *rows = &task->share->rows;
     const linear_weights weights = {o->weights, o->row_weight};
     strads_err err =
         linear_read_weights(weights, rows, task->shape->rows, local->c);
 
-    if (!err && o->row_offset)
-        memcpy(local->o, o->row_offset + rows->begin,
-               local->rows * sizeof(double));
-    else if (!err && o->offset && *o->offset)
-        err = linear_read_lines(&lines, o->offset, rows, task->shape->rows,
-                                local->o);
-    for (uint64_t i = 0; i < local->rows && !err; i++) {
-        if (!isfinite(local->o[i]))
-            return strads_fail(STRADS_EINVAL,
-                               "the offset of row %llu is %g; expected a "
-                               "number",
-                               (unsigned long long)rows->begin + i + 1,
-                               local->o[i]);
-        local->z[i] = local->o[i];
-    }
+    if (!err)
+        err = glm_read_offsets(o, rows, task->shape->rows, local->o);
+    if (!err)
+        memcpy(local->z, local->o, local->rows * sizeof(double));
     return err;
 }
 
@@ -234,6 +219,7 @@ void glm_end(void *begun)
     if (!state)
         return;
     glm_set_free(&state->set);
+    linear_path_free(state->path);
     free(state->norm);
     free(state->scale);
     free(state->factor);

@@ -8,12 +8,14 @@ static double squared_error(const void *arg, double label, double sum)
     return (label - sum) * (label - sum);
 }
 
-static void weigh(void *config, const double *weight)
+static void fill(void *config, const linear_cv_rest *rest)
 {
     strads_lasso_path_options *path = config;
 
     path->fit.weights = NULL;
-    path->fit.row_weight = weight;
+    path->fit.row_weight = rest->weight;
+    path->points = rest->points;
+    path->lambda = rest->lambda;
 }
 
 strads_err strads_lasso_cv(const strads_data *data,
@@ -21,24 +23,21 @@ strads_err strads_lasso_cv(const strads_data *data,
                            strads_cv_point *points, uint32_t *best,
                            uint32_t *simplest)
 {
-    strads_lasso_path_options path = options->path;
-    const strads_err err =
-        linear_path_resolve(&path.points, &path.ratio, path.first);
+    const strads_lasso_path_options *path = &options->path;
     const linear_cv cv = {.program = &strads_program_lasso_path,
-                          .config = &path,
-                          .weigh = weigh,
-                          .weights = {path.fit.weights, path.fit.row_weight},
-                          .points = path.points,
-                          .ratio = path.ratio,
-                          .first = path.first,
+                          .config = path,
+                          .fill = fill,
+                          .weights = {path->fit.weights, path->fit.row_weight},
+                          .lambdas = lasso_path_lambdas(path),
                           .path = strads_lasso_path,
                           .loss = squared_error,
                           .folds = options->folds,
+                          .fold_file = options->fold_file,
                           .threads = options->threads,
                           .seed = options->seed,
                           .tolerance = options->tolerance,
                           .stop = options->stop,
                           .time_limit = options->time_limit};
 
-    return err ? err : linear_cv_run(data, &cv, points, best, simplest);
+    return linear_cv_run(data, &cv, points, best, simplest);
 }

@@ -16,6 +16,7 @@ const strads_option lasso_path_option_table[] = {
     LINEAR_OPTION_POINTS(offsetof(strads_lasso_path_options, points)),
     LINEAR_OPTION_RATIO(offsetof(strads_lasso_path_options, ratio)),
     LINEAR_OPTION_FIRST(offsetof(strads_lasso_path_options, first)),
+    LINEAR_OPTION_LAMBDAS(offsetof(strads_lasso_path_options, lambdas)),
     {.name = "l1-ratio",
      .kind = STRADS_OPTION_F64,
      .offset = offsetof(strads_lasso_path_options, fit.l1_ratio),
@@ -35,44 +36,49 @@ const strads_option lasso_path_option_table[] = {
 
 /* ---- options and memory ------------------------------------------------ */
 
-static strads_err resolve(const strads_lasso_path_options *given,
-                          strads_lasso_path_options *out)
+linear_lambdas lasso_path_lambdas(const strads_lasso_path_options *o)
 {
-    strads_lasso_path_options o = *given;
+    return (linear_lambdas){o->points, o->ratio, o->first, o->lambdas,
+                            o->lambda};
+}
+
+static strads_err resolve(const strads_lasso_path_options *given,
+                          strads_lasso_options *fit, linear_lambdas *lambdas)
+{
+    const strads_lasso_path_options o = *given;
     strads_err err;
 
     if (o.fit.lambda != 0 || o.fit.lambda_ratio != 0)
         return strads_fail(STRADS_EINVAL,
                            "a path has lambdas of its own; leave lambda and "
                            "lambda-ratio at 0, and give first and ratio");
-    err = linear_path_resolve(&o.points, &o.ratio, o.first);
-    if (err)
-        return err;
-    *out = o;
-    return lasso_options_resolve(&given->fit, &out->fit);
+    *lambdas = lasso_path_lambdas(given);
+    err = linear_lambdas_resolve(lambdas);
+    return err ? err : lasso_options_resolve(&given->fit, fit);
 }
 
 strads_err lasso_path_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
 {
-    strads_lasso_path_options resolved;
-    const strads_err err = resolve(config, &resolved);
+    strads_lasso_options fit;
+    linear_lambdas lambdas;
+    const strads_err err = resolve(config, &fit, &lambdas);
 
-    return err ? err : lasso_shape(&resolved.fit, data, shape);
+    return err ? err : lasso_shape(&fit, data, shape);
 }
 
 strads_err lasso_path_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **out)
 {
-    strads_lasso_path_options o;
+    strads_lasso_options fit;
+    linear_lambdas lambdas;
     void *begun = NULL;
-    strads_err err = resolve(config, &o);
+    strads_err err = resolve(config, &fit, &lambdas);
 
     if (!err)
         err = lasso_begin(config, data, shape, &begun);
     if (!err)
-        err = linear_path_new(o.points, o.ratio, o.first,
-                              &((lasso_state *)begun)->path);
+        err = linear_path_new(&lambdas, false, &((lasso_state *)begun)->path);
     if (err) {
         lasso_end(begun);
         return err;
@@ -104,8 +110,7 @@ void lasso_path_start(lasso_state *state)
 {
     linear_path *path = state->path;
 
-    path->first = path->first > 0 ? path->first : state->lambda_max;
-    go_to(state, path->first);
+    go_to(state, linear_path_begin(path, state->lambda_max));
     path->before = state->l1;
 }
 
@@ -183,8 +188,7 @@ double lasso_path_level(const lasso_state *state)
 
     if (path->n + 1 >= path->points)
         return state->l1;
-    return 2 * n * linear_path_lambda(path, path->n + 1) *
-               state->options.l1_ratio -
+    return 2 * n * path->lambda[path->n + 1] * state->options.l1_ratio -
            state->l1;
 }
 

@@ -8,6 +8,8 @@
 extern const strads_option lasso_path_option_table[];
 extern const strads_lasso_path_options lasso_path_defaults;
 
+linear_lambdas lasso_path_lambdas(const strads_lasso_path_options *options);
+
 /* What strads_program says of slots with these names. */
 strads_err lasso_path_shape(const void *config, const strads_data *data,
                             strads_shape *shape);

@@ -423,3 +423,25 @@ strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                ? linear_read_lines(&lines, from.path, rows, total, weight)
                : STRADS_OK;
 }
+
+strads_err linear_survey_data(const strads_data *data, linear_weights from,
+                              linear_survey *out)
+{
+    const uint64_t rows = strads_data_rows(data);
+    double *weight = calloc(rows + 1, sizeof(*weight));
+    const strads_share *share;
+    strads_err err = STRADS_OK;
+
+    *out = (linear_survey){0};
+    if (!weight)
+        return strads_fail(STRADS_ENOMEM, "no memory for the weights of rows");
+    for (uint32_t p = 0; !err && (share = strads_data_share(data, p)); p++) {
+        err = linear_read_weights(from, &share->rows, rows, weight);
+        for (uint64_t i = 0;
+             i < share->rows.end - share->rows.begin && share->label && !err;
+             i++)
+            linear_survey_add(out, share->label[i], weight[i]);
+    }
+    free(weight);
+    return err;
+}

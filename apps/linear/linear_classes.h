@@ -135,4 +135,9 @@ static inline bool linear_weighs(linear_weights from)
 strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight);
 
+/* The labels of all rows that are here, by what these weigh. As
+ * linear_read_weights; STRADS_ENOMEM. */
+strads_err linear_survey_data(const strads_data *data, linear_weights from,
+                              linear_survey *out);
+
 #endif

@@ -21,15 +21,16 @@ enum { DEAL = 0x666f6c64 };
 
 typedef struct study {
     const strads_data *data;
-    linear_cv cv;   /* defaults filled in */
-    uint32_t *fold; /* [rows] */
-    double *weight; /* [rows] */
-    double *size;   /* [folds] rows in each, by their weights */
-    double all;     /* of all folds */
-    double *error;  /* [folds x points] means of losses */
-    double *right;  /* [folds x points] labels that were found, in rows */
-    double begin;   /* when it did, by now() */
-    uint64_t *line; /* [rows] rows, label by label */
+    linear_cv cv;      /* defaults filled in */
+    linear_path *path; /* the lambdas */
+    uint32_t *fold;    /* [rows] */
+    double *weight;    /* [rows] */
+    double *size;      /* [folds] rows in each, by their weights */
+    double all;        /* of all folds */
+    double *error;     /* [folds x points] means of losses */
+    double *right;     /* [folds x points] labels that were found, in rows */
+    double begin;      /* when it did, by now() */
+    uint64_t *line;    /* [rows] rows, label by label */
     _Atomic uint32_t next;
     _Atomic bool failed;
     pthread_mutex_t lock; /* guards err and why */
@@ -87,6 +88,37 @@ static void deal(study *s, uint64_t rows)
     }
 }
 
+/* By a file, and how many folds it has. */
+static strads_err read_folds(study *s, uint64_t rows)
+{
+    static const linear_lines lines = {.option = "--fold-file",
+                                       .what = "the fold of a row",
+                                       .of = "rows"};
+    /* weight is free until it is read */
+    strads_err err =
+        linear_read_lines(&lines, s->cv.fold_file, &(strads_range){0, rows},
+                          rows, s->weight);
+    uint32_t folds = 0;
+
+    for (uint64_t i = 0; i < rows && !err; i++) {
+        const double fold = s->weight[i];
+        if (!(fold >= 1 && fold <= (double)rows && fold == floor(fold)))
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s:%llu: the fold is %g; expected a whole "
+                              "number from 1 to %llu at most",
+                              s->cv.fold_file, (unsigned long long)i + 1, fold,
+                              (unsigned long long)rows);
+        s->fold[i] = err ? 0 : (uint32_t)fold - 1;
+        folds = s->fold[i] >= folds ? s->fold[i] + 1 : folds;
+    }
+    if (!err && folds < 2)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: all rows are of one fold; expected two at least",
+                          s->cv.fold_file);
+    s->cv.folds = folds;
+    return err;
+}
+
 /* What a row counts where a fit is judged. */
 static double count_row(const study *s, uint64_t row, double label)
 {
@@ -107,7 +139,7 @@ static void weigh_folds(study *s, uint64_t rows)
 typedef struct rest {
     uint64_t *start;
     uint32_t *index, *place; /* place: [rows] a row's number among them */
-    double *value, *label, *weight;
+    double *value, *label, *weight, *offset;
     double *sum;  /* [rows] of the fold's: x'w */
     void *config; /* with their weights */
 } rest;
@@ -120,6 +152,7 @@ static void rest_free(rest *r)
     free(r->value);
     free(r->label);
     free(r->weight);
+    free(r->offset);
     free(r->sum);
     free(r->config);
 }
@@ -136,15 +169,21 @@ static bool rest_new(const study *s, rest *r)
                .value = calloc(nnz + 1, sizeof(double)),
                .label = calloc(rows + 1, sizeof(double)),
                .weight = calloc(rows + 1, sizeof(double)),
+               .offset = calloc(rows + 1, sizeof(double)),
                .sum = calloc(rows + 1, sizeof(double)),
                .config = malloc(s->cv.program->config_size)};
     if (!r->config)
         return false;
     memcpy(r->config, s->cv.config, s->cv.program->config_size);
-    if (linear_weighs(s->cv.weights))
-        s->cv.weigh(r->config, r->weight);
+    const linear_cv_rest filling = {.weight = linear_weighs(s->cv.weights)
+                                                  ? r->weight
+                                                  : NULL,
+                                    .offset = s->cv.offset ? r->offset : NULL,
+                                    .points = s->path->points,
+                                    .lambda = s->path->lambda};
+    s->cv.fill(r->config, &filling);
     return r->start && r->index && r->place && r->value && r->label &&
-           r->weight && r->sum;
+           r->weight && r->offset && r->sum;
 }
 
 static double entry(const strads_sparse *by_col, uint64_t e)
@@ -189,6 +228,7 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
             if (s->fold[i] != f) {
                 r->place[i] = (uint32_t)rows;
                 r->weight[rows] = s->weight[i];
+                r->offset[rows] = s->cv.offset ? s->cv.offset[i] : 0;
                 r->label[rows++] = share->label[i - share->rows.begin];
             }
     }
@@ -241,8 +281,9 @@ static void judge(const study *s, rest *r, uint32_t f,
             if (s->fold[row] != f)
                 continue;
             const double count = count_row(s, row, label);
-            loss += count * cv->loss(cv->arg, label, sum[i]);
-            if (cv->right && cv->right(cv->arg, label, sum[i]))
+            const double z = sum[i] + (cv->offset ? cv->offset[row] : 0);
+            loss += count * cv->loss(cv->arg, label, z);
+            if (cv->right && cv->right(cv->arg, label, z))
                 *right += count;
         }
     }
@@ -296,11 +337,11 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
     if (!err) {
         const strads_path_point *point =
             s->cv.path(strads_result_state(result), &n);
-        const size_t at = (size_t)f * s->cv.points;
+        const size_t at = (size_t)f * s->path->points;
         for (uint32_t k = 0; k < n; k++)
             judge(s, r, f, &point[k], &s->error[at + k], &s->right[at + k]);
     }
-    if (!err && n < s->cv.points)
+    if (!err && n < s->path->points)
         err = strads_fail(STRADS_ECANCELED,
                           "the cross-validation was stopped in fold %u", f + 1);
     strads_result_free(result);
@@ -360,14 +401,13 @@ static void run_folds(study *s)
 static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
                    uint32_t *simplest)
 {
-    const uint32_t n = s->cv.points, folds = s->cv.folds;
+    const uint32_t n = s->path->points, folds = s->cv.folds;
     uint32_t weighty = 0;
 
     for (uint32_t f = 0; f < folds; f++)
         weighty += s->size[f] > 0;
     *best = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const double step = n > 1 ? k / (n - 1.) : 0;
         double mean = 0, spread = 0, right = 0;
         for (uint32_t f = 0; f < folds; f++)
             mean += s->size[f] / s->all * s->error[(size_t)f * n + k];
@@ -377,7 +417,7 @@ static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
             right += s->right[(size_t)f * n + k];
         }
         points[k] =
-            (strads_cv_point){.lambda = s->cv.first * pow(s->cv.ratio, step),
+            (strads_cv_point){.lambda = s->path->lambda[k],
                               .error = mean,
                               .deviation = sqrt(spread / fmax(weighty - 1., 1)),
                               .accuracy = s->cv.right ? right / s->all : NAN};
@@ -395,18 +435,22 @@ static strads_err resolve(const strads_data *data, const linear_cv *given,
 {
     const uint64_t rows = strads_data_rows(data);
     linear_cv o = *given;
+    const strads_err err = linear_lambdas_resolve(&o.lambdas);
 
+    if (err)
+        return err;
     o.folds = o.folds ? o.folds : FOLDS_DEFAULT;
     if (o.folds < 2 || o.folds > rows)
         return strads_fail(STRADS_EINVAL,
                            "%u folds of %llu rows; expected at least 2, and a "
                            "row in each",
                            o.folds, (unsigned long long)rows);
-    if (!(o.first > 0))
+    if (!o.lambdas.list && (!(o.lambdas.first > 0) || o.lambdas.text))
         return strads_fail(STRADS_EINVAL,
                            "the first lambda of a cross-validation is %g; it "
-                           "must be above 0, as all folds start from it",
-                           o.first);
+                           "must be above 0, as all folds start from it, or "
+                           "all lambdas be there in memory",
+                           o.lambdas.first);
     for (uint32_t k = 0; k < strads_data_share(data, 0)->partitions; k++)
         if (!strads_data_share(data, k)->label)
             return strads_fail(STRADS_EINVAL,
@@ -424,23 +468,33 @@ static void study_free(study *s)
     free(s->error);
     free(s->right);
     free(s->line);
+    linear_path_free(s->path);
 }
 
-static strads_err reserve(study *s, uint64_t rows)
+static strads_err reserve_rows(study *s, uint64_t rows)
 {
-    const size_t marks = (size_t)s->cv.folds * s->cv.points;
-
     s->fold = calloc(rows + 1, sizeof(*s->fold));
     s->line = calloc(rows + 1, sizeof(*s->line));
     s->weight = calloc(rows + 1, sizeof(*s->weight));
-    s->size = calloc(s->cv.folds, sizeof(*s->size));
-    s->error = calloc(marks, sizeof(*s->error));
-    s->right = calloc(marks, sizeof(*s->right));
-    return s->fold && s->line && s->weight && s->size && s->error && s->right
+    return s->fold && s->line && s->weight
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the folds of %llu rows",
                              (unsigned long long)rows);
+}
+
+static strads_err reserve_folds(study *s)
+{
+    const size_t marks = (size_t)s->cv.folds * s->path->points;
+
+    s->size = calloc(s->cv.folds, sizeof(*s->size));
+    s->error = calloc(marks, sizeof(*s->error));
+    s->right = calloc(marks, sizeof(*s->right));
+    return s->size && s->error && s->right
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the errors of %u folds",
+                             s->cv.folds);
 }
 
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
@@ -452,12 +506,20 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
     strads_err err = resolve(data, cv, &s.cv);
 
     if (!err)
-        err = reserve(&s, rows);
+        err = linear_path_new(&s.cv.lambdas, true, &s.path);
+    if (!err)
+        err = reserve_rows(&s, rows);
+    if (!err && s.cv.fold_file)
+        err = read_folds(&s, rows);
+    else if (!err)
+        deal(&s, rows);
+    if (!err)
+        err = reserve_folds(&s);
     if (!err)
         err = linear_read_weights(s.cv.weights, &(strads_range){0, rows}, rows,
                                   s.weight);
     if (!err) {
-        deal(&s, rows);
+        (void)linear_path_begin(s.path, 0);
         weigh_folds(&s, rows);
         run_folds(&s);
         err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;

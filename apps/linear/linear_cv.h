@@ -7,18 +7,26 @@
 #include <strads/program.h>
 
 #include "linear_classes.h"
+#include "linear_path.h"
+
+/* What a fold's rest is: for a copy of a path's options. */
+typedef struct linear_cv_rest {
+    const double *weight, *offset; /* [rows]; NULL: there are none */
+    uint32_t points;
+    const double *lambda; /* [points] */
+} linear_cv_rest;
 
 typedef struct linear_cv {
     const strads_program *program; /* of a path; columns compressed */
-    const void *config;            /* its options, with lambdas as here */
-    /* Puts the weights of a fold's rest into a copy of config. */
-    void (*weigh)(void *config, const double *weight);
+    const void *config;            /* its options */
+    /* Puts a fold's rest into a copy of config. */
+    void (*fill)(void *config, const linear_cv_rest *rest);
     linear_weights weights; /* of rows */
-    uint32_t points;
-    double ratio, first;
+    const double *offset;   /* [rows]; NULL: 0 */
+    linear_lambdas lambdas; /* a list from memory, or from `first` on */
     /* The points that a run of it has reached. */
     const strads_path_point *(*path)(const void *state, uint32_t *n);
-    /* What a row of that label loses at x'w + b = sum; whether its label would
+    /* What a row of that label loses at o + x'w + b = sum; whether its label would
      * be found (NULL: labels are numbers). Any thread. */
     double (*loss)(const void *arg, double label, double sum);
     bool (*right)(const void *arg, double label, double sum);
@@ -27,13 +35,14 @@ typedef struct linear_cv {
     const void *arg;
     bool by_label;           /* each fold has about its share of each label */
     uint32_t folds, threads; /* 0: 10, 1 */
-    uint64_t seed;           /* who is in which fold */
+    const char *fold_file;   /* each row's, from 1; NULL: drawn, */
+    uint64_t seed;           /* by it */
     double tolerance;        /* of each fold's points */
     const volatile bool *stop;
     double time_limit; /* seconds; 0: any */
 } linear_cv;
 
-/* Fills in points[cv->points]; *best and *simplest, and errors, as
+/* Fills in points[cv->lambdas.points]; *best and *simplest, and errors, as
  * strads_lasso_cv tells. Blocks. */
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
                          strads_cv_point *points, uint32_t *best,

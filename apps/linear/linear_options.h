@@ -18,17 +18,18 @@
         .help = "penalise columns as if their deviation were 1"            \
     }
 
-#define LINEAR_OPTION_CLASS_WEIGHT(at)                                         \
-    {                                                                          \
-        .name = "class-weight", .kind = STRADS_OPTION_STRING, .offset = (at),  \
-        .metavar = "W", .help = "balanced, or LABEL=WEIGHT,... (default none)" \
+#define LINEAR_OPTION_CLASS_WEIGHT(at)                                        \
+    {                                                                         \
+        .name = "class-weight", .kind = STRADS_OPTION_STRING, .offset = (at), \
+        .metavar = "W",                                                       \
+        .help = "balanced, or LABEL=WEIGHT,... (default none)", .rare = true  \
     }
 
-#define LINEAR_OPTION_WEIGHTS(at)                                        \
-    {                                                                    \
-        .name = "weights", .kind = STRADS_OPTION_STRING, .offset = (at), \
-        .metavar = "FILE",                                               \
-        .help = "a weight for each row, one a line (default 1)"          \
+#define LINEAR_OPTION_WEIGHTS(at)                                             \
+    {                                                                         \
+        .name = "weights", .kind = STRADS_OPTION_STRING, .offset = (at),      \
+        .metavar = "FILE",                                                    \
+        .help = "a weight for each row, one a line (default 1)", .rare = true \
     }
 
 #define LINEAR_OPTION_CLASSES(at)                                        \

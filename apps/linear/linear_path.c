@@ -1,41 +1,159 @@
 #include "linear_path.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- options and memory ------------------------------------------------ */
 
-strads_err linear_path_resolve(uint32_t *points, double *ratio, double first)
+strads_err linear_lambdas_resolve(linear_lambdas *l)
 {
-    if (*points == 0)
-        *points = LINEAR_POINTS;
-    if (*ratio == 0)
-        *ratio = .01;
-    if (*points > LINEAR_POINTS_MAX)
+    if (l->points == 0)
+        l->points = LINEAR_POINTS;
+    if (l->ratio == 0)
+        l->ratio = .01;
+    if (l->points > LINEAR_POINTS_MAX)
         return strads_fail(STRADS_EINVAL, "points is %u; it must be at most %d",
-                           *points, LINEAR_POINTS_MAX);
-    if (!(*ratio > 0 && *ratio <= 1))
+                           l->points, LINEAR_POINTS_MAX);
+    if (!(l->ratio > 0 && l->ratio <= 1))
         return strads_fail(STRADS_EINVAL,
                            "ratio is %g; it must be above 0, and at most 1",
-                           *ratio);
-    if (!(first >= 0 && first <= DBL_MAX))
+                           l->ratio);
+    if (!(l->first >= 0 && l->first <= DBL_MAX))
         return strads_fail(STRADS_EINVAL,
-                           "first is %g; it must be a number from 0 up", first);
+                           "first is %g; it must be a number from 0 up",
+                           l->first);
     return STRADS_OK;
 }
 
-strads_err linear_path_new(uint32_t points, double ratio, double first,
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for the points of a path");
+}
+
+static int falling(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Numbers with commas or white space between, from `text`; `where` is its file,
+ * or NULL. */
+static strads_err parse_lambdas(const char *text, const char *where,
+                                linear_path *path)
+{
+    const char *at = text;
+    unsigned line = 1;
+
+    for (;;) {
+        char *end;
+        for (; *at && strchr(", \t\r\n", *at); at++)
+            line += *at == '\n';
+        if (!*at)
+            return STRADS_OK;
+        const double lambda = strtod(at, &end);
+        if (end == at || (*end && !strchr(", \t\r\n", *end)) ||
+            !(lambda >= 0 && lambda <= DBL_MAX) ||
+            path->points == LINEAR_POINTS_MAX) {
+            char place[16] = "";
+            if (where)
+                (void)snprintf(place, sizeof(place), ":%u", line);
+            return strads_fail(STRADS_EFORMAT,
+                               "%s%s: found \"%.*s\"; expected at most %d "
+                               "lambdas, numbers from 0 up",
+                               where ? where : "lambdas", place,
+                               (int)strcspn(at, ", \t\r\n"), at,
+                               LINEAR_POINTS_MAX);
+        }
+        path->lambda[path->points++] = lambda;
+        at = end;
+    }
+}
+
+static strads_err read_lambdas(const char *name, linear_path *path)
+{
+    enum { BYTES = LINEAR_POINTS_MAX * 32 };
+    FILE *file = fopen(name, "re");
+    strads_err err = STRADS_OK;
+
+    if (!file)
+        return strads_fail(STRADS_EINVAL,
+                           "lambdas is \"%s\"; expected numbers with commas "
+                           "between, or a file of them (%s)",
+                           name, strerror(errno));
+    char *text = malloc(BYTES + 1);
+    if (!text) {
+        err = no_memory();
+    } else {
+        text[fread(text, 1, BYTES, file)] = '\0';
+        if (ferror(file))
+            err = strads_fail(STRADS_EINVAL, "lambdas: %s cannot be read: %s",
+                              name, strerror(errno));
+        else
+            err = parse_lambdas(text, name, path);
+    }
+    free(text);
+    (void)fclose(file);
+    return err;
+}
+
+static strads_err take_list(const linear_lambdas *from, bool zero,
+                            linear_path *path)
+{
+    const char *text = from->text;
+    strads_err err = STRADS_OK;
+
+    path->points = 0;
+    if (from->list) {
+        memcpy(path->lambda, from->list, from->points * sizeof(double));
+        path->points = from->points;
+    } else if (text[strspn(text, "0123456789.eE+-, ")] == '\0') {
+        err = parse_lambdas(text, NULL, path);
+    } else {
+        err = read_lambdas(text, path);
+    }
+    if (!err && path->points == 0)
+        err = strads_fail(STRADS_EINVAL, "lambdas: %s has none", text);
+    for (uint32_t k = 0; k < path->points && !err; k++)
+        if (!(path->lambda[k] >= 0 && path->lambda[k] <= DBL_MAX) ||
+            (path->lambda[k] == 0 && !zero))
+            err = strads_fail(STRADS_EINVAL,
+                              "one of the lambdas is %g; expected numbers %s",
+                              path->lambda[k],
+                              zero ? "from 0 up"
+                                   : "above 0 (strads glm path "
+                                     "does 0, too)");
+    if (!err)
+        qsort(path->lambda, path->points, sizeof(double), falling);
+    return err;
+}
+
+strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
                            linear_path **out)
 {
     linear_path *path = calloc(1, sizeof(*path));
+    strads_err err = STRADS_OK;
 
-    if (path) {
-        *path = (linear_path){.points = points, .ratio = ratio, .first = first};
-        path->point = calloc(points, sizeof(*path->point));
-    }
-    if (!path || !path->point) {
+    if (!path)
+        return no_memory();
+    *path = (linear_path){.points = lambdas->points,
+                          .given = lambdas->list ||
+                                   (lambdas->text && *lambdas->text),
+                          .first = lambdas->first,
+                          .ratio = lambdas->ratio};
+    path->lambda = calloc(LINEAR_POINTS_MAX, sizeof(double));
+    if (!path->lambda)
+        err = no_memory();
+    else if (path->given)
+        err = take_list(lambdas, zero, path);
+    if (!err && !(path->point = calloc(path->points, sizeof(*path->point))))
+        err = no_memory();
+    if (err) {
         linear_path_free(path);
-        return strads_fail(STRADS_ENOMEM, "no memory for the points of a path");
+        return err;
     }
     *out = path;
     return STRADS_OK;
@@ -50,16 +168,20 @@ void linear_path_free(linear_path *path)
         free((void *)path->point[k].value);
     }
     free(path->point);
+    free(path->lambda);
     free(path);
 }
 
 /* ---- from point to point ----------------------------------------------- */
 
-double linear_path_lambda(const linear_path *path, uint32_t k)
+double linear_path_begin(linear_path *path, double lambda_max)
 {
+    const double first = path->first > 0 ? path->first : lambda_max;
     const double last = path->points - 1;
 
-    return k == 0 ? path->first : path->first * pow(path->ratio, k / last);
+    for (uint32_t k = 0; k < path->points && !path->given; k++)
+        path->lambda[k] = k == 0 ? first : first * pow(path->ratio, k / last);
+    return path->lambda[0];
 }
 
 /* The coefficients that are not 0, for a point to own. */
@@ -115,7 +237,7 @@ strads_err linear_path_advance(strads_commit *commit, linear_path *path,
         const strads_err err = keep_point(commit, path, steps, columns);
         if (err || linear_path_is_over(path))
             return err;
-        steps->go(commit->state, linear_path_lambda(path, path->n));
+        steps->go(commit->state, path->lambda[path->n]);
         steps->certify(commit);
         *moved = true;
     }

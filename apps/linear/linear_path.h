@@ -33,18 +33,33 @@ enum { LINEAR_POINTS_MAX = 10000, LINEAR_POINTS = 100 };
     {                                                                     \
         .name = "first", .kind = STRADS_OPTION_F64, .offset = (at),       \
         .metavar = "L", .help = "the first lambda (default: lambda_max)", \
-        .min = 0, .max = DBL_MAX                                          \
+        .rare = true, .min = 0, .max = DBL_MAX                            \
     }
+
+#define LINEAR_OPTION_LAMBDAS(at)                                        \
+    {                                                                    \
+        .name = "lambdas", .kind = STRADS_OPTION_STRING, .offset = (at), \
+        .metavar = "LIST", .help = "these: L,L,... or a file of them"    \
+    }
+
+/* Which lambdas, as options say. */
+typedef struct linear_lambdas {
+    uint32_t points;
+    double ratio, first;
+    const char *text;   /* "L,L,...", or a file; NULL or "": see list */
+    const double *list; /* [points]; NULL: evenly in their logarithm */
+} linear_lambdas;
 
 typedef struct linear_path {
     uint32_t points;
-    double ratio;
-    double first;             /* lambda of point 0; 0: lambda_max */
+    double *lambda;           /* [points], falling */
     strads_path_point *point; /* [points], n of them reached */
     uint32_t n;
-    double before; /* L1 of the point before the one at hand */
-    double worst;  /* of the gaps of points reached */
-    bool fresh;    /* nothing has been seeded for the point at hand */
+    bool given;          /* lambda[] is a list */
+    double first, ratio; /* where it is none */
+    double before;       /* L1 of the point before the one at hand */
+    double worst;        /* of the gaps of points reached */
+    bool fresh;          /* nothing has been seeded for the point at hand */
 } linear_path;
 
 /* What a program does on its way. */
@@ -59,15 +74,16 @@ typedef struct linear_path_steps {
     void (*certify)(strads_commit *commit);
 } linear_path_steps;
 
-/* Fills defaults in, and says what is wrong. */
-strads_err linear_path_resolve(uint32_t *points, double *ratio, double first);
-/* A path of resolved options. STRADS_ENOMEM. */
-strads_err linear_path_new(uint32_t points, double ratio, double first,
+/* Fills defaults in, and says what is wrong. STRADS_EINVAL. */
+strads_err linear_lambdas_resolve(linear_lambdas *lambdas);
+/* A path of them, resolved. Lists are sorted; `zero`: they may end at 0.
+ * STRADS_EINVAL, STRADS_EFORMAT: what is wrong with a list. STRADS_ENOMEM. */
+strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
                            linear_path **out);
 void linear_path_free(linear_path *path);
 
-/* Lambda of point k. */
-double linear_path_lambda(const linear_path *path, uint32_t k);
+/* The first lambda, when lambda_max is known. */
+double linear_path_begin(linear_path *path, double lambda_max);
 
 /* After a scan of a block of columns that is certified: keeps the point at hand
  * if it is reached, and goes on to the first one that is not; *moved: there was

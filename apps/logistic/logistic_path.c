@@ -18,6 +18,7 @@ const strads_option logistic_path_option_table[] = {
     LINEAR_OPTION_POINTS(FIELD(points)),
     LINEAR_OPTION_RATIO(FIELD(ratio)),
     LINEAR_OPTION_FIRST(FIELD(first)),
+    LINEAR_OPTION_LAMBDAS(FIELD(lambdas)),
     {.name = "l1-ratio",
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(fit.l1_ratio),
@@ -32,10 +33,17 @@ const strads_option logistic_path_option_table[] = {
     LINEAR_OPTION_CLASSES(FIELD(fit.classes)),
     {.name = NULL}};
 
-strads_err logistic_path_resolve(const strads_logistic_path_options *given,
-                                 strads_logistic_path_options *out)
+linear_lambdas logistic_path_lambdas(const strads_logistic_path_options *o)
 {
-    strads_logistic_path_options o = *given;
+    return (linear_lambdas){o->points, o->ratio, o->first, o->lambdas,
+                            o->lambda};
+}
+
+static strads_err resolve(const strads_logistic_path_options *given,
+                          linear_lambdas *lambdas)
+{
+    const strads_logistic_path_options o = *given;
+    strads_logistic_options fit;
     strads_err err;
 
     if (o.fit.lambda != 0 || o.fit.lambda_ratio != 0 || o.fit.c != 0)
@@ -48,18 +56,16 @@ strads_err logistic_path_resolve(const strads_logistic_path_options *given,
                            "L2 penalty alone has no such lambda: l1-ratio must "
                            "be %g at least",
                            LOGISTIC_L1_RATIO_MIN);
-    err = linear_path_resolve(&o.points, &o.ratio, o.first);
-    if (err)
-        return err;
-    *out = o;
-    return logistic_options_resolve(&given->fit, &out->fit);
+    *lambdas = logistic_path_lambdas(given);
+    err = linear_lambdas_resolve(lambdas);
+    return err ? err : logistic_options_resolve(&given->fit, &fit);
 }
 
 strads_err logistic_path_shape(const void *config, const strads_data *data,
                                strads_shape *shape)
 {
-    strads_logistic_path_options resolved;
-    strads_err err = logistic_path_resolve(config, &resolved);
+    linear_lambdas lambdas;
+    strads_err err = resolve(config, &lambdas);
 
     if (!err)
         err = logistic_shape(config, data, shape);
@@ -73,15 +79,15 @@ strads_err logistic_path_shape(const void *config, const strads_data *data,
 strads_err logistic_path_begin(const void *config, const strads_data *data,
                                const strads_shape *shape, void **out)
 {
-    strads_logistic_path_options o;
+    linear_lambdas lambdas;
     void *begun = NULL;
-    strads_err err = logistic_path_resolve(config, &o);
+    strads_err err = resolve(config, &lambdas);
 
     if (!err)
         err = logistic_begin(config, data, shape, &begun);
     if (!err)
-        err = linear_path_new(o.points, o.ratio, o.first,
-                              &((logistic_state *)begun)->path);
+        err =
+            linear_path_new(&lambdas, false, &((logistic_state *)begun)->path);
     if (err) {
         logistic_end(begun);
         return err;
@@ -112,8 +118,7 @@ void logistic_path_start(logistic_state *state)
 {
     linear_path *path = state->path;
 
-    path->first = path->first > 0 ? path->first : state->lambda_max;
-    go_to(state, path->first);
+    go_to(state, linear_path_begin(path, state->lambda_max));
     path->before = state->l1;
 }
 

@@ -8,9 +8,8 @@
 extern const strads_option logistic_path_option_table[];
 extern const strads_logistic_path_options logistic_path_defaults;
 
-/* Checks a config; fills defaults in. */
-strads_err logistic_path_resolve(const strads_logistic_path_options *given,
-                                 strads_logistic_path_options *out);
+linear_lambdas
+logistic_path_lambdas(const strads_logistic_path_options *options);
 
 /* What strads_program says of slots with these names. */
 strads_err logistic_path_shape(const void *config, const strads_data *data,

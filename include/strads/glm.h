@@ -17,7 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "strads/data.h"
 #include "strads/error.h"
+#include "strads/path.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -60,6 +62,55 @@ typedef struct strads_glm_options {
 /* The program: name "glm", one parameter a column and, with an intercept, one
  * more, b. Rows split, columns compressed. Needs labels. */
 extern STRADS_API const strads_program strads_program_glm;
+
+/* ---- a path --------------------------------------------------------------- */
+
+/* One fit after the other, in one run that keeps what it knows. */
+typedef struct strads_glm_path_options {
+    strads_glm_options fit; /* lambda and lambda_ratio stay 0 */
+    uint32_t points;        /* 1 .. 10000, evenly in their logarithm; 0: 100 */
+    double ratio;           /* the last lambda / the first, at most 1; 0: .01 */
+    double first;           /* the first lambda; 0: lambda_max */
+    const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
+                             from 0 up; NULL: none */
+    const double *lambda; /* [points] the same from memory; the caller's, during
+                             the run */
+} strads_glm_path_options;
+
+/* The program: name "glm-path"; data as for "glm", any penalty but "none". The
+ * gap that it reports is the worst of all points, 1 until the last one is
+ * reached, when the run ends; its coefficients are the last point's. Measures:
+ * "points" reached, and the "lambda" at hand. */
+extern STRADS_API const strads_program strads_program_glm_path;
+
+/* The points reached, *n of them, in the order of the path; NULL, 0 for other
+ * programs' states. They live as long as the state. */
+STRADS_API const strads_path_point *strads_glm_path(const void *state,
+                                                    uint32_t *n);
+
+/* As strads_lasso_cv_options (strads/lasso.h). */
+typedef struct strads_glm_cv_options {
+    strads_glm_path_options path; /* first or lambda: all folds use the same
+                                     lambdas; not `lambdas` */
+    uint32_t folds;               /* 2 .. rows; 0: 10 */
+    const char *fold_file;        /* each row's fold, a number from 1, one a
+                                     line; NULL: drawn */
+    uint32_t threads;             /* folds at once; 0: 1 */
+    uint64_t seed;                /* who is in which fold */
+    double tolerance;             /* of each fold's points; 0: 1e-6 */
+    const volatile bool *stop;    /* as in strads_engine_options */
+    double time_limit;            /* seconds for all folds; 0: any */
+} strads_glm_cv_options;
+
+/* As strads_lasso_cv. The error of a row is twice its loss, the squared error
+ * or the deviance, as it and its class weigh; of classes, each fold has about
+ * its share of each. */
+STRADS_API strads_err strads_glm_cv(const strads_data *data,
+                                    const strads_glm_cv_options *options,
+                                    strads_cv_point *points, uint32_t *best,
+                                    uint32_t *simplest);
+
+/* ---- results -------------------------------------------------------------- */
 
 /* Results, from the state that strads_result_state returns; any thread. */
 

@@ -50,8 +50,12 @@ extern STRADS_API const strads_program strads_program_lasso;
 typedef struct strads_lasso_path_options {
     strads_lasso_options fit; /* lambda and lambda_ratio stay 0 */
     uint32_t points;          /* 1 .. 10000; 0: 100 */
-    double ratio; /* the last lambda / the first, at most 1; 0: .01 */
-    double first; /* the first lambda; 0: lambda_max */
+    double ratio;         /* the last lambda / the first, at most 1; 0: .01 */
+    double first;         /* the first lambda; 0: lambda_max */
+    const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
+                            above 0; NULL: none */
+    const double *lambda; /* [points] the same from memory; the caller's, during
+                             the run */
 } strads_lasso_path_options;
 
 /* The program: name "lasso-path"; data as for "lasso". The gap that it reports
@@ -68,9 +72,11 @@ STRADS_API const strads_path_point *strads_lasso_path(const void *state,
 /* ---- cross-validation -------------------------------------------------- */
 
 typedef struct strads_lasso_cv_options {
-    strads_lasso_path_options path; /* first: all folds use the same lambdas;
-                                       needed */
+    strads_lasso_path_options path; /* first or lambda: all folds use the same
+                                       lambdas; not `lambdas` */
     uint32_t folds;                 /* 2 .. rows; 0: 10 */
+    const char *fold_file;          /* each row's fold, a number from 1, one a
+                                       line; NULL: drawn */
     uint32_t threads;               /* folds at once; 0: 1 */
     uint64_t seed;                  /* who is in which fold */
     double tolerance;               /* of each fold's points; 0: 1e-6 */

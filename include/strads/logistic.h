@@ -96,8 +96,12 @@ typedef struct strads_logistic_path_options {
     strads_logistic_options fit; /* lambda, lambda_ratio and c stay 0; l1_ratio
                                     is .001 at least */
     uint32_t points;             /* 1 .. 10000; 0: 100 */
-    double ratio; /* the last lambda / the first, at most 1; 0: .01 */
-    double first; /* the first lambda; 0: lambda_max */
+    double ratio;         /* the last lambda / the first, at most 1; 0: .01 */
+    double first;         /* the first lambda; 0: lambda_max */
+    const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
+                            above 0; NULL: none */
+    const double *lambda; /* [points] the same from memory; the caller's, during
+                             the run */
 } strads_logistic_path_options;
 
 /* The program: name "logistic-path"; data as for "logistic", of two labels. The
@@ -114,14 +118,17 @@ STRADS_API const strads_path_point *strads_logistic_path(const void *state,
 /* ---- cross-validation -------------------------------------------------- */
 
 typedef struct strads_logistic_cv_options {
-    strads_logistic_path_options path; /* first: all folds use the same lambdas;
-                                          needed */
-    uint32_t folds;                    /* 2 .. rows; 0: 10 */
-    uint32_t threads;                  /* folds at once; 0: 1 */
-    uint64_t seed;                     /* who is in which fold */
-    double tolerance;                  /* of each fold's points; 0: 1e-6 */
-    const volatile bool *stop;         /* as in strads_engine_options */
-    double time_limit;                 /* seconds for all folds; 0: any */
+    strads_logistic_path_options
+        path;                  /* first or lambda: all folds use the same
+                                          lambdas; not `lambdas` */
+    uint32_t folds;            /* 2 .. rows; 0: 10 */
+    const char *fold_file;     /* each row's fold, a number from 1, one
+                                          a line; NULL: drawn */
+    uint32_t threads;          /* folds at once; 0: 1 */
+    uint64_t seed;             /* who is in which fold */
+    double tolerance;          /* of each fold's points; 0: 1e-6 */
+    const volatile bool *stop; /* as in strads_engine_options */
+    double time_limit;         /* seconds for all folds; 0: any */
 } strads_logistic_cv_options;
 
 /* As strads_lasso_cv (strads/lasso.h), judged by the deviance, in which a row

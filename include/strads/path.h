@@ -14,8 +14,9 @@ extern "C" {
  * unless the arithmetic ended before. */
 typedef struct strads_path_point {
     double lambda, objective, gap, intercept;
-    double deviance; /* least squares: sum of squared residuals; logistic: twice
-                        the sum of the losses. Over the rows, as they weigh */
+    double
+        deviance; /* twice the sum of the losses over the rows, as they weigh;
+                        least squares: the sum of squared residuals */
     uint64_t nonzeros;
     uint64_t round;        /* at whose commit it was reached */
     const uint32_t *index; /* [nonzeros] columns, ascending */
@@ -25,8 +26,8 @@ typedef struct strads_path_point {
 /* What fits at one lambda are worth on rows that they have not seen. */
 typedef struct strads_cv_point {
     double lambda;
-    double error;     /* mean over rows: of the squared error; logistic: of the
-                         deviance, twice the loss */
+    double error;     /* mean over rows of twice the loss: of the squared error,
+                         or of the deviance */
     double deviation; /* its standard error: that of the folds' means */
     double accuracy;  /* share of labels that are right; NaN of numbers */
 } strads_cv_point;

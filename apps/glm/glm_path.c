@@ -1,0 +1,121 @@
+/* A path (apps/linear/linear_path.h): margins and working set stay from point to
+ * point, and all columns stay alive, as what one lambda screens the next may
+ * need. */
+#include <math.h>
+
+#include "glm_parts.h"
+
+linear_lambdas glm_path_lambdas(const strads_glm_path_options *o)
+{
+    return (linear_lambdas){o->points, o->ratio, o->first, o->lambdas,
+                            o->lambda};
+}
+
+static strads_err resolve(const strads_glm_path_options *o,
+                          linear_lambdas *lambdas)
+{
+    glm_problem problem;
+    strads_err err;
+
+    if (o->fit.lambda != 0 || o->fit.lambda_ratio != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "a path has lambdas of its own; leave lambda and "
+                           "lambda-ratio at 0, and give first and ratio, or "
+                           "lambdas");
+    *lambdas = glm_path_lambdas(o);
+    if ((err = linear_lambdas_resolve(lambdas)) ||
+        (err = glm_options_resolve(&o->fit, &problem)))
+        return err;
+    return problem.penalty->off
+               ? strads_fail(STRADS_EINVAL,
+                             "the penalty %s has no lambda, and no path",
+                             problem.options.penalty)
+               : STRADS_OK;
+}
+
+strads_err glm_path_shape(const void *config, const strads_data *data,
+                          strads_shape *shape)
+{
+    linear_lambdas lambdas;
+    const strads_err err = resolve(config, &lambdas);
+
+    return err ? err : glm_shape(config, data, shape);
+}
+
+strads_err glm_path_begin(const void *config, const strads_data *data,
+                          const strads_shape *shape, void **out)
+{
+    linear_lambdas lambdas;
+    void *begun = NULL;
+    strads_err err = resolve(config, &lambdas);
+
+    if (!err)
+        err = glm_begin(config, data, shape, &begun);
+    if (!err)
+        err = linear_path_new(&lambdas, true, &((glm_state *)begun)->path);
+    if (err) {
+        glm_end(begun);
+        return err;
+    }
+    *out = begun;
+    return STRADS_OK;
+}
+
+/* ---- from point to point -------------------------------------------------- */
+
+static bool is_reached(const strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+
+    return state->watch.stalled || state->gap <= commit->tolerance;
+}
+
+static void describe(const strads_commit *commit, strads_path_point *point)
+{
+    const glm_state *state = commit->state;
+
+    point->lambda = state->lambda;
+    point->objective = state->primal / state->weight;
+    point->gap = state->gap;
+    point->intercept = state->b;
+    point->deviance = 2 * state->set.loss;
+    point->nonzeros = state->nonzeros;
+}
+
+static void go_to(void *state, double lambda)
+{
+    glm_begin_lambda(state, lambda);
+}
+
+strads_err glm_path_advance(strads_commit *commit)
+{
+    static const linear_path_steps steps = {.reached = is_reached,
+                                            .describe = describe,
+                                            .go = go_to,
+                                            .certify = glm_certify};
+    glm_state *state = commit->state;
+    bool moved;
+
+    return linear_path_advance(commit, state->path, &steps, state->columns,
+                               &moved);
+}
+
+/* ---- progress and results ------------------------------------------------- */
+
+strads_err glm_path_objective(void *user, strads_report *report)
+{
+    const glm_state *state = user;
+
+    report->objective = state->scans > 0 ? state->primal / state->weight : NAN;
+    report->nonzeros = state->nonzeros;
+    linear_path_report(state->path, state->lambda, report);
+    return STRADS_OK;
+}
+
+const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
+{
+    const linear_path *path = ((const glm_state *)state)->path;
+
+    *n = path ? path->n : 0;
+    return path ? path->point : NULL;
+}
