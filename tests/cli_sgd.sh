@@ -71,7 +71,7 @@ cmp -s bits1 bits2 && cmp -s bits1 bits3 || fail "staleness 0: runs differ"
 # Other staleness and steps; labels of other names are the same classes
 for words in "--staleness 4" "--staleness adaptive --partitions 3" \
     "--staleness infinite --step constant --rate 1" \
-    "--step decay --rate 2" "--f32" "--batch 1 --epochs 3"; do
+    "--staleness hogwild --step decay --partitions 3" "--step decay --rate 2" "--f32" "--batch 1 --epochs 3"; do
     trains other "$party" --lambda 0.001 $words
     awk -v o="$(member other.json objective)" 'BEGIN { exit !(o < 0.69) }' ||
         fail "$words: nothing was learnt"
@@ -92,6 +92,16 @@ paste a b | awk 'NF == 2 && $1 != -$2 { print; exit 1 }' ||
 trains warm "$party" --start first.json --epochs 1 --lambda 0.001 \
     --step constant --rate 1e-9 --intercept
 
+# A hinge: labels and decision values, no probabilities
+trains hinge "$party" --loss hinge --staleness hogwild --step decay --rate 2 \
+    --lambda 0.001 --workers 2
+says hinge.json '"loss": "hinge"' '"staleness": "hogwild"'
+says hinge.err "loss hinge, staleness hogwild"
+gives 0 sgd-logistic predict hinge.json "$party_test" --write label --output l
+gives 0 sgd-logistic predict hinge.json "$party_test" --output d
+same "$(sort -u l | tr '\n' ' ')" "-1 1 " "labels of a hinge"
+refuses 2 '' sgd-logistic predict hinge.json "$party_test" --write probability
+
 # Bounds: the model so far, and the objective that it has
 gives 0 sgd-logistic train "$party" --epochs 1000000 --time-limit 0.3 \
     --model limit.json --log limit.jsonl
@@ -103,7 +113,8 @@ gives 0 sgd-logistic train "$party" --epochs 1000000 --max-rounds 50
 says err "stopped by --max-rounds after 50 clocks"
 
 # Ctrl-C and SIGTERM, whoever waits for whom
-for words in "INT 0" "TERM infinite --step constant"; do
+for words in "INT 0" "TERM infinite --step constant" \
+    "INT hogwild --step constant"; do
     set -- $words
     signal=$1
     shift
@@ -125,7 +136,11 @@ bad() {
 bad '--staleness some: expected' "$party" --staleness some
 bad '--staleness -1: expected' "$party" --staleness -1
 bad '--staleness 1x: expected' "$party" --staleness 1x
-bad 'the theorem has no step' "$party" --staleness infinite
+bad '--staleness infinite: the theorem has no step' "$party" --staleness infinite
+bad '--staleness hogwild: the theorem has no step' "$party" --staleness hogwild
+bad '--loss square: expected logistic' "$party" --loss square
+refuses 2 'nodes, which share no memory' simulate sgd-logistic "$party" \
+    --staleness hogwild --step decay --workers 2
 bad '--step' "$party" --step fast
 bad '--batch 0: expected' "$party" --batch 0
 bad '--lambda 0: expected' "$party" --lambda 0

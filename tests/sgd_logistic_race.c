@@ -30,9 +30,9 @@ static strads_data *make_data(void)
 
 int main(void)
 {
-    static const char *const staleness[] = {"0", "2", "infinite"};
+    static const char *const staleness[] = {"0", "2", "infinite", "hogwild"};
     strads_data *data = make_data();
-    for (int k = 0; data && k < 3; k++) {
+    for (int k = 0; data && k < 4; k++) {
         const strads_sgd_logistic_options options = {.step = "decay",
                                                      .epochs = 10,
                                                      .batch = 8,

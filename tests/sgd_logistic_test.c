@@ -8,6 +8,7 @@
 
 #include "strads/sgd_logistic.h"
 #include "strads/strads.h"
+#include "strads/svm.h"
 
 /* Six columns with entries, in six different rows of the table of weights. */
 enum { ROWS = 240, USED = 6, APART = 1100, COLS = APART * USED, DRAW = 77 };
@@ -232,6 +233,31 @@ Test(sgd_logistic, at_infinite_staleness_it_learns_but_promises_nothing)
     cr_expect_lt(found, log(2));
 }
 
+Test(sgd_logistic, without_any_order_it_comes_to_newtons_minimum_too)
+{
+    design d;
+    make_design(&d);
+    for (int intercept = 0; intercept < 2; intercept++) {
+        const double best = minimum(&d, 0.05, intercept);
+        for (uint32_t partitions = 1; partitions < 4; partitions++) {
+            const strads_sgd_logistic_options options = {
+                .lambda = 0.05,
+                .intercept = intercept,
+                .epochs = 300,
+                .batch = 4,
+                .staleness = "hogwild",
+                .step = "decay",
+                .rate = 0.2,
+            };
+            const double found = trained(&d, partitions, &options, STRADS_F64);
+            cr_expect_geq(found, best - 1e-12);
+            cr_expect_leq(found, best + 4e-3 * best,
+                          "%u partitions: %.6f, best is %.6f", partitions,
+                          found, best);
+        }
+    }
+}
+
 Test(sgd_logistic, steps_of_the_theorem_come_near_it_too)
 {
     design d;
@@ -418,5 +444,44 @@ Test(sgd_logistic, on_speeches_the_duality_gap_is_small)
                   below);
     strads_result_free(result);
     strads_data_free(whole);
+    strads_data_free(data);
+}
+
+/* 1/2 |w|^2 + C sum hinge, certified by its duality gap, is n C times ours. */
+Test(sgd_logistic, a_hinge_comes_near_what_the_dual_svm_certifies)
+{
+    static const char *const staleness[] = {"1", "hogwild"};
+    const char *path = STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";
+    const strads_data_options cut = {.size = sizeof cut,
+                                     .partitions = 2,
+                                     .layout = STRADS_LAYOUT_ROWS};
+    const double lambda = 1e-3;
+    strads_data *data;
+    strads_result *result = NULL;
+    cr_assert_eq(strads_data_read(path, &cut, &data), STRADS_OK);
+    const double rows = (double)strads_data_rows(data);
+    const strads_svm_options svm = {.loss = "hinge", .c = 1 / (lambda * rows)};
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .partitions = 2,
+                                          .tolerance = 1e-8};
+    cr_assert_eq(strads_run(&strads_program_svm, &svm, data, &engine, &result),
+                 STRADS_OK, "%s", strads_error_text());
+    const double best = strads_result_progress(result)->objective * lambda;
+    strads_result_free(result);
+    for (size_t k = 0; k < 2; k++) {
+        const strads_sgd_logistic_options options = {.lambda = lambda,
+                                                     .loss = "hinge",
+                                                     .epochs = 200,
+                                                     .staleness = staleness[k],
+                                                     .step = "decay",
+                                                     .rate = 5};
+        cr_assert_eq(train(data, 2, &options, &result), STRADS_OK, "%s",
+                     strads_error_text());
+        const double found = strads_result_progress(result)->objective;
+        cr_expect_geq(found, best * (1 - 1e-6));
+        cr_expect_leq(found, best * 1.03, "staleness %s: %.6f, best is %.6f",
+                      staleness[k], found, best);
+        strads_result_free(result);
+    }
     strads_data_free(data);
 }

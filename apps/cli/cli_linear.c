@@ -346,6 +346,11 @@ static strads_err put_predictions(void *state, FILE *out)
     linear *l = state;
     heading *h;
     l->what = find_what(l);
+    if (l->what == PROBABILITY && !l->probabilities) {
+        return strads_fail(STRADS_EINVAL,
+                           "--write probability: a model of a hinge has none; "
+                           "expected label or decision");
+    }
     CLI_TRY(cli_reserve(1, sizeof *h, "a table", &h));
     cli_table t = {.out = out,
                    .format = cli_format_of(&l->use.out),

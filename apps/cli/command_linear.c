@@ -274,8 +274,8 @@ static bool sgd_start(void *config, const double *intercepts)
 static void sgd_describe(const void *state)
 {
     const strads_sgd_logistic_options *o = strads_sgd_logistic_resolved(state);
-    cli_say(false, "labels %s: the second is positive; staleness %s",
-            o->classes, o->staleness);
+    cli_say(false, "labels %s: the second is positive; loss %s, staleness %s",
+            o->classes, o->loss, o->staleness);
     if (strcmp(o->step, "theorem") == 0) {
         cli_say(false, "steps by the theorem with F %.6g and L %.6g",
                 o->diameter, o->lipschitz);
@@ -284,7 +284,7 @@ static void sgd_describe(const void *state)
 
 static const cli_train sgd_train = {
     .program = &strads_program_sgd_logistic,
-    .options = "Logistic regression:",
+    .options = "Model and steps:",
     .start = sgd_start,
     .resolve = sgd_resolve,
     .complete = sgd_complete,
@@ -531,8 +531,10 @@ const cli_command cli_linear_commands[] = {
     {.name = "sgd-logistic train",
      .args = "DATA",
      .summary = "the same by stochastic gradients",
-     .about = "Trains an L2-regularised logistic regression on LIBSVM or "
-              "MatrixMarket data, by data-parallel stochastic gradients.",
+     .about =
+         "Trains an L2-regularised logistic regression, or a support "
+         "vector machine, on LIBSVM or MatrixMarket data, by data-parallel "
+         "stochastic gradients.",
      .train = &sgd_train},
     CLI_LINEAR_USE("sgd-logistic", &sgd_logistic, cli_predict_probabilities,
                    "its probabilities, one a line", PROBABILITIES),

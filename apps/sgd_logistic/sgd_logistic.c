@@ -1,4 +1,4 @@
-/* Logistic regression by stochastic gradients, data-parallel: every worker has
+/* Logistic regression or a support vector machine by stochastic gradients, data-parallel: every worker has
  * its own rows, all share the weights, which they read with a bounded
  * staleness. Ho et al., "More effective distributed ML via a stale synchronous
  * parallel parameter server", NIPS 2013:
@@ -39,10 +39,11 @@ static void descend(sgd_worker *w, uint32_t batch, double eta)
          at++) {
         const uint64_t i = w->order[at];
         const double margin = w->y[i] * (sgd_dot(x, i, w->w) + w->w[b]);
-        const double by = eta * w->scale * w->y[i] * sgd_slope(margin);
+        const double by =
+            eta * w->scale * w->y[i] * sgd_slope(w->rules.hinge, margin);
         sgd_add(x, i, by, w->change);
         w->change[b] += w->rules.options.intercept ? by : 0;
-        w->loss += sgd_loss(margin);
+        w->loss += sgd_loss(w->rules.hinge, margin);
     }
     for (uint64_t k = w->first[batch]; k < w->first[batch + 1]; k++) {
         const size_t row = (size_t)w->touched[k] * SGD_ROW;
@@ -126,7 +127,7 @@ static double loss_of_share(const sgd_worker *w)
     const double b = w->w[(size_t)(w->rows - 1) * SGD_ROW];
     double sum = 0;
     for (uint64_t i = 0; i < w->n; i++)
-        sum += sgd_loss(w->y[i] * (sgd_dot(x, i, w->w) + b));
+        sum += sgd_loss(w->rules.hinge, w->y[i] * (sgd_dot(x, i, w->w) + b));
     return sum;
 }
 
@@ -185,13 +186,24 @@ static strads_err start(sgd_worker *w)
     return err ? err : strads_session_barrier(w->session);
 }
 
-static strads_err work(sgd_worker *w)
+/* From the first batch on. */
+static uint64_t count_clocks(const sgd_worker *w)
 {
     const uint64_t epochs = w->rules.options.epochs;
-    const uint64_t clocks = epochs * w->batches;
-    const uint64_t last =
-        SGD_FIRST_CLOCK + clocks * (w->rules.staleness == 0 ? 2 : 1);
+    if (w->rules.staleness == SGD_STALENESS_HOGWILD)
+        return epochs * sgd_race_clocks(w);
+    return epochs * w->batches * (w->rules.staleness == 0 ? 2 : 1);
+}
+
+static strads_err work(sgd_worker *w)
+{
+    const bool racy = w->rules.staleness == SGD_STALENESS_HOGWILD;
+    const uint64_t clocks =
+        racy ? 0 : (uint64_t)w->rules.options.epochs * w->batches;
+    const uint64_t last = SGD_FIRST_CLOCK + count_clocks(w);
     strads_err err = start(w);
+    if (!err && racy)
+        err = sgd_hogwild(w, tell_epoch);
     for (uint64_t t = 0; !err && t < clocks && !strads_loop_ends(w->task);
          t++) {
         if (t % w->batches == 0)

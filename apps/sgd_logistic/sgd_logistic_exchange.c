@@ -69,7 +69,7 @@ strads_err sgd_take_start(sgd_worker *w)
     strads_err err = take_intercept(w);
     for (uint32_t k = part_begin(w, p); !err && k < part_begin(w, p + 1); k++) {
         uint32_t n;
-        if (w->penalty[k] == 0)
+        if (w->penalty[k] == 0 && w->rules.staleness != SGD_STALENESS_HOGWILD)
             continue;
         err = read_model(w, k, &n, w->change + (size_t)k * SGD_ROW);
         if (!err)

@@ -85,12 +85,16 @@ void sgd_round(uint64_t n, double grain, double *v)
         v[k] = rint(v[k] / grain) * grain;
 }
 
-double sgd_loss(double margin)
+double sgd_loss(bool hinge, double margin)
 {
+    if (hinge)
+        return margin < 1 ? 1 - margin : 0;
     return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
 }
 
-double sgd_slope(double margin)
+double sgd_slope(bool hinge, double margin)
 {
+    if (hinge)
+        return margin < 1;
     return 1 / (1 + exp(margin));
 }

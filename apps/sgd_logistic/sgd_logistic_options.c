@@ -15,6 +15,7 @@
 #define MOST_STALENESS 1000000
 
 const strads_sgd_logistic_options sgd_defaults = {.lambda = 1e-4,
+                                                  .loss = "logistic",
                                                   .epochs = 20,
                                                   .batch = 32,
                                                   .staleness = "1",
@@ -33,6 +34,12 @@ const strads_option sgd_option_table[] = {
      .min = DBL_MIN,
      .max = DBL_MAX},
     LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
+    {.name = "loss",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(loss),
+     .metavar = "NAME",
+     .help = "logistic, or hinge: a support vector machine (logistic)",
+     .choices = "logistic|hinge"},
     {.name = "epochs",
      .kind = STRADS_OPTION_U32,
      .offset = FIELD(epochs),
@@ -51,7 +58,7 @@ const strads_option sgd_option_table[] = {
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(staleness),
      .metavar = "S",
-     .help = "clocks that a read may lag; infinite; adaptive (1)"},
+     .help = "clocks that reads may lag; infinite, adaptive, hogwild (1)"},
     {.name = "staleness-max",
      .kind = STRADS_OPTION_U32,
      .offset = FIELD(staleness_max),
@@ -108,10 +115,14 @@ static strads_err read_staleness(const char *text, uint32_t *out)
         *out = STRADS_STALENESS_ADAPTIVE;
         return STRADS_OK;
     }
+    if (strcmp(text, "hogwild") == 0) {
+        *out = SGD_STALENESS_HOGWILD;
+        return STRADS_OK;
+    }
     if (*text < '0' || *text > '9' || *end || errno || s > MOST_STALENESS)
         return strads_fail(STRADS_EINVAL,
                            "--staleness %s: expected a number from 0 to %d, "
-                           "infinite or adaptive",
+                           "infinite, adaptive or hogwild",
                            text, MOST_STALENESS);
     *out = (uint32_t)s;
     return STRADS_OK;
@@ -131,6 +142,15 @@ static strads_err read_step(const char *text, sgd_step *out)
                        "--step %s: expected theorem, constant or decay", text);
 }
 
+static strads_err read_loss(const char *text, bool *hinge)
+{
+    *hinge = strcmp(text, "hinge") == 0;
+    if (*hinge || strcmp(text, "logistic") == 0)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL, "--loss %s: expected logistic or hinge",
+                       text);
+}
+
 strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
                           sgd_rules *out)
 {
@@ -144,6 +164,8 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
         return err;
     if (o->lambda == 0)
         o->lambda = sgd_defaults.lambda;
+    if (!o->loss)
+        o->loss = sgd_defaults.loss;
     if (o->rate == 0)
         o->rate = sgd_defaults.rate;
     if (o->epochs == 0)
@@ -156,16 +178,19 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
         o->staleness_max = sgd_defaults.staleness_max;
     if (!o->step)
         o->step = sgd_defaults.step;
-    if ((err = read_staleness(o->staleness, &out->staleness)))
+    if ((err = read_staleness(o->staleness, &out->staleness)) ||
+        (err = read_loss(o->loss, &out->hinge)))
         return err;
     out->staleness_most = out->staleness == STRADS_STALENESS_ADAPTIVE
                               ? o->staleness_max
                               : out->staleness;
     err = read_step(o->step, &out->step);
     if (!err && out->step == SGD_THEOREM &&
-        out->staleness == STRADS_STALENESS_INFINITE)
+        (out->staleness == STRADS_STALENESS_INFINITE ||
+         out->staleness == SGD_STALENESS_HOGWILD))
         return strads_fail(STRADS_EINVAL,
-                           "--staleness infinite: the theorem has no step for "
-                           "it; give --step constant or decay, and --rate");
+                           "--staleness %s: the theorem has no step for it; "
+                           "give --step constant or decay, and --rate",
+                           o->staleness);
     return err;
 }

@@ -4,7 +4,7 @@
  * epoch, clocks / n rows to a clock, so that every f_t is convex and its
  * gradient touches the rows of its own batch alone:
  *
- *     f_t(w) = clocks/n sum_{i in batch t} log(1 + exp(-y_i (x_i'w + b)))
+ *     f_t(w) = clocks/n sum_{i in batch t} loss(y_i (x_i'w + b))
  *            + sum_{k touched by t} lambda / (2 q_k) |w_k|^2
  *
  * w_k are the 1,024 weights of row k of the table, and q_k is the share of
@@ -42,6 +42,9 @@ enum {
 /* Clocks before the first batch: the survey, the start values. */
 enum { SGD_FIRST_CLOCK = 2 };
 
+/* No staleness: workers add to the one copy of w that they share. */
+#define SGD_STALENESS_HOGWILD (UINT32_MAX - 3)
+
 typedef enum sgd_step { SGD_THEOREM, SGD_CONSTANT, SGD_DECAY } sgd_step;
 
 /* Options with defaults, as numbers. */
@@ -50,6 +53,7 @@ typedef struct sgd_rules {
     uint32_t staleness;      /* of reads */
     uint32_t staleness_most; /* that it can come to */
     sgd_step step;
+    bool hinge; /* the loss; else logistic */
 } sgd_rules;
 
 /* The coordinator's: what the result tells. Partition 0 fills it in. */
@@ -122,14 +126,24 @@ strads_err sgd_take_start(sgd_worker *worker);
 strads_err sgd_give_model(sgd_worker *worker);
 
 /* sgd_logistic_kernels.c: x_i'v, v += a x_i, v += a u, v to multiples of
- * `grain` in n numbers; log(1 + exp(-m)) and its slope downward. */
+ * `grain` in n numbers; the loss of a margin and its slope
+ * downward. */
 double sgd_dot(const strads_sparse *x, uint64_t i, const double *v);
 void sgd_add(const strads_sparse *x, uint64_t i, double a, double *v);
 void sgd_add_dense(uint64_t n, double a, const double *u, double *v);
 void sgd_round(uint64_t n, double grain, double *v);
 double sgd_square(uint64_t n, const double *v);
 double sgd_norm(const strads_sparse *x, uint64_t i);
-double sgd_loss(double margin);
-double sgd_slope(double margin);
+double sgd_loss(bool hinge, double margin);
+double sgd_slope(bool hinge, double margin);
+
+/* sgd_logistic_hogwild.c: epochs of a row at a time on the one copy of w. Calls
+ * `epoch` after each, in partition 0 with w as it then is. */
+/* Clocks of an epoch there, some batches each: the same number for all. */
+static inline uint32_t sgd_race_clocks(const sgd_worker *w)
+{
+    return w->batches < 64 ? w->batches : 64;
+}
+strads_err sgd_hogwild(sgd_worker *worker, strads_err (*epoch)(sgd_worker *));
 
 #endif

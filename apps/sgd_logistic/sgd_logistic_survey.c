@@ -59,12 +59,14 @@ static strads_err tell_labels(sgd_worker *w)
     return err ? err : put_fact(w, SGD_FACT_HIGH, high);
 }
 
-/* The gradient of log(1 + exp(-m)) is at most as long as (x_i, 1). */
+/* The gradient of a loss is at most as long as (x_i, 1). */
 static strads_err tell_steepness(sgd_worker *w)
 {
     const strads_sparse *x = &w->task->share->by_row;
     const double one = w->rules.options.intercept;
     double steepest = 0;
+    if (w->rules.step != SGD_THEOREM)
+        return STRADS_OK;
     for (uint32_t b = 0; b < w->batches; b++) {
         double sum = 0;
         for (uint64_t at = sgd_batch_at(w, b); at < sgd_batch_at(w, b + 1);
@@ -143,7 +145,7 @@ static void take_penalty(sgd_worker *w, const double *touches, double *most)
     w->penalty[w->rows - 1] = 0; /* b */
 }
 
-/* |w|^2 lambda / 2 <= log 2 at the minimum, as it is there at 0; and half the
+/* |w|^2 lambda / 2 <= loss(0) at the minimum, as it is there at 0; and half the
  * squared distance is to be at most F^2. L: the loss, and the penalty of a w
  * that is as far as that. */
 static void take_theorem(sgd_worker *w, const double *facts, double penalty)
@@ -154,7 +156,7 @@ static void take_theorem(sgd_worker *w, const double *facts, double penalty)
     for (uint32_t q = 0; q < w->task->shape->partitions; q++)
         steep = fmax(steep, facts[(size_t)q * SGD_N_FACTS + SGD_FACT_STEEP]);
     if (o->diameter == 0)
-        o->diameter = sqrt(log(2) / o->lambda);
+        o->diameter = sqrt(sgd_loss(w->rules.hinge, 0) / o->lambda);
     if (o->lipschitz == 0)
         o->lipschitz = steep + penalty * sqrt(2) * o->diameter;
     if (o->lipschitz == 0)

@@ -122,7 +122,7 @@ strads_err sgd_worker_make(const strads_task *task, strads_session *session,
     }
     for (uint64_t i = 0; !err && i < w->n; i++)
         w->order[i] = (uint32_t)i;
-    if (!err) {
+    if (!err && w->rules.staleness != SGD_STALENESS_HOGWILD) {
         shuffle(task, DRAW_ROWS, task->share->partition, w->n, w->order);
         err = list_touched(w);
     }

@@ -549,6 +549,11 @@ static strads_err collect(strads_session *session, sti_collect *what)
     return STRADS_OK;
 }
 
+static void *cells_of(const void *behind, uint32_t table)
+{
+    return ((const strads_store *)behind)->tables[table]->dense;
+}
+
 static uint64_t now_of(const void *behind)
 {
     (void)behind;
@@ -565,6 +570,7 @@ static const sti_session_ops local = {
     .barrier = barrier,
     .post = post,
     .collect = collect,
+    .cells = cells_of,
     .now = now_of,
 };
 

@@ -260,6 +260,29 @@ strads_err strads_session_read_row(strads_session *session, uint32_t table,
     return STRADS_OK;
 }
 
+strads_err strads_session_racy(strads_session *session, uint32_t table,
+                               void **cells)
+{
+    strads_err err = check_table(session, table);
+    if (err)
+        return err;
+    const strads_table_spec *spec = spec_of(session, table);
+    if (!session->ops->cells)
+        return strads_fail(
+            STRADS_EINVAL,
+            "table \"%s\" is spread over nodes, which share no "
+            "memory: a racy view is of one process's tables; run "
+            "in one process, or read with a staleness",
+            spec->name);
+    if (spec->sparse)
+        return strads_fail(STRADS_EINVAL,
+                           "table \"%s\" is sparse: a racy view is of dense "
+                           "rows",
+                           spec->name);
+    *cells = session->ops->cells(session->behind, table);
+    return STRADS_OK;
+}
+
 /* ---- incrementing ------------------------------------------------------ */
 
 strads_err strads_session_inc(strads_session *session, uint32_t table,

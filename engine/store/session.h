@@ -200,6 +200,9 @@ typedef struct sti_session_ops {
                        sti_buffer *packed);
     /* Waits until it can be had. */
     strads_err (*collect)(strads_session *session, sti_collect *collect);
+    /* The cells of a dense table, which the sessions share. NULL: they share
+     * no memory. */
+    void *(*cells)(const void *behind, uint32_t table);
     /* ns, as sti_session_waited is told. */
     uint64_t (*now)(const void *behind);
 } sti_session_ops;

@@ -1,7 +1,9 @@
-/* strads/sgd_logistic.h - logistic regression by data-parallel stochastic
- * gradients through the parameter store, a built-in program.
+/* strads/sgd_logistic.h - logistic regression, or a support vector machine, by
+ * data-parallel stochastic gradients through the parameter store, a built-in
+ * program.
  *
- *     minimise 1/n sum log(1 + exp(-y_i (x_i'w + b))) + lambda/2 |w|^2
+ *     minimise 1/n sum loss(y_i (x_i'w + b)) + lambda/2 |w|^2
+ *     loss(m) = log(1 + exp(-m)), or with loss "hinge" max(0, 1 - m)
  *
  * over w, and over b with an intercept (b = 0 otherwise), which is not
  * penalised. y_i is 1 for one of two labels and -1 for the other. */
@@ -24,16 +26,19 @@ typedef struct strads_sgd_logistic_options {
     bool intercept;         /* fit b */
     uint32_t epochs;        /* passes over the data; 0: 20 */
     uint32_t batch;         /* rows of a mini-batch; 0: 32 */
-    const char *staleness;  /* clocks, "infinite" or "adaptive"; NULL: "1" */
+    const char *staleness;  /* clocks, "infinite", "adaptive", or "hogwild": one
+                               copy of w, written without any order, in one
+                               process; NULL: "1" */
     uint32_t staleness_max; /* of an adaptive one; 0: 16 */
     const char *step;    /* "theorem", "constant" or "decay"; NULL: theorem */
     double rate;         /* constant: the step; decay: the first; 0: 0.5 */
-    double diameter;     /* theorem: F; 0: sqrt(log 2 / lambda) */
+    double diameter;     /* theorem: F; 0: sqrt(loss(0) / lambda) */
     double lipschitz;    /* theorem: L; 0: measured on the data */
     const char *classes; /* "NEGATIVE,POSITIVE": labels, or their names; NULL:
                             the data's two, ascending */
     const double *start_intercept; /* b, beside start values of the
                                       coefficients; NULL: 0 */
+    const char *loss;              /* "logistic" or "hinge"; NULL: logistic */
 } strads_sgd_logistic_options;
 
 /* The program: name "sgd-logistic", one parameter a column, rows split,

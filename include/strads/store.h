@@ -278,6 +278,19 @@ STRADS_API strads_err strads_session_advance(strads_session *session,
  * clock, or is closed. */
 STRADS_API strads_err strads_session_barrier(strads_session *session);
 
+/* The cells of a dense table in place, [rows x cols] of its type, at a cache
+ * line's begin: a racy view, for loops in the manner of Hogwild, where workers
+ * add to one copy of a model without any order between them. Every access is to
+ * be atomic, relaxed (__atomic_load, __atomic_store). What is so written is of
+ * no clock and no commit: nothing is promised of when others see it, and of two
+ * who add to a cell at once one may be lost. Who has written ends its clock,
+ * and who reads or adds by the other calls waits for that before it does. Valid
+ * as long as the store. STRADS_EINVAL: no such table; a sparse one; or one that
+ * is spread over nodes, also simulated ones, where no memory is shared. Any
+ * session's thread; does not block. */
+STRADS_API strads_err strads_session_racy(strads_session *session,
+                                          uint32_t table, void **cells);
+
 /* Where this session's time went so far, in seconds; what is in neither is the
  * caller's own. Only the session's thread may ask. Does not block. */
 typedef struct strads_times {

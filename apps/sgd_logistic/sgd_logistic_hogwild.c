@@ -1,0 +1,174 @@
+/* Hogwild: workers add to the one copy of w that they share, row by row, with
+ * no lock and no clock. Niu, Recht, Re, Wright, "Hogwild!: a lock-free approach
+ * to parallelizing stochastic gradient descent", NIPS 2011:
+ *
+ *     w_j += eta (-loss'(m) y x_j - lambda w_j / q_j),    m = y (x'w + b),
+ *
+ * for the j that row x has entries in; q_j is the share of rows that have j. The
+ * mean of the second term over rows is lambda w_j. It is taken off as that mean:
+ * each worker owns a slice of the columns, and shrinks it by all steps since it
+ * did so last, once these have touched some times as many entries as the slice
+ * has. That needs no q_j, writes far less, and no step is too long where q_j is
+ * small.
+ *
+ *     eta_t = R / (1 + R lambda t)  or  R;  t: rows of all workers so far
+ *
+ * A batch's rows are met as they lie in memory, batches in an order drawn anew
+ * each epoch. Loads and stores are atomic and relaxed: of two who add to one
+ * weight at once one may lose its change, and rows with few entries seldom
+ * meet. Nobody runs far ahead: partitions may differ, by label, say. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sgd_logistic_parts.h"
+
+/* Entries met between two shrinkings, for each weight of the slice. */
+enum { ENTRIES_A_WEIGHT = 8 };
+
+typedef struct race {
+    double *w;           /* [rows x SGD_ROW], everybody's */
+    double *b;           /* in there; NULL: no intercept */
+    uint32_t begin, end; /* the slice that this worker shrinks */
+    double decay;        /* of the slice, since it was last shrunk */
+    uint64_t entries;    /* met since then */
+} race;
+
+static inline double load(const double *from)
+{
+    double value;
+    __atomic_load(from, &value, __ATOMIC_RELAXED);
+    return value;
+}
+
+static inline void add(double *to, double by)
+{
+    double value = load(to) + by;
+    __atomic_store(to, &value, __ATOMIC_RELAXED);
+}
+
+static void shrink(race *r)
+{
+    const double by = exp(-r->decay);
+    for (uint32_t j = r->begin; j < r->end; j++) {
+        double value = load(&r->w[j]) * by;
+        __atomic_store(&r->w[j], &value, __ATOMIC_RELAXED);
+    }
+    r->decay = 0;
+    r->entries = 0;
+}
+
+/* For values in 8 bytes and in 4: a step along one row. Returns its margin. */
+#define DEFINE_STEP(real)                                               \
+    static double step_##real(const race *r, uint64_t n,                \
+                              const uint32_t *index, const real *value, \
+                              double y, double eta, bool hinge)         \
+    {                                                                   \
+        double s0 = r->b ? load(r->b) : 0, s1 = 0, s2 = 0, s3 = 0;      \
+        uint64_t k = 0;                                                 \
+        for (; k + 4 <= n; k += 4) {                                    \
+            s0 += (double)value[k] * load(&r->w[index[k]]);             \
+            s1 += (double)value[k + 1] * load(&r->w[index[k + 1]]);     \
+            s2 += (double)value[k + 2] * load(&r->w[index[k + 2]]);     \
+            s3 += (double)value[k + 3] * load(&r->w[index[k + 3]]);     \
+        }                                                               \
+        for (; k < n; k++)                                              \
+            s0 += (double)value[k] * load(&r->w[index[k]]);             \
+        const double margin = y * ((s0 + s1) + (s2 + s3));              \
+        const double by = eta * y * sgd_slope(hinge, margin);           \
+        if (by != 0 && r->b)                                            \
+            add(r->b, by);                                              \
+        for (k = 0; by != 0 && k < n; k++)                              \
+            add(&r->w[index[k]], by *(double)value[k]);                 \
+        return margin;                                                  \
+    }
+DEFINE_STEP(double)
+DEFINE_STEP(float)
+
+/* Steps along a batch's rows, all as long as at `t`. */
+static void race_batch(sgd_worker *w, race *r, uint32_t batch, uint64_t t)
+{
+    const strads_sgd_logistic_options *o = &w->rules.options;
+    const strads_sparse *x = &w->task->share->by_row;
+    const bool hinge = w->rules.hinge;
+    const double eta = w->rules.step == SGD_CONSTANT
+                           ? o->rate
+                           : o->rate / (1 + o->rate * o->lambda * (double)t);
+    const uint64_t end = sgd_batch_at(w, batch + 1);
+    for (uint64_t i = sgd_batch_at(w, batch); i < end; i++) {
+        const uint64_t first = x->start[i];
+        const uint64_t n = x->start[i + 1] - first;
+        const double margin =
+            x->f64 ? step_double(r, n, x->index + first, x->f64 + first,
+                                 w->y[i], eta, hinge)
+                   : step_float(r, n, x->index + first, x->f32 + first, w->y[i],
+                                eta, hinge);
+        w->loss += sgd_loss(hinge, margin);
+        r->decay += eta * o->lambda * w->task->shape->partitions;
+        r->entries += n;
+    }
+    if (r->entries >= (uint64_t)ENTRIES_A_WEIGHT * (r->end - r->begin))
+        shrink(r);
+}
+
+/* Ends a clock; who is some of them ahead of the others waits. */
+static strads_err end_clock(sgd_worker *w)
+{
+    enum { AHEAD = 4 };
+    double fact[SGD_N_FACTS];
+    strads_err err = strads_session_clock(w->session);
+    return err ? err
+               : strads_session_read_row(w->session, SGD_FACTS,
+                                         w->task->share->partition, AHEAD,
+                                         fact);
+}
+
+/* ends: the run does, before the epoch. */
+static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch, bool *ends)
+{
+    const uint32_t clocks = sgd_race_clocks(w);
+    const uint64_t before = epoch * w->n;
+    strads_err err = STRADS_OK;
+    sgd_worker_shuffle(w, epoch);
+    for (uint32_t c = 0; !err && c < clocks; c++) {
+        *ends = strads_loop_ends(w->task);
+        if (*ends)
+            break;
+        const uint32_t end =
+            (uint32_t)((uint64_t)w->batches * (c + 1) / clocks);
+        for (uint32_t k = (uint32_t)((uint64_t)w->batches * c / clocks);
+             k < end; k++)
+            race_batch(w, r, w->turn[k],
+                       (before + sgd_batch_at(w, k)) *
+                           w->task->shape->partitions);
+        if (c + 1 == clocks) /* nobody writes when all have ended the last */
+            shrink(r);
+        err = end_clock(w);
+    }
+    if (*ends)
+        shrink(r);
+    return err;
+}
+
+strads_err sgd_hogwild(sgd_worker *w, strads_err (*epoch)(sgd_worker *))
+{
+    const uint32_t p = w->task->share->partition;
+    const uint32_t partitions = w->task->shape->partitions;
+    const uint64_t b = (uint64_t)(w->rows - 1) * SGD_ROW;
+    bool ends = false;
+    void *cells;
+    strads_err err = strads_session_racy(w->session, SGD_WEIGHTS, &cells);
+    if (err)
+        return err;
+    race r = {.w = cells,
+              .begin = (uint32_t)((uint64_t)w->columns * p / partitions),
+              .end = (uint32_t)((uint64_t)w->columns * (p + 1) / partitions)};
+    r.b = w->rules.options.intercept ? r.w + b : NULL;
+    for (uint32_t e = 0; !err && !ends && e < w->rules.options.epochs; e++) {
+        err = race_epoch(w, &r, e, &ends);
+        for (uint32_t j = 0; p == 0 && j < w->columns; j++)
+            w->w[j] = load(&r.w[j]);
+        if (!err && !ends)
+            err = epoch(w);
+    }
+    return err;
+}
