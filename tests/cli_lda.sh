@@ -12,6 +12,8 @@ for topics in 20 150; do
         --log one.jsonl --assignments one.txt
     says err "the model is in one.json"
     same "$(grep -c '"event": "round"' one.jsonl)" 4 "reports"
+    same "$(grep '"event": "topics"' one.jsonl | grep -o '"topic": ' | wc -l)" \
+        $topics "topics in the log"
     grep '"event": "round"' one.jsonl | tail -1 >last
     for name in sweep seconds cpu_seconds log_likelihood \
         log_likelihood_per_token tokens_per_second; do

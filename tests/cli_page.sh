@@ -42,6 +42,26 @@ run_of_end=$child
 browse "$(page_of end)" end objective workers clocks nodes
 ends end "$run_of_end" 0
 
+# A node that falls silent, and comes back.
+rm -f "$node/lost"
+start leads lasso train "$year_train" --partitions 2 --lambda-ratio 1e-6 \
+    --tolerance 1e-15 --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
+    --reconnect 60s --http 127.0.0.1:0
+run_of_lost=$child
+start joins join "$(url_of leads)" --workers 1
+joined=$child
+browse "$(page_of leads)" lost objective hosts nodes links &
+browser=$!
+until_there "stop it" "$node/lost"
+kill -STOP "$joined"
+until_there "go on" "$node/lost"
+kill -CONT "$joined"
+until_there "end it" "$node/lost"
+kill -TERM "$run_of_lost"
+wait "$browser" || fail "the page of a run that lost a node for a while"
+ends leads "$run_of_lost" 130
+wait "$joined" || :
+
 mkfifo hold
 "$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \
     <hold >feed 2>feed.err &

@@ -1,6 +1,7 @@
 // Opens the page of --http in Chromium: watch_page.mjs URL FOLDER ENDS, where
 // FOLDER gets the pictures. ENDS: "stop" presses the button; "end" waits for the
-// run's end; "big" asks that all is drawn within two seconds. What is wrong is
+// run's end; "big" asks that all is drawn within two seconds; "lost" waits until
+// the run falls silent, as it says in the file `lost`, and goes on. What is wrong is
 // thrown. Started in a folder that has playwright-core and axe-core.
 import {createRequire} from "node:module";
 import {readFileSync, writeFileSync} from "node:fs";
@@ -62,6 +63,16 @@ try {
     check(found.violations.length === 0, JSON.stringify(found.violations));
     await page.screenshot({path: `${folder}/dialog.png`});
     await page.click("#really");
+  }
+  if (ends === "lost") { // whoever stops a node and lets it go on reads this
+    const state = word => page.waitForFunction(w => document.getElementById("state")
+      .textContent.startsWith(w), word, {timeout: 60000});
+    writeFileSync("lost", "stop it\n");
+    await state("no report for");
+    await page.screenshot({path: `${folder}/lost-silent.png`, fullPage: true});
+    writeFileSync("lost", "go on\n");
+    await state("running");
+    writeFileSync("lost", "end it\n");
   }
   if (ends !== "big") {
     await page.waitForFunction(() => ["stopped", "converged", "done", "stopped by "

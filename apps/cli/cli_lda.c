@@ -294,6 +294,40 @@ static void topics_release(void *state)
     free(t->score);
 }
 
+strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
+{
+    enum { WORDS = 10 };
+    const size_t n = (size_t)model->topics * WORDS;
+    uint32_t *word = NULL;
+    double *score = NULL;
+    strads_err err = cli_reserve(n, sizeof *word, "the topics", &word);
+    if (!err) {
+        err = cli_reserve(n, sizeof *score, "the topics", &score);
+    }
+    if (!err) {
+        err = strads_lda_top_words(model, 1, WORDS, word, score);
+    }
+    if (!err) {
+        cli_json j = cli_log_line(log, "topics");
+        cli_json_open(&j, "topics", '[');
+        for (uint32_t k = 0; k < model->topics; k++) {
+            cli_json_open(&j, NULL, '{');
+            cli_json_count(&j, "topic", k);
+            cli_json_number(&j, "weight",
+                            (double)model->total[k] / (double)model->tokens);
+            cli_json_open(&j, "words", '[');
+            put_words(model, word + (size_t)k * WORDS, WORDS, &j);
+            cli_json_close(&j, ']');
+            cli_json_close(&j, '}');
+        }
+        cli_json_close(&j, ']');
+        cli_log_end_line(log, &j);
+    }
+    free(word);
+    free(score);
+    return err;
+}
+
 const cli_verb cli_lda_topics = {
     .size = sizeof(top_words),
     .initial = &(const top_words){.words = 10, .relevance = 1},

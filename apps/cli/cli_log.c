@@ -59,7 +59,7 @@ cli_json cli_log_line(const cli_log *log, const char *event)
 }
 
 /* Who wrote the line and when: UTC, to the millisecond. */
-void cli_log_end_line(cli_log *log, cli_json *j)
+static void end_line(cli_log *log, cli_json *j)
 {
     struct timespec now;
     struct tm utc;
@@ -88,6 +88,12 @@ static void tell_page(const cli_log *log, bool report)
     cli_watch_line(log->watch, log->text, log->size - 1, report);
 }
 
+void cli_log_end_line(cli_log *log, cli_json *j)
+{
+    end_line(log, j);
+    tell_page(log, false);
+}
+
 void cli_log_begin(cli_log *log, const cli_log_start *start)
 {
     if (!log->line) {
@@ -107,7 +113,6 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     cli_json_count(&j, "nodes", start->nodes);
     cli_json_raw(&j, "options", start->options);
     cli_log_end_line(log, &j);
-    tell_page(log, false);
 }
 
 typedef double worker_figure(const strads_worker_time *w);
@@ -166,6 +171,29 @@ static void put_workers(cli_json *j, const strads_progress *p)
     }
 }
 
+static uint64_t sent_to(const strads_node_state *n)
+{
+    return n->bytes_sent;
+}
+static uint64_t received_from(const strads_node_state *n)
+{
+    return n->bytes_received;
+}
+static uint64_t is_linked(const strads_node_state *n)
+{
+    return n->linked;
+}
+
+static void put_nodes(cli_json *j, const char *name, const strads_progress *p,
+                      uint64_t (*figure)(const strads_node_state *n))
+{
+    cli_json_open(j, name, '[');
+    for (uint32_t k = 0; k < p->n_nodes; k++) {
+        (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", figure(&p->node[k]));
+    }
+    cli_json_close(j, ']');
+}
+
 static void put_progress(const cli_log *log, cli_json *j,
                          const strads_progress *p)
 {
@@ -195,6 +223,26 @@ static void put_progress(const cli_log *log, cli_json *j,
     if (p->n_workers > 0) {
         put_workers(j, p);
     }
+    if (p->n_nodes > 0) {
+        put_nodes(j, "node_sent", p, sent_to);
+        put_nodes(j, "node_received", p, received_from);
+        put_nodes(j, "node_linked", p, is_linked);
+    }
+}
+
+static void name_nodes(cli_log *log, const strads_progress *p)
+{
+    log->named_nodes = p->n_nodes;
+    cli_json j = cli_log_line(log, "nodes");
+    cli_json_open(&j, "nodes", '[');
+    for (uint32_t k = 0; k < p->n_nodes; k++) {
+        cli_json_open(&j, NULL, '{');
+        cli_json_string(&j, "url", p->node[k].url);
+        cli_json_count(&j, "workers", k ? p->node[k].workers : p->n_workers);
+        cli_json_close(&j, '}');
+    }
+    cli_json_close(&j, ']');
+    cli_log_end_line(log, &j);
 }
 
 void cli_log_round(cli_log *log, const strads_progress *progress)
@@ -204,9 +252,12 @@ void cli_log_round(cli_log *log, const strads_progress *progress)
     if (!log->file && !page) {
         return;
     }
+    if (progress->n_nodes != log->named_nodes) {
+        name_nodes(log, progress);
+    }
     cli_json j = cli_log_line(log, "round");
     put_progress(log, &j, progress);
-    cli_log_end_line(log, &j);
+    end_line(log, &j);
     if (page) {
         log->told = now;
         tell_page(log, true);
@@ -225,7 +276,6 @@ void cli_log_end(cli_log *log, const char *reason,
             cli_watch_figures(log->watch, log, progress);
         }
         cli_log_end_line(log, &j);
-        tell_page(log, false);
     }
 }
 

@@ -2,7 +2,9 @@
  * page that --http serves, or to both.
  *
  * The first line has "event": "start", then comes one with "event": "round" per
- * report of the program's objective, and "event": "end" is the last. Each ends with
+ * report of the program's objective, and "event": "end" is the last; a run on
+ * several nodes has "event": "nodes", with who they are, before the first report
+ * and whenever there are more or fewer. Each ends with
  * "schema", "time" (ISO 8601, UTC), "host" and "pid". What is
  * not known is null. docs/command.md lists the members. */
 #ifndef CLI_LOG_H
@@ -19,6 +21,7 @@ typedef struct cli_log {
     char *text;
     size_t size;
     const char *const *measures; /* the program's, or NULL */
+    uint32_t named_nodes;        /* so many that a line has said who they are */
 } cli_log;
 
 typedef struct cli_log_start {

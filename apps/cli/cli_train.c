@@ -686,6 +686,9 @@ static int conclude(cli_job *j)
     const outcome end = judge(j);
     summarise(j, &end);
     strads_err err = give(j);
+    if (!err && j->train->tell && j->log.line) {
+        err = j->train->tell(j->state, &j->log);
+    }
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));
     int code = err ? cli_complain(err, CLI_RUNNING) : end.code;

@@ -3,6 +3,7 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
+#include "cli_log.h"
 #include "cli_options.h"
 #include "strads/strads.h"
 
@@ -64,6 +65,8 @@ struct cli_train {
     strads_err (*finish)(void *state, const cli_trained *trained);
     /* After the model: so a reader that closes standard output costs none. */
     strads_err (*print)(void *state, FILE *out);
+    /* Events for the log before its last line, when somebody reads it. */
+    strads_err (*tell)(void *state, cli_log *log);
     void (*release)(void *state);
 };
 

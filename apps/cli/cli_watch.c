@@ -85,6 +85,26 @@ static void put_workers(FILE *out, const strads_progress *p)
     }
 }
 
+static void put_nodes(FILE *out, const strads_progress *p)
+{
+    static const char *const name[] = {"strads_node_sent_bytes_total",
+                                       "strads_node_received_bytes_total",
+                                       "strads_node_linked"};
+    static const char *const help[] = {"Bytes sent to each node.",
+                                       "Bytes received from each node.",
+                                       "1: linked; 0: its link is broken."};
+    for (size_t s = 0; s < 3; s++) {
+        name_metric(out, name[s], s < 2 ? "counter" : "gauge", help[s]);
+        for (uint32_t k = 0; k < p->n_nodes; k++) {
+            const uint64_t value[] = {p->node[k].bytes_sent,
+                                      p->node[k].bytes_received,
+                                      p->node[k].linked};
+            (void)fprintf(out, "%s{node=\"%" PRIu32 "\"} %" PRIu64 "\n",
+                          name[s], k, value[s]);
+        }
+    }
+}
+
 static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
 {
     const struct {
@@ -130,6 +150,9 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
     }
     if (p->n_workers > 0) {
         put_workers(out, p);
+    }
+    if (p->n_nodes > 0) {
+        put_nodes(out, p);
     }
 }
 

@@ -14,9 +14,10 @@ typedef struct lda_files {
     const char *assignments;
     const char *path; /* of the data */
     cli_words words;
-    strads_names *names;   /* of the words, or NULL */
-    strads_lda_model *old; /* of --from, or NULL */
-    char *old_path;        /* in full: other nodes read it, too */
+    strads_names *names;     /* of the words, or NULL */
+    strads_lda_model *old;   /* of --from, or NULL */
+    strads_lda_model *model; /* what was written, or NULL */
+    char *old_path;          /* in full: other nodes read it, too */
 } lda_files;
 
 static const strads_option file_table[] = {
@@ -94,14 +95,16 @@ static void tell_words(const lda_files *f, const cli_trained *trained)
 static strads_err write_model(const cli_trained *trained, const char *path)
 {
     lda_files *f = trained->state;
-    strads_lda_model *model = NULL;
-    CLI_TRY(strads_lda_model_from_result(trained->result, &model));
-    model->names = f->names;
+    CLI_TRY(strads_lda_model_from_result(trained->result, &f->model));
+    f->model->names = f->names;
     f->names = NULL;
-    const strads_err err =
-        strads_lda_model_write(model, trained->options, path);
-    strads_lda_model_free(model);
-    return err;
+    return strads_lda_model_write(f->model, trained->options, path);
+}
+
+static strads_err tell(void *state, cli_log *log)
+{
+    const lda_files *f = state;
+    return f->model ? cli_lda_tell(f->model, log) : STRADS_OK;
 }
 
 static strads_err finish(void *state, const cli_trained *trained)
@@ -119,6 +122,7 @@ static void release(void *state)
     cli_words_free(&f->words);
     strads_names_free(f->names);
     strads_lda_model_free(f->old);
+    strads_lda_model_free(f->model);
     free(f->old_path);
 }
 
@@ -132,6 +136,7 @@ static const cli_train train = {
     .read = set_reading,
     .look = look,
     .finish = finish,
+    .tell = tell,
     .release = release,
 };
 

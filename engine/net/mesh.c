@@ -867,6 +867,23 @@ void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received)
     *received = counts.bytes_received;
 }
 
+void sti_mesh_states(sti_mesh *mesh, strads_node_state *out)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        const sti_peer *p = &mesh->peers[k];
+        const bool self = k == mesh->node;
+        const uint64_t sent =
+            self ? 0 : sti_retransmit_put_bytes(&mesh->retransmit[k]);
+        pthread_mutex_lock(&mesh->lock);
+        out[k] = (strads_node_state){.url = self ? sti_mesh_url(mesh) : p->url,
+                                     .workers = p->workers,
+                                     .linked = self || p->link != 0,
+                                     .bytes_sent = sent,
+                                     .bytes_received = p->received_bytes};
+        pthread_mutex_unlock(&mesh->lock);
+    }
+}
+
 uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link)
 {
     for (uint32_t k = 0; link && k < mesh->nodes; k++)

@@ -11,6 +11,7 @@
 
 #include "engine/net/link.h"
 #include "engine/exec/node.h"
+#include "strads/engine.h"
 #include "strads/version.h"
 
 typedef struct sti_mesh sti_mesh;
@@ -143,5 +144,9 @@ void sti_mesh_say_done(sti_mesh *mesh);
 
 /* What went over the links so far. */
 void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received);
+
+/* The same by node, and who is there: out[sti_mesh_nodes(mesh)]. URLs are the
+ * mesh's. */
+void sti_mesh_states(sti_mesh *mesh, strads_node_state *out);
 
 #endif

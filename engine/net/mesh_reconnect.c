@@ -54,6 +54,7 @@ void sti_reconnect_count(sti_mesh *mesh, sti_link link,
     sti_peer *p = &mesh->peers[header->from];
     p->futile_ns = 0;
     p->received++;
+    p->received_bytes += STI_HEADER_BYTES + header->size;
     p->untold++;
     p->untold_bytes += header->size;
     bool due = header->kind == STI_KIND_DONE || p->untold >= UNTOLD_FRAMES ||

@@ -62,6 +62,7 @@ typedef struct sti_peer {
     /* Frames of its that were received, but for SEEN, over all links; and what
      * came since it was told so. */
     uint64_t received;
+    uint64_t received_bytes; /* of those, heads included */
     uint32_t untold;
     uint64_t untold_bytes;
 

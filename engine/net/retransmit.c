@@ -113,9 +113,18 @@ strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
     box->last = &retained->next;
     box->bytes += size;
     box->put++;
+    box->put_bytes += size;
     err = send(box, retained);
     pthread_mutex_unlock(&box->lock);
     return err;
+}
+
+uint64_t sti_retransmit_put_bytes(sti_retransmit *box)
+{
+    pthread_mutex_lock(&box->lock);
+    uint64_t bytes = box->put_bytes;
+    pthread_mutex_unlock(&box->lock);
+    return bytes;
 }
 
 uint64_t sti_retransmit_bytes(sti_retransmit *box)

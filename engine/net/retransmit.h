@@ -45,9 +45,10 @@ typedef struct sti_retransmit {
     sti_link link;        /* 0: none yet; it may be one that is lost */
     bool closed;          /* the node is gone for good */
     sti_retained *first, **last;
-    uint64_t bytes; /* of those */
-    uint64_t put;   /* the number of the last one */
-    uint64_t seen;  /* the receiver has those up to this one */
+    uint64_t bytes;     /* of those */
+    uint64_t put;       /* the number of the last one */
+    uint64_t put_bytes; /* of all of them */
+    uint64_t seen;      /* the receiver has those up to this one */
 } sti_retransmit;
 
 void sti_retransmit_init(sti_retransmit *box, sti_net *net);
@@ -60,6 +61,9 @@ void sti_retransmit_destroy(sti_retransmit *box);
  * does not take. */
 strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
                               uint64_t wait_ns);
+
+/* Of all that was put. */
+uint64_t sti_retransmit_put_bytes(sti_retransmit *box);
 
 /* What is kept now. */
 uint64_t sti_retransmit_bytes(sti_retransmit *box);

@@ -443,7 +443,15 @@ static void tell_progress(void *arg, const strads_progress *progress)
         return;
     strads_progress told = *progress;
     sti_mesh_count(engine->mesh, &told.bytes_sent, &told.bytes_received);
+    const uint32_t nodes = sti_mesh_nodes(engine->mesh);
+    strads_node_state *state = calloc(nodes, sizeof *state);
+    if (state) { /* without it there is still the rest to tell */
+        sti_mesh_states(engine->mesh, state);
+        told.n_nodes = nodes;
+        told.node = state;
+    }
     engine->options.progress(engine->options.progress_arg, &told);
+    free(state);
 }
 
 static strads_err send_message(void *arg, const sti_msg *msg)

@@ -46,6 +46,16 @@ typedef struct strads_worker_time {
     uint64_t clock;          /* of a loop: clocks that it has ended */
 } strads_worker_time;
 
+/* What one node of a run was for the one that leads it. */
+typedef struct strads_node_state {
+    const char *url;  /* where it listens */
+    uint32_t workers; /* threads; 0 for the node that leads, which knows its
+                         own by n_workers */
+    bool linked;      /* false: its link is broken, or it has gone */
+    uint64_t bytes_sent, bytes_received; /* to it and from it, frames' heads
+                                            included; 0 for the leading one */
+} strads_node_state;
+
 /* Priorities by their size: in place 0 those that are 0 or below 2^-40, in place
  * k those from 2^(k - 41) up to below 2^(k - 40), in the last all above. */
 #define STRADS_PRIORITY_BINS 64
@@ -78,6 +88,8 @@ typedef struct strads_progress {
     const uint64_t *priorities; /* [STRADS_PRIORITY_BINS]: how many new ones
                                    the policies of this process were told so
                                    far; NULL: of a loop */
+    uint32_t n_nodes; /* 0: there is only this process, or a simulation */
+    const strads_node_state *node; /* [n_nodes], by their numbers */
 } strads_progress;
 
 typedef struct strads_engine_options {
