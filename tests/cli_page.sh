@@ -42,11 +42,12 @@ run_of_end=$child
 browse "$(page_of end)" end objective workers clocks nodes
 ends end "$run_of_end" 0
 
-# A node that falls silent, and comes back.
+# A node that falls silent, and comes back; at its end the model has its topics.
 rm -f "$node/lost"
-start leads lasso train "$year_train" --partitions 2 --lambda-ratio 1e-6 \
-    --tolerance 1e-15 --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
-    --reconnect 60s --http 127.0.0.1:0
+start leads lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 8 \
+    --vocab "$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt" --sweeps 1000000 \
+    --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 --reconnect 60s \
+    --model topics.model --http 127.0.0.1:0
 run_of_lost=$child
 start joins join "$(url_of leads)" --workers 1
 joined=$child

@@ -78,6 +78,7 @@ try {
     await page.waitForFunction(() => ["stopped", "converged", "done", "stopped by "
       + "--max-rounds", "stopped by --time-limit"].includes(document.getElementById("state").textContent), null,
       {timeout: 120000});
+    if (ends === "lost") await page.waitForSelector("#topics td.words");
     await page.screenshot({path: `${folder}/${ends}-over.png`, fullPage: true});
   }
   check(errors.length === 0, errors.join("; "));
