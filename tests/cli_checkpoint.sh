@@ -24,19 +24,34 @@ done
 # Rings: state is packed, and the rest of the run has the bits of a whole one,
 # on one process or on two, one of which was killed.
 documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt
-rest_is_same() { # WORDS...: cut short at 13 rounds, then whole
-    rm -rf ring whole.model rest.model
+votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+same_files() { # WHAT: whole.model and rest.model, with what lies beside them
+    for whole in whole.model*; do
+        cmp -s "$whole" "rest${whole#whole}" || fail "other bits in $whole: $1"
+    done
+}
+rest_is_same() { # WORDS...: cut short at some rounds, then whole
+    rm -rf ring whole.model* rest.model*
     gives 0 "$@" --model whole.model
-    gives 0 "$@" --max-rounds 13 --checkpoint ring
+    gives 0 "$@" --max-rounds "$rounds" --checkpoint ring
     says err "to go on: the same command with --resume ring"
     gives 0 "$@" --resume ring --model rest.model
-    cmp -s whole.model rest.model || fail "other bits: $*"
-    cmp -s whole.model.npy rest.model.npy || fail "other counts: $*"
+    same_files "$*"
 }
+rounds=13
 rest_is_same lda train "$documents" --topics 10 --sweeps 20
 rest_is_same lda train "$documents" --topics 150 --sweeps 20 --partitions 3 \
     --fit-alpha asymmetric --fit-beta --evaluate 7
 rest_is_same lda train "$documents" --topics 10 --sweeps 20 --sampler mh
+rounds=27
+rest_is_same mf train "$votes" --rank 8 --partitions 3
+rest_is_same mf train "$votes" --rank 8 --partitions 2 --unweighted \
+    --sweeps 60 --patience 30 --lambda 1e-4 # its best sweep is not its last
+rest_is_same mf train "$votes" --rank 8 --partitions 2 --method als --test "$votes"
+rest_is_same mf train "$votes" --rank 20 --partitions 2 --method cd
+rest_is_same mf train "$votes" --rank 8 --partitions 2 --method ccd++
+awk '$3 > 0' "$votes" >likes
+rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 
 two() { # WORDS...: lda on two processes; the second one's number goes to $second
     start one lda train "$documents" --topics 20 --sweeps 200 --partitions 2 \
@@ -45,6 +60,7 @@ two() { # WORDS...: lda on two processes; the second one's number goes to $secon
     start two join "$(url_of one)" --workers 1
     second=$child
 }
+rm -f whole.model* rest.model*
 gives 0 lda train "$documents" --topics 20 --sweeps 200 --partitions 2 --model whole.model
 two --checkpoint pair --checkpoint-every 0.02s
 ls pair >pair.list 2>/dev/null || true
@@ -60,6 +76,30 @@ two --resume pair --model rest.model
 ends "node 0 that went on" "$first" 0
 ends "the other" "$second" 0
 cmp -s whole.model.npy rest.model.npy || fail "two processes: other bits"
+
+# Factors, killed again and again: with cuts every few milliseconds, of which the
+# steps that explode at first are undone
+rm -f whole.model* rest.model*
+far="mf train $votes --rank 60 --partitions 3 --sweeps 1000 --patience 1000 --step 3"
+# shellcheck disable=SC2086 # words
+gives 0 $far --model whole.model
+more="--checkpoint factors --checkpoint-every 0.002s"
+for _ in 1 2 3 4; do
+    ls factors >before.list 2>/dev/null || true
+    # shellcheck disable=SC2086 # words
+    start killed $far $more
+    for _ in 1 2 3 4 5 6 7 8 9; do # one that has ended by itself is fine, too
+        ls factors 2>/dev/null | grep "strads$" | cmp -s - before.list || break
+        sleep 0.02
+    done
+    kill -KILL "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+    [ -z "$(find factors -name '*.strads' 2>/dev/null)" ] || more="--resume factors"
+done
+[ "$more" = "--resume factors" ] || fail "no cut of factors"
+# shellcheck disable=SC2086 # words
+gives 0 $far $more --model rest.model
+same_files "killed factors"
 
 # What is refused, with the reason
 gives 2 lasso train "$party" --checkpoint cuts-lasso
@@ -111,7 +151,7 @@ for _ in 1 2 3; do
         ls often 2>/dev/null | grep "strads$" | cmp -s - before.list || break
         sleep 0.02
     done
-    kill -KILL "$child" || true
+    kill -KILL "$child" 2>/dev/null || true
     wait "$child" 2>/dev/null || true
     [ -z "$(find often -name '*.strads' 2>/dev/null)" ] || resume="--resume often"
 done

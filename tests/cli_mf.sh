@@ -152,6 +152,38 @@ printf 'x' >>m.json.users.npy
 gives 0 mf evaluate m.json votes.test
 head -c 5000 alone.json.users.npy >m.json.users.npy
 refuses 2 "is not what the model" mf evaluate m.json votes.test
+
+# Killed while a model takes an older one's place: one of the two is there
+gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet
+gives 0 mf evaluate kept.json votes.test
+older=$(member out rmse)
+for file in kept.json kept.json.users.npy kept.json.items.npy; do
+    cp "$file" "older.$file"
+done
+gives 0 mf train votes.train --rank 3 --sweeps 2 --model kept.json --quiet
+sum_of() { sed -n "s/.*\"$1_checksum\": \"\(.*\)\".*/\1/p" older.kept.json; }
+for side in users items; do # as it is before the last of the renames
+    cp older.kept.json.$side.npy "kept.json.$side.$(sum_of $side).npy"
+done
+cp older.kept.json kept.json
+gives 0 mf evaluate kept.json votes.test
+same "$(member out rmse)" "$older" "the older model"
+for _ in 1 2 3 4 5 6; do
+    start killed mf train votes.train --rank 4 --sweeps 1 --model kept.json \
+        --seed 9 --quiet
+    for _ in $(seq 400); do
+        ls kept.json.users.*.npy >/dev/null 2>&1 && break
+        kill -0 "$child" 2>/dev/null || break
+    done
+    kill -KILL "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+    gives 0 mf evaluate kept.json votes.test
+done
+gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet
+gives 0 mf evaluate kept.json votes.test
+same "$(member out rmse)" "$older" "the newest model"
+same "$(find . -name 'kept.json.*' ! -name '*.part' | wc -l)" 2 \
+    "arrays: $(ls kept.json.*)"
 refuses 2 "no model of mf" mf evaluate run.jsonl votes.test
 printf '{"format": "strads-model"}' >other.json
 refuses 2 'no model of mf: "format" is "strads-model"' mf show other.json

@@ -1,5 +1,7 @@
 /* The JSON file is renamed last, and names its arrays by their checksums: what
- * is read is one model, whole. */
+ * is read is one model, whole. Until it is renamed the arrays of an older model
+ * at the same place lie beside, under names that hold their checksums, and are
+ * found there: a kill between two renames leaves one model or the other. */
 #include "cli_mf_model.h"
 
 #include <errno.h>
@@ -7,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "cli.h"
@@ -54,6 +57,8 @@ static void npy_header(uint64_t rows, uint32_t width, char out[NPY_HEADER + 1])
         out[sizeof magic + k] = text[k];
 }
 
+static const char *const array_name[2] = {"users", "items"};
+
 /* One of a model's arrays. */
 typedef struct array {
     const char *what; /* its file's name has it */
@@ -81,42 +86,61 @@ static strads_err write_array(const char *path, const array *a,
     return sti_atomic_file_sync(target);
 }
 
-static strads_err read_array(const char *path, const char *what, uint64_t rows,
-                             uint32_t width, const char *checksum, float **out)
+/* Whether the file is there and holds what the checksum says, into x. */
+static bool take_array(const char *name, const array *a, const char *checksum,
+                       float *x)
 {
-    char name[PATH_SIZE];
     char header[NPY_HEADER + 1];
     char found[NPY_HEADER + 1] = "";
     char sum[17] = "";
-    strads_err err = beside(path, what, name);
-    if (err) {
-        return err;
-    }
     FILE *file = fopen(name, "re");
     if (!file) {
+        return false;
+    }
+    size_t n = fread(found, 1, NPY_HEADER, file);
+    npy_header(a->rows, a->width, header);
+    if (n == NPY_HEADER && memcmp(header, found, NPY_HEADER) == 0 &&
+        fread(x, sizeof *x * a->width, a->rows, file) == a->rows) {
+        checksum_text(x, sizeof *x * a->width * a->rows, sum);
+    }
+    (void)fclose(file);
+    return strcmp(sum, checksum) == 0;
+}
+
+/* The name of an array while a newer one takes its place. */
+static strads_err aside(const char *path, const char *what,
+                        const char *checksum, char out[PATH_SIZE])
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s.%.16s", what, checksum);
+    return beside(path, name, out);
+}
+
+static strads_err read_array(const char *path, const array *a,
+                             const char *checksum, float **out)
+{
+    char name[PATH_SIZE], old[PATH_SIZE];
+    CLI_TRY(beside(path, a->what, name));
+    CLI_TRY(aside(path, a->what, checksum, old));
+    float *x = calloc(a->rows * a->width + 1, sizeof *x);
+    if (!x) {
+        return no_memory();
+    }
+    if (take_array(name, a, checksum, x) || take_array(old, a, checksum, x)) {
+        *out = x;
+        return STRADS_OK;
+    }
+    free(x);
+    if (access(name, R_OK) != 0) {
         return strads_fail(STRADS_EIO,
                            "%s: cannot be read: %s; it belongs to the model %s",
                            name, strerror(errno), path);
     }
-    float *x = calloc(rows * width + 1, sizeof *x);
-    size_t n = fread(found, 1, NPY_HEADER, file);
-    npy_header(rows, width, header);
-    if (x && n == NPY_HEADER && memcmp(header, found, NPY_HEADER) == 0 &&
-        fread(x, sizeof *x * width, rows, file) == rows) {
-        checksum_text(x, sizeof *x * width * rows, sum);
-    }
-    (void)fclose(file);
-    if (!x || strcmp(sum, checksum) != 0) {
-        free(x);
-        return x ? strads_fail(STRADS_EMISMATCH,
-                               "%s: is not what the model %s was written with "
-                               "(%" PRIu64 " rows of %" PRIu32
-                               " f32, checksum %s): keep its files together",
-                               name, path, rows, width, checksum)
-                 : no_memory();
-    }
-    *out = x;
-    return STRADS_OK;
+    return strads_fail(STRADS_EMISMATCH,
+                       "%s: is not what the model %s was written with (%" PRIu64
+                       " rows of %" PRIu32
+                       " f32, checksum %s): keep its files together",
+                       name, path, a->rows, a->width, checksum);
 }
 
 /* ---- names ------------------------------------------------------------- */
@@ -207,15 +231,68 @@ static strads_err write_json(const cli_trained *t, const char *path,
     return err;
 }
 
+/* The arrays of the model that is about to be replaced: where they are while
+ * that happens. */
+typedef struct replaced {
+    char from[2][PATH_SIZE], to[2][PATH_SIZE];
+    bool any;
+} replaced;
+
+static strads_err find_replaced(const char *path, replaced *r)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    const char *sum[2] = {NULL, NULL};
+    if (!json ||
+        json_unpack(json, "{s:s, s:s}", "users_checksum", &sum[0],
+                    "items_checksum", &sum[1]) ||
+        strchr(sum[0], '/') || strchr(sum[1], '/')) {
+        json_decref(json);
+        return STRADS_OK; /* there is no model */
+    }
+    strads_err err = STRADS_OK;
+    for (int k = 0; k < 2 && !err; k++) {
+        char *there = NULL; /* what a link names is replaced */
+        err = beside(path, array_name[k], r->from[k]);
+        if (!err && (there = realpath(r->from[k], NULL)) != NULL) {
+            (void)snprintf(r->from[k], PATH_SIZE, "%s", there);
+        }
+        free(there);
+        if (!err) {
+            err = aside(path, array_name[k], sum[k], r->to[k]);
+        }
+    }
+    r->any = !err;
+    json_decref(json);
+    return err;
+}
+
+/* One that lies there already is what an earlier writer was killed over: what
+ * has its place now is of a model that never came to be. */
+static void move_aside(const replaced *r)
+{
+    for (int k = 0; k < 2 && r->any; k++) {
+        if (access(r->to[k], F_OK) != 0) {
+            (void)rename(r->from[k], r->to[k]);
+        }
+    }
+}
+
+static void remove_replaced(const replaced *r)
+{
+    for (int k = 0; k < 2 && r->any; k++) {
+        (void)unlink(r->to[k]);
+    }
+}
+
 /* All three files or none: an older model is not half replaced when the disk
- * is full. */
+ * is full, or when the process is killed. */
 static strads_err write_files(const cli_trained *t, const char *path,
                               const cli_mf_model *m)
 {
     enum { FILES = 3 };
     sti_atomic_file target[FILES] = {{0}};
-    const array users = {"users", m->user, m->users, m->rank + 1},
-                items = {"items", m->item, m->items, m->rank + 1};
+    const array users = {array_name[0], m->user, m->users, m->rank + 1},
+                items = {array_name[1], m->item, m->items, m->rank + 1};
     strads_err err = write_array(path, &users, &target[0]);
     if (!err) {
         err = write_array(path, &items, &target[1]);
@@ -223,8 +300,18 @@ static strads_err write_files(const cli_trained *t, const char *path,
     if (!err) {
         err = write_json(t, path, m, &target[2]);
     }
+    replaced old = {.any = false};
+    if (!err) {
+        err = find_replaced(path, &old);
+    }
+    if (!err) {
+        move_aside(&old);
+    }
     for (int k = 0; k < FILES && !err; k++) {
         err = sti_atomic_file_commit(&target[k]);
+    }
+    if (!err) {
+        remove_replaced(&old);
     }
     for (int k = 0; k < FILES; k++) {
         sti_atomic_file_abandon(&target[k]);
@@ -312,11 +399,11 @@ static strads_err take_json(const json_t *json, const char *path,
     m->users = (uint64_t)users;
     m->items = (uint64_t)items;
     m->index_base = (uint64_t)base;
-    strads_err err =
-        read_array(path, "users", m->users, m->rank + 1, user_sum, &m->user);
+    const array users_like = {array_name[0], NULL, m->users, m->rank + 1};
+    const array items_like = {array_name[1], NULL, m->items, m->rank + 1};
+    strads_err err = read_array(path, &users_like, user_sum, &m->user);
     if (!err) {
-        err = read_array(path, "items", m->items, m->rank + 1, item_sum,
-                         &m->item);
+        err = read_array(path, &items_like, item_sum, &m->item);
     }
     if (!err) {
         err = names_from(user_names, m->users, path, &m->user_names);

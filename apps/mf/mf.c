@@ -119,7 +119,7 @@ static enum mf_phase sweep_of(const mf_state *s)
     return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
 }
 
-static bool sweep_begins(const mf_state *s)
+bool mf_sweep_begins(const mf_state *s)
 {
     return s->next == sweep_of(s) && s->sent == 0 && s->slab == 0;
 }
@@ -146,7 +146,7 @@ static void preparation_ends(mf_state *s)
 
 void mf_lap_begins(mf_state *s)
 {
-    if (sweep_begins(s))
+    if (mf_sweep_begins(s))
         s->sweep_seconds = 0;
     s->wall_from = now(CLOCK_MONOTONIC);
     s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
@@ -214,7 +214,7 @@ static strads_err mf_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
-    if (turn->ends && sweep_begins(s))
+    if (turn->ends && mf_sweep_begins(s))
         s->next = MF_ITEMS;
     if (turn->ends && s->steps.done == 0)
         return strads_turn_stop(turn);
@@ -429,7 +429,7 @@ static strads_err mf_surveyed(strads_commit *commit)
     strads_err err = mf_scale_take(&s->options, commit->partial, &s->scale);
 
     s->next = s->options.no_biases ? MF_BUILD : MF_BIAS;
-    if (!err && mf_by_ranks(&s->options))
+    if (!err)
         err = keep_counts(s, commit->partial + MF_SUMS);
     return err ? err
                : strads_cut_deal(s->items, commit->partial + MF_SUMS, s->blocks,
@@ -674,6 +674,10 @@ const strads_program strads_program_mf = {.size = sizeof(strads_program),
                                           .end = mf_end,
                                           .open = mf_open,
                                           .close = mf_close,
+                                          .pack = mf_pack,
+                                          .unpack = mf_unpack,
+                                          .pack_state = mf_pack_state,
+                                          .unpack_state = mf_unpack_state,
                                           .schedule = mf_schedule,
                                           .winds_up = true,
                                           .partitions_each = 2,

@@ -233,7 +233,7 @@ typedef struct mf_state {
     uint32_t sent;    /* blocks of this lap that have been sent out */
     uint32_t slab;    /* of factors; by rows: laps of this sweep that are done,
                          by ranks: updates */
-    double *item_n;   /* by ranks: [items] ratings trained on */
+    double *item_n;   /* [items] ratings trained on */
     double penalty;   /* by ranks: of those that are done */
     bool began;       /* by rows: users have been solved for once */
     float *user;      /* [users x (1 + rank)] */
@@ -392,8 +392,16 @@ strads_err mf_update_users(strads_task *task);
 /* Users of a piece, but for the last one. */
 uint64_t mf_piece_users(uint32_t rank);
 
-/* mf.c: reports */
+/* mf.c: reports; whether nothing but a sweep is next. */
 extern const char *const mf_measures[];
+bool mf_sweep_begins(const mf_state *s);
+
+/* mf_cut.c */
+strads_err mf_pack(const void *local, strads_bytes *out);
+strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
+                     void **local);
+strads_err mf_pack_state(const void *state, strads_bytes *out);
+strads_err mf_unpack_state(void *state, const void *bytes, size_t size);
 
 /* mf_state.c */
 strads_err mf_open(const strads_task *task, void **local);

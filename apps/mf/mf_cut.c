@@ -1,0 +1,213 @@
+/* Cuts of a run, between two sweeps. What ratings look like to a sweep is made
+ * again from the data and from what the first phases have merged, by the code
+ * that made it first; what sweeps have changed since is kept.
+ *
+ *     sgd       users' factors, the order of the micro-blocks; when the last
+ *               sweep is to be undone, the items that it began with
+ *     als, cd   users' factors, and the Gram matrix of implicit feedback
+ *     ccd++     all factors, and what they leave of the ratings
+ *
+ * and the best sweep's factors, where these are other ones. */
+#include "mf_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Bytes that are packed, or read back: the same walk over the same fields, so
+ * that neither can forget what the other has. */
+typedef struct walk {
+    strads_bytes *out; /* NULL: reads */
+    const char *from, *end;
+    strads_err err;
+    bool is_short; /* what is read does not fit */
+} walk;
+
+static void pass(walk *w, void *x, size_t size)
+{
+    if (w->err || w->is_short)
+        return;
+    if (w->out) {
+        w->err = strads_bytes_append(w->out, x, size);
+        return;
+    }
+    w->is_short = (size_t)(w->end - w->from) < size;
+    if (w->is_short)
+        return;
+    if (size)
+        memcpy(x, w->from, size);
+    w->from += size;
+}
+
+/* Floats that are there or not; made when they are read. */
+static void pass_floats(walk *w, float **x, uint64_t n)
+{
+    uint64_t there = *x ? n : 0;
+
+    pass(w, &there, sizeof(there));
+    if (!there || w->err || w->is_short)
+        return;
+    w->is_short = there != n;
+    if (!*x && !w->is_short) {
+        *x = mf_large_floats(n);
+        if (!*x)
+            w->err = mf_no_memory("factors", 4 * n);
+    }
+    pass(w, *x, sizeof(float) * n);
+}
+
+static strads_err walked(const walk *w, const char *what)
+{
+    if (w->err)
+        return w->err;
+    if (w->is_short || (!w->out && w->from != w->end))
+        return strads_fail(STRADS_EFORMAT,
+                           "the cut's %s is not of these ratings and options",
+                           what);
+    return STRADS_OK;
+}
+
+/* ---- a partition ------------------------------------------------------- */
+
+/* What the first phases have told all partitions. */
+static void pass_merged(walk *w, mf_local *l)
+{
+    pass(w, &l->held_below, sizeof(l->held_below));
+    pass(w, &l->scale, sizeof(l->scale));
+    pass(w, l->item_bias, sizeof(*l->item_bias) * l->items);
+    pass(w, l->item_n, sizeof(*l->item_n) * l->items);
+}
+
+static void pass_sweeps(walk *w, mf_local *l)
+{
+    const uint64_t users = l->users * l->stride;
+    const uint64_t items = (uint64_t)l->items * l->stride;
+
+    pass(w, &l->steps, sizeof(l->steps));
+    pass(w, l->sum, sizeof(l->sum));
+    pass(w, &l->undo, sizeof(l->undo));
+    pass_floats(w, &l->p, users);
+    pass_floats(w, &l->best.p, users);
+    pass_floats(w, &l->best.q, items);
+    if (mf_by_rows(&l->options)) {
+        pass(w, &l->rows.began, sizeof(l->rows.began));
+        if (l->options.implicit)
+            pass(w, l->rows.gram,
+                 sizeof(float) * (size_t)l->stride * l->stride);
+    } else if (mf_by_ranks(&l->options)) {
+        pass(w, l->ranks.q, sizeof(float) * items);
+        pass(w, l->ranks.left,
+             sizeof(*l->ranks.left) * l->ranks.start[l->users]);
+    } else {
+        pass(w, l->order, sizeof(*l->order) * l->micros);
+        for (uint32_t b = 0; b < l->blocks; b++) {
+            const uint64_t block = (uint64_t)l->cut->block[b].n * l->stride;
+            if (l->undo)
+                pass_floats(w, &l->q_good[b], block);
+            pass_floats(w, &l->best.block[b], block);
+        }
+    }
+}
+
+strads_err mf_pack(const void *local, strads_bytes *out)
+{
+    mf_local *l = (mf_local *)(uintptr_t)local; /* a walk that packs reads it */
+    walk w = {.out = out};
+
+    pass_merged(&w, l);
+    pass_sweeps(&w, l);
+    return walked(&w, "partition");
+}
+
+static bool is_order(const mf_local *l)
+{
+    bool good = true;
+
+    for (uint32_t k = 0; k < l->micros && l->order; k++)
+        good = good && l->order[k] < l->micros;
+    return good;
+}
+
+/* What the first phases make, and then what sweeps have made of it. */
+static strads_err unpack(strads_task *task, mf_local *l, walk *w)
+{
+    double sums[MF_LOSSES] = {0}; /* of the biases alone: known by now */
+    strads_task build = *task;
+
+    pass_merged(w, l);
+    strads_err err =
+        walked(&(walk){.err = w->err, .is_short = w->is_short}, "partition");
+    if (!err)
+        err = strads_cut_deal(l->items, l->item_n, l->blocks,
+                              task->share->partitions, &l->cut);
+    build.local = l;
+    build.partial = sums;
+    if (!err)
+        err = mf_update_build(&build);
+    if (err)
+        return err;
+    pass_sweeps(w, l);
+    w->is_short = w->is_short || !is_order(l);
+    return walked(w, "partition");
+}
+
+strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
+                     void **local)
+{
+    walk w = {.from = bytes, .end = (const char *)bytes + size};
+    strads_err err = mf_open(task, local);
+
+    if (err)
+        return err;
+    err = unpack(task, *local, &w);
+    if (err) {
+        mf_close(*local);
+        *local = NULL;
+    }
+    return err;
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+static void pass_state(walk *w, mf_state *s)
+{
+    pass(w, &s->scale, sizeof(s->scale));
+    pass(w, &s->steps, sizeof(s->steps));
+    pass(w, &s->next, sizeof(s->next));
+    pass(w, s->sum, sizeof(s->sum));
+    pass(w, &s->test_rmse, sizeof(s->test_rmse));
+    pass(w, &s->best, sizeof(s->best));
+    pass(w, &s->seconds, sizeof(s->seconds));
+    pass(w, &s->cpu_seconds, sizeof(s->cpu_seconds));
+    pass(w, &s->sweep_seconds, sizeof(s->sweep_seconds));
+    pass(w, &s->preparation, sizeof(s->preparation));
+    pass(w, &s->objective, sizeof(s->objective));
+    pass(w, &s->began, sizeof(s->began));
+    pass(w, s->item_n, sizeof(*s->item_n) * s->items);
+}
+
+strads_err mf_pack_state(const void *state, strads_bytes *out)
+{
+    mf_state *s = (mf_state *)(uintptr_t)state;
+    walk w = {.out = out};
+
+    if (!mf_sweep_begins(s))
+        return STRADS_OK;
+    pass_state(&w, s);
+    return walked(&w, "state");
+}
+
+strads_err mf_unpack_state(void *state, const void *bytes, size_t size)
+{
+    mf_state *s = state;
+    walk w = {.from = bytes, .end = (const char *)bytes + size};
+
+    s->item_n = malloc(sizeof(*s->item_n) * s->items + 1);
+    if (!s->item_n)
+        return mf_no_memory("items", sizeof(*s->item_n) * s->items);
+    pass_state(&w, s);
+    w.is_short = w.is_short || !mf_sweep_begins(s);
+    const strads_err err = walked(&w, "state");
+    return err ? err
+               : strads_cut_deal(s->items, s->item_n, s->blocks, s->partitions,
+                                 &s->cut);
+}
