@@ -118,6 +118,30 @@ refuses 2 'the fold is 0; expected a whole number from 1' glm cv "$party" \
 refuses 2 'lambdas is "1,none"; expected numbers' glm path "$year_train" --lambdas 1,none --quiet
 refuses 2 'no lambda, and no path' glm path "$year_train" --penalty none --quiet
 
+# Groups are 0 together; columns of a topic in one, say
+awk 'BEGIN { for (j = 0; j < 2000; j++) print int(j / 4) }' >groups
+trains group "$year_train" --penalty group --groups groups --lambda-ratio 0.3 \
+    --intercept
+gives 0 glm show group.json --format csv
+awk -F, 'NR > 2 { n[int(($1 - 1) / 4)] += $3 != 0 }
+    END { for (g in n) if (n[g] != 0 && n[g] < 3) exit 1 }' out ||
+    fail "a group is 0 in part"
+gives 0 glm path "$party" --loss logistic --penalty group --groups groups \
+    --points 4 --intercept --quiet
+# A concave penalty costs less than the Lasso's that is above it
+for penalty in mcp scad; do
+    trains $penalty "$year_train" --penalty $penalty --lambda 0.01 --intercept
+    awk -v a="$(member $penalty.json objective)" \
+        -v b="$(member lasso.json objective)" 'BEGIN { exit !(a < b) }' ||
+        fail "$penalty costs more than a Lasso"
+done
+refuses 2 'needs groups' glm train "$year_train" --penalty group --quiet
+refuses 2 'take the penalty group' glm train "$year_train" --groups groups --quiet
+sed '5s/.*/1.5/' groups >bad
+refuses 2 'bad:5: the group is 1.5; expected a whole number' glm train \
+    "$year_train" --penalty group --groups bad --quiet
+refuses 2 'above 2' glm train "$year_train" --penalty scad --gamma 2 --quiet
+
 # What makes no sense is told before anything is fitted
 echo 1 >short
 refuses 2 'expected the offset of a row in each' glm train "$year_train" \

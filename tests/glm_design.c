@@ -78,6 +78,11 @@ static pair loss_at(const strads_glm_options *o, double y, double z)
         const double over = s * z < 1 ? 1 - s * z : 0;
         return (pair){over * over / 2, -s * over};
     }
+    if (is(o->loss, "", "huber")) {
+        const double t = fabs(z - y), p = 1.345;
+        return t <= p ? (pair){t * t / 2, z - y}
+                      : (pair){p * t - p * p / 2, copysign(p, z - y)};
+    }
     if (is(o->loss, "", "poisson"))
         return (pair){exp(z) - y * z - y + (y > 0 ? y * log(y) : 0),
                       exp(z) - y};
@@ -87,7 +92,7 @@ static pair loss_at(const strads_glm_options *o, double y, double z)
 /* ---- the penalties ------------------------------------------------------- */
 
 typedef struct cost {
-    double l1, l2;
+    double l1, l2, scale;
 } cost;
 
 static double weight_of(const strads_glm_options *o, uint64_t i)
@@ -108,7 +113,10 @@ static cost cost_of(const lasso_design *d, const strads_glm_options *o,
                     const linear_fit *fit, uint64_t j)
 {
     const double *x = lasso_design_col(d, j), all = total(d, o);
-    const double a = is(o->penalty, "l1", "l1")    ? 1
+    const double a = is(o->penalty, "l1", "l1") || is(o->penalty, "", "mcp") ||
+                             is(o->penalty, "", "scad") ||
+                             is(o->penalty, "", "group")
+                         ? 1
                      : is(o->penalty, "", "ridge") ? 0
                      : o->l1_ratio > 0             ? o->l1_ratio
                                                    : .5;
@@ -119,11 +127,63 @@ static cost cost_of(const lasso_design *d, const strads_glm_options *o,
         mean += o->intercept ? weight_of(o, i) * x[i] / all : 0;
         square += weight_of(o, i) * x[i] * x[i] / all;
     }
-    if (o->standardize)
+    if (o->standardize && square > 0)
         s = sqrt(square - mean * mean > 1e-12 * square ? square - mean * mean
                                                        : square);
     const double factor = o->penalty_factor ? o->penalty_factor[j] : 1;
-    return (cost){factor * lambda * a * s, factor * lambda * (1 - a) * s * s};
+    return (cost){factor * lambda * a * s, factor * lambda * (1 - a) * s * s,
+                  s};
+}
+
+/* What |w| costs in one that flattens out, by its definition, and how fast that
+ * grows; `t` = s |w|. */
+static pair flat_at(const strads_glm_options *o, const cost *c, double w)
+{
+    const bool mcp = is(o->penalty, "", "mcp");
+    const double s = c->scale, lambda = c->l1 / s, t = s * fabs(w);
+    const double g = o->gamma > 0 ? o->gamma : mcp ? 3 : 3.7;
+
+    if (mcp && t <= g * lambda)
+        return (pair){lambda * t - t * t / (2 * g), s * (lambda - t / g)};
+    if (mcp)
+        return (pair){g * lambda * lambda / 2, 0};
+    if (t <= lambda)
+        return (pair){lambda * t, s * lambda};
+    if (t <= g * lambda)
+        return (pair){(2 * g * lambda * t - t * t - lambda * lambda) /
+                          (2 * (g - 1)),
+                      s * (g * lambda - t) / (g - 1)};
+    return (pair){lambda * lambda * (g + 1) / 2, 0};
+}
+
+static bool flattens(const strads_glm_options *o)
+{
+    return is(o->penalty, "", "mcp") || is(o->penalty, "", "scad");
+}
+
+/* Of the group that column j is the first of; 0: it is not. */
+typedef struct group {
+    uint64_t n;
+    double size; /* |v| */
+} group;
+
+static group group_at(const lasso_design *d, const strads_glm_options *o,
+                      const linear_fit *fit, uint64_t j)
+{
+    group g = {0};
+
+    for (uint64_t i = 0; i < d->cols; i++) {
+        if (o->column_group[i] != o->column_group[j])
+            continue;
+        if (i < j)
+            return (group){0};
+        const cost c = cost_of(d, o, fit, i);
+        const double s = c.scale;
+        g.n++;
+        g.size += s * s * fit->w[i] * fit->w[i];
+    }
+    g.size = sqrt(g.size);
+    return g;
 }
 
 static double margin(const lasso_design *d, const strads_glm_options *o,
@@ -143,9 +203,42 @@ double glm_value(const lasso_design *d, const strads_glm_options *o,
                loss_at(o, d->y[i], margin(d, o, fit, i)).value;
     for (uint64_t j = 0; j < d->cols; j++) {
         const cost c = cost_of(d, o, fit, j);
-        sum += c.l1 * fabs(fit->w[j]) + c.l2 / 2 * fit->w[j] * fit->w[j];
+        if (o->column_group) {
+            const group g = group_at(d, o, fit, j);
+            sum += c.l1 / c.scale * sqrt((double)g.n) * g.size;
+        } else if (flattens(o)) {
+            sum += flat_at(o, &c, fit->w[j]).value;
+        } else {
+            sum += c.l1 * fabs(fit->w[j]) + c.l2 / 2 * fit->w[j] * fit->w[j];
+        }
     }
     return sum;
+}
+
+/* Of the group whose first column is j: the distance of its slopes from the
+ * subgradients, in units in which all columns are alike. */
+static double group_off(const lasso_design *d, const strads_glm_options *o,
+                        const linear_fit *fit, const double *r, uint64_t j)
+{
+    const group g = group_at(d, o, fit, j);
+    const double l1 = cost_of(d, o, fit, j).l1 / cost_of(d, o, fit, j).scale *
+                      sqrt((double)g.n);
+    double off = 0, most = 0;
+
+    for (uint64_t i = j; i < d->cols && g.n > 0; i++) {
+        if (o->column_group[i] != o->column_group[j])
+            continue;
+        const double *x = lasso_design_col(d, i);
+        const double s = cost_of(d, o, fit, i).scale;
+        double q = 0;
+        for (uint64_t k = 0; k < d->rows; k++) {
+            q += x[k] * r[k] / s;
+            most += fabs(x[k] * r[k] / s);
+        }
+        off += g.size > 0 ? pow(q - l1 * s * fit->w[i] / g.size, 2) : q * q;
+    }
+    off = g.size > 0 ? sqrt(off) : fmax(sqrt(off) - l1, 0);
+    return off > 0 ? off / (l1 + most) : 0;
 }
 
 double glm_violation(const lasso_design *d, const strads_glm_options *o,
@@ -167,6 +260,10 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
         const double *x = lasso_design_col(d, j), w = fit->w[j];
         const cost c = cost_of(d, o, fit, j);
         double q = -c.l2 * w, most = 0;
+        if (o->column_group) {
+            worst = fmax(worst, group_off(d, o, fit, r, j));
+            continue;
+        }
         for (uint64_t i = 0; i < d->rows; i++) {
             q += x[i] * r[i];
             most += fabs(x[i] * r[i]);
@@ -177,7 +274,10 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
         if (bounded && ((w == o->upper && q > 0) || (w == o->lower && q < 0)))
             continue;
         const double off =
-            w != 0 ? fabs(q - copysign(c.l1, w)) : fmax(fabs(q) - c.l1, 0);
+            w == 0 ? fmax(fabs(q) - c.l1, 0)
+                   : fabs(q -
+                          copysign(flattens(o) ? flat_at(o, &c, w).slope : c.l1,
+                                   w));
         if (off > 0)
             worst = fmax(worst, off / (c.l1 + most + c.l2 * fabs(w)));
     }

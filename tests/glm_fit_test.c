@@ -21,8 +21,18 @@ static const lasso_recipe shapes[] = {
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static const char *const losses[] = {"squared", "logistic", "squared-hinge",
-                                     "poisson"};
+                                     "poisson", "huber"};
 enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
+
+/* Groups of 1 to 5 columns, none of neighbours. */
+static const uint32_t *groups_of(const lasso_design *d)
+{
+    static uint32_t group[512];
+
+    for (uint64_t j = 0; j < d->cols; j++)
+        group[j] = (uint32_t)(j * j % (d->cols / 3));
+    return group;
+}
 
 static const strads_glm_options penalties[] = {
     {.penalty = "l1", .lambda_ratio = .1},
@@ -35,13 +45,32 @@ static const strads_glm_options penalties[] = {
     {.penalty = "ridge", .lambda = .1, .intercept = true},
     {.penalty = "ridge", .lambda = .01, .standardize = true},
     {.lambda_ratio = .05, .lower = 0, .upper = INFINITY, .intercept = true},
-    {.penalty = "elastic-net", .lambda_ratio = .01, .lower = -.1, .upper = .2}};
+    {.penalty = "elastic-net", .lambda_ratio = .01, .lower = -.1, .upper = .2},
+    {.penalty = "group", .lambda_ratio = .1},
+    {.penalty = "group",
+     .lambda_ratio = .03,
+     .intercept = true,
+     .standardize = true},
+    {.penalty = "mcp", .lambda_ratio = .1, .intercept = true},
+    {.penalty = "mcp", .gamma = 1.5, .lambda_ratio = .2, .standardize = true},
+    {.penalty = "scad", .lambda_ratio = .1, .intercept = true},
+    {.penalty = "scad", .lambda_ratio = .05, .lower = 0, .upper = INFINITY}};
 enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
+
+/* Of penalties that are not convex: 1e-8 of their violations is arithmetic. */
+static bool is_concave(const strads_glm_options *o)
+{
+    return o->penalty &&
+           (strcmp(o->penalty, "mcp") == 0 || strcmp(o->penalty, "scad") == 0);
+}
 
 static linear_fit fit_well(const lasso_design *d, const strads_glm_options *o,
                            const strads_engine_options *engine)
 {
-    linear_fit fit = glm_design_fit(d, o, engine);
+    const strads_engine_options fair = {.tolerance = 1e-8,
+                                        .deterministic = true};
+    linear_fit fit =
+        glm_design_fit(d, o, !engine && is_concave(o) ? &fair : engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %s: gap %g", o->loss,
@@ -54,8 +83,8 @@ static void expect_optimal(const lasso_design *d, const strads_glm_options *o,
 {
     const double value = glm_value(d, o, fit), off = glm_violation(d, o, fit);
 
-    cr_expect_float_eq(fit->objective, value, 1e-9 * value, "%s, %s", o->loss,
-                       o->penalty);
+    cr_expect_float_eq(fit->objective, value, 1e-9 * value, "%s, %s: %g, %g",
+                       o->loss, o->penalty, fit->objective, value);
     cr_expect_lt(off, 2e-4, "%s, %s: violated by %g", o->loss, o->penalty, off);
 }
 
@@ -69,15 +98,24 @@ Test(glm_fit, optimality_conditions_hold)
             for (size_t k = 0; k < PENALTIES; k++) {
                 strads_glm_options o = penalties[k];
                 o.loss = losses[l];
+                if (o.penalty && strcmp(o.penalty, "group") == 0)
+                    o.column_group = groups_of(&d);
+                /* Where classes can be told apart and the penalty is flat there
+                 * is no minimum. */
+                if (is_concave(&o) && strads_glm_classifies(o.loss))
+                    o.lambda_ratio = .5;
                 linear_fit fit = fit_well(&d, &o, NULL);
                 expect_optimal(&d, &o, &fit);
-                policy += fit.updates_policy;
-                other += fit.updates_other;
+                if (!o.column_group && !is_concave(&o)) {
+                    policy += fit.updates_policy;
+                    other += fit.updates_other;
+                }
                 linear_fit_free(&fit);
             }
             lasso_design_free(&d);
         }
-    /* Nearly all updates are in blocks that the policy chose. */
+    /* Nearly all updates are in blocks that the policy chose; of a group it
+     * chooses the first column, and other models need more steps. */
     cr_expect_geq(policy, 9 * other, "%g %g", (double)policy, (double)other);
 }
 
@@ -186,6 +224,79 @@ Test(glm_fit, penalty_factors_weigh_columns_and_let_some_free)
     }
 }
 
+/* Columns e_j: w is the penalty's own step at y, with curvature 1 / n. */
+Test(glm_fit, on_unit_columns_the_fit_is_the_closed_form)
+{
+    enum { N = 12 };
+    const double lambda = .25; /* n lambda = 3 */
+    lasso_design d = lasso_design_zero(N, N);
+    uint32_t group[N];
+
+    for (uint64_t j = 0; j < N; j++) {
+        lasso_design_col(&d, j)[j] = 1;
+        d.y[j] = (j % 2 ? -1. : 1.) * (double)(j + 1);
+        group[j] = (uint32_t)(j / 3);
+    }
+    const strads_glm_options firm = {.penalty = "mcp",
+                                     .gamma = 2. * N, /* flat from 6 on */
+                                     .lambda = lambda},
+                             flat = {.penalty = "scad",
+                                     .gamma = 3. * N,
+                                     .lambda = lambda},
+                             together = {.penalty = "group",
+                                         .column_group = group,
+                                         .lambda = lambda};
+    linear_fit mcp = fit_well(&d, &firm, NULL);
+    linear_fit scad = fit_well(&d, &flat, NULL);
+    linear_fit grouped = fit_well(&d, &together, NULL);
+    for (uint64_t j = 0; j < N; j++) {
+        const double y = fabs(d.y[j]), soft = fmax(y - 3, 0);
+        cr_expect_float_eq(fabs(mcp.w[j]), y <= 6 ? soft / (1 - 1 / 2.) : y,
+                           1e-6, "mcp at %g: %g", y, mcp.w[j]);
+        /* L = 3, unit = 1 / n: knots at .25 and 9. */
+        const double knee = 3. / N, g = 3. * N;
+        const double middle = ((g - 1) * y - g * 3) / (g - 1 - N);
+        cr_expect_float_eq(fabs(scad.w[j]),
+                           y <= knee + 3 ? soft
+                           : y <= 9      ? middle
+                                         : y,
+                           1e-6, "scad at %g: %g", y, scad.w[j]);
+        const double *y3 = d.y + j / 3 * 3;
+        const double size = sqrt(y3[0] * y3[0] + y3[1] * y3[1] + y3[2] * y3[2]);
+        cr_expect_float_eq(grouped.w[j],
+                           fmax(1 - 3 * sqrt(3) / size, 0) * d.y[j], 1e-5,
+                           "group at %g: %g", y, grouped.w[j]);
+    }
+    linear_fit_free(&mcp);
+    linear_fit_free(&scad);
+    linear_fit_free(&grouped);
+    lasso_design_free(&d);
+}
+
+/* Groups of one column are the Lasso. */
+Test(glm_fit, groups_of_one_are_the_lasso)
+{
+    lasso_design d = glm_design_random(&shapes[1], "logistic");
+    uint32_t group[150];
+    strads_glm_options o = {.loss = "logistic",
+                            .lambda_ratio = .05,
+                            .intercept = true,
+                            .standardize = true};
+
+    for (uint32_t j = 0; j < d.cols; j++)
+        group[j] = 1000 - j;
+    linear_fit right = fit_well(&d, &o, NULL);
+    o.penalty = "group";
+    o.column_group = group;
+    linear_fit fit = fit_well(&d, &o, NULL);
+    cr_expect_float_eq(fit.lambda_max, right.lambda_max,
+                       1e-9 * right.lambda_max);
+    cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
+    linear_fit_free(&right);
+    linear_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
 static void take_logistic(const lasso_design *d, const void *options,
                           strads_result *result, linear_fit *fit)
 {
@@ -278,6 +389,19 @@ Test(glm_fit, options_that_make_no_sense_are_refused)
     expect_refused(&d, (strads_glm_options){.penalty = "none", .lambda = 1},
                    "has no lambda");
     expect_refused(&d, (strads_glm_options){.l1_ratio = .5}, "no mixture");
+    expect_refused(&d, (strads_glm_options){.penalty = "group"},
+                   "needs groups");
+    expect_refused(&d, (strads_glm_options){.column_group = groups_of(&d)},
+                   "no use for them");
+    expect_refused(&d, (strads_glm_options){.gamma = 2}, "l1 has none");
+    expect_refused(&d, (strads_glm_options){.penalty = "scad", .gamma = 2},
+                   "it must be above 2");
+    expect_refused(&d,
+                   (strads_glm_options){.penalty = "group",
+                                        .column_group = groups_of(&d),
+                                        .lower = -1,
+                                        .upper = 1},
+                   "takes no bounds");
     expect_refused(&d, (strads_glm_options){.loss_parameter = 2},
                    "the loss squared has none");
     expect_refused(&d, (strads_glm_options){.classes = "0,1"}, "no classes");

@@ -117,13 +117,18 @@ Test(glm_tables, losses_have_their_slopes_conjugates_and_means)
 
 /* ---- penalties of one coefficient ---------------------------------------- */
 
-static const glm_term terms[] = {{1, 0, -INFINITY, INFINITY},
-                                 {.7, .5, -INFINITY, INFINITY},
-                                 {0, 1.5, -INFINITY, INFINITY},
-                                 {.7, .5, 0, INFINITY},
-                                 {.3, 0, -.5, 1.25},
-                                 {0, .5, -1, 0},
-                                 {0, 0, -2, 2}};
+#define TERM(...)           \
+    {                       \
+        __VA_ARGS__, .n = 1 \
+    }
+
+static const glm_term terms[] = {TERM(1, 0, -INFINITY, INFINITY),
+                                 TERM(.7, .5, -INFINITY, INFINITY),
+                                 TERM(0, 1.5, -INFINITY, INFINITY),
+                                 TERM(.7, .5, 0, INFINITY),
+                                 TERM(.3, 0, -.5, 1.25),
+                                 TERM(0, .5, -1, 0),
+                                 TERM(0, 0, -2, 2)};
 
 enum { TERMS = sizeof(terms) / sizeof(terms[0]) };
 
@@ -189,7 +194,8 @@ Test(glm_tables, penalties_have_their_steps_conjugates_and_pieces)
     for (size_t k = 0; k < PENALTIES; k++) {
         const char *word = penalties[k].word;
         const glm_penalty *pen = penalties[k].penalty;
-        for (size_t i = 0; i < TERMS; i++)
+        cr_expect_eq(glm_penalty_find(word), pen);
+        for (size_t i = 0; i < TERMS && !pen->grouped && !pen->tangent; i++)
             for (double q = -3.1; q < 3.2; q += .31) {
                 const glm_term *t = &terms[i];
                 check_prox(word, pen, t, q, 1);
@@ -197,6 +203,104 @@ Test(glm_tables, penalties_have_their_steps_conjugates_and_pieces)
                 check_dual(word, pen, t, q);
                 check_piece(word, pen, t, q);
             }
-        cr_expect_eq(glm_penalty_find(word), pen);
     }
+}
+
+/* ---- concave ones -------------------------------------------------------- */
+
+/* From 0 at 0 up, never faster than l1 nor than before, in the end not at all;
+ * tangents touch, and are nowhere below. */
+static void check_concave(const char *word, const glm_penalty *pen,
+                          const glm_term *t)
+{
+    const double step = 1. / 64;
+    double before = INFINITY;
+
+    for (double w = 0; w < 8; w += step) {
+        const double next = w + step, here = pen->value(t, &w);
+        const double rise = (pen->value(t, &next) - here) / step;
+        const glm_term line = pen->tangent(t, w), back = pen->tangent(t, -w);
+        cr_expect(rise >= -1e-12 && rise <= fmin(before, t->l1) + 1e-12,
+                  "%s at %g rises by %g", word, w, rise);
+        cr_expect_eq(line.l1, back.l1);
+        for (double v = -8; v <= 8; v += step)
+            cr_expect_leq(pen->value(t, &v),
+                          here + line.l1 * (fabs(v) - w) + 1e-12,
+                          "%s at %g, tangent at %g", word, v, w);
+        before = rise;
+    }
+    cr_expect_eq(before, 0, "%s is not flat", word);
+    cr_expect_eq(pen->tangent(t, 0).l1, t->l1);
+}
+
+Test(glm_tables, concave_penalties_are_below_their_tangents)
+{
+    const glm_term t[] = {{.l1 = 1, .n = 1, .unit = 1, .gamma = 3},
+                          {.l1 = .7, .n = 1, .unit = .5, .gamma = 2.1}};
+
+    for (size_t k = 0; k < PENALTIES; k++)
+        for (size_t i = 0; i < 2 && penalties[k].penalty->tangent; i++)
+            check_concave(penalties[k].word, penalties[k].penalty, &t[i]);
+}
+
+/* ---- of groups ------------------------------------------------------------ */
+
+enum { GROUP = 3 };
+
+/* a/2 |w|^2 - u'w + pen(w). */
+static double group_model(const glm_penalty *pen, const glm_term *t,
+                          const double *u, double a, const double *w)
+{
+    double sum = pen->value(t, w);
+
+    for (int k = 0; k < GROUP; k++)
+        sum += a / 2 * w[k] * w[k] - u[k] * w[k];
+    return sum;
+}
+
+static void check_group(const char *word, const glm_penalty *pen,
+                        const glm_term *t, const double *u, double a)
+{
+    double w[GROUP], q[GROUP], v[GROUP];
+
+    pen->prox(t, u, a, w);
+    const double found = group_model(pen, t, u, a, w);
+    for (int k = 0; k < GROUP; k++)
+        q[k] = u[k] - a * w[k];
+    cr_expect_lt(pen->violation(t, w, q), 1e-12, "%s at the prox", word);
+    for (v[0] = -4; v[0] <= 4; v[0] += .25)
+        for (v[1] = -4; v[1] <= 4; v[1] += .25)
+            for (v[2] = -4; v[2] <= 4; v[2] += .25)
+                cr_expect_leq(found, group_model(pen, t, u, a, v) + 1e-12,
+                              "%s: prox at %g %g %g", word, u[0], u[1], u[2]);
+    const double s = pen->shrink(t, u);
+    double most = 0;
+    for (int k = 0; k < GROUP; k++)
+        q[k] = s * (1 - 1e-12) * u[k];
+    for (v[0] = -4; v[0] <= 4; v[0] += .25)
+        for (v[1] = -4; v[1] <= 4; v[1] += .25)
+            for (v[2] = -4; v[2] <= 4; v[2] += .25)
+                most = fmax(most, -group_model(pen, t, q, 0, v));
+    cr_expect_float_eq(pen->conjugate(t, q), most, 1e-9, "%s*", word);
+    for (int k = 0; k < GROUP; k++)
+        q[k] *= 1.01;
+    cr_expect(s == 1 || isinf(pen->conjugate(t, q)));
+}
+
+Test(glm_tables, penalties_of_groups_have_their_steps_and_conjugates)
+{
+    const glm_term t = {.l1 = 1.2,
+                        .low = -INFINITY,
+                        .high = INFINITY,
+                        .n = GROUP};
+    static const double u[][GROUP] = {
+        {0, 0, 0}, {.5, -.5, .9}, {3, 0, 0}, {-1, 2, .5}, {0, -1.2, 0}};
+
+    for (size_t k = 0; k < PENALTIES; k++)
+        for (size_t i = 0;
+             i < sizeof(u) / sizeof(u[0]) && penalties[k].penalty->grouped;
+             i++) {
+            check_group(penalties[k].word, penalties[k].penalty, &t, u[i], 1);
+            check_group(penalties[k].word, penalties[k].penalty, &t, u[i], .8);
+        }
 }

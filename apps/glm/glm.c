@@ -88,7 +88,7 @@ static strads_err update_fetch(strads_task *task)
 
 static bool is_penalised(const glm_state *state, uint32_t j)
 {
-    const glm_term t = glm_term_of(state, j);
+    const glm_term t = glm_term_of(state, glm_group_of(state, j));
 
     return !glm_is_free(&t);
 }
@@ -161,6 +161,8 @@ static strads_err aggregate_scan(strads_commit *commit)
         state->slope[j] = commit->partial[k];
         if (j == state->columns)
             state->b = commit->value[k];
+        else
+            state->w[j] = commit->value[k];
     }
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))

@@ -50,25 +50,25 @@ static double *past_rest(const glm_set *set, uint32_t step)
 }
 
 void glm_past_note(glm_set *set, uint32_t step, uint32_t n,
-                   const uint32_t *lead)
+                   const uint32_t *list)
 {
     for (uint32_t k = 0; k < n; k++)
-        past_w(set, step)[k] = set->member[lead[k]].w;
+        past_w(set, step)[k] = set->member[list[k]].w;
     memcpy(past_rest(set, step), set->rest, set->rows * sizeof(double));
 }
 
 static void go_back(glm_set *set, uint32_t step, uint32_t n,
-                    const uint32_t *lead)
+                    const uint32_t *list)
 {
     for (uint32_t k = 0; k < n; k++)
-        set->member[lead[k]].w = past_w(set, step)[k];
+        set->member[list[k]].w = past_w(set, step)[k];
     memcpy(set->rest, past_rest(set, step), set->rows * sizeof(double));
 }
 
-void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *lead)
+void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *list)
 {
     glm_set *set = &state->set;
-    const double before = glm_model_value(state, n, lead), beta = set->beta;
+    const double before = glm_model_value(state, n, list), beta = set->beta;
     const double *past[STEPS + 1];
     double c[STEPS];
 
@@ -80,15 +80,15 @@ void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *lead)
         double w = 0;
         for (uint32_t i = 0; i < STEPS; i++)
             w += c[i] * past_w(set, i + 1)[k];
-        set->member[lead[k]].w = w;
+        set->member[list[k]].w = w;
     }
     memset(set->rest, 0, set->rows * sizeof(double));
     for (uint32_t i = 0; i < STEPS; i++)
         state->kernels->add_dense(set->rows, c[i], past_rest(set, i + 1),
                                   set->rest);
-    if (glm_model_value(state, n, lead) < before)
+    if (glm_model_value(state, n, list) < before)
         return;
-    go_back(set, STEPS, n, lead);
+    go_back(set, STEPS, n, list);
     set->beta = beta;
 }
 
@@ -105,7 +105,7 @@ typedef struct newton {
 static bool piece_of(const glm_state *state, const glm_member *m,
                      glm_piece *piece)
 {
-    return state->problem.penalty->piece(&m->term, m->w, piece);
+    return glm_convex(state)->piece(&m->tangent, m->w, piece);
 }
 
 static double diagonal(const glm_member *m, const glm_piece *piece)
@@ -219,14 +219,14 @@ static double advance(glm_state *state, const newton *it, double step)
     return inside;
 }
 
-void glm_newton(glm_state *state, uint32_t n, const uint32_t *lead)
+void glm_newton(glm_state *state, uint32_t n, const uint32_t *list)
 {
     glm_set *set = &state->set;
     uint32_t *at = set->awake;
 
-    if (!state->problem.penalty->piece)
+    if (!glm_convex(state)->piece)
         return;
-    memmove(at, lead, n * sizeof(*at));
+    memmove(at, list, n * sizeof(*at));
     newton it = begin(state, n, at);
     if (it.n < 2)
         return;

@@ -20,14 +20,19 @@
 #define NOTHING 1e-14
 #define BOX 10
 
-static glm_term boxed_term(const glm_state *state, uint32_t j, double w)
+static glm_term boxed_term(const glm_state *state, uint32_t g)
 {
-    glm_term t = glm_term_of(state, j);
+    glm_term t = glm_term_of(state, g);
 
     if (glm_is_free(&t)) {
-        const double square = state->norm[j] / state->weight;
-        const double box =
-            square > 0 ? BOX * (fabs(w) + state->unit / sqrt(square)) : 0;
+        double box = 0;
+        for (uint32_t k = 0; k < t.n; k++) {
+            const uint32_t j = glm_column(state, g, k);
+            const double square = state->norm[j] / state->weight;
+            if (square > 0)
+                box += BOX * glm_unit(state, g, j) *
+                       (fabs(state->w[j]) + state->unit / sqrt(square));
+        }
         t.high = fmin(t.high, box);
         t.low = fmax(t.low, -box);
     }
@@ -49,46 +54,81 @@ static double conjugate_rows(const glm_state *state, const double *r, double s)
     return sum;
 }
 
-static double dual_at(const strads_commit *commit, const double *r, double s)
+static double dual_at(const glm_state *state, const double *r, double s)
 {
-    const glm_state *state = commit->state;
+    const glm_groups *groups = &state->groups;
     double sum = conjugate_rows(state, r, s);
 
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t j = strads_block_param(&commit->block, k);
-        const double q = s * state->slope[j];
-        if (j == state->columns) {
-            sum += BOX * (fabs(state->b) + state->unit) * fabs(q);
+    for (uint32_t g = 0; g < groups->n; g++) {
+        if (groups->dead[g])
             continue;
-        }
-        const glm_term t = boxed_term(state, j, commit->value[k]);
-        sum += state->problem.penalty->conjugate(&t, &q);
+        const glm_term t = boxed_term(state, g);
+        glm_gather(state, g);
+        for (uint32_t k = 0; k < t.n; k++)
+            groups->q[k] *= s;
+        sum += state->problem.penalty->conjugate(&t, groups->q);
     }
+    if (state->problem.options.intercept)
+        sum += BOX * (fabs(state->b) + state->unit) *
+               fabs(s * state->slope[state->columns]);
     return -sum;
 }
 
-static void add_up(const strads_commit *commit, double *penalty, double *widest,
-                   double *tight)
-{
-    glm_state *state = commit->state;
-    const glm_penalty *pen = state->problem.penalty;
+/* Of all groups: penalty, and what r is to be multiplied by for a finite dual
+ * value, and for one without l2. */
+typedef struct totals {
+    double penalty, widest, tight;
+} totals;
 
-    *penalty = 0;
-    *widest = *tight = 1;
+static totals add_up(glm_state *state)
+{
+    const glm_penalty *pen = state->problem.penalty;
+    const glm_groups *groups = &state->groups;
+    totals sum = {.widest = 1, .tight = 1};
+
     state->nonzeros = 0;
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t j = strads_block_param(&commit->block, k);
-        const double *w = &commit->value[k], *q = &state->slope[j];
-        if (j == state->columns)
+    for (uint32_t g = 0; g < groups->n; g++) {
+        if (groups->dead[g])
             continue;
-        glm_term t = boxed_term(state, j, *w);
-        *penalty += pen->value(&t, w);
-        *widest = fmin(*widest, pen->shrink(&t, q));
+        glm_term t = boxed_term(state, g);
+        glm_gather(state, g);
+        sum.penalty += pen->value(&t, groups->v);
+        for (uint32_t k = 0; k < t.n; k++)
+            state->nonzeros += groups->v[k] != 0;
+        if (pen->tangent)
+            continue;
+        sum.widest = fmin(sum.widest, pen->shrink(&t, groups->q));
         t.l2 = 0;
         if (t.l1 > 0)
-            *tight = fmin(*tight, pen->shrink(&t, q));
-        state->nonzeros += *w != 0;
+            sum.tight = fmin(sum.tight, pen->shrink(&t, groups->q));
     }
+    return sum;
+}
+
+/* Without a dual: the largest violation, relative to what the slope of such a
+ * column may be at most and to its penalty's at 0. */
+static double worst_violation(const glm_state *state, const double *r)
+{
+    const glm_penalty *pen = glm_convex(state);
+    const glm_set *set = &state->set;
+    const glm_groups *groups = &state->groups;
+    double square = 0, worst = 0;
+
+    for (uint64_t i = 0; i < set->rows; i++)
+        square += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
+    if (state->problem.options.intercept && square > 0)
+        worst =
+            fabs(state->slope[state->columns]) / sqrt(state->weight * square);
+    for (uint32_t g = 0; g < groups->n; g++) {
+        const glm_term t = glm_tangent_of(state, g);
+        const double most =
+            glm_term_of(state, g).l1 + sqrt(glm_group_norm(state, g) * square);
+        glm_gather(state, g);
+        const double off = pen->violation(&t, groups->v, groups->q);
+        if (off > 0)
+            worst = fmax(worst, off / most);
+    }
+    return worst;
 }
 
 void glm_certify(strads_commit *commit)
@@ -97,18 +137,25 @@ void glm_certify(strads_commit *commit)
     glm_set *set = &state->set;
     const glm_rows rows = {set->rows, set->y, set->c, set->z};
     double *r = set->trial; /* no model is open */
-    double penalty, widest, tight;
 
     set->loss = state->problem.loss->look(&rows, state->problem.p, r, NULL);
-    add_up(commit, &penalty, &widest, &tight);
-    state->primal = set->loss + penalty;
+    const totals sum = add_up(state);
+    state->primal = set->loss + sum.penalty;
     state->first_primal = fmax(state->first_primal, state->primal);
-    double dual = dual_at(commit, r, widest), share = widest;
-    if (tight < widest) {
-        const double other = dual_at(commit, r, tight);
+    if (state->problem.penalty->tangent) {
+        state->gap = state->primal > NOTHING * state->first_primal
+                         ? worst_violation(state, r)
+                         : 0;
+        state->sphere = INFINITY;
+        linear_watch_scan(&state->watch, state->primal, 0);
+        return;
+    }
+    double dual = dual_at(state, r, sum.widest), share = sum.widest;
+    if (sum.tight < sum.widest) {
+        const double other = dual_at(state, r, sum.tight);
         if (other > dual) {
             dual = other;
-            share = tight;
+            share = sum.tight;
         }
     }
     const double floor = NOTHING * state->first_primal;
@@ -124,16 +171,22 @@ void glm_certify(strads_commit *commit)
 
 double glm_critical(const glm_state *state)
 {
-    const double a = fmax(state->problem.options.l1_ratio, 1e-3);
+    const strads_glm_options *o = &state->problem.options;
+    const double a = fmax(o->l1_ratio, 1e-3);
     double most = 0;
 
-    for (uint32_t j = 0; j < state->columns; j++) {
-        const double weight = state->weight * a * state->scale[j] *
-                              (state->factor ? state->factor[j] : 1);
-        const strads_glm_options *o = &state->problem.options;
-        const bool stays = (state->slope[j] > 0 ? o->upper : o->lower) == 0;
+    for (uint32_t g = 0; g < state->groups.n; g++) {
+        const uint32_t n = glm_size(state, g), first = glm_column(state, g, 0);
+        const double weight = state->weight * a * sqrt(n) *
+                              (state->factor ? state->factor[first] : 1);
+        const bool stays = (state->slope[first] > 0 ? o->upper : o->lower) == 0;
+        double square = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t j = glm_column(state, g, k);
+            square += pow(state->slope[j] / state->scale[j], 2);
+        }
         if (weight > 0 && !stays)
-            most = fmax(most, fabs(state->slope[j]) / weight);
+            most = fmax(most, sqrt(square) / weight);
     }
     return most;
 }

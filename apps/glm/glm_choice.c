@@ -29,24 +29,32 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->settled = SETTLED;
     state->watch = (linear_watch){.least = INFINITY};
     state->n_alive = 0;
+    for (uint32_t g = 0; g < state->groups.n; g++)
+        state->groups.dead[g] = false;
     for (uint32_t j = 0; j < state->columns; j++)
         state->alive[state->n_alive++] = j;
     if (state->problem.options.intercept)
         state->alive[state->n_alive++] = (uint32_t)state->columns;
 }
 
-/* What a column's own step would gain, about: the curvature of rows is taken to
+/* What a group's own step would gain, about: the curvature of rows is taken to
  * be what it is in the mean. */
-static double own_gain(const glm_state *state, uint32_t j, double w, double h)
+static double own_gain(const glm_state *state, uint32_t g, double h)
 {
-    const glm_term t = glm_term_of(state, j);
-    const double a = state->norm[j] * h, u = state->slope[j] + a * w;
-    double to;
+    const glm_groups *groups = &state->groups;
+    const glm_term t = glm_tangent_of(state, g);
+    const double a = glm_group_norm(state, g) * h;
+    double square = 0;
 
     if (state->alone && !glm_is_free(&t))
         return 0;
-    state->problem.penalty->prox(&t, &u, a, &to);
-    return (a + t.l2) / 2 * (to - w) * (to - w);
+    glm_gather(state, g);
+    for (uint32_t k = 0; k < t.n; k++)
+        groups->q[k] += a * groups->v[k];
+    glm_convex(state)->prox(&t, groups->q, a, groups->to);
+    for (uint32_t k = 0; k < t.n; k++)
+        square += pow(groups->to[k] - groups->v[k], 2);
+    return (a + t.l2) / 2 * square;
 }
 
 /* Mean curvature of the rows at z. */
@@ -68,27 +76,42 @@ static double mean_curvature(glm_state *state)
  * bend) in theta_i, so the best theta* is within `sphere` of theta in
  * sum (theta - theta*)^2 / c, and where all slopes that are so near leave w_j at
  * 0, it is 0. */
-static void screen(glm_state *state)
+static bool may_move(const glm_state *state, uint32_t g)
 {
     const glm_penalty *pen = state->problem.penalty;
+    const glm_groups *groups = &state->groups;
+    const glm_term t = glm_term_of(state, g);
+    double square = 0;
+
+    glm_gather(state, g);
+    for (uint32_t k = 0; k < t.n; k++) {
+        square += groups->q[k] * groups->q[k];
+        groups->v[k] = groups->q[k] = 0;
+    }
+    const double q = state->share * sqrt(square) +
+                     sqrt(glm_group_norm(state, g)) * state->sphere;
+    bool moves = t.l1 == 0;
+    for (int side = -1; side <= 1 && !moves; side += 2) {
+        groups->q[0] = side * q * (1 + 1e-8);
+        moves = pen->violation(&t, groups->v, groups->q) > 0;
+    }
+    return moves;
+}
+
+static void screen(glm_state *state)
+{
+    bool *dead = state->groups.dead;
     uint32_t n = 0;
 
     if (!isfinite(state->sphere) || state->alone || state->path)
         return;
+    for (uint32_t g = 0; g < state->groups.n; g++)
+        if (!dead[g] && !state->set.place[glm_column(state, g, 0)])
+            dead[g] = !may_move(state, g);
     for (uint32_t k = 0; k < state->n_alive; k++) {
         const uint32_t j = state->alive[k];
         state->alive[n] = j;
-        if (j == state->columns || state->set.place[j]) {
-            n++;
-            continue;
-        }
-        const glm_term t = glm_term_of(state, j);
-        const double zero = 0;
-        const double q = state->share * fabs(state->slope[j]) +
-                         sqrt(state->norm[j]) * state->sphere;
-        const double most = q * (1 + 1e-8), least = -most;
-        n += !(t.l1 > 0 && pen->violation(&t, &zero, &most) == 0 &&
-               pen->violation(&t, &zero, &least) == 0);
+        n += j == state->columns || !dead[glm_group_of(state, j)];
     }
     state->n_alive = n;
 }
@@ -108,31 +131,40 @@ static uint32_t choose_joining(const glm_state *state, uint32_t n)
     return want;
 }
 
-static strads_err grow_set(const strads_commit *commit, uint32_t *violators)
+static bool is_zero(const glm_state *state, uint32_t g)
 {
-    glm_state *state = commit->state;
+    for (uint32_t k = 0; k < glm_size(state, g); k++)
+        if (state->w[glm_column(state, g, k)] != 0)
+            return false;
+    return true;
+}
+
+static strads_err grow_set(glm_state *state, uint32_t *violators)
+{
     const double h = mean_curvature(state);
+    const glm_groups *groups = &state->groups;
     strads_err err = STRADS_OK;
+    double gains = 0;
     uint32_t n = 0;
 
-    *violators = 0;
-    for (uint32_t k = 0; k < commit->block.n && !err; k++) {
-        const uint32_t j = strads_block_param(&commit->block, k);
-        const double w = commit->value[k];
-        if (j == state->columns)
+    for (uint32_t g = 0; g < groups->n && !err; g++) {
+        if (groups->dead[g])
             continue;
-        state->urgency[j] = own_gain(state, j, w, h);
-        if (state->set.place[j])
+        state->urgency[g] = own_gain(state, g, h);
+        gains += state->urgency[g];
+        if (state->set.place[glm_column(state, g, 0)])
             continue;
-        if (w != 0)
-            err = glm_set_join(state, j, w);
-        else if (state->urgency[j] > 0)
-            state->candidate[n++] = j;
+        if (!is_zero(state, g))
+            err = glm_set_join(state, g);
+        else if (state->urgency[g] > 0)
+            state->candidate[n++] = g;
     }
+    if (state->problem.penalty->tangent)
+        state->excess = fmin(gains, state->primal);
     *violators = n;
     n = choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
-        err = glm_set_join(state, state->candidate[k], 0);
+        err = glm_set_join(state, state->candidate[k]);
     return err;
 }
 
@@ -165,7 +197,8 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance)
 static void tell_priorities(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    const glm_penalty *pen = state->problem.penalty;
+    const glm_penalty *pen = glm_convex(state);
+    const glm_groups *groups = &state->groups;
     glm_set *set = &state->set;
     uint32_t n = 0;
 
@@ -181,11 +214,20 @@ static void tell_priorities(strads_commit *commit)
     n = 0;
     for (uint32_t k = 0; k < set->n; k++) {
         glm_member *m = &set->member[k];
-        const double q = state->slope[m->column] / AT_REST;
-        m->term = glm_term_of(state, m->column);
-        const bool moves = m->w != 0 || pen->violation(&m->term, &m->w, &q) > 0;
+        if (m->size == 0)
+            continue;
+        const uint32_t g = glm_group_of(state, m->column);
+        glm_gather(state, g);
+        bool moves = false;
+        const glm_term t = glm_tangent_of(state, g);
+        m->term = glm_term_of(state, g);
+        for (uint32_t i = 0; i < m->size; i++) {
+            groups->q[i] /= AT_REST;
+            moves = moves || groups->v[i] != 0;
+        }
+        moves = moves || pen->violation(&t, groups->v, groups->q) > 0;
         m->urgency = moves && !(state->alone && !glm_is_free(&m->term))
-                         ? fmax(state->urgency[m->column], DBL_MIN)
+                         ? fmax(state->urgency[g], DBL_MIN)
                          : 0;
         state->candidate[n] = m->column;
         state->told[n++] = m->urgency;
@@ -197,7 +239,7 @@ strads_err glm_choose(strads_commit *commit)
 {
     glm_state *state = commit->state;
     uint32_t violators;
-    const strads_err err = grow_set(commit, &violators);
+    const strads_err err = grow_set(state, &violators);
 
     if (err)
         return err;

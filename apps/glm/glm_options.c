@@ -46,8 +46,25 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
      .metavar = "A",                                                          \
      .help = "elastic-net: share of |w|_1 (default 0.5)",                     \
      .max = 1},                                                               \
+        {.name = "gamma",                                                     \
+         .kind = STRADS_OPTION_F64,                                           \
+         .offset = FIELD(gamma),                                              \
+         .metavar = "G",                                                      \
+         .help = "mcp, scad: flat from G lambda on (3, 3.7)",                 \
+         .max = DBL_MAX,                                                      \
+         .rare = true},                                                       \
+        {.name = "groups",                                                    \
+         .kind = STRADS_OPTION_STRING,                                        \
+         .offset = FIELD(groups),                                             \
+         .metavar = "FILE",                                                   \
+         .help = "group: the number of each column's, one a line",            \
+         .rare = true},                                                       \
         LINEAR_OPTION_INTERCEPT(FIELD(intercept)),                            \
-        LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),                        \
+        {.name = "standardize",                                               \
+         .kind = STRADS_OPTION_BOOL,                                          \
+         .offset = FIELD(standardize),                                        \
+         .help = "penalise columns as if their deviation were 1",             \
+         .rare = true},                                                       \
         LINEAR_OPTION_WEIGHTS(FIELD(weights)),                                \
         {.name = "offset",                                                    \
          .kind = STRADS_OPTION_STRING,                                        \
@@ -146,6 +163,29 @@ static strads_err check_parameters(const glm_problem *p)
                            "l1-ratio is %g; it must be .001 at least, or the "
                            "penalty ridge",
                            o->l1_ratio);
+    if (o->gamma != 0 && !(o->gamma > p->penalty->least && p->penalty->usual))
+        return p->penalty->usual == 0
+                   ? strads_fail(STRADS_EINVAL,
+                                 "gamma is %g, and the penalty %s has none",
+                                 o->gamma, o->penalty)
+                   : strads_fail(STRADS_EINVAL,
+                                 "gamma is %g; of the penalty %s it must be "
+                                 "above %g",
+                                 o->gamma, o->penalty, p->penalty->least);
+    const bool groups = o->column_group || (o->groups && *o->groups);
+    if (groups != p->penalty->grouped)
+        return strads_fail(STRADS_EINVAL,
+                           groups ? "there are groups, and the penalty %s has "
+                                    "no use for them; take the penalty group"
+                                  : "the penalty %s needs groups, a file with "
+                                    "the number of each column's group",
+                           o->penalty);
+    if (groups && (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
+        (o->lower != 0 || o->upper != 0))
+        return strads_fail(STRADS_EINVAL,
+                           "the penalty %s takes no bounds; leave lower and "
+                           "upper out",
+                           o->penalty);
     if (o->lambda > 0 && o->lambda_ratio > 0)
         return strads_fail(STRADS_EINVAL,
                            "lambda (%g) and lambda-ratio (%g) say the same "
@@ -179,6 +219,7 @@ strads_err glm_options_resolve(const strads_glm_options *given,
         (err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("lambda-ratio", o->lambda_ratio, DBL_MAX)) ||
         (err = linear_check_number("l1-ratio", o->l1_ratio, 1)) ||
+        (err = linear_check_number("gamma", o->gamma, DBL_MAX)) ||
         (err = linear_check_number("loss-parameter", o->loss_parameter,
                                    DBL_MAX)) ||
         (err = check_parameters(&p)))
@@ -186,6 +227,8 @@ strads_err glm_options_resolve(const strads_glm_options *given,
     p.p = o->loss_parameter > 0 ? o->loss_parameter : p.loss->usual;
     if (o->l1_ratio == 0)
         o->l1_ratio = p.penalty->share;
+    if (o->gamma == 0)
+        o->gamma = p.penalty->usual;
     if (o->lambda == 0 && o->lambda_ratio == 0 && !p.penalty->off)
         o->lambda_ratio = .01;
     if (!(o->lower <= 0 && o->upper >= 0))

@@ -72,13 +72,16 @@ typedef struct glm_member {
     double w;         /* now, in the model; */
     double base;      /* where the model began; */
     double told;      /* and what has been committed */
+    double unit;      /* what its penalty multiplies it by, of several */
+    uint32_t size;    /* of the group, whose members are neighbours; 0: not its
+                         first one */
     double curvature; /* |v|^2, v = root x; of a model */
     double level;     /* v'root */
     double bend;    /* the model's curvature of the group at most, as b follows
                          at once */
     double urgency; /* what its own step would gain; a group's first one */
     uint32_t model; /* whose curvatures these are */
-    glm_term term;
+    glm_term term, tangent; /* the latter in the model */
 } glm_member;
 
 /* The working set and the quadratic model of the loss in it: glm_solve.c. */
@@ -101,7 +104,7 @@ typedef struct glm_set {
     double first, left;         /* the most that a pass over it has gained; what
                                is left to be gained */
     uint64_t visits;            /* in it */
-    uint32_t *lead, *awake;     /* [capacity] groups by their first members */
+    uint32_t *list, *awake;     /* [capacity] members, groups together */
     double *past_w, *past_rest; /* Anderson's */
     uint32_t room_past;
     double *newton; /* 4 x [capacity] */
@@ -116,6 +119,14 @@ typedef enum glm_next {
     GLM_TO_SOLVE
 } glm_next;
 
+typedef struct glm_groups {
+    uint32_t n;
+    uint32_t *start, *column, *of; /* NULL: each column is one */
+    bool *dead;                    /* screened: its columns are 0 */
+    double *v, *q, *to; /* [largest] one group's coefficients, slopes, and what
+                           is made of them */
+} glm_groups;
+
 typedef struct glm_state {
     glm_problem problem;
     const strads_data *data;
@@ -124,6 +135,8 @@ typedef struct glm_state {
     char classes[LINEAR_CLASSES_TEXT]; /* what options.classes points to */
     double weight;                     /* W */
     double unit; /* what margins are about: of numbers their root mean square */
+    glm_groups groups;
+    double *w;                 /* [columns] of the last scan */
     double *norm;              /* [columns] sum c x^2 */
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
@@ -158,8 +171,47 @@ static inline bool glm_is_free(const glm_term *t)
     return t->l1 == 0 && t->l2 == 0;
 }
 
-/* The term of a column at the lambda at hand. */
-glm_term glm_term_of(const glm_state *state, uint32_t column);
+/* Groups: how many columns, which, and whose. */
+static inline uint32_t glm_size(const glm_state *state, uint32_t g)
+{
+    const uint32_t *start = state->groups.start;
+
+    return start ? start[g + 1] - start[g] : 1;
+}
+static inline uint32_t glm_column(const glm_state *state, uint32_t g,
+                                  uint32_t k)
+{
+    const glm_groups *groups = &state->groups;
+
+    return groups->start ? groups->column[groups->start[g] + k] : g;
+}
+static inline uint32_t glm_group_of(const glm_state *state, uint64_t column)
+{
+    return state->groups.of ? state->groups.of[column] : (uint32_t)column;
+}
+/* What a column's coefficient is multiplied by where its group is penalised. */
+static inline double glm_unit(const glm_state *state, uint32_t g, uint32_t j)
+{
+    return glm_size(state, g) > 1 ? state->scale[j] : 1;
+}
+
+/* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */
+strads_err glm_groups_read(glm_state *state);
+void glm_groups_free(glm_groups *groups);
+/* The term of a group at the lambda at hand; that in a model at its
+ * coefficients, whose penalty is glm_convex(). */
+glm_term glm_term_of(const glm_state *state, uint32_t g);
+glm_term glm_tangent_of(const glm_state *state, uint32_t g);
+static inline const glm_penalty *glm_convex(const glm_state *state)
+{
+    const glm_penalty *penalty = state->problem.penalty;
+
+    return penalty->tangent ? &glm_penalty_l1 : penalty;
+}
+/* Its coefficients and slopes of the last scan, into v and q. */
+void glm_gather(const glm_state *state, uint32_t g);
+/* sum c |x|^2 of its columns, at most their curvature together. */
+double glm_group_norm(const glm_state *state, uint32_t g);
 
 /* glm_state.c: memory of both. */
 strads_err glm_shape(const void *config, const strads_data *data,
@@ -224,7 +276,8 @@ void glm_begin_lambda(glm_state *state, double lambda);
 /* glm_set.c: its memory, and its columns. */
 strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set);
 void glm_set_free(glm_set *set);
-strads_err glm_set_join(glm_state *state, uint32_t column, double w);
+/* All columns of a group. STRADS_ENOMEM. */
+strads_err glm_set_join(glm_state *state, uint32_t g);
 /* How many members are fetched next, *entries in all. */
 uint32_t glm_set_next(const glm_state *state, uint64_t *entries);
 strads_err glm_set_take(strads_commit *commit);
@@ -233,8 +286,12 @@ strads_err glm_set_take(strads_commit *commit);
 /* The model of the loss at z; of b alone where nothing else is to move. */
 void glm_open_model(glm_state *state);
 strads_err glm_solve_block(strads_commit *commit);
-/* Of the groups of the list, in the model: Q and penalties. */
-double glm_model_value(glm_state *state, uint32_t n, const uint32_t *lead);
+/* Of the members of the list, in the model: Q and penalties. */
+double glm_model_value(glm_state *state, uint32_t n, const uint32_t *list);
+/* The penalty of a group at base + step (w - base), by its first member: its
+ * own, or the model's. */
+double glm_member_penalty(const glm_state *state, const glm_member *m,
+                          double step, bool model);
 /* Moves a member, and the rest with it. */
 void glm_move(glm_state *state, glm_member *m, double to);
 /* v of a member: its column times the roots. */
@@ -243,9 +300,9 @@ data_column glm_scaled_column(const glm_set *set, const glm_member *m);
 /* glm_beyond.c: long steps, by the last sweeps and on the support. */
 strads_err glm_past_reserve(glm_set *set, uint32_t n);
 void glm_past_note(glm_set *set, uint32_t step, uint32_t n,
-                   const uint32_t *lead);
-void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *lead);
-void glm_newton(glm_state *state, uint32_t n, const uint32_t *lead);
+                   const uint32_t *list);
+void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *list);
+void glm_newton(glm_state *state, uint32_t n, const uint32_t *list);
 
 /* glm_search.c: a step to the model's solution, or short of it. */
 strads_err glm_search(strads_commit *commit);

@@ -1,5 +1,5 @@
 /* Penalties: what the program has to know of one, as a table. A penalty is a sum
- * of terms, one of each coefficient. All is W-fold, as in
+ * of terms, one of each coefficient or group of them. All is W-fold, as in
  * glm_parts.h.
  *
  * A new penalty is a row in a file penalty_NAME.c and a line in
@@ -14,12 +14,19 @@
     PENALTY("l1", l1)                   \
     PENALTY("elastic-net", elastic_net) \
     PENALTY("ridge", ridge)             \
+    PENALTY("group", group)             \
+    PENALTY("mcp", mcp)                 \
+    PENALTY("scad", scad)               \
     PENALTY("none", none)
 
-/* One term: of a coefficient between bounds that have 0 between them. */
+/* One term: of a coefficient between bounds that have 0 between them, or of a
+ * group of n. */
 typedef struct glm_term {
     double l1, l2; /* weights of |w| and of |w|^2 / 2 */
     double low, high;
+    uint32_t n;
+    double unit, gamma; /* of concave ones: l1 / unit is where they bend, and
+                           gamma times that where they are flat */
 } glm_term;
 
 /* Where the penalty is a quadratic: slope and curvature at w there. */
@@ -33,7 +40,13 @@ typedef struct glm_penalty {
                        say it */
     bool mixed;   /* it may */
     bool off;     /* nothing is penalised */
+    bool grouped; /* terms are of groups; no bounds */
+    double usual, least; /* gamma; 0: there is none */
     double (*value)(const glm_term *t, const double *w);
+    /* Concave in |w|, where not NULL: the term of an L1 penalty that is nowhere
+     * below it, and touches it at w. All the rest is that penalty's then, and as
+     * there is no dual a fit is certified by violations alone. */
+    glm_term (*tangent)(const glm_term *t, double w);
     /* w = argmin a/2 |w|^2 - u'w + value(w), a >= 0. */
     void (*prox)(const glm_term *t, const double *u, double a, double *w);
     /* max_w q'w - value(w), which may be INFINITY; and the largest s in [0, 1]
@@ -42,8 +55,8 @@ typedef struct glm_penalty {
     double (*shrink)(const glm_term *t, const double *q);
     /* How far q is from the subgradients at w. */
     double (*violation)(const glm_term *t, const double *w, const double *q);
-    /* The piece around w; false: w is at a kink or a bound. NULL: there are
-     * none. */
+    /* The piece around w of a single coefficient; false: w is at a kink or a
+     * bound. NULL: there are none. */
     bool (*piece)(const glm_term *t, double w, glm_piece *out);
 } glm_penalty;
 

@@ -8,17 +8,14 @@
 
 enum { HALVINGS_MAX = 40, SEARCHES_MAX = 50 };
 
-static double penalties(const glm_state *state, double step)
+static double penalties(const glm_state *state, double step, bool model)
 {
     const glm_set *set = &state->set;
     double sum = 0;
 
-    for (uint32_t k = 0; k < set->n; k++) {
-        const glm_member *m = &set->member[k];
-        const double w = m->base + step * (m->w - m->base);
-        if (w != 0)
-            sum += state->problem.penalty->value(&m->term, &w);
-    }
+    for (uint32_t k = 0; k < set->n; k++)
+        if (set->member[k].size > 0)
+            sum += glm_member_penalty(state, &set->member[k], step, model);
     return sum;
 }
 
@@ -46,19 +43,19 @@ static double try_step(glm_state *state, double step)
     memcpy(set->trial, set->z, set->rows * sizeof(double));
     state->kernels->add_dense(set->rows, step, set->along, set->trial);
     set->loss = state->problem.loss->look(&rows, state->problem.p, NULL, NULL);
-    return set->loss + penalties(state, step);
+    return set->loss + penalties(state, step, false);
 }
 
 /* By how much P falls at least for a step of 1, where the model is right: what
  * the slope at 0 promises. */
-static double promised(glm_state *state, double penalty)
+static double promised(glm_state *state)
 {
     glm_set *set = &state->set;
     const glm_rows rows = {set->rows, set->y, set->c, set->z};
 
     (void)state->problem.loss->look(&rows, state->problem.p, set->trial, NULL);
     return state->kernels->dot_dense(set->rows, set->trial, set->along) +
-           penalty - penalties(state, 1);
+           penalties(state, 0, true) - penalties(state, 1, true);
 }
 
 static strads_err take_step(strads_commit *commit, double step)
@@ -97,8 +94,8 @@ static void wake(strads_commit *commit)
 
     for (uint32_t k = 0; k < set->n; k++) {
         glm_member *m = &set->member[k];
-        if (m->model != set->model)
-            continue; /* at rest since the scan */
+        if (m->size == 0 || m->model != set->model)
+            continue; /* at rest since the scan, or not a first one */
         m->urgency = 1;
         state->candidate[n] = m->column;
         state->told[n++] = 1;
@@ -110,7 +107,7 @@ strads_err glm_search(strads_commit *commit)
 {
     glm_state *state = commit->state;
     glm_set *set = &state->set;
-    const double penalty = penalties(state, 0);
+    const double penalty = penalties(state, 0, false);
     double step = 1;
 
     state->next = GLM_TO_SCAN;
@@ -119,7 +116,7 @@ strads_err glm_search(strads_commit *commit)
     const double before = set->loss + penalty;
     double after = before;
     find_direction(state);
-    const double fall = promised(state, penalty);
+    const double fall = promised(state);
     for (int left = HALVINGS_MAX;; left--, step /= 2) {
         after = try_step(state, step);
         if (after <= before - 1e-3 * step * fall + 1e-15 * fabs(before))
@@ -135,7 +132,8 @@ strads_err glm_search(strads_commit *commit)
     set->trial = kept;
     set->open = state->solved = false;
     const bool enough = before - after <= state->worth ||
-                        (state->problem.loss->constant && step == 1) ||
+                        (state->problem.loss->constant && step == 1 &&
+                         !state->problem.penalty->tangent) ||
                         ++state->searches >= SEARCHES_MAX;
     const strads_err err = take_step(commit, step);
     if (!enough) {

@@ -32,7 +32,7 @@ void glm_set_free(glm_set *set)
 {
     void *all[] = {set->member, set->place,  set->y,         set->c,
                    set->o,      set->z,      set->rest,      set->root,
-                   set->along,  set->trial,  set->scaled,    set->lead,
+                   set->along,  set->trial,  set->scaled,    set->list,
                    set->awake,  set->past_w, set->past_rest, set->newton};
 
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
@@ -40,25 +40,40 @@ void glm_set_free(glm_set *set)
     linear_packed_free(&set->columns);
 }
 
-strads_err glm_set_join(glm_state *state, uint32_t column, double w)
+static strads_err reserve_member(glm_set *set)
+{
+    if (set->n < set->capacity)
+        return STRADS_OK;
+    const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
+    if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
+        !linear_widen(&set->list, capacity, sizeof(*set->list)) ||
+        !linear_widen(&set->awake, capacity, sizeof(*set->awake)) ||
+        !linear_widen(&set->newton, 4 * (uint64_t)capacity, sizeof(double)))
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for a working set of %u columns",
+                           capacity);
+    set->capacity = capacity;
+    return STRADS_OK;
+}
+
+strads_err glm_set_join(glm_state *state, uint32_t g)
 {
     glm_set *set = &state->set;
+    const uint32_t n = glm_size(state, g);
+    strads_err err = STRADS_OK;
 
-    if (set->n == set->capacity) {
-        const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
-        if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
-            !linear_widen(&set->lead, capacity, sizeof(*set->lead)) ||
-            !linear_widen(&set->awake, capacity, sizeof(*set->awake)) ||
-            !linear_widen(&set->newton, 4 * (uint64_t)capacity, sizeof(double)))
-            return strads_fail(STRADS_ENOMEM,
-                               "no memory for a working set of %u columns",
-                               capacity);
-        set->capacity = capacity;
+    for (uint32_t k = 0; k < n && !(err = reserve_member(set)); k++) {
+        const uint32_t j = glm_column(state, g, k);
+        const double w = state->w[j];
+        set->member[set->n++] = (glm_member){.column = j,
+                                             .w = w,
+                                             .base = w,
+                                             .told = w,
+                                             .unit = glm_unit(state, g, j),
+                                             .size = k == 0 ? n : 0};
+        set->place[j] = set->n;
     }
-    set->member[set->n++] =
-        (glm_member){.column = column, .w = w, .base = w, .told = w};
-    set->place[column] = set->n;
-    return STRADS_OK;
+    return err;
 }
 
 uint32_t glm_set_next(const glm_state *state, uint64_t *entries)

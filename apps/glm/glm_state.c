@@ -139,8 +139,8 @@ strads_err glm_shape(const void *config, const strads_data *data,
 
 static bool reserve_state(glm_state *state)
 {
-    double **numbers[] = {&state->norm, &state->scale, &state->slope,
-                          &state->urgency, &state->told};
+    double **numbers[] = {&state->w,     &state->norm,    &state->scale,
+                          &state->slope, &state->urgency, &state->told};
     const size_t n = state->columns + 2;
 
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
@@ -201,7 +201,7 @@ strads_err glm_begin(const void *config, const strads_data *data,
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the slopes of %llu columns",
                           (unsigned long long)shape->cols);
-    else if (!(err = read_factors(state)))
+    else if (!(err = read_factors(state)) && !(err = glm_groups_read(state)))
         err = glm_set_new(shape->cols, shape->rows, &state->set);
     if (err) {
         glm_end(state);
@@ -219,7 +219,9 @@ void glm_end(void *begun)
     if (!state)
         return;
     glm_set_free(&state->set);
+    glm_groups_free(&state->groups);
     linear_path_free(state->path);
+    free(state->w);
     free(state->norm);
     free(state->scale);
     free(state->factor);
@@ -230,28 +232,6 @@ void glm_end(void *begun)
     free(state->candidate);
     free(state->alive);
     free(state);
-}
-
-static double bound(double given)
-{
-    return fabs(given) < 1e300 ? given : copysign(INFINITY, given);
-}
-
-glm_term glm_term_of(const glm_state *state, uint32_t column)
-{
-    const glm_problem *problem = &state->problem;
-    const double s = state->scale[column], a = problem->options.l1_ratio;
-    /* Alone, nothing that is penalised moves. */
-    const double factor = state->factor ? state->factor[column] : 1;
-    const double weight =
-        factor * (problem->penalty->off ? 0
-                  : state->alone        ? 1e250
-                                        : state->weight * state->lambda);
-
-    return (glm_term){.l1 = weight * a * s,
-                      .l2 = weight * (1 - a) * s * s,
-                      .low = bound(problem->options.lower),
-                      .high = bound(problem->options.upper)};
 }
 
 /* ---- results ------------------------------------------------------------- */

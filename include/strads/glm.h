@@ -8,9 +8,11 @@
  * weight (1 unless told), W the sum of all, o_i its offset (0 unless told). f is
  * 0 at its best: it is half of the deviance where the loss is a likelihood's.
  *
- * The gap that it reports is a relative duality gap, (P - D) / P. Coefficients that neither a penalty nor bounds hold are
- * taken to be within ten times what they are now, or would be in a fit of their
- * column alone. */
+ * The gap that it reports is a relative duality gap, (P - D) / P. Coefficients
+ * that neither a penalty nor bounds hold are taken to be within ten times what
+ * they are now, or would be in a fit of their column alone. Of "mcp" and "scad",
+ * which are not convex, it is by how much the stationarity conditions are missed
+ * (docs/glm.md). */
 #ifndef STRADS_GLM_H
 #define STRADS_GLM_H
 
@@ -35,6 +37,8 @@ typedef struct strads_glm_options {
     double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio */
     double lambda_ratio;   /* lambda / lambda_max, > 0; 0: 0.01 */
     double l1_ratio;     /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
+    double gamma;        /* of "mcp" (above 1) and "scad" (above 2): the penalty
+                            is flat from gamma lambda on; 0: 3, 3.7 */
     double lower, upper; /* of each coefficient, with 0 between them; both 0: no
                               bounds */
     bool intercept;      /* fit b */
@@ -48,7 +52,10 @@ typedef struct strads_glm_options {
                                     column, which its share of the penalty is
                                     multiplied by; 0: it is not penalised.
                                     NULL: 1. Read by the coordinator */
-    const char *class_weight;    /* classes: NULL, "none": 1; "balanced": W / (k
+    const char *groups; /* of "group": a file with a number from 0 up for each
+                           column, the same for all of a group. Read by the
+                           coordinator */
+    const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
     const char *classes; /* two labels, "0,1"; the second is positive. NULL: the
                             data's, ascending */
@@ -57,6 +64,7 @@ typedef struct strads_glm_options {
     const double *row_weight;     /* [rows] */
     const double *row_offset;     /* [rows] */
     const double *penalty_factor; /* [columns] */
+    const uint32_t *column_group; /* [columns] */
 } strads_glm_options;
 
 /* The program: name "glm", one parameter a column and, with an intercept, one

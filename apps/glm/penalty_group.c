@@ -1,0 +1,63 @@
+/* The group Lasso (Yuan and Lin, J. R. Stat. Soc. B 68, 2006): l1 |w|_2 of a
+ * group of n coefficients, which are 0 together; l1 has the root of n in it. */
+#include <math.h>
+
+#include "glm_penalty.h"
+
+static double size_of(const glm_term *t, const double *w)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < t->n; k++)
+        sum += w[k] * w[k];
+    return sqrt(sum);
+}
+
+static double value(const glm_term *t, const double *w)
+{
+    return t->l1 * size_of(t, w);
+}
+
+static void prox(const glm_term *t, const double *u, double a, double *w)
+{
+    const double size = size_of(t, u);
+    const double share = a > 0 && size > t->l1 ? (1 - t->l1 / size) / a : 0;
+
+    for (uint32_t k = 0; k < t->n; k++)
+        w[k] = share * u[k];
+}
+
+/* A group that is not penalised is taken to be in a ball: `high`. */
+static double conjugate(const glm_term *t, const double *q)
+{
+    const double over = size_of(t, q) - t->l1;
+
+    return over > 0 ? over * t->high : 0;
+}
+
+static double shrink(const glm_term *t, const double *q)
+{
+    const double size = size_of(t, q);
+
+    return isfinite(t->high) || size <= t->l1 ? 1 : t->l1 / size;
+}
+
+static double violation(const glm_term *t, const double *w, const double *q)
+{
+    const double size = size_of(t, w);
+    double sum = 0;
+
+    if (size == 0)
+        return fmax(size_of(t, q) - t->l1, 0);
+    for (uint32_t k = 0; k < t->n; k++)
+        sum += pow(q[k] - t->l1 * w[k] / size, 2);
+    return sqrt(sum);
+}
+
+const glm_penalty glm_penalty_group = {.share = 1,
+                                       .grouped = true,
+                                       .value = value,
+                                       .prox = prox,
+                                       .conjugate = conjugate,
+                                       .shrink = shrink,
+                                       .violation = violation};
