@@ -36,7 +36,53 @@ gives 0 report cut.jsonl
 says out "&lt;b&gt;&amp;" "</html>"
 grep -q '<b>' out && fail "a name became markup"
 
+# A path, a cross-validation, and an evaluation of a recommender
+gives 0 lasso path "$year_train" --points 5 --svg path.svg --log path.jsonl \
+    --format csv
+gives 0 lasso cv "$year_train" --points 5 --folds 3 --svg cv.svg --format csv
+gives 0 report path.jsonl --pictures path.svg,cv.svg --output report.html
+pictures=$(grep -o '<svg ' report.html | wc -l)
+gives 0 report path.jsonl
+same "$pictures" "$(($(grep -o '<svg ' out | wc -l) + 2))" "pictures"
+echo '{"rmse": 0.5, "ranking": {"precision": 0.25, "rmse_95": [0.1, 0.2]}}' >e.json
+gives 0 report run.jsonl --evaluation e.json
+says out "Evaluation" "<h3>ranking</h3>" "<td>0.25</td>" "<td>0.1 to 0.2</td>"
+
+# Topics: the map is the classical scaling of the divergences of all words, done
+# anew here, but for turns and mirrors.
+printf '%s\n' iron coal steel sea ship sail law court '</script>' >words
+printf '5\n9\n14\n1 1 2\n1 2 1\n1 3 1\n2 1 1\n2 2 2\n3 4 3\n3 5 1\n4 5 2\n4 6 1\n4 9 1\n5 7 2\n5 8 1\n5 9 1\n2 9 1\n' >texts
+gives 0 lda train texts --vocab words --topics 3 --sweeps 30 --model t.json --log t.jsonl
+gives 0 report t.jsonl --model t.json --output topics.html
+same "$(grep -c '</script>' topics.html)" 2 "scripts that end"
+python3 - <<'PY' || fail "the map of the topics"
+import itertools, json, math, re
+page = open("topics.html").read()
+data = json.loads(re.search(r'id="topic-data">(.*?)</script>', page, re.S)[1])
+rows = data["topics"]
+assert sum(t[1] for t in rows) == data["tokens"] == 20, data["tokens"]
+assert sorted(t[0] for t in rows) == [0, 1, 2]
+count = {}
+for name, tokens, *pairs in data["words"]:
+    of = dict(zip(pairs[::2], pairs[1::2]))
+    assert sum(of.values()) == tokens, name
+    count[name] = of
+assert "</script>" in count and len(count) == data["vocabulary"]
+phi = [[(of.get(k, 0) + data["beta"]) / (t[1] + data["vocabulary"] * data["beta"])
+        for of in count.values()] for k, t in enumerate(rows)]
+h = lambda p: -sum(v * math.log(v) for v in p)
+for a, b in itertools.combinations(range(3), 2):
+    d = h([(x + y) / 2 for x, y in zip(phi[a], phi[b])]) - (h(phi[a]) + h(phi[b])) / 2
+    # three points have all of their distances, roots of D, in two dimensions
+    near = (rows[a][2] - rows[b][2]) ** 2 + (rows[a][3] - rows[b][3]) ** 2
+    assert abs(near - d) < 1e-12, (near, d)
+PY
+
 # What is wrong
+echo "<svg onload='x'><script>" >bad.svg
+refuses 2 "expected a picture as --svg writes it" report run.jsonl --pictures bad.svg
+echo '[1]' >bad.json
+refuses 2 "expected one object" report run.jsonl --evaluation bad.json
 echo '{"a": 1}' >bad
 refuses 2 "line 1 is no line of a log" report bad
 : >empty

@@ -340,7 +340,7 @@ static void expect_ranking(const pairs *train, const pairs *test,
                            const strads_mf_factors *m, bool popular,
                            uint32_t top, strads_ranking found)
 {
-    double count[ITEMS] = {0}, ndcg = 0, recall = 0, users = 0;
+    double count[ITEMS] = {0}, ndcg = 0, recall = 0, precision = 0, users = 0;
     for (uint64_t e = 0; e < train->x.nnz; e++)
         count[train->index[e]]++;
     for (uint32_t u = 0; u < USERS; u++) {
@@ -364,11 +364,13 @@ static void expect_ranking(const pairs *train, const pairs *test,
             users++;
             ndcg += gain / best;
             recall += hits / wanted;
+            precision += hits / top;
         }
     }
     cr_expect_eq((double)found.users, users);
     cr_expect_float_eq(found.ndcg, ndcg / users, 1e-9);
     cr_expect_float_eq(found.recall, recall / users, 1e-9);
+    cr_expect_float_eq(found.precision, precision / users, 1e-9);
 }
 
 Test(mf_recommend, rankings_agree_with_counting_who_is_before_whom)

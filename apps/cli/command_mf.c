@@ -175,7 +175,7 @@ static cli_measure estimate(const char *name, const char *part, double n,
                          isnan(half) ? NAN : fmax(mean - half, 0), mean + half};
 }
 
-enum { PART_FIGURES = 3, RANK_FIGURES = 7 };
+enum { PART_FIGURES = 3, RANK_FIGURES = 9 };
 
 static void measure_errors(const cli_mf_model *model, const strads_data *data,
                            const char *part, cli_measure out[PART_FIGURES])
@@ -207,8 +207,10 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
         {"users", "ranking", (double)ours->users, NAN, NAN},
         {"relevant", "ranking", e->relevant, NAN, NAN},
         {"ndcg", "ranking", ours->ndcg, NAN, NAN},
+        {"precision", "ranking", ours->precision, NAN, NAN},
         {"recall", "ranking", ours->recall, NAN, NAN},
         {"popularity_ndcg", "ranking", popular->ndcg, NAN, NAN},
+        {"popularity_precision", "ranking", popular->precision, NAN, NAN},
         {"popularity_recall", "ranking", popular->recall, NAN, NAN}};
     measure_errors(&e->model, e->test, NULL, out);
     if (!e->train) {

@@ -1,7 +1,8 @@
 /* strads report RUN.jsonl: what a run was, as one HTML file that needs nothing
  * else: how it converged, what its workers did, its model's largest
- * coefficients, how good its scores are, its options and its machine. Drawn by
- * cli_plot, as the command's other pictures are. */
+ * coefficients or its topics, how good its scores are, an evaluation, pictures
+ * that path and cv drew, its options and its machine. Drawn by cli_plot, as
+ * these are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -12,6 +13,7 @@
 
 #include "cli_options.h"
 #include "cli_plot.h"
+#include "report_topics.h"
 
 enum { ROUNDS = 4096, COEFFICIENTS = 30, LINES = 8, BINS = 10 };
 
@@ -23,11 +25,15 @@ typedef struct scored {
 
 typedef struct report {
     cli_use use;
-    const char *model_path, *scores_path;
+    const char *model_path, *scores_path, *pictures, *evaluation_path;
     json_t *start, *end;   /* of the log; NULL: it has none */
     json_t *round[ROUNDS]; /* one of every `stride` */
     size_t n, seen, stride;
     strads_model *model;
+    strads_lda_model *topics;
+    json_t *evaluation;
+    char *svg; /* all pictures */
+    size_t svg_size;
     scored *scores;
     size_t n_scores, n_positive;
 } report;
@@ -36,9 +42,13 @@ static const strads_option table[] = {
     CLI_TEXT(report, use.out.path, "output", "FILE.html",
              "write it there (default: standard output)"),
     CLI_TEXT(report, model_path, "model", "MODEL.json",
-             "show its largest coefficients (default: none)"),
+             "show its largest coefficients, or its topics (default: none)"),
     CLI_TEXT(report, scores_path, "scores", "FILE",
              "ROC and calibration of \"LABEL PROBABILITY\" lines (none)"),
+    CLI_TEXT(report, evaluation_path, "evaluation", "FILE.json",
+             "what an evaluate has written by --format json (none)"),
+    CLI_TEXT(report, pictures, "pictures", "FILES",
+             "SVG files of --svg, commas between (none)"),
     {.name = NULL},
 };
 
@@ -159,13 +169,96 @@ static strads_err read_scores(report *r, const char *path)
     return err;
 }
 
+/* Topic models have a format of their own. */
+static strads_err read_model(report *r)
+{
+    char head[128] = "";
+    FILE *file = fopen(r->model_path, "re");
+    if (file) {
+        (void)fread(head, 1, sizeof head - 1, file);
+        (void)fclose(file);
+    }
+    return strstr(head, "\"strads-lda-model\"")
+               ? strads_lda_model_read(r->model_path, &r->topics)
+               : strads_model_read(r->model_path, NULL, &r->model);
+}
+
+/* One picture, which must be one of ours: nothing in it may act. */
+static strads_err read_picture(const char *path, FILE *into)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t size = 0, n = 0;
+    strads_err err = STRADS_OK;
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    while (!err && getline(&line, &size, file) > 0) {
+        if ((n++ == 0 && strncmp(line, "<svg ", 5) != 0) ||
+            strcasestr(line, "<script") || strcasestr(line, "href")) {
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s: line %zu: expected a picture as --svg "
+                              "writes it",
+                              path, n);
+        } else {
+            (void)fputs(line, into);
+        }
+    }
+    free(line);
+    (void)fclose(file);
+    return err || n > 0 ? err
+                        : strads_fail(STRADS_EFORMAT,
+                                      "%s: is empty; expected a picture as "
+                                      "--svg writes it",
+                                      path);
+}
+
+static strads_err read_pictures(report *r)
+{
+    char *names = strdup(r->pictures), *rest = NULL;
+    FILE *into = open_memstream(&r->svg, &r->svg_size);
+    strads_err err = names && into
+                         ? STRADS_OK
+                         : strads_fail(STRADS_ENOMEM, "no memory for pictures");
+    for (char *name = err ? NULL : strtok_r(names, ",", &rest); name && !err;
+         name = strtok_r(NULL, ",", &rest)) {
+        err = read_picture(name, into);
+    }
+    if (into) {
+        (void)fclose(into);
+    }
+    free(names);
+    return err;
+}
+
+static strads_err read_evaluation(report *r)
+{
+    json_error_t error;
+    r->evaluation =
+        json_load_file(r->evaluation_path, JSON_REJECT_DUPLICATES, &error);
+    return json_is_object(r->evaluation)
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: line %d: expected one object, as evaluate "
+                             "--format json writes it (%s)",
+                             r->evaluation_path, error.line,
+                             r->evaluation ? "no object" : error.text);
+}
+
 static strads_err read_all(void *state, const char *const *args)
 {
     report *r = state;
     r->stride = 1;
     CLI_TRY(read_log(r, args[0]));
     if (r->model_path) {
-        CLI_TRY(strads_model_read(r->model_path, NULL, &r->model));
+        CLI_TRY(read_model(r));
+    }
+    if (r->evaluation_path) {
+        CLI_TRY(read_evaluation(r));
+    }
+    if (r->pictures) {
+        CLI_TRY(read_pictures(r));
     }
     return r->scores_path ? read_scores(r, r->scores_path) : STRADS_OK;
 }
@@ -179,6 +272,9 @@ static void release(void *state)
         json_decref(r->round[k]);
     }
     strads_model_free(r->model);
+    strads_lda_model_free(r->topics);
+    json_decref(r->evaluation);
+    free(r->svg);
     free(r->scores);
 }
 
@@ -513,6 +609,51 @@ static void put_scores(const report *r, FILE *out)
                   count[0][0], count[0][1], count[1][0], count[1][1]);
 }
 
+/* ---- an evaluation --------------------------------------------------------------- */
+
+/* A number, or an interval. */
+static void put_value(FILE *out, const json_t *v)
+{
+    if (json_is_array(v)) {
+        for (size_t k = 0; k < json_array_size(v); k++) {
+            (void)fputs(k ? " to " : "", out);
+            put_value(out, json_array_get(v, k));
+        }
+    } else if (json_is_number(v)) {
+        (void)fprintf(out, "%.6g", json_number_value(v));
+    } else {
+        put_words(out, json_is_string(v) ? json_string_value(v) : "-");
+    }
+}
+
+/* Parts of it, objects in it, are tables of their own: a recommender's ranking
+ * with its precision and recall, say. */
+static void put_evaluation(FILE *out, const json_t *of, const char *title)
+{
+    const char *name;
+    json_t *value;
+    (void)fputs("<div><h3>", out);
+    put_words(out, title);
+    (void)fputs("</h3><table>\n", out);
+    json_object_foreach((json_t *)of, name, value)
+    {
+        if (!json_is_object(value)) {
+            (void)fputs("<tr><th scope=\"row\">", out);
+            put_words(out, name);
+            (void)fputs("</th><td>", out);
+            put_value(out, value);
+            (void)fputs("</td></tr>\n", out);
+        }
+    }
+    (void)fputs("</table></div>\n", out);
+    json_object_foreach((json_t *)of, name, value)
+    {
+        if (json_is_object(value)) {
+            put_evaluation(out, value, name);
+        }
+    }
+}
+
 /* ---- the page -------------------------------------------------------------------- */
 
 static strads_err write_page(void *state, FILE *out)
@@ -528,8 +669,6 @@ static strads_err write_page(void *state, FILE *out)
                                         NULL};
     static const char *const machine[] = {"host", "pid", "time", NULL};
     const report *r = state;
-    char *options = json_dumps(json_object_get(r->start, "options"),
-                               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     (void)fputs(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, "
@@ -567,9 +706,22 @@ static strads_err write_page(void *state, FILE *out)
     if (r->model) {
         put_coefficients(r, out);
     }
+    if (r->topics) {
+        CLI_TRY(report_topics_write(r->topics, out));
+    }
     if (r->n_scores) {
         put_scores(r, out);
     }
+    if (r->evaluation) {
+        (void)fputs("<section><h2>Evaluation</h2><div class=\"columns\">", out);
+        put_evaluation(out, r->evaluation, "new data");
+        (void)fputs("</div></section>\n", out);
+    }
+    if (r->svg) {
+        (void)fprintf(out, "<section>%s</section>\n", r->svg);
+    }
+    char *options = json_dumps(json_object_get(r->start, "options"),
+                               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     (void)fputs("<section><h2>Options</h2><pre>", out);
     put_words(out, options);
     (void)fputs("</pre></section>\n</main></body></html>\n", out);

@@ -322,12 +322,14 @@ static void add(strads_ranking *r, const strads_scored *list, uint32_t n,
     r->users++;
     r->ndcg += gain / best;
     r->recall += hits / relevant;
+    r->precision += hits / top;
 }
 
 static void divide(strads_ranking *r)
 {
     r->ndcg /= (double)r->users;
     r->recall /= (double)r->users;
+    r->precision /= (double)r->users;
 }
 
 strads_err strads_recommender_judge(strads_recommender *r,

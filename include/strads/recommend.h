@@ -69,9 +69,10 @@ STRADS_API uint32_t strads_recommender_top(strads_recommender *recommender,
 /* Means over the users that have relevant items in the test. */
 typedef struct strads_ranking {
     uint64_t users;
-    double ndcg;   /* sum over hits of 1 / log2(1 + place), places from 1, by
+    double ndcg;      /* sum over hits of 1 / log2(1 + place), places from 1, by
                       what min(relevant, top) hits at the front would have */
-    double recall; /* hits by relevant items */
+    double recall;    /* hits by relevant items */
+    double precision; /* hits by `top` */
 } strads_ranking;
 
 /* Ranks, for each user of the model, all items but those of its row in `train`

@@ -1,0 +1,341 @@
+/* The map: Jensen-Shannon divergence of two topics' words,
+ *
+ *     D(a, b) = H((phi_a + phi_b) / 2) - (H(phi_a) + H(phi_b)) / 2,
+ *
+ * whose root is a distance, in two dimensions by classical scaling (Torgerson
+ * 1952): with B = -J D J / 2, J = I - 1 1' / n, coordinates are the first two
+ * eigenvectors times the roots of their eigenvalues. What a reader does with
+ * it is topics.html. */
+#include "report_topics.h"
+
+#include <float.h>
+#include <gsl/gsl_eigen.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_options.h"
+
+enum { TOPICS = 100, WORDS = 30 };
+/* Weights of relevance whose first words are there, whatever is chosen. */
+static const double relevance[] = {1, 0.6, 0.3, 0};
+
+/* topics.html, by cmake/embed.cmake. */
+extern const char cli_topics[];
+
+typedef struct map {
+    const strads_lda_model *model;
+    uint32_t n, *topic; /* [n] the largest first */
+    uint32_t *place;    /* [topics] in `topic`; n: it has none */
+    double *none, *all; /* [n] phi of a word it does not have; n_k + V beta */
+    gsl_matrix *apart;  /* [n x n] sums of h((phi_a + phi_b) / 2), then D */
+    double *x, *y;      /* [n] */
+    uint32_t *word;     /* [topics x WORDS x relevances] */
+    uint32_t n_shown, *shown; /* words, ascending, each once */
+} map;
+
+static double h(double p)
+{
+    return p > 0 ? -p * log(p) : 0;
+}
+
+static uint64_t count_of(const strads_lda_model *m, uint64_t word)
+{
+    uint64_t n = 0;
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        n += m->count[i];
+    }
+    return n;
+}
+
+/* Insertion: there are 100 at most. */
+static void choose_topics(map *p)
+{
+    const uint64_t *total = p->model->total;
+    for (uint32_t k = 0; k < p->model->topics; k++) {
+        uint32_t at = p->n < TOPICS ? p->n++ : TOPICS;
+        for (; at > 0 && total[p->topic[at - 1]] < total[k]; at--) {
+            if (at < TOPICS) {
+                p->topic[at] = p->topic[at - 1];
+            }
+        }
+        if (at < TOPICS) {
+            p->topic[at] = k;
+        }
+    }
+    for (uint32_t k = 0; k < p->model->topics; k++) {
+        p->place[k] = p->n;
+    }
+    for (uint32_t k = 0; k < p->n; k++) {
+        p->place[p->topic[k]] = k;
+        p->all[k] = (double)p->model->total[p->topic[k]] +
+                    (double)p->model->words * p->model->beta;
+        p->none[k] = p->model->beta / p->all[k];
+    }
+}
+
+/* Words that neither topic has are alike: all are counted so, and what a word
+ * adds instead, where one has it, is put right; so the cost goes by the
+ * model's pairs times the topics. phi [n] counts where `has` [n] does, which is
+ * all false before and behind. */
+static void add_word(map *p, uint64_t word, double *phi, bool *has)
+{
+    const strads_lda_model *m = p->model;
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        const uint32_t a = p->place[m->topic[i]];
+        if (a < p->n) {
+            phi[a] = (m->count[i] + m->beta) / p->all[a];
+            has[a] = true;
+        }
+    }
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        const uint32_t a = p->place[m->topic[i]];
+        for (uint32_t b = 0; a < p->n && b < p->n; b++) {
+            if (has[b] && b < a) {
+                continue; /* once a pair */
+            }
+            const double of_b = has[b] ? phi[b] : p->none[b];
+            *gsl_matrix_ptr(p->apart, a < b ? a : b, a < b ? b : a) +=
+                h((phi[a] + of_b) / 2) - h((p->none[a] + p->none[b]) / 2);
+        }
+    }
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        if (p->place[m->topic[i]] < p->n) {
+            has[p->place[m->topic[i]]] = false;
+        }
+    }
+}
+
+/* From sums over words, diagonal included, to divergences, in full. */
+static void finish_apart(map *p)
+{
+    for (uint32_t a = 0; a < p->n; a++) {
+        for (uint32_t b = a + 1; b < p->n; b++) {
+            const double d = gsl_matrix_get(p->apart, a, b) -
+                             (gsl_matrix_get(p->apart, a, a) +
+                              gsl_matrix_get(p->apart, b, b)) /
+                                 2;
+            gsl_matrix_set(p->apart, b, a, fmax(d, 0));
+        }
+    }
+    for (uint32_t a = 0; a < p->n; a++) {
+        for (uint32_t b = a; b < p->n; b++) {
+            gsl_matrix_set(p->apart, a, b,
+                           a == b ? 0 : gsl_matrix_get(p->apart, b, a));
+        }
+    }
+}
+
+static strads_err measure_apart(map *p)
+{
+    double *phi = calloc(p->n, sizeof *phi);
+    bool *has = calloc(p->n, sizeof *has);
+    if (phi && has) {
+        for (uint32_t a = 0; a < p->n; a++) {
+            for (uint32_t b = a; b < p->n; b++) {
+                gsl_matrix_set(p->apart, a, b,
+                               (double)p->model->words *
+                                   h((p->none[a] + p->none[b]) / 2));
+            }
+        }
+        for (uint64_t w = 0; w < p->model->words; w++) {
+            add_word(p, w, phi, has);
+        }
+        finish_apart(p);
+    }
+    const bool done = phi && has;
+    free(phi);
+    free(has);
+    return done ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory for a map");
+}
+
+static strads_err scale(map *p)
+{
+    gsl_eigen_symmv_workspace *work = gsl_eigen_symmv_alloc(p->n);
+    gsl_vector *value = gsl_vector_alloc(p->n);
+    gsl_matrix *vector = gsl_matrix_alloc(p->n, p->n);
+    double *mean = calloc((size_t)p->n + 1, sizeof *mean);
+    const bool there = work && value && vector && mean;
+    if (there) {
+        for (uint32_t a = 0; a < p->n; a++) {
+            for (uint32_t b = 0; b < p->n; b++) {
+                mean[a] += gsl_matrix_get(p->apart, a, b) / p->n;
+            }
+            mean[p->n] += mean[a] / p->n;
+        }
+        for (uint32_t a = 0; a < p->n; a++) {
+            for (uint32_t b = 0; b < p->n; b++) {
+                *gsl_matrix_ptr(p->apart, a, b) +=
+                    mean[p->n] - mean[a] - mean[b];
+            }
+        }
+        gsl_matrix_scale(p->apart, -0.5);
+        gsl_eigen_symmv(p->apart, value, vector, work);
+        gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
+        for (uint32_t a = 0; a < p->n; a++) {
+            p->x[a] = gsl_matrix_get(vector, a, 0) *
+                      sqrt(fmax(gsl_vector_get(value, 0), 0));
+            p->y[a] = gsl_matrix_get(vector, a, 1) *
+                      sqrt(fmax(gsl_vector_get(value, 1), 0));
+        }
+    }
+    free(mean);
+    gsl_matrix_free(vector);
+    gsl_vector_free(value);
+    gsl_eigen_symmv_free(work);
+    return there ? STRADS_OK
+                 : strads_fail(STRADS_ENOMEM, "no memory for a map");
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The words that are first in a topic of the map by some relevance. */
+static strads_err choose_words(map *p)
+{
+    enum { WAYS = sizeof relevance / sizeof *relevance };
+    const size_t each = (size_t)p->model->topics * WORDS;
+    double *score = NULL;
+    strads_err err = cli_reserve(each, sizeof *score, "the map", &score);
+    size_t n = 0;
+    if (!err) {
+        err = cli_reserve(each * WAYS, sizeof *p->word, "the map", &p->word);
+    }
+    for (size_t way = 0; way < WAYS && !err; way++) {
+        err = strads_lda_top_words(p->model, relevance[way], WORDS,
+                                   p->word + way * each, score);
+    }
+    free(score);
+    if (err) {
+        return err;
+    }
+    p->shown = p->word;
+    for (size_t way = 0; way < WAYS; way++) {
+        for (uint32_t k = 0; k < p->model->topics; k++) {
+            const uint32_t *of = p->word + way * each + (size_t)k * WORDS;
+            for (uint32_t i = 0; i < WORDS && p->place[k] < p->n; i++) {
+                if (of[i] != STRADS_LDA_NO_WORD) {
+                    p->shown[n++] = of[i];
+                }
+            }
+        }
+    }
+    qsort(p->shown, n, sizeof *p->shown, by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || p->shown[i] != p->shown[i - 1]) {
+            p->shown[p->n_shown++] = p->shown[i];
+        }
+    }
+    return STRADS_OK;
+}
+
+/* A word: its name, its tokens, and [topic, tokens] for topics of the map. */
+static void put_word(const map *p, uint32_t word, cli_json *j)
+{
+    const strads_lda_model *m = p->model;
+    char buffer[CLI_NAME_SIZE];
+    cli_json_open(j, NULL, '[');
+    cli_json_string(j, NULL, cli_name(m->names, word, 0, buffer));
+    cli_json_count(j, NULL, count_of(m, word));
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        if (p->place[m->topic[i]] < p->n) {
+            cli_json_count(j, NULL, p->place[m->topic[i]]);
+            cli_json_count(j, NULL, m->count[i]);
+        }
+    }
+    cli_json_close(j, ']');
+}
+
+/* "</script>" in a word would end the script: its "<" goes as an escape. */
+static void put_escaped(const char *text, size_t size, FILE *out)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '<') {
+            (void)fputs("\\u003c", out);
+        } else {
+            (void)fputc(text[i], out);
+        }
+    }
+}
+
+static strads_err put_data(const map *p, FILE *out)
+{
+    const strads_lda_model *m = p->model;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    if (!file) {
+        return strads_fail(STRADS_ENOMEM, "no memory for a map");
+    }
+    cli_json j = {.out = file};
+    cli_json_open(&j, NULL, '{');
+    cli_json_count(&j, "tokens", m->tokens);
+    cli_json_count(&j, "vocabulary", m->words);
+    cli_json_count(&j, "all", m->topics);
+    cli_json_number(&j, "beta", m->beta);
+    cli_json_open(&j, "topics", '[');
+    for (uint32_t a = 0; a < p->n; a++) {
+        cli_json_open(&j, NULL, '[');
+        cli_json_count(&j, NULL, p->topic[a]);
+        cli_json_count(&j, NULL, m->total[p->topic[a]]);
+        cli_json_number(&j, NULL, p->x[a]);
+        cli_json_number(&j, NULL, p->y[a]);
+        cli_json_close(&j, ']');
+    }
+    cli_json_close(&j, ']');
+    cli_json_open(&j, "words", '[');
+    for (uint32_t i = 0; i < p->n_shown; i++) {
+        put_word(p, p->shown[i], &j);
+    }
+    cli_json_close(&j, ']');
+    cli_json_close(&j, '}');
+    if (fclose(file) == 0) {
+        put_escaped(text, size, out);
+    }
+    free(text);
+    return STRADS_OK;
+}
+
+strads_err report_topics_write(const strads_lda_model *model, FILE *out)
+{
+    map p = {.model = model};
+    const uint32_t most = model->topics < TOPICS ? model->topics : TOPICS;
+    double *numbers = calloc(4 * (size_t)most, sizeof *numbers);
+    p.topic = calloc(most, sizeof *p.topic);
+    p.place = calloc(model->topics, sizeof *p.place);
+    p.apart = gsl_matrix_calloc(most, most);
+    strads_err err = STRADS_OK;
+    if (!numbers || !p.topic || !p.place || !p.apart) {
+        err = strads_fail(STRADS_ENOMEM, "no memory for a map");
+    } else {
+        p.none = numbers;
+        p.all = numbers + most;
+        p.x = numbers + 2 * (size_t)most;
+        p.y = numbers + 3 * (size_t)most;
+        choose_topics(&p);
+        err = measure_apart(&p);
+    }
+    if (!err) {
+        err = scale(&p);
+    }
+    if (!err) {
+        err = choose_words(&p);
+    }
+    if (!err) {
+        (void)fputs("<script type=\"application/json\" id=\"topic-data\">",
+                    out);
+        err = put_data(&p, out);
+        (void)fputs("</script>\n", out);
+        (void)fputs(cli_topics, out);
+    }
+    gsl_matrix_free(p.apart);
+    free(p.word);
+    free(p.place);
+    free(p.topic);
+    free(numbers);
+    return err;
+}
