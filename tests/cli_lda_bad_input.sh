@@ -85,7 +85,7 @@ same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 0 0 3 " "ldac, empty at first"
 
 # Options that mean nothing to a program whose blocks go by a plan.
 for option in "--policy cyclic" "--schedulers 2" "--threshold 0.5" "--f32" \
-    "--labels corpus.txt" "--start m.json"; do
+    "--start m.json"; do
     refuses 2 "${option%% *}: program lda has no use for it" \
         lda train corpus.txt --topics 2 $option
 done

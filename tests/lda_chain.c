@@ -141,7 +141,7 @@ void lda_enumerate(const lda_space *x, double *p)
         most = p[s] > most ? p[s] : most;
     }
     for (uint32_t s = 0; s < states_of(x); s++)
-        sum += p[s] = exp(p[s] - most);
+        sum += p[s] = exp(p[s] - most) * (x->factor ? x->factor[s] : 1);
     for (uint32_t s = 0; s < states_of(x); s++)
         p[s] /= sum;
     free(token);

@@ -44,6 +44,7 @@ typedef struct lda_space {
     const lda_token *old;
     size_t n_old;
     uint32_t old_documents;
+    const double *factor; /* of each state, or NULL: all 1 */
 } lda_space;
 void lda_enumerate(const lda_space *space, double *p);
 /* The state that these topics are; UINT32_MAX: one that was not enumerated. */

@@ -499,16 +499,166 @@ const cli_verb cli_lda_infer = {
     .release = inference_release,
 };
 
+/* ---- predict --------------------------------------------------------------- */
+
+typedef struct prediction {
+    reading r;
+    bool scores;
+    double *score; /* [classes] */
+} prediction;
+
+static const strads_option predict_table[] = {
+    DRAW_OPTIONS(""),
+    CLI_FLAG(prediction, scores, "scores",
+             "each label's score, too (default: no)"),
+    {.name = NULL},
+};
+
+static uint32_t best_of(const double *score, uint32_t classes)
+{
+    uint32_t best = 0;
+    for (uint32_t y = 1; y < classes; y++) {
+        best = score[y] > score[best] ? y : best;
+    }
+    return best;
+}
+
+static strads_err check_classes(const strads_lda_model *m, const char *path)
+{
+    return m->classes ? STRADS_OK
+                      : strads_fail(STRADS_EINVAL,
+                                    "%s: is a model without labels: train it "
+                                    "with --labels FILE",
+                                    path);
+}
+
+static strads_err predict(void *state, const char *const *path)
+{
+    prediction *p = state;
+    CLI_TRY(read_documents(&p->r, path));
+    CLI_TRY(check_classes(p->r.model, path[0]));
+    cli_corpus_tell(&p->r.corpus, p->r.use.quiet);
+    return cli_reserve(p->r.model->classes, sizeof *p->score, "a document",
+                       &p->score);
+}
+
+static strads_err put_prediction(void *state, FILE *out)
+{
+    prediction *p = state;
+    const strads_lda_model *m = p->r.model;
+    const strads_lda_draws draws = draws_of(&p->r);
+    const cli_column columns[] = {{"label", CLI_STRING, 0},
+                                  {"score", CLI_NUMBER, m->classes}};
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&p->r.use.out),
+                   .column = columns,
+                   .n = p->scores ? 2 : 1,
+                   .rows = strads_data_rows(p->r.corpus.data),
+                   .digits = 9,
+                   .bare = true};
+    strads_err err = cli_table_begin(&t);
+    for (uint64_t d = 0; d < t.rows && !err; d++) {
+        strads_lda_words words =
+            cli_corpus_words(&p->r.corpus, d, p->r.word, p->r.count);
+        err = strads_lda_decide(m, &draws, &words, p->score);
+        if (!err) {
+            cli_table_text(&t, strads_names_at(m->labels,
+                                               best_of(p->score, m->classes)));
+        }
+        for (uint32_t y = 0; y < m->classes && p->scores && !err; y++) {
+            cli_table_number(&t, p->score[y]);
+        }
+    }
+    return err;
+}
+
+static void prediction_release(void *state)
+{
+    prediction *p = state;
+    free(p->score);
+    reading_release(&p->r);
+}
+
+const cli_verb cli_lda_predict = {
+    .size = sizeof(prediction),
+    .initial = &(const prediction){.r = {.sweeps = 50, .burn_in = 10}},
+    .table = predict_table,
+    .more = data_table,
+    .title = "Data:",
+    .usual = "csv",
+    .has = CLI_HAS_QUIET,
+    .read = predict,
+    .write = put_prediction,
+    .release = prediction_release,
+};
+
+/* ---- show ------------------------------------------------------------------ */
+
+typedef struct shown {
+    cli_use use;
+    strads_lda_model *model;
+} shown;
+
+static strads_err show(void *state, const char *const *path)
+{
+    shown *s = state;
+    CLI_TRY(strads_lda_model_read(path[0], &s->model));
+    return check_classes(s->model, path[0]);
+}
+
+static strads_err put_shown(void *state, FILE *out)
+{
+    static const cli_column columns[] = {{"label", CLI_STRING, 0},
+                                         {"topic", CLI_COUNT, 0},
+                                         {"weight", CLI_NUMBER, 0},
+                                         {"share", CLI_NUMBER, 0}};
+    const shown *s = state;
+    const strads_lda_model *m = s->model;
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&s->use.out),
+                   .column = columns,
+                   .n = 4,
+                   .rows = (uint64_t)m->classes * m->topics,
+                   .digits = 9,
+                   .gap = "\t"};
+    CLI_TRY(cli_table_begin(&t));
+    for (uint64_t i = 0; i < t.rows; i++) {
+        const uint32_t k = (uint32_t)(i % m->topics);
+        cli_table_text(&t,
+                       strads_names_at(m->labels, (uint32_t)(i / m->topics)));
+        cli_table_count(&t, k);
+        cli_table_number(&t, m->weight[i]);
+        cli_table_number(&t, (double)m->total[k] / (double)m->tokens);
+    }
+    return STRADS_OK;
+}
+
+static void shown_release(void *state)
+{
+    shown *s = state;
+    strads_lda_model_free(s->model);
+}
+
+const cli_verb cli_lda_show = {
+    .size = sizeof(shown),
+    .usual = "text",
+    .read = show,
+    .write = put_shown,
+    .release = shown_release,
+};
+
 /* ---- evaluate ------------------------------------------------------------- */
 
 typedef struct evaluation {
     reading r;
     uint32_t particles, words;
-    const char *assignments;
+    const char *assignments, *labels;
     uint32_t *top; /* [topics x words] */
     double *score, *umass, *npmi;
     strads_lda_score completion, left_to_right;
     strads_lda_joint joint;
+    uint64_t labelled, right; /* documents */
+    double macro_f1;          /* the mean over classes that have documents */
 } evaluation;
 
 static const strads_option evaluate_table[] = {
@@ -521,6 +671,8 @@ static const strads_option evaluate_table[] = {
             "coherence: of so many top words (default: 10)", 2, 1000),
     CLI_TEXT(evaluation, assignments, "assignments", "FILE",
              "their likelihood, too: lines `N word:topic ...` (none)"),
+    CLI_TEXT(evaluation, labels, "labels", "FILE",
+             "how many labels it predicts, too: one a line (none)"),
     {.name = NULL},
 };
 
@@ -555,6 +707,77 @@ static strads_err judge_topics(evaluation *e)
     CLI_TRY(strads_lda_top_words(e->r.model, 1, e->words, e->top, e->score));
     return strads_lda_coherence((uint32_t)topics, e->words, e->top,
                                 e->r.corpus.data, e->umass, e->npmi);
+}
+
+/* A document counts as right where the label that is predicted is one of its
+ * own. F1 of a class: 2 both / (given + has). */
+static strads_err judge_labels(evaluation *e, const strads_lda_labels *labels,
+                               double *score, uint64_t *count)
+{
+    const strads_lda_model *m = e->r.model;
+    const strads_lda_draws draws = draws_of(&e->r);
+    const uint32_t classes = strads_names_count(labels->classes);
+    uint32_t judged = 0;
+    for (uint64_t d = 0; d < labels->documents; d++) {
+        const uint64_t from = labels->start[d], end = labels->start[d + 1];
+        if (from == end) {
+            continue;
+        }
+        strads_lda_words words =
+            cli_corpus_words(&e->r.corpus, d, e->r.word, e->r.count);
+        CLI_TRY(strads_lda_decide(m, &draws, &words, score));
+        const uint32_t best = best_of(score, m->classes);
+        bool right = false;
+        for (uint64_t i = from; i < end; i++) {
+            count[3 * (size_t)labels->label[i]]++;
+            right = right || labels->label[i] == best;
+        }
+        count[3 * (size_t)best + 1]++;
+        count[3 * (size_t)best + 2] += right;
+        e->labelled++;
+        e->right += right;
+    }
+    for (uint32_t y = 0; y < classes; y++) {
+        const uint64_t *x = count + 3 * (size_t)y;
+        if (x[0] > 0) {
+            e->macro_f1 += 2 * (double)x[2] / (double)(x[0] + x[1]);
+            judged++;
+        }
+    }
+    e->macro_f1 = judged ? e->macro_f1 / judged : NAN;
+    return STRADS_OK;
+}
+
+static strads_err compare_labels(evaluation *e)
+{
+    const strads_lda_model *m = e->r.model;
+    strads_lda_labels labels = {0};
+    double *score = NULL;
+    uint64_t *count = NULL;
+    strads_err err =
+        strads_lda_labels_read(e->labels, strads_data_rows(e->r.corpus.data),
+                               m->labels, &labels);
+    if (!err) {
+        err = cli_reserve(m->classes, sizeof *score, "labels", &score);
+    }
+    if (!err) {
+        err = cli_reserve(3 * (size_t)strads_names_count(labels.classes),
+                          sizeof *count, "labels", &count);
+    }
+    if (!err) {
+        memset(count, 0,
+               3 * strads_names_count(labels.classes) * sizeof *count);
+        err = judge_labels(e, &labels, score, count);
+    }
+    strads_lda_labels_free(&labels);
+    free(score);
+    free(count);
+    return err;
+}
+
+static double accuracy_of(const evaluation *e)
+{
+    return e->labelled ? (double)e->right / (double)e->labelled : NAN;
 }
 
 static double mean_of(const double *x, uint32_t n)
@@ -617,6 +840,11 @@ static void list_figures(const evaluation *e, figures *f)
     if (e->assignments) {
         add(f, "assignments", "documents", (double)e->joint.documents);
         add_score(f, "assignments", e->joint.log_likelihood, e->joint.tokens);
+    }
+    if (e->labels) {
+        add(f, "labels", "documents", (double)e->labelled);
+        add(f, "labels", "accuracy", accuracy_of(e));
+        add(f, "labels", "macro_f1", e->macro_f1);
     }
     add(f, "coherence", "words", e->words);
     add(f, "coherence", "umass", mean_of(e->umass, m->topics));
@@ -712,6 +940,13 @@ static void put_text(const evaluation *e, FILE *out)
                        per_token(e->joint.log_likelihood, e->joint.tokens));
         (void)fputs(" a token\n", out);
     }
+    if (e->labels) {
+        (void)fprintf(out,
+                      "labels         accuracy %s, macro F1 %s, of %" PRIu64
+                      " documents\n",
+                      figure(accuracy_of(e), 4, umass),
+                      figure(e->macro_f1, 4, npmi), e->labelled);
+    }
     (void)fprintf(out,
                   "coherence      UMass %s, NPMI %s: means over topics, "
                   "top %" PRIu32 " words, documents as windows\n"
@@ -767,6 +1002,10 @@ static strads_err evaluate(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(read_documents(&e->r, path));
+    if (e->labels) {
+        CLI_TRY(check_classes(e->r.model, path[0]));
+        CLI_TRY(compare_labels(e));
+    }
     CLI_TRY(score_documents(e, true, &e->completion));
     if (e->particles > 0) {
         CLI_TRY(score_documents(e, false, &e->left_to_right));

@@ -7,7 +7,8 @@
 #include "cli_options.h"
 #include "strads/lda.h"
 
-extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate;
+extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate,
+    cli_lda_predict, cli_lda_show;
 
 /* Tells the log of each topic's share and its first words. */
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log);

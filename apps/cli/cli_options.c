@@ -98,6 +98,13 @@ static const struct rule *broken_rule(const strads_program *program,
     return NULL;
 }
 
+/* The program's own, which may bear the name of a common one that it has no use
+ * for. */
+static bool is_own(const strads_program *program, const strads_option *o)
+{
+    return program && strads_option_find(program->options, o->name) == o;
+}
+
 bool cli_option_suits(const strads_program *program, const char *name)
 {
     return broken_rule(program, name) == NULL;
@@ -262,7 +269,9 @@ static strads_err check_tables(const cli_reader *r)
     for (size_t i = 0; i < r->n_parts; i++) {
         for (const strads_option *o = r->part[i].table; o->name; o++) {
             void *values = NULL;
-            if (find(r, o->name, &values) != o) {
+            const strads_option *first = find(r, o->name, &values);
+            if (first != o && !(is_own(r->syntax->program, first) &&
+                                broken_rule(r->syntax->program, o->name))) {
                 return strads_fail(STRADS_EINVAL,
                                    "two options are called --%s; the program "
                                    "has to rename its own",
@@ -288,7 +297,7 @@ static strads_err take_option(cli_reader *r, int argc, char **argv, int *at)
     if (!option || length >= sizeof name) {
         return unknown_option(r, name);
     }
-    if (r->syntax->program) {
+    if (r->syntax->program && !is_own(r->syntax->program, option)) {
         CLI_TRY(cli_option_refuse(r->syntax->program, name));
     }
     if (option->kind != STRADS_OPTION_BOOL && !text) {
@@ -435,7 +444,8 @@ enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
 bool cli_option_listed(const cli_syntax *syntax, const strads_option *o)
 {
     return o->help && !(syntax->one_process && is_in(of_nodes, o->name)) &&
-           (!syntax->program || cli_option_suits(syntax->program, o->name));
+           (!syntax->program || is_own(syntax->program, o) ||
+            cli_option_suits(syntax->program, o->name));
 }
 
 /* Words from column `at` on, in lines up to HELP_WIDTH that begin at `indent`,

@@ -17,7 +17,8 @@ typedef struct lda_files {
     strads_names *names;     /* of the words, or NULL */
     strads_lda_model *old;   /* of --from, or NULL */
     strads_lda_model *model; /* what was written, or NULL */
-    char *old_path;          /* in full: other nodes read it, too */
+    const char *labels;
+    char *old_path, *labels_path; /* in full: other nodes read them, too */
 } lda_files;
 
 static const strads_option file_table[] = {
@@ -54,6 +55,11 @@ static strads_err check(void *state, void *config)
     if (options->from) {
         CLI_TRY(read_old(f, options));
     }
+    f->labels_path = options->labels ? realpath(options->labels, NULL) : NULL;
+    if (f->labels_path) {
+        options->labels = f->labels_path;
+    }
+    f->labels = options->labels;
     options->keep_assignments = f->assignments != NULL;
     return f->assignments ? sti_atomic_file_check(f->assignments) : STRADS_OK;
 }
@@ -72,6 +78,14 @@ static strads_err look(void *state, const strads_data *data)
 {
     lda_files *f = state;
     const char *path = f->words.vocab ? f->words.vocab : f->path;
+    if (f->labels) {
+        strads_lda_labels labels = {0};
+        const strads_err err =
+            strads_lda_labels_read(f->labels, strads_data_rows(data), NULL,
+                                   &labels);
+        strads_lda_labels_free(&labels);
+        CLI_TRY(err);
+    }
     return cli_words_names(data, path, f->old, &f->names);
 }
 
@@ -124,6 +138,7 @@ static void release(void *state)
     strads_lda_model_free(f->old);
     strads_lda_model_free(f->model);
     free(f->old_path);
+    free(f->labels_path);
 }
 
 static const cli_train train = {
@@ -160,6 +175,19 @@ const cli_command cli_lda_commands[] = {
      .about = "Writes the shares of the model's topics in each document. Words "
               "that the model does not have count nothing.",
      .verb = &cli_lda_infer},
+    {.name = "lda predict",
+     .args = "MODEL DATA",
+     .summary = "labels of new documents",
+     .about = "Writes the label that a model trained with --labels gives each "
+              "document, one a line. Words that the model does not have count "
+              "nothing.",
+     .verb = &cli_lda_predict},
+    {.name = "lda show",
+     .args = "MODEL",
+     .summary = "what its topics say of labels",
+     .about = "Writes what a model trained with --labels gives each label for "
+              "each topic: its weight, and the topic's share of all tokens.",
+     .verb = &cli_lda_show},
     {.name = "lda evaluate",
      .args = "MODEL DATA",
      .summary = "how well it predicts; coherence of topics",

@@ -52,6 +52,14 @@ const strads_option lda_option_table[] = {
            .max = 1000),
     OPTION(from, STRADS_OPTION_STRING, .name = "from", .metavar = "MODEL",
            .help = "go on from its counts, with new documents (none)"),
+    OPTION(labels, STRADS_OPTION_STRING, .name = "labels", .metavar = "FILE",
+           .help = "a line a document: find topics that tell them apart"),
+    OPTION(margin, STRADS_OPTION_F64, .name = "margin", .metavar = "L",
+           .help = "labels: by which they should be apart (default: 64)",
+           .rare = true, .min = 1e-6, .max = 1e6),
+    OPTION(loss_weight, STRADS_OPTION_F64, .name = "loss-weight",
+           .metavar = "C", .help = "labels: of their loss (default: 1)",
+           .rare = true, .min = 1e-6, .max = 1e6),
     OPTION(keep_assignments, STRADS_OPTION_BOOL, .name = "keep-assignments",
            .help = "keep tokens' topics in the result (default: no)"),
     {.name = NULL},
@@ -67,6 +75,8 @@ const strads_lda_options lda_defaults = {
     .burn_in = 10,
     .sampler = "exact",
     .mh_steps = 2,
+    .margin = 64,
+    .loss_weight = 1,
 };
 
 static strads_err refuse(const char *name, double value, const char *wanted)
@@ -89,7 +99,18 @@ static strads_err options_check(const strads_lda_options *o)
         return refuse("hold-out", o->hold_out, "a share from 0, below 1");
     if (lda_is_mh(o) && o->mh_steps == 0)
         return refuse("mh-steps", 0, "1 or more");
-    return STRADS_OK;
+    if (!o->labels)
+        return STRADS_OK;
+    if (!(o->margin > 0 && o->loss_weight > 0))
+        return refuse(o->margin > 0 ? "loss-weight" : "margin",
+                      o->margin > 0 ? o->loss_weight : o->margin,
+                      "a number above 0");
+    if (o->topics > LDA_LABELLED_TOPICS)
+        return refuse("topics", o->topics, "at most 1024 with labels");
+    return lda_is_mh(o) ? strads_fail(STRADS_EINVAL,
+                                      "sampler mh does not know labels: leave "
+                                      "it out")
+                        : STRADS_OK;
 }
 
 bool lda_fits_alpha(const strads_lda_options *o)
@@ -144,6 +165,9 @@ static void lda_end(void *state)
     lda_prior_free(&s->prior);
     strads_lda_model_free(s->model);
     strads_lda_model_free(s->base);
+    lda_classifier_free(&s->classifier);
+    strads_lda_labels_free(&s->labels);
+    free(s->class_block);
     free(s);
 }
 
@@ -177,6 +201,22 @@ static strads_err deal_words(lda_state *s, const strads_data *data,
     return err;
 }
 
+static strads_err name_classes(lda_state *s, const strads_lda_options *options)
+{
+    strads_err err =
+        lda_classifier_read(options, s->documents, &s->classifier, &s->labels);
+
+    if (err)
+        return err;
+    s->class_block =
+        calloc((size_t)s->classifier.classes + 1, sizeof *s->class_block);
+    if (!s->class_block)
+        return strads_fail(STRADS_ENOMEM, "no memory left for the classes");
+    for (uint32_t y = 0; y < s->classifier.classes; y++)
+        s->class_block[y].id = s->told.id + 1 + y;
+    return STRADS_OK;
+}
+
 static strads_err lda_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
 {
@@ -189,11 +229,14 @@ static strads_err lda_begin(const void *config, const strads_data *data,
     s->words = shape->parameters;
     s->documents = shape->rows;
     s->told = (strads_block){.id = shape->blocks};
+    s->accuracy = NAN;
     strads_err err = lda_prior_new(&s->prior, options);
     if (!err && options->keep_assignments)
         err = open_aside(s);
     if (!err)
         err = lda_base_read(options, shape->parameters, &s->prior, &s->base);
+    if (!err)
+        err = name_classes(s, options);
     if (!err)
         err = deal_words(s, data, shape);
     if (err) {
@@ -221,6 +264,12 @@ static strads_err lda_schedule(strads_turn *turn)
         s->has_base = true;
         return strads_turn_dispatch(turn, LDA_BASE, 1, &s->told);
     }
+    if (s->classifier.classes && s->classified < s->sweep) {
+        s->classified = s->sweep;
+        s->began = wall_now();
+        return strads_turn_dispatch(turn, LDA_CLASSIFY, s->classifier.classes,
+                                    s->class_block);
+    }
     if (s->evaluated < s->sweep && lda_is_evaluated(options, s->sweep)) {
         s->evaluated = s->sweep;
         return strads_turn_all(turn, LDA_EVALUATE);
@@ -240,9 +289,9 @@ static strads_err lda_schedule(strads_turn *turn)
 /* ---- cuts: between two phases, until the model is gathered --------------- */
 
 typedef struct packed_state {
-    uint64_t sweep, evaluated, has_base, prior_sweep;
+    uint64_t sweep, evaluated, has_base, prior_sweep, classified;
     double seconds, cpu_seconds, last_seconds, last_tokens, tokens_drawn;
-    double log_likelihood, tokens, alpha_sum, beta;
+    double log_likelihood, tokens, alpha_sum, beta, accuracy;
 } packed_state;
 
 static strads_err lda_pack_state(const void *state, strads_bytes *out)
@@ -260,29 +309,38 @@ static strads_err lda_pack_state(const void *state, strads_bytes *out)
                                  .log_likelihood = s->log_likelihood,
                                  .tokens = s->tokens,
                                  .alpha_sum = s->prior.alpha_sum,
-                                 .beta = s->prior.beta};
+                                 .beta = s->prior.beta,
+                                 .accuracy = s->accuracy,
+                                 .classified = s->classified};
 
     if (s->gathers)
         return STRADS_OK;
-    const strads_err err = strads_bytes_append(out, &packed, sizeof packed);
-    return err ? err
-               : strads_bytes_append(out, s->prior.alpha,
-                                     s->prior.topics * sizeof *s->prior.alpha);
+    strads_err err = strads_bytes_append(out, &packed, sizeof packed);
+    if (!err)
+        err = strads_bytes_append(out, s->prior.alpha,
+                                  s->prior.topics * sizeof *s->prior.alpha);
+    return err ? err : lda_classifier_pack(&s->classifier, out);
 }
 
 static strads_err lda_unpack_state(void *state, const void *bytes, size_t size)
 {
     lda_state *s = state;
     const size_t priors = s->prior.topics * sizeof *s->prior.alpha;
+    const size_t head = sizeof(packed_state) + priors;
     packed_state packed;
 
-    if (size != sizeof packed + priors)
+    if (size < head ||
+        size != head + lda_classifier_unpack(&s->classifier,
+                                             (const char *)bytes + head,
+                                             size - head))
         return strads_fail(STRADS_EFORMAT,
-                           "the cut has not the priors of %u "
+                           "the cut has not the priors and the classes of %u "
                            "topics",
                            s->prior.topics);
     memcpy(&packed, bytes, sizeof packed);
     memcpy(s->prior.alpha, (const char *)bytes + sizeof packed, priors);
+    s->classified = packed.classified;
+    s->accuracy = packed.accuracy;
     s->sweep = packed.sweep;
     s->evaluated = packed.evaluated;
     s->has_base = packed.has_base != 0;
@@ -310,6 +368,11 @@ static size_t evaluate_partial(const strads_task *task)
     return lda_sums(task->config);
 }
 
+static size_t classify_partial(const strads_task *task)
+{
+    return lda_moments(task->config) + 1;
+}
+
 static size_t gather_partial(const strads_task *task)
 {
     (void)task;
@@ -325,6 +388,19 @@ static strads_err sampled(strads_commit *commit)
     return STRADS_OK;
 }
 
+static strads_err classified(strads_commit *commit)
+{
+    const strads_lda_options *options = commit->config;
+    lda_state *s = commit->state;
+
+    lda_classifier_learn(&s->classifier,
+                         (uint32_t)(commit->block.id - s->told.id - 1),
+                         commit->seed, s->sweep, options->sweeps,
+                         commit->partial);
+    s->cpu_seconds += commit->partial[lda_moments(options)];
+    return STRADS_OK;
+}
+
 static strads_err evaluated(strads_commit *commit)
 {
     lda_state *s = commit->state;
@@ -333,6 +409,8 @@ static strads_err evaluated(strads_commit *commit)
     s->log_likelihood = sums[LDA_LOG_DOCUMENTS] + sums[LDA_LOG_WORDS] +
                         sums[LDA_LOG_TOTALS] - lda_base_log(s);
     s->tokens = sums[LDA_TOKENS];
+    if (s->classifier.classes && sums[LDA_LABELLED] > 0)
+        s->accuracy = sums[LDA_RIGHT] / sums[LDA_LABELLED];
     lda_prior_learn(&s->prior, commit->config, s->words, sums);
     return STRADS_OK;
 }
@@ -348,6 +426,7 @@ static const char *const lda_measures[] = {
     "tokens_per_second",
     "alpha_sum",
     "beta",
+    "accuracy",
     NULL,
 };
 
@@ -365,6 +444,7 @@ static strads_err lda_objective(void *state, strads_report *report)
         seconds > 0 ? drawn / seconds : NAN,
         s->prior.alpha_sum,
         s->prior.beta,
+        s->accuracy,
     };
 
     for (size_t k = 0; k < sizeof figure / sizeof *figure; k++)
@@ -409,6 +489,15 @@ static const strads_phase lda_phases[] = {
                   .when = STRADS_WHEN_CALLED,
                   .ignores_values = true,
                   .aggregate = lda_base_total},
+    [LDA_CLASSIFY] = {.name = "classify",
+                      .to = STRADS_TO_ALL,
+                      .when = STRADS_WHEN_CALLED,
+                      .result = STRADS_RESULT_WORKERS,
+                      .ignores_values = true,
+                      .partial = classify_partial,
+                      .update = lda_measure,
+                      .aggregate = classified,
+                      .receive = lda_classify},
 };
 
 const strads_program strads_program_lda = {

@@ -354,6 +354,9 @@ static strads_err make_model(lda_state *s, const double *total,
         s->model->log_likelihood =
             s->evaluated == s->sweep ? s->log_likelihood : NAN;
         err = check_totals(s->model, total, options->network ? 2 : 1);
+        if (!err && s->classifier.classes)
+            err = lda_model_classify(s->model, s->classifier.classes,
+                                     s->labels.classes, s->classifier.mean);
     }
     return err;
 }

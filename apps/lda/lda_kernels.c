@@ -216,6 +216,7 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
 
 #define KNOWN_LINES(f)
 #include "lda_kernels_loops.h"
+#include "lda_labelled_loops.h"
 
 /* ---- what all tables share --------------------------------------------- */
 
@@ -253,7 +254,8 @@ uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from)
 const lda_kernels lda_kernels_portable = {.name = "portable",
                                           .build = build,
                                           .draw = draw,
-                                          .draw_by_turns = draw_by_turns};
+                                          .draw_by_turns = draw_by_turns,
+                                          .draw_labelled = draw_labelled};
 
 const lda_kernels *lda_kernels_choose(void)
 {

@@ -22,14 +22,17 @@
 #define LDA_KERNELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
     LDA_LANES = 16,
-    LDA_DENSE_TOPICS = 128, /* up to here documents' counts are full rows */
-    LDA_NO_TOPIC = 0xFFFF,  /* of a token before its first draw */
-    LDA_SMALL_PART = 4096,  /* so much less has lost half of its digits */
-    LDA_MISSES = 64         /* draws by sums before one by one */
+    LDA_DENSE_TOPICS = 128,     /* up to here documents' counts are full rows */
+    LDA_LABELLED_TOPICS = 1024, /* and up to here those with labels */
+    LDA_LABELLED_CLASSES = 1024,
+    LDA_NO_TOPIC = 0xFFFF, /* of a token before its first draw */
+    LDA_SMALL_PART = 4096, /* so much less has lost half of its digits */
+    LDA_MISSES = 64        /* draws by sums before one by one */
 };
 
 /* The word that is visited, and what all words share. Arrays have
@@ -65,6 +68,20 @@ typedef struct lda_tokens {
     uint16_t *topic;          /* [n] */
 } lda_tokens;
 
+/* Documents with labels (lda_margin.c): what p is times exp(g_k), with
+ *
+ *     g_k = sum_y c_y eta_yk - fall_k,   c_y = rise_y + pull_y eta_y,z
+ *
+ * of the token's topic z, which has left the document then. */
+typedef struct lda_margins {
+    uint32_t classes, wide; /* L, and L rounded up to full lanes */
+    float *eta;             /* [classes x padded] */
+    float *by_topic;        /* [(topics + 2) x wide] the same, turned round */
+    float *document;        /* [n x stride] rise and pull [wide each], fall
+                               [padded], beyond K more than anything */
+    size_t stride;
+} lda_margins;
+
 typedef struct lda_kernels {
     const char *name;
     /* q, sums and mass from `word`. */
@@ -80,6 +97,11 @@ typedef struct lda_kernels {
     void (*draw_by_turns)(lda_site *site, lda_site *other,
                           const lda_documents *documents,
                           const lda_tokens *tokens, const lda_tokens *others);
+    /* As draw, of documents with labels, which are rows of any length; it keeps
+     * what they have in `margins` up. */
+    void (*draw_labelled)(lda_site *site, const lda_margins *margins,
+                          const lda_documents *documents,
+                          const lda_tokens *tokens);
 } lda_kernels;
 
 extern const lda_kernels lda_kernels_portable;

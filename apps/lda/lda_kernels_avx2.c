@@ -335,13 +335,15 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
 
 #define KNOWN_LINES(f)
 #include "lda_kernels_loops.h"
+#include "lda_labelled_loops.h"
 
 const lda_kernels *lda_kernels_avx2(void)
 {
     static const lda_kernels table = {.name = "avx2",
                                       .build = build,
                                       .draw = draw,
-                                      .draw_by_turns = draw_by_turns};
+                                      .draw_by_turns = draw_by_turns,
+                                      .draw_labelled = draw_labelled};
     return __builtin_cpu_supports("avx2") ? &table : NULL;
 }
 

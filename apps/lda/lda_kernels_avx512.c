@@ -361,13 +361,15 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
     f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14) \
         f(15) f(16)
 #include "lda_kernels_loops.h"
+#include "lda_labelled_loops.h"
 
 const lda_kernels *lda_kernels_avx512(void)
 {
     static const lda_kernels table = {.name = "avx512",
                                       .build = build,
                                       .draw = draw,
-                                      .draw_by_turns = draw_by_turns};
+                                      .draw_by_turns = draw_by_turns,
+                                      .draw_labelled = draw_labelled};
     return __builtin_cpu_supports("avx512f") &&
                    __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512dq") &&

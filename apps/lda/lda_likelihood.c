@@ -236,6 +236,7 @@ strads_err lda_evaluate(strads_task *task)
     }
     if (task->share->partition == 0)
         sum_totals(task, (double)words * l->prior.beta, sums);
+    lda_margin_count(l, &sums[LDA_LABELLED], &sums[LDA_RIGHT]);
     sums[LDA_LOG_WORDS] = l->log_words;
     sums[LDA_PSI_WORDS] = l->psi_words;
     l->log_words = l->psi_words = 0;

@@ -136,6 +136,27 @@ static int put_names(json_t *into, const strads_names *names)
     return names ? bad | json_object_set_new(into, "vocabulary", list) : 0;
 }
 
+static int put_classes(json_t *into, const strads_lda_model *m)
+{
+    json_t *all = json_object(), *labels = json_array(),
+           *weights = json_array();
+    int bad = 0;
+
+    for (uint32_t y = 0; y < m->classes; y++) {
+        json_t *weight = json_array();
+        bad |=
+            json_array_append_new(labels,
+                                  json_string(strads_names_at(m->labels, y)));
+        for (uint32_t k = 0; k < m->topics; k++)
+            bad |= json_array_append_new(
+                weight, json_real(m->weight[(size_t)y * m->topics + k]));
+        bad |= json_array_append_new(weights, weight);
+    }
+    bad |= json_object_set_new(all, "labels", labels);
+    bad |= json_object_set_new(all, "weights", weights);
+    return bad | json_object_set_new(into, "classifier", all);
+}
+
 static json_t *describe(const strads_lda_model *m, json_t *options)
 {
     json_t *all = json_object();
@@ -158,6 +179,8 @@ static json_t *describe(const strads_lda_model *m, json_t *options)
                                 json_pack("{s:f,s:I}", "hold-out", m->hold_out,
                                           "seed", (json_int_t)m->seed));
     bad |= put_numbers(all, m);
+    if (m->classes)
+        bad |= put_classes(all, m);
     bad |= put_names(all, m->names);
     if (!bad)
         return all;
@@ -253,6 +276,7 @@ typedef struct head {
     json_int_t version, topics, words, documents, tokens, seed;
     double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
     json_t *alpha, *total, *names;
+    json_t *labels, *weights; /* of a classifier, or NULL */
 } head;
 
 static strads_err take_head(const char *path, json_t *all, head *h)
@@ -267,14 +291,15 @@ static strads_err take_head(const char *path, json_t *all, head *h)
                             "\"strads-lda-model\"");
     if (json_unpack_ex(all, &why, JSON_STRICT,
                        "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o,"
-                       "s?{s:F,s:I}}",
+                       "s?{s:F,s:I},s?{s:o,s:o}}",
                        "format", &format, "version", &h->version, "topics",
                        &h->topics, "words", &h->words, "documents",
                        &h->documents, "tokens", &h->tokens, "beta", &h->beta,
                        "log-likelihood", &h->log_likelihood, "options",
                        &options, "alpha", &h->alpha, "topic-tokens", &h->total,
                        "vocabulary", &h->names, "network", "hold-out",
-                       &h->hold_out, "seed", &h->seed) != 0)
+                       &h->hold_out, "seed", &h->seed, "classifier", "labels",
+                       &h->labels, "weights", &h->weights) != 0)
         return broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -285,6 +310,47 @@ static strads_err take_head(const char *path, json_t *all, head *h)
         h->tokens < 0 || !(h->beta > 0 && h->beta <= 1e6))
         return broken(path, "a number is out of its range");
     return STRADS_OK;
+}
+
+static strads_err read_classes(const char *path, const head *h,
+                               strads_lda_model *m)
+{
+    const size_t n = json_array_size(h->labels);
+    strads_names *labels = NULL;
+    uint32_t number;
+
+    if (!h->labels)
+        return STRADS_OK;
+    if (n < 2 || n > LDA_LABELLED_CLASSES || json_array_size(h->weights) != n)
+        return broken(path, "\"classifier\" must have two labels or more, and "
+                            "weights for each");
+    double *weight = malloc(n * m->topics * sizeof *weight);
+    strads_err err = weight ? strads_names_new(&labels) : no_memory();
+    for (size_t y = 0; y < n && !err; y++) {
+        const json_t *name = json_array_get(h->labels, y);
+        const json_t *of = json_array_get(h->weights, y);
+        if (!json_is_string(name) || json_array_size(of) != m->topics)
+            err = broken(path, "\"classifier\" has a label that is no string, "
+                               "or not a weight for each topic");
+        if (!err)
+            err = strads_names_add(labels, json_string_value(name),
+                                   json_string_length(name), &number);
+        if (!err && number != y)
+            err = broken(path, "\"classifier\" has a label twice");
+        for (uint32_t k = 0; k < m->topics && !err; k++) {
+            if (!json_is_number(json_array_get(of, k)))
+                err = broken(path, "\"classifier\" has a weight that is no "
+                                   "number");
+            else
+                weight[y * m->topics + k] =
+                    json_number_value(json_array_get(of, k));
+        }
+    }
+    if (!err)
+        err = lda_model_classify(m, (uint32_t)n, labels, weight);
+    strads_names_free(labels);
+    free(weight);
+    return err;
 }
 
 /* The rows that the head of an NPY file announces. */
@@ -388,6 +454,8 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
         err = read_counts(path, &h, &m);
     if (!err)
         err = read_names(path, h.names, m);
+    if (!err)
+        err = read_classes(path, &h, m);
     json_decref(all);
     if (err) {
         strads_lda_model_free(m);
@@ -418,7 +486,28 @@ void strads_lda_model_free(strads_lda_model *m)
     free(m->topic);
     free(m->count);
     strads_names_free(m->names);
+    strads_names_free(m->labels);
+    free(m->weight);
     free(m);
+}
+
+strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
+                              const strads_names *labels, const double *weight)
+{
+    const size_t n = (size_t)classes * m->topics;
+    uint32_t number;
+
+    m->weight = malloc((n + 1) * sizeof *m->weight);
+    strads_err err = m->weight ? strads_names_new(&m->labels) : no_memory();
+    for (uint32_t y = 0; y < classes && !err; y++) {
+        const char *name = strads_names_at(labels, y);
+        err = strads_names_add(m->labels, name, strlen(name), &number);
+    }
+    if (!err) {
+        memcpy(m->weight, weight, n * sizeof *weight);
+        m->classes = classes;
+    }
+    return err;
 }
 
 strads_err strads_lda_model_from_result(const strads_result *result,
@@ -447,6 +536,12 @@ strads_err strads_lda_model_from_result(const strads_result *result,
     memcpy(m->start, from->start, (m->words + 1) * sizeof *m->start);
     memcpy(m->topic, from->topic, pairs * sizeof *m->topic);
     memcpy(m->count, from->count, pairs * sizeof *m->count);
+    if (from->classes)
+        err = lda_model_classify(m, from->classes, from->labels, from->weight);
+    if (err) {
+        strads_lda_model_free(m);
+        return err;
+    }
     *out = m;
     return STRADS_OK;
 }

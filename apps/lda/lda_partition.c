@@ -17,9 +17,8 @@ enum {
     CLASSES = 64         /* of lists, by lines; the last one: or more */
 };
 
-/* An array on a line's boundary, and, as far as it fills them, on huge pages:
- * a token's document may be anywhere. free() frees it. */
-static void *array_new(size_t n, size_t size)
+/* A token's document may be anywhere. */
+void *lda_array_new(size_t n, size_t size)
 {
     enum { LINE = 64, PAGE = 2 << 20 };
     const size_t bytes = (n * size + LINE - 1) / LINE * LINE + LINE;
@@ -180,8 +179,8 @@ static strads_err tokens_lay(lda_local *l, const strads_task *task)
     if (err)
         return err;
     const uint64_t tokens = l->token[words];
-    l->document = array_new(tokens + 1, sizeof *l->document);
-    l->topic = array_new(tokens + 1, sizeof *l->topic);
+    l->document = lda_array_new(tokens + 1, sizeof *l->document);
+    l->topic = lda_array_new(tokens + 1, sizeof *l->topic);
     l->sorting = malloc((most + 1) * sizeof *l->sorting);
     if (l->part)
         placed =
@@ -273,12 +272,13 @@ void lda_close(void *local)
     free(l->document_start);
     strads_lda_model_free(l->base);
     lda_mh_free(l->mh);
+    lda_margin_free(l->margin);
     free(l);
 }
 
 static void *zeroed(size_t n, size_t size)
 {
-    void *at = array_new(n, size);
+    void *at = lda_array_new(n, size);
 
     return at ? memset(at, 0, n * size) : NULL;
 }
@@ -323,7 +323,7 @@ static strads_err make_documents(lda_local *l)
 {
     lda_documents *x = &l->documents;
 
-    if (l->site.topics > LDA_DENSE_TOPICS)
+    if (l->site.topics > LDA_DENSE_TOPICS && !l->margin)
         return make_lists(l);
     x->row = zeroed((size_t)x->n * l->site.padded, sizeof *x->row);
     return x->row ? STRADS_OK : no_memory();
@@ -383,6 +383,8 @@ strads_err lda_open(const strads_task *task, void **local)
     if (!err)
         err = tokens_lay(l, task);
     if (!err)
+        err = lda_margin_open(l, task);
+    if (!err)
         err = make_documents(l);
     if (!err)
         err = lda_base_read(options, task->share->by_col.lines, &l->prior,
@@ -421,6 +423,8 @@ strads_err lda_pack(const void *local, strads_bytes *out)
                                   l->prior.topics * sizeof *l->prior.alpha);
     if (!err)
         err = strads_bytes_append(out, l->topic, tokens * sizeof *l->topic);
+    if (!err)
+        err = lda_margin_pack(l, out);
     if (err || x->row)
         return err;
     err = strads_bytes_append(out, l->document, tokens * sizeof *l->document);
@@ -474,6 +478,10 @@ static bool take_all(lda_local *l, const char *from, const char *end)
               l->prior.topics * sizeof *l->prior.alpha) ||
         !take(&from, end, l->topic, l->token[l->words] * sizeof *l->topic))
         return false;
+    const size_t margins = lda_margin_unpack(l, from, (size_t)(end - from));
+    if (margins > (size_t)(end - from))
+        return false;
+    from += margins;
     l->visits = head.visits;
     l->prior.sweep = head.prior_sweep;
     l->prior.alpha_sum = head.alpha_sum;

@@ -53,7 +53,9 @@ enum {
     LDA_PSI_DOCUMENTS = 4, /* sum_d psi(N_d + A) - psi(A), A = sum alpha */
     LDA_PSI_WORDS = 5,     /* sum_wk psi(n_wk + beta) - psi(beta) */
     LDA_PSI_TOTALS = 6,    /* sum_k psi(n_k + V beta) - psi(V beta) */
-    LDA_PSI_TOPICS = 7     /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
+    LDA_LABELLED = 7,      /* documents */
+    LDA_RIGHT = 8,         /* of them are classified as one of their labels */
+    LDA_PSI_TOPICS = 9     /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
 };
 size_t lda_sums(const strads_lda_options *options);
 /* The next priors from merged sums: the same everywhere. */
@@ -94,6 +96,35 @@ bool lda_is_mh(const strads_lda_options *options);
 strads_err lda_mh_visit(const strads_task *task, lda_words *words);
 void lda_mh_free(lda_mh *mh);
 
+/* ---- labels: lda_margin.c ---------------------------------------------- */
+
+/* Drawn everywhere alike; classes is 0 where there are no labels. */
+typedef struct lda_classifier {
+    uint32_t classes, topics;
+    double *eta;           /* [classes x topics] the last draw */
+    double *mean;          /* [classes x topics] */
+    double *factor, *side; /* [topics x topics], [2 topics] to learn with */
+} lda_classifier;
+
+/* Without options->labels nothing; for the caller to free both, after an error
+ * too. */
+strads_err lda_classifier_read(const strads_lda_options *options,
+                               uint64_t documents, lda_classifier *c,
+                               strads_lda_labels *labels);
+void lda_classifier_free(lda_classifier *c);
+/* How many moments a class has: of P - I the lower half, then v. */
+size_t lda_moments(const strads_lda_options *options);
+/* Draws class y's weights from merged moments, in a sweep from 1 on. */
+void lda_classifier_learn(lda_classifier *c, uint32_t y, uint64_t seed,
+                          uint64_t sweep, uint32_t sweeps,
+                          const double *moments);
+strads_err lda_classifier_pack(const lda_classifier *c, strads_bytes *out);
+/* How many bytes it has; nothing is taken where there are less. */
+size_t lda_classifier_unpack(lda_classifier *c, const char *from, size_t size);
+double lda_draw_weight(double zeta, double loss_weight, uint64_t seed,
+                       uint64_t sweep, uint64_t draw);
+typedef struct lda_margin lda_margin;
+
 /* ---- a partition ------------------------------------------------------- */
 
 typedef struct lda_moving {
@@ -132,7 +163,22 @@ typedef struct lda_local {
     uint64_t turned, most_turned; /* documents up to here; tokens at once */
     strads_lda_model *base;       /* what the run goes on from, or NULL */
     lda_mh *mh;                   /* from the second sweep on, or NULL */
+    lda_margin *margin;           /* of documents with labels, or NULL */
 } lda_local;
+
+/* Of labelled documents; of others nothing. */
+strads_err lda_margin_open(lda_local *l, const strads_task *task);
+void lda_margin_free(lda_margin *m);
+strads_err lda_margin_pack(const lda_local *l, strads_bytes *out);
+size_t lda_margin_unpack(lda_local *l, const char *from, size_t size);
+/* Before the tokens of a sweep are drawn. */
+void lda_margin_refresh(lda_local *l, const strads_lda_options *options);
+void lda_margin_draw(lda_local *l, const lda_tokens *tokens);
+void lda_margin_count(const lda_local *l, double *labelled, double *right);
+
+/* An array on a line's boundary, on huge pages as far as it fills them; free()
+ * frees it. NULL: no memory. */
+void *lda_array_new(size_t n, size_t size);
 
 strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
@@ -151,13 +197,24 @@ void lda_tokens_sort(lda_local *l, uint32_t word);
 
 /* ---- phases ------------------------------------------------------------ */
 
-enum { LDA_SAMPLE = 0, LDA_EVALUATE = 1, LDA_GATHER = 2, LDA_BASE = 3 };
+enum {
+    LDA_SAMPLE = 0,
+    LDA_EVALUATE = 1,
+    LDA_GATHER = 2,
+    LDA_BASE = 3,
+    LDA_CLASSIFY = 4
+};
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
+/* Of this thread, in seconds. */
+double lda_cpu_now(void);
 /* Begins the stream of draws of a word's visit. */
 void lda_name_stream(const lda_local *l, lda_site *site,
                      const strads_task *task, uint32_t word);
+/* A block for each class, whose ids come after that of LDA_GATHER's. */
+strads_err lda_measure(strads_task *task);
+strads_err lda_classify(strads_task *task);
 strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 
@@ -188,6 +245,11 @@ typedef struct lda_state {
     strads_lda_model *base; /* what the run goes on from, or NULL */
     bool has_base;          /* its totals are in the shared ones */
     double base_log, base_beta;
+    lda_classifier classifier; /* of `classified` sweeps */
+    strads_lda_labels labels;
+    strads_block *class_block; /* [classes] */
+    uint64_t classified;
+    double accuracy; /* of training documents; NaN: they have no labels */
 } lda_state;
 
 /* A sentence about files without a name that assignments wait in. */
@@ -209,5 +271,8 @@ double lda_base_log(lda_state *state);
 /* A model of those sizes, all counts to be filled in. */
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
                          strads_lda_model **out);
+/* Gives it copies of these. */
+strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
+                              const strads_names *labels, const double *weight);
 
 #endif

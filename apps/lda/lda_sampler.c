@@ -119,7 +119,7 @@ typedef struct visit {
     uint32_t changed; /* words since q was built */
 } visit;
 
-static double cpu_now(void)
+double lda_cpu_now(void)
 {
     struct timespec t;
 
@@ -147,7 +147,10 @@ static strads_err draw_built(visit *v, lda_row *row, const lda_tokens *tokens,
     l->flat = false;
     l->site.word = lda_row_load(row, l->empty);
     l->kernels->build(&l->site);
-    l->kernels->draw(&l->site, &l->documents, tokens);
+    if (l->margin)
+        lda_margin_draw(l, tokens);
+    else
+        l->kernels->draw(&l->site, &l->documents, tokens);
     return lda_row_store(row, v->words, l->site.word, tokens->topic, n);
 }
 
@@ -212,8 +215,9 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
         lda_tokens_sort(l, word);
     const lda_tokens tokens = lda_tokens_of(l, word);
     lda_name_stream(l, &l->site, v->task, word);
-    return few && row->n <= FEW_TOPICS ? draw_in_places(v, row, &tokens, n)
-                                       : draw_built(v, row, &tokens, n);
+    return few && row->n <= FEW_TOPICS && !l->margin
+               ? draw_in_places(v, row, &tokens, n)
+               : draw_built(v, row, &tokens, n);
 }
 
 /* Lists change much at first, and then little. */
@@ -248,7 +252,9 @@ static strads_err visit_words(visit *v)
     lda_local *l = v->local;
 
     v->sorts = is_time_to_sort(l, v->task);
-    strads_err err = l->documents.row && has_many_tokens(&l->site)
+    if (l->margin)
+        lda_margin_refresh(l, v->task->config);
+    strads_err err = l->documents.row && !l->margin && has_many_tokens(&l->site)
                          ? lda_draw_by_turns(l, v->task, v->words, FEW_TOKENS)
                          : visit_each(v, false);
     return err ? err : visit_each(v, true);
@@ -280,7 +286,7 @@ strads_err lda_sample(strads_task *task)
 {
     lda_local *l = task->local;
     visit v = {.local = l, .task = task, .words = task->object};
-    const double began = cpu_now();
+    const double began = lda_cpu_now();
     /* Proposals need topics to begin with. */
     const bool is_first = l->visits < task->shape->blocks;
     double drawn = 0;
@@ -300,7 +306,7 @@ strads_err lda_sample(strads_task *task)
         drawn += (double)(l->token[word + 1] - l->token[word]);
     }
     task->partial[LDA_DRAWN] = drawn;
-    task->partial[LDA_CPU] = cpu_now() - began;
+    task->partial[LDA_CPU] = lda_cpu_now() - began;
     const uint64_t sweep = l->visits++ / task->shape->blocks + 1;
     if (task->step + 1 == task->share->partitions &&
         lda_is_evaluated(task->config, sweep))

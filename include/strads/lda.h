@@ -53,7 +53,17 @@ typedef struct strads_lda_options {
                           ends' tokens; documents of any length */
     double hold_out; /* share of a network's links that is not looked at, from
                           0, below 1: those that strads_roles_is_held names */
+    /* A file with a line for each document, its labels: topics are found that
+     * tell these apart (MedLDA, docs/lda.md). NULL: none. Every partition reads
+     * the file. STRADS_EINVAL: with sampler "mh", or more than
+     * STRADS_LDA_LABELLED_TOPICS topics; STRADS_EMISMATCH: not a line for each
+     * document; STRADS_EFORMAT: as strads_lda_labels_read. */
+    const char *labels;
+    double margin;      /* l, > 0; default 64 */
+    double loss_weight; /* C, of the hinge loss, > 0; default 1 */
 } strads_lda_options;
+
+#define STRADS_LDA_LABELLED_TOPICS 1024
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
  * rows split, columns compressed; f32 values take less memory. A document has
@@ -84,7 +94,35 @@ typedef struct strads_lda_model {
     bool network;
     double hold_out;
     uint64_t seed;
+    /* Of a run with labels: the classes' names, and the weight of each topic's
+     * share of a document's tokens in each class's score; or 0, NULL, NULL. */
+    uint32_t classes;
+    strads_names *labels;
+    double *weight; /* [classes x K] */
 } strads_lda_model;
+
+/* ---- labels of documents ------------------------------------------------ */
+
+/* Document d has the classes label[k], start[d] <= k < start[d + 1]; none: it
+ * is not known what it is. */
+typedef struct strads_lda_labels {
+    uint64_t documents;
+    strads_names *classes; /* in the order of their names; numbers by value */
+    uint64_t *start;       /* [documents + 1] */
+    uint32_t *label;
+} strads_lda_labels;
+
+/* Reads labels, a line a document: names, with commas or tabs between several;
+ * an empty line: none. `known` (may be NULL) numbers the classes, and another
+ * name then is a class that `classes` has behind them. Free it after an error,
+ * too. STRADS_EIO. STRADS_EFORMAT: a label that is no UTF-8, or twice in a
+ * line; less than two classes. STRADS_EMISMATCH: not `documents` lines.
+ * STRADS_ENOMEM. Any thread. Blocks. */
+STRADS_API strads_err strads_lda_labels_read(const char *path,
+                                             uint64_t documents,
+                                             const strads_names *known,
+                                             strads_lda_labels *out);
+STRADS_API void strads_lda_labels_free(strads_lda_labels *labels);
 
 /* The model of a run's result, a copy without names; *out is the caller's to
  * free by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
@@ -142,6 +180,15 @@ STRADS_API strads_err strads_lda_infer(const strads_lda_model *model,
                                        const strads_lda_draws *draws,
                                        const strads_lda_words *words,
                                        double *theta);
+
+/* What each class scores in a document, score[classes]: the model's weights by
+ * the mean share of the document's tokens that topics have, as strads_lda_infer
+ * draws them. The highest is the one to predict. STRADS_ESTATE: a model without
+ * classes. Else as strads_lda_infer. */
+STRADS_API strads_err strads_lda_decide(const strads_lda_model *model,
+                                        const strads_lda_draws *draws,
+                                        const strads_lda_words *words,
+                                        double *score);
 
 /* ---- how good a model is ----------------------------------------------- */
 
