@@ -98,9 +98,8 @@ def main():
                       f"macro F1 {line['macro_f1']:.4f}")
         subprocess.run([strads, "svm", "train", "train.svm", "--model", "svm",
                         "--workers", "1", "--quiet"], check=True)
-        for line in measures(strads, "svm", "evaluate", "svm", "test.svm"):
-            if line.get("measure") == "accuracy":
-                print(f"svm on tf-idf: accuracy {line['value']:.4f}")
+        (line,) = measures(strads, "svm", "evaluate", "svm", "test.svm")
+        print(f"svm on tf-idf: accuracy {line['accuracy'][0]:.4f}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ static const double MARGIN = 1.5, LOSS_WEIGHT = 0.8;
  * share of topic 1, and the sign. */
 static double evidence(const double share[2], const int sign[2])
 {
-    const double step = 0.05;
+    const double step = 0.1;
     double sum = 0;
     for (double a = -7; a < 7; a += step) {
         for (double b = -7; b < 7; b += step) {
@@ -68,12 +68,12 @@ Test(lda_margin, chains_end_as_the_posterior_says)
     strads_lda_options config = {.topics = 2,
                                  .alpha = 0.6,
                                  .beta = 0.4,
-                                 .sweeps = 40,
-                                 .evaluate = 40,
+                                 .sweeps = 25,
+                                 .evaluate = 25,
                                  .labels = path,
                                  .margin = MARGIN,
                                  .loss_weight = LOSS_WEIGHT};
-    lda_check_posterior(&space, &config, 1, 1500);
+    lda_check_posterior(&space, &config, 1, 800);
     cr_assert_eq(unlink(path), 0);
 }
 

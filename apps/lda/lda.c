@@ -48,8 +48,8 @@ const strads_option lda_option_table[] = {
            .help = "exact, mh: Metropolis-Hastings (exact)",
            .choices = "exact|mh"),
     OPTION(mh_steps, STRADS_OPTION_U32, .name = "mh-steps", .metavar = "N",
-           .help = "mh: pairs of proposals for a token (default: 2)", .min = 1,
-           .max = 1000),
+           .help = "mh: pairs of proposals for a token (default: 2)",
+           .rare = true, .min = 1, .max = 1000),
     OPTION(from, STRADS_OPTION_STRING, .name = "from", .metavar = "MODEL",
            .help = "go on from its counts, with new documents (none)"),
     OPTION(labels, STRADS_OPTION_STRING, .name = "labels", .metavar = "FILE",
@@ -61,7 +61,8 @@ const strads_option lda_option_table[] = {
            .metavar = "C", .help = "labels: of their loss (default: 1)",
            .rare = true, .min = 1e-6, .max = 1e6),
     OPTION(keep_assignments, STRADS_OPTION_BOOL, .name = "keep-assignments",
-           .help = "keep tokens' topics in the result (default: no)"),
+           .help = "keep tokens' topics in the result (default: no)",
+           .rare = true),
     {.name = NULL},
 };
 
