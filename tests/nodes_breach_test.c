@@ -44,7 +44,12 @@ static void unknown_message(forger *f)
 
 static void unknown_kind(forger *f)
 {
-    forger_send(f, STI_KIND_STOP + 1, 1, 0);
+    forger_send(f, STI_KIND_TELL + 1, 1, 0);
+}
+
+static void answer_of_a_part(forger *f)
+{
+    forger_send(f, STI_KIND_TELL, 1, 8);
 }
 
 static void choice(forger *f)
@@ -75,6 +80,7 @@ Test(nodes_breach, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
     expect_breach(unknown_message, "kind 41 that is larger");
     expect_breach(choice, "kind 37 that is larger");
     expect_breach(unknown_kind, "nobody has asked it for");
+    expect_breach(answer_of_a_part, "it sent TELL, which nobody");
     expect_breach(other_name, "in the name of node 0");
     expect_breach(just_leaves, "left the run before it was over");
     expect_breach(leaves_when_ready, "left the run before it was over");

@@ -18,6 +18,8 @@ typedef struct source {
     const char *line, *minor; /* what people call them */
     const char *name;         /* of the source, for sentences */
     bool others;              /* a label may be the number of names */
+    const sti_whole *whole;   /* of which these rows are a part, or NULL */
+    strads_range own;         /* the rows, in the whole */
 } source;
 
 static inline uint64_t start_of(const source *s, uint64_t k)
@@ -88,7 +90,7 @@ static strads_err check_sizes(const source *s)
 {
     const strads_arrays *a = s->a;
     const bool sparse = a->start != NULL;
-    if (a->rows == 0)
+    if (a->rows == 0 && s->whole == NULL)
         return strads_fail(STRADS_EINVAL, "%s without rows", s->name);
     if (a->rows > STI_MOST_LINES || a->cols > STI_MOST_LINES)
         return strads_fail(STRADS_ELIMIT,
@@ -147,12 +149,13 @@ static strads_err check(const source *s, const strads_data_options *o)
 {
     const strads_names *const names[] = {o->row_names, o->col_names};
     const uint64_t sizes[] = {s->a->rows, s->a->cols};
+    const int first = s->whole != NULL; /* the whole's rows are not known yet */
     strads_err err = check_sizes(s);
     for (uint64_t k = 0; err == STRADS_OK && k < s->lines; k++)
         err = check_line(s, k, o->values);
     for (uint64_t i = 0; err == STRADS_OK && s->a->label && i < s->a->rows; i++)
         err = check_label(names_of(o), s->others, i, s->a->label[i]);
-    for (int k = 0; k < 2 && err == STRADS_OK; k++)
+    for (int k = first; k < 2 && err == STRADS_OK; k++)
         if (names[k] != NULL && strads_names_count(names[k]) != sizes[k])
             err =
                 strads_fail(STRADS_EINVAL, "%s: %llu %s and %u names for them",
@@ -174,8 +177,8 @@ static void emit(sti_feed *f, const source *s)
             const uint64_t i = index_of(s, at, first);
             const double value = value_of(s, at);
             if (!dense || value != 0)
-                sti_feed_put(f, s->a->by_row ? k : i, s->a->by_row ? i : k,
-                             value);
+                sti_feed_put(f, s->own.begin + (s->a->by_row ? k : i),
+                             s->a->by_row ? i : k, value);
         }
     }
     sti_feed_flush(f);
@@ -215,6 +218,26 @@ static strads_err count(const source *s, const strads_data_options *o,
     return STRADS_OK;
 }
 
+/* From the counts of a part to those of the whole, cut as all have agreed. */
+static strads_err join_whole(source *s, sti_build *b, uint64_t **bounds)
+{
+    if (s->whole == NULL) {
+        s->own = (strads_range){0, b->survey->rows};
+        return STRADS_OK;
+    }
+    b->options.partition_entries = 0;
+    sti_survey *v = b->survey;
+    sti_counts counts = {v->rows, v->cols, v->nnz, v->col_nnz, v->row_nnz};
+    const strads_err err =
+        s->whole->count(s->whole->arg, &b->options, b->has_labels, &counts,
+                        &s->own, bounds);
+    v->rows = counts.rows;
+    v->nnz = counts.nnz;
+    v->row_nnz = counts.row_nnz;
+    b->options.row_bounds = *bounds;
+    return err;
+}
+
 /* Kernels may read a little beyond the end: what is there must exist. */
 static bool may_overread(const void *array, uint64_t n, size_t width)
 {
@@ -228,10 +251,11 @@ static sti_side *find_lent(const source *s, sti_build *b)
 {
     const strads_arrays *a = s->a;
     sti_side *side = a->by_row ? &b->data->by_row : &b->data->by_col;
-    const bool same =
-        a->borrow && a->start != NULL && a->indices == STRADS_I32 &&
-        a->values == b->options.values && side->wanted && !side->cross &&
-        side->count > 0 && (a->by_row || a->cols >= b->data->cols);
+    const bool same = a->borrow && a->start != NULL &&
+                      a->indices == STRADS_I32 &&
+                      a->values == b->options.values && side->wanted &&
+                      (!side->cross || s->whole != NULL) && side->count == 1 &&
+                      (a->by_row || a->cols >= b->data->cols);
     return same && may_overread(a->index, s->nnz, sizeof(uint32_t)) &&
                    may_overread(a->value, s->nnz,
                                 a->values == STRADS_F32 ? sizeof(float)
@@ -244,9 +268,10 @@ static void lend(const source *s, sti_side *side)
 {
     sti_part *part = &side->parts[0];
     const uint64_t lines = part->line.end - part->line.begin;
-    const uint64_t first = start_of(s, part->line.begin);
+    const uint64_t from = part->line.begin - (s->a->by_row ? s->own.begin : 0);
+    const uint64_t first = start_of(s, from);
     for (uint64_t k = 0; k <= lines; k++)
-        part->start[k] = start_of(s, part->line.begin + k) - first;
+        part->start[k] = start_of(s, from + k) - first;
     part->base = 0;
     part->nnz = part->start[lines];
     /* Nobody writes to what is lent. */
@@ -294,10 +319,14 @@ static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
     emit(f, s);
     f->sink->end(f);
     if (s->a->label != NULL)
-        sti_build_give_labels(b, s->a->label);
-    b->digest.label_sum += sti_digest_label_names(names_of(&b->options));
+        sti_build_give_labels(b, s->own, s->a->label);
     sti_twice twice;
     err = sti_build_order(b, true, &twice);
+    uint64_t sums[2] = {b->digest.entry_sum, b->digest.label_sum};
+    if (err == STRADS_OK && s->whole != NULL)
+        err = s->whole->add(s->whole->arg, sums);
+    b->digest.entry_sum = sums[0];
+    b->digest.label_sum = sums[1] + sti_digest_names(names_of(&b->options));
     if (err == STRADS_OK)
         err = sti_build_finish(b, out);
     if (err == STRADS_OK)
@@ -305,10 +334,10 @@ static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
     return err;
 }
 
-static strads_err from_source(const source *s,
-                              const strads_data_options *options,
+static strads_err from_source(source *s, const strads_data_options *options,
                               strads_data **out)
 {
+    uint64_t *bounds = NULL;
     strads_data_options o;
     sti_survey survey = {0};
     strads_err err = sti_data_options(options, &o);
@@ -326,8 +355,11 @@ static strads_err from_source(const source *s,
     if (err == STRADS_OK)
         err = count(s, &o, feed, &survey);
     if (err == STRADS_OK)
+        err = join_whole(s, &build, &bounds);
+    if (err == STRADS_OK)
         err = build_from(s, &build, feed, out);
     free(feed);
+    free(bounds);
     sti_build_free(&build);
     sti_survey_free(&survey);
     return err;
@@ -341,6 +373,8 @@ static source source_of(const strads_arrays *a, const char *name)
                 .line = a->by_row ? "row" : "column",
                 .minor = a->by_row ? "column" : "row",
                 .name = name};
+    const bool whole = is_whole(a->starts) || a->start == NULL;
+    s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
     return s;
 }
 
@@ -350,8 +384,15 @@ strads_err sti_data_from_arrays(const char *name, const strads_arrays *arrays,
 {
     source s = source_of(arrays, name);
     s.others = others;
-    const bool whole = is_whole(arrays->starts) || arrays->start == NULL;
-    s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
+    return from_source(&s, options, out);
+}
+
+strads_err sti_data_from_part(const strads_arrays *part, const sti_whole *whole,
+                              const strads_data_options *options,
+                              strads_data **out)
+{
+    source s = source_of(part, "a part");
+    s.whole = whole;
     return from_source(&s, options, out);
 }
 

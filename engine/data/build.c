@@ -104,20 +104,40 @@ static void settle_partitions(sti_build *b)
     o->keep_count = o->partitions;
 }
 
+/* Where the options say it. */
+static strads_err take_bounds(sti_build *b, uint32_t ranges)
+{
+    const uint64_t *given = b->options.row_bounds;
+    bool good = given[0] == 0 && given[ranges] == b->survey->rows;
+    for (uint32_t p = 0; p < ranges; p++)
+        good = good && given[p] <= given[p + 1];
+    if (!good)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: row_bounds run from %llu to %llu, expected "
+                           "from 0 to %llu and ascending",
+                           b->name, (unsigned long long)given[0],
+                           (unsigned long long)given[ranges],
+                           (unsigned long long)b->survey->rows);
+    memcpy(b->row_bounds, given, ((size_t)ranges + 1) * sizeof *given);
+    return STRADS_OK;
+}
+
 static strads_err cut(sti_build *b)
 {
     const uint32_t parts = b->options.partitions;
     const uint32_t columns = is_grid(b) ? b->options.grid_cols : parts;
+    const uint32_t ranges = is_grid(b) ? parts / columns : parts;
     const sti_survey *s = b->survey;
     b->row_bounds = calloc((size_t)parts + 1, sizeof *b->row_bounds);
     b->col_bounds = calloc((size_t)parts + 1, sizeof *b->col_bounds);
     if (b->row_bounds == NULL || b->col_bounds == NULL)
         return no_memory(b);
-    if (splits_rows(b))
-        sti_partition_cut(s->row_nnz, s->rows,
-                          is_grid(b) ? parts / columns : parts, b->row_bounds);
     if (splits_cols(b))
         sti_partition_cut(s->col_nnz, s->cols, columns, b->col_bounds);
+    if (splits_rows(b) && b->options.row_bounds != NULL)
+        return take_bounds(b, ranges);
+    if (splits_rows(b))
+        sti_partition_cut(s->row_nnz, s->rows, ranges, b->row_bounds);
     return STRADS_OK;
 }
 
@@ -355,12 +375,13 @@ static void place_label(sti_feed *f, uint64_t row, double label)
         b->data->label[row - b->rows.begin] = label;
 }
 
-void sti_build_give_labels(sti_build *b, const double *labels)
+void sti_build_give_labels(sti_build *b, strads_range of, const double *labels)
 {
-    for (uint64_t row = 0; row < b->data->rows; row++) {
-        b->digest.label_sum += sti_digest_label(row, labels[row]);
+    for (uint64_t row = of.begin; row < of.end; row++) {
+        const double label = labels[row - of.begin];
+        b->digest.label_sum += sti_digest_label(row, label);
         if (row >= b->rows.begin && row < b->rows.end)
-            b->data->label[row - b->rows.begin] = labels[row];
+            b->data->label[row - b->rows.begin] = label;
     }
 }
 
@@ -520,7 +541,7 @@ uint64_t sti_digest_label(uint64_t row, double label)
     return XXH3_64bits_withSeed(key, sizeof key, LABEL_SEED);
 }
 
-uint64_t sti_digest_label_names(const strads_names *names)
+uint64_t sti_digest_names(const strads_names *names)
 {
     const uint32_t n = names != NULL ? strads_names_count(names) : 0;
     uint64_t sum = 0;

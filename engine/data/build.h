@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "engine/data/text.h"
+#include "engine/data/whole.h"
 #include "strads/data.h"
 #include "strads/names.h"
 
@@ -203,17 +204,7 @@ typedef struct sti_digest {
 
 uint64_t sti_digest_entries(const sti_batch *batch);
 uint64_t sti_digest_label(uint64_t row, double label);
-/* Of what labels are called, to be added to label_sum; of NULL: 0. */
-uint64_t sti_digest_label_names(const strads_names *names);
 uint64_t sti_digest_finish(const sti_digest *digest);
-
-/* Contiguous ranges of about equal weight. */
-
-/* Cuts lines 0 .. lines - 1, line k holding nnz[k] entries (nnz == NULL: one
- * each), into `parts` ranges: part p is bounds[p] .. bounds[p + 1] - 1. Each
- * boundary is the one nearest to p / parts of all entries. */
-void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
-                       uint64_t *bounds);
 
 typedef struct sti_build {
     const char *name; /* of the source, for sentences */
@@ -248,9 +239,10 @@ strads_err sti_build_open(sti_build *build, const sti_tally *tallies,
                           size_t chunks);
 extern const sti_sink sti_build_place_sink; /* context: the build */
 
-/* The labels of all rows, for a source that does not bring them with its
- * rows. */
-void sti_build_give_labels(sti_build *build, const double *labels);
+/* The labels of the rows `of`, for a source that does not bring them with its
+ * rows: of all rows, or of those that a part has. */
+void sti_build_give_labels(sti_build *build, strads_range of,
+                           const double *labels);
 
 /* Every entry was placed. Puts lines in order, unless the source did; an entry
  * found twice is reported as *twice (row in line, column in minor) and is no

@@ -47,6 +47,11 @@ static strads_err check_options(const strads_data_options *o)
             "how many there are is known beforehand where they are spread",
             (unsigned long long)o->partition_entries, o->keep_count,
             o->partitions);
+    if (o->row_bounds != NULL &&
+        (o->split == STRADS_SPLIT_COLS || o->partition_entries > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "row_bounds say how rows are cut: leave them out "
+                           "where columns are, and partition_entries too");
     if (o->min_cols > STI_MOST_LINES)
         return strads_fail(STRADS_ELIMIT,
                            "min_cols is %llu, at most %llu columns fit",

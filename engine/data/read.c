@@ -459,7 +459,7 @@ static strads_err add_labels(sti_reading *r, sti_build *b)
     strads_err err = sti_reading_labels(r, &labels);
     if (err != STRADS_OK || labels == NULL)
         return err;
-    sti_build_give_labels(b, labels);
+    sti_build_give_labels(b, (strads_range){0, b->data->rows}, labels);
     sti_big_free(labels, r->survey.rows * sizeof *labels);
     return STRADS_OK;
 }
@@ -482,7 +482,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
     strads_err err = sti_build_order(b, r->format.ordered, &twice);
     if (err == STRADS_OK)
         err = merge_repeats(r, b, &twice);
-    b->digest.label_sum += sti_digest_label_names(r->label_names.names);
+    b->digest.label_sum += sti_digest_names(r->label_names.names);
     if (err == STRADS_OK)
         err = sti_build_finish(b, &data);
     if (err == STRADS_OK)

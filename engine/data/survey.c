@@ -417,8 +417,8 @@ static void fill_content(const observer *o, const strads_names *label_names,
                          .nnz = out->nnz,
                          .has_labels = o->labels > 0,
                          .entry_sum = o->entry_digest,
-                         .label_sum = o->label_digest +
-                                      sti_digest_label_names(label_names)};
+                         .label_sum =
+                             o->label_digest + sti_digest_names(label_names)};
     out->checksum = sti_digest_finish(&digest);
 }
 

@@ -92,9 +92,6 @@ void sti_unpacker_free(sti_unpacker *unpacker);
 
 enum { STI_BATCH = 512, STI_LABELS_MET = 64 };
 
-/* The largest number of rows or columns: the rest of 32 bits is kept free. */
-#define STI_MOST_LINES UINT64_C(0xFFFFFFFE)
-
 /* The largest count of a corpus: all up to it are exact in f32. */
 #define STI_MOST_COUNT (UINT64_C(1) << 24)
 

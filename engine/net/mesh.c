@@ -285,6 +285,27 @@ static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return HANDLED;
 }
 
+/* What a node gives, once for each answer. */
+static verdict take_give(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = peer_of(mesh, link);
+    const bool due =
+        !mesh->joins && mesh->settled && p && !p->said_ready && !p->has_given;
+    if (due)
+        p->has_given = true;
+    return queue_if(mesh, link, frame, due);
+}
+
+static verdict take_tell(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const bool due = mesh->joins && mesh->hears && mesh->peers &&
+                     peer_of(mesh, link) == mesh->peers;
+    mesh->hears = mesh->hears && !due;
+    return queue_if(mesh, link, frame, due);
+}
+
 /* Nobody is through before node 0 has sent CLOSE; another node may hear from
  * one that is before it hears of CLOSE itself. */
 static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
@@ -364,6 +385,8 @@ static const message_kind kinds[] = {
     [STI_KIND_PROGRAM] = {"PROGRAM", SENTENCE_LIMIT, ALWAYS, false, take_terms},
     [STI_KIND_ACCEPT] = {"ACCEPT", 0, ALWAYS, false, take_accept},
     [STI_KIND_STOP] = {"STOP", 0, ALWAYS, true, take_stop},
+    [STI_KIND_GIVE] = {"GIVE", NO_LIMIT, ALWAYS, true, take_give},
+    [STI_KIND_TELL] = {"TELL", NO_LIMIT, ALWAYS, true, take_tell},
     ROLE(DISPATCH) = {"DISPATCH", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(PARTIAL) = {"PARTIAL", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(RING_STEP) = {"RING_STEP", NO_LIMIT, ALWAYS, true, take_message},

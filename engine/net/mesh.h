@@ -9,6 +9,7 @@
 #ifndef STI_MESH_H
 #define STI_MESH_H
 
+#include "engine/base/cursor.h"
 #include "engine/net/link.h"
 #include "engine/exec/node.h"
 #include "strads/engine.h"
@@ -113,6 +114,23 @@ void sti_mesh_detach(sti_mesh *mesh);
 typedef struct sti_data_mark {
     uint64_t rows, cols, nnz, checksum;
 } sti_data_mark;
+
+/* One step of agreeing on something, by all nodes in the same order, after the
+ * WELCOMEs and before READY: each gives, node 0 takes what the others give, in
+ * any order, then tells, and they hear. All on the caller's thread. */
+typedef struct sti_exchange {
+    const char *what; /* for sentences */
+    void (*give)(void *arg, sti_writer *w);
+    strads_err (*take)(void *arg, uint32_t node, sti_reader *r);
+    strads_err (*settle)(void *arg); /* when all have given; may be NULL */
+    void (*tell)(void *arg, sti_writer *w);
+    strads_err (*hear)(void *arg, sti_reader *r);
+    void *arg;
+} sti_exchange;
+
+/* Waits for all. An error is what another node has failed with, when that is
+ * known. STRADS_EMISMATCH: another one is ready without it. */
+strads_err sti_mesh_agree(sti_mesh *mesh, const sti_exchange *exchange);
 
 /* After attach: tells node 0 that this node is ready. An error is what another
  * node has failed with, when that is known. */

@@ -328,6 +328,11 @@ strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
                                 const sti_frame *frame)
 {
     sti_hello theirs;
+    if (frame->header.kind != STI_KIND_READY)
+        return strads_fail(STRADS_EMISMATCH,
+                           "node %u holds a part of the data, node 0 has read "
+                           "the data itself: give every node its part, or none",
+                           frame->header.from);
     strads_err err =
         sti_hello_decode(frame->payload, frame->header.size, &theirs);
     if (err)
@@ -591,7 +596,7 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
 }
 
 /* The failure of another node says more than that a link of it is gone. */
-static strads_err or_failure(sti_mesh *mesh, strads_err err)
+strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
 {
     if (err != STRADS_EPEER && err != STRADS_ECANCELED)
         return err;
@@ -641,7 +646,7 @@ static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
         free(terms->options);
         *terms = (sti_mesh_terms){0};
     }
-    return or_failure(mesh, err);
+    return sti_mesh_or_failure(mesh, err);
 }
 
 void sti_mesh_accepts(sti_mesh *mesh,
@@ -734,5 +739,5 @@ strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
     strads_err err = sti_mesh_put(mesh, 0, header, &w, 60 * STI_SECOND);
     if (!err)
         err = sti_mesh_failure(mesh);
-    return or_failure(mesh, err);
+    return sti_mesh_or_failure(mesh, err);
 }

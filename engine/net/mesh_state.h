@@ -31,7 +31,10 @@ enum {
     STI_KIND_PROGRAM = STI_KIND_FIRST_MESSAGE + 3, /* node 0, to who joins */
     STI_KIND_ACCEPT = STI_KIND_FIRST_MESSAGE + 4, /* .. "I have that program" */
     STI_KIND_STOP = STI_KIND_FIRST_MESSAGE + 5,   /* to node 0: end the run */
-    STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16   /* + sti_msg_kind */
+    STI_KIND_GIVE =
+        STI_KIND_FIRST_MESSAGE + 6, /* to node 0: see sti_exchange */
+    STI_KIND_TELL = STI_KIND_FIRST_MESSAGE + 7, /* .. and its answer */
+    STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
 /* Transfers to one node that are told apart on a trace. */
@@ -56,6 +59,7 @@ typedef struct sti_peer {
     bool accepted; /* node 0: it has the run's program */
     bool has_met;  /* dialled while the nodes come together, it has answered */
     bool said_ready; /* its READY has come */
+    bool has_given;  /* its GIVE has come, and is not answered yet */
     bool said_done;  /* its DONE has come: it may go */
     bool gone;       /* for good */
 
@@ -114,6 +118,7 @@ struct sti_mesh {
     sti_peer *peers; /* [nodes], own entry unused */
     sti_arrival *first, **last;
     bool settled;    /* who takes part is known for good */
+    bool hears;      /* another node: it waits for a TELL */
     bool stop_asked; /* node 0: another node wants the run to end */
     bool closing;    /* node 0 has sent CLOSE: others may be through */
     bool loops; /* a data-parallel program was attached, or is to be again */
@@ -171,6 +176,9 @@ void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);
 
 /* How another node has failed, as this thread's error; STRADS_OK. */
 strads_err sti_mesh_failure(sti_mesh *mesh);
+
+/* That failure, where `err` may be its consequence; else `err`. */
+strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err);
 
 /* The error that a REJECT carries, as this thread's. */
 strads_err sti_mesh_rejected(const sti_frame *frame);

@@ -9,6 +9,7 @@
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
 #include "engine/run/cut_files.h"
+#include "engine/run/data_part.h"
 #include "engine/run/loops.h"
 #include "engine/run/nodes_terms.h"
 #include "engine/run/program_check.h"
@@ -434,6 +435,40 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
         options->memory_limit = sti_run_memory(&engine->options);
     sti_sized_return(given, options);
     return STRADS_OK;
+}
+
+strads_err strads_data_from_part(strads_engine *engine,
+                                 const strads_arrays *part,
+                                 const strads_data_options *options,
+                                 strads_data **out)
+{
+    strads_err err = check_unspent(engine);
+    if (!err && !engine->together)
+        err = strads_fail(STRADS_ESTATE, "strads_engine_keep comes before "
+                                         "strads_data_from_part");
+    if (!err && engine->journal)
+        err = strads_fail(STRADS_EINVAL,
+                          "a node with a journal may come back alone, without "
+                          "the other nodes' parts: leave the journal out");
+    if (err)
+        return err;
+    const sti_run run = {.workers = engine->workers,
+                         .partitions = engine->terms.partitions};
+    const uint32_t nodes = engine->terms.nodes;
+    uint32_t *first = calloc((size_t)nodes + 1, sizeof *first);
+    if (!first)
+        return no_memory();
+    uint32_t workers = 0;
+    for (uint32_t n = 0; n < nodes; n++) {
+        first[n] = sti_run_first(&run, workers);
+        workers += engine->terms.workers[n];
+    }
+    first[nodes] = run.partitions;
+    const sti_spread spread = {engine->mesh, nodes, first};
+    err = sti_data_part(&spread, part, options, out);
+    free(first);
+    engine->failed = engine->failed || err;
+    return err;
 }
 
 static void tell_progress(void *arg, const strads_progress *progress)

@@ -243,6 +243,10 @@ typedef struct strads_data_options {
                           these, as strads_data_col_means; NULL: refused */
     uint32_t grid_cols; /* GRID: ranges that the columns are cut into, which
                           divides K; 0: 1 */
+    const uint64_t *row_bounds; /* where rows are cut: partition p (GRID: range
+                          of rows p) holds [row_bounds[p], row_bounds[p + 1]);
+                          from 0 up to all rows, ascending, one more than there
+                          are partitions. NULL: about equal entries */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000

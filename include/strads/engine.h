@@ -14,6 +14,9 @@
  *     strads_data_read(path, &data_options, &data);
  *     strads_engine_run(engine, data, &result);
  *     strads_engine_free(engine);
+ *
+ * Where every node has rows of its own, strads_data_from_part takes the place of
+ * strads_data_read.
  */
 #ifndef STRADS_ENGINE_H
 #define STRADS_ENGINE_H
@@ -317,6 +320,31 @@ strads_engine_program(const strads_engine *engine);
  * than workers; STRADS_ESTATE: the engine has run. */
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
+
+/* Makes one data set of the rows that the nodes hold: `part` are this node's
+ * (samples, documents, users), which may be none. All nodes call it, after
+ * strads_engine_keep, with the same columns and with the options that it has
+ * filled in. Rows are numbered in the order of the nodes, which is that in which
+ * they joined (a node that strads_join_options.find was called of has its
+ * number). Each node's rows are cut into the partitions that it hosts, so
+ * entries and labels stay where they are: what travels are sizes, counts of
+ * columns (of rows as well, where the program's layout has rows) and sums for
+ * the checksum. The run has the bits of one process whose row_bounds are the
+ * same. `part` is copied, or borrowed as strads_data_from_arrays says; in place
+ * are also columns of a node with one partition. *out tells of the whole data
+ * set; its row names are the caller's matter. A program's own arrays over rows
+ * (weights, say) do not travel. Blocks until all nodes have come as far. Not
+ * twice at once for an engine. STRADS_ESTATE: before strads_engine_keep.
+ * STRADS_EMISMATCH: parts have other columns, names or kinds of labels; or
+ * another node has read the data itself. STRADS_EINVAL: as
+ * strads_data_from_arrays; no part has a row; columns are cut, too; a journal.
+ * STRADS_EPEER: a node was lost, or has failed with that sentence.
+ * STRADS_ELIMIT, STRADS_ENOMEM, STRADS_ECANCELED. After an error the engine is
+ * to be freed. */
+STRADS_API strads_err strads_data_from_part(strads_engine *engine,
+                                            const strads_arrays *part,
+                                            const strads_data_options *options,
+                                            strads_data **out);
 
 /* Runs with the others, once. On a joined node *out stays NULL: the coordinator
  * has the result; there it is as after strads_run, or NULL. STRADS_EMISMATCH:
