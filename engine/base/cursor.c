@@ -78,21 +78,9 @@ void sti_write_u64(sti_writer *w, uint64_t value)
     put(w, &value, sizeof value);
 }
 
-void sti_write_i64(sti_writer *w, int64_t value)
-{
-    put(w, &value, sizeof value);
-}
-
 void sti_write_f64(sti_writer *w, double value)
 {
     put(w, &value, sizeof value);
-}
-
-void sti_write_raw(sti_writer *w, const void *bytes, uint64_t count)
-{
-    void *to = append(w, count, ARRAY_ALIGN);
-    if (to != NULL && count > 0)
-        memcpy(to, bytes, (size_t)count);
 }
 
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size)
@@ -128,11 +116,6 @@ void sti_write_u32s(sti_writer *w, const uint32_t *values, uint64_t count)
 }
 
 void sti_write_u64s(sti_writer *w, const uint64_t *values, uint64_t count)
-{
-    put_array(w, values, count, sizeof *values);
-}
-
-void sti_write_f32s(sti_writer *w, const float *values, uint64_t count)
 {
     put_array(w, values, count, sizeof *values);
 }
@@ -211,13 +194,6 @@ uint64_t sti_read_u64(sti_reader *r)
     return value;
 }
 
-int64_t sti_read_i64(sti_reader *r)
-{
-    int64_t value = 0;
-    get(r, &value, sizeof value);
-    return value;
-}
-
 double sti_read_f64(sti_reader *r)
 {
     double value = 0;
@@ -259,11 +235,6 @@ const uint32_t *sti_read_u32s(sti_reader *r, uint64_t *count)
 const uint64_t *sti_read_u64s(sti_reader *r, uint64_t *count)
 {
     return get_array(r, count, sizeof(uint64_t));
-}
-
-const float *sti_read_f32s(sti_reader *r, uint64_t *count)
-{
-    return get_array(r, count, sizeof(float));
 }
 
 const double *sti_read_f64s(sti_reader *r, uint64_t *count)

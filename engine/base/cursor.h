@@ -33,22 +33,17 @@ typedef struct sti_writer {
 void sti_write_u8(sti_writer *w, uint8_t value);
 void sti_write_u32(sti_writer *w, uint32_t value);
 void sti_write_u64(sti_writer *w, uint64_t value);
-void sti_write_i64(sti_writer *w, int64_t value);
 void sti_write_f64(sti_writer *w, double value);
 void sti_write_bytes(sti_writer *w, const void *bytes, uint64_t count);
 void sti_write_string(sti_writer *w, const char *text); /* NULL as "" */
 void sti_write_u32s(sti_writer *w, const uint32_t *values, uint64_t count);
 void sti_write_u64s(sti_writer *w, const uint64_t *values, uint64_t count);
-void sti_write_f32s(sti_writer *w, const float *values, uint64_t count);
 void sti_write_f64s(sti_writer *w, const double *values, uint64_t count);
 
 /* An array to be filled in place: writes the count and returns space for the
  * elements of `size` bytes each, or NULL after an error. Valid until the next
  * call on the writer. */
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size);
-
-/* Bytes as they are, without a count, from a multiple of 8 on. */
-void sti_write_raw(sti_writer *w, const void *bytes, uint64_t count);
 
 /* Empties the writer and keeps its memory for the next payload. */
 void sti_writer_clear(sti_writer *w);
@@ -71,7 +66,6 @@ void sti_reader_init(sti_reader *r, const void *bytes, uint64_t size);
 uint8_t sti_read_u8(sti_reader *r);
 uint32_t sti_read_u32(sti_reader *r);
 uint64_t sti_read_u64(sti_reader *r);
-int64_t sti_read_i64(sti_reader *r);
 double sti_read_f64(sti_reader *r);
 
 /* Arrays in place, valid as long as the bytes; *count is how many. An empty
@@ -80,7 +74,6 @@ const void *sti_read_bytes(sti_reader *r, uint64_t *count);
 const char *sti_read_string(sti_reader *r);
 const uint32_t *sti_read_u32s(sti_reader *r, uint64_t *count);
 const uint64_t *sti_read_u64s(sti_reader *r, uint64_t *count);
-const float *sti_read_f32s(sti_reader *r, uint64_t *count);
 const double *sti_read_f64s(sti_reader *r, uint64_t *count);
 
 /* The error so far; STRADS_EPEER as well when bytes are left over. `what`

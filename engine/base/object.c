@@ -181,12 +181,3 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
     buffer->size = size;
     return STRADS_OK;
 }
-
-strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out)
-{
-    strads_err err = sti_buffer_new(buffer->size, out);
-    if (err)
-        return err;
-    memcpy((*out)->bytes, buffer->bytes, buffer->size);
-    return STRADS_OK;
-}

@@ -62,9 +62,6 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
  * was in use stays, `size` is set. STRADS_ENOMEM. */
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size);
 
-/* A copy. STRADS_ENOMEM. */
-strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out);
-
 /* A block of at least `size` bytes, 64-byte aligned, not initialised; *capacity is
  * how many it has. NULL: no memory. Any thread. */
 void *sti_buffer_pool_take(size_t size, size_t *capacity);

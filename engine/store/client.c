@@ -186,14 +186,6 @@ uint64_t sti_client_cached(const sti_client *client)
     return client->cache.bytes;
 }
 
-uint64_t sti_client_unacknowledged(const sti_client *client)
-{
-    uint64_t bytes = 0;
-    for (uint32_t s = 0; s < client->setup.shards; s++)
-        bytes += client->streams[s].bytes;
-    return bytes;
-}
-
 void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)
 {
     sti_client_worker *w = sti_client_worker_of(client, worker);

@@ -149,7 +149,6 @@ bool sti_client_settled(const sti_client *client);
 
 /* Bytes of rows in the cache, and of unacknowledged pushes. */
 uint64_t sti_client_cached(const sti_client *client);
-uint64_t sti_client_unacknowledged(const sti_client *client);
 
 /* ---- its workers' sessions (client_session.c) -------------------------- */
 
