@@ -269,7 +269,7 @@ static void call_together(sti_mesh *mesh, const team *t)
                                 .cols = strads_data_cols(data),
                                 .nnz = strads_data_nnz(data),
                                 .checksum = strads_data_checksum(data)};
-    cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name), STRADS_OK);
+    cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name, UINT64_MAX, NULL), STRADS_OK);
     cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
     cr_assert_eq(sti_mesh_await_ready(mesh, &mark), STRADS_OK, "%s",
                  strads_error_text());
@@ -287,7 +287,7 @@ Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
     (void)snprintf(s.url, sizeof s.url, "%s", sti_mesh_url(mesh));
     cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
     call_together(mesh, &t);
-    sti_mesh_close(mesh, false);
+    sti_mesh_close(mesh, STRADS_OK);
     pthread_join(s.thread, NULL);
     expect_end(&s.end, "node 0 at", "left the run before it was over");
 }
@@ -369,7 +369,7 @@ static strads_err break_off(bool done)
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    cr_assert_eq(sti_mesh_gather(mesh, 2, "toy"), STRADS_OK);
+    cr_assert_eq(sti_mesh_gather(mesh, 2, "toy", UINT64_MAX, NULL), STRADS_OK);
     const sti_link link = mesh->peers[1].link;
     pthread_mutex_lock(&mesh->lock);
     mesh->closing = true; /* as if this node had sent CLOSE */
@@ -387,7 +387,7 @@ static strads_err break_off(bool done)
     while (sti_net_bind(mesh->net, link, 1) == STRADS_OK)
         (void)sched_yield();
     const strads_err err = sti_mesh_failure(mesh);
-    sti_mesh_close(mesh, false);
+    sti_mesh_close(mesh, STRADS_OK);
     forger_close(&f);
     return err;
 }

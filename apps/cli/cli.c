@@ -21,6 +21,7 @@ static int code_before(strads_err err)
     case STRADS_EPEER:
     case STRADS_EPROGRAM:
     case STRADS_ESTATE:
+    case STRADS_EREGROUP:
         return CLI_FAILED;
     case STRADS_EINVAL:
     case STRADS_EIO:

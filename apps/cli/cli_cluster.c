@@ -313,3 +313,15 @@ void cli_cluster_abort(cli_cluster *cluster, int code)
     (void)code;
 #endif
 }
+
+strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
+                       strads_data_options *how, strads_data **data)
+{
+    cli_say(quiet, "%s; the run goes on from its last cut", strads_error_text());
+    strads_data_free(*data);
+    *data = NULL;
+    CLI_TRY(strads_engine_keep(engine, how));
+    CLI_TRY(strads_data_read(path, how, data));
+    strads_data_spend(*data);
+    return STRADS_OK;
+}

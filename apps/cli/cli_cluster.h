@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "strads/error.h"
+#include "strads/engine.h"
 
 typedef struct cli_cluster {
     uint32_t rank, size; /* size 1: nobody started others */
@@ -33,5 +33,11 @@ strads_err cli_cluster_hear(cli_cluster *cluster);
 
 /* Rank 0 has failed before it could tell: ends those that wait to hear. */
 void cli_cluster_abort(cli_cluster *cluster, int code);
+
+/* Behind STRADS_EREGROUP: says what has happened, and reads from `path` what
+ * this process keeps in the next generation. What a run has spent of its data is
+ * gone, so all of it is read. */
+strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
+                       strads_data_options *how, strads_data **data);
 
 #endif

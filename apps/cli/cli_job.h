@@ -46,6 +46,7 @@ typedef struct cli_job {
     cli_cluster cluster;  /* what srun or mpirun has made of this process */
     strads_engine *nodes; /* several processes: who takes part */
     strads_data *data;
+    strads_data_options reading; /* how it was read */
     strads_result *result;
     cli_watch *watch; /* the page of --http, or NULL */
     cli_log log;

@@ -280,6 +280,7 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     j->engine.checkpoint_every = j->files.checkpoint_every;
     j->engine.resume = j->files.resume;
     j->engine.notice = take_notice;
+    j->engine.regroup = true;
     CLI_TRY(check_options(j));
     if (train->check) {
         CLI_TRY(train->check(j->state, j->config));
@@ -331,6 +332,7 @@ static strads_err read_data(cli_job *j)
     cli_cost_tell(j->files.quiet, j->data_path, &options);
     CLI_TRY(strads_data_read(j->data_path, &options, &j->data));
     strads_data_spend(j->data);
+    j->reading = options;
     return STRADS_OK;
 }
 
@@ -519,6 +521,15 @@ static strads_err run(cli_job *j)
     strads_err err = j->nodes ? strads_engine_run(j->nodes, j->data, &j->result)
                               : strads_run(j->train->program, j->config,
                                            j->data, &j->engine, &j->result);
+    while (err == STRADS_EREGROUP) {
+        cli_progress_end(&j->line);
+        err = cli_regroup(j->nodes, j->files.quiet, j->data_path, &j->reading,
+                          &j->data);
+        cli_progress_begin(&j->line, j->files.quiet, find_goal(j));
+        if (!err) {
+            err = strads_engine_run(j->nodes, j->data, &j->result);
+        }
+    }
     cli_progress_end(&j->line);
     return err;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_cluster.h"
 #include "cli_documents.h"
 #include "cli_mf_model.h"
 #include "cli_options.h"
@@ -18,6 +19,9 @@ typedef struct join_state {
     cli_words words;
     bool f32, quiet;
     cli_plugin plugin;
+    char *path;   /* the data's, and .. */
+    strads_data_options wanted; /* .. how they were read */
+    strads_data *held;
     bool running; /* what goes wrong from now on is no wrong input */
 } join_state;
 
@@ -48,6 +52,10 @@ static const strads_option join_table[] = {
              "the program of a `strads run` (default: none)"),
     CLI_F64(join_state, engine.timeout, "timeout", "SECONDS",
             "seconds for the coordinator to answer (default: 30)", 1e-3, 1e9),
+    CLI_F64(join_state, engine.wait, "wait", "SECONDS",
+            "seconds for a coordinator that was lost to come back (default: "
+            "0)",
+            0, 1e9),
     CLI_OPTION(BYTES, join_state, memory, "memory", "SIZE",
                "bytes for data: 512M, 1.5G (default: what is free)", .min = 1,
                .max = 0x1p53),
@@ -71,6 +79,12 @@ static const strads_program *find_program(void *arg, const char *name)
         return &plugin->program;
     }
     return strads_program_find(name);
+}
+
+static void take_notice(void *arg, const char *sentence)
+{
+    const join_state *s = arg;
+    cli_say(s->quiet, "%s", sentence);
 }
 
 /* Addresses that stay on this machine, where the coordinator could read what it
@@ -139,11 +153,11 @@ static strads_err find_data(const char *url, const strads_engine *engine,
 }
 
 static strads_err read_share(const char *url, strads_engine *engine,
-                             join_state *s, strads_data **out)
+                             join_state *s)
 {
     char held[CLI_BYTES_SIZE];
-    strads_data_options wanted = {
-        .size = sizeof wanted,
+    s->wanted = (strads_data_options){
+        .size = sizeof s->wanted,
         .values = s->f32 ? STRADS_F32 : STRADS_F64,
         .threads = s->engine.workers,
         .labels_path = s->labels,
@@ -154,38 +168,48 @@ static strads_err read_share(const char *url, strads_engine *engine,
     };
     const char *path = NULL;
     CLI_TRY(find_data(url, engine, s, &path));
-    CLI_TRY(cli_tables_use(&s->tables, &wanted));
-    CLI_TRY(strads_engine_keep(engine, &wanted));
-    CLI_TRY(cli_words_use(&s->words, &wanted));
-    cli_cost_tell(s->quiet, path, &wanted);
-    CLI_TRY(strads_data_read(path, &wanted, out));
-    strads_data_spend(*out);
+    s->path = strdup(path);
+    if (!s->path) {
+        return strads_fail(STRADS_ENOMEM, "no memory for the data's path");
+    }
+    CLI_TRY(cli_tables_use(&s->tables, &s->wanted));
+    CLI_TRY(strads_engine_keep(engine, &s->wanted));
+    CLI_TRY(cli_words_use(&s->words, &s->wanted));
+    cli_cost_tell(s->quiet, s->path, &s->wanted);
+    CLI_TRY(strads_data_read(s->path, &s->wanted, &s->held));
+    strads_data_spend(s->held);
     cli_say(s->quiet, "keeps %s of the data in memory",
-            cli_bytes(strads_data_bytes(*out), held));
+            cli_bytes(strads_data_bytes(s->held), held));
     return STRADS_OK;
 }
 
 static strads_err take_part(const char *url, join_state *s)
 {
     strads_engine *engine = NULL;
-    strads_data *data = NULL;
     strads_result *none = NULL;
     s->running = true;
     CLI_TRY(strads_engine_join(url, &s->engine, &engine));
     cli_say(s->quiet, "joined %s: program %s", url,
             strads_engine_program(engine)->name);
     s->running = false;
-    strads_err err = read_share(url, engine, s, &data);
+    strads_err err = read_share(url, engine, s);
     if (!err) {
         s->running = true;
-        err = strads_engine_run(engine, data, &none);
+        err = strads_engine_run(engine, s->held, &none);
+    }
+    while (err == STRADS_EREGROUP) {
+        err = cli_regroup(engine, s->quiet, s->path, &s->wanted, &s->held);
+        if (!err) {
+            err = strads_engine_run(engine, s->held, &none);
+        }
     }
     if (!err) {
         cli_say(s->quiet, "the run is over; the coordinator has it");
     }
     strads_result_free(none);
     strads_engine_free(engine);
-    strads_data_free(data);
+    strads_data_free(s->held);
+    free(s->path);
     return err;
 }
 
@@ -207,6 +231,9 @@ static strads_err join(const cli_command *self, int argc, char **argv,
     s->engine.find = find_program;
     s->engine.find_arg = &s->plugin;
     s->engine.stop = cli_signal_catch();
+    s->engine.regroup = true;
+    s->engine.notice = take_notice;
+    s->engine.notice_arg = s;
     return take_part(parsed.arg[0], s);
 }
 

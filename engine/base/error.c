@@ -32,6 +32,8 @@ const char *strads_error_name(strads_err err)
         return "STRADS_ELIMIT";
     case STRADS_ESTATE:
         return "STRADS_ESTATE";
+    case STRADS_EREGROUP:
+        return "STRADS_EREGROUP";
     }
     return "STRADS_?";
 }

@@ -435,6 +435,11 @@ void sti_node_progress(const sti_node *node, strads_progress *out)
     out->priorities = node->options.run->priorities;
 }
 
+bool sti_node_position(const sti_node *node, sti_cut_position *out)
+{
+    return sti_coordinator_position(node->coordinator, out);
+}
+
 strads_end sti_node_end(const sti_node *node)
 {
     return sti_coordinator_end(node->coordinator);

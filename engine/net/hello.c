@@ -126,6 +126,7 @@ void sti_welcome_encode(const sti_welcome *welcome, sti_writer *w)
 {
     sti_write_u32(w, welcome->node);
     sti_write_u32(w, welcome->nodes);
+    sti_write_u32(w, welcome->generation);
     sti_write_u64(w, welcome->seed);
     sti_write_u64(w, welcome->run);
     sti_write_string(w, welcome->options);
@@ -157,6 +158,7 @@ strads_err sti_welcome_decode(const void *bytes, uint64_t size,
     sti_reader_init(&r, bytes, size);
     welcome.node = sti_read_u32(&r);
     welcome.nodes = sti_read_u32(&r);
+    welcome.generation = sti_read_u32(&r);
     welcome.seed = sti_read_u64(&r);
     welcome.run = sti_read_u64(&r);
     welcome.options = sti_read_string(&r);
@@ -204,7 +206,7 @@ strads_err sti_reject_decode(const void *bytes, uint64_t size, sti_reject *out)
     if (err != STRADS_OK)
         return err;
     /* A code that this build does not know is still a refusal. */
-    if (code == STRADS_OK || code > STRADS_ESTATE)
+    if (code == STRADS_OK || code > STRADS_EREGROUP)
         code = STRADS_EPEER;
     *out = (sti_reject){.code = (strads_err)code, .text = text};
     return STRADS_OK;

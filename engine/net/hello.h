@@ -41,7 +41,8 @@ typedef struct sti_welcome {
     uint32_t nodes;
     const char **urls; /* [nodes] */
     uint64_t seed;
-    uint64_t run;        /* its number, which was drawn for it */
+    uint64_t run;        /* the generation's number, which was drawn for it */
+    uint32_t generation; /* 1, 2, ..; 0: a lost node ends the run */
     const char *options; /* the run's options, a JSON object */
 } sti_welcome;
 

@@ -85,9 +85,13 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                               node);
 }
 
-static void take_failure(sti_mesh *mesh, const sti_failure *failure)
+/* Who says that a generation is over comes to the next one. */
+static void take_failure(sti_mesh *mesh, uint32_t node,
+                         const sti_failure *failure)
 {
     pthread_mutex_lock(&mesh->lock);
+    if (failure && failure->err == STRADS_EREGROUP && node < mesh->nodes)
+        mesh->peers[node].comes_again = true;
     sti_mesh_note_failure(mesh, failure ? failure->err : STRADS_EPEER,
                           failure ? failure->text : "the run has failed");
     pthread_mutex_unlock(&mesh->lock);
@@ -115,7 +119,7 @@ static void deliver(sti_mesh *mesh, const sti_run *run,
         host->deliver(host->arg, &msg);
         return;
     }
-    take_failure(mesh, failure);
+    take_failure(mesh, node, failure);
     if (msg.to < STI_WORKER_0 && !run->program->run) {
         host->deliver(host->arg, &msg);
         return;
@@ -129,13 +133,14 @@ static void deliver(sti_mesh *mesh, const sti_run *run,
 static void deliver_early(sti_mesh *mesh, sti_frame *frame)
 {
     sti_msg msg;
+    const uint32_t node = frame->header.from;
     if (frame->header.kind != STI_KIND_ROLE + STI_MSG_FAIL) {
         sti_frame_free(frame);
         return;
     }
     if (decode(NULL, frame, &msg))
         return;
-    take_failure(mesh, (const sti_failure *)msg.object);
+    take_failure(mesh, node, (const sti_failure *)msg.object);
     sti_object_drop(msg.object);
 }
 
@@ -445,12 +450,20 @@ static void received(void *arg, sti_link link, sti_frame *frame)
 
 /* ---- losses ------------------------------------------------------------ */
 
+/* What the loss of a node makes of the run. */
+static strads_err loss_of(const sti_mesh *mesh, uint32_t node)
+{
+    return mesh->generation && (node > 0 || mesh->outlives) ? STRADS_EREGROUP
+                                                            : STRADS_EPEER;
+}
+
 /* A node that has failed says so before it goes: that is then the failure that
  * counts. */
 void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                    const char *text)
 {
     char sentence[1024];
+    const strads_err loss = loss_of(mesh, node);
     mesh->peers[node].gone = true;
     if (mesh->peers[node].said_done)
         return;
@@ -459,11 +472,14 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                        node, mesh->peers[node].url, text);
     else
         (void)snprintf(sentence, sizeof sentence,
-                       "node %u at %s left the run before it was over: every "
-                       "node has to stay until its part is done; see there why "
-                       "it went, then start all nodes again",
-                       node, mesh->peers[node].url);
-    sti_mesh_note_failure(mesh, STRADS_EPEER, sentence);
+                       "node %u at %s left the run before it was over%s", node,
+                       mesh->peers[node].url,
+                       loss == STRADS_EREGROUP
+                           ? ""
+                           : ": every node has to stay until its part is done; "
+                             "see there why it went, then start all nodes "
+                             "again");
+    sti_mesh_note_failure(mesh, loss, sentence);
     if (mesh->failure && mesh->attached && !mesh->leaving)
         mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
 }
@@ -640,12 +656,16 @@ static strads_err say_loss(sti_mesh *mesh, uint32_t to)
         return STRADS_OK;
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     strads_err failure = sti_mesh_failure(mesh);
-    return failure ? failure
-                   : strads_fail(STRADS_EPEER,
-                                 "node %u at %s was lost, or left the run "
-                                 "before it was over (%s): see there why, then "
-                                 "start all nodes again",
-                                 to, mesh->peers[to].url, text);
+    if (failure)
+        return failure;
+    const strads_err loss = loss_of(mesh, to);
+    return strads_fail(loss,
+                       "node %u at %s was lost, or left the run before it was "
+                       "over (%s)%s",
+                       to, mesh->peers[to].url, text,
+                       loss == STRADS_EREGROUP
+                           ? ""
+                           : ": see there why, then start all nodes again");
 }
 
 /* Before it is sent: who reads it may be through at once. */
@@ -732,7 +752,7 @@ strads_err sti_mesh_open(const char *url, const sti_trust *trust,
     if (!err)
         err = sti_reconnect_start(mesh);
     if (err) {
-        sti_mesh_close(mesh, false);
+        sti_mesh_close(mesh, STRADS_OK);
         return err;
     }
     *out = mesh;
@@ -743,6 +763,44 @@ void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards)
 {
     mesh->window_ns = (uint64_t)(window * 1e9);
     mesh->takes_shards = takes_shards;
+}
+
+void sti_mesh_generation(sti_mesh *mesh, uint32_t generation, uint32_t workers)
+{
+    mesh->generation = generation;
+    mesh->most_workers = workers;
+}
+
+void sti_mesh_outlives(sti_mesh *mesh)
+{
+    mesh->outlives = true;
+}
+
+uint32_t sti_mesh_others(sti_mesh *mesh)
+{
+    uint32_t there = 0;
+    pthread_mutex_lock(&mesh->lock);
+    for (uint32_t k = 0; k < mesh->nodes; k++)
+        there += mesh->peers[k].comes_again ||
+                 (mesh->peers[k].link != 0 && !mesh->peers[k].gone);
+    pthread_mutex_unlock(&mesh->lock);
+    return there;
+}
+
+bool sti_mesh_failed(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const bool failed = mesh->failure != STRADS_OK;
+    pthread_mutex_unlock(&mesh->lock);
+    return failed;
+}
+
+bool sti_mesh_stop_was_asked(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const bool asked = mesh->stop_asked;
+    pthread_mutex_unlock(&mesh->lock);
+    return asked;
 }
 
 sti_mesh_ticket sti_mesh_ticket_of(const sti_mesh *mesh)
@@ -815,7 +873,7 @@ static void mesh_free(sti_mesh *mesh)
     free(mesh);
 }
 
-void sti_mesh_close(sti_mesh *mesh, bool failed)
+void sti_mesh_close(sti_mesh *mesh, strads_err failed)
 {
     if (!mesh)
         return;
@@ -825,11 +883,13 @@ void sti_mesh_close(sti_mesh *mesh, bool failed)
     char text[1024]; /* why it failed outlives what fails while parting */
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
-        sti_mesh_say_failed(mesh, STRADS_EPEER, text);
+        sti_mesh_say_failed(mesh, failed, text);
     else if (mesh->said_done)
         drain(mesh);
     sti_reconnect_stop(mesh);
-    (void)sti_net_close(mesh->net, 10 * STI_SECOND);
+    /* A goodbye of who regroups has nothing in it that anybody needs. */
+    (void)sti_net_close(mesh->net,
+                        (failed == STRADS_EREGROUP ? 1 : 10) * STI_SECOND);
     (void)strads_fail(STRADS_EPEER, "%s", text);
     mesh_free(mesh);
 }

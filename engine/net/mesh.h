@@ -25,14 +25,32 @@ strads_err sti_mesh_open(const char *url, const sti_trust *trust,
                          const volatile bool *stop, sti_mesh **out);
 
 /* Says goodbye to all, waiting until what was sent has been read, and frees;
- * `failed` tells the others first that the run has failed with the thread's
- * error text. NULL is fine. */
-void sti_mesh_close(sti_mesh *mesh, bool failed);
+ * unless `failed` is STRADS_OK the others are told first that the run, or with
+ * STRADS_EREGROUP this generation of it, has failed with the thread's error
+ * text. NULL is fine. */
+void sti_mesh_close(sti_mesh *mesh, strads_err failed);
 
 /* Before the nodes come together, or when node 0 has told: a link that breaks
  * may stay so for `window` seconds (10 until told, 0: not at all). Node 0: may
  * nodes without workers join? */
 void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards);
+
+/* A run that goes on without a node that is lost has generations, and each of
+ * them a mesh of its own, whose links are dialled anew: so nothing that was sent
+ * in one is read in another. In one that has a number, losing a node is
+ * STRADS_EREGROUP instead of STRADS_EPEER.
+ *
+ * Node 0, before it gathers: this is generation 1, 2, ..; the others may have at
+ * most `workers` together, 0: any number. */
+void sti_mesh_generation(sti_mesh *mesh, uint32_t generation, uint32_t workers);
+/* Another node, before it joins: it outlives node 0. */
+void sti_mesh_outlives(sti_mesh *mesh);
+/* How many others are there now, or come to the next generation. */
+uint32_t sti_mesh_others(sti_mesh *mesh);
+/* Whether another node has said that the run has failed. */
+bool sti_mesh_failed(sti_mesh *mesh);
+/* Whether another node has asked for the end of the run. */
+bool sti_mesh_stop_was_asked(sti_mesh *mesh);
 
 /* The URL that this node listens on, with the real port. */
 const char *sti_mesh_url(const sti_mesh *mesh);
@@ -40,8 +58,11 @@ const char *sti_mesh_url(const sti_mesh *mesh);
 /* Node 0: waits until nodes - 1 others have joined. One that is of another
  * version, comes twice or too late is told so and not counted; the place of
  * one that leaves meanwhile goes to the next: so does one that hears that the run is
- * of `program` and does not have it. From then on nobody may leave. */
-strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program);
+ * of `program` and does not have it. From then on nobody may leave. STRADS_EIO:
+ * `wait_ns` (UINT64_MAX: any time) was not enough; who was there, *joined of
+ * them, is told to join again. A node that is alone waits for nobody. */
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
+                           uint64_t wait_ns, uint32_t *joined);
 
 /* Worker threads of a node, as its HELLO said; node 0's are not known here. */
 uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
@@ -64,7 +85,8 @@ void sti_mesh_accepts(sti_mesh *mesh,
 
 /* Another node: joins the run at `url` with so many workers, and links up with
  * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
- * else the coordinator says; STRADS_EIO: nobody answers for `timeout_ns`. */
+ * else the coordinator says; STRADS_EREGROUP: to come again in a moment, on a
+ * new mesh; STRADS_EIO: nobody answers for `timeout_ns`. */
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
                          uint64_t timeout_ns, sti_mesh_terms *terms);
 
@@ -98,6 +120,9 @@ typedef struct sti_mesh_host {
     /* Node 0: the user of another one wants the run to end. With a lock of the
      * mesh held. */
     void (*stop)(void *arg);
+    /* Node 0: one with so many workers wants to join, and has been told to come
+     * again. With a lock of the mesh held. */
+    void (*late)(void *arg, uint32_t workers);
     void *arg;
 } sti_mesh_host;
 

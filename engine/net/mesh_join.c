@@ -130,6 +130,25 @@ void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
     (void)strads_fail(code, "%s", text);
 }
 
+/* Who comes to a generation that is under way is to come again: the next one
+ * may take it in. A node of an earlier one is told that it went on without it. */
+static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
+{
+    if (hello->run)
+        return strads_fail(STRADS_EREGROUP,
+                           "the run at %s has gone on without this node, which "
+                           "was lost: it may join again",
+                           sti_mesh_url(mesh));
+    pthread_mutex_lock(&mesh->lock);
+    if (mesh->attached && mesh->host.late)
+        mesh->host.late(mesh->host.arg, hello->workers);
+    pthread_mutex_unlock(&mesh->lock);
+    return strads_fail(STRADS_EREGROUP,
+                       "the run at %s has all its %u nodes: this one waits "
+                       "until it is taken in",
+                       sti_mesh_url(mesh), mesh->nodes);
+}
+
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 {
     sti_hello hello;
@@ -143,6 +162,8 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
                           "the node at %s joins a run itself and takes nobody "
                           "in: join at the coordinator's URL",
                           sti_mesh_url(mesh));
+    else if (!err && mesh->generation)
+        err = put_off(mesh, &hello);
     else if (!err)
         err = strads_fail(STRADS_EMISMATCH,
                           "the run at %s has all its %u nodes already",
@@ -152,13 +173,20 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 
 /* ---- node 0 ------------------------------------------------------------ */
 
-static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
+static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
                                  const char *url, uint32_t joined)
 {
     const sti_hello mine = sti_mesh_hello(mesh);
     strads_err err = sti_hello_check(&mine, hello);
+    uint32_t workers = hello->workers;
     if (err)
         return err;
+    for (uint32_t k = 1; k < mesh->nodes; k++)
+        workers += mesh->peers[k].workers;
+    if (mesh->generation &&
+        (joined == mesh->nodes || hello->run ||
+         (mesh->most_workers && workers > mesh->most_workers)))
+        return put_off(mesh, hello);
     if (joined == mesh->nodes)
         return strads_fail(STRADS_EMISMATCH,
                            "the run at %s has all its %u nodes already",
@@ -266,16 +294,40 @@ static bool all_accept(sti_mesh *mesh)
     return all;
 }
 
-strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program)
+/* Who has joined in vain is to come again. */
+static void send_away(sti_mesh *mesh)
 {
+    for (uint32_t k = 1; k < mesh->nodes; k++)
+        if (mesh->peers[k].link)
+            sti_mesh_reject(mesh, mesh->peers[k].link, STRADS_EREGROUP);
+}
+
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
+                           uint64_t wait_ns, uint32_t *out)
+{
+    const uint64_t until =
+        wait_ns == UINT64_MAX ? UINT64_MAX : sti_monotonic_in(wait_ns);
     strads_err err = sti_mesh_number(mesh, 0, nodes);
     uint32_t joined = 1;
     mesh->program = program;
     if (!err)
         err = draw_run(mesh);
-    while (!err && (!all_accept(mesh) || !sti_mesh_settle(mesh))) {
+    while (!err && nodes == 1 && !sti_mesh_settle(mesh)) {
+        sti_arrival *a = next_arrival(mesh, 0);
+        if (a && a->frame)
+            sti_net_drop(mesh->net, a->link, "it is to join again");
+        sti_mesh_free_arrival(a);
+    }
+    while (!err && nodes > 1 && (!all_accept(mesh) || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, UINT64_MAX, &a);
+        err = sti_mesh_await(mesh, until, &a);
+        if (err == STRADS_EIO) {
+            (void)strads_fail(STRADS_EIO,
+                              "%u of %u nodes have not come back in time",
+                              nodes - joined, nodes);
+            *out = joined - 1;
+            send_away(mesh);
+        }
         if (err)
             break;
         if (!a->frame)
@@ -300,6 +352,7 @@ strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link)
         .urls = urls,
         .seed = mesh->seed,
         .run = mesh->run_id,
+        .generation = mesh->generation,
         .options = mesh->options,
     };
     sti_writer w = {0};
@@ -400,6 +453,7 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
                            k ? welcome.urls[k] : url);
         mesh->peers[0].link = link;
         mesh->run_id = welcome.run;
+        mesh->generation = welcome.generation;
         pthread_mutex_unlock(&mesh->lock);
         err = sti_net_bind(mesh->net, link, 0);
     }

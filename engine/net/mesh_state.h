@@ -62,6 +62,7 @@ typedef struct sti_peer {
     bool has_given;  /* its GIVE has come, and is not answered yet */
     bool said_done;  /* its DONE has come: it may go */
     bool gone;       /* for good */
+    bool comes_again; /* to the next generation */
 
     /* Frames of its that were received, but for SEEN, over all links; and what
      * came since it was told so. */
@@ -100,6 +101,9 @@ struct sti_mesh {
     strads_err (*accepts)(void *arg, const char *program);
     void *accepts_arg;
     bool takes_shards;          /* node 0: nodes without workers may join */
+    uint32_t generation;        /* 0: the run has none */
+    uint32_t most_workers;      /* node 0: of the others together; 0: any */
+    bool outlives;              /* another node: it can do without node 0 */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
     char *options;              /* node 0: what its WELCOMEs say .. */
     uint64_t seed;              /* .. to who is started again */

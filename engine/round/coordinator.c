@@ -167,18 +167,14 @@ static void start_cut_job(sti_coordinator *c, bool whole, sti_effects *out)
 {
     c->cutting = true;
     c->cut.whole = whole;
-    c->cut.next = c->next_round;
-    c->cut.laps = c->laps;
-    c->cut.version = c->version;
-    c->cut.progress = c->progress;
+    (void)sti_coordinator_position(c, &c->cut.at);
     sti_coord_start_job(c, &c->cut.job, STI_CALL_CUT, c->next_round, 0, out);
 }
 
 /* Starts to make one that needs nobody else. */
 static bool cut_at_once(sti_coordinator *c, sti_effects *out)
 {
-    const strads_program *program = c->run->program;
-    if (!cut_is_due(c) || program->pack_state || sti_cut_asks_workers(program))
+    if (!cut_is_due(c) || !sti_cut_is_committed(c->run->program))
         return false;
     start_cut_job(c, true, out);
     return true;
@@ -411,6 +407,15 @@ const strads_progress *sti_coordinator_progress(const sti_coordinator *c)
     return &c->progress;
 }
 
+bool sti_coordinator_position(const sti_coordinator *c, sti_cut_position *out)
+{
+    *out = (sti_cut_position){.next = c->next_round,
+                              .laps = c->laps,
+                              .version = c->version,
+                              .progress = c->progress};
+    return c->begun;
+}
+
 strads_end sti_coordinator_end(const sti_coordinator *c)
 {
     return c->end;
@@ -483,6 +488,7 @@ static void begun(sti_coordinator *c, sti_effects *out)
         sti_coord_fail_job(c, &c->begin.job, out);
         return;
     }
+    c->begun = true;
     c->stage = STI_STAGE_OPENING;
     coord_plan_internal(c, STI_PHASE_OPEN);
     if (c->run->cuts) {

@@ -151,6 +151,7 @@ struct sti_coordinator {
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
     sti_cut_job cut;
+    bool begun;             /* the store holds what the run starts from */
     bool cutting, last_cut; /* one is being made; the run's last is due */
     uint64_t cut_at;        /* when the next one is due */
     uint64_t cut_declined;  /* before this dispatch the state was not packed */

@@ -15,12 +15,6 @@
 
 #include "engine/round/job.h"
 
-typedef struct sti_cut_position {
-    uint64_t next; /* number of the next dispatch; of a loop: its clock */
-    uint64_t laps, version;
-    strads_progress progress;
-} sti_cut_position;
-
 /* A cut that was read; all of it lies in `bytes`. */
 typedef struct sti_cut {
     sti_buffer *bytes;
@@ -77,6 +71,12 @@ static inline bool sti_cut_asks_workers(const strads_program *program)
 {
     return (program->pack_state || !program->begin) &&
            (program->pack || program->payload);
+}
+
+/* Whether what is committed is a cut at any time. */
+static inline bool sti_cut_is_committed(const strads_program *program)
+{
+    return !program->pack_state && !sti_cut_asks_workers(program);
 }
 
 #endif

@@ -151,12 +151,17 @@ typedef struct sti_aggregate_job {
     uint32_t n_also, cap_also;
 } sti_aggregate_job;
 
+typedef struct sti_cut_position {
+    uint64_t next; /* number of the next dispatch; of a loop: its clock */
+    uint64_t laps, version;
+    strads_progress progress;
+} sti_cut_position;
+
 /* Two of them make a cut, with what the partitions have packed between them. */
 typedef struct sti_cut_job {
     sti_job job;
-    bool whole;                   /* false: `state` alone */
-    uint64_t next, laps, version; /* whole: where the run is */
-    strads_progress progress;
+    bool whole;          /* false: `state` alone */
+    sti_cut_position at; /* whole: where the run is */
     sti_buffer *state; /* out: empty when it declines; whole: in */
     sti_buffer *parts; /* whole: in, or NULL */
 } sti_cut_job;

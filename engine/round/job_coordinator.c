@@ -111,11 +111,7 @@ strads_err sti_job_cut(sti_run *run, sti_cut_job *job)
         return program->pack_state
                    ? sti_cut_pack(program->pack_state, run->state, &job->state)
                    : STRADS_OK;
-    const sti_cut_position at = {.next = job->next,
-                                 .laps = job->laps,
-                                 .version = job->version,
-                                 .progress = job->progress};
-    (void)sti_cut_write(run, &at, job->state, job->parts, &bytes);
+    (void)sti_cut_write(run, &job->at, job->state, job->parts, &bytes);
     run->cuts->take(run->cuts->arg, bytes);
     return STRADS_OK;
 }

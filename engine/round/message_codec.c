@@ -657,7 +657,7 @@ static strads_err get_failure(const sti_run *run, sti_reader *r,
     strads_err err = sti_reader_end(r, "a FAIL");
     if (err)
         return err;
-    if (code == STRADS_OK || code > STRADS_ESTATE)
+    if (code == STRADS_OK || code > STRADS_EREGROUP)
         code = STRADS_EPEER;
     msg->object = sti_failure_object((strads_err)code, text);
     return STRADS_OK;

@@ -22,6 +22,10 @@ void sti_coordinator_step(sti_coordinator *c, const sti_event *events, size_t n,
 /* Counts so far; time, bytes and callback seconds are the runtime's. */
 const strads_progress *sti_coordinator_progress(const sti_coordinator *c);
 
+/* Where the next cut of it would be, also after END with an error; false: its
+ * tables do not hold yet what it starts from. */
+bool sti_coordinator_position(const sti_coordinator *c, sti_cut_position *out);
+
 /* Why the run ended; meaningful after END with STRADS_OK. */
 strads_end sti_coordinator_end(const sti_coordinator *c);
 

@@ -35,7 +35,11 @@ struct sti_cut_files {
     sti_cuts cuts;
     sti_cut from;
     char *identity;
-    const strads_engine_options *options;
+    strads_engine_options options;
+    bool keeps;        /* the last cut, in `latest` */
+    sti_buffer *latest; /* by the run's threads, one at a time */
+    void (*taken)(void *arg);
+    void *taken_arg;
     const char *directory; /* NULL: nothing is written */
     int fd;                /* of the directory, locked; -1 */
     uint64_t last;         /* number of the newest cut there */
@@ -201,7 +205,7 @@ static strads_err take_directory(sti_cut_files *f)
                            f->directory);
     f->last = look(f->directory, UINT64_MAX, true, 0);
     tidy(f); /* what a process left that was killed */
-    const char *resume = f->options->resume;
+    const char *resume = f->options.resume;
     if (f->last && !(resume && strcmp(resume, f->directory) == 0))
         return strads_fail(STRADS_EINVAL,
                            "checkpoint %s: has cuts of an earlier run: go on "
@@ -258,8 +262,8 @@ static strads_err read_cut(const char *path, sti_cut *out)
 
 static void notice(const sti_cut_files *f, const char *text)
 {
-    if (f->options->notice)
-        f->options->notice(f->options->notice_arg, text);
+    if (f->options.notice)
+        f->options.notice(f->options.notice_arg, text);
 }
 
 /* The newest cut that is whole; the one before it is there for this. */
@@ -366,6 +370,16 @@ static void take(void *arg, sti_buffer *bytes)
         tell_failure(f);
         return;
     }
+    if (f->keeps) {
+        sti_object_drop(f->latest);
+        f->latest = sti_object_keep(bytes);
+    }
+    if (f->taken)
+        f->taken(f->taken_arg);
+    if (!f->directory) {
+        sti_object_drop(bytes);
+        return;
+    }
     pthread_mutex_lock(&f->lock);
     while (f->next)
         pthread_cond_wait(&f->moved, &f->lock);
@@ -376,15 +390,8 @@ static void take(void *arg, sti_buffer *bytes)
 
 /* ---- a run's ----------------------------------------------------------- */
 
-static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
-                           const strads_data *data)
+strads_err sti_cut_files_can(const strads_program *program)
 {
-    const strads_engine_options *o = f->options;
-    if (o->versions)
-        return strads_fail(STRADS_EINVAL,
-                           "versions of blocks and cuts are two ways to keep "
-                           "the same: leave versions out");
-    const strads_program *program = &setup->program;
     if (program->run)
         return strads_fail(STRADS_EINVAL,
                            "program %s is a loop, and only runs of rounds and "
@@ -397,6 +404,20 @@ static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
                            "blocks that travel, and no pack_state for the "
                            "coordinator's: no cut of it can be made",
                            program->name);
+    return STRADS_OK;
+}
+
+static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
+                           const strads_data *data)
+{
+    const strads_engine_options *o = &f->options;
+    if (o->versions)
+        return strads_fail(STRADS_EINVAL,
+                           "versions of blocks and cuts are two ways to keep "
+                           "the same: leave versions out");
+    const strads_err can = sti_cut_files_can(&setup->program);
+    if (can)
+        return can;
     f->identity = identity_of(setup, data);
     if (!f->identity)
         return strads_fail(STRADS_ENOMEM, "no memory for a cut's options");
@@ -411,12 +432,22 @@ static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
                                     "cannot start the thread that writes cuts");
 }
 
+/* Seconds from one cut to the next; 0: what is committed is one at any time. */
+static double period_of(const sti_cut_files *f, const strads_program *program)
+{
+    if (f->options.checkpoint_every > 0)
+        return f->options.checkpoint_every;
+    if (f->directory)
+        return 60;
+    return sti_cut_is_committed(program) ? 0 : 10;
+}
+
 strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
-                              sti_cut_files **out)
+                              bool keeps, sti_cut_files **out)
 {
     const strads_engine_options *o = &setup->options;
     *out = NULL;
-    if (!o->checkpoint && !o->resume)
+    if (!o->checkpoint && !o->resume && !keeps)
         return STRADS_OK;
     sti_cut_files *f = calloc(1, sizeof *f);
     if (!f)
@@ -424,14 +455,15 @@ strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
     f->fd = -1;
-    f->options = o;
+    f->options = *o;
+    f->keeps = keeps;
     f->directory = o->checkpoint ? o->checkpoint : o->resume;
     strads_err err = open_all(f, setup, data);
     if (err) {
         sti_cut_files_close(f);
         return err;
     }
-    const double every = o->checkpoint_every > 0 ? o->checkpoint_every : 60;
+    const double every = period_of(f, &setup->program);
     f->cuts = (sti_cuts){.identity = f->identity,
                          .every_ns = (uint64_t)(every * 1e9),
                          .from = f->from.bytes ? &f->from : NULL,
@@ -440,6 +472,43 @@ strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
     setup->run.cuts = &f->cuts;
     *out = f;
     return STRADS_OK;
+}
+
+strads_err sti_cut_files_again(sti_cut_files *f, sti_setup *setup)
+{
+    setup->run.cuts = &f->cuts;
+    if (!f->latest)
+        return STRADS_OK;
+    sti_cut_free(&f->from);
+    f->cuts.from = &f->from;
+    return sti_cut_read(f->latest, &f->from);
+}
+
+void sti_cut_files_hold(sti_cut_files *f, const sti_run *run,
+                        const sti_cut_position *at)
+{
+    sti_buffer *bytes = NULL;
+    if (!at || !sti_cut_is_committed(run->program) ||
+        sti_cut_write(run, at, NULL, NULL, &bytes))
+        return; /* the one before stays */
+    sti_object_drop(f->latest);
+    f->latest = bytes;
+}
+
+void sti_cut_files_tell(sti_cut_files *f, void (*taken)(void *arg), void *arg)
+{
+    f->taken = taken;
+    f->taken_arg = arg;
+}
+
+uint64_t sti_cut_files_at(const sti_cut_files *f)
+{
+    sti_cut cut = {0};
+    uint64_t next = 0;
+    if (f->latest && !sti_cut_read(f->latest, &cut))
+        next = cut.at.next;
+    sti_cut_free(&cut);
+    return next;
 }
 
 void sti_cut_files_close(sti_cut_files *f)
@@ -457,6 +526,7 @@ void sti_cut_files_close(sti_cut_files *f)
     if (f->fd >= 0)
         (void)close(f->fd);
     sti_cut_free(&f->from);
+    sti_object_drop(f->latest);
     free(f->identity);
     free(f);
 }

@@ -1,4 +1,7 @@
-/* engine/run/cut_files.h - a run's cuts on the disk.
+/* engine/run/cut_files.h - a run's cuts, in memory and on the disk.
+ *
+ * A run whose nodes may be lost keeps the last one in memory, for the next
+ * generation.
  *
  * A directory has the last two, `cut-N.strads` each: 32 bytes of head (a magic,
  * the size and the XXH3-64 of what follows) and the cut. Each is written under
@@ -12,14 +15,33 @@
 
 typedef struct sti_cut_files sti_cut_files;
 
+/* Can there be cuts of a program? Otherwise STRADS_EINVAL and why not. */
+strads_err sti_cut_files_can(const strads_program *program);
+
 /* Opens options->checkpoint, and what there is to go on from in
  * options->resume; then sets setup->run.cuts. *out stays NULL where the options
- * name neither, and is to be closed after the run. STRADS_EINVAL: the directory
+ * name neither, unless `keeps`: the last cut is to be kept in memory; it is to
+ * be closed after the run. STRADS_EINVAL: the directory
  * has cuts that the run does not go on from. STRADS_EMISMATCH: they are of
  * another program, other data, ..; STRADS_EFORMAT: there are none, or none is
  * whole. STRADS_ESTATE: another run writes there. STRADS_EIO. */
 strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
-                              sti_cut_files **out);
+                              bool keeps, sti_cut_files **out);
+
+/* The same run in its next generation, which goes on from the last cut. */
+strads_err sti_cut_files_again(sti_cut_files *files, sti_setup *setup);
+
+/* Makes the last cut of what is committed, where a program needs no more, in a
+ * run that has ended there; NULL: it has not come to where it goes on from. */
+void sti_cut_files_hold(sti_cut_files *files, const sti_run *run,
+                        const sti_cut_position *at);
+
+/* `taken` is called behind each cut that is taken, by a thread of the run. */
+void sti_cut_files_tell(sti_cut_files *files, void (*taken)(void *arg),
+                        void *arg);
+
+/* The number of the dispatch before which the last cut was made; 0: none was. */
+uint64_t sti_cut_files_at(const sti_cut_files *files);
 
 /* How many partitions the run in a directory has; 0: that will be found out
  * when it is opened. */

@@ -81,7 +81,7 @@ strads_err strads_run(const strads_program *program, const void *config,
     sti_cut_files *cuts = NULL;
     err = sti_setup_make(&setup, program, config, data, &full, &layout);
     if (!err)
-        err = sti_cut_files_open(&setup, data, &cuts);
+        err = sti_cut_files_open(&setup, data, false, &cuts);
     if (!err)
         err = setup.program.run ? sti_loop_run(&setup, &result)
                                 : drive(&setup, &result);

@@ -1,11 +1,21 @@
 /* strads_engine: a run on several processes. Node 0 listens and knows the
  * program and its options; the others join and are told. All then do the same:
- * keep their partitions, get ready, run, part. */
+ * keep their partitions, get ready, run, part.
+ *
+ * Where a program has cuts, that is one generation of the run. When it loses a
+ * node, or one has come, every node ends it by STRADS_EREGROUP: mesh, roles,
+ * jobs and store go, the process, its data and node 0's last cut stay. Then all
+ * do the same again, as for --resume. K is that of the first generation. */
+#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/instruction_set.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/sized.h"
+#include "engine/base/stop_flag.h"
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
 #include "engine/run/cut_files.h"
@@ -14,6 +24,12 @@
 #include "engine/run/nodes_terms.h"
 #include "engine/run/program_check.h"
 #include "engine/run/run_setup.h"
+
+enum {
+    STUCK_MAX = 10 /* generations in a row that have committed nothing */
+};
+#define COME_AGAIN_NS (STI_SECOND / 10)
+#define STI_SECOND UINT64_C(1000000000)
 
 struct strads_engine {
     sti_mesh *mesh;                /* NULL after a run that failed */
@@ -31,6 +47,21 @@ struct strads_engine {
     uint32_t n_hosts;
     const char *journal; /* of this node's shards, or NULL */
     bool again;          /* this node was started again */
+
+    uint32_t generation; /* 1, 2, ..; 0: a node that is lost ends the run */
+    char *url;           /* where node 0 is */
+    sti_trust trust;
+    strads_join_options join; /* of a joined node */
+    sti_node *node;           /* while it runs */
+
+    /* Node 0's, over all generations. */
+    sti_cut_files *cuts;
+    strads_progress before;  /* times and bytes of earlier ones */
+    uint64_t cut_at;         /* where this one began .. */
+    uint32_t stuck;          /* .. as so many before it */
+    atomic_ullong since_ns;  /* all are ready; 0: not yet */
+    atomic_bool late;        /* a node waits for the next one */
+    bool stop_told;          /* by another node */
 };
 
 /* ---- node 0, until all others have joined and know the terms ------------- */
@@ -81,6 +112,28 @@ static strads_err check_listen(const strads_program *program,
     return err ? err : check_spread(program, options);
 }
 
+static strads_err open_mesh(strads_engine *engine, const char *url)
+{
+    strads_err err = sti_mesh_open(url, &engine->trust, engine->options.stop,
+                                   &engine->mesh);
+    if (err)
+        return err;
+    sti_mesh_rules(engine->mesh, engine->terms.reconnect,
+                   engine->program.run != NULL);
+    sti_mesh_generation(engine->mesh, engine->generation,
+                        engine->generation > 1
+                            ? engine->terms.partitions -
+                                  sti_setup_workers(&engine->options)
+                            : 0);
+    return STRADS_OK;
+}
+
+static void close_mesh(strads_engine *engine, strads_err err)
+{
+    sti_mesh_close(engine->mesh, err);
+    engine->mesh = NULL;
+}
+
 strads_err strads_engine_listen(const strads_program *program,
                                 const void *config,
                                 const strads_engine_options *given,
@@ -118,18 +171,21 @@ strads_err strads_engine_listen(const strads_program *program,
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
     engine->terms.plan =
         options->plan_given ? options->plan_given : engine->terms.plan_read;
-    sti_trust trust = {
+    engine->trust = (sti_trust){
         .insecure = options->insecure,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
     };
+    engine->generation = options->regroup && options->nodes > 1 &&
+                         !options->versions &&
+                         sti_cut_files_can(&engine->program) == STRADS_OK;
     if (!err)
-        err = sti_token_read(options->token_file, &trust.token);
+        err = sti_token_read(options->token_file, &engine->trust.token);
     if (!err)
-        err = sti_mesh_open(options->listen, &trust, options->stop,
-                            &engine->mesh);
+        err = open_mesh(engine, options->listen);
     if (!err)
-        sti_mesh_rules(engine->mesh, engine->terms.reconnect,
-                       engine->program.run != NULL);
+        engine->url = strdup(sti_mesh_url(engine->mesh));
+    if (!err && !engine->url)
+        err = no_memory();
     if (err)
         strads_engine_free(engine);
     else
@@ -201,22 +257,36 @@ static strads_err tell_terms(strads_engine *engine)
     return err;
 }
 
-static strads_err gather(strads_engine *engine)
+static void forget_members(strads_engine *engine)
 {
-    if (engine->together)
-        return STRADS_OK;
-    uint32_t nodes = engine->terms.nodes;
-    strads_err err =
-        sti_mesh_gather(engine->mesh, nodes, engine->terms.program->name);
+    free(engine->terms.workers);
+    free(engine->node_of);
+    free(engine->hosts);
+    engine->terms.workers = engine->node_of = engine->hosts = NULL;
+    engine->n_hosts = 0;
+}
+
+/* The nodes of one generation, and what they are told. */
+static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
+                           uint32_t *joined)
+{
+    const uint32_t nodes = engine->terms.nodes;
+    forget_members(engine);
+    strads_err err = sti_mesh_gather(
+        engine->mesh, nodes, engine->terms.program->name, wait_ns, joined);
     if (err)
         return err;
+    *joined = nodes - 1;
     engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
     if (!engine->terms.workers)
         return no_memory();
     engine->terms.workers[0] = sti_setup_workers(&engine->options);
+    if (engine->generation > 1) /* they cannot all be on one node any more */
+        engine->terms.pools = 0;
     for (uint32_t n = 1; n < nodes; n++)
         engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
-    engine->terms.partitions = engine->options.partitions;
+    if (!engine->terms.partitions)
+        engine->terms.partitions = engine->options.partitions;
     if (!engine->terms.partitions && engine->terms.plan)
         engine->terms.partitions = engine->terms.plan->partitions;
     else if (!engine->terms.partitions && engine->options.resume)
@@ -226,8 +296,35 @@ static strads_err gather(strads_engine *engine)
         engine->terms.shards = engine->n_hosts;
     if (!err)
         err = tell_terms(engine);
-    engine->together = !err;
+    if (err == STRADS_EPEER || err == STRADS_EREGROUP)
+        *joined = sti_mesh_others(engine->mesh);
     return err;
+}
+
+/* The first generation waits for all its nodes; a later one for those that were
+ * left, as long as for a link that is broken. When the user has had enough,
+ * node 0 goes on alone, to end with the model so far. */
+static strads_err gather(strads_engine *engine)
+{
+    const uint64_t window = (uint64_t)(engine->terms.reconnect * 1e9);
+    for (;;) {
+        const bool first = engine->generation <= 1;
+        uint32_t joined = 0;
+        strads_err err =
+            engine->mesh ? STRADS_OK : open_mesh(engine, engine->url);
+        if (err)
+            return err;
+        err = assemble(engine, first ? UINT64_MAX : window, &joined);
+        engine->together = !err;
+        const bool goes_on =
+            err == STRADS_EPEER || err == STRADS_EREGROUP ||
+            (!first && (err == STRADS_EIO || err == STRADS_ECANCELED));
+        if (!err || !engine->generation || !goes_on)
+            return err;
+        engine->terms.nodes = err == STRADS_ECANCELED ? 1 : 1 + joined;
+        engine->generation++;
+        close_mesh(engine, STRADS_EREGROUP);
+    }
 }
 
 /* ---- a node that joins: takes its place, or the one that it had before it was
@@ -271,11 +368,21 @@ static strads_err take_terms(strads_engine *engine, const char *text,
     return err;
 }
 
-/* As somebody new; or as who it was, when its journal says so. */
-static strads_err take_place(strads_engine *engine, const char *url,
-                             const strads_join_options *options,
-                             uint64_t timeout_ns, sti_mesh_terms *told)
+static void forget_terms(strads_engine *engine)
 {
+    forget_members(engine);
+    sti_run_terms_free(&engine->terms);
+    sti_config_strings_free(&engine->strings);
+    engine->terms = (sti_run_terms){0};
+    engine->strings = (sti_config_strings){0};
+}
+
+/* As somebody new; or as who it was, when its journal says so. */
+static strads_err take_place(strads_engine *engine, uint64_t timeout_ns,
+                             sti_mesh_terms *told)
+{
+    const strads_join_options *options = &engine->join;
+    const char *url = engine->url;
     sti_mesh_ticket ticket;
     strads_err err = STRADS_OK;
     engine->journal = options->journal;
@@ -296,6 +403,70 @@ static strads_err take_place(strads_engine *engine, const char *url,
         err = sti_ticket_write(engine->journal, &ticket);
     }
     return err;
+}
+
+static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
+{
+    const strads_join_options *options = &engine->join;
+    sti_mesh_terms told = {0};
+    strads_err err = sti_mesh_open(options->listen, &engine->trust,
+                                   options->stop, &engine->mesh);
+    if (err)
+        return err;
+    sti_mesh_accepts(engine->mesh, accept_program,
+                     (void *)(uintptr_t)options);
+    if (options->wait > 0)
+        sti_mesh_outlives(engine->mesh);
+    err = take_place(engine, timeout_ns, &told);
+    if (!err) {
+        engine->options.seed = told.seed;
+        err = take_terms(engine, told.options, options);
+    }
+    free(told.options);
+    return err;
+}
+
+/* Whether to come again: the run is under way, or between two generations. A
+ * link to node 0 that ends without a word is that, too, for who knows of a
+ * run with generations. */
+static bool comes_again(strads_engine *engine, strads_err err, bool known)
+{
+    if (!engine->join.regroup || !engine->mesh)
+        return false;
+    return err == STRADS_EREGROUP ||
+           (known && err == STRADS_EPEER && !sti_mesh_failed(engine->mesh));
+}
+
+/* Joins node 0, as somebody who is new to it. `again`: a generation has ended
+ * here. Node 0 has `timeout` to answer, or as long as this node can do without
+ * it; as often as it puts this node off. */
+static strads_err join(strads_engine *engine, bool again)
+{
+    const strads_join_options *options = &engine->join;
+    const double timeout = options->timeout > 0 ? options->timeout : 30;
+    const uint64_t usual = (uint64_t)(timeout * 1e9);
+    uint64_t until = sti_monotonic_in(
+        again && options->wait > timeout ? (uint64_t)(options->wait * 1e9)
+                                         : usual);
+    for (bool known = again, told = again;;) {
+        const uint64_t now = sti_monotonic_now();
+        strads_err err = join_once(engine, until > now ? until - now : 1);
+        if (!err)
+            return STRADS_OK;
+        if (!comes_again(engine, err, known) ||
+            (err == STRADS_EPEER && sti_monotonic_now() >= until)) {
+            close_mesh(engine, STRADS_EPEER);
+            return err;
+        }
+        if (err == STRADS_EREGROUP && !told && options->notice)
+            options->notice(options->notice_arg, strads_error_text());
+        if (err == STRADS_EREGROUP)
+            until = sti_monotonic_in(usual);
+        known = told = true;
+        forget_terms(engine);
+        close_mesh(engine, err);
+        (void)nanosleep(&(struct timespec){.tv_nsec = COME_AGAIN_NS}, NULL);
+    }
 }
 
 strads_err strads_engine_join(const char *url, const strads_join_options *given,
@@ -325,28 +496,17 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
         .trace = options->trace,
         .stop = options->stop,
     };
-    sti_mesh_terms told = {0};
-    double timeout = options->timeout > 0 ? options->timeout : 30;
-    sti_trust trust = {
+    engine->join = *options;
+    engine->url = strdup(url);
+    engine->trust = (sti_trust){
         .insecure = options->insecure,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
     };
-    err = sti_token_read(options->token_file, &trust.token);
+    err = engine->url ? sti_token_read(options->token_file,
+                                       &engine->trust.token)
+                      : no_memory();
     if (!err)
-        err = sti_mesh_open(options->listen, &trust, options->stop,
-                            &engine->mesh);
-    if (!err)
-        sti_mesh_accepts(engine->mesh, accept_program,
-                         (void *)(uintptr_t)options);
-    if (!err)
-        err =
-            take_place(engine, url, options, (uint64_t)(timeout * 1e9), &told);
-    if (!err) {
-        engine->options.seed = told.seed;
-        err = take_terms(engine, told.options, options);
-    }
-    engine->failed = err != STRADS_OK;
-    free(told.options);
+        err = join(engine, false);
     if (err)
         strads_engine_free(engine);
     else
@@ -375,7 +535,9 @@ void strads_engine_free(strads_engine *engine)
 {
     if (!engine)
         return;
-    sti_mesh_close(engine->mesh, engine->failed);
+    sti_mesh_close(engine->mesh, engine->failed ? STRADS_EPEER : STRADS_OK);
+    sti_cut_files_close(engine->cuts);
+    free(engine->url);
     if (!engine->joined)
         engine->terms.config = NULL;
     sti_run_terms_free(&engine->terms);
@@ -415,7 +577,9 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
         err = sti_sized_copy(&full, sizeof full, given, "the data's options");
     if (err)
         return err;
-    err = gather(engine);
+    if (!engine->together)
+        err = engine->joined ? join(engine, true) : gather(engine);
+    engine->together = !err;
     if (err) {
         engine->failed = true;
         return err;
@@ -446,6 +610,10 @@ strads_err strads_data_from_part(strads_engine *engine,
     if (!err && !engine->together)
         err = strads_fail(STRADS_ESTATE, "strads_engine_keep comes before "
                                          "strads_data_from_part");
+    if (!err && engine->generation && !engine->joined)
+        err = strads_fail(STRADS_EINVAL,
+                          "a run cannot go on without the rows of a node that "
+                          "is lost: leave regroup out");
     if (!err && engine->journal)
         err = strads_fail(STRADS_EINVAL,
                           "a node with a journal may come back alone, without "
@@ -471,13 +639,25 @@ strads_err strads_data_from_part(strads_engine *engine,
     return err;
 }
 
+/* What the links have carried, and all that earlier generations took. */
+static void add_to(const strads_engine *engine, strads_progress *p)
+{
+    const strads_progress *before = &engine->before;
+    sti_mesh_count(engine->mesh, &p->bytes_sent, &p->bytes_received);
+    p->bytes_sent += before->bytes_sent;
+    p->bytes_received += before->bytes_received;
+    p->seconds += before->seconds;
+    p->cpu_seconds += before->cpu_seconds;
+    p->callback_seconds += before->callback_seconds;
+}
+
 static void tell_progress(void *arg, const strads_progress *progress)
 {
     const strads_engine *engine = arg;
     if (!engine->options.progress)
         return;
     strads_progress told = *progress;
-    sti_mesh_count(engine->mesh, &told.bytes_sent, &told.bytes_received);
+    add_to(engine, &told);
     const uint32_t nodes = sti_mesh_nodes(engine->mesh);
     strads_node_state *state = calloc(nodes, sizeof *state);
     if (state) { /* without it there is still the rest to tell */
@@ -512,19 +692,19 @@ static strads_err get_ready(strads_engine *engine, const strads_data *data)
                           : sti_mesh_await_ready(engine->mesh, &mark);
 }
 
-static void deliver(void *node, const sti_msg *msg)
+static void deliver(void *arg, const sti_msg *msg)
 {
-    sti_node_deliver(node, msg);
+    sti_node_deliver(((strads_engine *)arg)->node, msg);
 }
 
-static void abort_node(void *node, strads_err err, const char *text)
+static void abort_node(void *arg, strads_err err, const char *text)
 {
-    sti_node_abort(node, err, text);
+    sti_node_abort(((strads_engine *)arg)->node, err, text);
 }
 
-static void stop_node(void *node)
+static void stop_node(void *arg)
 {
-    sti_node_stop(node);
+    sti_node_stop(((strads_engine *)arg)->node);
 }
 
 static void ask_stop(void *arg)
@@ -533,10 +713,43 @@ static void ask_stop(void *arg)
     sti_mesh_ask_stop(engine->mesh);
 }
 
-static uint64_t clock_of_node(const void *node)
+static uint64_t clock_of_node(const void *arg)
 {
-    return sti_node_clock(node);
+    return sti_node_clock(((const strads_engine *)arg)->node);
 }
+
+/* ---- nodes that come late: the next generation has them ------------------ */
+
+static void take_in(strads_engine *engine)
+{
+    sti_node_abort(engine->node, STRADS_EREGROUP,
+                   "a node has come, with which the run goes on");
+}
+
+/* It is asked again and again. One that there is no partition for waits; and a
+ * generation has a second at least. */
+static void take_late(void *arg, uint32_t workers)
+{
+    strads_engine *engine = arg;
+    const uint64_t since = atomic_load(&engine->since_ns);
+    if (!engine->cuts ||
+        engine->workers + workers > engine->terms.partitions || !since ||
+        sti_monotonic_now() - since < STI_SECOND)
+        return;
+    atomic_store(&engine->late, true);
+    if (sti_cut_is_committed(&engine->program))
+        take_in(engine);
+}
+
+/* Behind each cut that takes the workers' part. */
+static void cut_is_taken(void *arg)
+{
+    strads_engine *engine = arg;
+    if (atomic_load(&engine->late))
+        take_in(engine);
+}
+
+/* ---- one generation ------------------------------------------------------ */
 
 /* Drives the node while the others can reach it. */
 static strads_err run_node(strads_engine *engine, const sti_setup *setup,
@@ -547,15 +760,35 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                                 .abort = abort_node,
                                 .clock = clock_of_node,
                                 .stop = stop_node,
-                                .arg = node};
+                                .late = take_late,
+                                .arg = engine};
+    engine->node = node;
+    if (engine->stop_told)
+        sti_node_stop(node);
     sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
     strads_err err = get_ready(engine, data);
+    atomic_store(&engine->since_ns, err ? 0 : sti_monotonic_now());
     if (!err)
         err = sti_node_run(node);
     if (!err)
         sti_mesh_say_done(engine->mesh);
     sti_mesh_detach(engine->mesh);
     return err;
+}
+
+/* Node 0, when a generation has ended by what is no error: what it got to. */
+static void hold(strads_engine *engine, const sti_run *run,
+                 const sti_node *node)
+{
+    sti_cut_position at;
+    const bool begun = sti_node_position(node, &at);
+    strads_progress progress;
+    sti_node_progress(node, &progress);
+    if (atomic_load(&engine->since_ns)) {
+        add_to(engine, &progress);
+        engine->before = progress;
+    }
+    sti_cut_files_hold(engine->cuts, run, begun ? &at : NULL);
 }
 
 static strads_err drive(strads_engine *engine, sti_setup *setup,
@@ -583,11 +816,12 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
     err = sti_node_new(&options, &node);
     if (!err)
         err = run_node(engine, setup, data, node, trace);
+    if (err == STRADS_EREGROUP && !engine->joined)
+        hold(engine, &setup->run, node);
     if (!err && !engine->joined) {
         strads_progress progress;
         sti_node_progress(node, &progress);
-        sti_mesh_count(engine->mesh, &progress.bytes_sent,
-                       &progress.bytes_received);
+        add_to(engine, &progress);
         err = sti_result_new(setup, &progress, sti_node_end(node), out);
     }
     err = sti_run_trace_close(trace, err); /* it holds names of the node's */
@@ -616,6 +850,48 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
     return sti_loop_nodes_run(&loops, out);
 }
 
+static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
+                           const strads_data *data)
+{
+    strads_err err = engine->cuts
+                         ? sti_cut_files_again(engine->cuts, setup)
+                         : sti_cut_files_open(setup, data,
+                                              engine->generation > 0,
+                                              &engine->cuts);
+    if (!err && engine->cuts)
+        sti_cut_files_tell(engine->cuts, cut_is_taken, engine);
+    return err;
+}
+
+/* Ends a generation for all; the caller has them come together again. Node 0
+ * gives up when one after the other comes to nothing. */
+static strads_err regroup(strads_engine *engine)
+{
+    strads_err err = STRADS_EREGROUP;
+    if (!engine->joined) {
+        const uint64_t at = sti_cut_files_at(engine->cuts);
+        engine->stuck = at == engine->cut_at ? engine->stuck + 1 : 0;
+        engine->cut_at = at;
+        engine->terms.nodes = 1 + sti_mesh_others(engine->mesh) +
+                              atomic_exchange(&engine->late, false);
+        engine->stop_told =
+            engine->stop_told || sti_mesh_stop_was_asked(engine->mesh);
+    }
+    if (engine->stuck >= STUCK_MAX)
+        err = strads_fail(STRADS_EPEER,
+                          "%d times in a row the run has lost a node before it "
+                          "came further; the last time: %s",
+                          STUCK_MAX, strads_error_text());
+    close_mesh(engine, err);
+    if (err != STRADS_EREGROUP)
+        return err;
+    if (engine->joined)
+        forget_terms(engine);
+    engine->generation++;
+    engine->ran = engine->together = engine->failed = false;
+    return err;
+}
+
 strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
                              strads_result **out)
 {
@@ -637,15 +913,17 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     options.max_rounds = engine->terms.max_rounds;
     options.blocks = engine->terms.blocks;
     options.pools = engine->terms.pools;
+    if (options.time_limit > 0)
+        options.time_limit =
+            fmax(options.time_limit - engine->before.seconds, 1e-9);
     options.plan_given = engine->terms.plan;
     sti_setup setup = {0};
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &layout);
     setup.run.tuning = engine->terms.tuning;
-    sti_cut_files *cuts = NULL;
     if (!err && !engine->joined)
-        err = sti_cut_files_open(&setup, data, &cuts);
+        err = use_cuts(engine, &setup, data);
     if (!err)
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)
@@ -653,11 +931,14 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     engine->failed = err != STRADS_OK;
     if (!err && engine->journal)
         sti_ticket_remove(engine->journal, engine->terms.shards);
-    if (err) {
-        sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
-        engine->mesh = NULL;
+    if (err == STRADS_EREGROUP)
+        err = regroup(engine);
+    else if (err)
+        close_mesh(engine, STRADS_EPEER); /* while the sentence is fresh */
+    if (err != STRADS_EREGROUP) {
+        sti_cut_files_close(engine->cuts);
+        engine->cuts = NULL;
     }
-    sti_cut_files_close(cuts);
     sti_setup_free(&setup, result != NULL);
     *out = result;
     return err;

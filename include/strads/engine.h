@@ -17,6 +17,10 @@
  *
  * Where every node has rows of its own, strads_data_from_part takes the place of
  * strads_data_read.
+ *
+ * With `regroup` a run goes on without a node that is lost: as long as
+ * strads_engine_run returns STRADS_EREGROUP, the steps from strads_engine_keep
+ * on are repeated, by all processes that are left.
  */
 #ifndef STRADS_ENGINE_H
 #define STRADS_ENGINE_H
@@ -140,6 +144,9 @@ typedef struct strads_engine_options {
     double reconnect;      /* seconds that a link between nodes may stay
                               broken: it is dialled again; 0: 10 */
     const char *data_path; /* told to joining nodes */
+    bool regroup; /* go on, from the last cut, without nodes that are lost and
+                     with those that come late; see strads_engine_run. Of
+                     programs that have cuts; the others leave it alone */
 
     /* Who may take part (docs/security.md); the same on every node. */
     const char
@@ -186,8 +193,10 @@ typedef struct strads_engine_options {
      * (docs/operations.md). Node 0 writes them. */
     const char *checkpoint; /* a directory that keeps the last two, made when it
                                is not there; NULL: `resume`, or none are made */
-    double checkpoint_every; /* seconds from one to the next; 0: 60. One more is
-                                made when `stop` or a bound ends the run */
+    double checkpoint_every; /* seconds from one to the next; 0: 60, or with
+                                `regroup` alone, where they are kept in memory,
+                                10. One more is made when `stop` or a bound ends
+                                the run */
     const char *resume; /* goes on from the newest cut in this directory, with
                            the same program, options, data and seed, and as many
                            partitions; NULL: from the start */
@@ -292,12 +301,22 @@ typedef struct strads_join_options {
     const char *token_file;
     bool insecure;
     const char *tls_ca, *tls_cert, *tls_key;
+    /* Go on when nodes are lost or come, see strads_engine_run; and wait as long
+     * as a run goes on that has all its nodes already. */
+    bool regroup;
+    double wait; /* with `regroup`: seconds for node 0 to come back, by `resume`,
+                    when it is lost; 0: its loss ends this node, too */
+    /* Told once that this node waits to be taken in. May be NULL. */
+    void (*notice)(void *arg, const char *sentence);
+    void *notice_arg;
 } strads_join_options;
 
 /* Joins the run at `url`: waits until all nodes have joined, however long the
- * coordinator waits for them. STRADS_EMISMATCH: another version, no such
+ * coordinator waits for them. With `regroup` what `options` point to must outlive
+ * the engine. STRADS_EMISMATCH: another version, no such
  * program, another token, a certificate
- * that one side does not accept, joined already, or a full run (told at once). STRADS_EIO: nobody
+ * that one side does not accept, joined already, or a full run that takes nobody
+ * in (told at once). STRADS_EIO: nobody
  * answers. STRADS_EPEER: the coordinator or another node was lost or failed.
  * STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
@@ -307,7 +326,8 @@ STRADS_API strads_err strads_engine_join(const char *url,
 /* Where this engine listens (with the real port); "" after a run that has
  * failed. Valid until strads_engine_run or strads_engine_free. */
 STRADS_API const char *strads_engine_url(const strads_engine *engine);
-/* The data path that the coordinator told, or NULL. */
+/* The data path that the coordinator told, or NULL. Valid until the next
+ * strads_engine_keep. */
 STRADS_API const char *strads_engine_data_path(const strads_engine *engine);
 /* The program of the run. */
 STRADS_API const strads_program *
@@ -316,8 +336,10 @@ strads_engine_program(const strads_engine *engine);
 /* Fills in what this node has to read: partitions, keep_first, keep_count,
  * split, layout, kind, named_labels, and values where the program says which.
  * The rest of *options is left alone. On the listening node this waits until
- * all others have joined. STRADS_ECANCELED; STRADS_EINVAL: fewer partitions
- * than workers; STRADS_ESTATE: the engine has run. */
+ * all others have joined; behind STRADS_EREGROUP every node does, and the
+ * range that it keeps may be another one. STRADS_ECANCELED; STRADS_EINVAL: fewer
+ * partitions than workers; STRADS_ESTATE: the engine has run. Behind
+ * STRADS_EREGROUP also any error of strads_engine_join. */
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
@@ -337,7 +359,8 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
  * twice at once for an engine. STRADS_ESTATE: before strads_engine_keep.
  * STRADS_EMISMATCH: parts have other columns, names or kinds of labels; or
  * another node has read the data itself. STRADS_EINVAL: as
- * strads_data_from_arrays; no part has a row; columns are cut, too; a journal.
+ * strads_data_from_arrays; no part has a row; columns are cut, too; a journal;
+ * `regroup`.
  * STRADS_EPEER: a node was lost, or has failed with that sentence.
  * STRADS_ELIMIT, STRADS_ENOMEM, STRADS_ECANCELED. After an error the engine is
  * to be freed. */
@@ -347,8 +370,10 @@ STRADS_API strads_err strads_data_from_part(strads_engine *engine,
                                             strads_data **out);
 
 /* Runs with the others, once. On a joined node *out stays NULL: the coordinator
- * has the result; there it is as after strads_run, or NULL. STRADS_EMISMATCH:
- * other data than the coordinator's.
+ * has the result; there it is as after strads_run, or NULL. STRADS_EREGROUP: with
+ * `regroup` a node was lost, or one waits to be taken in; strads_engine_keep, the
+ * data that it asks for and this function come again, and the run goes on from
+ * its last cut. STRADS_EMISMATCH: other data than the coordinator's.
  * STRADS_EPEER: a node was lost, or has failed with that sentence.
  * STRADS_ESTATE: it comes before strads_engine_keep, or for a second time. */
 STRADS_API strads_err strads_engine_run(strads_engine *engine,

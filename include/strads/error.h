@@ -32,7 +32,9 @@ typedef enum strads_err {
     STRADS_EPROGRAM = 7,  /* a program's callback reported a failure */
     STRADS_ECANCELED = 8, /* stopped on request before it was done */
     STRADS_ELIMIT = 9,    /* larger than this build or a bound allows */
-    STRADS_ESTATE = 10    /* the call does not fit the object's state */
+    STRADS_ESTATE = 10,   /* the call does not fit the object's state */
+    STRADS_EREGROUP = 11  /* a node was lost, or has come: the run goes on with
+                             the nodes that there are (strads_engine_run) */
 } strads_err;
 
 /* The name of a code, such as "STRADS_EINVAL"; "STRADS_?" for an unknown one.
