@@ -62,16 +62,23 @@ two() { # WORDS...: lda on two processes; the second one's number goes to $secon
 }
 rm -f whole.model* rest.model*
 gives 0 lda train "$documents" --topics 20 --sweeps 200 --partitions 2 --model whole.model
-two --checkpoint pair --checkpoint-every 0.02s
-ls pair >pair.list 2>/dev/null || true
-for _ in $(seq 500); do
-    grep -q "strads$" pair.list && break
-    sleep 0.02
-    ls pair >pair.list 2>/dev/null || true
-done
+until_cut() { # DIR
+    for _ in $(seq 500); do
+        ls "$1" 2>/dev/null | grep -q "strads$" && break
+        sleep 0.02
+    done
+}
+two --checkpoint alone --checkpoint-every 0.02s --model alone.model
+until_cut alone
 kill -KILL "$second"
 wait "$second" || true
-ends "node 0, whose other was killed" "$first" 1
+ends one "$first" 0
+cmp -s whole.model.npy alone.model.npy || fail "one that was left: other bits"
+two --checkpoint pair --checkpoint-every 0.02s
+until_cut pair
+kill -KILL "$first" "$second"
+wait "$first" || true
+wait "$second" || true
 two --resume pair --model rest.model
 ends "node 0 that went on" "$first" 0
 ends "the other" "$second" 0

@@ -52,7 +52,7 @@ kill -INT "$child"
 ends away "$child" 130
 says away.err "the model is in away.json"
 
-# A process that is killed ends the run on all others
+# A process that is killed is started again, and taken in
 start lost launch --processes 3 -- lasso train "$year_train" \
     --lambda-ratio 0.0001 --tolerance 1e-15 --partitions 6 --model lost.json \
     --log lost.jsonl
@@ -60,8 +60,11 @@ launched=$child
 until_there '"event": "round"' lost.jsonl
 victim=$(ps -o pid=,args= --ppid "$launched" | awk '/ join / {print $1; exit}')
 kill -KILL "$victim"
-ends lost "$launched" 137
-says lost.err "was ended by signal 9"
+until_there "a node has come, with which the run goes on" lost.err
+says lost.err "was ended by signal 9" "is started again (1 of --max-restarts 3)"
+kill -INT "$launched"
+ends lost "$launched" 130
+gives 0 lasso predict lost.json "$year_test"
 [ -z "$(ps -o pid= --ppid "$launched")" ] || fail "children were left"
 
 # By ssh: a server of our own on loopback

@@ -269,7 +269,8 @@ static void call_together(sti_mesh *mesh, const team *t)
                                 .cols = strads_data_cols(data),
                                 .nnz = strads_data_nnz(data),
                                 .checksum = strads_data_checksum(data)};
-    cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name, UINT64_MAX, NULL), STRADS_OK);
+    cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name, UINT64_MAX, NULL),
+                 STRADS_OK);
     cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
     cr_assert_eq(sti_mesh_await_ready(mesh, &mark), STRADS_OK, "%s",
                  strads_error_text());

@@ -317,7 +317,8 @@ void cli_cluster_abort(cli_cluster *cluster, int code)
 strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
                        strads_data_options *how, strads_data **data)
 {
-    cli_say(quiet, "%s; the run goes on from its last cut", strads_error_text());
+    cli_say(quiet, "%s; the run goes on from its last cut",
+            strads_error_text());
     strads_data_free(*data);
     *data = NULL;
     CLI_TRY(strads_engine_keep(engine, how));

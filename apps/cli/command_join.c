@@ -19,7 +19,7 @@ typedef struct join_state {
     cli_words words;
     bool f32, quiet;
     cli_plugin plugin;
-    char *path;   /* the data's, and .. */
+    char *path;                 /* the data's, and .. */
     strads_data_options wanted; /* .. how they were read */
     strads_data *held;
     bool running; /* what goes wrong from now on is no wrong input */

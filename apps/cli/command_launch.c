@@ -3,7 +3,9 @@
  * ends them, and it ends as the worst of them.
  *
  * Process 0 is the training itself with --nodes and --listen; the others are
- * `strads join` of its URL. Each is in a process group of its own, so that a
+ * `strads join` of its URL. One that is killed is started again, as often as
+ * --max-restarts says: the run goes on without it meanwhile, and takes it in.
+ * Process 0 comes back by --resume, where it keeps cuts. Each is in a process group of its own, so that a
  * terminal's Ctrl-C comes here alone and is passed on to process 0, which ends
  * the run for all of them. A process started by ssh runs under `launch --guard`
  * on its machine, which ends it when its standard input closes: so nothing
@@ -23,6 +25,7 @@
 
 #include "cli.h"
 #include "cli_options.h"
+#include "engine/run/cut_files.h"
 
 enum {
     MOST_PROCESSES = 1024,
@@ -32,17 +35,19 @@ enum {
     ALONE_PATIENCE =
         1,             /* where it is process 0's, without which nothing goes */
     TERM_PATIENCE = 5, /* and from there to SIGKILL */
+    WAIT = 60,         /* seconds that the others wait for process 0 */
     TOKEN_BYTES = 16,
     TOKEN_SIZE = 256
 };
 
 typedef struct launch_options {
-    uint32_t processes, workers;
+    uint32_t processes, workers, max_restarts;
     const char *hosts, *ssh, *remote, *data;
     bool plain, guard;
 } launch_options;
 
-static const launch_options launch_defaults = {.ssh = "ssh",
+static const launch_options launch_defaults = {.max_restarts = 3,
+                                               .ssh = "ssh",
                                                .remote = "strads"};
 
 static const strads_option launch_table[] = {
@@ -56,6 +61,10 @@ static const strads_option launch_table[] = {
             "threads of each process (default: the cores of its machine, "
             "shared out among its processes)",
             1, 1024),
+    CLI_U32(launch_options, max_restarts, "max-restarts", "N",
+            "how often each process that is killed is started again (default: "
+            "3)",
+            0, 1000000),
     CLI_TEXT(launch_options, data, "data", "PATH",
              "where the others find the data (default: as process 0)"),
     CLI_TEXT(launch_options, ssh, "ssh", "COMMAND",
@@ -163,7 +172,9 @@ typedef struct stream {
 typedef struct process {
     pid_t pid; /* 0: has ended, or was never started */
     int code;
-    bool told;        /* it was ended from here: its code says nothing */
+    bool told;  /* it was ended from here: its code says nothing */
+    bool again; /* to be started again when all is read */
+    uint32_t restarts;
     int guard;        /* closing it ends the process; or -1 */
     const char *host; /* NULL: this machine */
     stream out, err;
@@ -295,13 +306,47 @@ static uint32_t workers_of(const launch *l)
     return cores > l->n ? (uint32_t)cores / l->n : 1;
 }
 
+/* Where process 0 keeps its cuts; NULL: nowhere, and it cannot come back. */
+static const char *cuts_of(const launch *l)
+{
+    const char *checkpoint = option_of(&l->command, "--checkpoint");
+    return checkpoint ? checkpoint : option_of(&l->command, "--resume");
+}
+
+/* The command as given; `resumes`: from the cuts of the process before. */
+static strads_err add_command(const launch *l, words *w, bool resumes)
+{
+    static const char *const instead[] = {"--checkpoint", "--resume"};
+    for (size_t k = 0; k < l->command.n; k++) {
+        const char *word = l->command.at[k];
+        size_t at = 0, length = 0;
+        for (; resumes && at < 2; at++) {
+            length = strlen(instead[at]);
+            if (strncmp(word, instead[at], length) == 0 &&
+                (word[length] == '\0' || word[length] == '=')) {
+                break;
+            }
+        }
+        if (!resumes || at == 2) {
+            CLI_TRY(add(w, word));
+        } else {
+            k += word[length] == '\0'; /* and its value */
+        }
+    }
+    if (resumes) {
+        CLI_TRY(add(w, "--resume"));
+        CLI_TRY(add(w, cuts_of(l)));
+    }
+    return STRADS_OK;
+}
+
 static strads_err start_first(launch *l)
 {
     words w = {0};
-    strads_err err = STRADS_OK;
-    for (size_t k = 0; k < l->command.n && !err; k++) {
-        err = add(&w, l->command.at[k]);
-    }
+    /* On another machine nobody looks: it says so itself when there is none. */
+    const bool resumes = l->all[0].restarts > 0 &&
+                         (l->n_hosts || sti_cut_partitions(cuts_of(l)) > 0);
+    strads_err err = add_command(l, &w, resumes);
     err = err ? err : add(&w, "--nodes");
     err = err ? err : add_number(&w, l->n);
     err = err ? err : add(&w, "--listen");
@@ -313,7 +358,6 @@ static strads_err start_first(launch *l)
     }
     err = err ? err : start_on(l, 0, &w);
     words_free(&w);
-    l->begun = err ? 0 : 1;
     return err;
 }
 
@@ -326,6 +370,10 @@ static strads_err start_other(launch *l, uint32_t k)
     if (!err && workers) {
         err = add(&w, "--workers");
         err = err ? err : add_number(&w, workers);
+    }
+    if (!err && l->options->max_restarts > 0) {
+        err = add(&w, "--wait");
+        err = err ? err : add_number(&w, WAIT);
     }
     static const char *const passed[] = {"--token-file", "--tls-ca",
                                          "--tls-cert", "--tls-key"};
@@ -434,7 +482,45 @@ static void tell(launch *l, uint32_t first, int signal)
     }
 }
 
-/* Those that have ended; whether one of them ended badly. */
+/* Who is killed, here or behind ssh, is started again; process 0 only from a
+ * cut. */
+static bool comes_again(const launch *l, uint32_t k)
+{
+    const process *p = &l->all[k];
+    return p->code >= 128 && p->code != CLI_INTERRUPTED && !p->told &&
+           caught == 0 && p->restarts < l->options->max_restarts &&
+           (k > 0 ? l->all[0].pid > 0 || l->all[0].again : cuts_of(l) != NULL);
+}
+
+/* Starts those whose last words have been read. */
+static strads_err start_again(launch *l)
+{
+    for (uint32_t k = 0; k < l->n; k++) {
+        process *p = &l->all[k];
+        if (!p->again || p->out.fd >= 0 || p->err.fd >= 0) {
+            continue;
+        }
+        p->again = false;
+        if (caught > 0) {
+            continue;
+        }
+        p->code = 0;
+        if (k > 0 && l->all[0].pid == 0 && !l->all[0].again) {
+            continue; /* the run has come to its end without it */
+        }
+        p->restarts++;
+        if (p->guard >= 0) {
+            (void)close(p->guard);
+        }
+        cli_say(false, "process %u is started again (%u of --max-restarts %u)",
+                k, p->restarts, l->options->max_restarts);
+        CLI_TRY(k ? start_other(l, k) : start_first(l));
+    }
+    return STRADS_OK;
+}
+
+/* Those that have ended; whether one of them ended badly, so that the run cannot
+ * go on. */
 static bool reap(launch *l)
 {
     bool bad = false;
@@ -451,7 +537,14 @@ static bool reap(launch *l)
                     WTERMSIG(status), strsignal(WTERMSIG(status)));
         }
         p->pid = 0;
-        bad = bad || p->code != 0 || k == 0;
+        if (k > 0 && l->all[0].pid == 0 && !l->all[0].again &&
+            l->all[0].code == 0) {
+            p->told = true; /* the run is over, and needs nobody any more */
+        }
+        p->again = comes_again(l, k);
+        bad =
+            bad || (!p->again &&
+                    (k == 0 || (p->code && p->code < 128 && p->restarts == 0)));
     }
     return bad;
 }
@@ -459,7 +552,7 @@ static bool reap(launch *l)
 static bool any_left(const launch *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {
-        if (l->all[k].pid > 0 || l->all[k].out.fd >= 0 ||
+        if (l->all[k].pid > 0 || l->all[k].again || l->all[k].out.fd >= 0 ||
             l->all[k].err.fd >= 0) {
             return true;
         }
@@ -507,6 +600,7 @@ static strads_err wait_for_all(launch *l)
     strads_err err = STRADS_OK;
     while (any_left(l)) {
         err = err ? err : hear(l);
+        err = err ? err : start_again(l);
         if ((reap(l) || err) && ends_at == 0) {
             ends_at = seconds() + (err                  ? 0
                                    : l->all[0].pid == 0 ? ALONE_PATIENCE
@@ -681,7 +775,8 @@ static strads_err start_all(launch *l)
         (void)snprintf(l->url, sizeof l->url, "%stcp://%s:0",
                        option_of(&l->command, "--tls-ca") ? "tls+" : "",
                        l->host[0]);
-        return start_first(l); /* the others when it has said its port */
+        l->begun = 1; /* the others when it has said its port */
+        return start_first(l);
     }
     if (option_of(&l->command, "--tls-ca")) {
         return strads_fail(STRADS_EINVAL,
@@ -701,6 +796,7 @@ static strads_err start_all(launch *l)
     }
     (void)snprintf(l->url, sizeof l->url, "ipc://%s/node0", l->folder);
     CLI_TRY(start_first(l));
+    l->begun = 1;
     for (; l->begun < l->n; l->begun++) {
         CLI_TRY(start_other(l, l->begun));
     }

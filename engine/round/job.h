@@ -162,8 +162,8 @@ typedef struct sti_cut_job {
     sti_job job;
     bool whole;          /* false: `state` alone */
     sti_cut_position at; /* whole: where the run is */
-    sti_buffer *state; /* out: empty when it declines; whole: in */
-    sti_buffer *parts; /* whole: in, or NULL */
+    sti_buffer *state;   /* out: empty when it declines; whole: in */
+    sti_buffer *parts;   /* whole: in, or NULL */
 } sti_cut_job;
 
 /* ---- scheduler's job --------------------------------------------------- */

@@ -36,7 +36,7 @@ struct sti_cut_files {
     sti_cut from;
     char *identity;
     strads_engine_options options;
-    bool keeps;        /* the last cut, in `latest` */
+    bool keeps;         /* the last cut, in `latest` */
     sti_buffer *latest; /* by the run's threads, one at a time */
     void (*taken)(void *arg);
     void *taken_arg;

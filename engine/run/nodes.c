@@ -56,12 +56,12 @@ struct strads_engine {
 
     /* Node 0's, over all generations. */
     sti_cut_files *cuts;
-    strads_progress before;  /* times and bytes of earlier ones */
-    uint64_t cut_at;         /* where this one began .. */
-    uint32_t stuck;          /* .. as so many before it */
-    atomic_ullong since_ns;  /* all are ready; 0: not yet */
-    atomic_bool late;        /* a node waits for the next one */
-    bool stop_told;          /* by another node */
+    strads_progress before; /* times and bytes of earlier ones */
+    uint64_t cut_at;        /* where this one began .. */
+    uint32_t stuck;         /* .. as so many before it */
+    atomic_ullong since_ns; /* all are ready; 0: not yet */
+    atomic_bool late;       /* a node waits for the next one */
+    bool stop_told;         /* by another node */
 };
 
 /* ---- node 0, until all others have joined and know the terms ------------- */
@@ -114,8 +114,8 @@ static strads_err check_listen(const strads_program *program,
 
 static strads_err open_mesh(strads_engine *engine, const char *url)
 {
-    strads_err err = sti_mesh_open(url, &engine->trust, engine->options.stop,
-                                   &engine->mesh);
+    strads_err err =
+        sti_mesh_open(url, &engine->trust, engine->options.stop, &engine->mesh);
     if (err)
         return err;
     sti_mesh_rules(engine->mesh, engine->terms.reconnect,
@@ -272,8 +272,9 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
 {
     const uint32_t nodes = engine->terms.nodes;
     forget_members(engine);
-    strads_err err = sti_mesh_gather(
-        engine->mesh, nodes, engine->terms.program->name, wait_ns, joined);
+    strads_err err =
+        sti_mesh_gather(engine->mesh, nodes, engine->terms.program->name,
+                        wait_ns, joined);
     if (err)
         return err;
     *joined = nodes - 1;
@@ -413,8 +414,7 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
                                    options->stop, &engine->mesh);
     if (err)
         return err;
-    sti_mesh_accepts(engine->mesh, accept_program,
-                     (void *)(uintptr_t)options);
+    sti_mesh_accepts(engine->mesh, accept_program, (void *)(uintptr_t)options);
     if (options->wait > 0)
         sti_mesh_outlives(engine->mesh);
     err = take_place(engine, timeout_ns, &told);
@@ -427,14 +427,16 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
 }
 
 /* Whether to come again: the run is under way, or between two generations. A
- * link to node 0 that ends without a word is that, too, for who knows of a
- * run with generations. */
-static bool comes_again(strads_engine *engine, strads_err err, bool known)
+ * link to node 0 that is not made or ends without a word is that, too, for who
+ * knows of a run with generations, and `until` some time. */
+static bool comes_again(strads_engine *engine, strads_err err, bool known,
+                        uint64_t until)
 {
     if (!engine->join.regroup || !engine->mesh)
         return false;
     return err == STRADS_EREGROUP ||
-           (known && err == STRADS_EPEER && !sti_mesh_failed(engine->mesh));
+           (known && (err == STRADS_EPEER || err == STRADS_EIO) &&
+            !sti_mesh_failed(engine->mesh) && sti_monotonic_now() < until);
 }
 
 /* Joins node 0, as somebody who is new to it. `again`: a generation has ended
@@ -445,16 +447,16 @@ static strads_err join(strads_engine *engine, bool again)
     const strads_join_options *options = &engine->join;
     const double timeout = options->timeout > 0 ? options->timeout : 30;
     const uint64_t usual = (uint64_t)(timeout * 1e9);
-    uint64_t until = sti_monotonic_in(
-        again && options->wait > timeout ? (uint64_t)(options->wait * 1e9)
-                                         : usual);
-    for (bool known = again, told = again;;) {
+    uint64_t until = sti_monotonic_in(again && options->wait > timeout
+                                          ? (uint64_t)(options->wait * 1e9)
+                                          : usual);
+    bool known = again || options->wait > 0, told = again;
+    for (;;) {
         const uint64_t now = sti_monotonic_now();
         strads_err err = join_once(engine, until > now ? until - now : 1);
         if (!err)
             return STRADS_OK;
-        if (!comes_again(engine, err, known) ||
-            (err == STRADS_EPEER && sti_monotonic_now() >= until)) {
+        if (!comes_again(engine, err, known, until)) {
             close_mesh(engine, STRADS_EPEER);
             return err;
         }
@@ -502,9 +504,9 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
         .insecure = options->insecure,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
     };
-    err = engine->url ? sti_token_read(options->token_file,
-                                       &engine->trust.token)
-                      : no_memory();
+    err = engine->url
+              ? sti_token_read(options->token_file, &engine->trust.token)
+              : no_memory();
     if (!err)
         err = join(engine, false);
     if (err)
@@ -732,9 +734,8 @@ static void take_late(void *arg, uint32_t workers)
 {
     strads_engine *engine = arg;
     const uint64_t since = atomic_load(&engine->since_ns);
-    if (!engine->cuts ||
-        engine->workers + workers > engine->terms.partitions || !since ||
-        sti_monotonic_now() - since < STI_SECOND)
+    if (!engine->cuts || engine->workers + workers > engine->terms.partitions ||
+        !since || sti_monotonic_now() - since < STI_SECOND)
         return;
     atomic_store(&engine->late, true);
     if (sti_cut_is_committed(&engine->program))
@@ -853,11 +854,10 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
 static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
                            const strads_data *data)
 {
-    strads_err err = engine->cuts
-                         ? sti_cut_files_again(engine->cuts, setup)
-                         : sti_cut_files_open(setup, data,
-                                              engine->generation > 0,
-                                              &engine->cuts);
+    strads_err err =
+        engine->cuts ? sti_cut_files_again(engine->cuts, setup)
+                     : sti_cut_files_open(setup, data, engine->generation > 0,
+                                          &engine->cuts);
     if (!err && engine->cuts)
         sti_cut_files_tell(engine->cuts, cut_is_taken, engine);
     return err;

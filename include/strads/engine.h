@@ -304,7 +304,8 @@ typedef struct strads_join_options {
     /* Go on when nodes are lost or come, see strads_engine_run; and wait as long
      * as a run goes on that has all its nodes already. */
     bool regroup;
-    double wait; /* with `regroup`: seconds for node 0 to come back, by `resume`,
+    double
+        wait; /* with `regroup`: seconds for node 0 to come back, by `resume`,
                     when it is lost; 0: its loss ends this node, too */
     /* Told once that this node waits to be taken in. May be NULL. */
     void (*notice)(void *arg, const char *sentence);

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Runs of four processes under strads launch, any of which is killed (SIGKILL)
+# again and again, process 0 too: the run goes on from its cuts, nobody else ends,
+# and it comes to what a run comes to that loses nobody.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+KILLS=${KILLS:-5} # of each run; ./dev soak has more
+seed=${SEED:-$$}
+echo "SEED=$seed"
+
+random() { # BELOW: the next number of the seed goes to $drawn
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    drawn=$((seed / 65536 % $1))
+}
+
+objective_in() { sed -n 's/.*"event": "end".*"objective": \([^,]*\),.*/\1/p' "$1"; }
+
+# killed NAME WORDS...: launches them and kills KILLS of its processes.
+killed() {
+    name=$1
+    shift
+    start "$name" launch --processes 4 --workers 1 --max-restarts 1000 -- "$@" \
+        --partitions 4 --reconnect 1 --checkpoint "$name" \
+        --checkpoint-every 0.2s --log "$name.jsonl"
+    launched=$child
+    until_there '"event": "round"' "$name.jsonl"
+    n=0
+    while [ "$n" -lt "$KILLS" ]; do
+        random 10
+        sleep "0.$drawn"
+        pids=$(ps -o pid= --ppid "$launched") || break
+        grep -q '"event": "end"' "$name.jsonl" && break
+        # shellcheck disable=SC2086 # numbers
+        set -- $pids
+        random $#
+        shift "$drawn"
+        kill -KILL "$1" 2>/dev/null && n=$((n + 1))
+    done
+    ends "$name" "$launched" 0
+    says "$name.err" "was ended by signal 9" "is started again"
+    [ "$n" -ge 2 ] || fail "$name: $n kills were in time: make it longer"
+}
+
+# Rounds: the same certified optimum
+far="--lambda-ratio 0.00003 --tolerance 1e-7"
+# shellcheck disable=SC2086 # words
+gives 0 lasso train "$year_train" $far --partitions 4 --log whole.jsonl
+# shellcheck disable=SC2086 # words
+killed lasso lasso train "$year_train" $far --model lasso.json
+near "$(objective_in lasso.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "lasso"
+
+# Rings: the same bits
+lda="--topics 20 --sweeps ${SWEEPS:-600}"
+documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+# shellcheck disable=SC2086 # words
+gives 0 lda train "$documents" $lda --partitions 4 --model whole.model
+# shellcheck disable=SC2086 # words
+killed lda lda train "$documents" $lda --model lda.model
+cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
+finish
