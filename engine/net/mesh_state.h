@@ -58,10 +58,10 @@ typedef struct sti_peer {
     uint32_t workers;
     bool accepted; /* node 0: it has the run's program */
     bool has_met;  /* dialled while the nodes come together, it has answered */
-    bool said_ready; /* its READY has come */
-    bool has_given;  /* its GIVE has come, and is not answered yet */
-    bool said_done;  /* its DONE has come: it may go */
-    bool gone;       /* for good */
+    bool said_ready;  /* its READY has come */
+    bool has_given;   /* its GIVE has come, and is not answered yet */
+    bool said_done;   /* its DONE has come: it may go */
+    bool gone;        /* for good */
     bool comes_again; /* to the next generation */
 
     /* Frames of its that were received, but for SEEN, over all links; and what
