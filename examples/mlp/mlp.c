@@ -1,0 +1,200 @@
+/* A network for classes, data-parallel on the parameter store: a hidden layer
+ * z = tanh(W x), p = softmax(V z), loss -log p_y, by mini-batches.
+ *
+ * Table 0 has a row for each input (its weights to the hidden units) and one
+ * for each hidden unit (its weights to the classes); the first worker draws
+ * them. At a clock, of the rows with row % batches = clock % batches:
+ *
+ *     read(all rows)
+ *     each of its rows in the batch:  d = p - y,  d' = (V'd) (1 - z^2)
+ *     inc(-step / batch's size times  d' x', d z')
+ *
+ * Nobody pushes before all have read: the weights do not depend on who has which
+ * rows. `gradient_error` is that of a gradient against differences of the loss. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <strads/policy.h>
+#include <strads/strads.h>
+
+enum { CHECKS = 40 }; /* weights of a gradient */
+typedef struct mlp_options {
+    uint32_t hidden, classes, batch, epochs;
+    double step;
+} mlp_options;
+
+typedef struct worker {
+    const strads_task *task;
+    strads_session *session;
+    const mlp_options *o;
+    const strads_sparse *x; /* its rows */
+    uint32_t inputs, rows, width, *all;
+    double *w, *g;      /* [rows x width] weights, gradient */
+    double *z, *d;      /* [hidden] [classes] of a row at hand */
+    double error, loss; /* of a gradient; of an epoch's rows, summed up */
+} worker;
+
+/* Row i's loss; adds its gradient to g, where it is wanted. */
+static double learn(worker *k, uint64_t i, bool gradient)
+{
+    const uint32_t hidden = k->o->hidden, classes = k->o->classes;
+    const size_t wide = k->width, v = k->inputs * wide;
+    const uint32_t y = (uint32_t)k->task->share->label[i];
+    const uint64_t from = k->x->start[i], end = k->x->start[i + 1];
+    double most = -INFINITY, sum = 0;
+    for (uint32_t h = 0; h < hidden; h++) {
+        k->z[h] = 0;
+        for (uint64_t e = from; e < end; e++)
+            k->z[h] +=
+                strads_sparse_value(k->x, e) * k->w[k->x->index[e] * wide + h];
+        k->z[h] = tanh(k->z[h]);
+    }
+    for (uint32_t j = 0; j < classes; j++) {
+        k->d[j] = 0;
+        for (uint32_t h = 0; h < hidden; h++)
+            k->d[j] += k->w[v + h * wide + j] * k->z[h];
+        most = fmax(most, k->d[j]);
+    }
+    for (uint32_t j = 0; j < classes; j++)
+        sum += exp(k->d[j] - most);
+    const double loss = log(sum) + most - k->d[y];
+    for (uint32_t j = 0; j < classes; j++)
+        k->d[j] = exp(k->d[j] - most) / sum - (j == y);
+    for (uint32_t h = 0; gradient && h < hidden; h++) {
+        double back = 0;
+        for (uint32_t j = 0; j < classes; j++) {
+            back += k->w[v + h * wide + j] * k->d[j];
+            k->g[v + h * wide + j] += k->d[j] * k->z[h];
+        }
+        back *= 1 - k->z[h] * k->z[h];
+        for (uint64_t e = from; e < end; e++)
+            k->g[k->x->index[e] * wide + h] +=
+                strads_sparse_value(k->x, e) * back;
+    }
+    return loss;
+}
+
+/* The loss of its part of a batch; the gradient in g, where it is wanted. */
+static double pass(worker *k, uint64_t which, uint64_t batches, bool gradient)
+{
+    double loss = 0;
+    for (size_t j = 0; gradient && j < (size_t)k->rows * k->width; j++)
+        k->g[j] = 0;
+    for (uint64_t i = 0; i < k->x->lines; i++)
+        loss += (k->task->share->rows.begin + i) % batches == which
+                    ? learn(k, i, gradient)
+                    : 0;
+    return loss;
+}
+
+/* The gradient in g against central differences, relative to its largest. */
+static double compare(worker *k, uint64_t batches)
+{
+    double worst = 0, largest = 1e-300;
+    for (uint32_t n = 0; n < CHECKS; n++) {
+        const uint64_t j = strads_random_bits(k->task->seed, 1, 0, n) %
+                           ((uint64_t)k->rows * k->width);
+        const double w = k->w[j], by = 1e-5;
+        k->w[j] = w + by;
+        double left = pass(k, 0, batches, false) - 2 * by * k->g[j];
+        k->w[j] = w - by;
+        left -= pass(k, 0, batches, false);
+        k->w[j] = w;
+        worst = fmax(worst, fabs(left) / (2 * by));
+        largest = fmax(largest, fabs(k->g[j]));
+    }
+    return worst / largest;
+}
+
+static strads_err turn_clock(worker *k, uint64_t clock, uint64_t batches)
+{
+    const double n = (double)k->task->shape->rows / (double)batches;
+    strads_err err =
+        strads_session_read_rows(k->session, 0, k->rows, k->all, 0, k->w);
+    if (!err)
+        err = strads_session_clock(k->session);
+    if (err || (err = strads_session_barrier(k->session))) /* all have read */
+        return err;
+    k->loss += pass(k, clock % batches, batches, true);
+    if (clock == 0)
+        k->error = compare(k, batches);
+    for (size_t j = 0; j < (size_t)k->rows * k->width; j++)
+        k->g[j] *= -k->o->step / n;
+    err = strads_session_inc_rows(k->session, 0, k->rows, k->all, k->g);
+    return err ? err : strads_session_clock(k->session);
+}
+
+static strads_err mlp_run(strads_task *task, strads_session *session)
+{
+    const mlp_options *o = task->config;
+    const strads_shape *shape = task->shape;
+    worker k = {task, session, o, &task->share->by_row, .error = NAN};
+    k.inputs = (uint32_t)shape->cols;
+    k.rows = (uint32_t)shape->parameters, k.width = shape->width;
+    const uint64_t batches = (shape->rows + o->batch - 1) / o->batch;
+    const uint64_t clocks = batches * o->epochs;
+    const size_t cells = shape->parameters * shape->width;
+    k.w = calloc(2 * cells + o->hidden + o->classes, sizeof *k.w);
+    k.all = calloc(k.rows, sizeof *k.all);
+    strads_err err =
+        k.w && k.all ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
+    k.g = k.w + cells, k.z = k.g + cells, k.d = k.z + o->hidden;
+    for (uint64_t i = 0; !err && i < k.x->lines; i++)
+        if (!task->share->label || !(task->share->label[i] >= 0) ||
+            !(task->share->label[i] < o->classes))
+            err = strads_fail(STRADS_EINVAL, "--classes: labels are 0 and up");
+    for (uint32_t r = 0; !err && r < k.rows; r++)
+        k.all[r] = r;
+    for (size_t j = 0; !err && j < cells; j++)
+        k.w[j] = strads_random_unit(task->seed, 0, 0, j) / 4 - 0.125;
+    if (!err && task->share->partition == 0)
+        err = strads_session_inc_rows(session, 0, k.rows, k.all, k.w);
+    if (!err)
+        err = strads_session_clock(session);
+    for (uint64_t c = 0; !err && c < clocks && !strads_loop_ends(task); c++) {
+        err = turn_clock(&k, c, batches);
+        if (err || (c + 1) % batches)
+            continue;
+        strads_report report = {.gap = NAN, .measure = {k.error}};
+        report.objective = k.loss / (double)k.x->lines;
+        if (task->share->partition == 0) /* of its own rows */
+            strads_loop_report(task, &report);
+        k.loss = 0;
+    }
+    free(k.w);
+    free(k.all);
+    return err ? err : strads_session_advance(session, 2 * clocks + 1);
+}
+
+static strads_err mlp_shape(const void *config, const strads_data *data,
+                            strads_shape *shape)
+{
+    const mlp_options *o = config;
+    (void)data;
+    shape->parameters += o->hidden;
+    shape->width = o->hidden > o->classes ? o->hidden : o->classes;
+    return STRADS_OK;
+}
+
+#define AT(field) .offset = offsetof(mlp_options, field)
+static const strads_option table[] = {
+    {"hidden", STRADS_OPTION_U32, AT(hidden), "H", "(default 32)", 1, 1e5},
+    {"classes", STRADS_OPTION_U32, AT(classes), "C", "(default 2)", 2, 1e5},
+    {"batch", STRADS_OPTION_U32, AT(batch), "N", "rows (default 32)", 1, 1e9},
+    {"epochs", STRADS_OPTION_U32, AT(epochs), "N", "(default 20)", 1, 1e6},
+    {"step", STRADS_OPTION_F64, AT(step), "H", "(default 0.1)", 1e-9, 1e3},
+    {.name = NULL}};
+
+static const strads_program mlp = {
+    .size = sizeof(strads_program),
+    .name = "mlp",
+    .summary = "a network for classes on the parameter store",
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = table,
+    .config_size = sizeof(mlp_options),
+    .defaults = &(const mlp_options){32, 2, 32, 20, 0.1},
+    .shape = mlp_shape,
+    .measures = (const char *const[]){"gradient_error", NULL},
+    .run = mlp_run,
+};
+STRADS_EXPORT_PROGRAM(mlp)

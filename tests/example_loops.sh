@@ -1,0 +1,115 @@
+#!/bin/sh
+# examples/loop_lda, loop_mf, mlp and triangles, as their READMEs say: built
+# outside the tree against what is installed; losses fall, and what workers do
+# at the same time changes nothing where nothing is stale.
+. "$STRADS_SOURCE/tests/example_harness.shlib"
+
+for name in loop_lda loop_mf mlp triangles; do
+    cp -R "$STRADS_SOURCE/examples/$name" "$name"
+    {
+        cmake -S "$name" -B "made-$name" -DCMAKE_PREFIX_PATH="$folder/prefix" \
+            -DCMAKE_C_COMPILER="$STRADS_CC" \
+            -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" &&
+            cmake --build "made-$name"
+    } >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+done
+
+# trains NAME DATA WORDS...: the model is NAME.json, objectives are in `curve`.
+trains() {
+    name=$1 data=$2
+    shift 2
+    gives 0 run "made-$name/$name.so" "$data" --model "$name.json" \
+        --log "$name.jsonl" --quiet "$@"
+    sed -n 's/.*"event": "round".*"objective": \([-0-9.e]*\).*/\1/p' \
+        "$name.jsonl" >curve
+}
+falls() { # SHARE: the last of the curve is at most that of the first
+    awk -v share="$1" 'NR == 1 { first = $1 } { last = $1 }
+        END { exit !(NR > 1 && last <= share * first) }' curve ||
+        fail "$name: from $(head -1 curve) to $(tail -1 curve)"
+}
+values() { sed -n 's/.*"value": \[\(.*\)\].*/\1/p' "$1" | tr ',' '\n'; }
+
+# alike ONE OTHER BOUND: no value differs by more
+alike() {
+    values "$1" >one.values
+    values "$2" >other.values
+    paste one.values other.values | awk -v bound="$3" '{
+        d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d
+    } END { if (!(NR > 0 && most <= bound)) { print most; exit 1 } }' >far ||
+        fail "$1 and $2 differ by $(cat far)"
+}
+
+# Counts are whole numbers: the same bits, whoever comes first.
+corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+trains loop_lda "$corpus" --sweeps 20 --partitions 2 --workers 1
+falls 0.93
+mv loop_lda.json alone.json
+trains loop_lda "$corpus" --sweeps 20 --partitions 2 --workers 2
+alike alone.json loop_lda.json 0
+values loop_lda.json | awk '{ n += $1 } END { print n / 2 }' >tokens
+same "$(cat tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' "$corpus")" \
+    "tokens that are counted"
+trains loop_lda "$corpus" --sweeps 20 --workers 2 --staleness 3
+falls 0.93
+
+votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+for partitions in 1 2; do
+    trains loop_mf "$votes" --partitions $partitions --workers $partitions
+    falls 0.6
+    mv loop_mf.json "mf$partitions.json"
+done
+alike mf1.json mf2.json 1e-9
+trains loop_mf "$votes" --workers 2 --staleness 3
+falls 0.6
+
+sed 's/^-1/0/; s/^+1/1/' "$party" >party.svm
+for partitions in 1 2; do
+    trains mlp party.svm --epochs 20 --step 2 --partitions $partitions \
+        --workers $partitions
+    falls 0.5
+    tail -1 mlp.jsonl >last
+    awk -v x="$(member last gradient_error)" \
+        'BEGIN { exit !(x > 0 && x <= 1e-6) }' ||
+        fail "the gradient is $(member last gradient_error) off"
+    mv mlp.json "mlp$partitions.json"
+done
+alike mlp1.json mlp2.json 1e-9
+refuses 2 "--classes: labels are 0 and up" run made-mlp/mlp.so "$party"
+
+# Three groups: the best of some starts finds them. Each motif counts three
+# times: open ones at their middle, closed ones once.
+awk 'BEGIN { srand(4)
+    for (i = 0; i < 60; i++) for (j = i + 1; j < 60; j++)
+        if (rand() < (i % 3 == j % 3 ? 0.8 : 0.02)) print "n" i, "n" j }' >links
+awk '{ to[$1, $2] = to[$2, $1] = 1; node[$1]; node[$2] } END {
+    for (i in node) for (j in node) for (k in node)
+        if (j < k && (i, j) in to && (i, k) in to) {
+            if ((j, k) in to) closed++; else open++ }
+    print 3 * (open + closed / 3) }' links >motifs
+least=
+for seed in 1 2 3 4; do
+    trains triangles links --roles 3 --sweeps 300 --partitions 2 --workers 2 \
+        --seed $seed
+    cost=$(tail -1 curve)
+    if [ -z "$least" ] ||
+        awk -v a="$cost" -v b="$least" 'BEGIN { exit !(a < b) }'; then
+        least=$cost
+        cp triangles.json best.json
+        cp curve best.curve
+    fi
+done
+mv best.curve curve
+falls 0.5
+same "$(values best.json | awk '{ n += $1 } END { print n }')" "$(cat motifs)" \
+    "roles of motifs"
+sed -n 's/.*"names": \[\(.*\)\].*/\1/p' best.json | tr -d '" n' | tr ',' '\n' >node
+values best.json | paste - - - | paste node - | awk '{
+    role = $2 >= $3 && $2 >= $4 ? 1 : $3 >= $4 ? 2 : 3
+    n[role, $1 % 3]++ } END {
+    for (r = 1; r <= 3; r++) { most = 0
+        for (g = 0; g < 3; g++) if (n[r, g] > most) most = n[r, g]
+        all += most }
+    print all / NR; exit !(all >= 0.9 * NR) }' >found ||
+    fail "roles have $(cat found) of their groups"
+finish
