@@ -216,7 +216,7 @@ static strads_err loop(worker *k)
 
 static strads_err triangles_run(strads_task *task, strads_session *session)
 {
-    worker k = {task, session, task->config, &task->share->by_row};
+    worker k = {task, session, task->config, &task->share->by_row, .n = 0};
     k.nodes = (uint32_t)task->shape->parameters;
     const size_t roles = k.o->roles, classes = (2 * roles + 1) * KINDS;
     const size_t cells = k.nodes * roles;
