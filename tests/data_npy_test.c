@@ -87,3 +87,107 @@ Test(data_npy, other_arrays_are_refused_with_what_they_are)
     o.memory_limit = 64;
     cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_ENOMEM);
 }
+
+/* ---- IDX -------------------------------------------------------------------- */
+
+/* An array in IDX, elements big-endian. */
+static const char *write_idx(const char *name, unsigned char type,
+                             unsigned width, const unsigned *size, unsigned n,
+                             const uint64_t *bits, unsigned count)
+{
+    unsigned char out[1024] = {0, 0, type, (unsigned char)n};
+    size_t at = 4;
+    for (unsigned d = 0; d < n; d++)
+        for (int shift = 24; shift >= 0; shift -= 8)
+            out[at++] = (unsigned char)(size[d] >> shift);
+    for (unsigned k = 0; k < count; k++)
+        for (int shift = 8 * ((int)width - 1); shift >= 0; shift -= 8)
+            out[at++] = (unsigned char)(bits[k] >> shift);
+    return oracle_write(name, out, at);
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static const double numbers[] = {1, 0, 2.5, 0, -3, 0, 0, 0, 0, 4, 5, .25};
+static const unsigned cube[] = {4, 1, 3}, line[] = {4};
+
+Test(data_npy, idx_is_what_libsvm_text_is)
+{
+    uint64_t bits[12], labels[] = {1, (uint16_t)-1, 2, 7};
+    strads_data *text = NULL, *data = NULL;
+    for (int k = 0; k < 12; k++)
+        bits[k] = bits_of(numbers[k]);
+    const char *plain = write_idx("cube", 14, 8, cube, 3, bits, 12);
+    const char *files[] = {plain, oracle_gzip(plain, 1)};
+    const char *label = write_idx("labels", 11, 2, line, 1, labels, 4);
+    const strads_data_options o = {.size = sizeof o, .labels_path = label};
+    cr_assert_eq(strads_data_read(oracle_text("s.svm", same), NULL, &text),
+                 STRADS_OK);
+    for (int k = 0; k < 2; k++) {
+        cr_assert_eq(strads_data_read(files[k], &o, &data), STRADS_OK, "%s",
+                     strads_error_text());
+        cr_expect_eq(strads_data_checksum(data), strads_data_checksum(text));
+        strads_data_free(data);
+    }
+    strads_data_free(text);
+}
+
+Test(data_npy, idx_bytes_of_images_are_divided_by_255)
+{
+    const uint64_t pixels[] = {255, 0, 51, 0, 102, 0, 0, 0, 0, 255, 204, 153};
+    static const char want[] = "0 1:1 3:.2\n0 2:.4\n0\n0 1:1 2:.8 3:.6\n";
+    strads_data *text = NULL, *data = NULL;
+    const uint64_t zeros[4] = {0};
+    const strads_data_options o = {.size = sizeof o,
+                                   .labels_path = write_idx("bytes", 8, 1, line,
+                                                            1, zeros, 4)};
+    cr_assert_eq(strads_data_read(oracle_text("s.svm", want), NULL, &text),
+                 STRADS_OK);
+    cr_assert_eq(strads_data_read(write_idx("images", 8, 1, cube, 3, pixels,
+                                            12),
+                                  &o, &data),
+                 STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(strads_data_checksum(data), strads_data_checksum(text));
+    strads_data_free(data);
+    strads_data_free(text);
+}
+
+Test(data_npy, damaged_idx_is_refused)
+{
+    uint64_t bits[12] = {0};
+    unsigned char bytes[1024];
+    strads_data *data = NULL;
+    FILE *f = fopen(write_idx("cube", 13, 4, cube, 3, bits, 12), "r");
+    cr_assert_not_null(f);
+    const size_t size = fread(bytes, 1, sizeof bytes - 1, f);
+    (void)fclose(f);
+    bytes[size] = 0;
+    for (size_t n = 4; n <= size + 1; n++) {
+        if (n == size)
+            continue;
+        const char *path = oracle_write("cut", bytes, n);
+        const char *packed = oracle_gzip(path, 1);
+        cr_expect_eq(strads_data_read(path, NULL, &data), STRADS_EFORMAT,
+                     "%zu bytes", n);
+        cr_expect(strstr(strads_error_text(), path));
+        cr_expect_eq(strads_data_read(packed, NULL, &data), STRADS_EFORMAT,
+                     "%zu bytes, packed", n);
+    }
+    static const unsigned vast[] = {4000000000U, 60000, 60000};
+    cr_expect_eq(strads_data_read(write_idx("vast", 8, 1, vast, 3, bits, 1),
+                                  NULL, &data),
+                 STRADS_ENOMEM);
+    static const unsigned wide[] = {1, 70000, 70000};
+    cr_expect_eq(strads_data_read(write_idx("wide", 8, 1, wide, 3, bits, 1),
+                                  NULL, &data),
+                 STRADS_EFORMAT);
+    const strads_data_options o = {.size = sizeof o,
+                                   .labels_path = write_idx("three", 8, 1, cube,
+                                                            3, bits, 12)};
+    cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_EFORMAT);
+}

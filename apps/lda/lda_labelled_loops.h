@@ -19,7 +19,7 @@ typedef uint16_t halves __attribute__((vector_size(2 * LDA_LANES)));
 #define PICK(mask, a, b) \
     ((floats)(((whole)(a) & (mask)) | ((whole)(b) & ~(mask))))
 
-/* *x = exp(*x), for -80 <= x <= 0, to 2 in 10^7 (the Cephes library's). */
+/* *x = exp(*x), for -80 <= x <= 40, to 2 in 10^7 (the Cephes library's). */
 INLINE void exp_of(floats *x)
 {
     const float magic = 12582912.0F; /* 1.5 x 2^23: what is added is rounded */
@@ -36,8 +36,64 @@ INLINE void exp_of(floats *x)
     *x = y * (floats)power;
 }
 
-/* w = (n_k + alpha_k) q_k exp(g_k - max g) without the token; returns the sum,
- * and the sixteen lanes of it in `lane`. */
+INLINE float highest_of(const floats *g, const uint32_t vectors)
+{
+    floats most = g[0];
+    float lane[LDA_LANES];
+
+    for (uint32_t v = 1; v < vectors; v++) {
+        const whole more = g[v] > most;
+        most = PICK(more, g[v], most);
+    }
+    memcpy(lane, &most, sizeof most);
+    for (uint32_t l = 1; l < LDA_LANES; l++)
+        lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
+    return lane[0];
+}
+
+/* w = (n_k + alpha_k) q_k exp(g_k - base) without the token; returns the sum,
+ * and the sixteen lanes of it in `lane`. False: some g_k is so far above the
+ * base that exp may be more than a float holds. */
+INLINE bool weigh_from(const lda_site *s, const uint16_t *row, uint32_t from,
+                       const floats *g, float base, float *w, float *lane,
+                       const uint32_t vectors)
+{
+    const floats least = (floats){0} - 80.0F, most = (floats){0} + 40.0F;
+    const floats one = (floats){0} + 1.0F;
+    const float q_own = from < s->topics
+                            ? ((float)(s->word[from] - 1) + s->beta) /
+                                  ((float)(s->total[from] - 1) + s->beta_sum)
+                            : 0;
+    const floats owns = (floats){0} + q_own;
+    whole place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    floats sum = {0}, above = {0};
+    float beyond[LDA_LANES];
+
+    for (uint32_t v = 0; v < vectors; v++, place += LDA_LANES) {
+        const whole own = place == (int32_t)from;
+        halves count;
+        floats q, alpha, x = g[v] - base;
+        memcpy(&count, row + (size_t)v * LDA_LANES, sizeof count);
+        memcpy(&q, s->q + (size_t)v * LDA_LANES, sizeof q);
+        memcpy(&alpha, s->alpha + (size_t)v * LDA_LANES, sizeof alpha);
+        const whole far = x<least, high = x> most;
+        x = PICK(far, least, x);
+        x = PICK(high, most, x);
+        above += PICK(high, one, (floats){0});
+        exp_of(&x);
+        q = PICK(own, owns, q);
+        const whole n = __builtin_convertvector(count, whole) + own;
+        x = (__builtin_convertvector(n, floats) + alpha) * q * x;
+        memcpy(w + (size_t)v * LDA_LANES, &x, sizeof x);
+        sum += x;
+    }
+    memcpy(lane, &sum, sizeof sum);
+    memcpy(beyond, &above, sizeof above);
+    return sum_of(load(beyond)) == 0;
+}
+
+/* Weights as of weigh_from, whatever g is. Most often g of the token's topic
+ * will do as a base, which is known sooner than the highest. */
 INLINE float weigh_labelled(const lda_site *s, const lda_margins *m,
                             const uint16_t *row, const float *document,
                             uint32_t from, float *w, float *lane,
@@ -47,56 +103,31 @@ INLINE float weigh_labelled(const lda_site *s, const lda_margins *m,
     const float *fall = document + 2 * m->wide;
     const float *eta_z = m->by_topic + (size_t)from * m->wide;
     float c[LDA_LABELLED_CLASSES];
-    floats g[LABELLED_VECTORS], most, sum = {0};
-    whole place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    floats g[LABELLED_VECTORS];
 
     for (uint32_t y = 0; y < m->wide; y++)
         c[y] = rise[y] + pull[y] * eta_z[y];
     for (uint32_t v = 0; v < vectors; v++) {
-        memcpy(&g[v], fall + (size_t)v * LDA_LANES, sizeof g[v]);
-        g[v] = -g[v];
-    }
-    for (uint32_t y = 0; y < m->classes; y++) {
-        const float *eta = m->eta + (size_t)y * s->padded;
-        for (uint32_t v = 0; v < vectors; v++) {
-            floats e;
-            memcpy(&e, eta + (size_t)v * LDA_LANES, sizeof e);
-            g[v] = g[v] + e * c[y];
+        const float *eta = m->eta + (size_t)v * LDA_LANES;
+        floats sum, e;
+        memcpy(&sum, fall + (size_t)v * LDA_LANES, sizeof sum);
+        sum = -sum;
+        for (uint32_t y = 0; y < m->classes; y++, eta += s->padded) {
+            memcpy(&e, eta, sizeof e);
+            sum += e * c[y];
         }
+        g[v] = sum;
     }
-    most = g[0];
-    for (uint32_t v = 1; v < vectors; v++) {
-        const whole more = g[v] > most;
-        most = PICK(more, g[v], most);
+    bool good = from < s->topics;
+    if (good) {
+        float base = -fall[from];
+        for (uint32_t y = 0; y < m->classes; y++)
+            base += eta_z[y] * c[y];
+        good = weigh_from(s, row, from, g, base, w, lane, vectors);
     }
-    memcpy(lane, &most, sizeof most);
-    for (uint32_t half = LDA_LANES / 2; half; half /= 2) {
-        for (uint32_t l = 0; l < half; l++)
-            lane[l] = lane[l] > lane[l + half] ? lane[l] : lane[l + half];
-    }
-    const float highest = lane[0];
-    const bool has = from < s->topics;
-    const float q_own = has ? ((float)(s->word[from] - 1) + s->beta) /
-                                  ((float)(s->total[from] - 1) + s->beta_sum)
-                            : 0;
-    for (uint32_t v = 0; v < vectors; v++, place += LDA_LANES) {
-        const whole own = place == (int32_t)from;
-        const floats least = (floats){0} - 80.0F, owns = (floats){0} + q_own;
-        halves count;
-        floats q, alpha, x = g[v] - highest;
-        memcpy(&count, row + (size_t)v * LDA_LANES, sizeof count);
-        memcpy(&q, s->q + (size_t)v * LDA_LANES, sizeof q);
-        memcpy(&alpha, s->alpha + (size_t)v * LDA_LANES, sizeof alpha);
-        const whole far = x < least;
-        x = PICK(far, least, x);
-        exp_of(&x);
-        q = PICK(own, owns, q);
-        const whole n = __builtin_convertvector(count, whole) + own;
-        x = (__builtin_convertvector(n, floats) + alpha) * q * x;
-        memcpy(w + (size_t)v * LDA_LANES, &x, sizeof x);
-        sum += x;
-    }
-    memcpy(lane, &sum, sizeof sum);
+    if (__builtin_expect(!good, 0))
+        (void)weigh_from(s, row, from, g, highest_of(g, vectors), w, lane,
+                         vectors);
     return sum_of(load(lane));
 }
 

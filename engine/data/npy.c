@@ -1,5 +1,6 @@
-/* numpy's files: .npy, one array; .npz, a zip archive of several. Nothing of a
- * file is believed: every offset and size is held against its end first. */
+/* numpy's files: .npy, one array; .npz, a zip archive of several; and IDX, an
+ * array as MNIST has it, plain or gzip. Nothing of a file is believed: every
+ * offset and size is held against its end first. */
 #include "engine/data/npy.h"
 
 #include <fcntl.h>
@@ -29,7 +30,8 @@ typedef struct array {
     const unsigned char *data;
     uint64_t rows, cols; /* one dimension: cols is 1; none: both are */
     bool by_col;
-    char type; /* f, i, u, b or S */
+    bool image; /* its bytes are pixels: each is divided by 255 */
+    char type;  /* f, i, u, b or S */
     uint32_t width;
     void *owned;
     size_t owned_size;
@@ -41,6 +43,24 @@ static strads_err refuse(const file *f, const char *what)
 }
 
 /* ---- the file ------------------------------------------------------------- */
+
+/* Two bytes of 0, a type, and how many dimensions there are: no text and no
+ * other format begins so. */
+static bool begins_idx(const unsigned char head[4])
+{
+    return head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 &&
+           head[2] != 10 && head[3] >= 1 && head[3] <= 8;
+}
+
+static bool is_idx(const char *path)
+{
+    unsigned char head[4];
+    const gzFile in = gzopen(path, "rbe"); /* plain files as they are */
+    const bool is = in != NULL && gzread(in, head, 4) == 4 && begins_idx(head);
+    if (in != NULL)
+        (void)gzclose(in);
+    return is;
+}
 
 const char *sti_npy_format(const char *path)
 {
@@ -54,6 +74,7 @@ const char *sti_npy_format(const char *path)
         (void)close(fd);
     return n == 6 && memcmp(magic, npy_magic, 6) == 0   ? "npy"
            : n >= 4 && memcmp(magic, zip_magic, 4) == 0 ? "npz"
+           : n >= 4 && is_idx(path)                     ? "idx"
                                                         : NULL;
 }
 
@@ -181,6 +202,7 @@ static double number_at(const array *a, uint64_t k)
         return value;
     }
     return a->type == 'i' ? (double)((int64_t)(bits << unused) >> unused)
+           : a->image     ? (double)bits / 255
                           : (double)bits;
 }
 
@@ -188,6 +210,87 @@ static void free_array(array *a)
 {
     sti_big_free(a->owned, a->owned_size);
     *a = (array){0};
+}
+
+/* ---- IDX ---------------------------------------------------------------------- */
+
+/* Numbers are big-endian there, and little-endian here. */
+static void turn_bytes(unsigned char *at, uint64_t n, uint32_t width)
+{
+    for (uint64_t k = 0; k < n && width > 1; k++, at += width)
+        for (uint32_t b = 0; b < width / 2; b++) {
+            const unsigned char byte = at[b];
+            at[b] = at[width - 1 - b];
+            at[width - 1 - b] = byte;
+        }
+}
+
+static strads_err read_idx(const file *f, gzFile in, array *out)
+{
+    static const struct {
+        char type;
+        uint32_t width;
+    } kinds[] = {{'u', 1}, {'i', 1}, {0, 0},  {'i', 2},
+                 {'i', 4}, {'f', 4}, {'f', 8}};
+    unsigned char head[4], dimension[4], more;
+    uint64_t size = 0, done = 0;
+    if (gzread(in, head, 4) != 4 || !begins_idx(head))
+        return refuse(f, "is no array in IDX format");
+    out->type = kinds[head[2] - 8].type;
+    out->width = kinds[head[2] - 8].width;
+    out->image = out->type == 'u' && head[3] > 1;
+    out->cols = 1;
+    for (unsigned d = 0; d < head[3]; d++) {
+        if (gzread(in, dimension, 4) != 4)
+            return refuse(f, "is cut short, expected the sizes of an IDX "
+                             "array");
+        const uint64_t n = (uint64_t)dimension[0] << 24 |
+                           (uint64_t)dimension[1] << 16 |
+                           (uint64_t)dimension[2] << 8 | dimension[3];
+        if (d == 0)
+            out->rows = n;
+        else if (__builtin_mul_overflow(out->cols, n, &out->cols) ||
+                 out->cols > STI_MOST_LINES)
+            return refuse(f, "its rows have more than 4294967294 elements");
+    }
+    if (out->rows > STI_MOST_LINES ||
+        __builtin_mul_overflow(out->rows * out->width, out->cols, &size) ||
+        size > f->memory)
+        return strads_fail(
+            STRADS_ENOMEM,
+            "%s: an array of %llu x %llu elements, %llu bytes may be used: "
+            "allow more (--memory)",
+            f->path, (unsigned long long)out->rows,
+            (unsigned long long)out->cols, (unsigned long long)f->memory);
+    out->owned = sti_big_alloc(size + 1);
+    out->owned_size = size + 1;
+    if (out->owned == NULL)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory for it", f->path);
+    for (int n = 1; done < size && n > 0; done += n > 0 ? (uint64_t)n : 0)
+        n = gzread(in, (char *)out->owned + done,
+                   size - done < 1 << 30 ? (unsigned)(size - done) : 1U << 30);
+    if (done < size || gzread(in, &more, 1) != 0)
+        return strads_fail(
+            STRADS_EFORMAT,
+            "%s: holds %s than %llu bytes of elements, as its sizes %llu x "
+            "%llu say, or is damaged",
+            f->path, done < size ? "less" : "more", (unsigned long long)size,
+            (unsigned long long)out->rows, (unsigned long long)out->cols);
+    turn_bytes(out->owned, out->rows * out->cols, out->width);
+    out->data = out->owned;
+    return STRADS_OK;
+}
+
+/* Plain or gzip; free_array frees it, after an error too. */
+static strads_err take_idx(const file *f, array *out)
+{
+    const gzFile in = gzopen(f->path, "rbe");
+    const strads_err err =
+        in != NULL ? read_idx(f, in, out)
+                   : strads_fail(STRADS_EIO, "%s: cannot be read", f->path);
+    if (in != NULL)
+        (void)gzclose(in);
+    return err;
 }
 
 /* ---- a zip archive ------------------------------------------------------------ */
@@ -279,6 +382,14 @@ static strads_err find_array(const file *f, const char *name, array *out,
         return err;
     }
     return STRADS_OK;
+}
+
+/* A file that is one array. */
+static strads_err take_alone(const file *f, array *out)
+{
+    return f->bytes[0] == (unsigned char)npy_magic[0]
+               ? take_array(f, f->bytes, f->size, out)
+               : take_idx(f, out);
 }
 
 /* ---- samples ---------------------------------------------------------------------- */
@@ -442,9 +553,10 @@ strads_err sti_npy_read(const char *path, const strads_data_options *options,
     if (err == STRADS_OK && f.bytes[0] == 'P')
         err = take_archive(&f, &s);
     else if (err == STRADS_OK) {
-        err = take_array(&f, f.bytes, f.size, &x);
+        err = take_alone(&f, &x);
         if (err == STRADS_OK)
             err = take_dense(&f, &x, &s);
+        free_array(&x);
     }
     if (err == STRADS_OK)
         err = give(&f, &s, options, out);
@@ -461,7 +573,7 @@ strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels)
     array x = {0};
     strads_err err = open_file(&f, path, UINT64_MAX);
     if (err == STRADS_OK)
-        err = take_array(&f, f.bytes, f.size, &x);
+        err = take_alone(&f, &x);
     if (err == STRADS_OK && (x.type == 'S' || x.rows * x.cols != rows))
         err = strads_fail(STRADS_EFORMAT,
                           "%s: holds %llu elements, expected %llu numbers, a "
@@ -476,6 +588,7 @@ strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels)
                               "label",
                               path, (unsigned long long)k, labels[k]);
     }
+    free_array(&x);
     close_file(&f);
     return err;
 }

@@ -1,5 +1,5 @@
 /* engine/data/npy.h - samples, and labels, from numpy's files: .npy, and .npz as
- * scipy.sparse.save_npz and numpy.savez write it. */
+ * scipy.sparse.save_npz and numpy.savez write it; and from IDX, plain or gzip. */
 #ifndef STI_DATA_NPY_H
 #define STI_DATA_NPY_H
 
@@ -9,7 +9,7 @@
 #include "engine/data/naming.h"
 #include "strads/data.h"
 
-/* Whether a plain file begins as one of these: its format, else NULL. */
+/* Whether a file begins as one of these: its format, else NULL. */
 const char *sti_npy_format(const char *path);
 
 /* Reads samples as strads_data_read does: a dense array of one or two

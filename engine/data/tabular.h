@@ -18,7 +18,7 @@ strads_err sti_tabular_refuse(const char *path, const char *begin,
 
 typedef struct sti_tabular_file {
     bool is_table; /* false: the file is sparse text after all, and not read */
-    const char *format; /* "table", "npy" or "npz" */
+    const char *format; /* "table", "npy", "npz" or "idx" */
     sti_codec codec;
     uint64_t file_bytes, text_bytes;
 } sti_tabular_file;

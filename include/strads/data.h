@@ -3,7 +3,7 @@
  * A data set is a sparse matrix: samples by features with one label a row, or
  * documents by words, or users by items. A process reads the files that people
  * already have (LIBSVM, MatrixMarket, UCI bag of words, Blei's ldac, plain
- * text, CSV, numpy's .npy and scipy's .npz; plain, gzip or zstd; a mark of UTF-8
+ * text, CSV, numpy's .npy and scipy's .npz, IDX; plain, gzip or zstd; a mark of UTF-8
  * at the beginning is passed over) and keeps only the partitions that it is asked to keep, in the
  * orientation that the program wants. */
 #ifndef STRADS_DATA_H
