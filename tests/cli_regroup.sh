@@ -27,7 +27,7 @@ killed() {
     until_there '"event": "round"' "$name.jsonl"
     n=0
     while [ "$n" -lt "$KILLS" ]; do
-        random 10
+        random 5
         sleep "0.$drawn"
         pids=$(ps -o pid= --ppid "$launched") || break
         grep -q '"event": "end"' "$name.jsonl" && break
@@ -43,7 +43,7 @@ killed() {
 }
 
 # Rounds: the same certified optimum
-far="--lambda-ratio 0.00003 --tolerance 1e-7"
+far="--lambda-ratio 0.00002 --tolerance 1e-8"
 # shellcheck disable=SC2086 # words
 gives 0 lasso train "$year_train" $far --partitions 4 --log whole.jsonl
 # shellcheck disable=SC2086 # words
@@ -58,4 +58,36 @@ gives 0 lda train "$documents" $lda --partitions 4 --model whole.model
 # shellcheck disable=SC2086 # words
 killed lda lda train "$documents" $lda --model lda.model
 cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
+
+# A worker that falls silent for so long that the run goes on without it is told
+# so when it comes to itself, and joins anew. From SIGKILL to the next round.
+start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+    --partitions 3 --workers 1 --nodes 2 --listen "ipc://$folder/first.sock" \
+    --reconnect 0.5 --model first.json --log first.jsonl
+first=$child
+until_there "strads join" first.err
+start second join "ipc://$folder/first.sock" --workers 1
+second=$child
+until_there '"event": "round"' first.jsonl
+kill -STOP "$second"
+until_there "the run goes on from its last cut" first.err
+kill -CONT "$second"
+until_there "gone on without this node" second.err
+until_there "a node has come, with which the run goes on" first.err
+start third join "ipc://$folder/first.sock" --workers 1
+third=$child
+until_there "keeps " third.err
+rounds() { grep -c '"event": "round"' first.jsonl; }
+before=$(rounds)
+until [ "$(rounds)" -gt "$((before + 1))" ]; do sleep 0.01; done
+before=$(rounds)
+from=$(date +%s%N)
+kill -KILL "$third"
+until [ "$(rounds)" -gt "$((before + 1))" ]; do sleep 0.01; done
+echo "from SIGKILL of a worker to a round behind it:" \
+    "$((($(date +%s%N) - from) / 1000000)) ms"
+kill -INT "$first"
+ends first "$first" 130
+ends second "$second" 0
+gives 0 lasso predict first.json "$year_test"
 finish
