@@ -501,14 +501,9 @@ void sti_cut_files_tell(sti_cut_files *f, void (*taken)(void *arg), void *arg)
     f->taken_arg = arg;
 }
 
-uint64_t sti_cut_files_at(const sti_cut_files *f)
+sti_buffer *sti_cut_files_latest(const sti_cut_files *f)
 {
-    sti_cut cut = {0};
-    uint64_t next = 0;
-    if (f->latest && !sti_cut_read(f->latest, &cut))
-        next = cut.at.next;
-    sti_cut_free(&cut);
-    return next;
+    return f->latest;
 }
 
 void sti_cut_files_close(sti_cut_files *f)

@@ -40,8 +40,8 @@ void sti_cut_files_hold(sti_cut_files *files, const sti_run *run,
 void sti_cut_files_tell(sti_cut_files *files, void (*taken)(void *arg),
                         void *arg);
 
-/* The number of the dispatch before which the last cut was made; 0: none was. */
-uint64_t sti_cut_files_at(const sti_cut_files *files);
+/* The last cut, which stays the files'; NULL: none was made. */
+sti_buffer *sti_cut_files_latest(const sti_cut_files *files);
 
 /* How many partitions the run in a directory has; 0: that will be found out
  * when it is opened. */

@@ -869,7 +869,11 @@ static strads_err regroup(strads_engine *engine)
 {
     strads_err err = STRADS_EREGROUP;
     if (!engine->joined) {
-        const uint64_t at = sti_cut_files_at(engine->cuts);
+        sti_cut cut = {0};
+        sti_buffer *latest = sti_cut_files_latest(engine->cuts);
+        const uint64_t at =
+            latest && !sti_cut_read(latest, &cut) ? cut.at.next : 0;
+        sti_cut_free(&cut);
         engine->stuck = at == engine->cut_at ? engine->stuck + 1 : 0;
         engine->cut_at = at;
         engine->terms.nodes = 1 + sti_mesh_others(engine->mesh) +

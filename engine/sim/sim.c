@@ -409,6 +409,11 @@ void sti_sim_progress(const sti_sim *sim, strads_progress *out)
         sti_sim_wire_traffic(sim->wire, 0).bytes;
 }
 
+bool sti_sim_position(const sti_sim *sim, sti_cut_position *out)
+{
+    return sti_coordinator_position(sim->coordinator, out);
+}
+
 strads_end sti_sim_end(const sti_sim *sim)
 {
     return sti_coordinator_end(sim->coordinator);

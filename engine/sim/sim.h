@@ -12,6 +12,7 @@
 #define STI_SIM_H
 
 #include "engine/base/trace.h"
+#include "engine/round/job.h"
 #include "engine/round/run_context.h"
 #include "engine/sim/sim_meter.h"
 
@@ -42,6 +43,8 @@ strads_err sti_sim_run(sti_sim *sim);
  * cores were busy, `callback_seconds` of it in callbacks. */
 void sti_sim_progress(const sti_sim *sim, strads_progress *out);
 strads_end sti_sim_end(const sti_sim *sim);
+/* As sti_coordinator_position, also after an error. */
+bool sti_sim_position(const sti_sim *sim, sti_cut_position *out);
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out);
 
 #endif
