@@ -59,6 +59,16 @@ gives 0 lda train "$documents" $lda --partitions 4 --model whole.model
 killed lda lda train "$documents" $lda --model lda.model
 cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
 
+mf="--rank 20 --sweeps 1500 --patience 100000 --tolerance 1e-15"
+ratings=$STRADS_SOURCE/data/unvotes-tiny.txt
+# shellcheck disable=SC2086 # words
+gives 0 mf train "$ratings" $mf --partitions 4 --model whole.mf
+# shellcheck disable=SC2086 # words
+killed mf mf train "$ratings" $mf --model mf.model
+for part in users items; do
+    cmp -s "whole.mf.$part.npy" "mf.model.$part.npy" || fail "mf: other $part"
+done
+
 # A worker that falls silent for so long that the run goes on without it is told
 # so when it comes to itself, and joins anew. From SIGKILL to the next round.
 start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
@@ -90,4 +100,24 @@ kill -INT "$first"
 ends first "$first" 130
 ends second "$second" 0
 gives 0 lasso predict first.json "$year_test"
+
+# Stopped by its user while the nodes come together again, one of which does not:
+# the model so far
+start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+    --workers 1 --nodes 3 --listen "ipc://$folder/again.sock" \
+    --reconnect 60 --model again.json --log again.jsonl
+first=$child
+until_there "strads join" first.err
+start second join "ipc://$folder/again.sock" --workers 1
+second=$child
+start third join "ipc://$folder/again.sock" --workers 1
+third=$child
+until_there '"event": "round"' again.jsonl
+kill -STOP "$second"
+kill -KILL "$third"
+until_there "the run goes on from its last cut" first.err
+kill -INT "$first"
+ends first "$first" 130
+gives 0 lasso predict again.json "$year_test"
+kill -KILL "$second"
 finish
