@@ -17,7 +17,7 @@
 #include "tests/lasso_design.h"
 #include "tests/lda_corpus.h"
 
-enum { K = 4, SEEDS = 100, FAULTS = 4 };
+enum { K = 4, SEEDS = 50, FAULTS = 4 };
 
 /* A run, and what becomes of it. */
 typedef struct world {
