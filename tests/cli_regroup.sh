@@ -83,7 +83,7 @@ kill -STOP "$second"
 until_there "the run goes on from its last cut" first.err
 kill -CONT "$second"
 until_there "gone on without this node" second.err
-until_there "a node has come, with which the run goes on" first.err
+until_there "now keeps" second.err
 start third join "ipc://$folder/first.sock" --workers 1
 third=$child
 until_there "keeps " third.err

@@ -317,6 +317,7 @@ void cli_cluster_abort(cli_cluster *cluster, int code)
 strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
                        strads_data_options *how, strads_data **data)
 {
+    char held[CLI_BYTES_SIZE];
     cli_say(quiet, "%s; the run goes on from its last cut",
             strads_error_text());
     strads_data_free(*data);
@@ -324,5 +325,7 @@ strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
     CLI_TRY(strads_engine_keep(engine, how));
     CLI_TRY(strads_data_read(path, how, data));
     strads_data_spend(*data);
+    cli_say(quiet, "now keeps %s of the data in memory",
+            cli_bytes(strads_data_bytes(*data), held));
     return STRADS_OK;
 }
