@@ -766,7 +766,7 @@ static strads_err compare_labels(evaluation *e)
     }
     if (!err) {
         memset(count, 0,
-               3 * strads_names_count(labels.classes) * sizeof *count);
+               3 * (size_t)strads_names_count(labels.classes) * sizeof *count);
         err = judge_labels(e, &labels, score, count);
     }
     strads_lda_labels_free(&labels);

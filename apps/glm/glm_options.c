@@ -163,7 +163,8 @@ static strads_err check_parameters(const glm_problem *p)
                            "l1-ratio is %g; it must be .001 at least, or the "
                            "penalty ridge",
                            o->l1_ratio);
-    if (o->gamma != 0 && !(o->gamma > p->penalty->least && p->penalty->usual))
+    if (o->gamma != 0 &&
+        !(o->gamma > p->penalty->least && p->penalty->usual != 0))
         return p->penalty->usual == 0
                    ? strads_fail(STRADS_EINVAL,
                                  "gamma is %g, and the penalty %s has none",

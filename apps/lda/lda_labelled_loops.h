@@ -100,7 +100,7 @@ INLINE float weigh_labelled(const lda_site *s, const lda_margins *m,
                             const uint32_t vectors)
 {
     const float *rise = document, *pull = document + m->wide;
-    const float *fall = document + 2 * m->wide;
+    const float *fall = document + 2 * (size_t)m->wide;
     const float *eta_z = m->by_topic + (size_t)from * m->wide;
     float c[LDA_LABELLED_CLASSES];
     floats g[LABELLED_VECTORS];

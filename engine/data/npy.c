@@ -55,7 +55,7 @@ static bool begins_idx(const unsigned char head[4])
 static bool is_idx(const char *path)
 {
     unsigned char head[4];
-    const gzFile in = gzopen(path, "rbe"); /* plain files as they are */
+    gzFile in = gzopen(path, "rbe"); /* plain files as they are */
     const bool is = in != NULL && gzread(in, head, 4) == 4 && begins_idx(head);
     if (in != NULL)
         (void)gzclose(in);
@@ -284,7 +284,7 @@ static strads_err read_idx(const file *f, gzFile in, array *out)
 /* Plain or gzip; free_array frees it, after an error too. */
 static strads_err take_idx(const file *f, array *out)
 {
-    const gzFile in = gzopen(f->path, "rbe");
+    gzFile in = gzopen(f->path, "rbe");
     const strads_err err =
         in != NULL ? read_idx(f, in, out)
                    : strads_fail(STRADS_EIO, "%s: cannot be read", f->path);
