@@ -168,13 +168,19 @@ def test_ctrl_c_keeps_the_model_so_far():
     X = .03 * B + draws.standard_normal((400, 1))
     y = X[:, :5].sum(axis=1) + draws.standard_normal(400)
     model = strads.Lasso(1e-7, tol=1e-300, max_iter=None)
-    seen = threading.Event()
-    model.callbacks = [lambda progress: seen.set()]
+    seen, sent = threading.Event(), threading.Event()
+
+    def holds_the_fit(progress):  # which could end before the signal comes
+        if progress.round >= 5:
+            seen.set()
+            sent.wait(30)
+    model.callbacks = [holds_the_fit]
 
     def interrupt():
         seen.wait(30)
-        time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        sent.set()
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
