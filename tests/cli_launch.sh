@@ -60,7 +60,7 @@ launched=$child
 until_there '"event": "round"' lost.jsonl
 victim=$(ps -o pid=,args= --ppid "$launched" | awk '/ join / {print $1; exit}')
 kill -KILL "$victim"
-until_there "a node has come, with which the run goes on" lost.err
+until_there "strads: keeps" lost.err 3
 says lost.err "was ended by signal 9" "is started again (1 of --max-restarts 3)"
 kill -INT "$launched"
 ends lost "$launched" 130

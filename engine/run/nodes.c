@@ -62,6 +62,7 @@ struct strads_engine {
     atomic_ullong since_ns; /* all are ready; 0: not yet */
     atomic_bool late;       /* a node waits for the next one */
     bool stop_told;         /* by another node */
+    bool goes_alone;        /* stopped before a later generation had begun */
 };
 
 /* ---- node 0, until all others have joined and know the terms ------------- */
@@ -817,6 +818,10 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
     err = sti_node_new(&options, &node);
     if (!err)
         err = run_node(engine, setup, data, node, trace);
+    engine->goes_alone = err == STRADS_ECANCELED && engine->generation > 1 &&
+                         !engine->joined && !atomic_load(&engine->since_ns);
+    if (engine->goes_alone)
+        err = STRADS_EREGROUP;
     if (err == STRADS_EREGROUP && !engine->joined)
         hold(engine, &setup->run, node);
     if (!err && !engine->joined) {
@@ -876,8 +881,9 @@ static strads_err regroup(strads_engine *engine)
         sti_cut_free(&cut);
         engine->stuck = at == engine->cut_at ? engine->stuck + 1 : 0;
         engine->cut_at = at;
-        engine->terms.nodes = 1 + sti_mesh_others(engine->mesh) +
-                              atomic_exchange(&engine->late, false);
+        const bool late = atomic_exchange(&engine->late, false);
+        engine->terms.nodes =
+            engine->goes_alone ? 1 : 1 + sti_mesh_others(engine->mesh) + late;
         engine->stop_told =
             engine->stop_told || sti_mesh_stop_was_asked(engine->mesh);
     }
