@@ -232,12 +232,10 @@ static strads_err dispatch_scan(strads_turn *turn)
 static strads_err dispatch_fetch(strads_turn *turn)
 {
     glm_state *state = turn->state;
-    const glm_set *set = &state->set;
     uint64_t entries;
-    const uint32_t n = glm_set_next(state, &entries);
+    const uint32_t n =
+        linear_set_next(&state->set, state->data, state->candidate, &entries);
 
-    for (uint32_t k = 0; k < n; k++)
-        state->candidate[k] = set->member[set->columns.n + k].column;
     return dispatch(turn, GLM_FETCH,
                     (strads_block){.id = linear_packed_id(++state->fetches,
                                                           entries),
@@ -271,7 +269,7 @@ static strads_err schedule(strads_turn *turn)
     case GLM_TO_SOLVE:
         break;
     }
-    if (state->solved || turn->at_rest)
+    if (state->set.solved || turn->at_rest)
         return dispatch(turn, GLM_SEARCH, none);
     return strads_turn_policy(turn, GLM_SOLVE);
 }

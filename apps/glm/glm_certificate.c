@@ -43,14 +43,14 @@ static glm_term boxed_term(const glm_state *state, uint32_t g)
 static double conjugate_rows(const glm_state *state, const double *r, double s)
 {
     const glm_loss *loss = state->problem.loss;
-    const glm_set *set = &state->set;
+    const linear_set *set = &state->set;
     double sum = 0;
 
-    for (uint64_t i = 0; i < set->rows; i++)
+    for (uint64_t i = 0; i < set->n_rows; i++)
         if (set->c[i] > 0)
             sum += set->c[i] * loss->conjugate(set->y[i], -s * r[i] / set->c[i],
                                                state->problem.p) +
-                   s * r[i] * set->o[i];
+                   s * r[i] * state->offset[i];
     return sum;
 }
 
@@ -110,11 +110,11 @@ static totals add_up(glm_state *state)
 static double worst_violation(const glm_state *state, const double *r)
 {
     const glm_penalty *pen = glm_convex(state);
-    const glm_set *set = &state->set;
+    const linear_set *set = &state->set;
     const glm_groups *groups = &state->groups;
     double square = 0, worst = 0;
 
-    for (uint64_t i = 0; i < set->rows; i++)
+    for (uint64_t i = 0; i < set->n_rows; i++)
         square += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
     if (state->problem.options.intercept && square > 0)
         worst =
@@ -134,8 +134,8 @@ static double worst_violation(const glm_state *state, const double *r)
 void glm_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    glm_set *set = &state->set;
-    const glm_rows rows = {set->rows, set->y, set->c, set->z};
+    linear_set *set = &state->set;
+    const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     double *r = set->trial; /* no model is open */
 
     set->loss = state->problem.loss->look(&rows, state->problem.p, r, NULL);

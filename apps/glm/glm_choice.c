@@ -26,7 +26,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->dual = state->first_primal = 0;
     state->scans = 0;
     state->ease = 1;
-    state->settled = SETTLED;
+    state->set.settled = SETTLED;
     state->watch = (linear_watch){.least = INFINITY};
     state->n_alive = 0;
     for (uint32_t g = 0; g < state->groups.n; g++)
@@ -60,14 +60,14 @@ static double own_gain(const glm_state *state, uint32_t g, double h)
 /* Mean curvature of the rows at z. */
 static double mean_curvature(glm_state *state)
 {
-    glm_set *set = &state->set;
-    const glm_rows rows = {set->rows, set->y, set->c, set->z};
+    linear_set *set = &state->set;
+    const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     double sum = 0;
 
     if (state->problem.loss->constant)
         return 1;
     (void)state->problem.loss->look(&rows, state->problem.p, NULL, set->along);
-    for (uint64_t i = 0; i < set->rows; i++)
+    for (uint64_t i = 0; i < set->n_rows; i++)
         sum += set->along[i];
     return sum / state->weight;
 }
@@ -123,7 +123,7 @@ static uint32_t choose_joining(const glm_state *state, uint32_t n)
                        state->lambda == 0;
     const double support = (double)state->nonzeros;
     const double growth =
-        fmax(support, fmin(2 * support, (double)state->set.rows));
+        fmax(support, fmin(2 * support, (double)state->set.n_rows));
     const uint32_t want = all != 0 ? n : (uint32_t)fmin(fmax(FIRST, growth), n);
 
     if (want < n)
@@ -179,15 +179,15 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance)
 
     if (state->scans > 1 && left * 50 <= n) {
         state->ease *= .1;
-        state->settled = fmax(state->settled * .1, 1e-9);
+        state->set.settled = fmax(state->set.settled * .1, 1e-9);
     } else if (left * 10 > n) {
         state->ease = 1;
-        state->settled = SETTLED;
+        state->set.settled = SETTLED;
     }
     share = left > n ? 1 : .1 * state->ease;
     if (left == 0 && state->primal > 0)
         share *= state->excess / state->primal;
-    state->worth =
+    state->set.worth =
         fmax(share * state->excess,
              fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
 }
@@ -199,7 +199,7 @@ static void tell_priorities(strads_commit *commit)
     glm_state *state = commit->state;
     const glm_penalty *pen = glm_convex(state);
     const glm_groups *groups = &state->groups;
-    glm_set *set = &state->set;
+    linear_set *set = &state->set;
     uint32_t n = 0;
 
     if (!state->began)
@@ -212,23 +212,25 @@ static void tell_priorities(strads_commit *commit)
     if (n > 0)
         strads_commit_prioritise(commit, n, state->candidate, state->told);
     n = 0;
+    set->left = 0;
     for (uint32_t k = 0; k < set->n; k++) {
-        glm_member *m = &set->member[k];
+        linear_member *m = &set->member[k];
         if (m->size == 0)
             continue;
         const uint32_t g = glm_group_of(state, m->column);
         glm_gather(state, g);
         bool moves = false;
         const glm_term t = glm_tangent_of(state, g);
-        m->term = glm_term_of(state, g);
+        m->term = (linear_term){t.l1, t.l2, t.low, t.high};
         for (uint32_t i = 0; i < m->size; i++) {
             groups->q[i] /= AT_REST;
             moves = moves || groups->v[i] != 0;
         }
         moves = moves || pen->violation(&t, groups->v, groups->q) > 0;
-        m->urgency = moves && !(state->alone && !glm_is_free(&m->term))
+        m->urgency = moves && !(state->alone && !glm_is_free(&t))
                          ? fmax(state->urgency[g], DBL_MIN)
                          : 0;
+        set->left += m->urgency;
         state->candidate[n] = m->column;
         state->told[n++] = m->urgency;
     }
@@ -248,7 +250,7 @@ strads_err glm_choose(strads_commit *commit)
     screen(state);
     set_targets(state, violators, commit->tolerance);
     state->searches = 0;
-    state->solved = state->set.open = false;
+    state->set.solved = state->set.open = false;
     state->next = GLM_TO_FETCH;
     strads_commit_rest(commit, 0);
     return strads_commit_route(commit, GLM_SOLVE, INFINITY);

@@ -15,9 +15,8 @@
 
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
-#include "apps/linear/linear_packed.h"
 #include "apps/linear/linear_path.h"
-#include "apps/linear/linear_steps.h"
+#include "apps/linear/linear_set.h"
 #include "glm_loss.h"
 #include "glm_penalty.h"
 
@@ -66,50 +65,6 @@ typedef struct glm_local {
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* A column of the working set. */
-typedef struct glm_member {
-    uint32_t column;
-    double w;         /* now, in the model; */
-    double base;      /* where the model began; */
-    double told;      /* and what has been committed */
-    double unit;      /* what its penalty multiplies it by, of several */
-    uint32_t size;    /* of the group, whose members are neighbours; 0: not its
-                         first one */
-    double curvature; /* |v|^2, v = root x; of a model */
-    double level;     /* v'root */
-    double bend;    /* the model's curvature of the group at most, as b follows
-                         at once */
-    double urgency; /* what its own step would gain; a group's first one */
-    uint32_t model; /* whose curvatures these are */
-    glm_term term, tangent; /* the latter in the model */
-} glm_member;
-
-/* The working set and the quadratic model of the loss in it: glm_solve.c. */
-typedef struct glm_set {
-    uint32_t n, capacity;
-    glm_member *member;
-    uint32_t *place; /* [columns + 1] of a member, from 1; 0: it is none */
-    linear_packed columns;
-    uint64_t rows;
-    double *y, *c, *o, *z; /* [rows] */
-    double loss;           /* at z */
-    double *rest, *root;   /* [rows] the model, see there */
-    double *along, *trial; /* [rows] */
-    double *scaled;        /* entries times root; NULL where all roots are 1 */
-    uint64_t room_scaled;
-    bool plain;                 /* they are */
-    double mass, beta;          /* sum root^2; by how much b has followed */
-    uint32_t model;             /* a number of its own */
-    bool open;                  /* it is being solved */
-    double first, left;         /* the most that a pass over it has gained; what
-                               is left to be gained */
-    uint64_t visits;            /* in it */
-    uint32_t *list, *awake;     /* [capacity] members, groups together */
-    double *past_w, *past_rest; /* Anderson's */
-    uint32_t room_past;
-    double *newton; /* 4 x [capacity] */
-} glm_set;
-
 typedef enum glm_next {
     GLM_TO_LABELS,
     GLM_TO_MOMENTS,
@@ -157,12 +112,11 @@ typedef struct glm_state {
     double share;  /* the dual point is r times this */
     uint64_t nonzeros, scans, fetches;
     linear_watch watch;
-    /* When a model is solved, and when the set is. */
-    double worth, settled, ease;
-    bool solved;
+    double ease; /* how far below the excess the set is solved */
     uint32_t searches;
     glm_next next;
-    glm_set set;
+    linear_set set;
+    double *offset; /* [rows] */
 } glm_state;
 
 /* Nothing but bounds holds it. */
@@ -273,38 +227,13 @@ strads_err glm_choose(strads_commit *commit);
 /* Nothing is known of the problem at the lambda at hand. */
 void glm_begin_lambda(glm_state *state, double lambda);
 
-/* glm_set.c: its memory, and its columns. */
-strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set);
-void glm_set_free(glm_set *set);
+/* glm_set.c: the working set of apps/linear, with the loss and the penalties. */
+linear_model glm_model(const glm_state *state);
 /* All columns of a group. STRADS_ENOMEM. */
 strads_err glm_set_join(glm_state *state, uint32_t g);
-/* How many members are fetched next, *entries in all. */
-uint32_t glm_set_next(const glm_state *state, uint64_t *entries);
+/* Aggregates of columns, of a block, and of the line search behind it. */
 strads_err glm_set_take(strads_commit *commit);
-
-/* glm_solve.c */
-/* The model of the loss at z; of b alone where nothing else is to move. */
-void glm_open_model(glm_state *state);
 strads_err glm_solve_block(strads_commit *commit);
-/* Of the members of the list, in the model: Q and penalties. */
-double glm_model_value(glm_state *state, uint32_t n, const uint32_t *list);
-/* The penalty of a group at base + step (w - base), by its first member: its
- * own, or the model's. */
-double glm_member_penalty(const glm_state *state, const glm_member *m,
-                          double step, bool model);
-/* Moves a member, and the rest with it. */
-void glm_move(glm_state *state, glm_member *m, double to);
-/* v of a member: its column times the roots. */
-data_column glm_scaled_column(const glm_set *set, const glm_member *m);
-
-/* glm_beyond.c: long steps, by the last sweeps and on the support. */
-strads_err glm_past_reserve(glm_set *set, uint32_t n);
-void glm_past_note(glm_set *set, uint32_t step, uint32_t n,
-                   const uint32_t *list);
-void glm_extrapolate(glm_state *state, uint32_t n, const uint32_t *list);
-void glm_newton(glm_state *state, uint32_t n, const uint32_t *list);
-
-/* glm_search.c: a step to the model's solution, or short of it. */
 strads_err glm_search(strads_commit *commit);
 
 #endif

@@ -29,12 +29,6 @@ typedef struct glm_term {
                            gamma times that where they are flat */
 } glm_term;
 
-/* Where the penalty is a quadratic: slope and curvature at w there. */
-typedef struct glm_piece {
-    double low, high; /* w is between them */
-    double slope, curve;
-} glm_piece;
-
 typedef struct glm_penalty {
     double share; /* of l1 in the whole, where the option l1_ratio does not
                        say it */
@@ -55,9 +49,6 @@ typedef struct glm_penalty {
     double (*shrink)(const glm_term *t, const double *q);
     /* How far q is from the subgradients at w. */
     double (*violation)(const glm_term *t, const double *w, const double *q);
-    /* The piece around w of a single coefficient; false: w is at a kink or a
-     * bound. NULL: there are none. */
-    bool (*piece)(const glm_term *t, double w, glm_piece *out);
 } glm_penalty;
 
 #define GLM_PENALTY_IS_THERE(word, name) \

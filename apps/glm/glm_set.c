@@ -1,101 +1,144 @@
-/* The working set's memory, and its columns over all rows: workers write a
- * column's entries of their rows, and what they write is put together here. */
-#include <stdlib.h>
-#include <string.h>
+/* The working set of apps/linear, with the loss and the penalties at hand: what
+ * the set asks of a program, and what comes of a block and of a model's end. */
+#include <math.h>
 
-#include "apps/linear/linear_room.h"
 #include "glm_parts.h"
 
-/* Entries of one fetch, so that what is on its way stays small. */
-#define FETCH_ENTRIES (UINT64_C(1) << 22)
+enum { SEARCHES_MAX = 50 };
+/* Curvatures below this share of c are taken to be it: rows so far out that
+ * they hardly bend. */
+#define FLAT 1e-20
 
-strads_err glm_set_new(uint64_t columns, uint64_t rows, glm_set *set)
+/* ---- what the set asks --------------------------------------------------- */
+
+static double freeze(const void *program, const double *z, double *root,
+                     double *rest)
 {
-    double **by_row[] = {&set->y,    &set->c,    &set->o,     &set->z,
-                         &set->rest, &set->root, &set->along, &set->trial};
-    bool there = true;
+    const glm_state *state = program;
+    const linear_set *set = &state->set;
+    const glm_rows rows = {set->n_rows, set->y, set->c, z};
+    const double loss =
+        state->problem.loss->look(&rows, state->problem.p, rest, root);
 
-    set->rows = set->columns.rows = rows;
-    set->place = calloc(columns + 2, sizeof(*set->place));
-    for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++) {
-        *by_row[k] = calloc(rows + 1, sizeof(double));
-        there = there && *by_row[k];
+    for (uint64_t i = 0; i < set->n_rows; i++) {
+        root[i] = sqrt(fmax(root[i], FLAT * set->c[i]));
+        rest[i] = root[i] > 0 ? rest[i] / root[i] : 0;
     }
-    return set->place && there
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM,
-                             "no memory for the margins of %llu rows",
-                             (unsigned long long)rows);
+    return loss;
 }
 
-void glm_set_free(glm_set *set)
+/* P's, where the model has their tangents. */
+static double penalties(const void *program, double step)
 {
-    void *all[] = {set->member, set->place,  set->y,         set->c,
-                   set->o,      set->z,      set->rest,      set->root,
-                   set->along,  set->trial,  set->scaled,    set->list,
-                   set->awake,  set->past_w, set->past_rest, set->newton};
+    const glm_state *state = program;
+    const linear_set *set = &state->set;
+    double sum = 0;
 
-    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
-        free(all[k]);
-    linear_packed_free(&set->columns);
+    for (uint32_t k = 0; k < set->n; k++) {
+        const linear_member *m = &set->member[k];
+        const glm_term t = glm_term_of(state, m->column);
+        const double w = m->base + step * (m->w - m->base);
+        sum += w != 0 ? state->problem.penalty->value(&t, &w) : 0;
+    }
+    return sum;
 }
 
-static strads_err reserve_member(glm_set *set)
+static void prox(const void *program, uint32_t n, double l1, const double *u,
+                 double a, double *w)
 {
-    if (set->n < set->capacity)
-        return STRADS_OK;
-    const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
-    if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
-        !linear_widen(&set->list, capacity, sizeof(*set->list)) ||
-        !linear_widen(&set->awake, capacity, sizeof(*set->awake)) ||
-        !linear_widen(&set->newton, 4 * (uint64_t)capacity, sizeof(double)))
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory for a working set of %u columns",
-                           capacity);
-    set->capacity = capacity;
-    return STRADS_OK;
+    const glm_state *state = program;
+
+    state->problem.penalty->prox(&(glm_term){.l1 = l1, .n = n}, u, a, w);
 }
+
+static double value(const void *program, uint32_t n, double l1, const double *w)
+{
+    const glm_state *state = program;
+
+    return state->problem.penalty->value(&(glm_term){.l1 = l1, .n = n}, w);
+}
+
+linear_model glm_model(const glm_state *state)
+{
+    const glm_penalty *pen = state->problem.penalty;
+
+    return (linear_model){.freeze = freeze,
+                          .penalties = pen->tangent ? penalties : NULL,
+                          .prox = pen->grouped ? prox : NULL,
+                          .value = pen->grouped ? value : NULL,
+                          .program = state,
+                          .kernels = state->kernels,
+                          .intercept = state->problem.options.intercept,
+                          .constant = state->problem.loss->constant};
+}
+
+/* ---- columns --------------------------------------------------------------- */
 
 strads_err glm_set_join(glm_state *state, uint32_t g)
 {
-    glm_set *set = &state->set;
     const uint32_t n = glm_size(state, g);
     strads_err err = STRADS_OK;
 
-    for (uint32_t k = 0; k < n && !(err = reserve_member(set)); k++) {
+    for (uint32_t k = 0; k < n && !err; k++) {
         const uint32_t j = glm_column(state, g, k);
-        const double w = state->w[j];
-        set->member[set->n++] = (glm_member){.column = j,
-                                             .w = w,
-                                             .base = w,
-                                             .told = w,
-                                             .unit = glm_unit(state, g, j),
-                                             .size = k == 0 ? n : 0};
-        set->place[j] = set->n;
+        err = linear_set_join(&state->set, j, state->w[j], k == 0 ? n : 0,
+                              glm_unit(state, g, j));
     }
     return err;
 }
 
-uint32_t glm_set_next(const glm_state *state, uint64_t *entries)
+strads_err glm_set_take(strads_commit *commit)
 {
-    const glm_set *set = &state->set;
-    uint32_t n = 0;
-
-    *entries = 0;
-    while (set->columns.n + n < set->n) {
-        const uint32_t column = set->member[set->columns.n + n].column;
-        const uint64_t more = strads_data_col_nnz(state->data, column);
-        if (n > 0 && *entries + more > FETCH_ENTRIES)
-            break;
-        *entries += more;
-        n++;
-    }
-    return n;
+    return linear_set_take(&((glm_state *)commit->state)->set, commit);
 }
 
-strads_err glm_set_take(strads_commit *commit)
+/* ---- a block, and the end of a model --------------------------------------- */
+
+/* Tangents at the coefficients where a model begins. */
+static void open_model(glm_state *state)
+{
+    const glm_penalty *pen = state->problem.penalty;
+    linear_set *set = &state->set;
+
+    for (uint32_t k = 0; k < set->n && pen->tangent; k++) {
+        linear_member *m = &set->member[k];
+        const glm_term t = glm_term_of(state, m->column);
+        m->term.l1 = pen->tangent(&t, m->w).l1;
+    }
+    linear_set_open(set);
+}
+
+strads_err glm_solve_block(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return linear_packed_take(&state->set.columns, commit);
+    if (!state->set.open)
+        open_model(state);
+    /* candidate: free between scans */
+    return linear_set_solve(&state->set, commit, state->candidate, 1, 0);
+}
+
+strads_err glm_search(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    linear_set *set = &state->set;
+    const uint32_t last = (uint32_t)state->columns;
+
+    if (!set->open)
+        open_model(state); /* b alone */
+    const linear_step to = linear_set_search(set);
+    const bool enough = to.fall <= set->worth ||
+                        (set->is.constant && to.step == 1 &&
+                         !state->problem.penalty->tangent) ||
+                        ++state->searches >= SEARCHES_MAX;
+    const double shift = to.step * set->beta;
+    const uint32_t n = linear_set_told(set, state->candidate, state->told);
+    state->b += shift;
+    state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;
+    strads_err err =
+        n > 0 ? strads_commit_also(commit, n, state->candidate, state->told)
+              : STRADS_OK;
+    if (!err && shift != 0)
+        err = strads_commit_also(commit, 1, &last, &shift);
+    return err;
 }

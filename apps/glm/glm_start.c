@@ -254,17 +254,17 @@ strads_err glm_update_rows(strads_task *task)
 strads_err glm_aggregate_rows(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    glm_set *set = &state->set;
+    linear_set *set = &state->set;
     const double *in = commit->partial;
 
-    if (commit->partial_bytes != set->rows * ROW * sizeof(double))
+    if (commit->partial_bytes != set->n_rows * ROW * sizeof(double))
         return strads_fail(STRADS_EPEER,
                            "the rows that workers sent do not fit the data: a "
                            "node runs another version or is broken");
-    for (uint64_t i = 0; i < set->rows; i++, in += ROW) {
+    for (uint64_t i = 0; i < set->n_rows; i++, in += ROW) {
         set->y[i] = in[0];
         set->c[i] = in[1];
-        set->o[i] = in[2];
+        state->offset[i] = in[2];
         set->z[i] = in[3];
     }
     state->next = GLM_TO_SCAN;

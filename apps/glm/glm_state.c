@@ -137,7 +137,7 @@ strads_err glm_shape(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-static bool reserve_state(glm_state *state)
+static bool reserve_state(glm_state *state, uint64_t rows)
 {
     double **numbers[] = {&state->w,     &state->norm,    &state->scale,
                           &state->slope, &state->urgency, &state->told};
@@ -148,7 +148,8 @@ static bool reserve_state(glm_state *state)
             return false;
     state->candidate = calloc(n, sizeof(uint32_t));
     state->alive = calloc(n, sizeof(uint32_t));
-    return state->candidate && state->alive;
+    state->offset = calloc(rows + 1, sizeof(double));
+    return state->candidate && state->alive && state->offset;
 }
 
 static strads_err read_factors(glm_state *state)
@@ -197,16 +198,17 @@ strads_err glm_begin(const void *config, const strads_data *data,
                              .alone = !problem.penalty->off};
         state->lambda = problem.options.lambda;
     }
-    if (!state || !reserve_state(state))
+    if (!state || !reserve_state(state, shape->rows))
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the slopes of %llu columns",
                           (unsigned long long)shape->cols);
     else if (!(err = read_factors(state)) && !(err = glm_groups_read(state)))
-        err = glm_set_new(shape->cols, shape->rows, &state->set);
+        err = linear_set_new(shape->cols, shape->rows, &state->set);
     if (err) {
         glm_end(state);
         return err;
     }
+    state->set.is = glm_model(state);
     glm_begin_lambda(state, state->lambda);
     *out = state;
     return STRADS_OK;
@@ -218,7 +220,8 @@ void glm_end(void *begun)
 
     if (!state)
         return;
-    glm_set_free(&state->set);
+    linear_set_free(&state->set);
+    free(state->offset);
     glm_groups_free(&state->groups);
     linear_path_free(state->path);
     free(state->w);

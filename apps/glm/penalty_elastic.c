@@ -56,24 +56,9 @@ static double violation(const glm_term *t, const double *w, const double *q)
     return (d > 0 && *w >= t->high) || (d < 0 && *w <= t->low) ? 0 : fabs(d);
 }
 
-static bool piece(const glm_term *t, double w, glm_piece *out)
-{
-    const double side = w > 0 ? 1 : w < 0 ? -1 : 0;
-
-    *out = (glm_piece){.low = t->low,
-                       .high = t->high,
-                       .slope = t->l1 * side + t->l2 * w,
-                       .curve = t->l2};
-    if (t->l1 > 0 && side > 0)
-        out->low = 0;
-    if (t->l1 > 0 && side < 0)
-        out->high = 0;
-    return w > out->low && w < out->high && (side != 0 || t->l1 == 0);
-}
-
 #define ELASTIC                                                             \
     .value = value, .prox = prox, .conjugate = conjugate, .shrink = shrink, \
-    .violation = violation, .piece = piece
+    .violation = violation
 
 const glm_penalty glm_penalty_l1 = {.share = 1, ELASTIC};
 const glm_penalty glm_penalty_elastic_net = {.share = .5,

@@ -278,16 +278,14 @@ static strads_err dispatch_moments(strads_turn *turn)
 static strads_err dispatch_fetch(strads_turn *turn)
 {
     logistic_state *state = turn->state;
-    const logistic_set *set = &state->set;
     uint64_t entries;
-    const uint32_t n = logistic_set_next(state, &entries);
-
-    for (uint32_t k = 0; k < n; k++)
-        state->candidate[k] = set->member[set->columns.n + k].column;
+    const uint32_t n =
+        linear_set_next(&state->set, state->data, state->candidate, &entries);
     const strads_block block = {.id =
                                     linear_packed_id(++state->fetches, entries),
                                 .n = n,
                                 .param = state->candidate};
+
     return strads_turn_dispatch(turn, LOGISTIC_FETCH, 1, &block);
 }
 
@@ -322,7 +320,7 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_SOLVE:
         break;
     }
-    if (state->solved || turn->at_rest)
+    if (state->set.solved || turn->at_rest)
         return dispatch_scalars(turn, LOGISTIC_SEARCH);
     return strads_turn_policy(turn, LOGISTIC_SOLVE);
 }

@@ -113,7 +113,7 @@ static uint32_t choose_joining(const logistic_state *state, uint32_t n)
 static strads_err grow_set(strads_commit *commit, uint32_t *violators)
 {
     logistic_state *state = commit->state;
-    const logistic_set *set = &state->set;
+    const linear_set *set = &state->set;
     strads_err err = STRADS_OK;
     uint32_t n = 0;
 
@@ -155,17 +155,17 @@ static void set_targets(logistic_state *state, uint32_t violators,
     state->complete = left * 10 <= n;
     if (state->scans > 1 && left * 50 <= n) {
         state->shrink *= .1;
-        state->settled = fmax(state->settled * .1, 1e-7);
+        state->set.settled = fmax(state->set.settled * .1, 1e-7);
     } else if (state->scans > 1 && !state->complete) {
         state->shrink = 1;
-        state->settled = LOGISTIC_SETTLED;
+        state->set.settled = LOGISTIC_SETTLED;
     }
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
     if (left > n)
         share = 1;
     else if (left == 0)
         share *= state->gap / state->primal;
-    state->worth =
+    state->set.worth =
         fmax(share * state->gap,
              fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
 }
@@ -175,7 +175,7 @@ static void set_targets(logistic_state *state, uint32_t violators,
 static void tell_priorities(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    logistic_set *set = &state->set;
+    linear_set *set = &state->set;
     const bool first = state->scans == 1;
     uint32_t n = 0;
 
@@ -189,8 +189,12 @@ static void tell_priorities(strads_commit *commit)
         state->told[n++] = 0;
     }
     for (uint32_t k = 0; k < set->n; k++) {
-        logistic_member *m = &set->member[k];
-        const double before = m->urgency;
+        linear_member *m = &set->member[k];
+        const double before = m->urgency, s = state->scale[m->column];
+        m->term = (linear_term){.l1 = state->l1 * s,
+                                .l2 = state->l2 * s * s,
+                                .low = -INFINITY,
+                                .high = INFINITY};
         m->urgency = state->urgency[m->column];
         set->left += m->urgency;
         state->candidate[n] = m->column;
@@ -214,7 +218,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     set_targets(state, violators, commit->tolerance);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->searches = 0;
-    state->solved = false;
+    state->set.solved = false;
     state->set.visits = 0;
     state->set.first = 0;
     strads_commit_rest(commit, 0);

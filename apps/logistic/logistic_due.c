@@ -16,18 +16,19 @@
 
 /* How far r is from where the last scan met it, which becomes here; infinite
  * where that is not known. */
-static double travel(logistic_set *set)
+static double travel(logistic_state *state)
 {
-    const bool known = set->met_known;
+    const linear_set *set = &state->set;
+    const bool known = state->met_known;
     double sum = 0;
 
-    set->met_known = set->looked;
+    state->met_known = set->looked;
     if (!set->looked)
         return INFINITY;
     for (uint64_t i = 0; i < set->n_rows; i++) {
         const double r = set->root[i] * set->lasting[i];
-        const double moved = r - set->met[i];
-        set->met[i] = r;
+        const double moved = r - state->met[i];
+        state->met[i] = r;
         sum += set->c[i] > 0 ? moved * moved / set->c[i] : 0;
     }
     return known ? sqrt(sum) : INFINITY;
@@ -49,7 +50,7 @@ static bool is_due(const logistic_state *state, uint32_t j)
     if (place == 0)
         return state->steep[j] >= l1;
     return state->set.member[place - 1].w != 0 ||
-           state->steep[j] >= LOGISTIC_AT_REST * l1;
+           state->steep[j] >= LINEAR_AT_REST * l1;
 }
 
 strads_block logistic_due(logistic_state *state)
@@ -59,7 +60,7 @@ strads_block logistic_due(logistic_state *state)
 
     if (looks_at_all(state))
         return all;
-    const double moved = travel(&state->set);
+    const double moved = travel(state);
     if (!isfinite(moved))
         return all;
     for (uint32_t k = 0; k < state->n_alive; k++) {

@@ -116,64 +116,19 @@ void logistic_certify(logistic_state *state, const strads_block *block,
  * scans before. */
 strads_err logistic_choose(strads_commit *commit, double dual);
 
-/* logistic_set.c */
-strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set);
-void logistic_set_free(logistic_set *set);
-/* Empties it, but for its memory. */
-void logistic_set_clear(logistic_set *set);
-/* Column j joins, its entries to be fetched. */
+/* logistic_set.c: the loss of a set at margins z; column j joins from w; takes in
+ * the next members' columns; the rows' y and c: one number each, y c, whose sign
+ * is there for c = 0, too. */
+double logistic_freeze(const void *state, const double *z, double *root,
+                       double *rest);
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w);
-/* How many of the next members fit one fetch, and their entries. */
-uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries);
-/* Takes in the next members' columns, as linear_packed_write wrote them. */
+/* Empties it, but for its memory. */
+void logistic_set_clear(logistic_state *state);
 strads_err logistic_take_columns(strads_commit *commit);
-/* A member's column; `of`: set->columns.value or set->scaled. */
-data_column logistic_column_of(const logistic_set *set,
-                               const logistic_member *m, const double *of);
-/* The rows' y and c: one number each, y c, whose sign is there for c = 0, too.
- */
 strads_err logistic_take_rows(strads_commit *commit);
-
-/* logistic_model.c: aggregate of a block. */
+/* Aggregates of a block, and of the line search behind it. */
 strads_err logistic_solve_block(strads_commit *commit);
-
-/* logistic_search.c: aggregate of the line search. */
 strads_err logistic_search(strads_commit *commit);
-
-/* logistic_extrapolate.c: notes where the sweeps over a block's members stand;
- * goes beyond the last ones where that lowers Q. */
-strads_err logistic_past_reserve(logistic_set *set, uint32_t n);
-void logistic_past_note(logistic_set *set, uint32_t step, uint32_t n,
-                        const uint32_t *place);
-void logistic_past_return(logistic_set *set, uint32_t step, uint32_t n,
-                          const uint32_t *place);
-/* How many signs are not those of step 0. */
-uint32_t logistic_past_turned(const logistic_set *set, uint32_t n,
-                              const uint32_t *place);
-void logistic_extrapolate(logistic_state *state, uint32_t n,
-                          const uint32_t *place);
-
-/* Q at the set's (w, lasting), but for what others than these members add, with
- * the best beta, which is left there. */
-double logistic_model_value(logistic_state *state, uint32_t n,
-                            const uint32_t *place);
-
-/* logistic_newton.c: whether a block's n members are such that conjugate
- * gradients pay from the start. */
-bool logistic_newton_is_light(const logistic_set *set, uint32_t n,
-                              const uint32_t *place);
-/* Newton's step on their support, if the sweeps so far have cost as much, or it
- * is light. */
-strads_err logistic_newton(logistic_state *state, uint32_t n,
-                           const uint32_t *place);
-
-/* logistic_conjugate.c: solves for that step on n members, as far as it is
- * worth while, in place: `step` is the right side at first. `work` has that
- * room, `rows` a number a row. */
-size_t logistic_conjugate_room(uint32_t n);
-void logistic_conjugate(const logistic_state *state, uint32_t n,
-                        const uint32_t *place, double *step, double *work,
-                        double *rows);
 
 /* logistic_curve.c: what workers give to Newton's method on the whole. One row
  * of so many is in the preconditioner. */

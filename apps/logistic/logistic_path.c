@@ -111,7 +111,7 @@ static void go_to(void *at, double lambda)
     state->dual = 0;
     state->watch = (linear_watch){.least = INFINITY};
     state->shrink = 1;
-    state->settled = LOGISTIC_SETTLED;
+    state->set.settled = LOGISTIC_SETTLED;
 }
 
 void logistic_path_start(logistic_state *state)

@@ -1,155 +1,46 @@
-/* The columns of the working set, over all rows, at the coordinator: solving a
- * block there needs no message. Workers write a column's entries of their rows,
- * one after the other; what they write is put together here. */
+/* The working set of apps/linear, with the loss at hand: its rows, its columns,
+ * and what comes of a block and of a model's end. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "apps/linear/linear_room.h"
 #include "logistic_parts.h"
 
-/* Entries of one fetch, so that what is on its way stays small. */
-#define FETCH_ENTRIES (UINT64_C(1) << 22)
+enum { SEARCHES_MAX = 12 };
 
-/* ---- memory ------------------------------------------------------------ */
-
-strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set)
+double logistic_freeze(const void *program, const double *z, double *root,
+                       double *rest)
 {
-    double **by_row[] = {&set->y,          &set->c,       &set->z,
-                         &set->root,       &set->lasting, &set->frozen,
-                         &set->along,      &set->trial,   &set->root_trial,
-                         &set->rest_trial, &set->met};
-    bool there = true;
+    const logistic_state *state = program;
+    const linear_set *set = &state->set;
+    const logistic_rows rows = {.n = set->n_rows,
+                                .y = set->y,
+                                .c = set->c,
+                                .z = z};
 
-    set->n_rows = set->columns.rows = rows;
-    set->place = calloc(columns + 1, sizeof(*set->place));
-    for (size_t k = 0; k < sizeof(by_row) / sizeof(*by_row); k++) {
-        *by_row[k] = calloc(rows + 1, sizeof(double));
-        there = there && *by_row[k];
-    }
-    if (set->place && there)
-        return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM, "no memory for the margins of %llu rows",
-                       (unsigned long long)rows);
+    return state->loops->freeze(&rows, root, rest);
 }
 
-void logistic_set_clear(logistic_set *set)
+void logistic_set_clear(logistic_state *state)
 {
-    for (uint32_t k = 0; k < set->n; k++)
-        set->place[set->member[k].column] = 0;
-    set->n = 0;
-    linear_packed_clear(&set->columns);
-    set->looked = set->open = set->met_known = false;
-    set->spent = 0;
-}
-
-void logistic_set_free(logistic_set *set)
-{
-    free(set->member);
-    free(set->visit);
-    free(set->place);
-    linear_packed_free(&set->columns);
-    free(set->scaled);
-    free(set->y);
-    free(set->c);
-    free(set->z);
-    free(set->root);
-    free(set->lasting);
-    free(set->frozen);
-    free(set->along);
-    free(set->trial);
-    free(set->root_trial);
-    free(set->rest_trial);
-    free(set->met);
-    free(set->newton);
-    free(set->support);
-    free(set->past_w);
-    free(set->past_rest);
+    linear_set_clear(&state->set);
+    state->met_known = false;
 }
 
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w)
 {
-    logistic_set *set = &state->set;
-
-    if (set->n == set->capacity) {
-        const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
-        if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
-            !linear_widen(&set->visit, capacity, sizeof(*set->visit)) ||
-            !linear_widen(&set->support, capacity, sizeof(*set->support)))
-            return strads_fail(STRADS_ENOMEM,
-                               "no memory for a working set of %u columns",
-                               capacity);
-        set->capacity = capacity;
-    }
-    set->member[set->n++] = (logistic_member){.column = j, .w = w, .base = w};
-    set->place[j] = set->n;
-    return STRADS_OK;
-}
-
-/* ---- fetching ---------------------------------------------------------- */
-
-uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries)
-{
-    const logistic_set *set = &state->set;
-    uint32_t n = 0;
-
-    *entries = 0;
-    while (set->columns.n + n < set->n) {
-        const uint64_t more =
-            strads_data_col_nnz(state->data,
-                                set->member[set->columns.n + n].column);
-        if (n > 0 && *entries + more > FETCH_ENTRIES)
-            break;
-        *entries += more;
-        n++;
-    }
-    return n;
-}
-
-data_column logistic_column_of(const logistic_set *set,
-                               const logistic_member *m, const double *of)
-{
-    return (data_column){.n = m->n,
-                         .index = m->full ? NULL : set->columns.index + m->at,
-                         .f64 = of + m->at};
-}
-
-/* Room for what is scaled wherever there is room for a value. */
-static strads_err reserve(logistic_set *set)
-{
-    const uint64_t capacity = linear_packed_room(&set->columns);
-
-    if (capacity <= set->room_scaled)
-        return STRADS_OK;
-    if (!linear_widen(&set->scaled, capacity, sizeof(double)))
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory for %llu entries of the working set",
-                           (unsigned long long)capacity);
-    set->room_scaled = capacity;
-    return STRADS_OK;
+    return linear_set_join(&state->set, j, w, 1, 1);
 }
 
 strads_err logistic_take_columns(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    logistic_set *set = &state->set;
-    const linear_packed *columns = &set->columns;
-    const uint64_t before = columns->entries;
-    uint32_t k = columns->n;
-    strads_err err = linear_packed_take(&set->columns, commit);
+    linear_set *set = &state->set;
+    uint32_t k = set->columns.n;
+    const strads_err err = linear_set_take(set, commit);
 
-    if (!err)
-        err = reserve(set);
-    if (!err)
-        linear_room_ready(set->scaled, before, columns->entries,
-                          sizeof(*set->scaled));
-    for (; k < columns->n && !err; k++) {
-        logistic_member *m = &set->member[k];
-        const data_column x = linear_packed_column(columns, k);
-        m->at = columns->at[k];
-        m->n = columns->count[k];
-        m->full = x.index == NULL;
-        if (m->w != 0 && !state->softmax)
+    for (; k < set->columns.n && !err && !state->softmax; k++) {
+        const linear_member *m = &set->member[k];
+        const data_column x = linear_set_column(set, m);
+        if (m->w != 0)
             state->kernels->add(&x, m->w, set->z);
     }
     return err;
@@ -158,7 +49,7 @@ strads_err logistic_take_columns(strads_commit *commit)
 strads_err logistic_take_rows(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    logistic_set *set = &state->set;
+    linear_set *set = &state->set;
 
     if (commit->partial_bytes != set->n_rows * sizeof(double))
         return strads_fail(STRADS_EPEER,
@@ -170,4 +61,46 @@ strads_err logistic_take_rows(strads_commit *commit)
         set->z[i] = state->b[state->target];
     }
     return STRADS_OK;
+}
+
+strads_err logistic_solve_block(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+
+    /* candidate: free between scans */
+    return linear_set_solve(&state->set, commit, state->candidate, state->width,
+                            state->target);
+}
+
+/* What another model would gain, about: what this one has left, and what comes
+ * of the part of the fall that it had wrong, which squares from one to the
+ * next. Where the set is as good as complete that ends a round without a model
+ * that only tells that there was nothing to gain. */
+static double next_fall(const linear_set *set, const linear_step *to)
+{
+    const double amiss = to->promised - to->fall;
+
+    return to->fall > 0 ? set->left + amiss * amiss / to->fall : INFINITY;
+}
+
+/* Members, b and what workers know follow the step. */
+strads_err logistic_search(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    linear_set *set = &state->set;
+    const uint32_t last = (uint32_t)state->columns;
+
+    if (!set->open)
+        return STRADS_OK; /* the policy found nothing worth a look */
+    const linear_step to = linear_set_search(set);
+    state->enough = to.fall <= set->worth ||
+                    (state->complete && next_fall(set, &to) <= set->worth) ||
+                    ++state->searches >= SEARCHES_MAX;
+    const double shift = to.step * set->beta;
+    const uint32_t n = linear_set_told(set, state->candidate, state->told);
+    state->b[state->target] += shift;
+    strads_err err = logistic_also(commit, n, state->candidate, state->told);
+    if (!err && shift != 0)
+        err = logistic_also(commit, 1, &last, &shift);
+    return err;
 }

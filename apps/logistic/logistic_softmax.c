@@ -242,7 +242,7 @@ static void next_telling(logistic_state *state)
 strads_err logistic_softmax_rows(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    logistic_set *set = &state->set;
+    linear_set *set = &state->set;
 
     if (commit->partial_bytes != 2 * set->n_rows * sizeof(double))
         return strads_fail(STRADS_EPEER,

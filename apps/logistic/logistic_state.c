@@ -200,12 +200,18 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     if (!err)
         err = logistic_is_ridge(&state->options, data, shape->width)
                   ? logistic_ridge_new(shape->cols, &state->ridge)
-                  : logistic_set_new(shape->cols, shape->rows, &state->set);
+                  : linear_set_new(shape->cols, shape->rows, &state->set);
+    if (!err && !(state->met = calloc(shape->rows + 1, sizeof(double))))
+        err = strads_fail(STRADS_ENOMEM, "no memory for the slopes of rows");
     if (err)
         goto fail;
     state->data = data;
     state->kernels = column_kernels_choose(shape->rows);
     state->loops = logistic_loops_choose();
+    state->set.is = (linear_model){.freeze = logistic_freeze,
+                                   .program = state,
+                                   .kernels = state->kernels,
+                                   .intercept = state->options.intercept};
     state->columns = shape->cols;
     if (state->softmax && (err = logistic_laps_new(state)))
         goto fail;
@@ -220,14 +226,15 @@ fail:
 
 void logistic_begin_problem(logistic_state *state)
 {
-    logistic_set_clear(&state->set);
+    logistic_set_clear(state);
     logistic_ridge_clear(state->columns, &state->ridge);
     state->dual = 0;
     state->scans = 0;
     state->watch.idle = 0;
-    state->watch.stalled = state->solved = false;
+    state->watch.stalled = false;
     state->shrink = 1;
-    state->settled = state->softmax ? LOGISTIC_SETTLED_TURN : LOGISTIC_SETTLED;
+    state->set.settled =
+        state->softmax ? LOGISTIC_SETTLED_TURN : LOGISTIC_SETTLED;
     state->watch.least = INFINITY;
 }
 
@@ -250,7 +257,7 @@ void logistic_end(void *begun)
 
     if (!state)
         return;
-    logistic_set_free(&state->set);
+    linear_set_free(&state->set);
     logistic_ridge_free(&state->ridge);
     logistic_laps_free(&state->laps);
     linear_path_free(state->path);
@@ -263,6 +270,7 @@ void logistic_end(void *begun)
     free(state->urgency);
     free(state->told);
     free(state->wide);
+    free(state->met);
     free(state->alive);
     free(state->due);
     free(state->candidate);

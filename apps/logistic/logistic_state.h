@@ -1,5 +1,5 @@
-/* What the coordinator has: numbers by column, the working set and its model,
- * and of each row y, c and z. */
+/* What the coordinator has: numbers by column, and the working set with its model
+ * and the rows. */
 #ifndef LOGISTIC_STATE_H
 #define LOGISTIC_STATE_H
 
@@ -11,82 +11,8 @@
 
 #include "apps/linear/linear_classes.h"
 #include "apps/kernels/column_kernels.h"
-#include "apps/linear/linear_packed.h"
-#include "apps/linear/linear_steps.h"
+#include "apps/linear/linear_set.h"
 #include "apps/kernels/logistic_loops.h"
-
-/* A member of the working set: its column over all rows, and where it stands
- * in the quadratic model. Entries are at + 0 .. at + n - 1 of logistic_set. */
-typedef struct logistic_member {
-    uint32_t column;
-    bool full; /* n is the number of rows: no index is needed */
-    uint64_t at, n;
-    double w;         /* the trial point */
-    double base;      /* where the model was frozen */
-    double urgency;   /* what its own step would gain */
-    double curvature; /* sum h x^2 */
-    double level;     /* sum h x */
-    uint64_t round;   /* the last that had it in its block */
-    uint64_t model;   /* the model that these and `scaled` belong to */
-} logistic_member;
-
-/* What a visit needs to know of a member, all of it together, because in memory
- * the members that move lie far apart in a large set. */
-typedef struct logistic_visit {
-    uint64_t at;
-    uint32_t n, place;
-    double w, level, l1;
-    double bend;      /* of the loss alone, b at its best */
-    double curvature; /* L2 included */
-    double inverse;   /* 1 / curvature, or 0 */
-} logistic_visit;
-
-/* The working set and the quadratic model in it (logistic_set.c, _model.c):
- *
- *     Q(w) = 1/2 |rest|^2 + penalties,   rest_i = (r_i - h_i dz_i) / root_i
- *
- * with dz = X (w - base) + beta, beta the change of b. It is kept apart, so
- * that a sparse column's step stays sparse: rest = lasting - beta root. */
-typedef struct logistic_set {
-    uint32_t n, capacity;
-    logistic_member *member;
-    logistic_visit *visit; /* [capacity] those that sweeps go to now */
-    uint32_t *place;       /* [columns] 1 + place, 0: no member */
-    linear_packed columns; /* the first members', as far as they are here: x */
-    double *scaled;        /* [room_scaled]: x root, in the same places */
-    uint64_t room_scaled;
-
-    uint64_t n_rows;
-    double *y, *c, *z;      /* [n_rows] */
-    double *root, *lasting; /* of the model */
-    double *frozen;         /* `lasting` when it was frozen */
-    double *along;          /* dz */
-    double *trial;          /* z + step dz */
-    double *root_trial, *rest_trial;
-    double *met;    /* r where the last scan met it */
-    bool met_known; /* it is there */
-
-    uint64_t model; /* its number; goes up when weights are frozen anew */
-    bool looked;    /* root and lasting are those at z, and so is loss */
-    bool open;      /* a model is being solved */
-    bool leapt;     /* ... by other steps than single coordinates' */
-    bool vain;      /* ... and a light step of Newton's has lowered nothing */
-    double loss;    /* sum c f at z */
-    double mass;    /* sum h */
-    double beta;
-    double first;    /* the most that a first sweep has gained in it */
-    double left;     /* sum of members' urgencies */
-    double listed;   /* of those that sweeps go to */
-    uint64_t visits; /* members that blocks have had in it */
-    double spent;    /* entries read in sweeps since Newton's last step */
-    double spent_in_all;
-    double *newton; /* [room_newton] its workspace */
-    size_t room_newton;
-    uint32_t *support; /* [capacity] */
-    /* Extrapolation: (w, lasting) before and after the last sweeps. */
-    double *past_w, *past_rest; /* [STEPS + 1] x block, x n_rows */
-    uint32_t room_past;
-} logistic_set;
 
 typedef enum logistic_next {
     LOGISTIC_TO_LABELS,
@@ -146,7 +72,9 @@ typedef struct logistic_state {
     const column_kernels *kernels;
     const logistic_loops *loops;
     linear_classes classes;
-    logistic_set set;
+    linear_set set;
+    double *met;    /* [rows] r where the last scan met it */
+    bool met_known; /* it is there */
     logistic_ridge ridge;
     logistic_next next;
     uint64_t columns;
@@ -198,13 +126,9 @@ typedef struct logistic_state {
     uint64_t scans, levels, fetches;
     uint32_t searches; /* since the last scan */
     linear_watch watch;
-    double shrink;  /* how far below the gap's share the target lies */
-    double settled; /* a model is solved when a sweep gains this share of the
-                       first one */
-    double worth;   /* decrease of P at which the next scan is due */
-    bool complete;  /* hardly a column outside violated at the last scan */
-    bool solved;    /* the quadratic model is */
-    bool enough;    /* the last search gained so little that a scan is due */
+    double shrink; /* how far below the gap's share the target lies */
+    bool complete; /* hardly a column outside violated at the last scan */
+    bool enough;   /* the last search gained so little that a scan is due */
 } logistic_state;
 
 /* Whether parameter j is the intercept. */
@@ -218,10 +142,6 @@ static inline bool logistic_is_intercept(const logistic_state *state,
  * softmax' turn, which has one scan only, is solved better. */
 #define LOGISTIC_SETTLED 0.2
 #define LOGISTIC_SETTLED_TURN 0.02
-
-/* A column at 0 whose slope is below this share of L1 is left alone until the
- * next model, or scan. */
-#define LOGISTIC_AT_REST 0.9
 
 /* Where the problem at hand has its number of parameter k of a block. */
 static inline size_t logistic_at(const logistic_state *state, uint32_t k)
@@ -252,13 +172,6 @@ static inline double logistic_step(const logistic_state *state, uint64_t j,
     if (z < -l1)
         return (z + l1) / curvature - w;
     return -w;
-}
-
-/* The set's rows, with margins of theirs. */
-static inline logistic_rows logistic_set_rows(const logistic_set *set,
-                                              const double *z)
-{
-    return (logistic_rows){.n = set->n_rows, .y = set->y, .c = set->c, .z = z};
 }
 
 #endif

@@ -1,22 +1,28 @@
 /* Newton's step on the support by conjugate gradients (Hestenes and Stiefel,
  * 1952), scaled by the diagonal D, on
  *
- *     (V_S'V_S - l l'/mass + L2 s^2 + DAMPING D) d = g
+ *     (V_S'V_S - l l'/mass + l2 + damping D) d = g
  *
  * where a product costs two passes over the support's columns. The solution
  * need not be exact: any of its steps goes downhill, and the weights are frozen
  * anew behind it (Dembo, Eisenstat, Steihaug, 1982). Among columns that depend
  * on each other, g may have a share for which there is no d at all; damping
  * keeps the step finite there, and hardly changes what bends. */
-#include <math.h>
 #include <string.h>
 
-#include "logistic_parts.h"
+#include "linear_set.h"
 
 enum { STEPS_MAX = 40 };
-/* The residual, relative to the right side, at which it is solved. */
-#define ENOUGH .3
-#define DAMPING .01
+/* The residual, relative to the right side, at which it is solved: where weights
+ * stay as they are it is worth more. */
+static double enough_of(const linear_set *set)
+{
+    return set->is.constant ? 1e-3 : .3;
+}
+static double damping_of(const linear_set *set)
+{
+    return set->is.constant ? 1e-9 : .01;
+}
 
 /* A member's part of the system. */
 typedef struct term {
@@ -24,38 +30,34 @@ typedef struct term {
     double level, shrink, inverse; /* l, what the diagonal has besides, 1/D */
 } term;
 
-static term term_of(const logistic_state *state, const logistic_member *m)
+static term term_of(const linear_set *set, const linear_member *m)
 {
-    const logistic_set *set = &state->set;
-    const double s = state->scale[m->column];
-    const double own = m->curvature - m->level * m->level / set->mass;
-    term t = {.v = logistic_column_of(set, m, set->scaled),
+    term t = {.v = linear_set_scaled(set, m),
               .level = m->level,
-              .shrink = state->l2 * s * s + DAMPING * m->curvature};
+              .shrink = m->term.l2 + damping_of(set) * m->curvature};
 
-    t.inverse = 1 / (fmax(own, 0) + t.shrink);
+    t.inverse = 1 / (m->bend + t.shrink);
     return t;
 }
 
 /* out = A v; `rows` is workspace. */
-static void multiply(const logistic_state *state, uint32_t n, const term *t,
+static void multiply(const linear_set *set, uint32_t n, const term *t,
                      const double *v, double *rows, double *out)
 {
-    const logistic_set *set = &state->set;
     double level = 0;
 
     memset(rows, 0, set->n_rows * sizeof(*rows));
     for (uint32_t i = 0; i < n; i++) {
-        state->kernels->add(&t[i].v, v[i], rows);
+        set->is.kernels->add(&t[i].v, v[i], rows);
         level += t[i].level * v[i];
     }
     level /= set->mass;
     for (uint32_t i = 0; i < n; i++)
-        out[i] = state->kernels->dot(&t[i].v, rows) + t[i].shrink * v[i] -
+        out[i] = set->is.kernels->dot(&t[i].v, rows) + t[i].shrink * v[i] -
                  t[i].level * level;
 }
 
-size_t logistic_conjugate_room(uint32_t n)
+size_t linear_conjugate_room(uint32_t n)
 {
     return (4 + sizeof(term) / sizeof(double)) * (size_t)n;
 }
@@ -73,24 +75,23 @@ static double precondition(uint32_t n, const term *t, const double *rest,
     return slope;
 }
 
-void logistic_conjugate(const logistic_state *state, uint32_t n,
-                        const uint32_t *place, double *step, double *work,
-                        double *rows)
+void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
+                      double *step, double *work, double *rows)
 {
-    const column_kernels *kernels = state->kernels;
+    const column_kernels *kernels = set->is.kernels;
     double *rest = work, *along = work + n, *product = along + n,
            *scaled = product + n;
     term *t = (term *)(void *)(scaled + n);
 
     for (uint32_t i = 0; i < n; i++)
-        t[i] = term_of(state, &state->set.member[place[i]]);
+        t[i] = term_of(set, &set->member[place[i]]);
     memcpy(rest, step, n * sizeof(*rest));
     memset(step, 0, n * sizeof(*step));
     double slope = precondition(n, t, rest, scaled);
-    const double first = slope;
+    const double first = slope, enough = enough_of(set);
     memcpy(along, scaled, n * sizeof(*along));
-    for (int k = 0; k < STEPS_MAX && slope > ENOUGH * ENOUGH * first; k++) {
-        multiply(state, n, t, along, rows, product);
+    for (int k = 0; k < STEPS_MAX && slope > enough * enough * first; k++) {
+        multiply(set, n, t, along, rows, product);
         const double bend = kernels->dot_dense(n, along, product);
         if (!(bend > 0))
             break;

@@ -3,16 +3,14 @@
  * of their ends that cancels most of their movement. `lasting` is affine in w,
  * so the same combination of it is right there, and nothing is computed anew.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_steps.h"
-#include "logistic_parts.h"
+#include "linear_set.h"
 
 enum { STEPS = LINEAR_STEPS };
 
-strads_err logistic_past_reserve(logistic_set *set, uint32_t n)
+strads_err linear_past_reserve(linear_set *set, uint32_t n)
 {
     if (!set->past_rest)
         set->past_rest =
@@ -30,34 +28,33 @@ strads_err logistic_past_reserve(logistic_set *set, uint32_t n)
                        n, (unsigned long long)set->n_rows);
 }
 
-static double *past_w(const logistic_set *set, uint32_t step)
+static double *past_w(const linear_set *set, uint32_t step)
 {
     return set->past_w + (size_t)step * set->room_past;
 }
 
-static double *past_rest(const logistic_set *set, uint32_t step)
+static double *past_rest(const linear_set *set, uint32_t step)
 {
     return set->past_rest + step * set->n_rows;
 }
 
-void logistic_past_note(logistic_set *set, uint32_t step, uint32_t n,
-                        const uint32_t *place)
+void linear_past_note(linear_set *set, uint32_t step, uint32_t n,
+                      const uint32_t *place)
 {
     for (uint32_t k = 0; k < n; k++)
         past_w(set, step)[k] = set->member[place[k]].w;
     memcpy(past_rest(set, step), set->lasting, set->n_rows * sizeof(double));
 }
 
-void logistic_past_return(logistic_set *set, uint32_t step, uint32_t n,
-                          const uint32_t *place)
+static void go_back(linear_set *set, uint32_t n, const uint32_t *place)
 {
     for (uint32_t k = 0; k < n; k++)
-        set->member[place[k]].w = past_w(set, step)[k];
-    memcpy(set->lasting, past_rest(set, step), set->n_rows * sizeof(double));
+        set->member[place[k]].w = past_w(set, STEPS)[k];
+    memcpy(set->lasting, past_rest(set, STEPS), set->n_rows * sizeof(double));
 }
 
-uint32_t logistic_past_turned(const logistic_set *set, uint32_t n,
-                              const uint32_t *place)
+uint32_t linear_past_turned(const linear_set *set, uint32_t n,
+                            const uint32_t *place)
 {
     uint32_t turned = 0;
 
@@ -69,11 +66,9 @@ uint32_t logistic_past_turned(const logistic_set *set, uint32_t n,
 }
 
 /* Goes to sum c_i (w, lasting) of the sweeps' ends. */
-static void go(logistic_state *state, const double c[STEPS], uint32_t n,
+static void go(linear_set *set, const double c[STEPS], uint32_t n,
                const uint32_t *place)
 {
-    logistic_set *set = &state->set;
-
     for (uint32_t k = 0; k < n; k++) {
         double w = 0;
         for (uint32_t i = 0; i < STEPS; i++)
@@ -82,50 +77,26 @@ static void go(logistic_state *state, const double c[STEPS], uint32_t n,
     }
     memset(set->lasting, 0, set->n_rows * sizeof(double));
     for (uint32_t i = 0; i < STEPS; i++)
-        state->kernels->add_dense(set->n_rows, c[i], past_rest(set, i + 1),
-                                  set->lasting);
+        set->is.kernels->add_dense(set->n_rows, c[i], past_rest(set, i + 1),
+                                   set->lasting);
 }
 
-/* |lasting - beta root|^2 = |lasting|^2 - beta^2 mass at the best beta. */
-double logistic_model_value(logistic_state *state, uint32_t n,
-                            const uint32_t *place)
+void linear_beyond(linear_set *set, uint32_t n, const uint32_t *place)
 {
-    logistic_set *set = &state->set;
-    const column_kernels *kernels = state->kernels;
-    double sum =
-        kernels->dot_dense(set->n_rows, set->lasting, set->lasting) / 2;
-
-    if (state->options.intercept) {
-        set->beta = kernels->dot_dense(set->n_rows, set->root, set->lasting) /
-                    set->mass;
-        sum -= set->beta * set->beta * set->mass / 2;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        const logistic_member *m = &set->member[place[k]];
-        const double w = state->scale[m->column] * m->w;
-        sum += state->l1 * fabs(w) + state->l2 / 2 * w * w;
-    }
-    return sum;
-}
-
-void logistic_extrapolate(logistic_state *state, uint32_t n,
-                          const uint32_t *place)
-{
-    logistic_set *set = &state->set;
     const double *past[STEPS + 1];
     double c[STEPS];
-    const double before = logistic_model_value(state, n, place);
+    const double before = linear_set_value(set, n, place);
     const double beta = set->beta;
 
     for (uint32_t i = 0; i <= STEPS; i++)
         past[i] = past_w(set, i);
     if (!linear_combine(past, n, c))
         return;
-    go(state, c, n, place);
-    if (logistic_model_value(state, n, place) < before) {
+    go(set, c, n, place);
+    if (linear_set_value(set, n, place) < before) {
         set->leapt = true;
         return;
     }
-    logistic_past_return(set, STEPS, n, place);
+    go_back(set, n, place);
     set->beta = beta;
 }

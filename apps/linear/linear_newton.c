@@ -1,11 +1,13 @@
-/* Newton's step on the support: where signs stay as they are, Q is a quadratic
- * function of the support's coefficients, and its minimum takes one solution of
+/* Newton's step on the support: where signs stay as they are, and bounds are not
+ * met, Q is a quadratic function of the support's coefficients, and its minimum
+ * takes one solution of
  *
- *     (V_S'V_S + L2 s^2) d = V_S' rest - L2 s^2 w_S - L1 s sign(w_S),
+ *     (V_S'V_S + l2) d = V_S' rest - l2 w_S - l1 sign(w_S),
  *
  * V_S centred by root where there is an intercept. The step goes to that
- * minimum. Where a sign would change, either those coefficients become 0, or
- * the step ends at the first of them, whichever lowers Q more; a step of
+ * minimum. Where a sign would change, or a bound be left, either those
+ * coefficients stay at 0, or at the bound, or the step ends at the first of
+ * them, whichever lowers Q more; a step of
  * conjugate gradients is halved instead, as long as that lowers nothing. What
  * lowers nothing at all is left out.
  *
@@ -18,12 +20,11 @@
  * gradients costs no more than a sweep, and does more: on such a light support
  * they follow each sweep that has left nearly all signs alone, and a step of
  * theirs ends the model. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_cholesky.h"
-#include "logistic_parts.h"
+#include "linear_cholesky.h"
+#include "linear_set.h"
 
 enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
 /* Passes over the support in the time of conjugate gradients. */
@@ -51,38 +52,56 @@ typedef struct support {
     double *line;    /* [rows] a column, spread; then what `lasting` was */
 } support;
 
-static support find_support(const logistic_set *set, uint32_t n,
+/* The range in which the member's penalty is as it is around w. */
+static double low_of(const linear_term *t, double w)
+{
+    return t->l1 > 0 && w > 0 ? fmax(t->low, 0) : t->low;
+}
+static double high_of(const linear_term *t, double w)
+{
+    return t->l1 > 0 && w < 0 ? fmin(t->high, 0) : t->high;
+}
+
+/* It is quadratic around w, and so is Q. */
+static bool is_inside(const linear_member *m)
+{
+    return (m->w != 0 || m->term.l1 == 0) && m->w > m->term.low &&
+           m->w < m->term.high && m->curvature + m->term.l2 > 0;
+}
+
+static support find_support(const linear_set *set, uint32_t n,
                             const uint32_t *place)
 {
     support s = {.n_block = n, .block = place, .place = set->support};
 
     for (uint32_t k = 0; k < n; k++)
-        if (set->member[place[k]].w != 0)
+        if (is_inside(&set->member[place[k]]))
             s.place[s.n++] = place[k];
     s.conjugate = s.n > MATRIX_MAX;
     return s;
 }
 
-bool logistic_newton_is_light(const logistic_set *set, uint32_t n,
-                              const uint32_t *place)
+bool linear_newton_is_light(const linear_set *set, uint32_t n,
+                            const uint32_t *place)
 {
     uint64_t entries = 0;
     uint32_t columns = 0;
 
     for (uint32_t k = 0; k < n; k++) {
-        const logistic_member *m = &set->member[place[k]];
-        columns += m->w != 0;
-        entries += m->w != 0 ? m->n : 0;
+        const linear_member *m = &set->member[place[k]];
+        columns += is_inside(m);
+        entries += is_inside(m) ? m->n : 0;
     }
-    return columns >= LIGHT_MIN && entries <= LIGHT_ENTRIES && !set->vain;
+    return columns >= LIGHT_MIN && entries <= LIGHT_ENTRIES && !set->vain &&
+           !set->is.prox;
 }
 
-static double cost_of(const logistic_set *set, const support *s)
+static double cost_of(const linear_set *set, const support *s)
 {
     double entries = 0;
 
     for (uint32_t i = 0; i < s->n; i++) {
-        const logistic_member *m = &set->member[s->place[i]];
+        const linear_member *m = &set->member[s->place[i]];
         entries += (double)m->n / (m->full ? DENSE : 1);
     }
     if (s->conjugate)
@@ -90,10 +109,10 @@ static double cost_of(const logistic_set *set, const support *s)
     return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
 }
 
-static strads_err reserve(logistic_set *set, support *s)
+static strads_err reserve(linear_set *set, support *s)
 {
     const size_t matrix =
-        s->conjugate ? logistic_conjugate_room(s->n) : (size_t)s->n * s->n;
+        s->conjugate ? linear_conjugate_room(s->n) : (size_t)s->n * s->n;
     const size_t numbers = matrix + 2 * (size_t)s->n + set->n_rows;
 
     if (numbers > set->room_newton) {
@@ -112,10 +131,10 @@ static strads_err reserve(logistic_set *set, support *s)
 }
 
 /* Spreads a sparse column over all rows; line is 0 elsewhere. */
-static const double *spread(const logistic_set *set, const logistic_member *m,
+static const double *spread(const linear_set *set, const linear_member *m,
                             double *line)
 {
-    const double *v = set->scaled + m->at;
+    const double *v = linear_set_scaled(set, m).f64;
 
     if (m->full)
         return v;
@@ -126,129 +145,125 @@ static const double *spread(const logistic_set *set, const logistic_member *m,
 }
 
 /* The right side, and w. */
-static void fill_slopes(const logistic_state *state, support *s)
+static void fill_slopes(const linear_set *set, support *s)
 {
-    const logistic_set *set = &state->set;
-
     for (uint32_t i = 0; i < s->n; i++) {
-        const logistic_member *m = &set->member[s->place[i]];
-        const data_column v = logistic_column_of(set, m, set->scaled);
-        const double scale = state->scale[m->column];
+        const linear_member *m = &set->member[s->place[i]];
+        const data_column v = linear_set_scaled(set, m);
         s->w[i] = m->w;
-        s->step[i] = state->kernels->dot(&v, set->lasting) -
-                     set->beta * m->level - state->l2 * scale * scale * m->w -
-                     copysign(state->l1 * scale, m->w);
+        s->step[i] = set->is.kernels->dot(&v, set->lasting) -
+                     set->beta * m->level - m->term.l2 * m->w -
+                     copysign(m->term.l1, m->w);
     }
 }
 
-static void fill_matrix(const logistic_state *state, support *s)
+static void fill_matrix(const linear_set *set, support *s)
 {
-    const logistic_set *set = &state->set;
-
     for (uint32_t i = 0; i < s->n; i++) {
-        const logistic_member *m = &set->member[s->place[i]];
+        const linear_member *m = &set->member[s->place[i]];
         const double *v = spread(set, m, s->line);
-        const double scale = state->scale[m->column];
         double *row = s->matrix + (size_t)i * s->n;
         for (uint32_t l = 0; l <= i; l++) {
-            const logistic_member *o = &set->member[s->place[l]];
-            const data_column other = logistic_column_of(set, o, set->scaled);
-            row[l] = state->kernels->dot(&other, v) -
+            const linear_member *o = &set->member[s->place[l]];
+            const data_column other = linear_set_scaled(set, o);
+            row[l] = set->is.kernels->dot(&other, v) -
                      m->level * o->level / set->mass;
         }
-        row[i] += state->l2 * scale * scale;
+        row[i] += m->term.l2;
     }
 }
 
-static void solve(const logistic_state *state, support *s)
+static void solve(const linear_set *set, support *s)
 {
-    fill_slopes(state, s);
+    fill_slopes(set, s);
     if (s->conjugate) {
-        logistic_conjugate(state, s->n, s->place, s->step, s->matrix, s->line);
+        linear_conjugate(set, s->n, s->place, s->step, s->matrix, s->line);
         return;
     }
-    fill_matrix(state, s);
-    linear_factor(state->kernels, s->n, s->matrix);
-    linear_solve(state->kernels, s->n, s->matrix, s->step);
+    fill_matrix(set, s);
+    linear_factor(set->is.kernels, s->n, s->matrix);
+    linear_solve(set->is.kernels, s->n, s->matrix, s->step);
 }
 
-/* The share of the step until the first sign changes, at most 1. */
-static double first_change(const support *s)
+/* The share of the step until the first sign changes or bound is met, at most
+ * 1. */
+static double first_change(const linear_set *set, const support *s)
 {
     double share = 1;
 
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->w[i] * (s->w[i] + s->step[i]) < 0)
-            share = fmin(share, -s->w[i] / s->step[i]);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const linear_term *t = &set->member[s->place[i]].term;
+        const double w = s->w[i], to = w + s->step[i];
+        if (to < low_of(t, w))
+            share = fmin(share, (low_of(t, w) - w) / s->step[i]);
+        if (to > high_of(t, w))
+            share = fmin(share, (high_of(t, w) - w) / s->step[i]);
+    }
     return share;
 }
 
-/* w + share d, 0 where the sign would change or all but has; returns Q. A share
- * of 0 is w, whatever d is. */
-static double go(logistic_state *state, const support *s, double share)
+/* w + share d, as far as signs and bounds go, 0 where a sign all but changes;
+ * returns Q. A share of 0 is w, whatever d is. */
+static double go(linear_set *set, const support *s, double share)
 {
-    logistic_set *set = &state->set;
-
     memcpy(set->lasting, s->line, set->n_rows * sizeof(double));
     for (uint32_t i = 0; i < s->n; i++) {
-        logistic_member *m = &set->member[s->place[i]];
-        const data_column v = logistic_column_of(set, m, set->scaled);
+        linear_member *m = &set->member[s->place[i]];
+        const data_column v = linear_set_scaled(set, m);
         double to = share > 0 ? s->w[i] + share * s->step[i] : s->w[i];
-        if (to * s->w[i] < 1e-14 * s->w[i] * s->w[i])
+        if (m->term.l1 > 0 && to * s->w[i] < 1e-14 * s->w[i] * s->w[i])
             to = 0;
-        state->kernels->add(&v, s->w[i] - to, set->lasting);
+        to = fmin(fmax(to, m->term.low), m->term.high);
+        set->is.kernels->add(&v, s->w[i] - to, set->lasting);
         m->w = to;
     }
-    return logistic_model_value(state, s->n_block, s->block);
+    return linear_set_value(set, s->n_block, s->block);
 }
 
 /* The better end of a step that cuts signs off; returns Q there. */
-static double end_at_best(logistic_state *state, const support *s,
-                          double *share)
+static double end_at_best(linear_set *set, const support *s, double *share)
 {
-    const double first = first_change(s);
-    const double whole = go(state, s, 1), part = go(state, s, first);
+    const double first = first_change(set, s);
+    const double whole = go(set, s, 1), part = go(set, s, first);
 
     *share = part < whole ? first : 1;
-    return part < whole ? part : go(state, s, 1);
+    return part < whole ? part : go(set, s, 1);
 }
 
 /* Halves a step until Q falls below `before`; returns Q there. */
-static double halve(logistic_state *state, const support *s, double before,
+static double halve(linear_set *set, const support *s, double before,
                     double *share)
 {
-    double after = go(state, s, 1);
+    double after = go(set, s, 1);
 
     for (*share = 1; !(after < before) && *share > SHARE_MIN;)
-        after = go(state, s, *share /= 2);
+        after = go(set, s, *share /= 2);
     return after;
 }
 
 /* One step; *cut: a sign changed on the way, so that another may follow. */
-static bool step_once(logistic_state *state, support *s, bool *cut)
+static bool step_once(linear_set *set, support *s, bool *cut)
 {
-    const double before = logistic_model_value(state, s->n_block, s->block);
+    const double before = linear_set_value(set, s->n_block, s->block);
     double share = 1, after;
 
-    solve(state, s);
-    memcpy(s->line, state->set.lasting, state->set.n_rows * sizeof(double));
-    *cut = first_change(s) < 1;
+    solve(set, s);
+    memcpy(s->line, set->lasting, set->n_rows * sizeof(double));
+    *cut = first_change(set, s) < 1;
     if (s->conjugate)
-        after = halve(state, s, before, &share);
+        after = halve(set, s, before, &share);
     else
-        after = *cut ? end_at_best(state, s, &share) : go(state, s, 1);
+        after = *cut ? end_at_best(set, s, &share) : go(set, s, 1);
     /* The minimum of a face is worth having even where Q is flat. */
     if (*cut ? after < before : isfinite(after))
         return share > 0;
-    (void)go(state, s, 0);
+    (void)go(set, s, 0);
     return false;
 }
 
 /* Steps from face to face, on which supports only shrink. */
-static strads_err walk_faces(logistic_state *state, uint32_t n,
-                             const uint32_t *place)
+static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place)
 {
-    logistic_set *set = &state->set;
     bool cut = true;
 
     for (uint32_t face = 0; face < FACES_MAX && cut; face++) {
@@ -256,7 +271,7 @@ static strads_err walk_faces(logistic_state *state, uint32_t n,
         const strads_err err = s.n > 0 ? reserve(set, &s) : STRADS_OK;
         if (err)
             return err;
-        if (s.n == 0 || !step_once(state, &s, &cut))
+        if (s.n == 0 || !step_once(set, &s, &cut))
             break;
     }
     set->spent = 0;
@@ -265,35 +280,34 @@ static strads_err walk_faces(logistic_state *state, uint32_t n,
 }
 
 /* One step by conjugate gradients. */
-static strads_err step_lightly(logistic_state *state, support *s)
+static strads_err step_lightly(linear_set *set, support *s)
 {
-    logistic_set *set = &state->set;
     bool cut;
 
     s->conjugate = true;
     const strads_err err = reserve(set, s);
     if (err)
         return err;
-    if (step_once(state, s, &cut))
-        state->solved = true;
+    if (step_once(set, s, &cut))
+        set->solved = !set->is.constant;
     else
         set->vain = true;
     set->leapt = true;
     return STRADS_OK;
 }
 
-strads_err logistic_newton(logistic_state *state, uint32_t n,
-                           const uint32_t *place)
+strads_err linear_newton(linear_set *set, uint32_t n, const uint32_t *place)
 {
-    logistic_set *set = &state->set;
+    if (set->is.prox)
+        return STRADS_OK;
     support s = find_support(set, n, place);
-    const uint32_t turned = logistic_past_turned(set, n, place);
+    const uint32_t turned = linear_past_turned(set, n, place);
 
     if (s.n == 0 || s.n > SUPPORT_MAX)
         return STRADS_OK;
     if (turned == 0 && set->spent >= cost_of(set, &s))
-        return walk_faces(state, n, place);
-    if (turned <= LIGHT_TURNED * s.n && logistic_newton_is_light(set, n, place))
-        return step_lightly(state, &s);
+        return walk_faces(set, n, place);
+    if (turned <= LIGHT_TURNED * s.n && linear_newton_is_light(set, n, place))
+        return step_lightly(set, &s);
     return STRADS_OK;
 }

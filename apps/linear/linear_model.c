@@ -1,0 +1,482 @@
+/* The quadratic model of a working set: the policy's blocks are solved within it
+ * by coordinate descent.
+ *
+ * With v_j = x_j root one coordinate's slope is q_j = v_j' rest, its curvature
+ * |v_j|^2. An intercept is at its best all the time: a step d of w_j moves it
+ * by -d v_j'root / mass, which leaves the curvature |v_j|^2 - (v_j'root)^2 /
+ * mass. */
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linear_room.h"
+#include "linear_set.h"
+
+enum { VISITS_MAX = 50, GRAM_MAX = 128, SQUARINGS = 5 };
+
+/* With fewer entries a set stays in a processor's cache, and a member that
+ * rests costs no more than to find out that it does. */
+enum { LARGE_SET = 1 << 17 };
+
+/* A round goes on for so many entries a member, and a visit costs as much as
+ * so many more. */
+#define ROUND_ENTRIES 800
+#define VISIT 20
+/* What is left of a curvature once b is taken out: below, it is rounding. */
+#define ROUNDING 1e-12
+
+/* ---- the model --------------------------------------------------------- */
+
+/* The best beta for `lasting`. */
+static double best_beta(const linear_set *set)
+{
+    if (!set->is.intercept)
+        return 0;
+    return set->is.kernels->dot_dense(set->n_rows, set->root, set->lasting) /
+           set->mass;
+}
+
+static bool roots_are_one(const linear_set *set)
+{
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        if (set->root[i] != 1)
+            return false;
+    return true;
+}
+
+void linear_set_open(linear_set *set)
+{
+    const column_kernels *kernels = set->is.kernels;
+
+    if (!set->looked)
+        set->loss =
+            set->is.freeze(set->is.program, set->z, set->root, set->lasting);
+    memcpy(set->frozen, set->lasting, set->n_rows * sizeof(double));
+    set->mass = kernels->dot_dense(set->n_rows, set->root, set->root);
+    set->beta = best_beta(set);
+    set->looked = set->open = true;
+    set->leapt = set->vain = set->solved = false;
+    if (!set->is.constant || set->model == 0) {
+        set->plain = set->is.constant && roots_are_one(set);
+        set->model++;
+    }
+    set->first = 0;
+    set->visits = 0;
+    for (uint32_t k = 0; k < set->n; k++)
+        set->member[k].base = set->member[k].w;
+}
+
+/* Room for what is scaled wherever there is room for a value. */
+static strads_err reserve_scaled(linear_set *set)
+{
+    const uint64_t capacity = linear_packed_room(&set->columns);
+
+    if (set->plain)
+        return STRADS_OK;
+    if (capacity > set->room_scaled) {
+        if (!linear_widen(&set->scaled, capacity, sizeof(double)))
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory for %llu entries of the working set",
+                               (unsigned long long)capacity);
+        set->room_scaled = capacity;
+    }
+    if (set->columns.entries > set->ready_scaled)
+        linear_room_ready(set->scaled, set->ready_scaled, set->columns.entries,
+                          sizeof(*set->scaled));
+    if (set->columns.entries > set->ready_scaled)
+        set->ready_scaled = set->columns.entries;
+    return STRADS_OK;
+}
+
+/* v_j, and what is known of it. */
+static void scale_member(linear_set *set, linear_member *m)
+{
+    const column_kernels *kernels = set->is.kernels;
+    const data_column v = linear_set_scaled(set, m);
+    const double *x = set->columns.value + m->at;
+    double *to = set->plain ? NULL : set->scaled + m->at;
+
+    for (uint64_t e = 0; e < m->n && to && m->full; e++)
+        to[e] = x[e] * set->root[e];
+    for (uint64_t e = 0; e < m->n && to && !m->full; e++)
+        to[e] = x[e] * set->root[v.index[e]];
+    m->curvature = kernels->dot_dense(m->n, v.f64, v.f64);
+    m->level = set->is.intercept ? kernels->dot(&v, set->root) : 0;
+    m->bend = m->curvature - m->level * m->level / set->mass;
+    if (!(m->bend > ROUNDING * m->curvature))
+        m->bend = 0;
+    m->model = set->model;
+}
+
+/* ---- groups of several ------------------------------------------------- */
+
+/* The largest eigenvalue of a, n x n, at most: the root of the norm of a power
+ * of it. `b` has room for as much. */
+static double largest(uint32_t n, double *a, double *b)
+{
+    double scale = 1, power = 1;
+
+    for (uint32_t square = 0;; square++) {
+        double sum = 0;
+        for (size_t i = 0; i < (size_t)n * n; i++)
+            sum += a[i] * a[i];
+        const double norm = sqrt(sum);
+        scale *= pow(norm, power);
+        if (square == SQUARINGS || !(norm > 0))
+            return scale;
+        power /= 2;
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j < n; j++) {
+                b[(size_t)i * n + j] = 0;
+                for (uint32_t k = 0; k < n; k++)
+                    b[(size_t)i * n + j] += a[(size_t)i * n + k] / norm *
+                                            (a[(size_t)k * n + j] / norm);
+            }
+        double *const kept = a;
+        a = b;
+        b = kept;
+    }
+}
+
+/* How much a group bends at most, by the products of its columns; of many, by
+ * their sum. */
+static void bend_group(linear_set *set, linear_member *m)
+{
+    const uint32_t n = m->size;
+    double trace = 0;
+
+    for (uint32_t k = 0; k < n; k++)
+        trace += m[k].bend / (m[k].unit * m[k].unit);
+    m->bend = trace;
+    double *gram =
+        n <= GRAM_MAX ? malloc(2 * (size_t)n * n * sizeof(*gram)) : NULL;
+    if (!gram)
+        return;
+    memset(set->along, 0, set->n_rows * sizeof(double));
+    for (uint32_t i = 0; i < n; i++) {
+        const data_column u = linear_set_scaled(set, &m[i]);
+        set->is.kernels->add(&u, 1, set->along);
+        for (uint32_t j = i; j < n; j++) {
+            const data_column v = linear_set_scaled(set, &m[j]);
+            const double product = set->is.kernels->dot(&v, set->along) -
+                                   m[i].level * m[j].level / set->mass;
+            gram[(size_t)i * n + j] = gram[(size_t)j * n + i] =
+                product / (m[i].unit * m[j].unit);
+        }
+        for (uint64_t e = 0; e < u.n; e++)
+            set->along[u.index ? u.index[e] : e] = 0;
+    }
+    m->bend = fmin(trace, (1 + 1e-9) * largest(n, gram, gram + (size_t)n * n));
+    free(gram);
+}
+
+/* A group's best step; returns what it gains, at least. */
+static double move_group(linear_set *set, linear_member *m, double *left)
+{
+    double *u = set->group, *to = set->group + m->size;
+    double square = 0, steep = 0;
+    bool zero = true;
+
+    for (uint32_t k = 0; k < m->size; k++) {
+        const data_column v = linear_set_scaled(set, &m[k]);
+        const double slope =
+            (set->is.kernels->dot(&v, set->lasting) - set->beta * m[k].level) /
+            m[k].unit;
+        steep += slope * slope;
+        u[k] = slope + m->bend * m[k].w * m[k].unit;
+    }
+    set->is.prox(set->is.program, m->size, m->term.l1, u, m->bend, to);
+    for (uint32_t k = 0; k < m->size; k++) {
+        const double step = to[k] / m[k].unit - m[k].w;
+        const data_column v = linear_set_scaled(set, &m[k]);
+        zero = zero && to[k] == 0;
+        square += step * m[k].unit * step * m[k].unit;
+        if (step == 0)
+            continue;
+        set->is.kernels->add(&v, -step, set->lasting);
+        if (set->is.intercept)
+            set->beta -= step * m[k].level / set->mass;
+        m[k].w += step;
+    }
+    const double gain = m->bend / 2 * square;
+    m->urgency = zero && sqrt(steep) < LINEAR_AT_REST * m->term.l1
+                     ? 0
+                     : fmax(gain, DBL_MIN);
+    *left += m->urgency;
+    return gain;
+}
+
+/* ---- a block ----------------------------------------------------------- */
+
+/* The members among a block's parameters, groups as a whole, in the order in
+ * which their entries lie; others of them are at rest. */
+static uint32_t find_members(linear_set *set, const strads_commit *commit,
+                             uint32_t *place)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t at = set->place[strads_block_param(&commit->block, k)];
+        if (!at)
+            continue;
+        linear_member *m = &set->member[at - 1];
+        while (m->size == 0)
+            m--;
+        for (uint32_t i = 0; i < m->size; i++)
+            m[i].round = commit->round;
+    }
+    for (uint32_t k = 0; k < set->n; k++)
+        if (set->member[k].round == commit->round)
+            place[n++] = k;
+    return n;
+}
+
+/* Those of n members that a model begins with. What rests costs a look at
+ * most, and no column of the model's. */
+static uint32_t wake_members(linear_set *set, uint32_t n, uint32_t *place)
+{
+    uint32_t awake = 0;
+
+    if (set->columns.entries < LARGE_SET || set->is.prox)
+        return n;
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        set->along[i] =
+            set->root[i] * (set->lasting[i] - set->beta * set->root[i]);
+    for (uint32_t k = 0; k < n; k++) {
+        linear_member *m = &set->member[place[k]];
+        const data_column x = linear_set_column(set, m);
+        if (m->w != 0 || fabs(set->is.kernels->dot(&x, set->along)) >=
+                             LINEAR_AT_REST * m->term.l1) {
+            place[awake++] = place[k];
+            continue;
+        }
+        set->left -= m->urgency;
+        m->urgency = 0;
+    }
+    return awake;
+}
+
+static bool is_solved(const linear_set *set)
+{
+    return set->left <= fmax(set->settled * set->first, .1 * set->worth) ||
+           set->visits > (uint64_t)VISITS_MAX * set->n;
+}
+
+/* Makes the n members those that a sweep visits, groups by their first ones.
+ * Returns how many visits that takes. */
+static uint32_t fill_visits(linear_set *set, uint32_t n, const uint32_t *place)
+{
+    uint32_t visits = 0;
+
+    set->listed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const linear_member *m = &set->member[place[i]];
+        linear_visit *visit = &set->visit[visits];
+        if (m->size == 0)
+            continue;
+        set->listed += m->urgency;
+        *visit = (linear_visit){.at = m->at,
+                                .n = (uint32_t)m->n,
+                                .size = m->size,
+                                .place = place[i],
+                                .w = m->w,
+                                .level = m->level,
+                                .l1 = m->term.l1,
+                                .low = m->term.low,
+                                .high = m->term.high,
+                                .bend = m->bend,
+                                .curvature = m->bend + m->term.l2};
+        if (visit->curvature > 0)
+            visit->inverse = 1 / visit->curvature;
+        visits++;
+    }
+    return visits;
+}
+
+/* The member's best step; returns what it gains. *left: its urgency is added.
+ */
+static double move(linear_set *set, linear_visit *visit, double *left)
+{
+    const column_kernels *kernels = set->is.kernels;
+    linear_member *m = &set->member[visit->place];
+    const data_column v = {
+        .n = visit->n,
+        .index =
+            visit->n == set->n_rows ? NULL : set->columns.index + visit->at,
+        .f64 = (set->plain ? set->columns.value : set->scaled) + visit->at};
+    const double slope =
+        kernels->dot(&v, set->lasting) - set->beta * visit->level;
+    const double z = slope + visit->bend * visit->w;
+    const double free =
+        copysign(fmax(fabs(z) - visit->l1, 0) * visit->inverse, z);
+    const double to = fmin(fmax(free, visit->low), visit->high);
+    const double step = to - visit->w;
+    const double gain = visit->curvature / 2 * step * step;
+
+    if (step != 0) {
+        visit->w = m->w = to;
+        kernels->add(&v, -step, set->lasting);
+        set->beta -= step * visit->level / set->mass;
+    }
+    m->urgency = to == 0 && fabs(slope) < LINEAR_AT_REST * visit->l1
+                     ? 0
+                     : fmax(gain, DBL_MIN);
+    *left += m->urgency;
+    return gain;
+}
+
+/* One round of n visits. */
+static void sweep(linear_set *set, uint32_t n)
+{
+    double gain = 0, left = 0, entries = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        linear_visit *visit = &set->visit[i];
+        gain += visit->size > 1
+                    ? move_group(set, &set->member[visit->place], &left)
+                    : move(set, visit, &left);
+        entries += visit->size * (double)visit->n;
+    }
+    set->left += left - set->listed;
+    set->listed = left;
+    set->spent += entries;
+    set->spent_in_all += entries + (double)n * VISIT;
+    set->first = fmax(set->first, gain);
+    set->visits += n;
+    set->solved = is_solved(set);
+}
+
+/* Sweeps over n members, then goes to the point beyond that they show. One
+ * sweep is enough to tell a light support's signs. */
+static strads_err descend(linear_set *set, uint32_t n, const uint32_t *place)
+{
+    const bool light = linear_newton_is_light(set, n, place);
+    const uint32_t visits = fill_visits(set, n, place);
+
+    linear_past_note(set, 0, n, place);
+    if (light)
+        sweep(set, visits);
+    for (uint32_t step = 1; step <= LINEAR_STEPS && !light && !set->solved;
+         step++) {
+        sweep(set, visits);
+        if (!set->solved)
+            linear_past_note(set, step, n, place);
+    }
+    if (!light && !set->solved)
+        linear_beyond(set, n, place);
+    return linear_newton(set, n, place);
+}
+
+/* Those of n members that are not at rest. */
+static uint32_t keep_moving(const linear_set *set, uint32_t n, uint32_t *place)
+{
+    uint32_t left = 0;
+    bool moves = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const linear_member *m = &set->member[place[i]];
+        moves = m->size > 0 ? m->urgency > 0 : moves;
+        if (moves)
+            place[left++] = place[i];
+    }
+    return left;
+}
+
+/* Descends until the round has paid for itself: choosing a member costs as much
+ * as some hundred entries. Members that have come to rest wait for the next. */
+static strads_err work_off(linear_set *set, uint32_t n, uint32_t *place)
+{
+    const double enough = set->spent_in_all + (double)n * ROUND_ENTRIES;
+    strads_err err = STRADS_OK;
+
+    sweep(set, fill_visits(set, n, place));
+    n = keep_moving(set, n, place);
+    if (!set->solved)
+        err = linear_past_reserve(set, n);
+    while (!err && n > 0 && !set->solved) {
+        err = descend(set, n, place);
+        if (set->spent_in_all >= enough)
+            break;
+        n = keep_moving(set, n, place);
+    }
+    return err;
+}
+
+strads_err linear_set_solve(linear_set *set, strads_commit *commit,
+                            uint32_t *place, uint32_t width, uint32_t target)
+{
+    const bool opens = !set->open;
+    uint32_t n = find_members(set, commit, place);
+
+    if (opens)
+        linear_set_open(set);
+    strads_err err = reserve_scaled(set);
+    if (err)
+        return err;
+    if (opens)
+        n = wake_members(set, n, place);
+    for (uint32_t k = 0; k < n; k++) {
+        linear_member *m = &set->member[place[k]];
+        if (m->model == set->model || m->size == 0)
+            continue;
+        for (uint32_t i = 0; i < m->size; i++)
+            scale_member(set, &m[i]);
+        if (m->size > 1)
+            bend_group(set, m);
+    }
+    err = work_off(set, n, place);
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t at = set->place[strads_block_param(&commit->block, k)];
+        commit->priority[k] = 0;
+        if (!at)
+            continue;
+        linear_member *m = &set->member[at - 1];
+        const double change = m->w - m->told;
+        commit->change[(size_t)k * width + target] = change;
+        commit->priority[k] = m->urgency;
+        m->told += change; /* as the store adds it */
+    }
+    return err;
+}
+
+/* ---- its value --------------------------------------------------------- */
+
+double linear_set_penalty(const linear_set *set, const linear_member *m,
+                          double step)
+{
+    if (m->size == 1) {
+        const double w = m->base + step * (m->w - m->base);
+        return w < m->term.low || w > m->term.high
+                   ? INFINITY
+                   : m->term.l1 * fabs(w) + m->term.l2 / 2 * w * w;
+    }
+    for (uint32_t k = 0; k < m->size; k++)
+        set->group[k] = m[k].unit * (m[k].base + step * (m[k].w - m[k].base));
+    return m->size > 0
+               ? set->is.value(set->is.program, m->size, m->term.l1, set->group)
+               : 0;
+}
+
+double linear_set_penalties(const linear_set *set, double step)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < set->n; k++)
+        sum += linear_set_penalty(set, &set->member[k], step);
+    return sum;
+}
+
+/* |lasting - beta root|^2 = |lasting|^2 - beta^2 mass at the best beta. */
+double linear_set_value(linear_set *set, uint32_t n, const uint32_t *place)
+{
+    double sum =
+        set->is.kernels->dot_dense(set->n_rows, set->lasting, set->lasting) / 2;
+
+    if (set->is.intercept) {
+        set->beta = best_beta(set);
+        sum -= set->beta * set->beta * set->mass / 2;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        sum += linear_set_penalty(set, &set->member[place[k]], 1);
+    return sum;
+}

@@ -1,0 +1,163 @@
+/* The line search that ends a quadratic model: along its step P falls, for a
+ * while at least (Yuan, Ho, Lin, "An improved GLMNET", JMLR 2012). Where
+ * it ends the weights are frozen anew. The coordinator has all rows, so this
+ * costs no message; workers follow the commits. */
+#include <string.h>
+
+#include "linear_set.h"
+
+enum { HALVINGS_MAX = 40 };
+
+/* Falls below this share of P say nothing about where it is lower. */
+#define ROUNDING 1e-12
+
+/* dz from the columns: `lasting` follows w only up to the rounding of the
+ * factors that an extrapolation multiplies with, which may be large. */
+static void add_up_direction(linear_set *set)
+{
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        set->along[i] = set->beta;
+    for (uint32_t k = 0; k < set->n; k++) {
+        const linear_member *m = &set->member[k];
+        const data_column x = linear_set_column(set, m);
+        if (m->w != m->base)
+            set->is.kernels->add(&x, m->w - m->base, set->along);
+    }
+}
+
+static void read_direction(linear_set *set)
+{
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        set->along[i] =
+            set->root[i] > 0
+                ? (set->frozen[i] - set->lasting[i]) / set->root[i] + set->beta
+                : 0;
+}
+
+/* `along`, and d'H d of the direction d: what P falls by at first, at least. */
+static double find_direction(linear_set *set)
+{
+    double fall = 0;
+
+    if (set->leapt)
+        add_up_direction(set);
+    else
+        read_direction(set);
+    for (uint64_t i = 0; i < set->n_rows; i++) {
+        const double moved = set->root[i] * set->along[i];
+        fall += moved * moved;
+    }
+    for (uint32_t k = 0; k < set->n; k++) {
+        const linear_member *m = &set->member[k];
+        fall += m->term.l2 * (m->w - m->base) * (m->w - m->base);
+    }
+    return fall;
+}
+
+static double penalties(const linear_set *set, double step)
+{
+    return set->is.penalties ? set->is.penalties(set->is.program, step)
+                             : linear_set_penalties(set, step);
+}
+
+/* A point on the way: z + step along. */
+typedef struct point {
+    double step, loss, value; /* value: P there */
+} point;
+
+/* The model there is left in root_trial and rest_trial. */
+static point try_step(linear_set *set, double step)
+{
+    point to = {.step = step};
+
+    memcpy(set->trial, set->z, set->n_rows * sizeof(double));
+    set->is.kernels->add_dense(set->n_rows, step, set->along, set->trial);
+    to.loss = set->is.freeze(set->is.program, set->trial, set->root_trial,
+                             set->rest_trial);
+    to.value = to.loss + penalties(set, step);
+    return to;
+}
+
+/* By how much Q falls from base to w: P falls as much where the loss bends as
+ * the model does. */
+static double promised_fall(const linear_set *set)
+{
+    const column_kernels *kernels = set->is.kernels;
+    const uint64_t n = set->n_rows;
+    const double from = kernels->dot_dense(n, set->frozen, set->frozen),
+                 to = kernels->dot_dense(n, set->lasting, set->lasting) -
+                      set->beta * set->beta * set->mass;
+
+    return (from - to) / 2 + linear_set_penalties(set, 0) -
+           linear_set_penalties(set, 1);
+}
+
+/* Halves the step until P falls as it should, and then on for as long as it
+ * has fallen by less than half of what the model promised and a shorter step
+ * takes it lower: far from the minimum the model is too flat, and its whole
+ * step ends high up on the other side. */
+static point search(linear_set *set, double before, double promised)
+{
+    const double fall = find_direction(set);
+    point best = try_step(set, 1);
+    int left = HALVINGS_MAX;
+
+    while (--left > 0 && !(best.value <= before - 1e-3 * best.step * fall +
+                                             1e-15 * fabs(before)))
+        best = try_step(set, best.step / 2);
+    while (--left > 0 && promised > ROUNDING * before &&
+           before - best.value < promised / 2) {
+        const point other = try_step(set, best.step / 2);
+        if (!(other.value < best.value))
+            return try_step(set, best.step);
+        best = other;
+    }
+    return best;
+}
+
+static void swap(double **a, double **b)
+{
+    double *const held = *a;
+
+    *a = *b;
+    *b = held;
+}
+
+linear_step linear_set_search(linear_set *set)
+{
+    const double before = set->loss + penalties(set, 0);
+    const double promised = promised_fall(set);
+    point to = search(set, before, promised);
+    const double fall = before - to.value;
+
+    if (to.value <= before + 1e-15 * fabs(before)) {
+        swap(&set->z, &set->trial);
+        swap(&set->root, &set->root_trial);
+        swap(&set->lasting, &set->rest_trial);
+        set->loss = to.loss;
+    } else {
+        to.step = 0;
+        set->looked = false;
+    }
+    set->open = set->solved = false;
+    for (uint32_t k = 0; k < set->n && to.step < 1; k++) {
+        linear_member *m = &set->member[k];
+        m->w = m->base + to.step * (m->w - m->base);
+    }
+    return (linear_step){to.step, fall, promised};
+}
+
+uint32_t linear_set_told(linear_set *set, uint32_t *column, double *change)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < set->n; k++) {
+        linear_member *m = &set->member[k];
+        if (m->w == m->told)
+            continue;
+        column[n] = m->column;
+        change[n] = m->w - m->told;
+        m->told += change[n++];
+    }
+    return n;
+}

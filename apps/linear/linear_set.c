@@ -1,0 +1,116 @@
+/* The columns of the working set, over all rows, at the coordinator: solving a
+ * block there needs no message. Workers write a column's entries of their rows,
+ * one after the other; what they write is put together here. */
+#include "linear_set.h"
+
+#include <stdlib.h>
+
+#include "linear_room.h"
+
+/* Entries of one fetch, so that what is on its way stays small. */
+#define FETCH_ENTRIES (UINT64_C(1) << 22)
+
+strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set)
+{
+    double **by_row[] = {&set->y,         &set->c,       &set->z,
+                         &set->root,      &set->lasting, &set->frozen,
+                         &set->along,     &set->trial,   &set->root_trial,
+                         &set->rest_trial};
+    bool there = true;
+
+    set->n_rows = set->columns.rows = rows;
+    set->place = calloc(columns + 1, sizeof(*set->place));
+    for (size_t k = 0; k < sizeof(by_row) / sizeof(*by_row); k++) {
+        *by_row[k] = calloc(rows + 1, sizeof(double));
+        there = there && *by_row[k];
+    }
+    if (set->place && there)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM, "no memory for the margins of %llu rows",
+                       (unsigned long long)rows);
+}
+
+void linear_set_clear(linear_set *set)
+{
+    for (uint32_t k = 0; k < set->n; k++)
+        set->place[set->member[k].column] = 0;
+    set->n = 0;
+    linear_packed_clear(&set->columns);
+    set->looked = set->open = set->solved = false;
+    set->spent = 0;
+}
+
+void linear_set_free(linear_set *set)
+{
+    void *all[] = {set->member,  set->visit,   set->place,      set->scaled,
+                   set->y,       set->c,       set->z,          set->root,
+                   set->lasting, set->frozen,  set->along,      set->trial,
+                   set->newton,  set->support, set->root_trial, set->rest_trial,
+                   set->group,   set->past_w,  set->past_rest};
+
+    for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
+        free(all[k]);
+    linear_packed_free(&set->columns);
+}
+
+static strads_err reserve_member(linear_set *set)
+{
+    const uint32_t capacity = set->capacity ? 2 * set->capacity : 256;
+
+    if (set->n < set->capacity)
+        return STRADS_OK;
+    if (!linear_widen(&set->member, capacity, sizeof(*set->member)) ||
+        !linear_widen(&set->visit, capacity, sizeof(*set->visit)) ||
+        !linear_widen(&set->support, capacity, sizeof(*set->support)) ||
+        !linear_widen(&set->group, 2 * (uint64_t)capacity, sizeof(double)))
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for a working set of %u columns",
+                           capacity);
+    set->capacity = capacity;
+    return STRADS_OK;
+}
+
+strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
+                           double unit)
+{
+    const strads_err err = reserve_member(set);
+
+    if (err)
+        return err;
+    set->member[set->n++] = (linear_member){
+        .column = j, .size = size, .w = w, .base = w, .told = w, .unit = unit};
+    set->place[j] = set->n;
+    return STRADS_OK;
+}
+
+uint32_t linear_set_next(const linear_set *set, const strads_data *data,
+                         uint32_t *column, uint64_t *entries)
+{
+    uint32_t n = 0;
+
+    *entries = 0;
+    while (set->columns.n + n < set->n) {
+        const uint32_t j = set->member[set->columns.n + n].column;
+        const uint64_t more = strads_data_col_nnz(data, j);
+        if (n > 0 && *entries + more > FETCH_ENTRIES)
+            break;
+        *entries += more;
+        column[n++] = j;
+    }
+    return n;
+}
+
+strads_err linear_set_take(linear_set *set, const strads_commit *commit)
+{
+    const linear_packed *columns = &set->columns;
+    uint32_t k = columns->n;
+    const strads_err err = linear_packed_take(&set->columns, commit);
+
+    for (; k < columns->n && !err; k++) {
+        linear_member *m = &set->member[k];
+        m->at = columns->at[k];
+        m->n = columns->count[k];
+        m->full = m->n == set->n_rows;
+    }
+    return err;
+}
