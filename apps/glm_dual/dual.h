@@ -522,7 +522,7 @@ strads_err dual_schedule(strads_turn *turn);
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,              \
     .layout = STRADS_LAYOUT_ROWS, .weight = dual_weight, .end = dual_end,    \
     .close = dual_close, .refresh = dual_refresh, .schedule = dual_schedule, \
-    .winds_up = true, .phases = dual_phases, .n_phases = DUAL_PHASES,        \
+    .finalises = true, .phases = dual_phases, .n_phases = DUAL_PHASES,       \
     .owned = dual_owned, .pooled = true, .shape = shape, .begin = begin,     \
     .open = open
 

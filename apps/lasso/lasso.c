@@ -339,7 +339,7 @@ static const strads_phase phases[] = {
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,         \
     .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open, \
     .close = lasso_close, .refresh = lasso_refresh,                     \
-    .schedule = lasso_schedule, .winds_up = true, .phases = phases,     \
+    .schedule = lasso_schedule, .finalises = true, .phases = phases,    \
     .n_phases = sizeof(phases) / sizeof(phases[0])
 
 const strads_program strads_program_lasso = {

@@ -679,7 +679,7 @@ const strads_program strads_program_mf = {.size = sizeof(strads_program),
                                           .pack_state = mf_pack_state,
                                           .unpack_state = mf_unpack_state,
                                           .schedule = mf_schedule,
-                                          .winds_up = true,
+                                          .finalises = true,
                                           .partitions_each = 2,
                                           .phases = phases,
                                           .n_phases = sizeof(phases) /

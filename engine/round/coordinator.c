@@ -37,23 +37,23 @@ static void coord_plan_internal(sti_coordinator *c, uint32_t phase)
 
 /* The run is to end, and its schedule has yet to bring the model together; that
  * of a program that has none, to report on it. */
-static bool coord_winds_up(const sti_coordinator *c)
+static bool coord_finalises(const sti_coordinator *c)
 {
     const strads_program *program = c->run->program;
-    return c->stopping && (program->winds_up || !program->schedule) &&
-           !c->wound_up;
+    return c->stopping && (program->finalises || !program->schedule) &&
+           !c->finalised;
 }
 
 static void ask_program(sti_coordinator *c, sti_effects *out)
 {
-    if (c->stopping && c->wind_up_turns++ == STRADS_WIND_UP_TURNS) {
+    if (c->stopping && c->finalise_turns++ == STRADS_FINALISE_TURNS) {
         sti_coord_end(c,
                       strads_fail(STRADS_EPROGRAM,
                                   "schedule of program %s was told %u times "
                                   "that the run ends and has not stopped: "
                                   "return strads_turn_stop(turn) once the "
                                   "model is together",
-                                  c->run->program->name, STRADS_WIND_UP_TURNS),
+                                  c->run->program->name, STRADS_FINALISE_TURNS),
                       out);
         return;
     }
@@ -117,7 +117,7 @@ static void schedule_by_default(sti_coordinator *c, sti_effects *out)
                 continue;
             if (plan_all(c, phase))
                 sti_coord_end(c, sti_coord_no_memory(), out);
-            c->plan.winds_up = c->looked_last;
+            c->plan.finalises = c->looked_last;
             return;
         }
         c->due =
@@ -127,7 +127,7 @@ static void schedule_by_default(sti_coordinator *c, sti_effects *out)
     if (c->stopping && c->in_flight) {
         c->waiting = true;
     } else if (c->stopping && (c->fresh_report || c->looked_last)) {
-        c->wound_up = true;
+        c->finalised = true;
     } else if (c->stopping || (at_rest && c->chosen_since_rest)) {
         c->looked_last = c->stopping;
         c->chosen_since_rest = 0;
@@ -264,7 +264,7 @@ static bool coord_decide(sti_coordinator *c, sti_effects *out)
     bool cuts;
     if (cut_is_next(c, &cuts, out))
         return cuts;
-    if (coord_winds_up(c)) {
+    if (coord_finalises(c)) {
         ask_schedule(c, out);
         return true;
     }
@@ -301,7 +301,7 @@ static void coord_scheduled(sti_coordinator *c, sti_effects *out)
             .phase = job->decided_phase,
             .n_blocks = job->n_blocks,
             .blocks = job->blocks,
-            .winds_up = job->turn.ends,
+            .finalises = job->turn.ends,
         };
         job->blocks = NULL;
         break;
@@ -314,7 +314,7 @@ static void coord_scheduled(sti_coordinator *c, sti_effects *out)
         break;
     case STI_DECIDE_STOP:
     case STI_DECIDE_NOTHING:
-        c->wound_up = true;
+        c->finalised = true;
         sti_coord_stop(c, STRADS_END_STOPPED);
         break;
     }
@@ -572,7 +572,7 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
 static bool close_partitions(sti_coordinator *c)
 {
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
-        sti_coord_is_asking(c) || coord_winds_up(c))
+        sti_coord_is_asking(c) || coord_finalises(c))
         return false;
     c->stage = STI_STAGE_CLOSING;
     coord_plan_internal(c, STI_PHASE_CLOSE);

@@ -87,7 +87,7 @@ static sti_inflight *next_arrived(sti_coordinator *c)
 
 static void land(sti_coordinator *c, sti_inflight *f)
 {
-    if (!f->winds_up)
+    if (!f->finalises)
         c->progress.round++;
     sti_coord_wake(c, f);
     if (f != &c->own)
@@ -508,7 +508,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         .used = true,
         .by_policy = c->plan.by_policy,
         .requested = c->plan.requested,
-        .winds_up = c->plan.winds_up,
+        .finalises = c->plan.finalises,
         .scheduler = c->plan.scheduler,
         .parts = c->plan.parts,
         .n_parts = c->plan.n_parts,

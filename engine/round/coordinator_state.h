@@ -13,7 +13,7 @@
 typedef struct sti_inflight {
     bool used, arrived, by_policy, alone;
     bool requested; /* a probe that a commit asked for */
-    bool winds_up;  /* dispatched after the run's end: no round of the user's */
+    bool finalises; /* dispatched after the run's end: no round of the user's */
     uint32_t scheduler; /* by_policy, and a probe that one asked for: whose */
     strads_block
         *parts;       /* [n_parts] of a joint block, its schedulers'; owned */
@@ -35,7 +35,7 @@ typedef struct sti_plan {
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
     bool probe, requested;
     bool again; /* after a probe, for what was not known of it */
-    bool winds_up;
+    bool finalises;
     uint32_t scheduler;
     strads_block *parts; /* as an in-flight round's */
     uint32_t n_parts;
@@ -131,8 +131,8 @@ struct sti_coordinator {
     bool stopping;
     bool fresh_report; /* nothing was committed after it */
     bool looked_last;  /* the REST phases have run once more, for the report */
-    bool wound_up;     /* the schedule has stopped the run */
-    uint32_t wind_up_turns; /* how often it was asked after the run's end */
+    bool finalised;    /* the schedule has stopped the run */
+    uint32_t finalise_turns; /* how often it was asked after the run's end */
     strads_end end;
     /* Updates for the next dispatch, and changes not known to all in flight. */
     sti_update **updates;

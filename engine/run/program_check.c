@@ -152,8 +152,8 @@ static const char *contradiction(const strads_program *p)
     if (!p->n_phases && !p->aggregate)
         return "has an update, but no aggregate that would change a "
                "parameter: add aggregate, which fills commit->change";
-    if (p->winds_up && !p->schedule)
-        return "winds up, but has no schedule that could: leave winds_up out";
+    if (p->finalises && !p->schedule)
+        return "finalises, but has no schedule that could: leave finalises out";
     if (p->pooled && !p->owned)
         return "is pooled, but owns nothing that a pool could share: add "
                "owned, or leave pooled out";

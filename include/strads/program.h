@@ -280,14 +280,14 @@ typedef struct strads_turn {
     uint64_t round;     /* the number that the next dispatch gets */
     uint32_t in_flight; /* dispatches not yet committed */
     bool at_rest;       /* the policy said that nothing is left to choose */
-    bool ends; /* the run has been cut short, see `winds_up`: dispatch what is
+    bool ends; /* the run has been cut short, see `finalises`: dispatch what is
                   left to bring the model together, then stop */
     void *engine; /* for the calls below */
 } strads_turn;
 
 /* Calls of `schedule` with `ends` set, at most; a program that has not stopped
  * by then ends with STRADS_EPROGRAM. */
-#define STRADS_WIND_UP_TURNS (1U << 17)
+#define STRADS_FINALISE_TURNS (1U << 17)
 
 /* Dispatch these blocks to this phase. Copied: the arrays are the caller's. */
 STRADS_API strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase,
@@ -516,7 +516,7 @@ typedef struct strads_program {
      * on asking it, with turn->ends set, until it stops: a model that is spread
      * over the partitions can then be brought together. These dispatches do not
      * count as rounds; a bound does not end them, a failure does. */
-    bool winds_up;
+    bool finalises;
 
     /* A simple program: one phase to ALL, sums merged, policy's blocks. */
     size_t (*partial)(const strads_task *task);

@@ -79,7 +79,7 @@ static strads_err stop(strads_turn *turn, winding_state *s)
     return strads_turn_stop(turn);
 }
 
-/* One partition's count at a time: several turns wind up. */
+/* One partition's count at a time: several turns finalise. */
 static strads_err tell_next(strads_turn *turn, winding_state *s)
 {
     const strads_block block = {.id = s->told,
@@ -187,7 +187,7 @@ static const strads_program winding = {
     .open = winding_open,
     .close = free,
     .schedule = winding_schedule,
-    .winds_up = true,
+    .finalises = true,
     .phases = PHASES,
     .n_phases = N_PHASES,
     .objective = winding_objective,
@@ -239,7 +239,7 @@ static void expect_rounds(const winding_config *config,
         }
 }
 
-Test(engine_wind_up, a_bound_on_rounds_leaves_the_model_together)
+Test(engine_finalise, a_bound_on_rounds_leaves_the_model_together)
 {
     const winding_config config = {0};
     expect_rounds(&config, (strads_engine_options){.max_rounds = 7},
@@ -249,20 +249,20 @@ Test(engine_wind_up, a_bound_on_rounds_leaves_the_model_together)
                   STRADS_END_ROUNDS);
 }
 
-Test(engine_wind_up, a_bound_on_time_leaves_the_model_together)
+Test(engine_finalise, a_bound_on_time_leaves_the_model_together)
 {
     const winding_config config = {0};
     expect_rounds(&config, (strads_engine_options){.time_limit = 1e-9},
                   STRADS_END_TIME);
 }
 
-Test(engine_wind_up, a_report_that_ends_the_run_leaves_the_model_together)
+Test(engine_finalise, a_report_that_ends_the_run_leaves_the_model_together)
 {
     expect_rounds(&(winding_config){.stop_at = 5},
                   (strads_engine_options){.seed = 1}, STRADS_END_STOPPED);
 }
 
-Test(engine_wind_up, a_program_that_stops_by_itself_is_not_asked_again)
+Test(engine_finalise, a_program_that_stops_by_itself_is_not_asked_again)
 {
     strads_result *result =
         cut_short(&(winding_config){.finish_at = 3},
@@ -282,7 +282,7 @@ static void interrupt(void *arg, const strads_progress *progress)
     ctrl_c = ctrl_c || progress->round >= 4;
 }
 
-Test(engine_wind_up, an_interrupt_leaves_the_model_together)
+Test(engine_finalise, an_interrupt_leaves_the_model_together)
 {
     const winding_config config = {0};
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
@@ -298,7 +298,7 @@ Test(engine_wind_up, an_interrupt_leaves_the_model_together)
     }
 }
 
-Test(engine_wind_up, over_tcp_the_partitions_tell_as_well)
+Test(engine_finalise, over_tcp_the_partitions_tell_as_well)
 {
     const winding_config config = {0};
     team t = {.program = &winding,
@@ -331,7 +331,7 @@ static void refuse(const strads_program *program, uint32_t flaw, strads_err err,
     cr_expect_null(result);
 }
 
-Test(engine_wind_up, what_never_stops_or_chooses_or_fails_ends_with_a_sentence)
+Test(engine_finalise, what_never_stops_or_chooses_or_fails_ends_with_a_sentence)
 {
     refuse(&winding, ENDLESS, STRADS_EPROGRAM, "has not stopped");
     refuse(&winding, CHOOSING, STRADS_ESTATE, "although the run ends");
