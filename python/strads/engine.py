@@ -5,6 +5,7 @@ the thread on which the library computes. The calling thread only waits, so
 that Ctrl-C reaches it: the run then ends at its next commit, with the model so
 far, and KeyboardInterrupt is raised once that model has been kept.
 """
+import signal
 import threading
 import weakref
 from typing import NamedTuple
@@ -126,14 +127,28 @@ def interruptible(stop, function, *arguments):
     if threading.current_thread() is not threading.main_thread():
         work()
         return answer[0], answer[1], False
-    threading.Thread(target=work, name="strads").start()
     interrupted = False
-    while not done.is_set():  # not join: interrupted, it forgets the thread
-        try:
-            done.wait()
-        except KeyboardInterrupt:
-            interrupted = True
-            stop[0] = True
+
+    # Instead of the handler that raises: an exception can come between any two
+    # lines, such as those that start the thread, which then runs on alone.
+    def ask(*_):
+        nonlocal interrupted
+        interrupted = stop[0] = True
+
+    raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if raises:
+        signal.signal(signal.SIGINT, ask)
+    try:
+        threading.Thread(target=work, name="strads").start()
+        while not done.is_set():  # not join: interrupted, it forgets the thread
+            try:
+                # By turns, for a signal that another thread has got.
+                done.wait(0.1)
+            except KeyboardInterrupt:  # of somebody else's handler
+                ask()
+    finally:
+        if raises:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     return answer[0], answer[1], interrupted
 
 
