@@ -128,7 +128,8 @@ static void answer(hand *h, double value, uint64_t as_of, uint64_t applied)
     rows->as_of = as_of;
     rows->applied = applied;
     cr_assert_eq(sti_buffer_new(0, &rows->parts), STRADS_OK);
-    cr_assert_eq(sti_push_reserve(rows->parts, 0, 1, ask->rows, 16, &cells),
+    cr_assert_eq(sti_push_reserve(rows->parts, STI_PUSH_ROWS, 0, 1, ask->rows,
+                                  16, &cells),
                  STRADS_OK);
     memcpy(cells, (double[]){value, value}, 16);
     tell(h, (sti_msg){.kind = STI_MSG_ROWS, .object = &rows->head});
@@ -390,8 +391,8 @@ Test(role_client, bytes_of_a_message_never_lead_out_of_it)
     sti_writer w = {0};
     cr_assert_eq(sti_row_answer_new(&rows), STRADS_OK);
     cr_assert_eq(sti_buffer_new(0, &rows->parts), STRADS_OK);
-    cr_assert_eq(sti_push_reserve(rows->parts, 0, 3, (uint32_t[3]){0}, 16,
-                                  &cells),
+    cr_assert_eq(sti_push_reserve(rows->parts, STI_PUSH_ROWS, 0, 3,
+                                  (uint32_t[3]){0}, 16, &cells),
                  STRADS_OK);
     memset(cells, 0, 48);
     const sti_msg msg = {.kind = STI_MSG_ROWS,

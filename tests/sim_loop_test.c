@@ -101,12 +101,23 @@ Test(sim_loop, the_model_is_that_of_a_real_run_bit_by_bit)
 
 enum { CLOCKS = 50 };
 
+/* What loops of one_program do. */
+static struct {
+    uint32_t staleness;
+    bool ahead; /* they ask for the row ahead of the clock */
+} one;
+
 static strads_err one_run(strads_task *task, strads_session *session)
 {
+    const uint32_t s = one.staleness, first = 0;
     strads_err err = STRADS_OK;
     double row;
     for (uint64_t c = 0; !err && c < CLOCKS && !strads_loop_ends(task); c++) {
-        err = strads_session_read_row(session, 0, 0, 0, &row);
+        err = strads_session_read_row(session, 0, 0, s, &row);
+        if (row < (double)task->shape->partitions * ((double)c - s))
+            err = strads_fail(STRADS_EPROGRAM, "clock %g: %g", (double)c, row);
+        if (!err && one.ahead)
+            err = strads_session_prefetch(session, 0, 1, &first, s);
         if (!err)
             err = strads_session_inc(session, 0, 0, 0, 1);
         if (!err)
@@ -173,6 +184,44 @@ Test(sim_loop, a_bulk_synchronous_clock_is_computing_and_two_latencies)
     cr_expect_eq(o.pushes.messages, 3 * (CLOCKS + 1));
     cr_expect_eq(o.asks.messages, 3 * CLOCKS);
     cr_expect_eq(o.rows.messages, 3 * CLOCKS);
+}
+
+/* Whoever may be a clock behind need not wait for the way there and back again: with
+ * enough to compute the row is there when the clock begins. */
+Test(sim_loop, rows_that_are_asked_for_ahead_cost_no_latency)
+{
+    const double l = 50e-6, u[] = {130e-6, 20e-6};
+    for (int k = 0; k < 2; k++) {
+        const strads_sim_options sim = {.size = sizeof sim,
+                                        .nodes = 4,
+                                        .latency = l,
+                                        .update_cost = u[k]};
+        strads_progress p;
+        one.staleness = 1;
+        one.ahead = false;
+        const strads_sim_outcome without = time_of(&sim, 0, &p);
+        one.ahead = true;
+        const strads_sim_outcome with = time_of(&sim, 0, &p);
+        const double before = (without.makespan / CLOCKS - u[k]) / l;
+        const double after = (with.makespan / CLOCKS - u[k]) / l;
+        cr_expect_gt(before, 1.9, "%g latencies a clock", before);
+        cr_expect_leq(after, fmax(0, 2 - u[k] / l) + 0.15,
+                      "%g latencies a clock, asked ahead", after);
+        cr_expect_leq(with.asks.messages, without.asks.messages + 3 * 2);
+    }
+}
+
+/* Whatever a network does to the order of messages. The loop checks its reads. */
+Test(sim_loop, asking_ahead_keeps_the_staleness_rule)
+{
+    for (uint32_t s = 0; s < 3; s++) {
+        strads_sim_options sim = network(5);
+        strads_progress p;
+        sim.jitter = 3;
+        one.staleness = s;
+        one.ahead = true;
+        (void)time_of(&sim, s, &p);
+    }
 }
 
 Test(sim_loop, all_wait_for_a_straggler)
@@ -302,4 +351,129 @@ Test(sim_loop, what_a_clock_takes_can_be_measured)
     cr_expect_gt(phase.update_cost, 1e-8);
     cr_expect_lt(phase.update_cost, 1e-3);
     strads_data_free(data);
+}
+
+/* ---- in fewer bits ------------------------------------------------------- */
+
+enum { WIDE = 4096, WIDE_CLOCKS = 30 };
+
+static struct {
+    strads_scalar type;
+    uint32_t bits;
+} wide;
+
+static double wide_change(uint32_t partition, uint64_t clock, uint32_t col)
+{
+    const uint64_t k = partition * WIDE_CLOCKS + clock;
+    return (strads_random_unit(5, 1, k, col) - 0.5) * (col % 7 == 0 ? 1e-3 : 1);
+}
+
+static void put_wide(void *cells, uint32_t col, double value)
+{
+    if (wide.type == STRADS_F32)
+        ((float *)cells)[col] = (float)value;
+    else
+        ((double *)cells)[col] = value;
+}
+
+static double get_wide(const void *cells, uint32_t col)
+{
+    return wide.type == STRADS_F32 ? (double)((const float *)cells)[col]
+                                   : ((const double *)cells)[col];
+}
+
+/* After each clock a cell lacks at most half a step for each worker; a flush
+ * leaves nothing behind. */
+static strads_err wide_run(strads_task *task, strads_session *session)
+{
+    const double workers = task->shape->partitions;
+    double cells[WIDE], change[WIDE], sum[WIDE] = {0}, most = 0;
+    strads_err err = STRADS_OK;
+    for (uint64_t c = 0; !err && c < WIDE_CLOCKS; c++) {
+        for (uint32_t j = 0; j < WIDE; j++)
+            put_wide(change, j, wide_change(task->share->partition, c, j));
+        err = strads_session_inc_row(session, 1, 0, change);
+        if (!err && c + 1 == WIDE_CLOCKS)
+            err = strads_session_flush(session);
+        if (!err)
+            err = strads_session_clock(session);
+        if (!err)
+            err = strads_session_barrier(session);
+        if (!err)
+            err = strads_session_read_row(session, 1, 0, 0, cells);
+        for (uint32_t j = 0; !err && j < WIDE; j++) {
+            for (uint32_t p = 0; p < task->shape->partitions; p++)
+                sum[j] += wide_change(p, c, j);
+            most = fmax(most, fabs(get_wide(cells, j) - sum[j]));
+        }
+        const double step = 0.51 / 127, late = (workers - 1) * step / 2;
+        const double bound = c + 1 == WIDE_CLOCKS ? 0 : late;
+        if (!err && most > bound + 1e-4)
+            err =
+                strads_fail(STRADS_EPROGRAM, "clock %d: off by %g, at most %g",
+                            (int)c, most, bound);
+        if (!err && wide.bits && bound > 0 && most < 1e-4)
+            err = strads_fail(STRADS_EPROGRAM, "nothing was rounded");
+        most = 0;
+        if (!err) /* nobody adds before all have read */
+            err = strads_session_clock(session);
+        if (!err)
+            err = strads_session_barrier(session);
+    }
+    return err;
+}
+
+static strads_err wide_tables(const void *config, const strads_shape *shape,
+                              strads_store *store)
+{
+    (void)config, (void)shape;
+    const strads_table_spec spec = {.name = "wide",
+                                    .type = wide.type,
+                                    .rows = 1,
+                                    .cols = WIDE,
+                                    .push_bits = wide.bits};
+    return strads_store_create(store, &spec, &(uint32_t){0});
+}
+
+static const strads_program wide_program = {
+    .size = sizeof(strads_program),
+    .name = "wide",
+    .shape = one_shape,
+    .tables = wide_tables,
+    .run = wide_run,
+};
+
+static uint64_t wide_bytes(strads_scalar type, uint32_t bits)
+{
+    const strads_sim_options sim = {.size = sizeof sim,
+                                    .nodes = 3,
+                                    .latency = 50e-6,
+                                    .update_cost = 20e-6};
+    const strads_engine_options options = {.size = sizeof options,
+                                           .partitions = 3};
+    strads_data *data = toy_data(&wide_program, 23, 17, 3);
+    strads_result *result;
+    strads_sim_outcome outcome;
+    wide.type = type;
+    wide.bits = bits;
+    cr_assert_eq(strads_simulate(&wide_program, NULL, data, &options, &sim,
+                                 &result, &outcome),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_result_free(result);
+    strads_data_free(data);
+    return outcome.pushes.bytes;
+}
+
+Test(sim_loop, changes_in_8_bits_lose_nothing_and_are_a_quarter_or_an_eighth)
+{
+    const double f64 = (double)wide_bytes(STRADS_F64, 0);
+    const double f32 = (double)wide_bytes(STRADS_F32, 0);
+    /* The last clock's flush is in full, and so are the errors that it takes. */
+    const double clocks = WIDE_CLOCKS - 1;
+    cr_expect_lt(((double)wide_bytes(STRADS_F64, 8) - f64 / WIDE_CLOCKS) /
+                     (f64 / WIDE_CLOCKS * clocks),
+                 1.15 / 8);
+    cr_expect_lt(((double)wide_bytes(STRADS_F32, 8) - f32 / WIDE_CLOCKS) /
+                     (f32 / WIDE_CLOCKS * clocks),
+                 1.1 / 4);
 }

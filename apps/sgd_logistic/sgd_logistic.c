@@ -60,6 +60,22 @@ static strads_err let_all_read(sgd_worker *w)
     return err ? err : strads_session_barrier(w->session);
 }
 
+/* The next batch's weights, which come while this one is computed. At staleness 0
+ * a barrier is between the two; with an infinite one nobody waits. */
+static strads_err ask_ahead(const sgd_worker *w, uint64_t t)
+{
+    const uint64_t next =
+        (t + 1) % w->batches; /* 0: they are shuffled before */
+    if (next == 0 || w->rules.staleness == 0 ||
+        w->rules.staleness == STRADS_STALENESS_INFINITE)
+        return STRADS_OK;
+    const uint64_t first = w->first[w->turn[next]];
+    return strads_session_prefetch(w->session, SGD_WEIGHTS,
+                                   (uint32_t)(w->first[w->turn[next] + 1] -
+                                              first),
+                                   w->touched + first, w->rules.staleness);
+}
+
 /* What filters hold back leaves before the last clock ends, so that all are to
  * read the same at the end. */
 static strads_err turn_clock(sgd_worker *w, uint64_t t, bool last)
@@ -70,6 +86,8 @@ static strads_err turn_clock(sgd_worker *w, uint64_t t, bool last)
     strads_err err = sgd_fetch(w, n, rows, w->rules.staleness);
     if (!err && w->rules.staleness == 0)
         err = let_all_read(w);
+    if (!err)
+        err = ask_ahead(w, t);
     if (err)
         return err;
     descend(w, batch, step_size(w, t));
@@ -251,6 +269,7 @@ static strads_err sgd_tables(const void *config, const strads_shape *shape,
                          .rows = rows,
                          .cols = SGD_ROW,
                          .staleness_max = o->staleness_max,
+                         .push_bits = o->push_bits,
                          .tuned = true},
         [SGD_TOUCHES] = {.name = "touches", .rows = 1, .cols = rows},
         [SGD_FACTS] = {.name = "facts",

@@ -91,6 +91,12 @@ const strads_option sgd_option_table[] = {
      .metavar = "L",
      .help = "theorem: L; 0: measured on the data (default 0)",
      .max = DBL_MAX},
+    {.name = "push-bits",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(push_bits),
+     .metavar = "BITS",
+     .help = "8: changes of weights go to other nodes rounded (default 0: no)",
+     .max = 8},
     LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
 

@@ -83,6 +83,72 @@ void sti_cells_add_at(strads_scalar type, void *into, const uint32_t *place,
     }
 }
 
+/* ---- in 8 bits ----------------------------------------------------------- */
+
+static double as_f64(strads_scalar type, const void *cells, size_t i)
+{
+    return type == STRADS_F32 ? (double)((const float *)cells)[i]
+                              : ((const double *)cells)[i];
+}
+
+/* What code k stands for, as a cell holds it. */
+static double unpacked(strads_scalar type, double step, int code)
+{
+    const double value = step * code;
+    return type == STRADS_F32 ? (double)(float)value : value;
+}
+
+void sti_cells_pack(strads_scalar type, const void *cells, size_t n, void *out)
+{
+    int8_t *code = (int8_t *)out + sizeof(double);
+    double most = 0, step;
+    for (size_t i = 0; i < n; i++) {
+        const double size = fabs(as_f64(type, cells, i));
+        most = size > most || isnan(size) ? size : most;
+        if (!isfinite(most))
+            break;
+    }
+    step = isfinite(most) ? most / 127 : NAN;
+    memcpy(out, &step, sizeof step);
+    memset(code, 0, sti_packed_bytes(n) - sizeof step);
+    for (size_t i = 0; i < n && step != 0; i++) {
+        const double k = isnan(step) ? 1 : rint(as_f64(type, cells, i) / step);
+        code[i] = (int8_t)fmax(-127, fmin(127, k)); /* denormal steps */
+    }
+}
+
+void sti_cells_add_packed(strads_scalar type, void *into, const void *packed,
+                          size_t n)
+{
+    const int8_t *code = (const int8_t *)packed + sizeof(double);
+    double step;
+    memcpy(&step, packed, sizeof step);
+    for (size_t i = 0; i < n; i++) {
+        const double by = unpacked(type, step, code[i]);
+        if (type == STRADS_F32)
+            ((float *)into)[i] += (float)by;
+        else
+            ((double *)into)[i] += by;
+    }
+}
+
+void sti_cells_error(strads_scalar type, const void *cells, const void *packed,
+                     size_t n, void *out)
+{
+    const int8_t *code = (const int8_t *)packed + sizeof(double);
+    double step;
+    memcpy(&step, packed, sizeof step);
+    for (size_t i = 0; i < n; i++) {
+        const double left = isnan(step) ? 0
+                                        : as_f64(type, cells, i) -
+                                              unpacked(type, step, code[i]);
+        if (type == STRADS_F32)
+            ((float *)out)[i] = (float)left;
+        else
+            ((double *)out)[i] = left;
+    }
+}
+
 bool sti_cell_is_zero(strads_scalar type, const void *cells, size_t i)
 {
     switch (type) {

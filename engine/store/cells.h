@@ -21,6 +21,20 @@ size_t sti_cell_size(strads_scalar type);
 /* into[i] += from[i], i < n. */
 void sti_cells_add(strads_scalar type, void *into, const void *from, size_t n);
 
+/* n cells of F64 or F32 in 8 bits each: a step, an f64, and from -127 to 127 of it
+ * for each, in sti_packed_bytes(n) bytes at a multiple of 8. The step is a 127th
+ * of the largest |cell|, NaN where a cell is no finite number. */
+static inline size_t sti_packed_bytes(size_t n)
+{
+    return sizeof(double) + (n + 7) / 8 * 8;
+}
+void sti_cells_pack(strads_scalar type, const void *cells, size_t n, void *out);
+void sti_cells_add_packed(strads_scalar type, void *into, const void *packed,
+                          size_t n);
+/* What packing left over: out[n] = cells less packed; 0 where those are NaN. */
+void sti_cells_error(strads_scalar type, const void *cells, const void *packed,
+                     size_t n, void *out);
+
 /* into[place[i]] += from[i], in order: places may repeat. */
 void sti_cells_add_at(strads_scalar type, void *into, const uint32_t *place,
                       const void *from, size_t n);

@@ -86,9 +86,11 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
                  client->leaves;
     strads_err err = ready ? copy_tables(client) : no_memory();
     for (uint32_t w = 0; !err && w < setup->workers; w++) {
-        client->workers[w].call.asks = calloc(shards, sizeof(sti_call_ask));
+        sti_client_worker *worker = &client->workers[w];
+        worker->call.asks = calloc(shards, sizeof(sti_call_ask));
+        worker->ahead.asks = calloc(shards, sizeof(sti_call_ask));
         client->n_workers++;
-        if (!client->workers[w].call.asks)
+        if (!worker->call.asks || !worker->ahead.asks)
             err = no_memory();
     }
     if (err)
@@ -112,6 +114,10 @@ void sti_client_free(sti_client *client)
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].call.asks)
             sti_call_forget(client, &client->workers[w]);
+        if (client->workers[w].ahead.asks)
+            sti_prefetch_forget(client, &client->workers[w]);
+        free(client->workers[w].ahead.asks);
+        free(client->workers[w].ahead.rows);
         sti_call_free(&client->workers[w].call);
         sti_receive_queue_free(&client->workers[w].received);
     }
@@ -308,6 +314,22 @@ static strads_err choose_filtered(const sti_client *client, sti_push_end end,
     return err;
 }
 
+/* Do a table's rows leave in fewer bits? What is flushed leaves in full. */
+static bool is_packed(const sti_client *client, sti_push_end end,
+                      uint32_t table)
+{
+    return end == STI_PUSH_CLOCK && client->tables[table].push_bits;
+}
+
+static strads_err take_errors(const sti_client *client, sti_pending *pending)
+{
+    const size_t n = (size_t)client->n_tables * client->setup.shards;
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; !err && k < n; k++)
+        err = sti_pending_take_errors(&pending[k]);
+    return err;
+}
+
 /* A push of these rows, as an increment of this worker at its clock; NULL: a
  * flush of nothing. *wait: it does not fit the window, and is not made. */
 static strads_err make_push(sti_client *client, uint32_t worker,
@@ -332,7 +354,7 @@ static strads_err make_push(sti_client *client, uint32_t worker,
     for (uint32_t t = 0; !err && t < client->n_tables; t++)
         err =
             sti_pending_put(&pending[(size_t)t * client->setup.shards + shard],
-                            leaves[t], out);
+                            leaves[t], is_packed(client, end, t), out);
     if (!err && (*out)->size > largest_push)
         err = strads_fail(STRADS_ELIMIT,
                           "increments of %zu bytes for one shard are "
@@ -348,12 +370,13 @@ static strads_err make_push(sti_client *client, uint32_t worker,
     return err;
 }
 
-static void forget_rows(const sti_client *client, uint32_t shard,
-                        sti_pending *pending, const uint32_t *leaves)
+static void forget_rows(const sti_client *client, sti_push_end end,
+                        uint32_t shard, sti_pending *pending,
+                        const uint32_t *leaves)
 {
     for (uint32_t t = 0; t < client->n_tables; t++)
         sti_pending_forget(&pending[(size_t)t * client->setup.shards + shard],
-                           leaves[t]);
+                           leaves[t], is_packed(client, end, t));
 }
 
 /* All pieces but the last one. */
@@ -374,7 +397,7 @@ static strads_err push_pieces(sti_client *client, uint32_t worker,
         if (!push)
             break;
         send_push(client, shard, push, now, out);
-        forget_rows(client, shard, pending, leaves);
+        forget_rows(client, STI_PUSH_FLUSH, shard, pending, leaves);
     }
     return err;
 }
@@ -403,7 +426,7 @@ static strads_err push_last(sti_client *client, uint32_t worker,
             sti_object_drop(client->draft[s]);
         } else if (client->draft[s]) {
             send_push(client, s, client->draft[s], now, out);
-            forget_rows(client, s, pending,
+            forget_rows(client, end, s, pending,
                         client->leaves + (size_t)s * client->n_tables);
         }
     }
@@ -419,6 +442,8 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     *wait = false;
     w->parked_ns = 0;
     sti_call_forget(client, w);
+    if (end != STI_PUSH_CLOCK)
+        err = take_errors(client, pending);
     for (uint32_t s = 0; !err && !*wait && s < client->setup.shards; s++)
         err = push_pieces(client, worker, end, s, pending, now, wait, out);
     if (!err && !*wait)
@@ -454,7 +479,7 @@ strads_err sti_client_push_early(sti_client *client, uint32_t worker,
                         leaves, wait, &push);
     if (push) {
         send_push(client, shard, push, now, out);
-        sti_pending_forget(pending, leaves[pending->table]);
+        sti_pending_forget(pending, leaves[pending->table], false);
     }
     w->wants_window = *wait;
     sti_client_time(client, now, out);

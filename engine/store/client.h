@@ -78,6 +78,12 @@ typedef struct sti_client_read {
 strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
                                 void *values, bool *wait, sti_effects *out);
 
+/* Asks for rows as the worker's next clock needs them; a read of the same rows
+ * then waits for these answers. One at a time for each worker: of what is on its
+ * way a later ask of the worker takes the place. STRADS_ENOMEM. */
+strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
+                               sti_effects *out);
+
 /* The same of rows that are in the cache and fresh, all of the table; false:
  * they are not, or something is to be sent besides. Then sti_client_read_rows
  * is to be called. */

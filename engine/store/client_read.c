@@ -35,9 +35,10 @@ static strads_err check_read(const sti_client *client,
     return err;
 }
 
-/* The clock that rows are to be as of. Who reads with an adaptive staleness lets
+/* The clock that rows are to be as of, for a worker at `clock`. Who reads with an adaptive staleness lets
  * it grow, to the table's bound. */
-static uint64_t needed(sti_client *client, const sti_client_read *read)
+static uint64_t needed_at(sti_client *client, const sti_client_read *read,
+                          uint64_t clock)
 {
     const strads_table_spec *spec = &client->tables[read->table];
     const sti_client_worker *w = sti_client_worker_of(client, read->worker);
@@ -52,7 +53,13 @@ static uint64_t needed(sti_client *client, const sti_client_read *read)
             client->adaptive_most = most;
         staleness = sti_adaptive_staleness(&w->adaptive, spec);
     }
-    return w->clock > staleness ? w->clock - staleness : 0;
+    return clock > staleness ? clock - staleness : 0;
+}
+
+static uint64_t needed(sti_client *client, const sti_client_read *read)
+{
+    return needed_at(client, read,
+                     sti_client_worker_of(client, read->worker)->clock);
 }
 
 /* Adds what the caller has pending for rows from `first` on. */
@@ -273,6 +280,13 @@ static strads_err make_asks(const sti_client *client, uint32_t worker,
     return err;
 }
 
+/* A shard keeps one ask of a worker: a new one takes the place of what was asked
+ * ahead. */
+static void replace_ahead(sti_client_worker *w, uint32_t shard)
+{
+    drop_ask(&w->ahead.asks[shard]);
+}
+
 /* The call's own asks: they are kept until they are answered. */
 static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
                           const uint32_t *places, uint64_t now,
@@ -284,16 +298,19 @@ static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
     call->sent_at = now;
     strads_err err =
         make_asks(client, worker, call, call->rows, n, places, call->asks);
-    for (uint32_t s = 0; !err && s < client->setup.shards; s++)
-        if (call->asks[s].ask) {
-            call->n_asks++;
-            send_ask(client, s, call->asks[s].ask, out);
-        }
+    for (uint32_t s = 0; !err && s < client->setup.shards; s++) {
+        const sti_row_ask *ask = call->asks[s].ask;
+        if (!ask || ask->id != call->id) /* asked ahead */
+            continue;
+        call->n_asks++;
+        replace_ahead(w, s);
+        send_ask(client, s, call->asks[s].ask, out);
+    }
     return err;
 }
 
-/* Takes from the cache what is fresh there and asks for the rest, a window at
- * a time; with no ask out afterwards all rows are there. */
+/* Takes from the cache what is fresh there and asks for the rest, but for what
+ * was asked ahead, a window at a time; with no ask out afterwards all rows are there. */
 static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
                         sti_effects *out)
 {
@@ -315,7 +332,9 @@ static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
         call->found[call->next] = row;
         if (row)
             sti_cache_pin(&client->cache, row);
-        else
+        else if (!call->asks[sti_row_shard(call->table, call->rows[call->next],
+                                           client->setup.shards)]
+                      .ask)
             missing[n++] = call->next;
     }
     strads_err err =
@@ -350,13 +369,105 @@ static strads_err renew_old(sti_client *client, const sti_client_read *read,
             make_asks(client, read->worker, &call, read->rows, n, places, asks);
     }
     for (uint32_t s = 0; asks && s < client->setup.shards; s++) {
-        if (asks[s].ask && !err)
+        if (asks[s].ask && !err) {
+            replace_ahead(w, s);
             send_ask(client, s, asks[s].ask, out);
+        }
         drop_ask(&asks[s]);
     }
     free(asks);
     free(places);
     return err;
+}
+
+/* ---- asking ahead ------------------------------------------------------ */
+
+void sti_prefetch_forget(sti_client *client, sti_client_worker *worker)
+{
+    for (uint32_t s = 0; s < client->setup.shards; s++)
+        drop_ask(&worker->ahead.asks[s]);
+    worker->ahead.n = 0;
+}
+
+static strads_err keep_rows(sti_prefetch *ahead, const sti_client_read *read)
+{
+    if (read->n > ahead->capacity) {
+        uint32_t *rows = realloc(ahead->rows, sizeof *rows * read->n);
+        if (!rows)
+            return no_memory();
+        ahead->rows = rows;
+        ahead->capacity = read->n;
+    }
+    memcpy(ahead->rows, read->rows, sizeof *ahead->rows * read->n);
+    ahead->table = read->table;
+    ahead->n = read->n;
+    return STRADS_OK;
+}
+
+static bool are_fresh(sti_client *client, const sti_client_read *read,
+                      uint64_t needs)
+{
+    uint32_t k = 0;
+    while (k < read->n &&
+           sti_client_fresh(client, read->table, read->rows[k], needs))
+        k++;
+    return k == read->n;
+}
+
+strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
+                               sti_effects *out)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    sti_prefetch *ahead = &w->ahead;
+    const uint64_t needs = needed_at(client, read, w->clock + 1);
+    const uint64_t bytes = sti_client_row_bytes(client, read->table);
+    strads_err err = check_read(client, read);
+    sti_prefetch_forget(client, w);
+    if (err || bytes * read->n > client->setup.window_bytes ||
+        are_fresh(client, read, needs))
+        return err;
+    const sti_waiting_call call = {.id = ++w->last_id,
+                                   .table = read->table,
+                                   .needs = needs};
+    uint32_t *places = malloc(sizeof *places * read->n);
+    for (uint32_t k = 0; places && k < read->n; k++)
+        places[k] = k;
+    err = places ? keep_rows(ahead, read) : no_memory();
+    if (!err)
+        err = make_asks(client, read->worker, &call, read->rows, read->n,
+                        places, ahead->asks);
+    ahead->needs = needs;
+    for (uint32_t s = 0; !err && s < client->setup.shards; s++)
+        if (ahead->asks[s].ask)
+            send_ask(client, s, ahead->asks[s].ask, out);
+    if (err)
+        sti_prefetch_forget(client, w);
+    free(places);
+    return err;
+}
+
+/* A call for the rows that were asked for ahead, as of that clock, waits for what
+ * has not begun to come. (A later clock would not come while this one waits.) */
+static void take_over(sti_client *client, const sti_client_read *read)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    sti_waiting_call *call = &w->call;
+    const sti_prefetch *ahead = &w->ahead;
+    const bool same =
+        ahead->n > 0 && ahead->n == call->n && ahead->table == call->table &&
+        ahead->needs == call->needs &&
+        memcmp(ahead->rows, call->rows, sizeof *call->rows * call->n) == 0;
+    if (!same)
+        return;
+    for (uint32_t s = 0; s < client->setup.shards; s++) {
+        if (!ahead->asks[s].ask || ahead->asks[s].got > 0)
+            continue;
+        call->asks[s] = ahead->asks[s];
+        ahead->asks[s] = (sti_call_ask){0};
+        call->n_asks++;
+        call->sent_at = read->now;
+    }
+    sti_prefetch_forget(client, w);
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -394,6 +505,8 @@ static strads_err read_fresh(sti_client *client, const sti_client_read *read,
     if (!call->used && !copy_cached(client, read, needs, values, &old)) {
         err = begin_call(w, read, values, needs);
         call->passes = passes(client, read, needs);
+        if (!err)
+            take_over(client, read);
         if (!err)
             err = go_on(client, read->worker, read->now, out);
     }
@@ -483,6 +596,7 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
             err = make_ask(worker, call, 0, &call->asks[shard]);
         if (!err) {
             call->n_asks = 1;
+            replace_ahead(w, shard);
             sti_call_resend(client, w, shard, now, out);
         }
     }
@@ -501,6 +615,8 @@ static void add_row(const sti_client *client, const sti_part_row *from,
     const strads_scalar type = client->tables[to->table].type;
     if (from->cols)
         sti_cells_add_at(type, to->values, from->cols, from->cells, from->n);
+    else if (from->packed)
+        sti_cells_add_packed(type, to->values, from->cells, from->n);
     else
         sti_cells_add(type, to->values, from->cells, from->n);
 }
@@ -635,7 +751,8 @@ static strads_err check_answer(const sti_client *client, uint32_t shard,
     *n = 0;
     for (size_t at = 0; good && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);) {
-        good = part.kind != STI_PUSH_MARK && part.table == answer->table &&
+        good = part.kind != STI_PUSH_MARK && part.kind != STI_PUSH_PACKED &&
+               part.table == answer->table &&
                sti_push_fits(&client->tables[part.table], &part, shard,
                              client->setup.shards);
         *n += sti_part_rows(&part);
@@ -648,11 +765,11 @@ static strads_err check_answer(const sti_client *client, uint32_t shard,
 }
 
 /* Rows to a worker's call, at `places` of it; NULL: they are of no one's call,
- * and renew what is cached, and no more. Own pushes above the answer's `applied` are
+ * and renew what is cached, and no more, unless they were asked for `ahead`. Own pushes above the answer's `applied` are
  * added to what has come to the cache. */
 static strads_err take_parts(sti_client *client, uint32_t shard,
                              const sti_row_answer *answer, sti_client_worker *w,
-                             const uint32_t *places)
+                             const uint32_t *places, bool ahead)
 {
     const sti_push_stream *stream = &client->streams[shard];
     const bool lacks = answer->applied < stream->pushed;
@@ -669,7 +786,7 @@ static strads_err take_parts(sti_client *client, uint32_t shard,
                 sti_part_row_at(&client->tables[part.table], &part, k);
             sti_cached_row *row;
             err = w ? take_row(client, answer, &from, w, *places++, lacks)
-                    : cache_row(client, answer, &from, false, &row);
+                    : cache_row(client, answer, &from, ahead, &row);
         }
     for (uint64_t k = answer->applied + 1;
          !err && !answer->exact && k <= stream->pushed; k++)
@@ -696,9 +813,9 @@ static strads_err take_piece(sti_client *client, uint32_t shard,
     call->gone |= answer->gone;
     if (answer->parked_ns > w->parked_ns)
         w->parked_ns = answer->parked_ns;
-    strads_err err =
-        n ? take_parts(client, shard, answer, w, ask->places + answer->first)
-          : STRADS_OK;
+    strads_err err = n ? take_parts(client, shard, answer, w,
+                                    ask->places + answer->first, false)
+                       : STRADS_OK;
     if (ask->got < answer->first + n)
         ask->got = answer->first + n;
     if (err || (ask->got < ask->ask->n && !call->gone))
@@ -708,6 +825,18 @@ static strads_err take_piece(sti_client *client, uint32_t shard,
         err = go_on(client, answer->worker, now, out);
     if (!err && call->n_asks == 0)
         sti_effect_wake(out, answer->worker);
+    return err;
+}
+
+/* Rows that were asked for ahead, and are awaited by no call yet. */
+static strads_err take_ahead(sti_client *client, uint32_t shard,
+                             const sti_row_answer *answer, uint32_t n,
+                             sti_call_ask *ask)
+{
+    strads_err err = take_parts(client, shard, answer, NULL, NULL, true);
+    ask->got = answer->first + n;
+    if (ask->got >= ask->ask->n)
+        drop_ask(ask);
     return err;
 }
 
@@ -741,18 +870,25 @@ void sti_client_take_rows(sti_client *client, uint32_t shard,
     if (!err) {
         sti_client_worker *w = &client->workers[index];
         const sti_call_ask *ask = &w->call.asks[shard];
-        const bool awaited = ask->ask && w->call.id == answer->id &&
+        const bool awaited = ask->ask && ask->ask->id == answer->id &&
                              w->call.needs <= answer->as_of &&
                              w->call.table == answer->table &&
                              answer->first <= ask->got;
+        sti_call_ask *early = &w->ahead.asks[shard];
+        const bool ahead = early->ask && early->ask->id == answer->id &&
+                           w->ahead.needs <= answer->as_of;
         const bool overtaken = is_overtaken(client, shard, answer);
         if (answer->applied < stream->acknowledged || (awaited && overtaken)) {
             if (awaited)
                 sti_call_resend(client, w, shard, now, out);
+            else if (ahead)
+                drop_ask(early);
         } else if (awaited) {
             err = take_piece(client, shard, answer, n, w, now, out);
+        } else if (ahead && !overtaken) {
+            err = take_ahead(client, shard, answer, n, early);
         } else if (!answer->exact) {
-            err = take_parts(client, shard, answer, NULL, NULL);
+            err = take_parts(client, shard, answer, NULL, NULL, false);
         }
     }
     sti_object_drop(answer);

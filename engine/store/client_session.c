@@ -137,6 +137,27 @@ static strads_err try_push_clock(const call *c, const void *clock, bool *wait)
     return try_push(c, &end, wait);
 }
 
+static strads_err try_prefetch(const call *c, const void *what, bool *wait)
+{
+    const sti_session_read *read = what;
+    sti_client_host *host = c->host;
+    (void)wait;
+    return sti_client_prefetch(host->client,
+                               &(sti_client_read){.worker = c->session->worker,
+                                                  .table = read->table,
+                                                  .n = read->n,
+                                                  .rows = read->rows,
+                                                  .staleness = read->staleness,
+                                                  .now = host->now(host)},
+                               host->effects);
+}
+
+static strads_err prefetch(strads_session *session,
+                           const sti_session_read *read)
+{
+    return repeat(session, try_prefetch, read, false);
+}
+
 /* What was added belongs to the clock in which it was. */
 static strads_err push(strads_session *session, sti_push_end end,
                        uint64_t clock, bool more)
@@ -225,6 +246,7 @@ static const sti_session_ops spread = {
     .spec = spec_of,
     .join = join,
     .read = read_rows,
+    .prefetch = prefetch,
     .changes = changes_of,
     .push = push,
     .push_early = push_early,

@@ -51,6 +51,15 @@ typedef struct sti_waiting_call {
     char *values; /* [n x row_bytes] the caller's */
 } sti_waiting_call;
 
+/* Rows that were asked for ahead of the clock that needs them. Their answers go to
+ * the cache, until a call for just these rows takes over the asks. */
+typedef struct sti_prefetch {
+    uint32_t table, n, capacity;
+    uint32_t *rows; /* [n] */
+    uint64_t needs;
+    sti_call_ask *asks; /* [shards] */
+} sti_prefetch;
+
 typedef struct sti_client_worker {
     uint64_t clock;
     uint64_t last_id;   /* of its asks */
@@ -58,6 +67,7 @@ typedef struct sti_client_worker {
     uint64_t as_of;     /* of its last read, the least of the rows */
     bool wants_window;  /* a push of it waits */
     sti_waiting_call call;
+    sti_prefetch ahead;
     sti_adaptive adaptive;
     sti_receive_queue received;
 } sti_client_worker;
@@ -113,6 +123,8 @@ void sti_client_fail(sti_client *client, strads_err err, sti_effects *out);
 
 void sti_call_forget(sti_client *client, sti_client_worker *worker);
 void sti_call_free(sti_waiting_call *call);
+/* Nobody waits for the answers any more. */
+void sti_prefetch_forget(sti_client *client, sti_client_worker *worker);
 
 /* C4, C5: an ask that is not answered, again: of one shard. */
 void sti_call_resend(sti_client *client, sti_client_worker *worker,

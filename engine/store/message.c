@@ -57,10 +57,10 @@ size_t sti_push_head_bytes(uint32_t n)
     return sizeof(header) + padded(sizeof(uint32_t) * n);
 }
 
-void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
-                       const uint32_t *rows, size_t row_bytes)
+void sti_push_put_head(char *cells, sti_push_kind kind, uint32_t table,
+                       uint32_t n, const uint32_t *rows, size_t row_bytes)
 {
-    const header h = {.kind = STI_PUSH_ROWS,
+    const header h = {.kind = kind,
                       .table = table,
                       .n = n,
                       .bytes = n * row_bytes};
@@ -70,16 +70,16 @@ void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
     memset(cells + h.bytes, 0, padded(h.bytes) - h.bytes);
 }
 
-strads_err sti_push_reserve(sti_buffer *push, uint32_t table, uint32_t n,
-                            const uint32_t *rows, size_t row_bytes,
-                            char **cells)
+strads_err sti_push_reserve(sti_buffer *push, sti_push_kind kind,
+                            uint32_t table, uint32_t n, const uint32_t *rows,
+                            size_t row_bytes, char **cells)
 {
     const size_t at = push->size + sti_push_head_bytes(n);
     strads_err err = sti_buffer_resize(push, at + padded(n * row_bytes));
     if (err)
         return err;
     *cells = (char *)push->bytes + at;
-    sti_push_put_head(*cells, table, n, rows, row_bytes);
+    sti_push_put_head(*cells, kind, table, n, rows, row_bytes);
     return STRADS_OK;
 }
 
@@ -103,7 +103,7 @@ bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
     memcpy(&h, push->bytes + *at, sizeof h);
     left -= sizeof h;
     const size_t places = padded(sizeof(uint32_t) * h.n);
-    if (h.kind < STI_PUSH_ROWS || h.kind > STI_PUSH_MARK || places > left ||
+    if (h.kind < STI_PUSH_ROWS || h.kind > STI_PUSH_PACKED || places > left ||
         h.bytes > left - places || padded(h.bytes) > left - places)
         goto fail;
     const unsigned char *body = push->bytes + *at + sizeof h;
@@ -135,11 +135,15 @@ fail:
 bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part,
                    uint32_t shard, uint32_t shards)
 {
-    const bool rows = part->kind == STI_PUSH_ROWS;
+    const bool packed = part->kind == STI_PUSH_PACKED;
+    const bool rows = part->kind == STI_PUSH_ROWS || packed;
     const uint64_t bound = rows ? spec->rows : spec->cols;
-    const uint64_t row = sti_cell_size(spec->type) * (rows ? spec->cols : 1);
+    const uint64_t row =
+        packed ? sti_packed_bytes(spec->cols)
+               : sti_cell_size(spec->type) * (rows ? spec->cols : 1);
     uint64_t bytes;
     bool fits =
+        (!packed || (spec->push_bits && !spec->sparse)) &&
         !__builtin_mul_overflow(row, part->n, &bytes) &&
         bytes == part->cell_bytes &&
         (rows || (part->row < spec->rows &&
@@ -164,9 +168,12 @@ sti_part_row sti_part_row_at(const strads_table_spec *spec,
                               .n = part->n,
                               .cols = part->places,
                               .cells = part->cells};
-    const size_t bytes = sti_cell_size(spec->type) * spec->cols;
+    const bool packed = part->kind == STI_PUSH_PACKED;
+    const size_t bytes = packed ? sti_packed_bytes(spec->cols)
+                                : sti_cell_size(spec->type) * spec->cols;
     return (sti_part_row){.row = part->places[k],
                           .n = spec->cols,
+                          .packed = packed,
                           .cells = (const char *)part->cells + k * bytes};
 }
 

@@ -55,9 +55,10 @@ static inline uint32_t sti_row_at(uint32_t place, uint32_t table,
  * part are one commit. */
 
 typedef enum sti_push_kind {
-    STI_PUSH_ROWS = 2, /* cells[n x cols of the table] to rows[n] */
-    STI_PUSH_COLS = 3, /* cells[n] to the columns cols[n] of one row */
-    STI_PUSH_MARK = 4  /* what follows is of `worker` at `clock`; see `end` */
+    STI_PUSH_ROWS = 2,  /* cells[n x cols of the table] to rows[n] */
+    STI_PUSH_COLS = 3,  /* cells[n] to the columns cols[n] of one row */
+    STI_PUSH_MARK = 4,  /* what follows is of `worker` at `clock`; see `end` */
+    STI_PUSH_PACKED = 5 /* as ROWS, each row as sti_cells_pack makes it */
 } sti_push_kind;
 
 /* What a worker does besides pushing. */
@@ -85,20 +86,20 @@ typedef struct sti_push_part {
  * appended. */
 strads_err sti_push_append(sti_buffer *push, const sti_push_part *part);
 
-/* Appends a part ROWS whose cells[n x row_bytes] are still to be filled in; they
+/* Appends a part ROWS, or PACKED, whose cells[n x row_bytes] are still to be filled in; they
  * are valid until the buffer grows. STRADS_ENOMEM: nothing is appended. */
-strads_err sti_push_reserve(sti_buffer *push, uint32_t table, uint32_t n,
-                            const uint32_t *rows, size_t row_bytes,
-                            char **cells);
+strads_err sti_push_reserve(sti_buffer *push, sti_push_kind kind,
+                            uint32_t table, uint32_t n, const uint32_t *rows,
+                            size_t row_bytes, char **cells);
 
 /* The same for cells that lie somewhere already, at a multiple of 8: writes all
  * that comes before them to where they begin, so many bytes, and what rounds
  * them up behind them, at most 7. */
 size_t sti_push_head_bytes(uint32_t n);
-void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
-                       const uint32_t *rows, size_t row_bytes);
+void sti_push_put_head(char *cells, sti_push_kind kind, uint32_t table,
+                       uint32_t n, const uint32_t *rows, size_t row_bytes);
 
-/* Do the cells of a part ROWS or COLS have the size that the table asks for,
+/* Do the cells of a part with rows have the size that the table asks for,
  * are all of its rows and columns in it, and does the shard hold all of them?
  */
 bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part,
@@ -109,10 +110,11 @@ bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part,
 bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
                    strads_err *err);
 
-/* Of a part ROWS or COLS: how many rows it has increments of; one of them, and
- * the cells[n] of that, to its columns cols[n] or, when cols is NULL, to all. */
+/* Of a part with rows: how many it has increments of; one of them, and the
+ * cells[n] of that, to its columns cols[n] or, when cols is NULL, to all. */
 typedef struct sti_part_row {
     uint32_t row, n;
+    bool packed; /* the cells are */
     const uint32_t *cols;
     const char *cells;
 } sti_part_row;

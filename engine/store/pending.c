@@ -29,6 +29,14 @@ void sti_pending_init(sti_pending *pending, const strads_table_spec *spec,
     pending->unbounded.limit = UINT64_MAX;
 }
 
+static void free_errors(sti_pending *pending)
+{
+    if (pending->errors)
+        sti_pending_free(pending->errors);
+    free(pending->errors);
+    pending->errors = NULL;
+}
+
 void sti_pending_free(sti_pending *pending)
 {
     for (uint32_t i = 0; pending->sparse && i < pending->n; i++)
@@ -38,6 +46,8 @@ void sti_pending_free(sti_pending *pending)
     free(pending->slots);
     sti_object_drop(pending->block);
     free(pending->sparse);
+    free(pending->packed);
+    free_errors(pending);
 }
 
 /* ---- adding ------------------------------------------------------------ */
@@ -139,6 +149,15 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
     return STRADS_OK;
 }
 
+/* A row's error, NULL: none. */
+static char *error_of(const sti_pending *pending, uint32_t row)
+{
+    const sti_pending *errors = pending->errors;
+    const uint32_t place = errors ? find(errors, row) : STI_NO_PLACE;
+    return place == STI_NO_PLACE ? NULL
+                                 : errors->dense + place * errors->row_bytes;
+}
+
 /* Columns first, so that nothing has changed when there is no room for one. */
 static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
                              const sti_row_delta *delta)
@@ -176,6 +195,12 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
         return add_sparse(pending, &pending->sparse[place], delta);
     pending->added += delta->n * pending->cell;
     char *row = pending->dense + place * pending->row_bytes;
+    char *error = first ? error_of(pending, delta->row) : NULL;
+    if (error) {
+        memcpy(row, error, pending->row_bytes);
+        memset(error, 0, pending->row_bytes);
+        first = false;
+    }
     if (first && delta->cols)
         memset(row, 0, pending->row_bytes);
     if (first && !delta->cols)
@@ -191,6 +216,9 @@ void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
 {
     const strads_table_spec *spec = pending->spec;
     uint32_t place = find(pending, row);
+    const char *error = error_of(pending, row);
+    if (error)
+        sti_cells_add(spec->type, out, error, spec->cols);
     if (place == STI_NO_PLACE)
         return;
     if (pending->sparse)
@@ -230,7 +258,7 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
     strads_err err =
         pending->n ? sti_pending_add_to(pending, table) : STRADS_OK;
     if (!err)
-        sti_pending_forget(pending, pending->n);
+        sti_pending_forget(pending, pending->n, false);
     return err;
 }
 
@@ -346,6 +374,31 @@ static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
     return STRADS_OK;
 }
 
+/* Places for the errors of the last n rows, which are 0 until these have left. */
+static strads_err reserve_errors(sti_pending *pending, uint32_t n)
+{
+    strads_err err = STRADS_OK;
+    if (!pending->errors) {
+        pending->errors = malloc(sizeof *pending->errors);
+        if (!pending->errors)
+            return no_memory(pending, n);
+        sti_pending_init(pending->errors, pending->spec, pending->table,
+                         pending->shards);
+        pending->errors->packed = malloc(sti_packed_bytes(pending->spec->cols));
+        if (!pending->errors->packed)
+            return no_memory(pending, n);
+    }
+    for (uint32_t k = pending->n - n; !err && k < pending->n; k++) {
+        uint32_t place;
+        bool first;
+        err = place_row(pending->errors, pending->rows[k], &place, &first);
+        if (!err && first)
+            memset(pending->errors->dense + place * pending->row_bytes, 0,
+                   pending->row_bytes);
+    }
+    return err;
+}
+
 strads_err sti_pending_choose(sti_pending *pending, uint32_t *n)
 {
     *n = pending->n;
@@ -361,6 +414,8 @@ strads_err sti_pending_choose(sti_pending *pending, uint32_t *n)
     strads_err err =
         chosen < pending->n ? move_to_end(pending, rank, chosen) : STRADS_OK;
     free(rank);
+    if (!err && pending->spec->push_bits)
+        err = reserve_errors(pending, chosen);
     if (!err)
         *n = chosen;
     return err;
@@ -424,27 +479,79 @@ static strads_err put_around(const sti_pending *pending, sti_buffer **push)
     if (err)
         return err;
     memcpy(at, (*push)->bytes, before);
-    sti_push_put_head(pending->dense, pending->table, pending->n, pending->rows,
-                      pending->row_bytes);
+    sti_push_put_head(pending->dense, STI_PUSH_ROWS, pending->table, pending->n,
+                      pending->rows, pending->row_bytes);
     sti_object_drop(*push);
     *push = made;
     return STRADS_OK;
 }
 
-strads_err sti_pending_put(const sti_pending *pending, uint32_t n,
+static strads_err put_packed(const sti_pending *pending, uint32_t n,
+                             sti_buffer *push)
+{
+    const uint32_t cols = pending->spec->cols, first = pending->n - n;
+    const size_t bytes = sti_packed_bytes(cols);
+    char *cells;
+    strads_err err = sti_push_reserve(push, STI_PUSH_PACKED, pending->table, n,
+                                      pending->rows + first, bytes, &cells);
+    for (uint32_t k = 0; !err && k < n; k++)
+        sti_cells_pack(pending->spec->type,
+                       pending->dense + (first + k) * pending->row_bytes, cols,
+                       cells + k * bytes);
+    return err;
+}
+
+/* Packed again, the last n rows come to what has left. */
+static void keep_errors(const sti_pending *pending, uint32_t n)
+{
+    const uint32_t cols = pending->spec->cols;
+    const strads_scalar type = pending->spec->type;
+    for (uint32_t k = pending->n - n; k < pending->n; k++) {
+        const char *cells = pending->dense + k * pending->row_bytes;
+        sti_cells_pack(type, cells, cols, pending->errors->packed);
+        sti_cells_error(type, cells, pending->errors->packed, cols,
+                        error_of(pending, pending->rows[k]));
+    }
+}
+
+strads_err sti_pending_take_errors(sti_pending *pending)
+{
+    const strads_table_spec *spec = pending->spec;
+    const sti_pending *errors = pending->errors;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && errors && k < errors->n; k++) {
+        const uint32_t none = 0;
+        const char *cells = errors->dense + k * errors->row_bytes;
+        bool zero = true;
+        for (uint32_t c = 0; zero && c < spec->cols; c++)
+            zero = sti_cell_is_zero(spec->type, cells, c);
+        if (!zero) /* nothing is added, to what was left over */
+            err = sti_pending_add(pending,
+                                  &(sti_row_delta){.row = errors->rows[k],
+                                                   .cols = &none,
+                                                   .cells = cells});
+    }
+    if (!err)
+        free_errors(pending);
+    return err;
+}
+
+strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
                            sti_buffer **push)
 {
     char *cells;
     const uint32_t first = pending->n - n;
     if (n == 0)
         return STRADS_OK;
+    if (packed)
+        return put_packed(pending, n, *push);
     if (pending->sparse)
         return put_sparse(pending, n, *push);
     if (fits_around(pending, n, *push))
         return put_around(pending, push);
     strads_err err =
-        sti_push_reserve(*push, pending->table, n, pending->rows + first,
-                         pending->row_bytes, &cells);
+        sti_push_reserve(*push, STI_PUSH_ROWS, pending->table, n,
+                         pending->rows + first, pending->row_bytes, &cells);
     if (!err)
         memcpy(cells, pending->dense + first * pending->row_bytes,
                n * pending->row_bytes);
@@ -453,12 +560,14 @@ strads_err sti_pending_put(const sti_pending *pending, uint32_t n,
 
 /* Taken out of the index from behind, none of them is on the way to another
  * one's slot. Who made a push around the block has that. */
-void sti_pending_forget(sti_pending *pending, uint32_t n)
+void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed)
 {
     const uint64_t bytes = n * pending->row_bytes;
     const bool all = n == pending->n;
     if (n == 0)
         return;
+    if (packed)
+        keep_errors(pending, n);
     pending->added -= all || bytes > pending->added ? pending->added : bytes;
     pending->next_early = pending->added + pending->piece;
     if (all)

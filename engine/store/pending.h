@@ -33,6 +33,10 @@ typedef struct sti_pending {
     uint64_t next_early; /* `added` when that is tried next */
     uint32_t early_row;  /* the first one that left early in this clock .. */
     bool was_early;      /* .. if any did */
+    struct sti_pending
+        *errors;  /* spec.push_bits: what rounding left over of rows
+                                   that have left; of one that is pending 0 */
+    void *packed; /* of errors: scratch for a row */
 } sti_pending;
 
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec,
@@ -57,24 +61,31 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table);
 /* Does a filter choose which rows leave at the end of a clock? */
 static inline bool sti_pending_is_filtered(const sti_pending *pending)
 {
-    return pending->spec->hold_below > 0 || pending->spec->push_bytes;
+    return pending->spec->hold_below > 0 || pending->spec->push_bytes ||
+           pending->spec->push_bits;
 }
 
 /* Sees to it that those rows which filters let go are the last ones, and says
- * how many these are. STRADS_ENOMEM. */
+ * how many these are; where they leave packed, there is room for their errors
+ * then. STRADS_ENOMEM. */
 strads_err sti_pending_choose(sti_pending *pending, uint32_t *n);
 
 /* How many of the last rows have at most *bytes together, one at least if there
  * are any; takes what they have from *bytes. */
 uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes);
 
-/* Appends the last n rows to a push, which it may replace. They stay pending,
- * and as they are, until sti_pending_forget. STRADS_ENOMEM. */
-strads_err sti_pending_put(const sti_pending *pending, uint32_t n,
+/* Appends the last n rows to a push, which it may replace; `packed`: in as few bits
+ * as the table says. They stay pending, and as they are, until
+ * sti_pending_forget. STRADS_ENOMEM. */
+strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
                            sti_buffer **push);
 
-/* Forgets the last n rows. */
-void sti_pending_forget(sti_pending *pending, uint32_t n);
+/* Forgets the last n rows; of those that left packed it keeps the errors. */
+void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed);
+
+/* Errors become pending again, to leave in full. STRADS_ENOMEM: those that are
+ * not pending are kept. */
+strads_err sti_pending_take_errors(sti_pending *pending);
 
 /* ---- before the clock ends --------------------------------------------- */
 

@@ -190,6 +190,20 @@ strads_err strads_session_read_rows(strads_session *session, uint32_t table,
     return err ? err : session->ops->read(session, &read);
 }
 
+strads_err strads_session_prefetch(strads_session *session, uint32_t table,
+                                   uint32_t n, const uint32_t *rows,
+                                   uint32_t staleness)
+{
+    const sti_session_read read = {.table = table,
+                                   .n = n,
+                                   .rows = rows,
+                                   .staleness = staleness};
+    strads_err err = check_rows(session, table, n, rows);
+    return err || !session->ops->prefetch
+               ? err
+               : session->ops->prefetch(session, &read);
+}
+
 strads_err strads_session_read_snapshot(strads_session *session, uint32_t table,
                                         uint32_t n, const uint32_t *rows,
                                         void *out, uint64_t *clock)

@@ -178,6 +178,10 @@ typedef struct sti_session_ops {
     /* Fresh by the staleness rule, with what is pending; or a snapshot, with
      * nothing pending: STRADS_EINVAL, STRADS_ESTATE. */
     strads_err (*read)(strads_session *session, const sti_session_read *read);
+    /* The rows are asked for, as the worker's next clock needs them. Does not
+     * wait. NULL: they are here. */
+    strads_err (*prefetch)(strads_session *session,
+                           const sti_session_read *read);
     /* Counts, from any thread, whatever may change the answer to a read of the
      * table that was answered before: in the same clock of this session, with
      * nothing added by it meanwhile. Valid as long as the session. NULL: each

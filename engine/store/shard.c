@@ -88,6 +88,7 @@ void sti_shard_free(sti_shard *shard)
     free(shard->clients);
     free(shard->tables);
     free(shard->places);
+    free(shard->unpacked);
     free(shard);
 }
 
@@ -322,6 +323,31 @@ static strads_err find_places(sti_shard *shard, uint32_t n,
     return STRADS_OK;
 }
 
+/* A part ROWS with what a packed one stands for; valid until the next one. */
+static strads_err unpack(sti_shard *shard, const sti_push_part *part,
+                         sti_push_part *out)
+{
+    const strads_table_spec *spec = &shard->tables[part->table].spec;
+    const size_t bytes = sti_cell_size(spec->type) * spec->cols;
+    const size_t all = bytes * part->n;
+    if (all > shard->unpacked_bytes) {
+        void *more = realloc(shard->unpacked, all);
+        if (!more)
+            return no_memory();
+        shard->unpacked = more;
+        shard->unpacked_bytes = all;
+    }
+    memset(shard->unpacked, 0, all);
+    for (uint32_t k = 0; k < part->n; k++)
+        sti_cells_add_packed(spec->type, (char *)shard->unpacked + k * bytes,
+                             sti_part_row_at(spec, part, k).cells, spec->cols);
+    *out = *part;
+    out->kind = STI_PUSH_ROWS;
+    out->cells = shard->unpacked;
+    out->cell_bytes = all;
+    return STRADS_OK;
+}
+
 static strads_err add_to(sti_table *rows, const sti_push_part *part, uint32_t n,
                          const uint32_t *places)
 {
@@ -344,8 +370,13 @@ static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
     const bool one = part->kind == STI_PUSH_COLS;
     const uint32_t n = one ? 1 : part->n;
     const uint32_t *rows = one ? &part->row : part->places;
+    sti_push_part full;
     strads_err err = STRADS_OK;
-    if (shard->setup.shards > 1)
+    if (part->kind == STI_PUSH_PACKED) {
+        err = unpack(shard, part, &full);
+        part = &full;
+    }
+    if (!err && shard->setup.shards > 1)
         err = find_places(shard, n, rows);
     const uint32_t *places = shard->setup.shards > 1 ? shard->places : rows;
     if (!err && table->images.every && shard->clock != STI_CLOCK_GONE)
@@ -520,7 +551,7 @@ static strads_err put_rows(const sti_shard *shard, uint32_t table,
     }
     if (from->sparse || n == 0)
         return err;
-    err = sti_push_reserve(parts, table, n, rows, bytes, &cells);
+    err = sti_push_reserve(parts, STI_PUSH_ROWS, table, n, rows, bytes, &cells);
     for (uint32_t k = 0; !err && k < n; k++)
         memcpy(cells + k * bytes,
                from->dense +

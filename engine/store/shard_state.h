@@ -51,6 +51,8 @@ struct sti_shard {
     uint32_t durable; /* of those: in the journal */
     uint32_t *places; /* [capacity] scratch */
     uint32_t capacity;
+    void *unpacked; /* scratch: cells of a packed part */
+    size_t unpacked_bytes;
     bool failed;
     uint64_t now; /* of the last event */
 };

@@ -84,6 +84,18 @@ static strads_err check_spec(const strads_table_spec *spec)
         return strads_fail(STRADS_EINVAL,
                            "table \"%s\" has the unknown type %d", name,
                            (int)spec->type);
+    if (spec->push_bits && spec->push_bits != 8)
+        return strads_fail(STRADS_EINVAL,
+                           "table \"%s\": push_bits %" PRIu32
+                           ": expected 8, or "
+                           "0 for all of them",
+                           name, spec->push_bits);
+    if (spec->push_bits && (spec->sparse || (spec->type != STRADS_F64 &&
+                                             spec->type != STRADS_F32)))
+        return strads_fail(STRADS_EINVAL,
+                           "table \"%s\": push_bits 8 is for dense rows of f64 "
+                           "or f32, and this table is %s",
+                           name, spec->sparse ? "sparse" : "of integers");
     if (spec->cols == 0)
         return strads_fail(
             STRADS_EINVAL,

@@ -38,7 +38,9 @@ typedef struct strads_sgd_logistic_options {
                             the data's two, ascending */
     const double *start_intercept; /* b, beside start values of the
                                       coefficients; NULL: 0 */
-    const char *loss;              /* "logistic" or "hinge"; NULL: logistic */
+    uint32_t push_bits; /* 8: changes of weights travel in 8 bits, with error
+                           feedback (strads/store.h); 0: in full */
+    const char *loss;   /* "logistic" or "hinge"; NULL: logistic */
 } strads_sgd_logistic_options;
 
 /* The program: name "sgd-logistic", one parameter a column, rows split,

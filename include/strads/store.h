@@ -70,6 +70,14 @@ typedef struct strads_table_spec {
     bool
         tuned; /* hold_below and push_bytes, where they are 0 here, are what the
                    run's options say (strads/engine.h) */
+    /* 8: at the end of a clock changes of a row leave as multiples, from -127 to
+     * 127, of a step of the row's own, a 127th of its largest change: about a
+     * quarter of the bytes of f32, an eighth of those of f64. What rounding leaves
+     * over stays with the worker, which sees it itself, and is added to the next
+     * change of the row (error feedback); a flush, and closing the session, push
+     * all of that in full. Until then a cell lacks at most half a step for each
+     * worker. Of dense tables of f64 or f32. 0: as they are */
+    uint32_t push_bits;
 } strads_table_spec;
 
 /* Makes an empty store whose tables and snapshots may take `memory_limit` bytes
@@ -197,6 +205,19 @@ STRADS_API strads_err strads_session_read_rows(strads_session *session,
                                                uint32_t table, uint32_t n,
                                                const uint32_t *rows,
                                                uint32_t staleness, void *out);
+
+/* Says that this worker is to read n rows, rows[n], in its next clock, with that
+ * staleness. Over nodes they are asked for at once: a read of just these rows then
+ * finds them, or waits for the rest of their way only, while the worker computes.
+ * To be called after the clock's reads: what it asks for later (a read, a barrier)
+ * takes the place of what is still awaited. Rows of more than 8 MB together are
+ * not asked for. In one process nothing is to be done. STRADS_EINVAL: no such
+ * table or row; STRADS_ENOMEM; and over nodes what has ended the run. Does not
+ * block. */
+STRADS_API strads_err strads_session_prefetch(strads_session *session,
+                                              uint32_t table, uint32_t n,
+                                              const uint32_t *rows,
+                                              uint32_t staleness);
 
 /* Reads n rows, rows[n], into out[n x cols] as of exactly clock T, the last
  * multiple of the table's snapshot_every up to this session's clock; T goes to

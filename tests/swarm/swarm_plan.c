@@ -115,6 +115,7 @@ static void draw_habit(uint64_t seed, swarm_plan *plan)
 {
     sti_random r = sti_random_stream(seed, PURPOSE, HABIT);
     plan->sweeps = below(&r, 4) == 0;
+    plan->asks_ahead = below(&r, 3) == 0;
     if (!plan->sweeps)
         return;
     strads_table_spec *swept = &plan->tables[0];

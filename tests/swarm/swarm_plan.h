@@ -14,6 +14,7 @@ typedef struct swarm_plan {
     uint32_t calls;  /* at most, in a clock */
     uint64_t think_ns;
     bool sweeps;        /* workers add to all that a shard has of table 0 */
+    bool asks_ahead;    /* workers do, for rows that they often read next */
     uint32_t straggler; /* a worker that takes eight times as long; or none */
 } swarm_plan;
 

@@ -28,6 +28,7 @@ typedef struct life {
     uint32_t number;
     sti_random random;
     sti_client_read last; /* of the rows below */
+    bool ahead;           /* they were asked for ahead of the clock */
     uint32_t rows[MOST_ROWS];
     void *values; /* room for MOST_ROWS rows */
     char *batch;  /* room for FULL_ROWS rows */
@@ -239,6 +240,10 @@ static strads_err carry_out_read(life *l, const sti_client_read *read,
 static sti_client_read draw_read(life *l, bool exact)
 {
     const swarm_plan *plan = &l->swarm->plan;
+    const bool ahead = l->ahead;
+    l->ahead = false;
+    if (ahead && !exact && below(l, 4))
+        return l->last;
     if (!exact && l->last.n == 1 && !l->last.exact && below(l, 2))
         return l->last;
     uint32_t table = below(l, plan->setup.n_tables);
@@ -272,7 +277,14 @@ static strads_err look(life *l, bool exact)
                     spec->snapshot_every;
     strads_err err = carry_out_read(l, &read, &saw);
     bool twice = read.n == 1 && !read.exact && below(l, 2);
-    return twice && !err ? carry_out_read(l, &read, &saw) : err;
+    if (twice && !err)
+        err = carry_out_read(l, &read, &saw);
+    l->ahead = l->swarm->plan.asks_ahead && !read.exact && below(l, 2);
+    return l->ahead && !err
+               ? strads_session_prefetch(sti_sim_worker_session(l->worker),
+                                         read.table, read.n, read.rows,
+                                         read.staleness)
+               : err;
 }
 
 static strads_err push(life *l, sti_push_end end)
