@@ -69,8 +69,8 @@ plant 'sti_recent_forget(&session->recent, table, row);' \
     's/sti_recent_forget(&session->recent, table, row);/;/'
 expect 'an own increment is hidden by a row kept from before' 'P2 own'
 
-plant 'sti_pending_forget(pending, leaves\[pending->table\]);' \
-    's/sti_pending_forget(pending, leaves\[pending->table\]);/;/'
+plant 'sti_pending_forget(pending, leaves\[pending->table\], false);' \
+    's/sti_pending_forget(pending, leaves\[pending->table\], false);/;/'
 expect 'a push leaves early, and again' 'P3 once'
 
 plant 'atomic_load(&pending->block->head.refs) > 1)' \
