@@ -218,12 +218,13 @@ double glm_value(const lasso_design *d, const strads_glm_options *o,
 /* Of the group whose first column is j: the distance of its slopes from the
  * subgradients, in units in which all columns are alike. */
 static double group_off(const lasso_design *d, const strads_glm_options *o,
-                        const linear_fit *fit, const double *r, uint64_t j)
+                        const linear_fit *fit, const double *r, double size,
+                        uint64_t j)
 {
     const group g = group_at(d, o, fit, j);
     const double l1 = cost_of(d, o, fit, j).l1 / cost_of(d, o, fit, j).scale *
                       sqrt((double)g.n);
-    double off = 0, most = 0;
+    double off = 0, square = 0;
 
     for (uint64_t i = j; i < d->cols && g.n > 0; i++) {
         if (o->column_group[i] != o->column_group[j])
@@ -233,12 +234,12 @@ static double group_off(const lasso_design *d, const strads_glm_options *o,
         double q = 0;
         for (uint64_t k = 0; k < d->rows; k++) {
             q += x[k] * r[k] / s;
-            most += fabs(x[k] * r[k] / s);
+            square += weight_of(o, k) * x[k] * x[k] / (s * s);
         }
         off += g.size > 0 ? pow(q - l1 * s * fit->w[i] / g.size, 2) : q * q;
     }
     off = g.size > 0 ? sqrt(off) : fmax(sqrt(off) - l1, 0);
-    return off > 0 ? off / (l1 + most) : 0;
+    return off > 0 ? off / (l1 + sqrt(square) * size) : 0;
 }
 
 double glm_violation(const lasso_design *d, const strads_glm_options *o,
@@ -253,21 +254,24 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
         r[i] = -weight_of(o, i) / total(d, o) *
                loss_at(o, d->y[i], margin(d, o, fit, i)).slope;
         sum += r[i];
-        size += fabs(r[i]);
+        size += weight_of(o, i) > 0 ? r[i] * r[i] / weight_of(o, i) : 0;
     }
-    worst = o->intercept ? fabs(sum) / size : 0;
+    /* x_j'r is |x_j| times that at most; rounding leaves so much. */
+    size = fmax(sqrt(size), 1e-9 / sqrt(total(d, o)));
+    worst = o->intercept ? fabs(sum) / (size * sqrt(total(d, o))) : 0;
     for (uint64_t j = 0; j < d->cols; j++) {
         const double *x = lasso_design_col(d, j), w = fit->w[j];
         const cost c = cost_of(d, o, fit, j);
-        double q = -c.l2 * w, most = 0;
+        double q = -c.l2 * w, square = 0;
         if (o->column_group) {
-            worst = fmax(worst, group_off(d, o, fit, r, j));
+            worst = fmax(worst, group_off(d, o, fit, r, size, j));
             continue;
         }
         for (uint64_t i = 0; i < d->rows; i++) {
             q += x[i] * r[i];
-            most += fabs(x[i] * r[i]);
+            square += weight_of(o, i) * x[i] * x[i];
         }
+        const double most = sqrt(square) * size;
         const bool bounded = o->lower != 0 || o->upper != 0;
         if (bounded && (w < o->lower || w > o->upper))
             worst = INFINITY;

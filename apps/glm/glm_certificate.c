@@ -18,6 +18,8 @@
 /* So much of the first P counts as nothing: where rows can be met exactly P
  * goes to 0, and so would every gap relative to it be of rounding alone. */
 #define NOTHING 1e-14
+/* And so much of a label, where its row is met but for rounding. */
+#define ROUNDING 1e-15
 #define BOX 10
 
 static glm_term boxed_term(const glm_state *state, uint32_t g)
@@ -116,6 +118,7 @@ static double worst_violation(const glm_state *state, const double *r)
 
     for (uint64_t i = 0; i < set->n_rows; i++)
         square += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
+    square = fmax(square, state->weight * pow(1e3 * ROUNDING * state->unit, 2));
     if (state->problem.options.intercept && square > 0)
         worst =
             fabs(state->slope[state->columns]) / sqrt(state->weight * square);
@@ -142,10 +145,10 @@ void glm_certify(strads_commit *commit)
     const totals sum = add_up(state);
     state->primal = set->loss + sum.penalty;
     state->first_primal = fmax(state->first_primal, state->primal);
+    const double floor = fmax(NOTHING * state->first_primal,
+                              state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
-        state->gap = state->primal > NOTHING * state->first_primal
-                         ? worst_violation(state, r)
-                         : 0;
+        state->gap = state->primal > floor ? worst_violation(state, r) : 0;
         state->sphere = INFINITY;
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
@@ -158,7 +161,6 @@ void glm_certify(strads_commit *commit)
             share = sum.tight;
         }
     }
-    const double floor = NOTHING * state->first_primal;
     const double bend = state->problem.loss->bend;
     state->share = share;
     state->sphere = sqrt(2 * fmax(state->primal - dual, 0) * bend);

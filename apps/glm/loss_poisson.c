@@ -1,18 +1,20 @@
 /* Poisson regression of counts: f = exp(z) - y z - (y - y log y), half of the
- * deviance; with m = u + y >= 0 the conjugate is m log m - m + y - y log y. */
+ * deviance; with m = u + y >= 0 the conjugate is m log m - m + y - y log y. Both
+ * are 0 where rows are met, and small near that: written so that rounding is. */
 #include <math.h>
 
 #include "glm_loss.h"
 
-static double times_log(double y)
+/* exp(d) - 1 - d, of a small d as precisely as that is. */
+static double over_tangent(double d)
 {
-    return y > 0 ? y * log(y) : 0;
+    return fabs(d) < 1e-5 ? d * d * (.5 + d / 6) : expm1(d) - d;
 }
 
 static double value(double y, double z, double p)
 {
     (void)p;
-    return exp(z) - y * z - y + times_log(y);
+    return y > 0 ? y * over_tangent(z - log(y)) : exp(z);
 }
 
 static double slope(double y, double z, double p)
@@ -29,13 +31,18 @@ static double curve(double y, double z, double p)
 
 GLM_LOOK(value, slope, curve)
 
+/* Over y, with t = u / y: (1 + t) log(1 + t) - t. */
 static double conjugate(double y, double u, double p)
 {
-    const double m = u + y;
+    const double t = y > 0 ? u / y : u;
 
     (void)p;
-    /* r = y - exp(z) may have lost a tiny exp(z) to rounding. */
-    return m < -1e-12 * y ? INFINITY : times_log(m) - m + y - times_log(y);
+    if (y == 0)
+        return u > 0 ? u * log(u) - u : u < 0 ? INFINITY : 0;
+    if (t <= -1) /* r = y - exp(z) may have lost a tiny exp(z) to rounding */
+        return t < -1 - 1e-12 ? INFINITY : y;
+    return fabs(t) < 1e-5 ? y * t * t * (.5 - t / 6)
+                          : y * ((1 + t) * log1p(t) - t);
 }
 
 static double mean(double z)
