@@ -19,7 +19,7 @@
  * goes to 0, and so would every gap relative to it be of rounding alone. */
 #define NOTHING 1e-14
 /* And so much of a label, where its row is met but for rounding. */
-#define ROUNDING 1e-15
+#define ROUNDING 1e-14
 #define BOX 10
 
 static glm_term boxed_term(const glm_state *state, uint32_t g)
@@ -107,29 +107,43 @@ static totals add_up(glm_state *state)
     return sum;
 }
 
-/* Without a dual: the largest violation, relative to what the slope of such a
- * column may be at most and to its penalty's at 0. */
+/* sum r^2 / c */
+static double residual_square(const linear_set *set, const double *r)
+{
+    double sum = 0;
+
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        sum += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
+    return sum;
+}
+
+/* Of a slope that is off by so much, with a column of this norm: the share of
+ * what it and its penalty's may be at most, but for rounding. */
+static double violation_share(const glm_state *state, double off, double norm,
+                              double l1, double square)
+{
+    off -= ROUNDING * state->unit * sqrt(norm * state->weight);
+    return off > 0 ? off / (l1 + sqrt(norm * square)) : 0;
+}
+
+/* Without a dual: the largest violation. */
 static double worst_violation(const glm_state *state, const double *r)
 {
     const glm_penalty *pen = glm_convex(state);
-    const linear_set *set = &state->set;
     const glm_groups *groups = &state->groups;
-    double square = 0, worst = 0;
+    const double square = residual_square(&state->set, r);
+    double worst = 0;
 
-    for (uint64_t i = 0; i < set->n_rows; i++)
-        square += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
-    square = fmax(square, state->weight * pow(1e3 * ROUNDING * state->unit, 2));
-    if (state->problem.options.intercept && square > 0)
-        worst =
-            fabs(state->slope[state->columns]) / sqrt(state->weight * square);
+    if (state->problem.options.intercept)
+        worst = violation_share(state, fabs(state->slope[state->columns]),
+                                state->weight, 0, square);
     for (uint32_t g = 0; g < groups->n; g++) {
         const glm_term t = glm_tangent_of(state, g);
-        const double most =
-            glm_term_of(state, g).l1 + sqrt(glm_group_norm(state, g) * square);
         glm_gather(state, g);
         const double off = pen->violation(&t, groups->v, groups->q);
-        if (off > 0)
-            worst = fmax(worst, off / most);
+        worst =
+            fmax(worst, violation_share(state, off, glm_group_norm(state, g),
+                                        glm_term_of(state, g).l1, square));
     }
     return worst;
 }
@@ -171,12 +185,16 @@ void glm_certify(strads_commit *commit)
     linear_watch_scan(&state->watch, state->primal, gained);
 }
 
-double glm_critical(const glm_state *state)
+double glm_critical(glm_state *state)
 {
     const strads_glm_options *o = &state->problem.options;
+    linear_set *set = &state->set;
+    const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     const double a = fmax(o->l1_ratio, 1e-3);
     double most = 0;
 
+    (void)state->problem.loss->look(&rows, state->problem.p, set->trial, NULL);
+    const double nothing = ROUNDING * residual_square(set, set->trial);
     for (uint32_t g = 0; g < state->groups.n; g++) {
         const uint32_t n = glm_size(state, g), first = glm_column(state, g, 0);
         const double weight = state->weight * a * sqrt(n) *
@@ -185,7 +203,8 @@ double glm_critical(const glm_state *state)
         double square = 0;
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t j = glm_column(state, g, k);
-            square += pow(state->slope[j] / state->scale[j], 2);
+            if (pow(state->slope[j], 2) > ROUNDING * nothing * state->norm[j])
+                square += pow(state->slope[j] / state->scale[j], 2);
         }
         if (weight > 0 && !stays)
             most = fmax(most, sqrt(square) / weight);

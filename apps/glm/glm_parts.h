@@ -219,7 +219,7 @@ void glm_catch_up(glm_local *local, const strads_share *share);
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
 /* The smallest lambda at which these slopes leave all at 0. */
-double glm_critical(const glm_state *state);
+double glm_critical(glm_state *state);
 
 /* glm_choice.c: after a scan, who is in the working set, and when it is solved.
  */

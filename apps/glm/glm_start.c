@@ -84,6 +84,11 @@ static strads_err classes_of(const glm_problem *problem,
                            "the loss %s is of counts, from 0 up, and a label "
                            "is %g",
                            problem->options.loss, s->least);
+    if (problem->loss->labels == GLM_COUNTS && problem->options.intercept &&
+        s->squares == 0 && s->weight > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "all counts are 0: with an intercept there is no "
+                           "minimum");
     if (!(out->total > 0))
         return strads_fail(STRADS_EINVAL,
                            "no row counts: there are none, or all weights are "

@@ -31,7 +31,7 @@ static double curve(double y, double z, double p)
 
 GLM_LOOK(value, slope, curve)
 
-/* Over y, with t = u / y: (1 + t) log(1 + t) - t. */
+/* u log y + y ((1 + t) log(1 + t) - t) with t = u / y. */
 static double conjugate(double y, double u, double p)
 {
     const double t = y > 0 ? u / y : u;
@@ -39,10 +39,11 @@ static double conjugate(double y, double u, double p)
     (void)p;
     if (y == 0)
         return u > 0 ? u * log(u) - u : u < 0 ? INFINITY : 0;
-    if (t <= -1) /* r = y - exp(z) may have lost a tiny exp(z) to rounding */
-        return t < -1 - 1e-12 ? INFINITY : y;
-    return fabs(t) < 1e-5 ? y * t * t * (.5 - t / 6)
-                          : y * ((1 + t) * log1p(t) - t);
+    if (t < -1 - 1e-12) /* r = y - exp(z) may have lost a tiny exp(z) */
+        return INFINITY;
+    return u * log(y) + y * (fabs(t) < 1e-5 ? t * t * (.5 - t / 6)
+                             : t > -1       ? (1 + t) * log1p(t) - t
+                                            : 1);
 }
 
 static double mean(double z)
