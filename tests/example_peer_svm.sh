@@ -3,6 +3,7 @@
 # minimum of the built-in SVM, for every graph and mode; those of one clock have the
 # same bits on threads, in several processes and simulated.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 cp -R "$STRADS_SOURCE/examples/peer_svm" peer_svm
 {
@@ -51,6 +52,31 @@ gives 0 simulate $svm "$party" $how --workers 4 --cost 2ns --graph ring \
     --mode bsp --log sim.jsonl
 tail -n 1 sim.jsonl >last
 same "$(member last objective)" "$(member run.json objective)" "simulated"
+
+# One of four processes is killed: the others go on along the ring without it
+# shellcheck disable=SC2086 # words
+for mode in ssp bsp; do
+    start first run $svm "$party" $how --epochs 3000 --partitions 4 --workers 1 \
+        --nodes 4 --listen tcp://127.0.0.1:0 --graph ring --mode $mode \
+        --reconnect 0.5 --model lost$mode.json --log lost$mode.jsonl
+    first=$child
+    for k in 1 2 3; do
+        start other$k join "$(url_of first)" --program $svm --workers 1
+        eval other$k=\$child
+    done
+    until_there '"event": "round"' "lost$mode.jsonl"
+    kill -KILL "$other2"
+    ends first "$first" 0
+    ends other1 "$other1" 0
+    ends other3 "$other3" 0
+    says first.err "was lost: its peers go on without it"
+    # From three quarters of the rows, on all of them; nothing learnt gives 1
+    all=$(awk "$read_model"'{ m = 1 - ($1 > 0 ? 1 : -1) * score()
+                              loss += m > 0 ? m : 0; n++ }
+        END { for (j in w) loss += n * 0.0005 * w[j] * w[j]; print loss / n }' \
+        "lost$mode.json" "$party")
+    near "$all" "$best" 0.5 "a peer lost, $mode"
+done
 
 printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
 gives 2 run $svm "$party" --partitions 4 --graph halves.txt

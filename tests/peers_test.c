@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/store/peer_vector.h"
+#include "engine/store/session.h"
 #include "strads/peers.h"
 #include "tests/expect_failure.h"
 #include "tests/nodes_team.h"
@@ -334,6 +336,117 @@ Test(peers, a_sparse_vector_has_no_say_in_what_it_lacks)
     expect_failure(strads_peers_scatter(p.peers[0], value), STRADS_EINVAL,
                    "sparse");
     close_pair(&p);
+}
+
+/* ---- losses ------------------------------------------------------------- */
+
+/* What node_store.c tells the workers that go on. */
+static void say_lost(strads_session *session, uint32_t to, uint32_t lost)
+{
+    sti_buffer *packed;
+    cr_assert_eq(sti_buffer_new(sizeof(sti_peer_vector), &packed), STRADS_OK);
+    *(sti_peer_vector *)(void *)packed->bytes =
+        (sti_peer_vector){.sender = lost,
+                          .queue = 1,
+                          .iteration = STI_PEER_LOST};
+    cr_assert_eq(session->ops->post(session, to, packed), STRADS_OK);
+}
+
+/* Of 6 peers some are lost, one after the other, in any order: each time all that
+ * are left reach all others. */
+static void expect_reach(const char *graph, const uint32_t *lost, uint32_t n)
+{
+    enum { N = 6 };
+    strads_store *store;
+    strads_session *session[N];
+    strads_peers *peers[N];
+    uint32_t gone = 0, k, degree;
+    double x = 0;
+    cr_assert_eq(strads_store_open(0, &store), STRADS_OK);
+    for (k = 0; k < N; k++) {
+        const strads_peers_options options = {.size = sizeof options,
+                                              .graph = graph,
+                                              .length = 1};
+        cr_assert_eq(strads_session_open(store, k, N, &session[k]), STRADS_OK);
+        cr_assert_eq(strads_peers_open(session[k], &options, &peers[k]),
+                     STRADS_OK);
+    }
+    for (uint32_t l = 0; l < n; l++) {
+        uint32_t reach[N] = {0};
+        gone |= 1u << lost[l];
+        for (k = 0; k < N; k++) {
+            say_lost(session[k], k, lost[l]);
+            cr_assert_eq(strads_peers_gather(peers[k], NULL, NULL, &x, NULL),
+                         STRADS_OK);
+            const uint32_t *to = strads_peers_targets(peers[k], &degree);
+            for (uint32_t d = 0; d < degree; d++)
+                reach[k] |= 1u << to[d];
+            cr_expect_not(strads_peers_alive(peers[k], lost[l]));
+            cr_expect(gone >> k & 1 || (reach[k] & gone) == 0,
+                      "%s: peer %u sends to one that is lost", graph, k);
+        }
+        for (uint32_t via = 0; via < N; via++)
+            for (k = 0; k < N; k++)
+                if (reach[k] >> via & 1)
+                    reach[k] |= reach[via];
+        for (k = 0; k < N; k++)
+            cr_expect(gone >> k & 1 ||
+                          (reach[k] | 1u << k) == (((1u << N) - 1) & ~gone),
+                      "%s: peer %u reaches %x without %x", graph, k, reach[k],
+                      gone);
+    }
+    for (k = 0; k < N; k++) {
+        strads_peers_close(peers[k]);
+        strads_session_close(session[k]);
+    }
+    strads_store_free(store);
+}
+
+Test(peers, that_are_left_reach_each_other_along_every_graph)
+{
+    for (int g = 0; g < 4; g++) {
+        expect_reach(graphs[g], (const uint32_t[]){3, 4, 1, 0}, 4);
+        expect_reach(graphs[g], (const uint32_t[]){5, 0, 2, 3, 1}, 5);
+    }
+}
+
+/* A neighbour since a loss is not waited for before it has sent; from then on it
+ * is. */
+Test(peers, a_neighbour_since_a_loss_is_waited_for_from_its_first_vector_on)
+{
+    strads_store *store;
+    strads_session *session[3];
+    strads_peers *peers[3];
+    const strads_peers_options options = {.size = sizeof options,
+                                          .graph = "ring",
+                                          .length = 1,
+                                          .mode = STRADS_PEERS_SSP,
+                                          .staleness = 0};
+    double x = 1;
+    uint32_t n;
+    cr_assert_eq(strads_store_open(0, &store), STRADS_OK);
+    for (uint32_t k = 0; k < 3; k++) {
+        cr_assert_eq(strads_session_open(store, k, 3, &session[k]), STRADS_OK);
+        cr_assert_eq(strads_peers_open(session[k], &options, &peers[k]),
+                     STRADS_OK);
+        cr_assert_eq(strads_session_clock(session[k]), STRADS_OK);
+    }
+    say_lost(session[2], 2, 1); /* 0 -> 1 -> 2 -> 0 */
+    cr_assert_eq(strads_peers_gather(peers[2], NULL, NULL, &x, &n), STRADS_OK);
+    cr_expect_eq(n, 0);
+    cr_assert_eq(strads_peers_gather(peers[2], NULL, NULL, &x, &n), STRADS_OK);
+    say_lost(session[0], 0, 1);
+    cr_assert_eq(strads_peers_scatter(peers[2], &x), STRADS_OK);
+    cr_assert_eq(strads_peers_gather(peers[0], NULL, NULL, &x, &n), STRADS_OK);
+    cr_expect_eq(n, 1);
+    cr_assert_eq(strads_peers_scatter(peers[0], &x), STRADS_OK);
+    cr_assert_eq(strads_peers_gather(peers[2], NULL, NULL, &x, &n), STRADS_OK);
+    cr_expect_eq(n, 1);
+    for (uint32_t k = 0; k < 3; k++) {
+        strads_peers_close(peers[k]);
+        strads_session_close(session[k]);
+    }
+    strads_store_free(store);
 }
 
 /* ---- refused ----------------------------------------------------------- */

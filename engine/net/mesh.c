@@ -467,6 +467,11 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
     mesh->peers[node].gone = true;
     if (mesh->peers[node].said_done)
         return;
+    if (mesh->attached && !mesh->leaving && !mesh->failure && mesh->host.lost &&
+        mesh->host.lost(mesh->host.arg, node)) {
+        mesh->peers[node].said_done = true;
+        return;
+    }
     if (why)
         (void)snprintf(sentence, sizeof sentence, "node %u at %s was lost: %s",
                        node, mesh->peers[node].url, text);

@@ -123,6 +123,10 @@ typedef struct sti_mesh_host {
     /* Node 0: one with so many workers wants to join, and has been told to come
      * again. With a lock of the mesh held. */
     void (*late)(void *arg, uint32_t workers);
+    /* Another node is lost, behind its last message. True: the run goes on
+     * without it, and nothing that is sent there is missed. With a lock of the
+     * mesh held. May be NULL: none can. */
+    bool (*lost)(void *arg, uint32_t node);
     void *arg;
 } sti_mesh_host;
 

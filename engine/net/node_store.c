@@ -95,6 +95,8 @@ struct sti_node_store {
 
     atomic_bool stopping;
     atomic_bool restarts; /* S5 is due */
+    atomic_bool loses;    /* some node is lost, and its workers are to leave */
+    atomic_bool *lost;    /* [nodes] */
     atomic_bool aborted;  /* err and text are there */
     pthread_mutex_t fail_lock;
     strads_err err;  /* fail_lock; the first */
@@ -457,11 +459,36 @@ static void wait_for_bell(sti_node_store *store)
     pthread_mutex_unlock(&store->bell_lock);
 }
 
+/* Has the workers of lost nodes leave. */
+static void lose_workers(sti_node_store *store)
+{
+    const sti_run *run = store->setup.run;
+    for (uint32_t w = 0; w < run->workers; w++) {
+        if (!atomic_load(&store->lost[run->node_of[w]]))
+            continue;
+        pthread_mutex_lock(&store->box.lock);
+        take_shards_inbox(store);
+        for (uint32_t k = 0; k < store->n_shards; k++)
+            sti_shard_lose(store->shards[k].role, w);
+        pthread_mutex_unlock(&store->box.lock);
+        client_box *c = &store->clients[0];
+        pthread_mutex_lock(&c->box.lock);
+        drive_client(c, true);
+        const size_t before = c->box.effects.n;
+        if (sti_client_lose(c->host.client, w, &c->box.effects))
+            fail(store, STRADS_ENOMEM);
+        note_effects(c, before);
+        release(c);
+    }
+}
+
 static void *live(void *arg)
 {
     sti_node_store *store = arg;
     while (!atomic_load(&store->stopping)) {
         wait_for_bell(store);
+        if (atomic_exchange(&store->loses, false))
+            lose_workers(store);
         pthread_mutex_lock(&store->box.lock);
         look_at_shards_time(store);
         drive_shards(store, true);
@@ -487,6 +514,20 @@ void sti_node_store_restart(sti_node_store *store)
 {
     atomic_store(&store->restarts, true);
     ring(store);
+}
+
+bool sti_node_store_lose(sti_node_store *store, uint32_t node)
+{
+    const sti_run *run = store->setup.run;
+    if (!atomic_load(&store->clients[0].host.has_peers) || store->setup.journal)
+        return false;
+    for (uint32_t s = 0; s < run->shards; s++)
+        if (sti_run_node_of(run, STI_SHARD_0 + s) == node)
+            return false;
+    atomic_store(&store->lost[node], true);
+    atomic_store(&store->loses, true);
+    ring(store);
+    return true;
 }
 
 /* ---- workers' calls ---------------------------------------------------- */
@@ -760,7 +801,8 @@ static strads_err open_shards(sti_node_store *store)
 {
     const sti_run *run = store->setup.run;
     store->shards = calloc(run->shards, sizeof *store->shards);
-    strads_err err = store->shards ? STRADS_OK : no_memory();
+    store->lost = calloc(run->nodes, sizeof *store->lost);
+    strads_err err = store->shards && store->lost ? STRADS_OK : no_memory();
     for (uint32_t s = 0; !err && s < run->shards; s++)
         if (is_here(store, STI_SHARD_0 + s))
             err = open_shard(store, s);
@@ -826,6 +868,7 @@ void sti_node_store_close(sti_node_store *store)
         free((char *)(uintptr_t)store->tables[t].name);
     free(store->tables);
     free(store->shards);
+    free(store->lost);
     free_box(&store->box);
     pthread_cond_destroy(&store->bell);
     pthread_mutex_destroy(&store->bell_lock);

@@ -43,6 +43,12 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
  * before tell all clients where they stand. */
 void sti_node_store_restart(sti_node_store *store);
 
+/* Node `node` is lost, behind its last message: can the run do without it? That
+ * is so where peers learn from each other (strads/peers.h), none of its shards was
+ * there, and nothing is journaled. True: its workers have left. Any thread; does
+ * not block. */
+bool sti_node_store_lose(sti_node_store *store, uint32_t node);
+
 /* Stops the thread, and who drives shards: from now on nothing is sent but by
  * who calls. */
 void sti_node_store_stop(sti_node_store *store);

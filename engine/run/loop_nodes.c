@@ -445,6 +445,29 @@ static void mesh_failed(void *arg, strads_err err, const char *text)
     record_failure(arg, err, text, false);
 }
 
+/* Peers go on without a node that is lost, but for the first: it has the
+ * result. */
+static bool mesh_lost(void *arg, uint32_t node)
+{
+    struct sti_loop_nodes *nodes = arg;
+    const strads_engine_options *o = &nodes->setup->setup->options;
+    char text[96];
+    if (node == 0 || !sti_node_store_lose(nodes->store, node))
+        return false;
+    pthread_mutex_lock(&nodes->all.lock);
+    if (nodes->node == 0 && !nodes->others[node].done) {
+        nodes->others[node].done = true;
+        nodes->n_done++;
+    }
+    pthread_cond_broadcast(&nodes->all.moved);
+    pthread_mutex_unlock(&nodes->all.lock);
+    (void)snprintf(text, sizeof text,
+                   "node %u was lost: its peers go on without it", node);
+    if (o->notice)
+        o->notice(o->notice_arg, text);
+    return true;
+}
+
 static uint64_t trace_clock(const void *arg)
 {
     const struct sti_loop_nodes *nodes = arg;
@@ -553,6 +576,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                 .clock = trace_clock,
                                 .again = say_again,
                                 .stop = stopped,
+                                .lost = mesh_lost,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     if (nodes->setup->again)

@@ -562,6 +562,23 @@ strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
     return STRADS_OK;
 }
 
+strads_err sti_client_lose(sti_client *client, uint32_t peer, sti_effects *out)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < client->n_workers; k++) {
+        sti_buffer *packed;
+        err = sti_buffer_new(sizeof(sti_peer_vector), &packed);
+        if (err)
+            break;
+        *(sti_peer_vector *)(void *)packed->bytes =
+            (sti_peer_vector){.sender = peer,
+                              .queue = 1,
+                              .iteration = STI_PEER_LOST};
+        err = take_vector(client, client->setup.first_worker + k, packed, out);
+    }
+    return err;
+}
+
 void sti_client_collect(sti_client *client, uint32_t worker,
                         sti_collect *collect, bool *wait)
 {

@@ -16,6 +16,8 @@
 #ifndef STI_STORE_CLIENT_H
 #define STI_STORE_CLIENT_H
 
+#include <stdatomic.h>
+
 #include "engine/base/role.h"
 #include "engine/store/session.h"
 
@@ -137,6 +139,9 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
 strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
                            sti_buffer *packed, sti_effects *out);
 
+/* Peer `peer` of another client is lost. */
+strads_err sti_client_lose(sti_client *client, uint32_t peer, sti_effects *out);
+
 /* What has come from peers, when all that is needed of it has. */
 void sti_client_collect(sti_client *client, uint32_t worker,
                         sti_collect *collect, bool *wait);
@@ -184,6 +189,7 @@ typedef struct sti_client_host {
     /* ns, as events' `now`; zero_ns after what sessions' times count from. */
     uint64_t (*now)(const struct sti_client_host *host);
     uint64_t zero_ns;
+    atomic_bool has_peers; /* some worker here has sent a vector */
 } sti_client_host;
 
 /* A session of one of the client's workers, at the clock at which that is.

@@ -211,6 +211,7 @@ static strads_err try_post(const call *c, const void *arg, bool *wait)
     const posting *p = arg;
     sti_client_host *host = c->host;
     (void)wait;
+    atomic_store(&host->has_peers, true);
     return sti_client_post(host->client, p->to, host->home(host, p->to),
                            p->packed, host->effects);
 }

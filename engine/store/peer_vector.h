@@ -13,10 +13,12 @@ typedef struct sti_peer_vector {
     uint32_t n;
     uint32_t sparse;    /* 0 or 1 */
     uint32_t queue;     /* as in strads_peers_options */
-    uint64_t iteration; /* STI_PEER_LEFT: nothing more will come */
+    uint64_t iteration; /* STI_PEER_LEFT: nothing more will come; STI_PEER_LOST:
+                           nor was it its will */
 } sti_peer_vector;
 
 #define STI_PEER_LEFT UINT64_MAX
+#define STI_PEER_LOST (UINT64_MAX - 1)
 
 static inline const sti_peer_vector *
 sti_peer_vector_of(const sti_buffer *packed)
@@ -30,6 +32,7 @@ bool sti_peer_vector_fits(const sti_buffer *packed);
 /* A sender's part of a receiver's queue. */
 typedef struct sti_receive_slot {
     uint64_t reached; /* 1 + the iteration of the newest that came; 0: none */
+    bool lost;
     uint32_t n;
     sti_buffer *unread[STRADS_PEERS_QUEUE_MAX]; /* [n] oldest first */
 } sti_receive_slot;
@@ -38,6 +41,7 @@ typedef struct sti_receive_slot {
 typedef struct sti_receive_queue {
     uint32_t senders;
     sti_receive_slot *slot; /* [senders] */
+    uint32_t n_lost;        /* of the senders */
     bool waits;             /* the receiver, for what comes next */
 } sti_receive_queue;
 
@@ -51,10 +55,13 @@ void sti_receive_queue_free(sti_receive_queue *received);
 typedef struct sti_collect {
     uint32_t n;
     const uint32_t *from; /* [n] */
+    const bool *late;     /* [n] it needs nothing of it before its first */
     uint64_t needs;       /* of each, this iteration or a later one */
     bool *left;           /* [n] has it? */
     sti_buffer **packed;  /* [n x STRADS_PEERS_QUEUE_MAX] the caller's then */
     uint32_t n_vectors;
+    bool *lost; /* [senders] */
+    uint32_t n_lost;
 } sti_collect;
 
 /* False: it is to wait, and nothing has been taken. */

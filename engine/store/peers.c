@@ -44,8 +44,12 @@ strads_err sti_receive_queue_put(sti_receive_queue *received, uint32_t senders,
                                                  "sends a vector");
     }
     sti_receive_slot *slot = &received->slot[l->sender];
-    if (l->iteration == STI_PEER_LEFT) {
+    if (l->iteration >= STI_PEER_LOST) {
         slot->reached = STI_PEER_LEFT;
+        if (l->iteration == STI_PEER_LOST && !slot->lost) {
+            slot->lost = true;
+            received->n_lost++;
+        }
         sti_object_drop(packed);
         return STRADS_OK;
     }
@@ -70,12 +74,14 @@ void sti_receive_queue_free(sti_receive_queue *received)
 
 bool sti_receive_queue_take(sti_receive_queue *received, sti_collect *collect)
 {
-    for (uint32_t k = 0; collect->needs && k < collect->n; k++)
-        if (!received->slot ||
-            received->slot[collect->from[k]].reached <= collect->needs) {
+    for (uint32_t k = 0; collect->needs && k < collect->n; k++) {
+        const uint64_t reached =
+            received->slot ? received->slot[collect->from[k]].reached : 0;
+        if (reached <= collect->needs && !(collect->late[k] && reached == 0)) {
             received->waits = true;
             return false;
         }
+    }
     received->waits = false;
     collect->n_vectors = 0;
     for (uint32_t k = 0; received->slot && k < collect->n; k++) {
@@ -85,6 +91,10 @@ bool sti_receive_queue_take(sti_receive_queue *received, sti_collect *collect)
         collect->left[k] = slot->reached == STI_PEER_LEFT;
         slot->n = 0;
     }
+    for (uint32_t s = 0;
+         collect->n_lost < received->n_lost && s < received->senders; s++)
+        collect->lost[s] = received->slot[s].lost;
+    collect->n_lost = received->n_lost;
     return true;
 }
 
@@ -254,6 +264,27 @@ static size_t first_edge(const graph *g, uint32_t rank)
     return low;
 }
 
+/* Without a peer: who sent to it sends to those that it sent to. So whoever
+ * reached somebody does so still, and the order of losses does not matter. */
+static strads_err remove_peer(graph *g, uint32_t rank)
+{
+    strads_err err = STRADS_OK;
+    const size_t edges = g->n, first = first_edge(g, rank);
+    size_t n = 0;
+    for (size_t a = 0; a < edges; a++)
+        for (size_t b = first;
+             !err && g->at[a].to == rank && b < edges && g->at[b].from == rank;
+             b++)
+            if (g->at[b].to != g->at[a].from)
+                err = add_edge(g, g->at[a].from, g->at[b].to);
+    for (size_t k = 0; k < g->n; k++)
+        if (g->at[k].from != rank && g->at[k].to != rank)
+            g->at[n++] = g->at[k];
+    g->n = n;
+    sort_edges(g);
+    return err;
+}
+
 /* A peer that rank 0 does not reach along the edges, or `peers`. `queue` has room
  * for all of them, `seen` is cleared. */
 static uint32_t unreached(const graph *g, uint32_t *queue, bool *seen)
@@ -299,9 +330,12 @@ static strads_err out_of_reach(const graph *g, uint32_t from, uint32_t to)
 struct strads_peers {
     strads_session *session;
     strads_peers_options options;
+    char *graph;
     uint32_t *target, *source; /* [n_targets], [n_sources] ascending */
     uint32_t n_targets, n_sources;
-    bool *left;                  /* [n_sources] */
+    bool *left, *late; /* [n_sources] gone; since a loss */
+    bool *lost;        /* [workers] n_lost of them */
+    uint32_t n_lost;
     sti_buffer **packed;         /* [n_sources x STRADS_PEERS_QUEUE_MAX] */
     strads_peers_vector *vector; /* the same */
     uint32_t *count;             /* [length] all 0: of the mean */
@@ -332,12 +366,17 @@ static strads_err lay_out(strads_peers *peers, graph *g)
                                                                 "graph");
     if (!err) {
         sort_edges(g);
-        const uint32_t deaf = unreached(g, queue, seen);
+        for (uint32_t r = 0; !err && r < g->peers; r++)
+            if (peers->lost[r])
+                err = remove_peer(g, r);
+        const bool whole = peers->n_lost == 0;
+        const uint32_t deaf = whole ? unreached(g, queue, seen) : g->peers;
         if (deaf < g->peers)
             err = out_of_reach(g, 0, deaf);
         peers->target = ends_of(g, rank, &peers->n_targets);
         turn_around(g);
-        const uint32_t mute = err ? g->peers : unreached(g, queue, seen);
+        const uint32_t mute =
+            whole && !err ? unreached(g, queue, seen) : g->peers;
         if (mute < g->peers)
             err = out_of_reach(g, mute, 0);
         peers->source = ends_of(g, rank, &peers->n_sources);
@@ -348,15 +387,58 @@ static strads_err lay_out(strads_peers *peers, graph *g)
     return err;
 }
 
-static void free_peers(strads_peers *peers)
+/* Its neighbours, and what lies by them. */
+static strads_err find_neighbours(strads_peers *peers)
+{
+    graph g = {.name = peers->graph, .peers = peers->session->workers};
+    peers->target = peers->source = NULL;
+    strads_err err = lay_out(peers, &g);
+    const size_t most = (size_t)peers->n_sources * STRADS_PEERS_QUEUE_MAX + 1;
+    peers->left = calloc(peers->n_sources + (size_t)1, sizeof *peers->left);
+    peers->late = calloc(peers->n_sources + (size_t)1, sizeof *peers->late);
+    peers->packed = calloc(most, sizeof(sti_buffer *));
+    peers->vector = calloc(most, sizeof *peers->vector);
+    if (!err && !(peers->target && peers->source && peers->left &&
+                  peers->late && peers->packed && peers->vector))
+        err = strads_fail(STRADS_ENOMEM, "no memory for peers");
+    return err;
+}
+
+static void free_neighbours(strads_peers *peers)
 {
     free(peers->target);
     free(peers->source);
     free(peers->left);
+    free(peers->late);
     free(peers->packed);
     free(peers->vector);
+}
+
+static void free_peers(strads_peers *peers)
+{
+    free_neighbours(peers);
+    free(peers->lost);
     free(peers->count);
+    free(peers->graph);
     free(peers);
+}
+
+/* Some are lost. The others hear of it one after the other: nobody waits for a
+ * neighbour that it has got since before that one has sent. */
+static strads_err regroup(strads_peers *peers)
+{
+    strads_peers old = *peers;
+    strads_err err = find_neighbours(peers);
+    for (uint32_t k = 0, o = 0; !err && k < peers->n_sources; k++) {
+        while (o < old.n_sources && old.source[o] < peers->source[k])
+            o++;
+        const bool is_old =
+            o < old.n_sources && old.source[o] == peers->source[k];
+        peers->late[k] = !is_old || old.late[o];
+        peers->left[k] = is_old && old.left[o];
+    }
+    free_neighbours(&old);
+    return err;
 }
 
 static strads_err check_options(const strads_session *session,
@@ -396,17 +478,12 @@ strads_err strads_peers_open(strads_session *session,
     peers->options = *options;
     if (!peers->options.queue)
         peers->options.queue = 1;
-    graph g = {.name = options->graph ? options->graph : "exponential",
-               .peers = session->workers};
-    err = lay_out(peers, &g);
-    const size_t most = (size_t)peers->n_sources * STRADS_PEERS_QUEUE_MAX + 1;
-    peers->left = calloc(peers->n_sources + (size_t)1, sizeof *peers->left);
-    peers->packed = calloc(most, sizeof(sti_buffer *));
-    peers->vector = calloc(most, sizeof *peers->vector);
+    peers->graph = strdup(options->graph ? options->graph : "exponential");
+    peers->lost = calloc(session->workers, sizeof *peers->lost);
     peers->count = calloc(options->length, sizeof *peers->count);
-    if (!err && !(peers->target && peers->source && peers->left &&
-                  peers->packed && peers->vector && peers->count))
-        err = strads_fail(STRADS_ENOMEM, "no memory for peers");
+    err = peers->graph && peers->lost && peers->count
+              ? find_neighbours(peers)
+              : strads_fail(STRADS_ENOMEM, "no memory for peers");
     if (err) {
         free_peers(peers);
         return err;
@@ -421,7 +498,7 @@ bool strads_peers_alive(const strads_peers *peers, uint32_t rank)
     for (uint32_t k = 0; k < peers->n_sources; k++)
         if (peers->source[k] == rank)
             return !peers->left[k];
-    return rank < peers->session->workers;
+    return rank < peers->session->workers && !peers->lost[rank];
 }
 
 const uint32_t *strads_peers_targets(const strads_peers *peers, uint32_t *n)
@@ -577,8 +654,11 @@ strads_err strads_peers_gather(strads_peers *peers, strads_peers_fold fold,
     const uint64_t lag = o->mode == STRADS_PEERS_SSP ? o->staleness : 0;
     sti_collect collect = {.n = peers->n_sources,
                            .from = peers->source,
+                           .late = peers->late,
                            .left = peers->left,
-                           .packed = peers->packed};
+                           .packed = peers->packed,
+                           .lost = peers->lost,
+                           .n_lost = peers->n_lost};
     if (o->mode != STRADS_PEERS_ASYNC && session->clock > lag)
         collect.needs = session->clock - lag;
     strads_err err = session->ops->collect(session, &collect);
@@ -592,5 +672,9 @@ strads_err strads_peers_gather(strads_peers *peers, strads_peers_fold fold,
         sti_object_drop(peers->packed[k]);
     if (!err && n)
         *n = collect.n_vectors;
+    if (!err && collect.n_lost > peers->n_lost) {
+        peers->n_lost = collect.n_lost;
+        err = regroup(peers);
+    }
     return err;
 }

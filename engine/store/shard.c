@@ -424,6 +424,13 @@ static bool move_clock(sti_shard *shard, const sti_push_part *mark)
     return snapshot;
 }
 
+void sti_shard_lose(sti_shard *shard, uint32_t worker)
+{
+    (void)move_clock(shard, &(sti_push_part){.kind = STI_PUSH_MARK,
+                                             .end = STI_PUSH_LEAVE,
+                                             .worker = worker});
+}
+
 strads_err sti_shard_apply(sti_shard *shard, uint32_t client, uint64_t number,
                            const sti_buffer *push, bool *snapshot)
 {

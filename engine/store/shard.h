@@ -62,6 +62,9 @@ uint64_t sti_shard_applied(const sti_shard *shard, uint32_t client);
 
 /* ---- from outside of the protocol -------------------------------------- */
 
+/* A worker whose node is lost has left. Not with a journal. */
+void sti_shard_lose(sti_shard *shard, uint32_t worker);
+
 /* The rows that it holds of each table, by their place (message.h); with one
  * shard, exactly what was pushed. */
 const strads_store *sti_shard_store(const sti_shard *shard);

@@ -59,9 +59,9 @@ static double loss_of(const peer *k)
     return loss;
 }
 
-static void report(const peer *k, double loss, uint64_t rows)
+static void report(const peer *k, double loss, double rows)
 {
-    strads_report told = {.gap = NAN, .objective = loss / (double)rows};
+    strads_report told = {.gap = NAN, .objective = loss / rows};
     for (uint32_t j = 0; j < k->columns; told.nonzeros += k->w[j++] != 0)
         told.objective += k->options->lambda / 2 * k->w[j] * k->w[j];
     strads_loop_report(k->task, &told);
@@ -86,7 +86,7 @@ static strads_err turn_clock(peer *k)
         err = exchange(k);
     if (!err && p == 0 && k->x->lines &&
         strads_session_now(k->session) % REPORT_EVERY == 0)
-        report(k, loss_of(k), k->x->lines); /* its own rows' */
+        report(k, loss_of(k), (double)k->x->lines); /* its own rows' */
     return err;
 }
 
@@ -95,23 +95,28 @@ static strads_err turn_clock(peer *k)
 static strads_err finish(peer *k, uint64_t last)
 {
     const uint32_t p = k->task->share->partition;
-    double loss, sum = 0;
+    double of[2], loss = 0, rows = 0;
     strads_err err = strads_session_advance(k->session, last);
-    if (!err && !(err = strads_session_barrier(k->session)))
+    if (!err && !(err = strads_session_barrier(k->session)) && k->peers)
         err = exchange(k);
     for (uint32_t j = 0; !err && p == 0 && j < k->columns; j++)
         err = strads_session_inc(k->session, WEIGHTS, j, 0, k->w[j]);
     if (!err)
         err = strads_session_clock_and_read(k->session, WEIGHTS, k->columns,
                                             k->all, 0, k->w);
-    if (!err && !(err = strads_session_inc(k->session, LOSS, p, 0, loss_of(k))))
+    if (!err)
+        err = strads_session_inc(k->session, LOSS, p, 0, loss_of(k));
+    if (!err)
+        err = strads_session_inc(k->session, LOSS, p, 1, (double)k->x->lines);
+    if (!err)
         err = strads_session_clock(k->session);
     for (uint32_t r = 0; !err && r < k->task->shape->partitions; r++) {
-        err = strads_session_read_row(k->session, LOSS, r, 0, &loss);
-        sum += loss;
+        err = strads_session_read_row(k->session, LOSS, r, 0, of);
+        loss += of[0];
+        rows += of[1]; /* 0 of a peer that was lost */
     }
     if (!err && p == 0)
-        report(k, sum, k->task->shape->rows);
+        report(k, loss, rows);
     return err;
 }
 
@@ -128,9 +133,14 @@ static strads_err loop(peer *k)
     options.mode = o->mode[0] == 'b'   ? STRADS_PEERS_BSP
                    : o->mode[0] == 's' ? STRADS_PEERS_SSP
                                        : STRADS_PEERS_ASYNC;
+    uint64_t c = 0;
     strads_err err = strads_peers_open(k->session, &options, &k->peers);
-    for (uint64_t c = 0; !err && c < clocks && !strads_loop_ends(k->task); c++)
+    for (; !err && c < clocks && !strads_loop_ends(k->task); c++)
         err = turn_clock(k);
+    if (c < clocks) { /* before its time: nobody waits for it */
+        strads_peers_close(k->peers);
+        k->peers = NULL;
+    }
     if (!err)
         err = finish(k, clocks + 1);
     strads_peers_close(k->peers);
@@ -163,7 +173,7 @@ static strads_err peer_tables(const void *config, const strads_shape *shape,
                               strads_store *store)
 {
     (void)config;
-    const strads_table_spec spec = {"loss", STRADS_F64, shape->partitions, 1};
+    const strads_table_spec spec = {"loss", STRADS_F64, shape->partitions, 2};
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
 

@@ -15,7 +15,12 @@
  * iteration the session's clock. Vectors go from peer to peer: a copy in one
  * process, a message between nodes; of the store the clocks alone are used. Of
  * each sender a receiver keeps the newest vectors that it has not read, one
- * unless it asks for more; none is ever seen in part. */
+ * unless it asks for more; none is ever seen in part.
+ *
+ * Where a node is lost its peers are, and the others go on from where they are:
+ * nothing rolls back. A peer hears of it in a gather; from then on whoever sent to
+ * a lost peer sends to those that it sent to, so that all still reach all. Node 0,
+ * which has the result, and nodes with shards cannot be missed. */
 #ifndef STRADS_PEERS_H
 #define STRADS_PEERS_H
 
@@ -116,13 +121,13 @@ STRADS_API strads_err strads_peers_gather(strads_peers *peers,
                                           strads_peers_fold fold, void *arg,
                                           double *into, uint32_t *n);
 
-/* Whether a peer may still send something: false for an in-neighbour that had
- * left by the last gather. A barrier of all peers is
+/* Whether a peer may still send something: false for one that was lost, or an
+ * in-neighbour that had left, by the last gather. A barrier of all peers is
  * strads_session_barrier. */
 STRADS_API bool strads_peers_alive(const strads_peers *peers, uint32_t rank);
 
-/* The out-neighbours, ascending; their number goes to *n. Valid as long as the
- * peers. */
+/* The out-neighbours, ascending; their number goes to *n. Valid until the next
+ * gather. */
 STRADS_API const uint32_t *strads_peers_targets(const strads_peers *peers,
                                                 uint32_t *n);
 
