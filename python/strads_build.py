@@ -299,11 +299,31 @@ double strads_lasso_lambda_max(const void *);
 
 typedef struct strads_glm_options {
     const char *loss, *penalty;
-    double loss_parameter, lambda, l1_ratio;
+    double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma;
     bool intercept;
     const double *row_weight, *row_offset;
+    const uint32_t *column_group;
     ...;
 } strads_glm_options;
+typedef struct strads_glm_path_options {
+    strads_glm_options fit;
+    uint32_t points;
+    double ratio, first;
+    const double *lambda;
+    ...;
+} strads_glm_path_options;
+typedef struct strads_glm_cv_options {
+    strads_glm_path_options path;
+    uint32_t folds, threads;
+    uint64_t seed;
+    double tolerance;
+    const volatile bool *stop;
+    ...;
+} strads_glm_cv_options;
+const strads_path_point *strads_glm_path(const void *, uint32_t *);
+strads_err strads_glm_cv(const strads_data *, const strads_glm_cv_options *,
+                         strads_cv_point *, uint32_t *, uint32_t *);
+double strads_glm_lambda_max(const void *);
 double strads_glm_intercept(const void *);
 double strads_glm_mean(const char *, double);
 bool strads_glm_classifies(const char *);

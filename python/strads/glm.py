@@ -4,10 +4,47 @@ Minimises ``1/W sum_i c_i f(y_i, o_i + x_i w + b) + alpha sum_j g(w_j)``: c are
 sample weights, W their sum, o offsets. docs/glm.md lists losses and penalties.
 """
 import numpy as np
+from sklearn.utils.validation import check_array
 
 from . import engine
 from ._strads import ffi, lib
-from .linear import _Regressor, counted, positive, row_weights
+from .linear import (_Regressor, counted, cross_validate, folds_of, path_points,
+                     positive, row_weights)
+
+
+def _groups_of(groups, columns):
+    """[columns] of u32; without groups each column is one by itself."""
+    if groups is None:
+        return np.arange(columns, dtype=np.uint32)
+    given = np.asarray(groups)
+    if given.shape != (columns,) or given.dtype.kind not in "iu" or \
+            np.any(given < 0) or np.any(given > 0xffffffff):
+        raise ValueError(f"groups has the shape {given.shape} and the type "
+                         f"{given.dtype}; expected ({columns},) whole numbers "
+                         "from 0 up, the same for all columns of a group")
+    return np.ascontiguousarray(given, dtype=np.uint32)
+
+
+def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
+            parameter=0, fit_intercept=True, weight=None, offset=None):
+    """strads_glm_options, and what has to live as long as they do."""
+    kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
+    kept += [weight, offset]
+    config = ffi.new("strads_glm_options *", {
+        "loss": kept[0], "penalty": kept[1], "loss_parameter": parameter,
+        "intercept": fit_intercept})
+    if penalty == "elastic-net":
+        config.l1_ratio = l1_ratio
+    if gamma is not None:
+        config.gamma = positive("gamma", gamma)
+    if groups is not None or penalty == "group":
+        kept.append(_groups_of(groups, columns))
+        config.column_group = engine.pointer(kept[-1], "uint32_t *")
+    if weight is not None:
+        config.row_weight = engine.pointer(weight, "double *")
+    if offset is not None:
+        config.row_offset = engine.pointer(offset, "double *")
+    return config, kept
 
 
 class GLM(_Regressor):
@@ -16,22 +53,27 @@ class GLM(_Regressor):
     Parameters
     ----------
     loss : str, "squared", "poisson", ...: of docs/glm.md those of numbers
-    penalty : str, "l1", "elastic-net", "ridge", "none", ...
+    penalty : str, "l1", "elastic-net", "ridge", "group", "mcp", "scad", "none"
     alpha : float > 0, weight of the penalty
     l1_ratio : float in [0.001, 1], of "elastic-net"
+    gamma : float or None, of "mcp" and "scad": flat from gamma alpha on
+    groups : int array [n_features] or None, of "group": the same number for all
+        columns of a group; None: each column is one
     loss_parameter : float or None, of losses that have one
     fit_intercept : bool
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
     """
 
     def __init__(self, loss="squared", penalty="l1", *, alpha=1.0, l1_ratio=0.5,
-                 loss_parameter=None, fit_intercept=True, tol=1e-6,
-                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
-                 callbacks=None):
+                 gamma=None, groups=None, loss_parameter=None,
+                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None,
+                 warm_start=False, verbose=0, callbacks=None):
         self.loss = loss
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.gamma = gamma
+        self.groups = groups
         self.loss_parameter = loss_parameter
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -45,8 +87,8 @@ class GLM(_Regressor):
     _loss = property(lambda self: self.loss)
     _parameter = property(lambda self: self.loss_parameter or 0)
 
-    def fit(self, X, y, sample_weight=None, offset=None):
-        """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
+    def _prepared(self, X, y, sample_weight, offset):
+        """Checked rows that count, and their options."""
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
                              "of numbers (for classes: LogisticRegression, "
@@ -61,24 +103,27 @@ class GLM(_Regressor):
         if weight is not None and offset is not None:
             offset = np.ascontiguousarray(offset[weight > 0])
         X, y, weight = counted(X, y, weight)
-        kept = [ffi.new("char[]", name.encode())
-                for name in (self._loss, self._penalty)]
-        config = ffi.new("strads_glm_options *", {
-            "loss": kept[0], "penalty": kept[1],
-            "loss_parameter": self._parameter,
-            "intercept": self.fit_intercept})
-        if self._penalty == "elastic-net":
-            config.l1_ratio = self.l1_ratio
-        setattr(config, "lambda", positive("alpha", self.alpha))
-        if weight is not None:
-            config.row_weight = engine.pointer(weight, "double *")
-        if offset is not None:
-            config.row_offset = engine.pointer(offset, "double *")
+        config, kept = _config(
+            X.shape[1], self._loss, self._penalty,
+            l1_ratio=getattr(self, "l1_ratio", 0.5),
+            gamma=getattr(self, "gamma", None),
+            groups=getattr(self, "groups", None), parameter=self._parameter,
+            fit_intercept=self.fit_intercept, weight=weight, offset=offset)
+        return X, y, config, kept
+
+    def _fitted(self, config, X, y):
         finished = self._run(engine.program_named("glm"), config, X, y,
                              start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:X.shape[1], 0].copy()
         self.intercept_ = lib.strads_glm_intercept(finished.state)
-        return self._done(finished)
+        return finished
+
+    def fit(self, X, y, sample_weight=None, offset=None):
+        """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
+        X, y, config, kept = self._prepared(X, y, sample_weight, offset)
+        if self._penalty != "none":
+            setattr(config, "lambda", positive("alpha", self.alpha))
+        return self._done(self._fitted(config, X, y))
 
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
@@ -94,6 +139,7 @@ class GLM(_Regressor):
 def _forget_choices(model):
     """What is a choice of a GLM is settled in a class of its own."""
     del model.loss, model.penalty, model.l1_ratio, model.loss_parameter
+    del model.gamma, model.groups
 
 
 class PoissonRegressor(GLM):
@@ -131,3 +177,129 @@ class HuberRegressor(GLM):
 
     _loss, _penalty = "huber", "ridge"
     _parameter = property(lambda self: positive("epsilon", self.epsilon))
+
+
+class GroupLasso(GLM):
+    """Coefficients that are 0 by groups: any loss of numbers with the penalty
+    alpha sum_g root(n_g) |w_g|, n_g columns in a group.
+
+    `groups` has a whole number from 0 up for each column, the same for all of a
+    group, neighbours or not; None: each column is one, as of the Lasso."""
+
+    def __init__(self, groups=None, *, loss="squared", alpha=1.0,
+                 loss_parameter=None, fit_intercept=True, tol=1e-6,
+                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
+                 callbacks=None):
+        super().__init__(loss, alpha=alpha, groups=groups,
+                         loss_parameter=loss_parameter,
+                         fit_intercept=fit_intercept, tol=tol,
+                         max_iter=max_iter, n_jobs=n_jobs,
+                         warm_start=warm_start, verbose=verbose,
+                         callbacks=callbacks)
+        del self.penalty, self.l1_ratio, self.gamma
+
+    _penalty = "group"
+
+
+# ---- paths and cross-validation ----------------------------------------------
+
+def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
+             eps=1e-2, l1_ratio=0.5, gamma=None, groups=None,
+             loss_parameter=None, sample_weight=None, offset=None,
+             fit_intercept=False, tol=1e-6, n_jobs=None):
+    """Fits at `n_alphas` alphas from the largest that gives any coefficient down
+    to `eps` of it, or at `alphas`, from 0 up, in one run that keeps what it
+    knows. Losses of classes take two labels; the larger one is positive.
+
+    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
+    the intercepts [n] as well."""
+    X = check_array(X, accept_sparse=["csc", "csr"],
+                    dtype=[np.float64, np.float32])
+    y = np.asarray(y, dtype=np.float64)
+    weight = row_weights(sample_weight, X)
+    if offset is not None:
+        offset = np.ascontiguousarray(offset, dtype=np.float64)
+        if offset.shape != (X.shape[0],):
+            raise ValueError(f"offset has the shape {offset.shape}; expected "
+                             f"({X.shape[0]},)")
+    fit, kept = _config(X.shape[1], loss, penalty, l1_ratio=l1_ratio,
+                        gamma=gamma, groups=groups,
+                        parameter=loss_parameter or 0,
+                        fit_intercept=fit_intercept, weight=weight,
+                        offset=offset)
+    config = ffi.new("strads_glm_path_options *")
+    config.fit = fit[0]
+    config.points, config.ratio = n_alphas, eps
+    if alphas is not None:
+        alphas = np.ascontiguousarray(alphas, dtype=np.float64)
+        if alphas.ndim != 1 or alphas.size == 0:
+            raise ValueError("alphas has to be a list of numbers, one at least")
+        config.points, config.ratio = alphas.size, 0
+        setattr(config, "lambda", engine.pointer(alphas, "double *"))
+    finished = engine.run(engine.program_named("glm-path"), config, X, y,
+                          name="path", workers=engine.n_threads(n_jobs),
+                          tolerance=tol)
+    count = ffi.new("uint32_t *")
+    points = lib.strads_glm_path(finished.state, count)
+    alphas, coefs, intercepts, gaps = path_points(points, count[0], X.shape[1])
+    return (alphas, coefs, gaps, intercepts) if fit_intercept else \
+        (alphas, coefs, gaps)
+
+
+class GLMCV(GLM):
+    """A GLM whose alpha is chosen by cross-validation.
+
+    Parameters as of GLM, `n_alphas` alphas down to `eps` of the largest one,
+    `cv` folds. Attributes beside those of GLM: ``alpha_``, ``alphas_`` [n],
+    ``error_`` [n] twice the mean loss of held-out rows (the squared error or the
+    deviance), ``error_deviation_`` [n] its standard error, ``alpha_1se_`` the
+    largest alpha whose error is within one standard error of the best.
+    """
+
+    def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,
+                 gamma=None, groups=None, loss_parameter=None, eps=1e-2,
+                 n_alphas=100, cv=5, fit_intercept=True, tol=1e-6,
+                 max_iter=None, n_jobs=None, random_state=None, verbose=0,
+                 callbacks=None):
+        super().__init__(loss, penalty, l1_ratio=l1_ratio, gamma=gamma,
+                         groups=groups, loss_parameter=loss_parameter,
+                         fit_intercept=fit_intercept, tol=tol,
+                         max_iter=max_iter, n_jobs=n_jobs, verbose=verbose,
+                         callbacks=callbacks)
+        del self.alpha, self.warm_start
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.cv = cv
+        self.random_state = random_state
+
+    warm_start = False
+
+    def fit(self, X, y, sample_weight=None, offset=None):
+        """Chooses alpha, then fits with it; returns self."""
+        X, y, config, kept = self._prepared(X, y, sample_weight, offset)
+        folds = folds_of(self.cv, X.shape[0])
+        program = engine.program_named("glm")
+        config.lambda_ratio = 1.0
+        largest = lib.strads_glm_lambda_max(
+            self._run(program, config, X, y).state)
+        config.lambda_ratio = 0.0
+        if largest <= 0:  # nothing to explain: any alpha gives w = 0
+            largest = 1.0
+        search = ffi.new("strads_glm_cv_options *", {
+            "folds": folds, "tolerance": self.tol,
+            "threads": max(1, engine.n_threads(self.n_jobs)),
+            "seed": engine.seed_of(self.random_state)})
+        search.path.fit = config[0]
+        search.path.points, search.path.ratio = self.n_alphas, self.eps
+        search.path.first = largest
+        options = ffi.new("strads_engine_options *", {
+            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
+            "partitions": 1})
+        setattr(config, "lambda", largest)
+        data = engine.cut_for(program, config, options, X, y)
+        table, best, simplest = cross_validate(lib.strads_glm_cv, search, data,
+                                               self.n_alphas)
+        self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
+        self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
+        setattr(config, "lambda", self.alpha_)
+        return self._done(self._fitted(config, X, y))

@@ -305,6 +305,51 @@ def test_glm_is_the_lasso_and_takes_offsets():
     assert np.allclose(moved.coef_, glm.coef_, atol=1e-7)
 
 
+def test_group_lasso_drops_groups_and_meets_its_optimality_conditions():
+    X, y = regression(cols=12)
+    groups, alpha = np.arange(12) % 4, 0.2
+    ours = strads.GroupLasso(groups, alpha=alpha, tol=1e-12).fit(X, y)
+    slope = X.T @ (y - ours.predict(X)) / len(y)
+    some = 0
+    for g in range(4):
+        w, q = ours.coef_[groups == g], slope[groups == g]
+        if np.all(w == 0):
+            assert np.linalg.norm(q) <= alpha * np.sqrt(3) * (1 + 1e-5)
+        else:
+            some += 1
+            assert np.all(w != 0)
+            assert np.allclose(q, alpha * np.sqrt(3) * w / np.linalg.norm(w),
+                               atol=1e-5)
+    assert 0 < some < 4
+    with pytest.raises(ValueError, match="groups has the shape"):
+        strads.GroupLasso(groups[:3]).fit(X, y)
+
+
+def test_glm_paths_are_the_lassos_and_take_alphas():
+    X, y = regression()
+    right = strads.lasso_path(X, y, n_alphas=10, eps=1e-2, tol=1e-10)
+    ours = strads.glm_path(X, y, n_alphas=10, eps=1e-2, tol=1e-10)
+    for a, b in zip(ours[:2], right[:2]):
+        assert np.allclose(a, b, rtol=1e-5, atol=1e-5)
+    assert ours[2].max() <= 1e-10
+    alphas, coefs, _, intercepts = strads.glm_path(
+        X, y > y.mean(), "logistic", "elastic-net", alphas=[0.1, 0.01],
+        fit_intercept=True)
+    assert np.allclose(alphas, [0.1, 0.01]) and coefs.shape[1] == 2
+    assert len(intercepts) == 2
+
+
+def test_glm_cv_chooses_an_alpha_of_its_path():
+    X, y = regression(cols=12)
+    y = np.random.default_rng(3).poisson(np.exp(0.4 * (y - 2)))
+    model = strads.GLMCV("poisson", n_alphas=12, cv=4, random_state=1)
+    model.fit(X, y)
+    assert model.alpha_ == model.alphas_[np.argmin(model.error_)]
+    assert model.alpha_1se_ >= model.alpha_
+    again = strads.GLM("poisson", alpha=model.alpha_).fit(X, y)
+    assert np.allclose(model.coef_, again.coef_, atol=1e-4)
+
+
 def test_glm_refuses_what_it_cannot_do():
     X, y = regression()
     with pytest.raises(ValueError, match="is of classes"):
