@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/lasso/lasso_packed.h"
+#include "apps/lasso/lasso_columns.h"
 #include "tests/lasso_design.h"
 
 static uint64_t blocks_through_data;
@@ -19,7 +19,7 @@ static strads_err begin_without_room(const void *config,
 
     if (!err) {
         lasso_state *state = *out;
-        state->packed->always = state->packed->share = 0;
+        state->by_columns->always = state->by_columns->share = 0;
     }
     return err;
 }

@@ -12,7 +12,7 @@
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
  *     solve    nothing                   -> descent on B by the set's pairs
- *     rows     y                         -> for what follows, once
+ *     rows     y, weights                -> for what follows, once
  *     columns  those of the working set  -> for what follows
  *     packed   nothing                   -> descent on B by these columns, for
  *                                           sets with too many pairs
@@ -29,7 +29,7 @@
 #include <string.h>
 
 #include "lasso_gram.h"
-#include "lasso_packed.h"
+#include "lasso_columns.h"
 #include "lasso_path.h"
 
 /* ---- workers ----------------------------------------------------------- */
@@ -150,15 +150,6 @@ static strads_err lasso_update_columns(strads_task *task)
     return linear_packed_write(task, lasso_share(task));
 }
 
-static strads_err lasso_update_rows(strads_task *task)
-{
-    const lasso_local *local = task->local;
-
-    task->partial_bytes = local->rows * sizeof(double);
-    memcpy(task->partial, local->response, task->partial_bytes);
-    return STRADS_OK;
-}
-
 /* ---- coordinator ------------------------------------------------------- */
 
 static strads_err lasso_aggregate_centre(strads_commit *commit)
@@ -254,11 +245,6 @@ static size_t partial_block(const strads_task *task)
     return (size_t)task->block.n + 1;
 }
 
-static size_t partial_rows(const strads_task *task)
-{
-    return task->shape->rows * sizeof(double);
-}
-
 static const strads_phase phases[] = {
     [LASSO_CENTRE] = {.name = "centre",
                       .when = STRADS_WHEN_START,
@@ -300,9 +286,9 @@ static const strads_phase phases[] = {
                     .merge = STRADS_MERGE_CONCAT,
                     .exclusive = true,
                     .ignores_values = true,
-                    .partial = partial_rows,
+                    .partial = lasso_rows_size,
                     .update = lasso_update_rows,
-                    .aggregate = lasso_packed_take_rows},
+                    .aggregate = lasso_take_rows},
     [LASSO_COLUMNS] = {.name = "columns",
                        .when = STRADS_WHEN_CALLED,
                        .merge = STRADS_MERGE_CONCAT,
@@ -310,11 +296,11 @@ static const strads_phase phases[] = {
                        .ignores_values = true,
                        .partial = linear_packed_bytes,
                        .update = lasso_update_columns,
-                       .aggregate = lasso_packed_take_columns},
-    [LASSO_PACKED] = {.name = "packed",
-                      .when = STRADS_WHEN_POLICY,
-                      .to = STRADS_TO_NOBODY,
-                      .aggregate = lasso_packed_solve},
+                       .aggregate = lasso_take_columns},
+    [LASSO_BY_COLUMNS] = {.name = "packed",
+                          .when = STRADS_WHEN_POLICY,
+                          .to = STRADS_TO_NOBODY,
+                          .aggregate = lasso_columns_solve},
     [LASSO_DRIFT] = {.name = "drift",
                      .when = STRADS_WHEN_CALLED,
                      .exclusive = true,

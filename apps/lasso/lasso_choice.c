@@ -10,7 +10,7 @@
 
 #include "apps/linear/linear_steps.h"
 #include "lasso_gram.h"
-#include "lasso_packed.h"
+#include "lasso_columns.h"
 #include "lasso_path.h"
 
 /* Gains below this share of P are rounding: no policy need chase them. */
@@ -203,11 +203,12 @@ static strads_err use_columns(strads_commit *commit)
 {
     lasso_state *state = commit->state;
 
-    state->route = LASSO_PACKED;
+    state->route = LASSO_BY_COLUMNS;
     state->next = LASSO_TO_BRING;
     strads_commit_rest(commit, state->rest);
-    const strads_err err = strads_commit_route(commit, LASSO_PACKED, INFINITY);
-    return err ? err : lasso_packed_start(state, lasso_w(commit));
+    const strads_err err =
+        strads_commit_route(commit, LASSO_BY_COLUMNS, INFINITY);
+    return err ? err : lasso_columns_start(state, lasso_w(commit));
 }
 
 /* Blocks through the data: some 64 columns, so that their pairs cost no more
@@ -244,9 +245,9 @@ strads_err lasso_choose(strads_commit *commit, double dual)
         return err;
     const uint32_t violators = grow_set(state, lasso_w(commit));
     const double entries = entries_of(state, state->n_set, state->set);
-    const bool at_hand = lasso_packed_fits(state, entries);
+    const bool at_hand = lasso_columns_fit(state, entries);
     const bool dense =
-        entries > (double)state->packed->columns.rows * state->n_set / 2;
+        entries > (double)state->by_columns->set.n_rows * state->n_set / 2;
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, at_hand);

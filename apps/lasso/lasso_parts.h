@@ -103,9 +103,9 @@ strads_err lasso_strip_pairs(const strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
-typedef struct lasso_gram lasso_gram;     /* lasso_gram.h */
-typedef struct lasso_packed lasso_packed; /* lasso_packed.h */
-typedef struct linear_path linear_path;   /* apps/linear/linear_path.h */
+typedef struct lasso_gram lasso_gram;       /* lasso_gram.h */
+typedef struct lasso_columns lasso_columns; /* lasso_columns.h */
+typedef struct linear_path linear_path;     /* apps/linear/linear_path.h */
 
 /* Where a path has come from (lasso_ahead.c), by place in the set. */
 typedef struct lasso_ahead {
@@ -134,7 +134,7 @@ typedef struct lasso_state {
     lasso_gram *gram;
     linear_path *path; /* NULL: one lambda */
     lasso_ahead ahead;
-    lasso_packed *packed;
+    lasso_columns *by_columns;
     lasso_next next;
     uint32_t route; /* the phase that the policy's blocks go to */
     bool chosen;    /* some block since the last scan */
@@ -324,7 +324,7 @@ enum {
     LASSO_SOLVE,
     LASSO_ROWS,
     LASSO_COLUMNS,
-    LASSO_PACKED,
+    LASSO_BY_COLUMNS,
     LASSO_DRIFT,
     LASSO_LOOK
 };

@@ -1,6 +1,6 @@
 /* What comes next: the beginning, then scans, each followed by what its way of
  * solving needs and by the policy's blocks until the policy rests. */
-#include "lasso_packed.h"
+#include "lasso_columns.h"
 
 static strads_err go(strads_turn *turn, uint32_t phase, lasso_next then)
 {
@@ -34,7 +34,7 @@ static strads_err bring_rows(strads_turn *turn)
 
 static strads_err bring_columns(strads_turn *turn)
 {
-    const strads_block next = lasso_packed_next(turn->state);
+    const strads_block next = lasso_columns_next(turn->state);
 
     return strads_turn_dispatch(turn, LASSO_COLUMNS, 1, &next);
 }
@@ -44,11 +44,10 @@ static strads_err bring(strads_turn *turn)
 {
     lasso_state *state = turn->state;
 
-    if (lasso_packed_lacks_rows(state))
+    if (!state->by_columns->has_rows)
         return bring_rows(turn);
-    if (lasso_packed_lacks_columns(state))
+    if (lasso_columns_lack_any(state))
         return bring_columns(turn);
-    lasso_packed_settle(state);
     state->next = LASSO_TO_SOLVE;
     return solve(turn);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lasso_gram.h"
-#include "lasso_packed.h"
+#include "lasso_columns.h"
 #include "lasso_path.h"
 
 /* ---- one partition ----------------------------------------------------- */
@@ -105,7 +105,7 @@ strads_err lasso_shape(const void *config, const strads_data *data,
     shape->block_max = LASSO_GRAM_MAX;
     if (p > LASSO_GRAM_MAX)
         shape->block_max =
-            p > LASSO_PACKED_MAX ? LASSO_PACKED_MAX : (uint32_t)(p - 1);
+            p > LASSO_COLUMNS_MAX ? LASSO_COLUMNS_MAX : (uint32_t)(p - 1);
     shape->param_bytes = PARAM_BYTES;
     return lasso_options_resolve(config, &resolved);
 }
@@ -147,14 +147,14 @@ strads_err lasso_begin(const void *config, const strads_data *data,
                           (unsigned long long)p);
         goto fail;
     }
-    err = lasso_gram_new(p, &state->gram);
-    if (!err)
-        err = lasso_packed_new(p, shape->rows, &state->packed);
-    if (err)
-        goto fail;
     state->data = data;
     state->kernels = column_kernels_choose(shape->rows);
     state->columns = p;
+    err = lasso_gram_new(p, &state->gram);
+    if (!err)
+        err = lasso_columns_new(state, shape->rows);
+    if (err)
+        goto fail;
     state->shrink = 1;
     state->watch.least = INFINITY;
     state->entries = (double)strads_data_nnz(data);
@@ -175,7 +175,7 @@ void lasso_end(void *begun)
     if (!state)
         return;
     lasso_gram_free(state->gram);
-    lasso_packed_free(state->packed);
+    lasso_columns_free(state->by_columns);
     linear_path_free(state->path);
     free(state->mean);
     free(state->norm);

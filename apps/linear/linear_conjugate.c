@@ -13,6 +13,9 @@
 #include "linear_set.h"
 
 enum { STEPS_MAX = 40 };
+/* Where weights stay as they are, steps end when one gains less than this share
+ * of their mean. */
+#define SLOW .1
 /* The residual, relative to the right side, at which it is solved: where weights
  * stay as they are it is worth more. */
 static double enough_of(const linear_set *set)
@@ -89,17 +92,23 @@ void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
     memset(step, 0, n * sizeof(*step));
     double slope = precondition(n, t, rest, scaled);
     const double first = slope, enough = enough_of(set);
+    double gained = 0;
     memcpy(along, scaled, n * sizeof(*along));
     for (int k = 0; k < STEPS_MAX && slope > enough * enough * first; k++) {
         multiply(set, n, t, along, rows, product);
         const double bend = kernels->dot_dense(n, along, product);
         if (!(bend > 0))
             break;
+        const double gain = slope * slope / bend / 2;
+        gained += gain;
         kernels->add_dense(n, slope / bend, along, step);
         kernels->add_dense(n, -slope / bend, product, rest);
         const double before = slope;
         slope = precondition(n, t, rest, scaled);
         for (uint32_t i = 0; i < n; i++)
             along[i] = scaled[i] + slope / before * along[i];
+        if (set->is.constant &&
+            (gain <= .01 * set->worth || gain < SLOW * gained / (k + 1)))
+            break;
     }
 }

@@ -57,7 +57,8 @@ void linear_set_open(linear_set *set)
     set->looked = set->open = true;
     set->leapt = set->vain = set->solved = false;
     if (!set->is.constant || set->model == 0) {
-        set->plain = set->is.constant && roots_are_one(set);
+        set->plain =
+            set->is.multiplied || (set->is.constant && roots_are_one(set));
         set->model++;
     }
     set->first = 0;

@@ -27,8 +27,10 @@
 #include "linear_set.h"
 
 enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
-/* Passes over the support in the time of conjugate gradients. */
+/* Passes over the support in the time of conjugate gradients; where weights stay
+ * as they are, and a few signs may turn before. */
 #define CONJUGATE 30
+#define CONSTANT 10
 /* A light support: so many columns at least, so many entries at most, and this
  * share of its signs may have turned in the last sweep. */
 enum { LIGHT_MIN = 50, LIGHT_ENTRIES = 1 << 17 };
@@ -93,7 +95,7 @@ bool linear_newton_is_light(const linear_set *set, uint32_t n,
         entries += is_inside(m) ? m->n : 0;
     }
     return columns >= LIGHT_MIN && entries <= LIGHT_ENTRIES && !set->vain &&
-           !set->is.prox;
+           !set->is.prox && !set->is.constant;
 }
 
 static double cost_of(const linear_set *set, const support *s)
@@ -105,7 +107,7 @@ static double cost_of(const linear_set *set, const support *s)
         entries += (double)m->n / (m->full ? DENSE : 1);
     }
     if (s->conjugate)
-        return CONJUGATE * entries;
+        return (set->is.constant ? CONSTANT : CONJUGATE) * entries;
     return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
 }
 
@@ -305,7 +307,8 @@ strads_err linear_newton(linear_set *set, uint32_t n, const uint32_t *place)
 
     if (s.n == 0 || s.n > SUPPORT_MAX)
         return STRADS_OK;
-    if (turned == 0 && set->spent >= cost_of(set, &s))
+    if (turned <= (set->is.constant && s.conjugate ? LIGHT_TURNED * s.n : 0) &&
+        set->spent >= cost_of(set, &s))
         return walk_faces(set, n, place);
     if (turned <= LIGHT_TURNED * s.n && linear_newton_is_light(set, n, place))
         return step_lightly(set, &s);

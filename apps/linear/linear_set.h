@@ -79,6 +79,8 @@ typedef struct linear_model {
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
+    bool
+        multiplied; /* columns come multiplied by root, which is then constant */
 } linear_model;
 
 typedef struct linear_set {
@@ -90,7 +92,7 @@ typedef struct linear_set {
     linear_packed columns; /* the first members', as far as they are here: x */
     double *scaled; /* [room_scaled]: v, in the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
-    bool plain; /* all roots are 1 */
+    bool plain; /* x is v: all roots are 1, or it comes multiplied */
 
     uint64_t n_rows;
     double *y, *c, *z;      /* [n_rows] */
