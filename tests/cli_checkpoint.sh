@@ -4,6 +4,21 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
+# until_cut DIR: it has other cuts than it had; one that has ended by itself before
+# that is fine, too.
+cuts_of() { find "$1" -name 'cut-*.strads' 2>/dev/null | sort; }
+until_cut() {
+    before=$(cuts_of "$1")
+    for _ in $(seq 200); do
+        [ "$(cuts_of "$1")" = "$before" ] && kill -0 "$child" 2>/dev/null || break
+        sleep 0.02
+    done
+}
+kill_child() { # SIGNAL
+    kill -"$1" "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
+}
+
 objective_in() { # LOG: the last objective, to 9 digits
     sed -n 's/.*"objective": \([-0-9.e]*\),.*/\1/p' "$1" | tail -n 1 |
         xargs printf '%.9g\n'
@@ -53,6 +68,62 @@ rest_is_same mf train "$votes" --rank 8 --partitions 2 --method ccd++
 awk '$3 > 0' "$votes" >likes
 rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 
+# Loops: all partitions stop at one clock. Without staleness the rest has the
+# bits of a whole run, on one process or on two; otherwise it comes as far.
+values_in() { # MODEL
+    sed -n '/"values"/,/\]/p; /"index"/,/\]/p' "$1"
+}
+sgd="sgd-logistic train $party --epochs 20 --partitions 3"
+# shellcheck disable=SC2086 # words
+{
+    gives 0 $sgd --staleness 0 --model whole.json
+    values_in whole.json >whole.values
+    [ -s whole.values ] || fail "no values: $(head -c 300 whole.json)"
+    for rounds in 41 130; do # amid an epoch, amid a clock; at its end
+        rm -rf loop
+        gives 0 $sgd --staleness 0 --max-rounds "$rounds" --checkpoint loop \
+            --checkpoint-every 0.005s
+        says err "to go on: the same command with --resume loop"
+        gives 0 $sgd --staleness 0 --resume loop --model rest.json
+        values_in rest.json | cmp -s - whole.values || fail "loop: other bits"
+    done
+    rm -rf loop
+    on_two 0 $sgd --staleness 0 --max-rounds 173 --checkpoint loop \
+        --checkpoint-every 0.005s
+    says first.err "to go on: the same command with --resume loop"
+    on_two 0 $sgd --staleness 0 --resume loop --model rest.json
+    values_in rest.json | cmp -s - whole.values ||
+        fail "loop on two processes: other bits"
+    for how in "--staleness 3" "--staleness hogwild --step decay --rate 1"; do
+        rm -rf loop
+        gives 0 $sgd $how --log whole.jsonl
+        gives 0 $sgd $how --max-rounds 200 --checkpoint loop
+        gives 0 $sgd $how --resume loop --log rest.jsonl
+        near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 0.02 "$how"
+    done
+    # Killed and stopped, on one process and on two
+    far="sgd-logistic train $party --epochs 400 --partitions 3 --staleness 0"
+    gives 0 $far --model whole.json
+    values_in whole.json >whole.values
+    more="--checkpoint loops --checkpoint-every 0.005s"
+    for signal in KILL TERM KILL; do
+        start killed $far $more
+        until_cut loops
+        kill_child "$signal"
+        [ -z "$(cuts_of loops)" ] || more="--resume loops"
+    done
+    [ "$more" = "--resume loops" ] || fail "no cut of a loop"
+    start first $far $more --workers 1 --nodes 2 --listen "ipc://$folder/loop.sock"
+    first=$child
+    start second join "$(url_of first)" --workers 2
+    second=$child
+    until_cut loops
+    kill_child KILL
+    wait "$first" 2>/dev/null || true
+    gives 0 $far --resume loops --model rest.json
+    values_in rest.json | cmp -s - whole.values || fail "killed loops: other bits"
+}
+
 two() { # WORDS...: lda on two processes; the second one's number goes to $second
     start one lda train "$documents" --topics 20 --sweeps 200 --partitions 2 \
         --workers 1 --nodes 2 --listen "ipc://$folder/two.sock" "$@"
@@ -92,16 +163,11 @@ far="mf train $votes --rank 60 --partitions 3 --sweeps 1000 --patience 1000 --st
 gives 0 $far --model whole.model
 more="--checkpoint factors --checkpoint-every 0.002s"
 for _ in 1 2 3 4; do
-    ls factors >before.list 2>/dev/null || true
     # shellcheck disable=SC2086 # words
     start killed $far $more
-    for _ in 1 2 3 4 5 6 7 8 9; do # one that has ended by itself is fine, too
-        ls factors 2>/dev/null | grep "strads$" | cmp -s - before.list || break
-        sleep 0.02
-    done
-    kill -KILL "$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
-    [ -z "$(find factors -name '*.strads' 2>/dev/null)" ] || more="--resume factors"
+    until_cut factors
+    kill_child KILL
+    [ -z "$(cuts_of factors)" ] || more="--resume factors"
 done
 [ "$more" = "--resume factors" ] || fail "no cut of factors"
 # shellcheck disable=SC2086 # words
@@ -150,17 +216,12 @@ far="--lambda-ratio 1e-3 --partitions 2"
 gives 0 lasso train "$year_train" $far --tolerance 1e-6 --log whole.jsonl
 resume=
 for _ in 1 2 3; do
-    ls often >before.list 2>/dev/null || true
     # shellcheck disable=SC2086 # words
     start killed lasso train "$year_train" $far --tolerance 1e-15 \
         --checkpoint often --checkpoint-every 0.005s $resume
-    for _ in 1 2 3 4 5 6 7 8 9; do # one that has ended by itself is fine, too
-        ls often 2>/dev/null | grep "strads$" | cmp -s - before.list || break
-        sleep 0.02
-    done
-    kill -KILL "$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
-    [ -z "$(find often -name '*.strads' 2>/dev/null)" ] || resume="--resume often"
+    until_cut often
+    kill_child KILL
+    [ -z "$(cuts_of often)" ] || resume="--resume often"
 done
 # shellcheck disable=SC2086 # words
 gives 0 lasso train "$year_train" $far --tolerance 1e-6 --resume often --log rest.jsonl

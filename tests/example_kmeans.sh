@@ -93,6 +93,15 @@ for workers in 2 4; do
     cmp -s one.bits other.bits || fail "$workers workers and one differ"
 done
 
+# Stopped and gone on with
+# shellcheck disable=SC2086 # words
+gives 0 run cmade/kmeans.so "$year_train" $common --max-rounds 9 --checkpoint cuts
+# shellcheck disable=SC2086 # words
+gives 0 run cmade/kmeans.so "$year_train" $common --workers 2 --resume cuts \
+    --model other.json
+bits_of other.json >other.bits
+cmp -s one.bits other.bits || fail "a run that goes on and one differ"
+
 # By a plan, which says how many partitions there are
 gives 0 plan make plan.json --partitions 4 --blocks 8
 gives 0 run cmade/kmeans.so "$year_train" --centres 7 --workers 2 \

@@ -77,6 +77,15 @@ for mode in ssp bsp; do
         "lost$mode.json" "$party")
     near "$all" "$best" 0.5 "a peer lost, $mode"
 done
+# Stopped and gone on with, by threads and processes
+# shellcheck disable=SC2086 # words
+{
+    gives 0 run $svm "$party" $how --partitions 4 --graph ring --mode bsp \
+        --max-rounds 77 --checkpoint cuts
+    gives 0 launch --processes 3 --workers 1 -- run $svm "$party" $how \
+        --partitions 4 --graph ring --mode bsp --resume cuts --model rest.json
+}
+same_bits "from a cut" run.json rest.json
 
 printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
 gives 2 run $svm "$party" --partitions 4 --graph halves.txt

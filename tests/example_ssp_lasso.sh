@@ -55,6 +55,11 @@ near "$(member ssp.json objective)" "$(member lasso.json objective)" 1e-3 \
 gives 3 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
     --model early.json
 minimises early.json 1
+gives 3 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
+    --max-rounds 300 --checkpoint cuts
+gives 0 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
+    --tolerance 1e-4 --resume cuts --model early.json
+minimises early.json 1.5e-4
 refuses 2 '--lambda -1: expected' run cmade/ssp_lasso.so "$year_train" \
     --lambda -1
 finish

@@ -54,9 +54,12 @@ static void descend(sgd_worker *w, uint32_t batch, double eta)
 
 /* Bulk-synchronous: nobody adds before everybody has read, so that what is read
  * is the same in every run. Takes a clock of its own. */
-static strads_err let_all_read(sgd_worker *w)
+static strads_err let_all_read(sgd_worker *w, uint32_t n, const uint32_t *rows)
 {
+    w->read = rows;
+    w->n_read = n;
     strads_err err = strads_session_clock(w->session);
+    w->n_read = 0;
     return err ? err : strads_session_barrier(w->session);
 }
 
@@ -78,14 +81,16 @@ static strads_err ask_ahead(const sgd_worker *w, uint64_t t)
 
 /* What filters hold back leaves before the last clock ends, so that all are to
  * read the same at the end. */
-static strads_err turn_clock(sgd_worker *w, uint64_t t, bool last)
+static strads_err turn_clock(sgd_worker *w, uint64_t t, bool has_read,
+                             bool last)
 {
     const uint32_t batch = w->turn[t % w->batches];
     const uint32_t *rows = w->touched + w->first[batch];
     const uint32_t n = (uint32_t)(w->first[batch + 1] - w->first[batch]);
-    strads_err err = sgd_fetch(w, n, rows, w->rules.staleness);
-    if (!err && w->rules.staleness == 0)
-        err = let_all_read(w);
+    strads_err err =
+        has_read ? STRADS_OK : sgd_fetch(w, n, rows, w->rules.staleness);
+    if (!err && !has_read && w->rules.staleness == 0)
+        err = let_all_read(w, n, rows);
     if (!err)
         err = ask_ahead(w, t);
     if (err)
@@ -175,17 +180,18 @@ static strads_err tell_result(sgd_worker *w)
     return STRADS_OK;
 }
 
-/* The objective of the weights that everybody has left behind. */
-static strads_err finish(sgd_worker *w)
+/* The objective of the weights that everybody has left behind, at clock `last`. */
+static strads_err finish(sgd_worker *w, uint64_t last)
 {
+    const bool begins = strads_session_now(w->session) == last;
     strads_err err = fetch_all(w);
-    if (!err)
+    if (!err && begins)
         err =
             strads_session_inc(w->session, SGD_FACTS, w->task->share->partition,
                                SGD_FACT_LOSS, loss_of_share(w));
-    if (!err)
+    if (!err && begins)
         err = sgd_give_model(w);
-    if (!err)
+    if (!err && begins)
         err = strads_session_clock(w->session);
     if (!err && w->task->share->partition == 0)
         err = tell_result(w);
@@ -197,8 +203,9 @@ static strads_err finish(sgd_worker *w)
 static strads_err start(sgd_worker *w)
 {
     strads_err err = sgd_survey(w);
-    if (!err)
-        err = sgd_take_start(w);
+    if (err || strads_session_now(w->session) >= SGD_FIRST_CLOCK)
+        return err; /* it goes on from a cut */
+    err = sgd_take_start(w);
     if (!err)
         err = strads_session_clock(w->session);
     return err ? err : strads_session_barrier(w->session);
@@ -216,17 +223,21 @@ static uint64_t count_clocks(const sgd_worker *w)
 static strads_err work(sgd_worker *w)
 {
     const bool racy = w->rules.staleness == SGD_STALENESS_HOGWILD;
+    const uint32_t each = w->rules.staleness == 0 ? 2 : 1; /* clocks a batch */
     const uint64_t clocks =
         racy ? 0 : (uint64_t)w->rules.options.epochs * w->batches;
     const uint64_t last = SGD_FIRST_CLOCK + count_clocks(w);
     strads_err err = start(w);
+    const uint64_t done = strads_session_now(w->session) - SGD_FIRST_CLOCK;
+    bool has_read = done % each != 0; /* in the clock before a cut */
     if (!err && racy)
-        err = sgd_hogwild(w, tell_epoch);
-    for (uint64_t t = 0; !err && t < clocks && !strads_loop_ends(w->task);
-         t++) {
-        if (t % w->batches == 0)
+        err = sgd_hogwild(w, done, tell_epoch);
+    for (uint64_t t = done / each;
+         !err && t < clocks && !strads_loop_ends(w->task); t++) {
+        if (t % w->batches == 0 || t == done / each)
             sgd_worker_shuffle(w, (uint32_t)(t / w->batches));
-        err = turn_clock(w, t, t + 1 == clocks);
+        err = turn_clock(w, t, has_read, t + 1 == clocks);
+        has_read = false;
         if (!err && (t + 1) % w->batches == 0)
             err = tell_epoch(w);
     }
@@ -234,18 +245,15 @@ static strads_err work(sgd_worker *w)
         err = strads_session_flush(w->session);
     if (!err)
         err = strads_session_advance(w->session, last);
-    return err ? err : finish(w);
+    return err ? err : finish(w, last);
 }
 
 static strads_err sgd_run(strads_task *task, strads_session *session)
 {
-    sgd_worker *worker;
-    strads_err err = sgd_worker_make(task, session, &worker);
-    if (err)
-        return err;
-    err = work(worker);
-    sgd_worker_free(worker);
-    return err;
+    sgd_worker *w = task->local;
+    w->task = task;
+    w->session = session;
+    return work(w);
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -318,4 +326,8 @@ const strads_program strads_program_sgd_logistic = {
     .tables = sgd_tables,
     .begin = sgd_begin,
     .end = free,
+    .open = sgd_open,
+    .close = sgd_close,
+    .pack = sgd_pack,
+    .unpack = sgd_unpack,
     .run = sgd_run};

@@ -29,8 +29,7 @@ typedef struct race {
     double *w;           /* [rows x SGD_ROW], everybody's */
     double *b;           /* in there; NULL: no intercept */
     uint32_t begin, end; /* the slice that this worker shrinks */
-    double decay;        /* of the slice, since it was last shrunk */
-    uint64_t entries;    /* met since then */
+    sgd_decay *decay;    /* of the slice, since it was last shrunk */
 } race;
 
 static inline double load(const double *from)
@@ -48,13 +47,12 @@ static inline void add(double *to, double by)
 
 static void shrink(race *r)
 {
-    const double by = exp(-r->decay);
+    const double by = exp(-r->decay->by);
     for (uint32_t j = r->begin; j < r->end; j++) {
         double value = load(&r->w[j]) * by;
         __atomic_store(&r->w[j], &value, __ATOMIC_RELAXED);
     }
-    r->decay = 0;
-    r->entries = 0;
+    *r->decay = (sgd_decay){0};
 }
 
 /* For values in 8 bytes and in 4: a step along one row. Returns its margin. */
@@ -103,10 +101,10 @@ static void race_batch(sgd_worker *w, race *r, uint32_t batch, uint64_t t)
                    : step_float(r, n, x->index + first, x->f32 + first, w->y[i],
                                 eta, hinge);
         w->loss += sgd_loss(hinge, margin);
-        r->decay += eta * o->lambda * w->task->shape->partitions;
-        r->entries += n;
+        r->decay->by += eta * o->lambda * w->task->shape->partitions;
+        r->decay->entries += n;
     }
-    if (r->entries >= (uint64_t)ENTRIES_A_WEIGHT * (r->end - r->begin))
+    if (r->decay->entries >= (uint64_t)ENTRIES_A_WEIGHT * (r->end - r->begin))
         shrink(r);
 }
 
@@ -122,14 +120,15 @@ static strads_err end_clock(sgd_worker *w)
                                          fact);
 }
 
-/* ends: the run does, before the epoch. */
-static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch, bool *ends)
+/* From clock `from` of the epoch on. ends: the run does, before the epoch. */
+static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch,
+                             uint32_t from, bool *ends)
 {
     const uint32_t clocks = sgd_race_clocks(w);
     const uint64_t before = epoch * w->n;
     strads_err err = STRADS_OK;
     sgd_worker_shuffle(w, epoch);
-    for (uint32_t c = 0; !err && c < clocks; c++) {
+    for (uint32_t c = from; !err && c < clocks; c++) {
         *ends = strads_loop_ends(w->task);
         if (*ends)
             break;
@@ -149,8 +148,10 @@ static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch, bool *ends)
     return err;
 }
 
-strads_err sgd_hogwild(sgd_worker *w, strads_err (*epoch)(sgd_worker *))
+strads_err sgd_hogwild(sgd_worker *w, uint64_t done,
+                       strads_err (*epoch)(sgd_worker *))
 {
+    const uint32_t clocks = sgd_race_clocks(w);
     const uint32_t p = w->task->share->partition;
     const uint32_t partitions = w->task->shape->partitions;
     const uint64_t b = (uint64_t)(w->rows - 1) * SGD_ROW;
@@ -160,11 +161,14 @@ strads_err sgd_hogwild(sgd_worker *w, strads_err (*epoch)(sgd_worker *))
     if (err)
         return err;
     race r = {.w = cells,
+              .decay = &w->decay,
               .begin = (uint32_t)((uint64_t)w->columns * p / partitions),
               .end = (uint32_t)((uint64_t)w->columns * (p + 1) / partitions)};
     r.b = w->rules.options.intercept ? r.w + b : NULL;
-    for (uint32_t e = 0; !err && !ends && e < w->rules.options.epochs; e++) {
-        err = race_epoch(w, &r, e, &ends);
+    for (uint32_t e = (uint32_t)(done / clocks);
+         !err && !ends && e < w->rules.options.epochs; e++) {
+        err = race_epoch(w, &r, e, (uint32_t)(done % clocks), &ends);
+        done = 0;
         for (uint32_t j = 0; p == 0 && j < w->columns; j++)
             w->w[j] = load(&r.w[j]);
         if (!err && !ends)

@@ -95,6 +95,7 @@ const strads_option sgd_option_table[] = {
      .kind = STRADS_OPTION_U32,
      .offset = FIELD(push_bits),
      .metavar = "BITS",
+     .rare = true,
      .help = "8: changes of weights go to other nodes rounded (default 0: no)",
      .max = 8},
     LINEAR_OPTION_CLASSES(FIELD(classes)),

@@ -63,7 +63,14 @@ typedef struct sgd_state {
     double intercept;
 } sgd_state;
 
-/* A worker's, for the whole run. */
+/* Hogwild: what a slice of w is still to be shrunk by, and what it was met by
+ * since it was last. */
+typedef struct sgd_decay {
+    double by;
+    uint64_t entries;
+} sgd_decay;
+
+/* A worker's, for the whole run: what it packs is told at sgd_pack. */
 typedef struct sgd_worker {
     const strads_task *task;
     strads_session *session;
@@ -89,6 +96,10 @@ typedef struct sgd_worker {
     double sigma;    /* the theorem's */
     double grain;    /* staleness 0: every change is a multiple of it */
     double loss;     /* of its rows in this epoch, as they were met */
+    sgd_decay decay;
+    /* Rows of w that a clock has read for the next one, [n_read]; else 0. */
+    const uint32_t *read;
+    uint32_t n_read;
 } sgd_worker;
 
 /* sgd_logistic_options.c: checks a config, fills defaults in. */
@@ -98,9 +109,14 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
                           sgd_rules *out);
 
 /* sgd_logistic_worker.c: memory, and which rows make a batch. */
-strads_err sgd_worker_make(const strads_task *task, strads_session *session,
-                           sgd_worker **out);
-void sgd_worker_free(sgd_worker *worker);
+strads_err sgd_open(const strads_task *task, void **local);
+void sgd_close(void *local);
+/* Everything but this is in the tables, or is drawn again: the sums of an epoch,
+ * what is to be shrunk, and at staleness 0 the weights that were read in the
+ * clock before for a step in this one. */
+strads_err sgd_pack(const void *local, strads_bytes *out);
+strads_err sgd_unpack(strads_task *task, const void *bytes, size_t size,
+                      void **local);
 /* The places of a batch's rows in `order`. */
 static inline uint64_t sgd_batch_at(const sgd_worker *w, uint64_t batch)
 {
@@ -110,7 +126,7 @@ static inline uint64_t sgd_batch_at(const sgd_worker *w, uint64_t batch)
 void sgd_worker_shuffle(sgd_worker *worker, uint32_t epoch);
 
 /* sgd_logistic_survey.c: what all partitions must know of each other: labels,
- * q_k, F and L. Takes clock 0. */
+ * q_k, F and L. Takes clock 0; later it is known. */
 strads_err sgd_survey(sgd_worker *worker);
 
 /* sgd_logistic_exchange.c: weights from the table and back. */
@@ -137,13 +153,15 @@ double sgd_norm(const strads_sparse *x, uint64_t i);
 double sgd_loss(bool hinge, double margin);
 double sgd_slope(bool hinge, double margin);
 
-/* sgd_logistic_hogwild.c: epochs of a row at a time on the one copy of w. Calls
- * `epoch` after each, in partition 0 with w as it then is. */
+/* sgd_logistic_hogwild.c: epochs of a row at a time on the one copy of w, when
+ * `done` of their clocks have been. Calls `epoch` after each, in partition 0 with
+ * w as it then is. */
 /* Clocks of an epoch there, some batches each: the same number for all. */
 static inline uint32_t sgd_race_clocks(const sgd_worker *w)
 {
     return w->batches < 64 ? w->batches : 64;
 }
-strads_err sgd_hogwild(sgd_worker *worker, strads_err (*epoch)(sgd_worker *));
+strads_err sgd_hogwild(sgd_worker *worker, uint64_t done,
+                       strads_err (*epoch)(sgd_worker *));
 
 #endif

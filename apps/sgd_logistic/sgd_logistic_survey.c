@@ -178,7 +178,8 @@ strads_err sgd_survey(sgd_worker *w)
                           partitions);
     for (uint32_t p = 0; !err && p < partitions; p++)
         all[p] = p;
-    if (!err && !(err = tell_labels(w)) && !(err = tell_steepness(w)) &&
+    if (!err && strads_session_now(w->session) == 0 &&
+        !(err = tell_labels(w)) && !(err = tell_steepness(w)) &&
         !(err = tell_touches(w)))
         err = strads_session_clock(w->session);
     if (!err)

@@ -103,14 +103,12 @@ static void take_sizes(sgd_worker *w)
     w->scale = (double)w->batches * shape->partitions / (double)shape->rows;
 }
 
-strads_err sgd_worker_make(const strads_task *task, strads_session *session,
-                           sgd_worker **out)
+strads_err sgd_open(const strads_task *task, void **local)
 {
     sgd_worker *w = calloc(1, sizeof(*w));
     if (!w)
         return strads_fail(STRADS_ENOMEM, "no memory for a worker");
     w->task = task;
-    w->session = session;
     strads_err err = sgd_rules_make(task->config, &w->rules);
     if (!err) {
         take_sizes(w);
@@ -127,16 +125,15 @@ strads_err sgd_worker_make(const strads_task *task, strads_session *session,
         err = list_touched(w);
     }
     if (!err)
-        *out = w;
+        *local = w;
     else
-        sgd_worker_free(w);
+        sgd_close(w);
     return err;
 }
 
-void sgd_worker_free(sgd_worker *w)
+void sgd_close(void *local)
 {
-    if (!w)
-        return;
+    sgd_worker *w = local;
     free(w->y);
     free(w->order);
     free(w->turn);
@@ -147,4 +144,65 @@ void sgd_worker_free(sgd_worker *w)
     free(w->change);
     free(w->fetched);
     free(w);
+}
+
+/* ---- cuts ---------------------------------------------------------------- */
+
+typedef struct packed_head {
+    double loss;
+    sgd_decay decay;
+    uint64_t n_read; /* rows: their numbers follow, then their weights */
+} packed_head;
+
+strads_err sgd_pack(const void *local, strads_bytes *out)
+{
+    const sgd_worker *w = local;
+    const packed_head head = {.loss = w->loss,
+                              .decay = w->decay,
+                              .n_read = w->n_read};
+    strads_err err = strads_bytes_append(out, &head, sizeof(head));
+    if (!err)
+        err = strads_bytes_append(out, w->read, w->n_read * sizeof(*w->read));
+    for (uint32_t k = 0; !err && k < w->n_read; k++)
+        err = strads_bytes_append(out, w->w + (size_t)w->read[k] * SGD_ROW,
+                                  SGD_ROW * sizeof(*w->w));
+    return err;
+}
+
+static bool take(sgd_worker *w, const char *from, size_t size)
+{
+    packed_head head;
+    if (size < sizeof(head))
+        return false;
+    memcpy(&head, from, sizeof(head));
+    from += sizeof(head);
+    if (head.n_read > w->rows ||
+        size - sizeof(head) !=
+            head.n_read * (sizeof(uint32_t) + SGD_ROW * sizeof(*w->w)))
+        return false;
+    const char *values = from + head.n_read * sizeof(uint32_t);
+    for (uint64_t k = 0; k < head.n_read; k++) {
+        uint32_t row;
+        memcpy(&row, from + k * sizeof(row), sizeof(row));
+        if (row >= w->rows)
+            return false;
+        memcpy(w->w + (size_t)row * SGD_ROW,
+               values + k * SGD_ROW * sizeof(*w->w), SGD_ROW * sizeof(*w->w));
+    }
+    w->loss = head.loss;
+    w->decay = head.decay;
+    return true;
+}
+
+strads_err sgd_unpack(strads_task *task, const void *bytes, size_t size,
+                      void **local)
+{
+    strads_err err = sgd_open(task, local);
+    if (err || take(*local, bytes, size))
+        return err;
+    sgd_close(*local);
+    *local = NULL;
+    return strads_fail(STRADS_EFORMAT,
+                       "the cut's part of partition %u is not of these data",
+                       task->share->partition);
 }

@@ -360,7 +360,7 @@ static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
 /* The largest payloads. */
 enum {
     SENTENCE_LIMIT = STI_REJECT_LIMIT,
-    NOTE_LIMIT = 128,        /* LOOP, ACK and what is as small */
+    NOTE_LIMIT = 128,        /* ACK and what is as small */
     WELCOME_LIMIT = 4 << 20, /* the URLs of STI_NODES_MAX, and options */
 };
 #define NO_LIMIT UINT64_MAX /* but the transport's */
@@ -404,7 +404,7 @@ static const message_kind kinds[] = {
     ROLE(ROWS) = {"ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ATTACHED) = {"ATTACHED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(SETTLED) = {"SETTLED", NOTE_LIMIT, IN_LOOPS, true, take_message},
-    ROLE(LOOP) = {"LOOP", NOTE_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(LOOP) = {"LOOP", NO_LIMIT, IN_LOOPS, true, take_message},
     ROLE(PEER_VECTOR) = {"PEER_VECTOR", NO_LIMIT, IN_LOOPS, true, take_message},
 };
 

@@ -670,6 +670,10 @@ strads_err sti_node_store_put(sti_node_store *store, const strads_store *from)
 strads_err sti_node_store_get(sti_node_store *store, uint32_t table, uint32_t n,
                               const uint32_t *rows, void *out)
 {
+    client_box *c = &store->clients[1];
+    pthread_mutex_lock(&c->box.lock);
+    sti_client_forget_rows(c->host.client);
+    release(c);
     return strads_session_read_rows(store->engine, table, n, rows,
                                     STRADS_STALENESS_INFINITE, out);
 }

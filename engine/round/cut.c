@@ -55,7 +55,7 @@ static strads_err write_packed(sti_writer *w,
 }
 
 static strads_err write_partition(const sti_run *run, const sti_partition *part,
-                                  sti_writer *w)
+                                  sti_writer *w, bool *empty)
 {
     const strads_program *program = run->program;
     strads_err err = STRADS_OK;
@@ -64,6 +64,7 @@ static strads_err write_partition(const sti_run *run, const sti_partition *part,
         parked += part->parked[k].object != NULL;
     if (program->pack)
         err = write_packed(w, program->pack, part->local);
+    *empty = w->size <= sizeof(uint64_t); /* how many bytes there are */
     sti_write_u32(w, parked);
     for (uint32_t k = 0; !err && parked && k < part->n_parked; k++) {
         if (!part->parked[k].object)
@@ -74,20 +75,37 @@ static strads_err write_partition(const sti_run *run, const sti_partition *part,
     return err ? err : w->err;
 }
 
-strads_err sti_cut_pack_partition(const sti_run *run, const sti_worker_job *job)
+strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
+                                    sti_buffer *records, bool *empty)
 {
     sti_writer w = {0};
     sti_record record;
-    strads_err err = write_partition(run, &run->partition[job->partition], &w);
+    strads_err err =
+        write_partition(run, &run->partition[partition], &w, empty);
     if (!err)
-        err = sti_totals_begin_records(run, job->partial);
-    if (!err)
-        err = sti_records_append(job->partial, job->partition, w.size, 0,
-                                 &record);
+        err = sti_records_append(records, partition, w.size, 0, &record);
     if (!err)
         memcpy(record.partial, w.bytes, w.size);
     sti_writer_free(&w);
     return err;
+}
+
+strads_err sti_cut_join(sti_buffer *records, const sti_buffer *more)
+{
+    const size_t at = records->size;
+    strads_err err = sti_buffer_resize(records, at + more->size);
+    if (!err && more->size)
+        memcpy(records->bytes + at, more->bytes, more->size);
+    return err;
+}
+
+strads_err sti_cut_pack_partition(const sti_run *run, const sti_worker_job *job)
+{
+    bool empty;
+    strads_err err = sti_totals_begin_records(run, job->partial);
+    return err ? err
+               : sti_cut_append_partition(run, job->partition, job->partial,
+                                          &empty);
 }
 
 static strads_err read_partition(const sti_run *run, strads_task *task,

@@ -62,6 +62,11 @@ strads_err sti_cut_pack(strads_err (*pack)(const void *object,
 /* Worker's jobs: a partition's part, and back. `parts`: all partitions'. */
 strads_err sti_cut_pack_partition(const sti_run *run,
                                   const sti_worker_job *job);
+/* A partition's part to the end of the records (empty: its program has packed
+ * nothing), and the records of others. */
+strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
+                                    sti_buffer *records, bool *empty);
+strads_err sti_cut_join(sti_buffer *records, const sti_buffer *more);
 strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
                                   const sti_buffer *parts);
 

@@ -665,10 +665,11 @@ static strads_err get_failure(const sti_run *run, sti_reader *r,
 
 /* ---- LOOP --------------------------------------------------------------- */
 
-enum { STOP = 1, COUNTED = 2 };
+enum { STOP = 1, COUNTED = 2, CUTS = 4 };
 
 static void note_destroy(sti_object *object)
 {
+    sti_object_drop(((sti_loop_note *)object)->parts);
     free(object);
 }
 
@@ -678,6 +679,8 @@ strads_err sti_loop_note_new(const sti_loop_note *note, sti_loop_note **out)
     if (!copy)
         return strads_fail(STRADS_ENOMEM, "no memory for a message");
     *copy = *note;
+    if (copy->parts)
+        sti_object_keep(copy->parts);
     sti_object_init(&copy->head, note_destroy);
     *out = copy;
     return STRADS_OK;
@@ -689,7 +692,8 @@ static void put_loop(const sti_msg *msg, sti_writer *w, sti_part *rest)
     const sti_loop_note *note = (const sti_loop_note *)msg->object;
     sti_write_u32(w, note->word);
     sti_write_u32(w, (note->report.stop ? STOP : 0) |
-                         (note->counted ? COUNTED : 0));
+                         (note->counted ? COUNTED : 0) |
+                         (note->cuts ? CUTS : 0));
     sti_write_u64(w, note->report.nonzeros);
     sti_write_f64(w, note->report.objective);
     sti_write_f64(w, note->report.gap);
@@ -698,12 +702,17 @@ static void put_loop(const sti_msg *msg, sti_writer *w, sti_part *rest)
     sti_write_f64(w, note->times.computing);
     sti_write_f64(w, note->times.waiting);
     sti_write_f64(w, note->times.network);
+    sti_write_u64(w, note->clock);
+    sti_write_u64(w, note->last);
+    sti_write_bytes(w, note->parts ? note->parts->bytes : NULL,
+                    note->parts ? note->parts->size : 0);
 }
 
 static strads_err get_loop(const sti_run *run, sti_reader *r,
                            sti_object *backing, sti_msg *msg)
 {
-    (void)run, (void)backing;
+    (void)run;
+    uint64_t size = 0;
     uint32_t word = sti_read_u32(r); /* one after the other */
     uint32_t flags = sti_read_u32(r);
     sti_loop_note note = {.report.nonzeros = sti_read_u64(r)};
@@ -714,18 +723,27 @@ static strads_err get_loop(const sti_run *run, sti_reader *r,
     note.times.computing = sti_read_f64(r);
     note.times.waiting = sti_read_f64(r);
     note.times.network = sti_read_f64(r);
+    note.clock = sti_read_u64(r);
+    note.last = sti_read_u64(r);
+    const void *parts = sti_read_bytes(r, &size);
     strads_err err = sti_reader_end(r, "a LOOP");
     if (err)
         return err;
-    if (word < STI_LOOP_GO || word > STI_LOOP_CLOSE)
+    if (word < STI_LOOP_GO || word > STI_LOOP_CUT_GO)
         return strads_fail(STRADS_EPEER,
                            "a node said what no node says of a loop: it runs "
                            "another version");
     note.word = (sti_loop_word)word;
     note.report.stop = flags & STOP;
     note.counted = flags & COUNTED;
+    note.cuts = flags & CUTS;
+    if (size)
+        err = sti_buffer_over(backing, (void *)(uintptr_t)parts, size,
+                              &note.parts);
     sti_loop_note *copy = NULL;
-    err = sti_loop_note_new(&note, &copy);
+    if (!err)
+        err = sti_loop_note_new(&note, &copy);
+    sti_object_drop(note.parts);
     if (!err)
         msg->object = &copy->head;
     return err;

@@ -15,7 +15,8 @@
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
 #include "engine/net/node_store.h"
-#include "engine/round/job.h"
+#include "engine/round/cut.h"
+#include "engine/store/cells.h"
 #include "engine/store/session.h"
 
 /* Another node, as node 0 knows it. */
@@ -24,6 +25,7 @@ typedef struct sti_other_node {
     strads_report report;
     bool done;
     sti_loop_times times;
+    sti_buffer *parts; /* of a cut */
 } sti_other_node;
 
 struct sti_loop_nodes {
@@ -35,12 +37,20 @@ struct sti_loop_nodes {
     sti_other_node *others; /* [n_nodes]; node 0's */
     uint32_t n_others;      /* that have loops */
     uint32_t n_done;
-    bool went, closed;      /* node 0: GO, CLOSE are said */
+    bool went, closed;      /* node 0: GO, CLOSE are said, */
+    bool told_end;          /* and END */
     bool may_go, may_leave; /* another node: GO, CLOSE have come */
     bool handed_over;       /* its report is with node 0 */
     uint64_t leaves_ns; /* another node, once its user has stopped it: when it
                            goes, if node 0 does not end the run; its own */
-    strads_err err;     /* the first failure */
+    /* A cut. Node 0: it has asked for a clock; others' answers, the largest, and
+     * how many have sent their parts; one cannot. Another node: it is asked, and
+     * has sent its parts. */
+    bool asked, refused, declined, sent;
+    uint32_t n_answers, n_parts;
+    uint64_t least;
+    sti_loop_note go; /* GO, as it is said or was heard */
+    strads_err err;   /* the first failure */
     char text[1024];
     bool is_own;       /* it was here, and */
     bool said_failure; /* the others know it */
@@ -121,21 +131,46 @@ static void say_again(void *arg, uint32_t node)
     const bool went = nodes->went, closed = nodes->closed;
     pthread_mutex_unlock(&nodes->all.lock);
     if (went)
-        say(nodes, STI_CLIENT_0 + node, &(sti_loop_note){.word = STI_LOOP_GO});
+        say(nodes, STI_CLIENT_0 + node, &nodes->go);
     if (closed)
         say(nodes, STI_CLIENT_0 + node,
             &(sti_loop_note){.word = STI_LOOP_CLOSE});
 }
 
 /* Noted before: who is told again meanwhile is told twice, which is fine. */
-static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
+static void say_note(struct sti_loop_nodes *nodes, const sti_loop_note *note)
 {
     pthread_mutex_lock(&nodes->all.lock);
-    nodes->went = nodes->went || word == STI_LOOP_GO;
-    nodes->closed = nodes->closed || word == STI_LOOP_CLOSE;
+    nodes->went = nodes->went || note->word == STI_LOOP_GO;
+    nodes->closed = nodes->closed || note->word == STI_LOOP_CLOSE;
     pthread_mutex_unlock(&nodes->all.lock);
     for (uint32_t k = 1; k < nodes->n_nodes; k++)
-        say(nodes, STI_CLIENT_0 + k, &(sti_loop_note){.word = word});
+        say(nodes, STI_CLIENT_0 + k, note);
+}
+
+static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
+{
+    say_note(nodes, &(sti_loop_note){.word = word});
+}
+
+/* Of a cut: with the lock held, on node 0. */
+static bool take_cut_note(struct sti_loop_nodes *nodes, sti_other_node *other,
+                          const sti_loop_note *note)
+{
+    if (!nodes->all.cut.keeps)
+        return false;
+    nodes->refused = nodes->refused || note->clock == 0;
+    if (note->word == STI_LOOP_CUT_AT) {
+        nodes->n_answers++;
+        if (note->clock > nodes->least)
+            nodes->least = note->clock;
+    } else if (note->clock && !other->parts && note->parts) {
+        other->parts = note->parts;
+        sti_object_keep(other->parts);
+        nodes->declined = nodes->declined || !note->cuts;
+        nodes->n_parts++;
+    }
+    return true;
 }
 
 /* With the lock held. False: nobody says that now. */
@@ -144,7 +179,11 @@ static bool take_from_other(struct sti_loop_nodes *nodes, uint32_t node,
 {
     sti_other_node *other = &nodes->others[node];
     sti_loops *all = &nodes->all;
-    if (node == 0 || other->done || other->reported ||
+    if (node == 0 || other->done)
+        return false;
+    if (note->word == STI_LOOP_CUT_AT || note->word == STI_LOOP_CUT_PART)
+        return take_cut_note(nodes, other, note);
+    if (other->reported ||
         (note->word != STI_LOOP_REPORT && note->word != STI_LOOP_DONE))
         return false;
     all->others.computing += note->times.computing - other->times.computing;
@@ -165,6 +204,11 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
 {
     switch (note->word) {
     case STI_LOOP_GO:
+        if (nodes->may_go) /* said again */
+            return true;
+        nodes->go = *note;
+        if (note->parts)
+            sti_object_keep(note->parts);
         nodes->may_go = true;
         return true;
     case STI_LOOP_TOLD:
@@ -176,8 +220,22 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
     case STI_LOOP_CLOSE:
         nodes->may_leave = true;
         return true;
+    case STI_LOOP_CUT_ASK:
+        nodes->asked = true;
+        return true;
+    case STI_LOOP_CUT_SET:
+        if (nodes->all.cut.keeps)
+            sti_loop_cut_choose_locked(&nodes->all, note->clock);
+        return true;
+    case STI_LOOP_CUT_GO:
+        nodes->all.cut.over = nodes->all.cut.over || !note->cuts;
+        sti_loop_cut_release_locked(&nodes->all);
+        nodes->sent = false;
+        return true;
     case STI_LOOP_REPORT:
     case STI_LOOP_DONE:
+    case STI_LOOP_CUT_AT:
+    case STI_LOOP_CUT_PART:
         break;
     }
     return false;
@@ -239,7 +297,7 @@ static void stopped(void *arg)
 {
     struct sti_loop_nodes *nodes = arg;
     pthread_mutex_lock(&nodes->all.lock);
-    sti_loops_end_locked(&nodes->all, STRADS_END_CANCELED);
+    sti_loops_end_soon_locked(&nodes->all, STRADS_END_CANCELED);
     pthread_cond_broadcast(&nodes->all.moved);
     pthread_mutex_unlock(&nodes->all.lock);
 }
@@ -308,19 +366,191 @@ static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
     pthread_mutex_lock(&all->lock);
 }
 
+/* The first tables as the shards hold them now, in a store of its own. */
+static strads_err gather_table(struct sti_loop_nodes *nodes, uint32_t t)
+{
+    enum { AT_ONCE = 1 << 22 }; /* bytes */
+    const sti_run *run = &nodes->setup->setup->run;
+    const strads_table_spec *spec = strads_store_spec(run->store, t);
+    const size_t row = spec->cols * sti_cell_size(spec->type);
+    const uint32_t most = row < AT_ONCE ? (uint32_t)(AT_ONCE / row) : 1;
+    uint32_t *rows = malloc(sizeof *rows * most);
+    void *values = malloc(row * most);
+    strads_err err = rows && values
+                         ? STRADS_OK
+                         : strads_fail(STRADS_ENOMEM, "no memory for the "
+                                                      "tables' rows");
+    for (uint64_t at = 0; !err && at < spec->rows; at += most) {
+        const uint64_t left = spec->rows - at;
+        const uint32_t n = left < most ? (uint32_t)left : most;
+        for (uint32_t k = 0; k < n; k++)
+            rows[k] = (uint32_t)at + k;
+        err = sti_node_store_get(nodes->store, t, n, rows, values);
+        if (!err)
+            err = strads_store_inc(run->store, t, n, rows, values, NULL);
+    }
+    free(rows);
+    free(values);
+    return err;
+}
+
+static strads_err gather_tables(struct sti_loop_nodes *nodes, uint32_t most)
+{
+    sti_run *run = &nodes->setup->setup->run;
+    strads_err err = sti_job_make_tables(run);
+    for (uint32_t t = 0; !err && t < most && strads_store_spec(run->store, t);
+         t++)
+        err = gather_table(nodes, t);
+    return err;
+}
+
+static void drop_tables(sti_run *run)
+{
+    strads_store_free(run->store);
+    run->store = NULL;
+}
+
+/* ---- cuts, on the caller's thread --------------------------------------- */
+
+/* All are at the cut's clock, node 0's pushes not yet in. A cut that there is no
+ * memory for costs no run. */
+static strads_err make_cut(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    sti_run *run = &all->setup->run;
+    sti_buffer *parts = NULL;
+    strads_err err = sti_buffer_new(0, &parts);
+    pthread_mutex_lock(&all->lock);
+    const uint64_t clock = all->cut.at;
+    const bool declined = nodes->declined || all->cut.declined;
+    all->progress.round = clock;
+    sti_loops_sum_locked(all);
+    if (!err && all->cut.parts)
+        err = sti_cut_join(parts, all->cut.parts);
+    for (uint32_t k = 1; !err && k < nodes->n_nodes; k++)
+        if (nodes->others[k].parts)
+            err = sti_cut_join(parts, nodes->others[k].parts);
+    pthread_mutex_unlock(&all->lock);
+    if (!err && !declined)
+        err = sti_node_store_settle(nodes->store);
+    if (!err && !declined) {
+        err = gather_tables(nodes, UINT32_MAX);
+        if (!err)
+            err = sti_loop_cut_make(all, parts, clock);
+        else if (err == STRADS_ENOMEM)
+            run->cuts->take(run->cuts->arg, NULL);
+        err = err == STRADS_ENOMEM ? STRADS_OK : err;
+        drop_tables(run);
+    }
+    sti_object_drop(parts);
+    return err;
+}
+
+static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
+{
+    sti_loops *all = &nodes->all;
+    pthread_mutex_lock(&all->lock);
+    all->cut.over = all->cut.over || over;
+    sti_loop_cut_release_locked(all);
+    for (uint32_t k = 1; k < nodes->n_nodes; k++) {
+        sti_object_drop(nodes->others[k].parts);
+        nodes->others[k].parts = NULL;
+    }
+    nodes->asked = nodes->declined = false;
+    nodes->n_answers = nodes->n_parts = 0;
+    nodes->least = 0;
+    const sti_loop_note note = {.word = STI_LOOP_CUT_GO,
+                                .cuts = !all->cut.over};
+    const bool ends = all->ends && !nodes->told_end;
+    nodes->told_end = nodes->told_end || ends;
+    pthread_mutex_unlock(&all->lock);
+    if (ends) /* so that all end at the cut's clock */
+        say_all(nodes, STI_LOOP_END);
+    say_note(nodes, &note);
+}
+
+/* Node 0's steps. */
+static void lead_cut(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    sti_loop_cut *cut = &all->cut;
+    sti_loop_note note = {.word = STI_LOOP_CUT_SET};
+    pthread_mutex_lock(&all->lock);
+    const bool going = cut->keeps && !cut->over && !all->ends && !all->failed;
+    const bool left =
+        nodes->refused || nodes->n_done > 0 || all->running < all->count;
+    const bool there = cut->at < UINT64_MAX && cut->agreed &&
+                       cut->arrived == all->count &&
+                       nodes->n_parts == nodes->n_others;
+    bool says = false;
+    if (going && !left && !nodes->asked && sti_loop_cut_is_due_locked(all)) {
+        nodes->asked = says = true;
+        const uint64_t own = sti_loop_cut_ask_locked(all);
+        nodes->least = own > nodes->least ? own : nodes->least;
+        note.word = STI_LOOP_CUT_ASK;
+    } else if (going && !left && nodes->asked && !cut->agreed &&
+               nodes->n_answers == nodes->n_others) {
+        says = true;
+        sti_loop_cut_choose_locked(all, nodes->least);
+        note.clock = cut->at;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (says) {
+        say_note(nodes, &note);
+    } else if (going && left) {
+        lead_go_on(nodes, true);
+    } else if (going && there) {
+        strads_err err = make_cut(nodes);
+        if (err)
+            record_failure(nodes, err, strads_error_text(), true);
+        else
+            lead_go_on(nodes, false);
+    }
+}
+
+/* Another node's. */
+static void follow_cut(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    sti_loop_cut *cut = &all->cut;
+    sti_loop_note note = {.word = 0};
+    pthread_mutex_lock(&all->lock);
+    const bool going = cut->keeps && !cut->over && !all->ends && !all->failed;
+    const bool left = all->running < all->count;
+    if (going && nodes->asked) {
+        nodes->asked = false;
+        note.word = STI_LOOP_CUT_AT;
+        note.clock = left ? 0 : sti_loop_cut_ask_locked(all);
+    } else if (going && !nodes->sent &&
+               (left || (cut->agreed && cut->arrived == all->count))) {
+        nodes->sent = true;
+        note.word = STI_LOOP_CUT_PART;
+        note.clock = left ? 0 : cut->at;
+        note.cuts = !cut->declined;
+        note.parts = left ? NULL : cut->parts;
+        if (note.parts)
+            sti_object_keep(note.parts);
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (note.word == STI_LOOP_CUT_PART && note.clock)
+        (void)sti_node_store_settle(nodes->store); /* a failure is noted */
+    if (note.word)
+        say(nodes, STI_COORDINATOR, &note);
+    sti_object_drop(note.parts);
+}
+
 /* Node 0: tells reports and the end until all loops of all nodes are done. */
 static void lead(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
     strads_progress progress;
     uint32_t node;
-    bool told_end = false;
     pthread_mutex_lock(&all->lock);
     while (all->running || (!all->failed && (nodes->n_done < nodes->n_others ||
                                              all->reported))) {
         sti_loops_look_locked(all);
-        if (all->ends && !told_end && !all->failed) {
-            told_end = true;
+        if (all->ends && !nodes->told_end && !all->failed) {
+            nodes->told_end = true;
             pthread_mutex_unlock(&all->lock);
             say_all(nodes, STI_LOOP_END);
             pthread_mutex_lock(&all->lock);
@@ -330,6 +560,7 @@ static void lead(struct sti_loop_nodes *nodes)
             wait_locked(nodes);
         }
         pthread_mutex_unlock(&all->lock);
+        lead_cut(nodes);
         say_failure(nodes);
         pthread_mutex_lock(&all->lock);
     }
@@ -363,6 +594,7 @@ static void follow(struct sti_loop_nodes *nodes)
         else
             wait_locked(nodes);
         pthread_mutex_unlock(&all->lock);
+        follow_cut(nodes);
         look_at_user(nodes);
         say_failure(nodes);
         pthread_mutex_lock(&all->lock);
@@ -390,37 +622,10 @@ static strads_err drive(struct sti_loop_nodes *nodes)
 
 /* ---- the model --------------------------------------------------------- */
 
-/* Table 0 as the shards hold it now, in a store of its own. */
-static strads_err gather_model(struct sti_loop_nodes *nodes)
-{
-    enum { AT_ONCE = 1 << 22 }; /* bytes */
-    sti_run *run = &nodes->setup->setup->run;
-    size_t row = sizeof(double) * run->shape.width;
-    uint32_t most = row < AT_ONCE ? (uint32_t)(AT_ONCE / row) : 1;
-    uint32_t *rows = malloc(sizeof *rows * most);
-    double *values = malloc(row * most);
-    strads_err err = rows && values
-                         ? sti_job_make_parameters(run)
-                         : strads_fail(STRADS_ENOMEM, "no memory for the "
-                                                      "model");
-    for (uint64_t at = 0; !err && at < run->shape.parameters; at += most) {
-        uint64_t left = run->shape.parameters - at;
-        uint32_t n = left < most ? (uint32_t)left : most;
-        for (uint32_t k = 0; k < n; k++)
-            rows[k] = (uint32_t)at + k;
-        err = sti_node_store_get(nodes->store, 0, n, rows, values);
-        if (!err)
-            err = strads_store_inc(run->store, 0, n, rows, values, NULL);
-    }
-    free(rows);
-    free(values);
-    return err;
-}
-
 static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
 {
     sti_loops *all = &nodes->all;
-    strads_err err = gather_model(nodes);
+    strads_err err = gather_tables(nodes, 1);
     if (err)
         return err;
     pthread_mutex_lock(&all->lock);
@@ -515,12 +720,6 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
     return err;
 }
 
-static void drop_tables(sti_run *run)
-{
-    strads_store_free(run->store);
-    run->store = NULL;
-}
-
 /* Node 0 from here: all are ready. */
 static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
 {
@@ -531,9 +730,19 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
         err = sti_node_store_put(nodes->store, run->store);
     if (err)
         return err;
+    sti_loops_go_on(&nodes->all);
+    if (run->cuts)
+        sti_loop_cuts_open(&nodes->all, run->max_rounds);
     drop_tables(run);
     nodes->all.wall = sti_loop_now(CLOCK_MONOTONIC);
-    say_all(nodes, STI_LOOP_GO);
+    nodes->go = (sti_loop_note){.word = STI_LOOP_GO,
+                                .clock = nodes->all.start,
+                                .last = run->max_rounds,
+                                .cuts = run->cuts != NULL,
+                                .parts = run->cuts && run->cuts->from
+                                             ? run->cuts->from->parts
+                                             : NULL};
+    say_note(nodes, &nodes->go);
     err = drive(nodes);
     if (!err)
         err = make_result(nodes, out);
@@ -545,10 +754,14 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
 /* What it stays for after its loops are done: its shards. */
 static strads_err run_other(struct sti_loop_nodes *nodes)
 {
-    drop_tables(&nodes->setup->setup->run);
     strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
     if (!err)
         err = wait_for(nodes, &nodes->may_go);
+    nodes->all.start = nodes->go.clock;
+    nodes->all.from = nodes->go.parts;
+    if (!err && nodes->go.cuts && nodes->setup->count)
+        sti_loop_cuts_open(&nodes->all, nodes->go.last);
+    drop_tables(&nodes->setup->setup->run);
     if (!err && nodes->setup->count == 0)
         return wait_for(nodes, &nodes->may_leave);
     if (!err)
@@ -617,6 +830,10 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
     if (!err)
         err = run_attached(&nodes, out);
     sti_node_store_close(nodes.store);
+    for (uint32_t k = 0; nodes.others && k < nodes.n_nodes; k++)
+        sti_object_drop(nodes.others[k].parts);
+    if (nodes.node)
+        sti_object_drop(nodes.go.parts);
     free(nodes.others);
     return sti_loops_close(&nodes.all, err);
 }

@@ -13,6 +13,7 @@
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
+#include "engine/round/cut.h"
 #include "engine/round/job.h"
 #include "engine/sim/sim_loop.h"
 #include "engine/store/session.h"
@@ -38,6 +39,12 @@ void sti_loops_end_locked(sti_loops *all, strads_end end)
     if (!all->ends)
         all->end = end;
     all->ends = true;
+}
+
+void sti_loops_end_soon_locked(sti_loops *all, strads_end end)
+{
+    if (!sti_loop_cut_end_locked(all, end))
+        sti_loops_end_locked(all, end);
 }
 
 /* Clocks that are ended empty, after the end, do not count. */
@@ -98,11 +105,11 @@ void sti_loops_look_locked(sti_loops *all)
     if (sti_loop_nodes_is_told(all->nodes))
         return;
     if (sti_stop_is_asked(all->setup->options.stop))
-        sti_loops_end_locked(all, STRADS_END_CANCELED);
+        sti_loops_end_soon_locked(all, STRADS_END_CANCELED);
     else if ((limit > 0 && now_of(all) - all->wall >= limit) ||
              (all->most_spent > 0 &&
               1e-9 * (double)sti_sim_loop_spent(all->sim) >= all->most_spent))
-        sti_loops_end_locked(all, STRADS_END_TIME);
+        sti_loops_end_soon_locked(all, STRADS_END_TIME);
 }
 
 /* A bound on clocks is each loop's own, so that all end at the same one. */
@@ -208,12 +215,17 @@ strads_err sti_loops_specs(const sti_run *run, strads_table_spec **specs,
 
 /* ---- threads ----------------------------------------------------------- */
 
-static strads_err open_partition(sti_run *run, strads_task *task)
+static strads_err open_partition(sti_run *run, strads_task *task,
+                                 const sti_buffer *from)
 {
     sti_partition *part = &run->partition[task->share->partition];
-    if (!run->program->open)
+    strads_err err = STRADS_OK;
+    if (from)
+        err = sti_cut_open_partition(run, task, from);
+    else if (run->program->open)
+        err = run->program->open(task, &part->local);
+    else
         return STRADS_OK;
-    strads_err err = run->program->open(task, &part->local);
     part->opened = !err;
     task->local = part->local;
     return err;
@@ -264,9 +276,18 @@ static strads_err run_loop(sti_loop *l)
     if (err)
         return err;
     trace_session(l);
+    if (all->start) /* all are there before anybody adds something */
+        err = strads_session_advance(l->session, all->start);
+    if (!err && all->start)
+        err = strads_session_barrier(l->session);
+    l->session->loop = l;
     l->session->cut_off = cut_off;
-    l->session->cut_off_arg = l;
-    err = open_partition(run, &task);
+    if (all->cut.keeps) {
+        l->session->boundary = sti_loop_boundary;
+        l->session->arrive = sti_loop_arrive;
+    }
+    if (!err)
+        err = open_partition(run, &task, all->from);
     if (!err)
         err = run->program->run(&task, l->session);
     if (err == STRADS_ECANCELED && l->cut)
@@ -326,11 +347,23 @@ static void tell_reports(sti_loops *all)
     pthread_mutex_unlock(&all->lock);
 }
 
+void sti_loops_go_on(sti_loops *all)
+{
+    const sti_cuts *cuts = all->setup->run.cuts;
+    if (!cuts || !cuts->from)
+        return;
+    all->start = cuts->from->at.next;
+    all->from = cuts->from->parts;
+    all->progress = cuts->from->at.progress;
+}
+
 void sti_loops_prepare(sti_loops *all)
 {
     all->running = all->count;
     for (uint32_t k = 0; k < all->count; k++)
-        all->loop[k] = (sti_loop){.all = all, .partition = all->first + k};
+        all->loop[k] = (sti_loop){.all = all,
+                                  .partition = all->first + k,
+                                  .reach = all->start};
 }
 
 uint32_t sti_loops_start(sti_loops *all)
@@ -381,6 +414,7 @@ strads_err sti_loops_close(sti_loops *all, strads_err err)
     pthread_mutex_destroy(&all->lock);
     free(all->loop);
     free(all->time);
+    sti_object_drop(all->cut.parts);
     return sti_run_trace_close(all->trace, err);
 }
 
@@ -422,6 +456,10 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
     if (!err)
         err = sti_job_begin(run, &begin);
     sti_object_drop(begin.start);
+    if (!err)
+        sti_loops_go_on(&all);
+    if (!err && run->cuts)
+        sti_loop_cuts_open(&all, run->max_rounds);
     if (!err)
         err = run_all(&all);
     if (!all.ends && all.counted)

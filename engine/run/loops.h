@@ -24,11 +24,29 @@ typedef struct sti_loop {
     uint64_t clock;     /* clocks that it has ended by then: guarded */
     bool told;          /* that the run ends; its own thread's, as these: */
     uint64_t asked_at;  /* 1 + the clock in which it asked last; 0: never */
+    uint64_t reach;     /* the clock that it is at or on its way to: guarded */
     uint32_t unasked;   /* clocks ended since the run's end */
     bool cut;           /* it does not ask, and was stopped */
     strads_err err;
     char text[1024];
 } sti_loop;
+
+/* Cuts of loops, see loop_cut.c. Guarded, but for the first three. */
+typedef struct sti_loop_cut {
+    bool keeps;        /* the run has cuts */
+    uint64_t step;     /* they are of multiples of this clock, */
+    uint64_t final;    /* of none after this one */
+    uint64_t at;       /* nobody passes this clock; UINT64_MAX: they may */
+    bool agreed;       /* by all nodes: who is there packs */
+    bool under_way;    /* chosen because it was due */
+    bool over;         /* no more are made */
+    bool ends;         /* when the next one is there the run ends, */
+    strads_end end;    /* for that reason */
+    uint64_t due_ns;   /* the next one; 0: none is */
+    bool declined;     /* a partition has packed nothing: it cannot be made */
+    uint32_t arrived;  /* partitions of this process that are there, */
+    sti_buffer *parts; /* and what they have packed; NULL: nothing */
+} sti_loop_cut;
 
 typedef struct sti_loops {
     sti_setup *setup;
@@ -40,6 +58,8 @@ typedef struct sti_loops {
     struct sti_loop_nodes *nodes; /* NULL: one process */
     struct sti_sim_loop *sim;     /* not NULL: in virtual time */
     double most_spent;            /* measuring: seconds of computing; 0 */
+    uint64_t start;               /* the clock that it begins at: of a cut */
+    const sti_buffer *from;       /* .. and what partitions packed there */
     pthread_mutex_t lock;         /* guards all below */
     pthread_cond_t moved;         /* any of them changed */
     uint32_t running;
@@ -52,6 +72,7 @@ typedef struct sti_loops {
     strads_progress progress;
     strads_worker_time *time; /* [count], in the progress that is told */
     sti_loop_times others;    /* of other nodes' loops, as far as known */
+    sti_loop_cut cut;
 } sti_loops;
 
 double sti_loop_now(clockid_t clock);
@@ -69,6 +90,9 @@ void sti_loop_live(sti_loop *loop);
 strads_err sti_loops_specs(const sti_run *run, strads_table_spec **specs,
                            uint32_t *n);
 
+/* Goes on from the run's cut, where it has one: clock, progress, parts. */
+void sti_loops_go_on(sti_loops *all);
+
 /* Begins with partition 0 .. count - 1 that have done nothing yet. */
 void sti_loops_prepare(sti_loops *all);
 
@@ -78,8 +102,10 @@ void sti_loops_prepare(sti_loops *all);
 uint32_t sti_loops_start(sti_loops *all);
 strads_err sti_loops_join(sti_loops *all, uint32_t started);
 
-/* Those that end with _locked are called with the lock held. */
+/* Those that end with _locked are called with the lock held. The second one is
+ * for bounds and users: where cuts are kept the last one is made before. */
 void sti_loops_end_locked(sti_loops *all, strads_end end);
+void sti_loops_end_soon_locked(sti_loops *all, strads_end end);
 /* Is it to end by now: a time limit, the user? */
 void sti_loops_look_locked(sti_loops *all);
 /* This process's loops, so far. */
@@ -94,6 +120,28 @@ strads_progress sti_loops_told_locked(sti_loops *all);
 
 /* A report becomes the progress that is told next, and may end the run. */
 void sti_loops_take_locked(sti_loops *all, const strads_report *report);
+
+/* ---- cuts: loop_cut.c --------------------------------------------------- */
+
+/* Before the loops start: they keep cuts, up to clock `last` (0: no bound). */
+void sti_loop_cuts_open(sti_loops *all, uint64_t last);
+
+/* Hooks of a session; `loop` is its sti_loop. */
+bool sti_loop_boundary(void *loop, uint64_t *clock);
+strads_err sti_loop_arrive(void *loop);
+
+bool sti_loop_cut_is_due_locked(const sti_loops *all);
+/* Stops all that come to a clock that none has reached, which is returned, until
+ * one is chosen: no earlier one. */
+uint64_t sti_loop_cut_ask_locked(sti_loops *all);
+void sti_loop_cut_choose_locked(sti_loops *all, uint64_t least);
+/* It has been made, or given up. */
+void sti_loop_cut_release_locked(sti_loops *all);
+/* Whether the run ends with a cut, which is due then. */
+bool sti_loop_cut_end_locked(sti_loops *all, strads_end end);
+/* Writes it, of what is in run->store. */
+strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
+                             uint64_t clock);
 
 /* ---- in one process ----------------------------------------------------- */
 

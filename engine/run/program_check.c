@@ -140,6 +140,10 @@ static const char *contradiction(const strads_program *p)
         return "has both run and phases, or slots of programs of rounds: a "
                "loop reads its tables and reports by strads_loop_report; leave "
                "either run or the others out";
+    if (!p->pack != !p->unpack)
+        return "has one of pack and unpack: give both or none";
+    if (!p->pack_state != !p->unpack_state)
+        return "has one of pack_state and unpack_state: give both or none";
     if (p->run)
         return NULL;
     if (p->n_phases && simple)
@@ -160,10 +164,6 @@ static const char *contradiction(const strads_program *p)
     if (p->payload && !has_ring(p))
         return "has a payload, but no RING phase that it could travel in: "
                "leave payload out";
-    if (!p->pack != !p->unpack)
-        return "has one of pack and unpack: give both or none";
-    if (!p->pack_state != !p->unpack_state)
-        return "has one of pack_state and unpack_state: give both or none";
     return NULL;
 }
 

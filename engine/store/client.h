@@ -197,4 +197,7 @@ typedef struct sti_client_host {
 strads_err sti_client_session(sti_client_host *host, uint32_t worker,
                               uint32_t workers, strads_session **out);
 
+/* Forgets all cached rows, while no call waits: the next reads ask shards. */
+void sti_client_forget_rows(sti_client *client);
+
 #endif

@@ -128,6 +128,13 @@ static bool passes(sti_client *client, const sti_client_read *read,
            bytes >= client->setup.piece_bytes / 4;
 }
 
+void sti_client_forget_rows(sti_client *client)
+{
+    const uint64_t limit = client->cache.limit;
+    sti_cache_free(&client->cache);
+    client->cache = (sti_row_cache){.limit = limit};
+}
+
 /* ---- the call that waits ----------------------------------------------- */
 
 static void drop_ask(sti_call_ask *ask)

@@ -407,18 +407,25 @@ strads_err strads_session_clock(strads_session *session)
 /* `more`: a read follows. */
 static strads_err end_clocks(strads_session *session, uint64_t clock, bool more)
 {
-    if (session->cut_off && session->cut_off(session->cut_off_arg))
+    uint64_t to = clock;
+    if (session->cut_off && session->cut_off(session->loop))
         return strads_fail(STRADS_ECANCELED,
                            "the run has ended: a loop is to ask for that once "
                            "a clock (strads_loop_ends), and to return");
-    strads_err err = session->ops->push(session, STI_PUSH_CLOCK, clock, more);
+    const bool stops =
+        session->boundary && session->boundary(session->loop, &to);
+    strads_err err = stops ? strads_session_flush(session) : STRADS_OK;
+    if (!err)
+        err = session->ops->push(session, STI_PUSH_CLOCK, to, more && !stops);
     if (err)
         return err;
     for (size_t k = 0; k < (size_t)session->n_tables * session->shards; k++)
         sti_pending_clock(&session->pending[k]);
     end_clock_span(session);
-    session->clock = clock;
-    return STRADS_OK;
+    session->clock = to;
+    if (stops)
+        err = session->arrive(session->loop);
+    return err || to == clock ? err : end_clocks(session, clock, more);
 }
 
 strads_err strads_session_advance(strads_session *session, uint64_t clock)

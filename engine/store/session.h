@@ -231,7 +231,11 @@ struct strads_session {
     sti_session_track track;
     uint64_t clock_ns, computing_ns; /* traced: when these spans began */
     bool (*cut_off)(void *arg);      /* may it not go on? NULL: it may */
-    void *cut_off_arg;
+    /* Cuts: whether it stops on the way to *clock, and then where; and what it
+     * does there, all that it has added having left. NULL: it does not stop. */
+    bool (*boundary)(void *arg, uint64_t *clock);
+    strads_err (*arrive)(void *arg);
+    void *loop;           /* the argument of all three */
     uint32_t shards;      /* that tables are spread over; 1 in one process */
     uint64_t piece;       /* of dense rows that may leave early; 0: none may */
     sti_pending *pending; /* [n_tables x shards] */

@@ -12,6 +12,7 @@
  * nobody has changed. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/strads.h>
 
@@ -253,6 +254,60 @@ static strads_err kmeans_centre(strads_commit *commit)
     return STRADS_OK;
 }
 
+/* ---- cuts: between two iterations --------------------------------------- */
+
+static strads_err kmeans_pack(const void *local, strads_bytes *out)
+{
+    const kmeans_local *l = local;
+    return strads_bytes_append(out, l->before, l->n * sizeof *l->before);
+}
+
+static strads_err wrong_cut(void)
+{
+    return strads_fail(STRADS_EFORMAT, "the cut is not of these samples");
+}
+
+static strads_err kmeans_unpack(strads_task *task, const void *bytes,
+                                size_t size, void **local)
+{
+    strads_err err = kmeans_open(task, local);
+    if (err)
+        return err;
+    kmeans_local *l = *local;
+    if (size == l->n * sizeof *l->before) {
+        memcpy(l->before, bytes, size);
+        return STRADS_OK;
+    }
+    kmeans_close(l);
+    *local = NULL;
+    return wrong_cut();
+}
+
+static strads_err kmeans_pack_state(const void *state, strads_bytes *out)
+{
+    const kmeans_state *s = state;
+    const double told[] = {s->inertia, s->changed, s->total[INERTIA],
+                           s->total[CHANGED]};
+    return s->next == NEAREST ? strads_bytes_append(out, told, sizeof told)
+                              : STRADS_OK; /* not now */
+}
+
+static strads_err kmeans_unpack_state(void *state, const void *bytes,
+                                      size_t size)
+{
+    kmeans_state *s = state;
+    double told[4];
+    if (size != sizeof told)
+        return wrong_cut();
+    memcpy(told, bytes, size);
+    s->inertia = told[0];
+    s->changed = told[1];
+    s->total[INERTIA] = told[2];
+    s->total[CHANGED] = told[3];
+    s->next = NEAREST;
+    return STRADS_OK;
+}
+
 /* ---- the coordinator --------------------------------------------------- */
 
 static strads_err kmeans_schedule(strads_turn *turn)
@@ -325,6 +380,10 @@ static const strads_program kmeans = {
     .begin = kmeans_begin,
     .end = kmeans_end,
     .open = kmeans_open,
+    .pack = kmeans_pack,
+    .unpack = kmeans_unpack,
+    .pack_state = kmeans_pack_state,
+    .unpack_state = kmeans_unpack_state,
     .close = kmeans_close,
     .schedule = kmeans_schedule,
     .phases = kmeans_phases,

@@ -10,6 +10,7 @@
  * has come. The model is what peer 0 has in the end. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/peers.h>
 #include <strads/strads.h>
@@ -31,6 +32,7 @@ typedef struct peer {
     uint32_t columns, *all; /* [columns] 0, 1, 2, ... */
     double *w, scale;       /* w is scale x w[columns] */
     uint64_t t;             /* rows it has looked at */
+    bool loops;             /* it has not come to the last clock */
 } peer;
 
 static double margin(const peer *k, uint64_t i)
@@ -73,7 +75,7 @@ static strads_err exchange(peer *k)
     return err ? err : strads_peers_gather(k->peers, NULL, NULL, k->w, NULL);
 }
 
-static strads_err turn_clock(peer *k)
+static strads_err compute(peer *k)
 {
     const uint64_t p = k->task->share->partition;
     for (uint32_t b = 0; b < k->options->batch && k->x->lines; b++)
@@ -81,10 +83,13 @@ static strads_err turn_clock(peer *k)
     for (uint32_t j = 0; j < k->columns; j++)
         k->w[j] *= k->scale;
     k->scale = 1;
-    strads_err err = strads_session_clock(k->session);
-    if (!err)
-        err = exchange(k);
-    if (!err && p == 0 && k->x->lines &&
+    return strads_session_clock(k->session); /* where cuts are made */
+}
+
+static strads_err share(peer *k)
+{
+    strads_err err = exchange(k);
+    if (!err && k->task->share->partition == 0 && k->x->lines &&
         strads_session_now(k->session) % REPORT_EVERY == 0)
         report(k, loss_of(k), (double)k->x->lines); /* its own rows' */
     return err;
@@ -96,6 +101,7 @@ static strads_err finish(peer *k, uint64_t last)
 {
     const uint32_t p = k->task->share->partition;
     double of[2], loss = 0, rows = 0;
+    k->loops = false;
     strads_err err = strads_session_advance(k->session, last);
     if (!err && !(err = strads_session_barrier(k->session)) && k->peers)
         err = exchange(k);
@@ -123,9 +129,10 @@ static strads_err finish(peer *k, uint64_t last)
 static strads_err loop(peer *k)
 {
     const peer_options *o = k->options;
-    const double share =
+    const double rows =
         (double)k->task->shape->rows / k->task->shape->partitions;
-    const uint64_t clocks = (uint64_t)ceil(o->epochs * share / o->batch);
+    const uint64_t clocks = (uint64_t)ceil(o->epochs * rows / o->batch);
+    uint64_t c = strads_session_now(k->session);
     strads_peers_options options = {.size = sizeof options,
                                     .graph = o->graph,
                                     .length = k->columns,
@@ -133,10 +140,14 @@ static strads_err loop(peer *k)
     options.mode = o->mode[0] == 'b'   ? STRADS_PEERS_BSP
                    : o->mode[0] == 's' ? STRADS_PEERS_SSP
                                        : STRADS_PEERS_ASYNC;
-    uint64_t c = 0;
     strads_err err = strads_peers_open(k->session, &options, &k->peers);
-    for (; !err && c < clocks && !strads_loop_ends(k->task); c++)
-        err = turn_clock(k);
+    if (!err && c > 0) /* it goes on from a cut */
+        err = share(k);
+    for (; !err && c < clocks && !strads_loop_ends(k->task); c++) {
+        err = compute(k);
+        if (!err)
+            err = share(k);
+    }
     if (c < clocks) { /* before its time: nobody waits for it */
         strads_peers_close(k->peers);
         k->peers = NULL;
@@ -149,24 +160,71 @@ static strads_err loop(peer *k)
 
 static strads_err peer_run(strads_task *task, strads_session *session)
 {
+    peer *k = task->local;
+    k->task = task;
+    k->session = session;
+    return loop(k);
+}
+
+static void peer_close(void *local)
+{
+    peer *k = local;
+    free(k->w);
+    free(k->all);
+    free(k);
+}
+
+static strads_err peer_open(const strads_task *task, void **local)
+{
     const strads_share *share = task->share;
     if (share->rows.end > share->rows.begin && !share->label)
         return strads_fail(STRADS_EINVAL, "rows need labels: --labels FILE");
-    peer k = {.task = task,
-              .session = session,
-              .options = task->config,
-              .x = &share->by_row,
-              .columns = (uint32_t)task->shape->parameters,
-              .all = calloc(task->shape->parameters + 1, sizeof(uint32_t)),
-              .w = calloc(task->shape->parameters + 1, sizeof(double)),
-              .scale = 1};
-    for (uint32_t j = 0; k.all && j < k.columns; j++)
-        k.all[j] = j;
-    strads_err err =
-        k.w && k.all ? loop(&k) : strads_fail(STRADS_ENOMEM, "no memory");
-    free(k.w);
-    free(k.all);
-    return err;
+    peer *k = calloc(1, sizeof *k);
+    if (!k)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    *k = (peer){.options = task->config,
+                .x = &share->by_row,
+                .columns = (uint32_t)task->shape->parameters,
+                .all = calloc(task->shape->parameters + 1, sizeof(uint32_t)),
+                .w = calloc(task->shape->parameters + 1, sizeof(double)),
+                .scale = 1,
+                .loops = true};
+    if (!k->all || !k->w) {
+        peer_close(k);
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    }
+    for (uint32_t j = 0; j < k->columns; j++)
+        k->all[j] = j;
+    *local = k;
+    return STRADS_OK;
+}
+
+/* Its w before it is exchanged. */
+static strads_err peer_pack(const void *local, strads_bytes *out)
+{
+    const peer *k = local;
+    if (!k->loops)
+        return STRADS_OK; /* not now */
+    strads_err err = strads_bytes_append(out, &k->t, sizeof k->t);
+    return err ? err
+               : strads_bytes_append(out, k->w, k->columns * sizeof *k->w);
+}
+
+static strads_err peer_unpack(strads_task *task, const void *bytes, size_t size,
+                              void **local)
+{
+    strads_err err = peer_open(task, local);
+    if (err)
+        return err;
+    peer *k = *local;
+    if (size != sizeof k->t + k->columns * sizeof *k->w) {
+        peer_close(k);
+        *local = NULL;
+        return strads_fail(STRADS_EFORMAT, "the cut is not of these columns");
+    }
+    memcpy(&k->t, bytes, sizeof k->t);
+    memcpy(k->w, (const char *)bytes + sizeof k->t, size - sizeof k->t);
+    return STRADS_OK;
 }
 
 static strads_err peer_tables(const void *config, const strads_shape *shape,
@@ -205,6 +263,10 @@ static const strads_program peer_svm = {
     .config_size = sizeof(peer_options),
     .defaults = &defaults,
     .tables = peer_tables,
+    .open = peer_open,
+    .close = peer_close,
+    .pack = peer_pack,
+    .unpack = peer_unpack,
     .run = peer_run,
 };
 STRADS_EXPORT_PROGRAM(peer_svm)

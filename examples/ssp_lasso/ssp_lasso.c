@@ -18,6 +18,7 @@
  * minimum itself, where the parts agree. There is no coordinator. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/strads.h>
 
@@ -43,6 +44,7 @@ typedef struct ssp_worker {
     double *r;          /* [its rows] y - X w */
     double sum[N_SUMS]; /* as they are there */
     double step;
+    bool loops; /* neither before its first clock nor behind the last */
 } ssp_worker;
 
 /* Entry e of the matrix, kept in 8 bytes or, with --f32, in 4. */
@@ -202,6 +204,7 @@ static strads_err turn_clock(ssp_worker *k, uint32_t c)
 static strads_err finish(ssp_worker *k)
 {
     const uint64_t last = BOUND_CLOCKS + (uint64_t)k->options->clocks + 1;
+    k->loops = false;
     strads_err err = strads_session_flush(k->session); /* what is held back */
     if (!err)
         err = strads_session_advance(k->session, last);
@@ -217,16 +220,31 @@ static strads_err finish(ssp_worker *k)
     return err ? err : report(k, 0);
 }
 
-static strads_err loop(ssp_worker *k)
+static strads_err ssp_run(strads_task *task, strads_session *session)
 {
-    strads_err err = bound(k);
-    for (uint32_t c = 0;
-         !err && c < k->options->clocks && !strads_loop_ends(k->task); c++)
-        err = turn_clock(k, c);
+    ssp_worker *k = task->local;
+    k->task = task;
+    k->session = session;
+    strads_err err =
+        strads_session_now(session) == 0 ? bound(k) : STRADS_OK; /* a cut */
+    k->loops = true;
+    for (uint64_t c = strads_session_now(session) - BOUND_CLOCKS;
+         !err && c < k->options->clocks && !strads_loop_ends(task); c++)
+        err = turn_clock(k, (uint32_t)c);
     return err ? err : finish(k);
 }
 
-static strads_err ssp_run(strads_task *task, strads_session *session)
+/* ---- a worker, and its cuts --------------------------------------------- */
+
+static void ssp_close(void *local)
+{
+    ssp_worker *k = local;
+    free(k->all);
+    free(k->w);
+    free(k);
+}
+
+static strads_err ssp_open(const strads_task *task, void **local)
 {
     const strads_share *share = task->share;
     const size_t p = (size_t)task->shape->parameters;
@@ -235,29 +253,60 @@ static strads_err ssp_run(strads_task *task, strads_session *session)
         return strads_fail(STRADS_EINVAL,
                            "ssp_lasso needs a label for each row: --labels "
                            "FILE");
-    uint32_t *all = calloc(p + 1, sizeof *all);
-    double *scratch = calloc(4 * p + n + 1, sizeof *scratch);
-    strads_err err = STRADS_OK;
-    if (!all || !scratch)
-        err = strads_fail(STRADS_ENOMEM, "no memory for %zu columns", p);
-    for (uint32_t j = 0; !err && j < p; j++)
-        all[j] = j;
-    ssp_worker worker = {.task = task,
-                         .session = session,
-                         .options = task->config,
-                         .x = &share->by_row,
-                         .columns = (uint32_t)p,
-                         .all = all,
-                         .w = scratch,
-                         .g = scratch + p,
-                         .mine = scratch + 2 * p,
-                         .change = scratch + 3 * p,
-                         .r = scratch + 4 * p};
+    ssp_worker *k = calloc(1, sizeof *k);
+    if (k) {
+        k->all = calloc(p + 1, sizeof *k->all);
+        k->w = calloc(4 * p + n + 1, sizeof *k->w);
+    }
+    if (!k || !k->all || !k->w) {
+        if (k)
+            ssp_close(k);
+        return strads_fail(STRADS_ENOMEM, "no memory for %zu columns", p);
+    }
+    for (uint32_t j = 0; j < p; j++)
+        k->all[j] = j;
+    k->options = task->config;
+    k->x = &share->by_row;
+    k->columns = (uint32_t)p;
+    k->g = k->w + p;
+    k->mine = k->g + p;
+    k->change = k->mine + p;
+    k->r = k->change + p;
+    *local = k;
+    return STRADS_OK;
+}
+
+/* w and g are read in each clock; what it has in the tables it must know. */
+static strads_err ssp_pack(const void *local, strads_bytes *out)
+{
+    const ssp_worker *k = local;
+    if (!k->loops)
+        return STRADS_OK; /* not now */
+    strads_err err = strads_bytes_append(out, &k->step, sizeof k->step);
     if (!err)
-        err = loop(&worker);
-    free(all);
-    free(scratch);
-    return err;
+        err = strads_bytes_append(out, k->sum, sizeof k->sum);
+    return err ? err
+               : strads_bytes_append(out, k->mine,
+                                     k->columns * sizeof *k->mine);
+}
+
+static strads_err ssp_unpack(strads_task *task, const void *bytes, size_t size,
+                             void **local)
+{
+    strads_err err = ssp_open(task, local);
+    if (err)
+        return err;
+    ssp_worker *k = *local;
+    const size_t fixed = sizeof k->step + sizeof k->sum;
+    if (size != fixed + k->columns * sizeof *k->mine) {
+        ssp_close(k);
+        *local = NULL;
+        return strads_fail(STRADS_EFORMAT, "the cut is not of these columns");
+    }
+    memcpy(&k->step, bytes, sizeof k->step);
+    memcpy(k->sum, (const char *)bytes + sizeof k->step, sizeof k->sum);
+    memcpy(k->mine, (const char *)bytes + fixed, size - fixed);
+    return STRADS_OK;
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -322,6 +371,10 @@ static const strads_program ssp_lasso = {
     .config_size = sizeof(ssp_options),
     .defaults = &defaults,
     .tables = ssp_tables,
+    .open = ssp_open,
+    .close = ssp_close,
+    .pack = ssp_pack,
+    .unpack = ssp_unpack,
     .run = ssp_run,
 };
 STRADS_EXPORT_PROGRAM(ssp_lasso)

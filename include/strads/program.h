@@ -542,7 +542,15 @@ typedef struct strads_program {
      * {read_row, inc, clock} on the tables, until it returns. Every partition
      * has a thread and a session of its own, whatever `workers` says. It asks
      * strads_loop_ends once a clock, and tells its progress by
-     * strads_loop_report. The model is table 0 when all have returned. */
+     * strads_loop_report. The model is table 0 when all have returned.
+     *
+     * With `pack` and `unpack` the run keeps cuts. One is made when a clock
+     * begins: all sessions stop there, within the call that ends the clock
+     * before, what they have added is in the tables, and each one's thread has
+     * its task->local packed; where one appends nothing, no cut is made of that
+     * clock. A run that goes on unpacks that, and calls this with sessions that
+     * are at the cut's clock (strads_session_now), the tables as they were then.
+     */
     strads_err (*run)(strads_task *task, strads_session *session);
 
     /* The parameters that belong to a partition, told on the coordinator: there

@@ -1,0 +1,214 @@
+/* Cuts of data-parallel loops: all partitions meet at the begin of one clock,
+ * with all that they have added in the tables, and go on when the tables have
+ * been copied.
+ *
+ * Invariants: nobody passes the clock that is chosen, which none had reached
+ * when it was; who comes there waits until the cut is made or given up. A cut
+ * is given up when the run ends, when a partition has, or when one packs nothing:
+ * a partition that is told of the end advances past clocks in which it does
+ * nothing, and those are no state to go on from. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "engine/base/monotonic_clock.h"
+#include "engine/round/cut.h"
+#include "engine/round/partials.h"
+#include "engine/run/loops.h"
+#include "engine/store/session.h"
+
+/* ---- which clock ------------------------------------------------------- */
+
+/* The least common one: tables that keep exact snapshots have them of some
+ * clocks only, and there the rows are what the snapshot holds. */
+static uint64_t multiple(uint64_t a, uint64_t b)
+{
+    uint64_t x = a, y = b;
+    while (y) {
+        const uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+void sti_loop_cuts_open(sti_loops *all, uint64_t last)
+{
+    const sti_run *run = &all->setup->run;
+    sti_loop_cut *cut = &all->cut;
+    const strads_table_spec *spec;
+    cut->keeps = true;
+    cut->step = 1;
+    for (uint32_t t = 0; (spec = strads_store_spec(run->store, t)); t++)
+        if (spec->snapshot_every)
+            cut->step = multiple(cut->step, spec->snapshot_every);
+    cut->final = last ? last / cut->step * cut->step : UINT64_MAX;
+    cut->over = cut->final <= all->start;
+    cut->at = cut->over ? UINT64_MAX : cut->final;
+    cut->agreed = true;
+    if (run->cuts && run->cuts->every_ns)
+        cut->due_ns = sti_monotonic_now() + run->cuts->every_ns;
+}
+
+uint64_t sti_loop_cut_ask_locked(sti_loops *all)
+{
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < all->count; k++)
+        if (all->loop[k].reach > most)
+            most = all->loop[k].reach;
+    sti_loop_cut_choose_locked(all, most + 1);
+    all->cut.agreed = false;
+    return most + 1;
+}
+
+void sti_loop_cut_choose_locked(sti_loops *all, uint64_t least)
+{
+    sti_loop_cut *cut = &all->cut;
+    const uint64_t at = (least + cut->step - 1) / cut->step * cut->step;
+    cut->at = at < cut->final ? at : cut->final;
+    cut->agreed = true;
+    cut->under_way = true;
+    pthread_cond_broadcast(&all->moved);
+}
+
+bool sti_loop_cut_is_due_locked(const sti_loops *all)
+{
+    const sti_loop_cut *cut = &all->cut;
+    return cut->keeps && !cut->under_way && !cut->over && !all->ends &&
+           !all->failed &&
+           (cut->ends || (cut->due_ns && sti_monotonic_now() >= cut->due_ns));
+}
+
+/* ---- its end ----------------------------------------------------------- */
+
+void sti_loop_cut_release_locked(sti_loops *all)
+{
+    sti_loop_cut *cut = &all->cut;
+    const uint64_t was = cut->at;
+    const sti_cuts *cuts = all->setup->run.cuts;
+    sti_object_drop(cut->parts);
+    cut->parts = NULL;
+    cut->arrived = 0;
+    cut->declined = false;
+    cut->under_way = false;
+    cut->over = cut->over || was >= cut->final || all->running < all->count;
+    cut->at = cut->over ? UINT64_MAX : cut->final;
+    cut->agreed = true;
+    if (cuts && cuts->every_ns)
+        cut->due_ns = sti_monotonic_now() + cuts->every_ns;
+    if (cut->ends)
+        sti_loops_end_locked(all, cut->end);
+    cut->ends = false;
+    pthread_cond_broadcast(&all->moved);
+}
+
+bool sti_loop_cut_end_locked(sti_loops *all, strads_end end)
+{
+    sti_loop_cut *cut = &all->cut;
+    if (!cut->keeps || cut->over || all->ends)
+        return false;
+    if (!cut->ends)
+        cut->end = end;
+    cut->ends = true;
+    return true;
+}
+
+strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
+                             uint64_t clock)
+{
+    const sti_run *run = &all->setup->run;
+    const sti_cut_position at = {.next = clock, .progress = all->progress};
+    sti_buffer *state = NULL, *bytes = NULL;
+    strads_err err =
+        run->program->pack_state
+            ? sti_cut_pack(run->program->pack_state, run->state, &state)
+            : STRADS_OK;
+    if (!err)
+        (void)sti_cut_write(run, &at, state, parts, &bytes);
+    sti_object_drop(state);
+    if (!err)
+        run->cuts->take(run->cuts->arg, bytes);
+    return err;
+}
+
+/* ---- a partition's part ------------------------------------------------ */
+
+/* With the lock held, which it lets go meanwhile: others pack, too. */
+static strads_err pack_locked(sti_loop *l)
+{
+    sti_loops *all = l->all;
+    sti_buffer *own = NULL, **parts = &all->cut.parts;
+    bool empty = false;
+    pthread_mutex_unlock(&all->lock);
+    strads_err err = sti_buffer_new(0, &own);
+    if (!err)
+        err = sti_cut_append_partition(&all->setup->run, l->partition, own,
+                                       &empty);
+    pthread_mutex_lock(&all->lock);
+    all->cut.declined = all->cut.declined || empty;
+    if (!err && !*parts)
+        err = sti_buffer_new(0, parts);
+    if (!err)
+        err = sti_cut_join(*parts, own);
+    sti_object_drop(own);
+    all->cut.arrived++;
+    pthread_cond_broadcast(&all->moved);
+    return err;
+}
+
+/* In one process the last one to come makes the cut. */
+static strads_err make_alone_locked(sti_loop *l)
+{
+    sti_loops *all = l->all;
+    const uint64_t clock = all->cut.at;
+    all->progress.round = clock;
+    sti_loops_sum_locked(all);
+    const bool declined = all->cut.declined;
+    pthread_mutex_unlock(&all->lock);
+    strads_err err =
+        declined ? STRADS_OK : sti_loop_cut_make(all, all->cut.parts, clock);
+    pthread_mutex_lock(&all->lock);
+    sti_loop_cut_release_locked(all);
+    return err;
+}
+
+bool sti_loop_boundary(void *arg, uint64_t *clock)
+{
+    sti_loop *l = arg;
+    sti_loops *all = l->all;
+    const uint64_t now = strads_session_now(l->session);
+    pthread_mutex_lock(&all->lock);
+    if (!all->nodes && sti_loop_cut_is_due_locked(all))
+        sti_loop_cut_choose_locked(all, sti_loop_cut_ask_locked(all));
+    const bool stops =
+        !all->ends && !l->told && now < all->cut.at && all->cut.at <= *clock;
+    if (stops)
+        *clock = all->cut.at;
+    l->reach = *clock;
+    pthread_mutex_unlock(&all->lock);
+    return stops;
+}
+
+strads_err sti_loop_arrive(void *arg)
+{
+    sti_loop *l = arg;
+    sti_loops *all = l->all;
+    sti_loop_cut *cut = &all->cut;
+    const uint64_t now = strads_session_now(l->session);
+    bool packed = false;
+    strads_err err = STRADS_OK;
+    pthread_mutex_lock(&all->lock);
+    while (!err && cut->at == now && !all->ends && !all->failed) {
+        if (!all->nodes && all->running < all->count) {
+            sti_loop_cut_release_locked(all);
+        } else if (cut->agreed && !packed) {
+            err = pack_locked(l);
+            packed = true;
+            if (!err && !all->nodes && cut->arrived == all->count)
+                err = make_alone_locked(l);
+        } else {
+            pthread_cond_wait(&all->moved, &all->lock);
+        }
+    }
+    pthread_mutex_unlock(&all->lock);
+    return err;
+}
