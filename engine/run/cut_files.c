@@ -393,11 +393,12 @@ static void take(void *arg, sti_buffer *bytes)
 strads_err sti_cut_files_can(const strads_program *program)
 {
     if (program->run && !(program->pack && program->unpack))
-        return strads_fail(STRADS_EINVAL,
-                           "program %s is a loop without pack and unpack, which "
-                           "say where in it a run goes on: no cut of it can be "
-                           "made",
-                           program->name);
+        return strads_fail(
+            STRADS_EINVAL,
+            "program %s is a loop without pack and unpack, which "
+            "say where in it a run goes on: no cut of it can be "
+            "made",
+            program->name);
     if (!program->run && (program->payload || program->pack) &&
         !sti_cut_asks_workers(program))
         return strads_fail(STRADS_EINVAL,
