@@ -1,4 +1,5 @@
 /* The `strads` command: the families of commands, and which one is meant. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -296,6 +297,8 @@ static void widen_heap(void)
 int main(int argc, char **argv)
 {
     widen_heap();
+    /* Over a limit of a file's size a write fails, and that is said. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc - 1, argv + 1);
     /* What was printed but never arrived (a full disk) is a failure too. */
     bool broken = ferror(stdout) != 0;

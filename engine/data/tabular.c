@@ -142,15 +142,15 @@ static strads_err unpack(table *t)
         err =
             strads_fail(err, "%s: %s", t->path, sti_unpacker_trouble(unpacker));
     sti_unpacker_free(unpacker);
-    t->begin = t->unpacked;
-    t->end = t->unpacked + size;
+    t->begin = t->unpacked ? t->unpacked : ""; /* an empty one has no bytes */
+    t->end = t->begin + size;
     return err == STRADS_OK ? sti_text_refuse(t->path, t->begin, t->end) : err;
 }
 
 static strads_err open_text(table *t)
 {
     strads_err err = sti_text_open(&t->text, t->path, t->o.memory_limit);
-    t->begin = t->text.bytes;
+    t->begin = t->text.bytes ? t->text.bytes : ""; /* .. nor an empty file */
     t->end = t->begin + t->text.size;
     if (err == STRADS_OK && t->text.codec != STI_CODEC_NONE)
         err = unpack(t);

@@ -1,0 +1,68 @@
+#!/bin/sh
+# A disk that is full: a sentence that says so, nothing half-written, what was there
+# before stays, and cuts that cannot be written cost no run. On a small tmpfs, or,
+# where nothing may be mounted, under a limit of what a file may take.
+if [ -z "${small_disk:-}" ]; then
+    if unshare -rm true 2>/dev/null; then
+        small_disk=tmpfs exec unshare -rm sh "$0"
+    fi
+    small_disk=limit
+fi
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+mkdir disk
+if [ "$small_disk" = tmpfs ]; then
+    mount -t tmpfs -o size=4m none disk
+    trap 'kill $children 2>/dev/null || :; umount disk || :; rm -rf "$folder"' EXIT
+    full="No space left on device"
+else
+    trap '' XFSZ # of what the shell itself writes
+    full="File too large"
+fi
+
+# fill NUMBER: from now on that process, and what it starts, finds no room
+fill() {
+    if [ "$small_disk" = tmpfs ]; then
+        dd if=/dev/zero of=disk/filler bs=64k 2>/dev/null || true
+    else
+        prlimit --pid "$1" --fsize=4096
+    fi
+}
+
+# Cuts: the run goes on, the ones before stay, and can be gone on from
+topics="$STRADS_SOURCE/data/docword.sotu-tiny.txt --topics 20"
+# shellcheck disable=SC2086 # words
+start cuts lda train $topics --sweeps 100000 --partitions 2 \
+    --checkpoint disk/cuts --checkpoint-every 0.1s
+until_there . cuts.err
+for _ in $(seq 500); do
+    ls disk/cuts 2>/dev/null | grep -q 'strads$' && break
+    sleep 0.02
+done
+fill "$child"
+until_there "cannot be written: $full): the run goes on" cuts.err
+ls disk/cuts >before.list
+kill -INT "$child"
+ends cuts "$child" 130
+ls disk/cuts | cmp -s - before.list || fail "other cuts: $(ls disk/cuts)"
+grep -q 'part' before.list && fail "half a cut: $(cat before.list)"
+rm -f disk/filler
+# shellcheck disable=SC2086 # words
+gives 0 lda train $topics --sweeps 100000 --partitions 2 --resume disk/cuts \
+    --time-limit 0.5
+
+# A model: the older one stays; a log: it says that lines are missing
+gives 0 lasso train "$year_train" --model disk/model.json --log disk/run.jsonl
+cp disk/model.json before.json
+fill $$
+gives 1 lasso train "$year_train" --lambda-ratio 0.001 --model disk/model.json \
+    --log /dev/full
+says err "disk/model.json: cannot be written: $full" \
+    "/dev/full: the log has lines missing: No space left"
+cmp -s disk/model.json before.json || fail "the older model is gone"
+# shellcheck disable=SC2086 # words
+gives 1 lda train $topics --sweeps 5 --model disk/topics.json
+says err "cannot be written: $full"
+left=$(find disk -name 'topics*' -o -name '*.part')
+[ -z "$left" ] || fail "half a model: $left"
+finish
