@@ -206,6 +206,8 @@ says err "is damaged: it does not begin as a cut does"
 start lost lasso train "$year_train" --lambda-ratio 1e-6 --partitions 2 \
     --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
 until_there . lost.err # it has begun
+gives 1 lasso train "$year_train" --resume lost # another node 0
+says err "another run keeps its cuts there"
 rm -rf lost
 until_there "cannot be written: No such file or directory): the run goes on" lost.err
 ends lost "$child" 3

@@ -327,9 +327,9 @@ strads_err sti_reading_survey(sti_reading *r)
                                : sti_survey_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    if (r->options.most_cols > 0)
+    if (r->options.most_cols > 0 && s->cols > 0) /* 0 would be: all */
         r->pass.keep_cols = s->cols;
-    else if (r->format.by_row)
+    else if (r->options.most_cols == 0 && r->format.by_row)
         r->pass.col_limit = s->cols;
     r->pass.row_limit = s->rows;
     err = sti_label_names_end(&r->label_names);
