@@ -57,7 +57,6 @@ rounds=13
 rest_is_same lda train "$documents" --topics 10 --sweeps 20
 rest_is_same lda train "$documents" --topics 150 --sweeps 20 --partitions 3 \
     --fit-alpha asymmetric --fit-beta --evaluate 7
-rest_is_same lda train "$documents" --topics 10 --sweeps 20 --sampler mh
 rounds=27
 rest_is_same mf train "$votes" --rank 8 --partitions 3
 rest_is_same mf train "$votes" --rank 8 --partitions 2 --unweighted \

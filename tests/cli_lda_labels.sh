@@ -118,7 +118,6 @@ sed '3s/.*/x,y,x/' train.labels >twice.labels
 wrong "twice.labels: line 3: has the label x twice" --labels twice.labels
 sed '2s/.*/\xff/' train.labels >bytes.labels
 wrong "bytes.labels: line 2: the label is not UTF-8" --labels bytes.labels
-wrong "sampler mh does not know labels" --labels train.labels --sampler mh
 wrong "at most 1024 with labels" --labels train.labels --topics 1025
 gives 0 lda train train.txt --sweeps 2 --topics 3 --model plain.json --quiet
 refuses 2 "plain.json: is a model without labels" lda predict plain.json test.txt

@@ -62,13 +62,11 @@ static void check_model(const lda_fit *f)
 
 static const uint32_t topics_tried[] = {2, 16, 100, 128, 129, 300};
 
-static void check_likelihood(const char *sampler)
+Test(lda, its_likelihood_is_that_of_its_assignments)
 {
     for (size_t t = 0; t < sizeof topics_tried / sizeof *topics_tried; t++) {
         for (uint32_t partitions = 1; partitions <= 5; partitions += 2) {
             strads_lda_options config = small(topics_tried[t]);
-            config.sampler = sampler;
-            config.mh_steps = 2;
             lda_fit f = train(&config, partitions, 1, t, LDA_HERE);
             check_tokens(&f);
             check_model(&f);
@@ -81,16 +79,6 @@ static void check_likelihood(const char *sampler)
             lda_fit_free(&f);
         }
     }
-}
-
-Test(lda, its_likelihood_is_that_of_its_assignments)
-{
-    check_likelihood("exact");
-}
-
-Test(lda, with_proposals_its_likelihood_is_that_of_its_assignments)
-{
-    check_likelihood("mh");
 }
 
 Test(lda, the_likelihood_is_right_with_priors_that_were_learned)
@@ -119,14 +107,12 @@ static void expect_same_topics(const lda_fit *a, const lda_fit *b)
     cr_assert_eq(memcmp(a->token, b->token, a->n * sizeof *a->token), 0);
 }
 
-static void check_bits(const char *sampler)
+Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
 {
     const uint32_t topics[] = {30, 200};
     for (size_t t = 0; t < 2; t++) {
         strads_lda_options config = small(topics[t]);
         config.fit_alpha = "asymmetric";
-        config.sampler = sampler;
-        config.mh_steps = 1;
         lda_fit one = train(&config, 4, 1, 5, LDA_HERE);
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
             for (int simulated = 0; simulated < 2; simulated++) {
@@ -145,12 +131,6 @@ static void check_bits(const char *sampler)
         lda_fit_free(&other);
         lda_fit_free(&one);
     }
-}
-
-Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
-{
-    check_bits("exact");
-    check_bits("mh");
 }
 
 /* More than a page of entries a partition. */
@@ -220,7 +200,4 @@ Test(lda, options_out_of_their_range_are_refused)
     config = small(2);
     config.beta = -1;
     check_refused(config, "beta is -1");
-    config = small(2);
-    config.sampler = "mh";
-    check_refused(config, "mh-steps is 0");
 }

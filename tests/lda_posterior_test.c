@@ -1,8 +1,7 @@
 /* Chains on a corpus so small that all assignments can be enumerated: they end
- * as the posterior says, in each way of drawing. */
+ * as the posterior says. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/lda_chain.h"
 
@@ -17,8 +16,7 @@ static strads_lda_options short_run(uint32_t topics)
                                 .alpha = 0.6,
                                 .beta = 0.4,
                                 .sweeps = 8,
-                                .evaluate = 8,
-                                .mh_steps = 2};
+                                .evaluate = 8};
 }
 
 Test(lda_posterior, chains_of_few_topics_end_as_it_says)
@@ -35,27 +33,16 @@ Test(lda_posterior, chains_of_few_topics_end_as_it_says)
 
 /* Totals are one sweep old in other partitions. With many words that nobody
  * uses they count for next to nothing, and all else is exact. */
-static void check_two_partitions(const char *sampler)
+Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
 {
-    strads_lda_options config = short_run(2);
+    const strads_lda_options config = short_run(2);
     const lda_space space = {.n_topics = 2,
                              .all = 2,
                              .words = 500,
                              .topics = both,
                              .alpha = alpha_of_two,
                              .beta = 0.4};
-    config.sampler = sampler;
     lda_check_posterior(&space, &config, 2, 600);
-}
-
-Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
-{
-    check_two_partitions("exact");
-}
-
-Test(lda_posterior, chains_of_proposals_over_two_partitions_end_as_it_says)
-{
-    check_two_partitions("mh");
 }
 
 /* Old tokens of two more documents: (document, word, topic). Where there are
@@ -109,7 +96,7 @@ static void make_model(const lda_token *token, size_t n, uint32_t topics,
     free(m.count);
 }
 
-static void check_from_model(const char *sampler, uint32_t runs)
+Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
 {
     char path[LDA_PATH_SIZE];
     double alpha[2];
@@ -125,26 +112,13 @@ static void check_from_model(const char *sampler, uint32_t runs)
                              .old_documents = 2};
     make_model(old_of_two, 8, 2, both, 2, path, alpha);
     config.from = path;
-    config.sampler = sampler;
-    if (strcmp(sampler, "mh") == 0)
-        config.sweeps = config.evaluate = 20; /* which mix more slowly */
-    lda_check_posterior(&space, &config, 1, runs);
+    lda_check_posterior(&space, &config, 1, 600);
     lda_forget_model(path);
-}
-
-Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
-{
-    check_from_model("exact", 600);
-}
-
-Test(lda_posterior, chains_of_proposals_end_as_it_says)
-{
-    check_from_model("mh", 2400);
 }
 
 /* Three of 130 topics have a prior that is not next to nothing, so 3^6
  * assignments are all that happen. */
-static void check_many_topics(const char *sampler)
+Test(lda_posterior, chains_of_many_topics_end_as_it_says)
 {
     char path[LDA_PATH_SIZE];
     double alpha[MANY];
@@ -160,17 +134,6 @@ static void check_many_topics(const char *sampler)
                              .old_documents = 2};
     make_model(old_of_many, 6, MANY, three, 3, path, alpha);
     config.from = path;
-    config.sampler = sampler;
     lda_check_posterior(&space, &config, 1, 1000);
     lda_forget_model(path);
-}
-
-Test(lda_posterior, chains_of_many_topics_end_as_it_says)
-{
-    check_many_topics("exact");
-}
-
-Test(lda_posterior, chains_of_proposals_of_many_topics_end_as_it_says)
-{
-    check_many_topics("mh");
 }

@@ -44,12 +44,6 @@ const strads_option lda_option_table[] = {
     OPTION(burn_in, STRADS_OPTION_U32, .name = "burn-in", .metavar = "N",
            .help = "sweeps before priors are learned (default: 10)", .min = 1,
            .max = 1e9),
-    OPTION(sampler, STRADS_OPTION_STRING, .name = "sampler", .metavar = "HOW",
-           .help = "exact, mh: Metropolis-Hastings (exact)",
-           .choices = "exact|mh"),
-    OPTION(mh_steps, STRADS_OPTION_U32, .name = "mh-steps", .metavar = "N",
-           .help = "mh: pairs of proposals for a token (default: 2)",
-           .rare = true, .min = 1, .max = 1000),
     OPTION(from, STRADS_OPTION_STRING, .name = "from", .metavar = "MODEL",
            .help = "go on from its counts, with new documents (none)"),
     OPTION(labels, STRADS_OPTION_STRING, .name = "labels", .metavar = "FILE",
@@ -74,8 +68,6 @@ const strads_lda_options lda_defaults = {
     .evaluate = 1,
     .fit_alpha = "no",
     .burn_in = 10,
-    .sampler = "exact",
-    .mh_steps = 2,
     .margin = 64,
     .loss_weight = 1,
 };
@@ -98,20 +90,15 @@ static strads_err options_check(const strads_lda_options *o)
         return refuse(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
     if (!(o->hold_out >= 0 && o->hold_out < 1))
         return refuse("hold-out", o->hold_out, "a share from 0, below 1");
-    if (lda_is_mh(o) && o->mh_steps == 0)
-        return refuse("mh-steps", 0, "1 or more");
     if (!o->labels)
         return STRADS_OK;
     if (!(o->margin > 0 && o->loss_weight > 0))
         return refuse(o->margin > 0 ? "loss-weight" : "margin",
                       o->margin > 0 ? o->loss_weight : o->margin,
                       "a number above 0");
-    if (o->topics > LDA_LABELLED_TOPICS)
-        return refuse("topics", o->topics, "at most 1024 with labels");
-    return lda_is_mh(o) ? strads_fail(STRADS_EINVAL,
-                                      "sampler mh does not know labels: leave "
-                                      "it out")
-                        : STRADS_OK;
+    return o->topics > LDA_LABELLED_TOPICS
+               ? refuse("topics", o->topics, "at most 1024 with labels")
+               : STRADS_OK;
 }
 
 bool lda_fits_alpha(const strads_lda_options *o)
@@ -567,8 +554,6 @@ static const strads_lda_options roles_defaults = {
     .evaluate = 10,
     .fit_alpha = "no",
     .burn_in = 10,
-    .sampler = "exact",
-    .mh_steps = 2,
     .network = true,
 };
 

@@ -271,7 +271,6 @@ void lda_close(void *local)
     free(l->by_document_topic);
     free(l->document_start);
     strads_lda_model_free(l->base);
-    lda_mh_free(l->mh);
     lda_margin_free(l->margin);
     free(l);
 }

@@ -88,14 +88,6 @@ strads_err lda_row_store(lda_row *row, const lda_words *words, int32_t *word,
 void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
                  double *log_sum, double *psi_sum);
 
-/* ---- Metropolis-Hastings: lda_mh.c ------------------------------------- */
-
-typedef struct lda_mh lda_mh;
-bool lda_is_mh(const strads_lda_options *options);
-/* Draws a block's words, whose tokens all have a topic. */
-strads_err lda_mh_visit(const strads_task *task, lda_words *words);
-void lda_mh_free(lda_mh *mh);
-
 /* ---- labels: lda_margin.c ---------------------------------------------- */
 
 /* Drawn everywhere alike; classes is 0 where there are no labels. */
@@ -162,7 +154,6 @@ typedef struct lda_local {
     uint64_t *document_start;
     uint64_t turned, most_turned; /* documents up to here; tokens at once */
     strads_lda_model *base;       /* what the run goes on from, or NULL */
-    lda_mh *mh;                   /* from the second sweep on, or NULL */
     lda_margin *margin;           /* of documents with labels, or NULL */
 } lda_local;
 
@@ -209,9 +200,6 @@ enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 strads_err lda_sample(strads_task *task);
 /* Of this thread, in seconds. */
 double lda_cpu_now(void);
-/* Begins the stream of draws of a word's visit. */
-void lda_name_stream(const lda_local *l, lda_site *site,
-                     const strads_task *task, uint32_t word);
 /* A block for each class, whose ids come after that of LDA_GATHER's. */
 strads_err lda_measure(strads_task *task);
 strads_err lda_classify(strads_task *task);

@@ -9,6 +9,19 @@
 
 #include <strads/policy.h>
 
+enum { DRAWS = 0x6C6461 }; /* the purpose of the streams */
+
+/* Begins the stream of draws of a word's visit. */
+static void name_stream(const lda_local *l, lda_site *site,
+                        const strads_task *task, uint32_t word)
+{
+    const uint64_t sweep = l->visits / task->shape->blocks;
+    const uint64_t index =
+        sweep * task->share->partitions + task->share->partition;
+
+    site->random = strads_random_bits(task->seed, DRAWS, index, word);
+}
+
 typedef struct turn {
     lda_site *site;
     int32_t *empty;
@@ -38,7 +51,7 @@ static void open_turn(turns *t, turn *mine)
             continue;
         mine->k = k;
         mine->all = mine->left = tokens;
-        lda_name_stream(l, mine->site, t->task, word);
+        name_stream(l, mine->site, t->task, word);
         mine->site->word = lda_row_load(&t->words->row[k], mine->empty);
         l->kernels->build(mine->site);
     }
@@ -104,7 +117,6 @@ static strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
 /* ---- a visit -------------------------------------------------------------- */
 
 enum {
-    DRAWS = 0x6C6461,   /* the purpose of the streams */
     FEW_TOKENS = 24,    /* words that change q in places ... */
     FEW_TOPICS = 24,    /* ... instead of building it, if their list is short */
     MOST_AT_ONCE = 256, /* of them before it is built anew: roundings add up */
@@ -126,16 +138,6 @@ double lda_cpu_now(void)
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
         return 0;
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void lda_name_stream(const lda_local *l, lda_site *site,
-                     const strads_task *task, uint32_t word)
-{
-    const uint64_t sweep = l->visits / task->shape->blocks;
-    const uint64_t index =
-        sweep * task->share->partitions + task->share->partition;
-
-    site->random = strads_random_bits(task->seed, DRAWS, index, word);
 }
 
 /* A word with many tokens: q is built for it. */
@@ -214,7 +216,7 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
     if (v->sorts)
         lda_tokens_sort(l, word);
     const lda_tokens tokens = lda_tokens_of(l, word);
-    lda_name_stream(l, &l->site, v->task, word);
+    name_stream(l, &l->site, v->task, word);
     return few && row->n <= FEW_TOPICS && !l->margin
                ? draw_in_places(v, row, &tokens, n)
                : draw_built(v, row, &tokens, n);
@@ -287,17 +289,13 @@ strads_err lda_sample(strads_task *task)
     lda_local *l = task->local;
     visit v = {.local = l, .task = task, .words = task->object};
     const double began = lda_cpu_now();
-    /* Proposals need topics to begin with. */
-    const bool is_first = l->visits < task->shape->blocks;
     double drawn = 0;
 
     if (!v.words || v.words->n != task->block.n)
         return strads_fail(STRADS_EPEER,
                            "a block came without its words' counts");
     take_totals(l, task);
-    strads_err err = lda_is_mh(task->config) && !is_first
-                         ? lda_mh_visit(task, v.words)
-                         : visit_words(&v);
+    strads_err err = visit_words(&v);
     if (err)
         return err;
     give_totals(l, task);

@@ -39,10 +39,6 @@ typedef struct strads_lda_options {
     uint32_t burn_in;      /* sweeps before either is learned; default 10 */
     bool keep_assignments; /* keep each token's topic in the result, that is
                               in temporary files; STRADS_EIO: they are full */
-    const char *sampler; /* "exact", or "mh": Metropolis-Hastings with proposals
-                            by word and document, from the second sweep on;
-                            NULL: "exact" */
-    uint32_t mh_steps;   /* "mh": pairs of proposals for a token; default 2 */
     const char *from; /* file of a model whose counts are there from the start
                          and stay, with `topics` topics and no more words than
                          the data; its alpha and beta are taken, too. The
@@ -55,7 +51,7 @@ typedef struct strads_lda_options {
                           0, below 1: those that strads_roles_is_held names */
     /* A file with a line for each document, its labels: topics are found that
      * tell these apart (MedLDA, docs/lda.md). NULL: none. Every partition reads
-     * the file. STRADS_EINVAL: with sampler "mh", or more than
+     * the file. STRADS_EINVAL: more than
      * STRADS_LDA_LABELLED_TOPICS topics; STRADS_EMISMATCH: not a line for each
      * document; STRADS_EFORMAT: as strads_lda_labels_read. */
     const char *labels;

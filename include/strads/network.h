@@ -25,9 +25,9 @@ extern "C" {
 #endif
 
 /* The program: name "roles", a network (STRADS_KIND_GRAPH), `config` points to
- * strads_lda_options, of which `from`, `sampler` and `keep_assignments` are
- * LDA's alone. Weights of links count as so many links. Who sets some of it
- * begins with a copy of strads_program_roles.defaults. */
+ * strads_lda_options, of which `from` and `keep_assignments` are LDA's alone.
+ * Weights of links count as so many links. Who sets some of it begins with a
+ * copy of strads_program_roles.defaults. */
 extern STRADS_API const strads_program strads_program_roles;
 
 /* Whether a run with this seed holds the link u - v out: the same for v - u,
