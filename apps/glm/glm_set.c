@@ -69,7 +69,8 @@ linear_model glm_model(const glm_state *state)
                           .program = state,
                           .kernels = state->kernels,
                           .intercept = state->problem.options.intercept,
-                          .constant = state->problem.loss->constant};
+                          .constant = state->problem.loss->constant,
+                          .restless = pen->tangent != NULL};
 }
 
 /* ---- columns --------------------------------------------------------------- */

@@ -200,7 +200,7 @@ static double move_group(linear_set *set, linear_member *m, double *left)
         m[k].w += step;
     }
     const double gain = m->bend / 2 * square;
-    m->urgency = zero && sqrt(steep) < LINEAR_AT_REST * m->term.l1
+    m->urgency = zero && sqrt(steep) < linear_at_rest(set) * m->term.l1
                      ? 0
                      : fmax(gain, DBL_MIN);
     *left += m->urgency;
@@ -247,7 +247,7 @@ static uint32_t wake_members(linear_set *set, uint32_t n, uint32_t *place)
         linear_member *m = &set->member[place[k]];
         const data_column x = linear_set_column(set, m);
         if (m->w != 0 || fabs(set->is.kernels->dot(&x, set->along)) >=
-                             LINEAR_AT_REST * m->term.l1) {
+                             linear_at_rest(set) * m->term.l1) {
             place[awake++] = place[k];
             continue;
         }
@@ -319,7 +319,7 @@ static double move(linear_set *set, linear_visit *visit, double *left)
         kernels->add(&v, -step, set->lasting);
         set->beta -= step * visit->level / set->mass;
     }
-    m->urgency = to == 0 && fabs(slope) < LINEAR_AT_REST * visit->l1
+    m->urgency = to == 0 && fabs(slope) < linear_at_rest(set) * visit->l1
                      ? 0
                      : fmax(gain, DBL_MIN);
     *left += m->urgency;

@@ -79,6 +79,8 @@ typedef struct linear_model {
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
+    bool restless;  /* no member is left alone in a model: where P has many
+                       minima the first models choose among them */
     bool
         multiplied; /* columns come multiplied by root, which is then constant */
 } linear_model;
@@ -132,6 +134,11 @@ typedef struct linear_set {
 /* A member at 0 whose slope is below this share of l1 is left alone until the
  * next model, or scan. */
 #define LINEAR_AT_REST 0.9
+
+static inline double linear_at_rest(const linear_set *set)
+{
+    return set->is.restless ? 0 : LINEAR_AT_REST;
+}
 
 /* ---- linear_set.c: memory and columns ------------------------------------ */
 
