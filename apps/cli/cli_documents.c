@@ -37,6 +37,11 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     if (w->min_df) {
         options->min_df = w->min_df;
     }
+    options->max_df = w->max_df;
+    options->text_column = w->column;
+    if (w->column && !w->kind) {
+        options->kind = STRADS_KIND_TEXT;
+    }
     return err;
 }
 
@@ -121,7 +126,8 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
                            path);
     }
     struct stat info;
-    if (!w->vocab_names && stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (!w->vocab_names && stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
+        !S_ISDIR(info.st_mode)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: is no plain file, and text that brings new "
                            "words is read twice: give it as a file, or --vocab",
@@ -219,6 +225,7 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
         .kind = STRADS_KIND_TEXT,
         .values = STRADS_F32,
         .col_names = model->names,
+        .text_column = options->column,
     };
     if (options->vocab) {
         return strads_fail(STRADS_EINVAL,
@@ -377,6 +384,14 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
 {
     strads_kind kind;
     strads_err err = cli_corpus_kind(options->kind, &kind);
+    if (options->column && !options->kind) {
+        kind = STRADS_KIND_TEXT;
+    } else if (options->column && kind != STRADS_KIND_TEXT) {
+        return strads_fail(STRADS_EINVAL,
+                           "--text-column %s: is of text, and --kind says %s: "
+                           "leave one out",
+                           options->column, options->kind);
+    }
     if (!err && kind == STRADS_KIND_DOCUMENTS) {
         err = strads_data_find_kind(path, &kind);
     }

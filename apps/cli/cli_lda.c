@@ -366,6 +366,8 @@ static const strads_option data_table[] = {
     CLI_TEXT(reading, read.kind, "kind", "KIND",
              "corpus (counts), text, documents: either, by its first line "
              "(default: documents)"),
+    CLI_TEXT(reading, read.column, "text-column", "NAME",
+             "DATA is a table, and this the column with a document a row"),
     {.name = NULL},
 };
 

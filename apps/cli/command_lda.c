@@ -159,8 +159,7 @@ const cli_command cli_lda_commands[] = {
     {.name = "lda train",
      .args = "DATA",
      .summary = "find the topics of documents",
-     .about = "Finds the topics of documents: plain text, a document a line, "
-              "or counts (UCI bag of words, ldac, MatrixMarket).",
+     .about = "Finds the topics of documents: text, a table's column, counts.",
      .train = &train},
     {.name = "lda topics",
      .args = "MODEL",

@@ -52,6 +52,11 @@ static strads_err check_options(const strads_data_options *o)
         return strads_fail(STRADS_EINVAL,
                            "row_bounds say how rows are cut: leave them out "
                            "where columns are, and partition_entries too");
+    if (!(o->max_df >= 0 && o->max_df < 1))
+        return strads_fail(STRADS_EINVAL,
+                           "max_df is %g, expected 0, or a share of the "
+                           "documents above 0 and below 1",
+                           o->max_df);
     if (o->min_cols > STI_MOST_LINES)
         return strads_fail(STRADS_ELIMIT,
                            "min_cols is %llu, at most %llu columns fit",

@@ -137,6 +137,8 @@ static void end_line(sti_feed *f)
     f->row++;
     f->row_nnz = 0;
     f->in_row = false;
+    if (f->naming->col.adding)
+        f->naming->rows = f->row;
 }
 
 static void take_word(sti_feed *f, const char *word, size_t size)

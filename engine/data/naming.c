@@ -336,8 +336,10 @@ static strads_err forget_rare(sti_naming *n)
     strads_names *kept = NULL;
     strads_err err = strads_names_new(&kept);
     uint32_t count = strads_names_count(n->col.own);
+    const double most =
+        n->max_df > 0 ? n->max_df * (double)n->rows : (double)n->rows;
     for (uint32_t word = 0; err == STRADS_OK && word < count; word++) {
-        if (n->df[word] < n->min_df)
+        if (n->df[word] < n->min_df || n->df[word] > most)
             continue;
         const char *name = strads_names_at(n->col.own, word);
         uint32_t number;
@@ -351,7 +353,7 @@ static strads_err forget_rare(sti_naming *n)
 strads_err sti_naming_end(sti_naming *n)
 {
     strads_err err = STRADS_OK;
-    if (n->col.adding && n->min_df > 1 && n->df != NULL)
+    if (n->col.adding && (n->min_df > 1 || n->max_df > 0) && n->df != NULL)
         err = forget_rare(n);
     n->row.adding = n->col.adding = false;
     free(n->df);

@@ -26,6 +26,8 @@ typedef struct sti_naming {
     /* Texts: words that are left out, and in how many documents one must be. */
     const strads_names *stop_words;
     uint32_t min_df;
+    double max_df;      /* in what share of them at most; 0: any */
+    uint64_t rows;      /* documents that were met while adding */
     uint32_t *df;       /* by word: documents that have it; while adding */
     uint64_t *last_row; /* the last of these, counted from 1 */
     uint64_t df_room;
@@ -45,8 +47,8 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
 /* Word `word` was met in document `row`. STRADS_ENOMEM. */
 strads_err sti_naming_count(sti_naming *naming, uint32_t word, uint64_t row);
 
-/* Ends the pass that adds: words in fewer documents than min_df are forgotten,
- * the others move up. */
+/* Ends the pass that adds: words in fewer documents than min_df, or in a larger
+ * share of them than max_df, are forgotten, the others move up. */
 strads_err sti_naming_end(sti_naming *naming);
 
 void sti_naming_free(sti_naming *naming);

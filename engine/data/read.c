@@ -85,6 +85,7 @@ static strads_err open_names(sti_reading *r)
     sti_naming *n = &r->naming;
     n->stop_words = r->options.stop_words;
     n->min_df = r->options.min_df;
+    n->max_df = r->options.max_df;
     strads_err err = STRADS_OK;
     if (r->format.names_rows)
         err = sti_axis_open(&n->row, r->options.row_names);
@@ -246,11 +247,13 @@ static strads_err check_labels(const sti_reading *r)
 static strads_err check_words(const sti_reading *r)
 {
     if (r->format.parser == &sti_words_parser ||
-        (r->options.stop_words == NULL && r->options.min_df <= 1))
+        (r->options.stop_words == NULL && r->options.min_df <= 1 &&
+         r->options.max_df == 0 && r->options.text_column == NULL))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
-                       "%s: is no plain text: stop words and words of few "
-                       "documents can be left out of plain text only",
+                       "%s: is no plain text: a column of texts, stop words "
+                       "and words of few or many documents are of plain text "
+                       "only",
                        r->text.path);
 }
 
@@ -261,8 +264,12 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
     if (path == NULL)
         return strads_fail(STRADS_EINVAL, "no data file was named");
     strads_err err = sti_data_options(options, &r->options);
-    if (err == STRADS_OK)
+    if (err == STRADS_OK && sti_texts_wanted(path, &r->options)) {
+        err = sti_texts_open(&r->text, path, &r->options);
+        r->options.kind = STRADS_KIND_TEXT;
+    } else if (err == STRADS_OK) {
         err = sti_text_open(&r->text, path, r->options.memory_limit);
+    }
     if (err == STRADS_OK)
         err = prepare(r);
     if (err == STRADS_OK)
@@ -720,6 +727,11 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
     sti_piece piece;
     if (path == NULL)
         return strads_fail(STRADS_EINVAL, "no data file was named");
+    if (sti_texts_wanted(path, &(strads_data_options){
+                                   .kind = STRADS_KIND_DOCUMENTS})) {
+        *found = STRADS_KIND_TEXT;
+        return STRADS_OK;
+    }
     strads_err err = sti_text_open(&text, path, sti_memory_available());
     if (err != STRADS_OK)
         return err;

@@ -126,6 +126,14 @@ typedef struct sti_format {
     sti_ratings ratings; /* of ratings */
 } sti_format;
 
+/* Texts that are not a document a line yet, see texts.c: whether the path is
+ * such a one, and all of them as one text in memory that is. Errors as
+ * sti_text_open; STRADS_EFORMAT: a table that has not the column, a record that
+ * is not right, nothing there. */
+bool sti_texts_wanted(const char *path, const strads_data_options *options);
+strads_err sti_texts_open(sti_text *text, const char *path,
+                          const strads_data_options *options);
+
 /* Looks at the beginning of the text, decompressed if need be. */
 strads_err sti_format_find(const sti_text *text,
                            const strads_data_options *options, sti_format *out);

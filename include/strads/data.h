@@ -56,8 +56,11 @@ typedef enum strads_kind {
                                 `document word count` from 1), ldac (lines
                                 `N word:count ...`, words from 0),
                                 MatrixMarket */
-    STRADS_KIND_TEXT = 2,    /* plain text, a document a line: a corpus whose
-                                words are named. Words are runs of two or more
+    STRADS_KIND_TEXT = 2,    /* plain text, a document a line; or a folder,
+                                with those in it, whose files are a document
+                                each, in the order of the bytes of their
+                                paths, without those that begin with a dot: a
+                                corpus whose words are named. Words are runs of two or more
                                 letters, digits and `_`, in lower case */
     STRADS_KIND_RATINGS = 3, /* users by items: lines `user item rating`, parted
                                 by blanks, tabs, `,`, `;` or `::`, more fields
@@ -247,6 +250,12 @@ typedef struct strads_data_options {
                           of rows p) holds [row_bounds[p], row_bounds[p + 1]);
                           from 0 up to all rows, ascending, one more than there
                           are partitions. NULL: about equal entries */
+    double max_df; /* text: words in more than this share of the documents are
+                      left out as well, where col_names is NULL; above 0, below
+                      1; 0: none */
+    const char *text_column; /* text: the path is a table (as with `target`, but
+                      fields in quotes may go over lines), of which this column
+                      has a document in each row. NULL: see STRADS_KIND_TEXT */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000
