@@ -51,6 +51,8 @@ typedef struct strads_data_options {
     strads_scalar values;
     strads_kind kind;
     const char *labels_path;
+    uint64_t partition_entries;
+    const uint64_t *row_bounds;
     ...;
 } strads_data_options;
 typedef struct strads_range { uint64_t begin, end; } strads_range;
@@ -212,6 +214,10 @@ typedef struct strads_engine_options {
     double time_limit;
     uint64_t seed;
     bool deterministic;
+    uint32_t pools;
+    const char *listen, *token_file;
+    uint32_t nodes;
+    double reconnect;
     uint64_t n_start;
     const uint32_t *start_param;
     const double *start_value;
@@ -224,6 +230,29 @@ strads_err strads_run_cut(const strads_program *, const void *,
                           const strads_engine_options *, strads_data_options *);
 strads_err strads_run(const strads_program *, const void *, const strads_data *,
                       const strads_engine_options *, strads_result **);
+typedef struct strads_engine strads_engine;
+typedef struct strads_join_options {
+    size_t size;
+    uint32_t workers;
+    const char *listen;
+    const strads_program *(*find)(void *, const char *);
+    void *find_arg;
+    const volatile bool *stop;
+    const char *token_file;
+    ...;
+} strads_join_options;
+strads_err strads_engine_listen(const strads_program *, const void *,
+                                const strads_engine_options *,
+                                strads_engine **);
+strads_err strads_engine_join(const char *, const strads_join_options *,
+                              strads_engine **);
+const char *strads_engine_url(const strads_engine *);
+strads_err strads_engine_keep(strads_engine *, strads_data_options *);
+strads_err strads_data_from_part(strads_engine *, const strads_arrays *,
+                                 const strads_data_options *, strads_data **);
+strads_err strads_engine_run(strads_engine *, const strads_data *,
+                             strads_result **);
+void strads_engine_free(strads_engine *);
 void strads_result_free(strads_result *);
 strads_end strads_result_end(const strads_result *);
 const strads_progress *strads_result_progress(const strads_result *);
@@ -465,6 +494,7 @@ uint32_t strads_recommender_top(strads_recommender *, const float *, uint64_t,
 /* what the engine calls in Python */
 extern "Python" {
     void py_progress(void *, const strads_progress *);
+    const strads_program *py_find(void *, const char *);
     strads_err py_shape(const void *, const strads_data *, strads_shape *);
     strads_err py_tables(const void *, const strads_shape *, strads_store *);
     strads_err py_begin(const void *, const strads_data *,

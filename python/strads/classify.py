@@ -21,7 +21,9 @@ class _Classifier(ClassifierMixin, Fitted):
         X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
                                    dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        self.classes_, number = np.unique(y, return_inverse=True)
+        self.classes_ = engine.agreed(
+            lambda all_: np.unique(np.concatenate(all_)), np.unique(y))
+        number = np.searchsorted(self.classes_, y)
         if len(self.classes_) < 2:
             raise ValueError("y has one class, "
                              f"{self.classes_[0]!r}; a classifier needs "
@@ -43,7 +45,7 @@ class _Classifier(ClassifierMixin, Fitted):
         X, number = self._checked(X, y)
         X, number, weight = counted(
             X, number, self._weights(sample_weight, X, number))
-        if np.all(number == number[:1]):
+        if weight is not None and np.all(number == number[:1]):
             raise ValueError("all samples whose weight is not 0 are of one "
                              "class; a classifier needs at least two classes")
         return X, number, weight
@@ -128,7 +130,7 @@ class LogisticRegression(_Classifier):
         config, kept = self._config(weight)
         config.c = positive("C", self.C)
         dual = self.penalty == "l2" and \
-            X.shape[1] > X.shape[0] // 2 and \
+            X.shape[1] > engine.agreed(sum, X.shape[0]) // 2 and \
             lib.strads_logistic_suits_dual(config, ffi.NULL)
         program = engine.program_named("logistic-dual" if dual else "logistic")
         start = self._start(X.shape[1])

@@ -5,6 +5,7 @@ the thread on which the library computes. The calling thread only waits, so
 that Ctrl-C reaches it: the run then ends at its next commit, with the model so
 far, and KeyboardInterrupt is raised once that model has been kept.
 """
+import contextlib
 import signal
 import threading
 import weakref
@@ -168,9 +169,9 @@ def _numbers(array):
     return array
 
 
-def data_of(matrix, label, cut):
+def data_of(matrix, label, cut, node=None):
     """A strads_data * over a matrix that it borrows and keeps alive
-    (strads_data_from_arrays).
+    (strads_data_from_arrays; of a node, its part: strads_data_from_part).
 
     matrix: numpy, or scipy in any form (CSC and CSR are taken as they are);
     label: [rows] or None; cut: a strads_data_options."""
@@ -200,7 +201,10 @@ def data_of(matrix, label, cut):
         label = np.ascontiguousarray(label, dtype=np.float64)
         given.label = pointer(label, "double *")
     out = ffi.new("strads_data **")
-    call(lib.strads_data_from_arrays, given, cut, out)
+    if node is None:
+        call(lib.strads_data_from_arrays, given, cut, out)
+    else:
+        call(lib.strads_data_from_part, node, given, cut, out)
     data = ffi.gc(out[0], lib.strads_data_free)
     _keep[data] = (matrix, value)
     return data
@@ -267,6 +271,38 @@ def seed_of(random_state):
     return int(random_state.randint(0, 2**31 - 1))
 
 
+# ---- several processes (strads.spread) --------------------------------------
+
+_here = threading.local()  # .team: the fit's processes; .bounds: see cut_at
+
+
+@contextlib.contextmanager
+def together(team):
+    """Fits of this thread are those of a strads.spread.Team."""
+    _here.team = team
+    try:
+        yield
+    finally:
+        _here.team = None
+
+
+@contextlib.contextmanager
+def cut_at(bounds):
+    """Data of fits of this thread is cut where rows `bounds` [partitions + 1]
+    begin, as pieces of processes are."""
+    _here.bounds = np.ascontiguousarray(bounds, dtype=np.uint64)
+    try:
+        yield
+    finally:
+        _here.bounds = None
+
+
+def agreed(combine, value):
+    """combine([values of all processes that fit together])."""
+    team = getattr(_here, "team", None)
+    return combine([value] if team is None else team.gather(value))
+
+
 def cut_for(program, config, options, matrix, label):
     """A strads_data * of the matrix, or of a File, cut as a run of the program
     wants it; what it borrows lives as long."""
@@ -275,6 +311,10 @@ def cut_for(program, config, options, matrix, label):
     call(lib.strads_run_cut, program, config, options, cut)
     if isinstance(matrix, File):
         return matrix.read(cut)
+    bounds = getattr(_here, "bounds", None)
+    if bounds is not None:
+        cut.partitions, cut.partition_entries = len(bounds) - 1, 0
+        cut.row_bounds = pointer(bounds, "uint64_t *")
     return data_of(matrix, label, cut)
 
 
@@ -304,6 +344,18 @@ def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
         options.start_param = pointer(parameters, "uint32_t *")
         options.start_value = pointer(values, "double *")
     out = ffi.new("strads_result **")
+    team = getattr(_here, "team", None)
+    if team is not None:
+        try:
+            result, interrupted = team.run(
+                program, config, options,
+                lambda node, keep: data_of(matrix, label, keep, node))
+        finally:
+            watch.close()
+        if watch.failure is not None:
+            lib.strads_result_free(result)
+            raise watch.failure
+        return Run(result, interrupted)
     try:
         data = cut_for(program, config, options, matrix, label)
         err, text, interrupted = interruptible(

@@ -8,6 +8,24 @@ from . import engine
 from ._strads import ffi, lib
 
 
+def _union(parts):
+    import pandas
+    return pandas.Index(np.unique(np.concatenate(
+        [np.asarray(part) for part in parts])))
+
+
+def _one_after_the_other(parts):
+    """The users of all pieces; each has those of its own rows."""
+    import pandas
+    users = parts[0]
+    for part in parts[1:]:
+        users = users.append(part)
+    if not users.is_unique:
+        raise ValueError(f"user {users[users.duplicated()][0]!r} has ratings "
+                         "in two pieces; expected all of a user in one")
+    return pandas.Index(users)
+
+
 class MatrixFactorization(TransformerMixin, BaseEstimator):
     """r_ui ~ mean + b_u + c_i + p_u'q_i.
 
@@ -71,31 +89,33 @@ class MatrixFactorization(TransformerMixin, BaseEstimator):
         named = all(n in by_name for n in ("user", "item", "rating"))
         columns = [by_name[n] for n in ("user", "item", "rating")] if named \
             else list(frame.columns)
-        user, self_users = pandas.factorize(frame[columns[0]], sort=True)
+        user, own_users = pandas.factorize(frame[columns[0]], sort=True)
         rating = frame[columns[2]].to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(rating)):
             raise ValueError(f"column {columns[2]!r} has a rating that is not "
                              "a finite number")
         if reset:
-            item, self.items_ = pandas.factorize(frame[columns[1]], sort=True)
-            self.users_, self.n_features_in_ = self_users, len(self.items_)
-        else:
-            place = pandas.Index(self.items_).get_indexer(frame[columns[1]])
-            known = place >= 0
-            user, item, rating = user[known], place[known], rating[known]
+            self.items_ = engine.agreed(_union, pandas.unique(
+                frame[columns[1]]))
+            self.users_ = engine.agreed(_one_after_the_other, own_users)
+            self.n_features_in_ = len(self.items_)
+        item = pandas.Index(self.items_).get_indexer(frame[columns[1]])
+        known = item >= 0
+        user, item, rating = user[known], item[known], rating[known]
         order = np.arange(len(rating))
         last = pandas.DataFrame({"u": user, "i": item, "k": order}).groupby(
             ["u", "i"])["k"].max().to_numpy()
         return sparse.csr_matrix(
             (rating[last], (user[last], item[last])),
-            shape=(len(self_users), self.n_features_in_))
+            shape=(len(own_users), self.n_features_in_))
 
     # ---- fit ------------------------------------------------------------
 
     def fit(self, X, y=None):
         """Fits the model; returns self."""
         ratings = self._ratings(X, True)
-        if ratings.nnz == 0:
+        rows = engine.agreed(sum, ratings.shape[0])
+        if engine.agreed(sum, ratings.nnz) == 0:
             raise ValueError("X has no ratings: found 0 entries, expected at "
                              "least 1")
         program = engine.program_named("mf")
@@ -117,7 +137,7 @@ class MatrixFactorization(TransformerMixin, BaseEstimator):
             raise engine.StradsError("the fit was stopped before its factors "
                                      "could be brought together")
         width = 1 + self.rank
-        user = np.frombuffer(ffi.buffer(users, 4 * width * ratings.shape[0]),
+        user = np.frombuffer(ffi.buffer(users, 4 * width * rows),
                              dtype=np.float32).reshape(-1, width)
         item = finished.values()
         self.user_bias_, self.user_factors_ = user[:, 0].copy(), \

@@ -97,14 +97,16 @@ class LatentDirichletAllocation(TransformerMixin, BaseEstimator):
 
     def _fit_one(self, X):
         """One topic has all tokens: there is nothing to draw."""
-        each = np.asarray(X.sum(axis=0)).ravel().astype(np.uint32)
+        each = engine.agreed(sum, np.asarray(X.sum(axis=0)).ravel()).astype(
+            np.uint32)
         has = each > 0
         self.start_ = np.concatenate([[0], np.cumsum(has)]).astype(np.uint64)
         self.topic_ = np.zeros(has.sum(), dtype=np.uint32)
         self.count_ = each[has]
         self.alpha_ = np.array([float(self.doc_topic_prior)])
         self.beta_ = float(self.topic_word_prior)
-        self.n_documents_, self.n_tokens_ = X.shape[0], int(each.sum())
+        self.n_documents_ = engine.agreed(sum, X.shape[0])
+        self.n_tokens_ = int(each.sum())
         self.log_likelihood_ = np.nan
         self.components_ = each[None, :] + self.beta_
         self.n_iter_ = 1

@@ -1,0 +1,175 @@
+"""Estimators on Dask collections: data stays on the workers that hold it.
+
+    from strads.dask import Lasso
+    model = Lasso(alpha=0.1).fit(X, y)      # dask arrays or frames, cut by rows
+
+Each worker that holds blocks of rows becomes a node of the run, with one
+partition of the data a thread (`n_jobs`); rows are numbered worker by worker.
+The fitted model is the client's. When a worker is lost the fit begins anew, on
+the workers that hold the data then, and says so by a warning.
+"""
+import os
+import time
+import warnings
+
+import dask
+import distributed
+import numpy as np
+
+from . import engine, spread
+
+_POLL = 0.05  # seconds
+_PATIENCE = 5.0  # seconds until the scheduler knows of a loss
+_hubs = {}  # of fits whose process 0 is here, by key
+
+
+# ---- on a worker -----------------------------------------------------------
+
+def _open(key):
+    """Opens the hub of a fit; its address."""
+    host = distributed.get_worker().address.rpartition("://")[2]
+    _hubs[key] = spread.open_hub(host.rpartition(":")[0], key)
+    return _hubs[key].address
+
+
+def _stack(blocks):
+    """Blocks of rows, of a frame, or a bag's rows, as one matrix."""
+    import scipy.sparse as sparse
+    flat = []
+    for block in blocks:
+        flat.extend(block if isinstance(block, list) else [block])
+    if len(flat) == 1 and np.ndim(flat[0]) > 1:
+        return flat[0]
+    if any(sparse.issparse(block) for block in flat):
+        return sparse.vstack(flat, format="csr")
+    if hasattr(flat[0], "columns"):
+        import pandas
+        return pandas.concat(flat)
+    return np.vstack(flat)
+
+
+def _fit_piece(model, blocks, rank, size, address, key):
+    """One process of a fit; what process 0 has fitted."""
+    host = distributed.get_worker().address.rpartition("://")[2]
+    hub = _hubs.pop(key) if rank == 0 else tuple(address)
+    team = spread.Team(rank, size, hub, host.rpartition(":")[0], key)
+    try:
+        labels = [block[1] for block in blocks if len(block) > 1]
+        team.fit(super(type(model), model).fit.__func__, model,
+                 _stack([block[0] for block in blocks]),
+                 *([np.concatenate(labels)] if labels else []))
+    finally:
+        team.close()
+    return spread.fitted(model) if rank == 0 else None
+
+
+# ---- at the client ---------------------------------------------------------
+
+def _blocks(X, y):
+    """Pairs of blocks of rows, as delayed tuples that are computed where the
+    first of the pair is."""
+    parts = []
+    for data in (X, y):
+        if data is None:
+            continue
+        if not hasattr(data, "to_delayed"):
+            raise ValueError("expected a dask array, frame or bag, found "
+                             f"{type(data).__name__}: for what is in this "
+                             "process take the estimators of strads itself")
+        made = np.asarray(data.to_delayed(), dtype=object)
+        if made.ndim == 2 and made.shape[1] > 1:
+            raise ValueError(f"X is cut into {made.shape[1]} ranges of columns;"
+                             " expected blocks of whole rows: "
+                             "X.rechunk({1: -1})")
+        parts.append(made.ravel())
+    if len(parts) == 2 and len(parts[0]) != len(parts[1]):
+        raise ValueError(f"X has {len(parts[0])} blocks of rows and y "
+                         f"{len(parts[1])}; expected as many, of the same rows")
+    return [dask.delayed(tuple)(pair) for pair in zip(*parts)]
+
+
+def _alive(client, addresses):
+    known = client.scheduler_info()["workers"]
+    return all(address in known for address in addresses)
+
+
+def _try(client, model, blocks):
+    """One attempt: what was fitted, or None when a worker was lost."""
+    held = client.compute(blocks)
+    distributed.wait(held)
+    where = client.who_has(held)
+    groups = {}
+    for future in held:
+        if future.status == "error":
+            future.result()
+        on = where.get(future.key)
+        if not on:
+            return None
+        groups.setdefault(sorted(on)[0], []).append(future)
+    key = os.urandom(32)
+
+    def submit(worker, function, *arguments):
+        return client.submit(function, *arguments, workers=[worker],
+                             allow_other_workers=False, pure=False, retries=0)
+    first, *_ = groups
+    opened = submit(first, _open, key)
+    pieces = []
+    try:
+        if not _ended(client, [opened], groups):
+            return None
+        pieces = [submit(worker, _fit_piece, model, mine, rank, len(groups),
+                         opened.result(), key)
+                  for rank, (worker, mine) in enumerate(groups.items())]
+        if not _ended(client, pieces, groups):
+            return None
+        return pieces[0].result()
+    finally:
+        client.cancel([opened, *pieces, *held])
+
+
+def _ended(client, futures, workers):
+    """Waits until all have ended, and raises what is no worker's loss; false:
+    a worker was lost."""
+    until = None  # when a failure has turned out to be no loss
+    while True:
+        if not _alive(client, workers):
+            return False
+        failed = [f for f in futures if f.status == "error"]
+        if failed:
+            until = until or time.monotonic() + _PATIENCE
+            own = [f for f in failed
+                   if isinstance(f.exception(), (ValueError, MemoryError))]
+            if own or time.monotonic() > until:
+                (own or failed)[0].result()
+        elif all(f.status == "finished" for f in futures):
+            return True
+        time.sleep(_POLL)
+
+
+def _fit(model, fit, X, y=None, *, client=None, retries=2):
+    """Fits the model to dask collections, blocks of rows; returns self.
+
+    X, y: arrays or frames; of topic models documents by words, of ratings users
+    by items or frames of (user, item, rating), all of a user in one block. A
+    bag holds rows: arrays or sparse matrices. client: the newest one;
+    retries: how often to begin anew when workers are lost."""
+    del fit  # workers take the base class's
+    client = client or distributed.default_client()
+    blocks = _blocks(X, y)
+    for left in range(retries, -1, -1):
+        made = _try(client, model, blocks)
+        if made is not None:
+            model.__dict__.update(made)
+            return model
+        if left:
+            warnings.warn("a worker that held data was lost: the fit begins "
+                          "anew, from the start, on those that hold it now",
+                          stacklevel=3)
+    raise engine.StradsError(f"workers were lost in {retries + 1} fits: see "
+                             "their logs for why")
+
+
+def __getattr__(name):
+    made = spread.namesake(__name__, name, _fit)
+    globals()[name] = made
+    return made

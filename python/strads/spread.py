@@ -1,0 +1,302 @@
+"""One fit by several processes, each of which holds some rows.
+
+What this module owns: the hub, by which the processes of a fit agree on what
+Python has to know before and after the run (classes, numbers of rows, the
+fitted model), and the run itself on their pieces (strads/engine.h,
+strads_data_from_part). Rows, labels and documents stay where they are; what
+travels besides the engine's own messages is the model.
+
+Process 0 opens the hub, the others connect; a key that the launcher hands to
+all (strads.mpi, strads.dask) lets nobody else in, and is the run's token.
+Whoever fails says so once, and all others raise its sentence.
+"""
+import socket
+import tempfile
+import threading
+from multiprocessing.connection import Client, Listener, wait
+
+from . import engine
+from ._strads import ffi, lib
+
+SPREADABLE = ("Lasso", "ElasticNet", "LogisticRegression", "LinearSVC",
+              "LinearSVR", "GLM", "PoissonRegressor", "HuberRegressor",
+              "LatentDirichletAllocation", "MatrixFactorization")
+_EPEER, _ECANCELED = 6, 8
+_POLL = 0.05  # seconds from one look at the own run to the next
+
+
+class Joined(Exception):
+    """The run has ended well; process 0 has what it has fitted."""
+
+
+class _Told(Exception):
+    """Another process has failed, and all know it."""
+
+
+def open_hub(host, key):
+    """A Listener for process 0, on a free port of `host`."""
+    return Listener((host, 0), authkey=key)
+
+
+class Team:
+    """The processes of one fit, as seen by one of them.
+
+    rank, size: this one's number, and how many; hub: process 0's Listener, or
+    its address; host: where others reach this process; key: bytes."""
+
+    def __init__(self, rank, size, hub, host, key, patience=60.0):
+        self.rank, self.size, self.host, self.key = rank, size, host, key
+        if rank:
+            self._links = [Client(hub, authkey=key)]
+            self._links[0].send(rank)
+            return
+        # A Listener has no timeout of its own, and who died never comes.
+        hub._listener._socket.settimeout(patience)
+        met = {}
+        while len(met) < size - 1:
+            try:
+                link = hub.accept()
+            except TimeoutError:
+                raise engine.StradsError(
+                    f"{size - 1 - len(met)} of {size} processes did not come "
+                    f"within {patience:g} s") from None
+            met[link.recv()] = link
+        self._links = [met[k] for k in sorted(met)]
+        hub.close()
+
+    def close(self):
+        for link in self._links:
+            link.close()
+
+    # ---- agreeing ---------------------------------------------------------
+
+    def gather(self, value):
+        """The values of all processes, in order; every one calls it."""
+        return self._exchange((0, value))
+
+    def _exchange(self, mine):
+        try:
+            if self.rank:
+                self._links[0].send(mine)
+                said = self._links[0].recv()
+            else:
+                said = [mine] + [link.recv() for link in self._links]
+                for link in self._links:
+                    link.send(said)
+        except (EOFError, OSError):
+            raise _Told(_EPEER, "another process of the fit was lost") from None
+        self._look_for_failures(said)
+        return [value for _, value in said]
+
+    @staticmethod
+    def _look_for_failures(said):
+        """Raises the failure that says most, out of [(err, text or value)]."""
+        failed = [(err in (_EPEER, _ECANCELED), k) for k, (err, _) in
+                  enumerate(said) if err]
+        if failed:
+            k = min(failed)[1]
+            raise _Told(said[k][0], f"process {k}: {said[k][1]}")
+
+    def fit(self, fit, model, *data):
+        """Has all processes fit `model` on their pieces by fit(model, *data);
+        afterwards all have the fitted model."""
+        try:
+            with engine.together(self):
+                try:
+                    fit(model, *data)
+                except Joined:
+                    pass
+            model.__dict__.update(
+                self.gather(None if self.rank else fitted(model))[0])
+        except _Told as told:
+            engine.raise_for(*told.args)
+        except Exception as wrong:
+            err = {ValueError: 1, MemoryError: 2}.get(type(wrong), _EPEER + 1)
+            try:
+                self._exchange((err, str(wrong)))
+            except _Told:
+                pass
+            raise
+        return model
+
+    # ---- the run ----------------------------------------------------------
+
+    def run(self, program, config, options, make_data):
+        """Trains on all pieces as strads_run does on the whole. Returns the
+        result (a strads_result *) and whether it was interrupted; raises Joined
+        on all processes but the first.
+
+        options: a strads_engine_options; make_data: makes a data set of this
+        process's piece, of an engine and a strads_data_options."""
+        with tempfile.NamedTemporaryFile("w", suffix=".token") as token:
+            token.write(self.key.hex() + "\n")
+            token.flush()
+            names = {"listen": ffi.new("char[]",
+                                       f"tcp://{self.host}:0".encode()),
+                     "token_file": ffi.new("char[]", token.name.encode())}
+            out = ffi.new("strads_result **")
+            if self.rank:
+                said, interrupted = self._follow(options, names, make_data)
+            else:
+                said, interrupted = self._lead(program, config, options, names,
+                                               make_data, out)
+        try:
+            self._look_for_failures(said)
+        except _Told:
+            if out[0] != ffi.NULL:
+                lib.strads_result_free(out[0])
+            raise
+        if self.rank:
+            raise KeyboardInterrupt if interrupted else Joined
+        return out[0], interrupted
+
+    def _lead(self, program, config, options, names, make_data, out):
+        """Process 0: the ends of all, as [(err, text)]."""
+        engine_out = ffi.new("strads_engine **")
+        for key, value in names.items():
+            setattr(options, key, value)
+        options.nodes, options.reconnect = self.size, 1.0
+        engine.call(lib.strads_engine_listen, program, config, options,
+                    engine_out)
+        self.gather(ffi.string(lib.strads_engine_url(engine_out[0])).decode())
+        ends = [None] * self.size
+        done = threading.Event()
+
+        def work():
+            ends[0] = _take_part(engine_out[0], make_data, out)
+            done.set()
+
+        threading.Thread(target=work, name="strads").start()
+        interrupted = joined = False
+        told = 0  # the last one that was told to join
+        while None in ends:
+            try:
+                # Nodes are numbered as they join: one after the other.
+                if told < self.size - 1 and (told == 0 or joined):
+                    told, joined = told + 1, False
+                    self._links[told - 1].send("join")
+                for link in wait([self._links[k - 1] for k in
+                                  range(1, self.size) if ends[k] is None],
+                                 _POLL) if None in ends[1:] else ():
+                    k = self._links.index(link) + 1
+                    try:
+                        message = link.recv()
+                    except (EOFError, OSError):
+                        message = _EPEER, "it was lost"
+                    if message == "joined":
+                        joined = True
+                    else:
+                        ends[k] = message
+                if None not in ends[1:]:
+                    done.wait()
+                if any(end and end[0] for end in ends):
+                    options.stop[0] = True
+                    for k in range(told + 1, self.size):
+                        self._links[k - 1].send("stop")
+                        ends[k] = _ECANCELED, "the run was over"
+                    told = self.size - 1
+            except KeyboardInterrupt:
+                interrupted = True
+                options.stop[0] = True
+        for link in self._links:
+            try:
+                link.send(ends)
+            except OSError:
+                pass  # it was lost, which its end says
+        return ends, interrupted
+
+    def _follow(self, options, names, make_data):
+        """Another process: the same."""
+        link, interrupted = self._links[0], False
+        url = self.gather(None)[0]
+        handle = ffi.new_handle(link)
+        join = ffi.new("strads_join_options *", {
+            "size": ffi.sizeof("strads_join_options"),
+            "workers": options.workers, "find": lib.py_find,
+            "find_arg": handle, "stop": options.stop, **names})
+
+        def work():
+            out = ffi.new("strads_engine **")
+            end = _told(lib.strads_engine_join(url.encode(), join, out))
+            ends.append(end if end[0] else _take_part(
+                out[0], make_data, ffi.new("strads_result **")))
+            return 0
+        try:
+            if link.recv() == "join":
+                ends = []
+                interrupted = engine.interruptible(options.stop, work)[2]
+                link.send(ends[0])
+            return link.recv(), interrupted
+        except (EOFError, OSError):
+            return [(_EPEER, "it was lost")], interrupted
+
+
+def _told(err):
+    """An error code with its sentence."""
+    return err, ffi.string(lib.strads_error_text()).decode() if err else ""
+
+
+def _take_part(node, make_data, out):
+    """One node's part of a run, which frees the node; (err, text)."""
+    keep = ffi.new("strads_data_options *",
+                   {"size": ffi.sizeof("strads_data_options")})
+    end = _told(lib.strads_engine_keep(node, keep))
+    try:
+        data = None if end[0] else make_data(node, keep)
+        if data is not None:
+            end = _told(lib.strads_engine_run(node, data, out))
+    except MemoryError as wrong:
+        end = 2, str(wrong)
+    except ValueError as wrong:
+        end = 1, str(wrong)
+    except Exception as wrong:  # nobody else would see it
+        end = _EPEER, str(wrong)
+    lib.strads_engine_free(node)
+    return end
+
+
+@ffi.def_extern(error=ffi.NULL)
+def py_find(link, name):
+    """The run's program is told to a node that has just got its number."""
+    ffi.from_handle(link).send("joined")
+    return lib.strads_program_find(name)
+
+
+def fitted(model):
+    """What a fit has made of a model, its parameters left out."""
+    given = model.get_params(deep=False)
+    return {k: v for k, v in vars(model).items() if k not in given}
+
+
+def host_among(hosts):
+    """An address of this machine that those of these names can reach."""
+    others = [name for name in hosts if name != socket.gethostname()]
+    if not others:
+        return "127.0.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((others[0], 9))  # nothing is sent
+        return probe.getsockname()[0]
+
+
+def spread(kind, fit):
+    """A class like `kind`, for pieces: fit(model, base_fit, X, y, **more)."""
+    def fit_pieces(self, X, y=None, **more):
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight: rows have no weights on several "
+                             "processes in this version; leave it out")
+        return fit(self, kind.fit, X, y, **more)
+    fit_pieces.__doc__ = fit.__doc__
+    return type(kind.__name__, (kind,), {"fit": fit_pieces,
+                                         "__doc__": kind.__doc__})
+
+
+def namesake(module, name, fit):
+    """What a module's __getattr__ answers: the class of that name, spread."""
+    import strads
+    if name not in SPREADABLE:
+        raise AttributeError(
+            f"module {module!r} has no attribute {name!r}; estimators of "
+            f"pieces are {', '.join(SPREADABLE)}")
+    made = spread(getattr(strads, name), fit)
+    made.__module__ = module
+    return made

@@ -1,0 +1,69 @@
+"""A rank of the tests of strads.mpi: fits pieces, and rank 0 compares with one
+process that has all rows, cut alike (see test_pieces.py)."""
+import sys
+
+import numpy as np
+import pandas
+from mpi4py import MPI
+
+import strads
+from strads import engine, mpi
+from pieces import bounds_of, counts, ratings, samples, same
+
+rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
+
+
+def piece(X, bounds):
+    return X[bounds[rank]:bounds[rank + 1]]
+
+
+def compare(name, kind, X, y, **parameters):
+    bounds = bounds_of(X.shape[0], size)
+    data = [piece(X, bounds)] + ([] if y is None else [piece(y, bounds)])
+    model = getattr(mpi, name)(**parameters).fit(*data)
+    with engine.cut_at(bounds):
+        alone = kind(**parameters).fit(*[X] + ([] if y is None else [y]))
+    same(name, model, alone)
+
+
+def main():
+    if "wrong" in sys.argv:
+        X, y = samples()
+        bounds = bounds_of(len(y), size)
+        X, y = piece(X, bounds), piece(y, bounds)
+        if rank == size - 1:
+            X = X[:, :-1]
+        try:
+            mpi.Lasso(0.1).fit(X, y)
+        except (ValueError, strads.StradsError) as wrong:
+            print(f"rank {rank}: {wrong}", flush=True)
+        if rank == size - 1:
+            y = y[:-1]
+        try:
+            mpi.Lasso(0.1).fit(X, y)
+        except (ValueError, strads.StradsError) as wrong:
+            print(f"rank {rank}: {wrong}", flush=True)
+        return
+    X, y = samples()
+    compare("Lasso", strads.Lasso, X, y, alpha=0.05)
+    labels = np.array(["no", "yes"])[(y > 0).astype(int)]
+    labels[:bounds_of(len(y), size)[1]] = "no"  # the first piece has one class
+    labels[0], labels[-1] = "no", "yes"
+    compare("LogisticRegression", strads.LogisticRegression, X, labels,
+            penalty="l1", C=0.3)
+    compare("LatentDirichletAllocation", strads.LatentDirichletAllocation,
+            counts(), None, n_components=4, max_iter=10, random_state=3)
+    frame = ratings()
+    bounds = np.searchsorted(frame["user"], bounds_of(60, size))
+    model = mpi.MatrixFactorization(3, max_iter=5, random_state=1).fit(
+        frame.iloc[bounds[rank]:bounds[rank + 1]])
+    with engine.cut_at(bounds_of(60, size)):
+        alone = strads.MatrixFactorization(3, max_iter=5, random_state=1).fit(
+            frame)
+    same("MatrixFactorization", model, alone)
+    assert list(model.users_) == list(alone.users_)
+    if rank == 0:
+        print(f"{size} ranks are one process", flush=True)
+
+
+main()
