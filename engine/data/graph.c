@@ -13,10 +13,6 @@
 
 enum { LONGEST_NAME = 4096, MOST_WEIGHT = 65535 };
 
-typedef struct part {
-    const char *begin, *end; /* without its quotes */
-} part;
-
 static bool parts(char c)
 {
     return sti_is_blank(c) || c == ',' || c == ';';
@@ -24,7 +20,7 @@ static bool parts(char c)
 
 /* The next part of a line; false: there is none, or its quotes do not close
  * (p then stays). */
-static bool take_part(const char **p, const char *line_end, part *out)
+static bool take_part(const char **p, const char *line_end, sti_field *out)
 {
     const char *at = *p;
     while (at < line_end && parts(*at))
@@ -35,7 +31,7 @@ static bool take_part(const char **p, const char *line_end, part *out)
         const char *close = memchr(at + 1, '"', (size_t)(line_end - (at + 1)));
         if (close == NULL)
             return false;
-        *out = (part){at + 1, close};
+        *out = (sti_field){.begin = at + 1, .end = close};
         *p = close + 1;
         return true;
     }
@@ -45,12 +41,6 @@ static bool take_part(const char **p, const char *line_end, part *out)
     out->end = at;
     *p = at;
     return true;
-}
-
-static const char *line_end_of(const char *p, const char *end)
-{
-    const char *at = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
-    return at != NULL ? at : end;
 }
 
 /* The first byte of a line that is no blank. */
@@ -67,7 +57,7 @@ static bool is_comment(const char *p)
 }
 
 /* What the first two columns of a header are called. */
-static bool is_header(const part *u, const part *v)
+static bool is_header(const sti_field *u, const sti_field *v)
 {
     static const char *const pair[][2] = {{"source", "target"},
                                           {"from", "to"},
@@ -93,9 +83,9 @@ strads_err sti_graph_look(const char *path, const char *begin, const char *end,
 {
     const char *line = begin;
     while (line < end) {
-        const char *line_end = line_end_of(line, end);
+        const char *line_end = sti_line_end(line, end);
         const char *p = first_of(line, line_end), *at = p;
-        part u, v;
+        sti_field u, v;
         if (p < line_end && !is_comment(p)) {
             if (take_part(&at, line_end, &u) && take_part(&at, line_end, &v)) {
                 const bool header = is_header(&u, &v);
@@ -120,7 +110,7 @@ strads_err sti_graph_look(const char *path, const char *begin, const char *end,
     return STRADS_OK;
 }
 
-static bool take_node(sti_feed *f, const part *at, uint32_t *number,
+static bool take_node(sti_feed *f, const sti_field *at, uint32_t *number,
                       bool *known)
 {
     const size_t size = (size_t)(at->end - at->begin);
@@ -136,19 +126,10 @@ static bool take_node(sti_feed *f, const part *at, uint32_t *number,
     return err == STRADS_OK;
 }
 
-static bool take_weight(sti_feed *f, const part *at, double *out)
+static bool take_weight(sti_feed *f, const sti_field *at, double *out)
 {
-    char text[STI_NUMBER_LONGEST + 1 + STI_TEXT_SLACK] = {0};
-    const size_t size = (size_t)(at->end - at->begin);
-    const char *after = text;
-    *out = 0;
-    if (size > 0 && size <= STI_NUMBER_LONGEST) {
-        memcpy(text, at->begin, size);
-        if (sti_number_read(text, &after, out) != STI_NUMBER_OK)
-            after = text;
-    }
-    if (after == text + size && *out >= 1 && *out <= MOST_WEIGHT &&
-        *out == (uint32_t)*out)
+    if (sti_field_number(at, out) == STI_NUMBER_OK && *out >= 1 &&
+        *out <= MOST_WEIGHT && *out == (uint32_t)*out)
         return true;
     sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
                      "a link's weight, a whole number from 1 to %d",
@@ -159,7 +140,7 @@ static bool take_weight(sti_feed *f, const part *at, double *out)
 static void take_line(sti_feed *f, const char *p, const char *line_end)
 {
     const char *begin = p;
-    part u, v, w;
+    sti_field u, v, w;
     uint32_t a = 0, b = 0;
     bool knows_u = true, knows_v = true;
     double weight = 1;
@@ -186,7 +167,7 @@ static void take_line(sti_feed *f, const char *p, const char *line_end)
 static void take(sti_feed *f, const char *p, const char *end)
 {
     while (p < end && f->trouble.err == STRADS_OK) {
-        const char *line_end = line_end_of(p, end);
+        const char *line_end = sti_line_end(p, end);
         const char *next = line_end < end ? line_end + 1 : end;
         p = first_of(p, line_end);
         if (p < line_end && !is_comment(p))

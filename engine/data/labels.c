@@ -201,26 +201,15 @@ bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
 
 /* ---- in order ---------------------------------------------------------- */
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 strads_err sti_label_names_end(sti_label_names *n)
 {
-    const uint32_t count = n->found ? strads_names_count(n->found) : 0;
-    uint32_t number;
+    const char **sorted;
+    uint32_t count, number;
     if (n->found == NULL)
         return STRADS_OK;
-    const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
-    strads_err err =
-        sorted != NULL
-            ? strads_names_new(&n->own)
-            : strads_fail(STRADS_ENOMEM, "no memory for names of labels");
-    for (uint32_t k = 0; k < count && err == STRADS_OK; k++)
-        sorted[k] = strads_names_at(n->found, k);
+    strads_err err = sti_names_sorted(n->found, &sorted, &count);
     if (err == STRADS_OK)
-        qsort(sorted, count, sizeof *sorted, by_bytes);
+        err = strads_names_new(&n->own);
     for (uint32_t k = 0; k < count && err == STRADS_OK; k++)
         err = strads_names_add(n->own, sorted[k], strlen(sorted[k]), &number);
     free(sorted);

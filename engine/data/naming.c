@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "engine/data/memory.h"
-#include "engine/data/text.h"
+#include "engine/data/read.h"
 #include "strads/names.h"
 
 enum { FIRST_SLOTS = 64, FIRST_BYTES = 1024 };
@@ -156,15 +156,30 @@ const char *strads_names_at(const strads_names *n, uint32_t number)
     return n->bytes + n->at[number];
 }
 
-/* strads_names_read: a text of lines into names. Lines may go over the pieces
- * of a compressed text; what is left of one waits for the next piece. */
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+strads_err sti_names_sorted(const strads_names *names, const char ***out,
+                            uint32_t *n)
+{
+    *n = names != NULL ? names->count : 0;
+    *out = calloc((size_t)*n + 1, sizeof **out);
+    if (*out == NULL)
+        return strads_fail(STRADS_ENOMEM, "no memory to sort %u names", *n);
+    for (uint32_t k = 0; k < *n; k++)
+        (*out)[k] = strads_names_at(names, k);
+    qsort(*out, *n, sizeof **out, by_bytes);
+    return STRADS_OK;
+}
+
+/* strads_names_read: a text of lines into names. */
 
 typedef struct lines {
     const char *path;
     strads_names *names;
     uint64_t line; /* the one that is being read, from 1 */
-    char *begun;   /* what an earlier piece had of it */
-    size_t begun_size;
 } lines;
 
 static strads_err add_name(lines *l, const char *name, size_t size)
@@ -195,69 +210,21 @@ static strads_err add_name(lines *l, const char *name, size_t size)
     return err;
 }
 
-static strads_err keep_begun(lines *l, const char *begin, const char *end)
-{
-    size_t size = (size_t)(end - begin);
-    char *begun = realloc(l->begun, l->begun_size + size + 1);
-    if (begun == NULL)
-        return strads_fail(STRADS_ENOMEM, "%s: no memory for line %llu",
-                           l->path, (unsigned long long)l->line);
-    memcpy(begun + l->begun_size, begin, size);
-    l->begun = begun;
-    l->begun_size += size;
-    return STRADS_OK;
-}
-
-static strads_err take_begun(lines *l, const char *begin, const char *end)
-{
-    strads_err err = keep_begun(l, begin, end);
-    if (err == STRADS_OK)
-        err = add_name(l, l->begun, l->begun_size);
-    l->begun_size = 0;
-    return err;
-}
-
-static strads_err take_piece(lines *l, const char *p, const char *end)
-{
-    strads_err err = STRADS_OK;
-    while (err == STRADS_OK && p < end) {
-        const char *line_end = memchr(p, '\n', (size_t)(end - p));
-        if (line_end == NULL)
-            return keep_begun(l, p, end);
-        err = l->begun_size > 0 ? take_begun(l, p, line_end)
-                                : add_name(l, p, (size_t)(line_end - p));
-        p = line_end + 1;
-    }
-    return err;
-}
-
-static strads_err take_stream(lines *l, const sti_text *text)
-{
-    sti_stream *stream;
-    strads_err err = sti_stream_open(text, '\n', &stream);
-    if (err != STRADS_OK)
-        return err;
-    sti_piece piece = {0};
-    do {
-        err = sti_stream_next(stream, &piece);
-        if (err == STRADS_OK && piece.begin != NULL)
-            err = take_piece(l, piece.begin, piece.end);
-    } while (err == STRADS_OK && piece.begin != NULL);
-    sti_stream_close(stream);
-    return err;
-}
-
 static strads_err take_lines(lines *l)
 {
     sti_text text;
-    strads_err err = sti_text_open(&text, l->path, sti_memory_available());
+    sti_text_bytes bytes;
+    const uint64_t limit = sti_memory_available();
+    strads_err err = sti_text_open(&text, l->path, limit);
     if (err != STRADS_OK)
         return err;
-    err = text.codec == STI_CODEC_NONE
-              ? take_piece(l, text.bytes, text.bytes + text.size)
-              : take_stream(l, &text);
-    if (err == STRADS_OK && l->begun_size > 0)
-        err = add_name(l, l->begun, l->begun_size);
+    err = sti_text_whole(&text, limit, &bytes);
+    for (const char *p = bytes.begin; err == STRADS_OK && p < bytes.end;) {
+        const char *line_end = sti_line_end(p, bytes.end);
+        err = add_name(l, p, (size_t)(line_end - p));
+        p = line_end < bytes.end ? line_end + 1 : line_end;
+    }
+    sti_text_bytes_free(&bytes);
     sti_text_close(&text);
     return err;
 }
@@ -270,7 +237,6 @@ strads_err strads_names_read(const char *path, strads_names **out)
     strads_err err = strads_names_new(&l.names);
     if (err == STRADS_OK)
         err = take_lines(&l);
-    free(l.begun);
     if (err != STRADS_OK) {
         strads_names_free(l.names);
         return err;

@@ -36,6 +36,11 @@ typedef struct sti_naming {
     uint64_t unknown;
 } sti_naming;
 
+/* All of them, in the order of their bytes, for the caller to free; they live as
+ * long as `names`, which may be NULL: none. STRADS_ENOMEM. */
+strads_err sti_names_sorted(const strads_names *names, const char ***out,
+                            uint32_t *n);
+
 /* Names are to be made where `given` is NULL, and only looked up otherwise. */
 strads_err sti_axis_open(sti_axis *axis, const strads_names *given);
 

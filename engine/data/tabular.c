@@ -43,8 +43,7 @@ typedef struct table {
     const char *path;
     strads_data_options o;
     sti_text text;
-    char *unpacked; /* the text, where the file is packed */
-    size_t unpacked_room;
+    sti_text_bytes whole;
     const char *begin, *end; /* of the rows */
     uint64_t line;           /* in which the row at hand stands */
     char separator;
@@ -102,7 +101,7 @@ static strads_err no_memory(const table *t)
 
 static uint64_t held(const table *t)
 {
-    return t->unpacked_room + t->row_room * 2 * sizeof(double) +
+    return t->whole.room + t->row_room * 2 * sizeof(double) +
            t->capacity * (sizeof(double) + sizeof(uint32_t));
 }
 
@@ -116,47 +115,17 @@ static bool grow(void *array, uint64_t old, uint64_t wanted, size_t size)
 
 /* ---- the text --------------------------------------------------------------- */
 
-static strads_err unpack(table *t)
-{
-    sti_unpacker *unpacker = sti_unpacker_new(&t->text);
-    size_t size = 0, got = 0;
-    bool end = false;
-    strads_err err = unpacker != NULL ? STRADS_OK : no_memory(t);
-    while (err == STRADS_OK && !end) {
-        if (t->unpacked_room - size <= STI_TEXT_SLACK) {
-            const size_t wanted =
-                t->unpacked_room > 0 ? 2 * t->unpacked_room : 1 << 20;
-            if (held(t) + wanted > t->o.memory_limit ||
-                !grow(&t->unpacked, t->unpacked_room, wanted, 1)) {
-                err = no_memory(t);
-                break;
-            }
-            t->unpacked_room = wanted;
-        }
-        err = sti_unpacker_read(unpacker, t->unpacked + size,
-                                t->unpacked_room - size - STI_TEXT_SLACK, &got,
-                                &end);
-        size += got;
-    }
-    if (err == STRADS_EFORMAT)
-        err =
-            strads_fail(err, "%s: %s", t->path, sti_unpacker_trouble(unpacker));
-    sti_unpacker_free(unpacker);
-    t->begin = t->unpacked ? t->unpacked : ""; /* an empty one has no bytes */
-    t->end = t->begin + size;
-    return err == STRADS_OK ? sti_text_refuse(t->path, t->begin, t->end) : err;
-}
-
 static strads_err open_text(table *t)
 {
     strads_err err = sti_text_open(&t->text, t->path, t->o.memory_limit);
-    t->begin = t->text.bytes ? t->text.bytes : ""; /* .. nor an empty file */
-    t->end = t->begin + t->text.size;
-    if (err == STRADS_OK && t->text.codec != STI_CODEC_NONE)
-        err = unpack(t);
+    if (err != STRADS_OK)
+        return err;
+    err = sti_text_whole(&t->text, t->o.memory_limit, &t->whole);
+    t->begin = t->whole.begin;
+    t->end = t->whole.end;
     if (err == STRADS_OK)
         t->begin += sti_text_mark(t->begin, t->end);
-    return err;
+    return err == STRADS_ENOMEM ? no_memory(t) : err;
 }
 
 /* A line with an entry `number:value`, which no header has. */
@@ -525,11 +494,6 @@ static strads_err collect_levels(table *t)
 
 /* ---- the data set's columns -------------------------------------------------------- */
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static strads_err add_name(table *t, const char *field, const char *level,
                            uint32_t *number)
 {
@@ -548,15 +512,9 @@ static strads_err add_name(table *t, const char *field, const char *level,
 
 static strads_err add_levels(table *t, uint32_t k)
 {
-    const strads_names *levels = t->columns[k].levels;
-    const uint32_t count = levels ? strads_names_count(levels) : 0;
-    uint32_t number;
-    const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
-    strads_err err = sorted != NULL ? STRADS_OK : no_memory(t);
-    for (uint32_t j = 0; j < count && err == STRADS_OK; j++)
-        sorted[j] = strads_names_at(levels, j);
-    if (err == STRADS_OK)
-        qsort(sorted, count, sizeof *sorted, by_bytes);
+    const char **sorted;
+    uint32_t count, number;
+    strads_err err = sti_names_sorted(t->columns[k].levels, &sorted, &count);
     for (uint32_t j = 0; j < count && err == STRADS_OK; j++)
         err = add_name(t, name_of(t, k), sorted[j], &number);
     free(sorted);
@@ -842,7 +800,7 @@ static void free_table(table *t)
     sti_big_free(t->label, t->row_room * sizeof *t->label);
     sti_big_free(t->index, t->capacity * sizeof *t->index);
     sti_big_free(t->value, t->capacity * sizeof *t->value);
-    sti_big_free(t->unpacked, t->unpacked_room);
+    sti_text_bytes_free(&t->whole);
     sti_text_close(&t->text);
 }
 

@@ -222,6 +222,188 @@ uint64_t sti_text_count_lines(const char *begin, const char *end)
     return lines;
 }
 
+/* Decompresses a file's bytes: any number of gzip members or zstd frames one
+ * after the other. A stream that ends inside one is an error, never a short
+ * text. */
+
+/* zlib counts in 32 bits. */
+enum { GZIP_STEP = 1 << 30 };
+
+typedef struct unpacker {
+    const sti_text *text;
+    size_t used;   /* bytes of the file consumed */
+    uint64_t made; /* bytes of text produced */
+    bool between;  /* no member or frame is open */
+    z_stream gzip;
+    bool gzip_ready;
+    ZSTD_DStream *zstd;
+    char trouble[200];
+} unpacker;
+
+static unpacker *unpacker_new(const sti_text *text)
+{
+    unpacker *u = calloc(1, sizeof *u);
+    if (u == NULL)
+        return NULL;
+    u->text = text;
+    if (text->codec == STI_CODEC_GZIP)
+        u->gzip_ready = inflateInit2(&u->gzip, 15 + 16) == Z_OK;
+    else
+        u->zstd = ZSTD_createDStream();
+    if (!u->gzip_ready && u->zstd == NULL) {
+        free(u);
+        return NULL;
+    }
+    return u;
+}
+
+static strads_err damaged(unpacker *u, const char *why)
+{
+    (void)snprintf(u->trouble, sizeof u->trouble,
+                   "the %s stream is damaged near byte %zu (%s); copy or "
+                   "compress the file again",
+                   sti_codec_name(u->text->codec), u->used, why);
+    return STRADS_EFORMAT;
+}
+
+static strads_err cut_short(unpacker *u)
+{
+    (void)snprintf(u->trouble, sizeof u->trouble,
+                   "the %s stream is cut short: the file ends after %zu bytes "
+                   "(%llu bytes of text) and more was expected; copy it again",
+                   sti_codec_name(u->text->codec), u->text->size,
+                   (unsigned long long)u->made);
+    return STRADS_EFORMAT;
+}
+
+/* After a member: another one, padding of zeros, or something foreign. */
+static strads_err next_member(unpacker *u, bool *end)
+{
+    const char *rest = u->text->bytes + u->used;
+    size_t left = u->text->size - u->used;
+    if (left >= 2 && memcmp(rest, "\x1f\x8b", 2) == 0) {
+        u->between = false;
+        return inflateReset(&u->gzip) == Z_OK ? STRADS_OK
+                                              : damaged(u, "no state");
+    }
+    for (size_t i = 0; i < left; i++)
+        if (rest[i] != 0)
+            return damaged(u, "foreign bytes follow its end");
+    *end = true;
+    return STRADS_OK;
+}
+
+static strads_err read_gzip(unpacker *u, char *out, size_t capacity,
+                            size_t *got, bool *end)
+{
+    if (u->between)
+        return next_member(u, end);
+    size_t left = u->text->size - u->used;
+    uInt given = (uInt)(left < GZIP_STEP ? left : GZIP_STEP);
+    uInt space = (uInt)(capacity < GZIP_STEP ? capacity : GZIP_STEP);
+    /* zlib only reads what next_in points to. */
+    u->gzip.next_in = (Bytef *)(uintptr_t)(u->text->bytes + u->used);
+    u->gzip.avail_in = given;
+    u->gzip.next_out = (Bytef *)out;
+    u->gzip.avail_out = space;
+    int status = inflate(&u->gzip, Z_NO_FLUSH);
+    u->used += given - u->gzip.avail_in;
+    *got = space - u->gzip.avail_out;
+    u->made += *got;
+    if (status == Z_STREAM_END) {
+        u->between = true;
+        return STRADS_OK;
+    }
+    if (status != Z_OK && status != Z_BUF_ERROR)
+        return damaged(u, u->gzip.msg != NULL ? u->gzip.msg : "unreadable");
+    return *got == 0 && u->used == u->text->size ? cut_short(u) : STRADS_OK;
+}
+
+static strads_err read_zstd(unpacker *u, char *out, size_t capacity,
+                            size_t *got, bool *end)
+{
+    if (u->between && u->used == u->text->size) {
+        *end = true;
+        return STRADS_OK;
+    }
+    ZSTD_inBuffer in = {u->text->bytes, u->text->size, u->used};
+    ZSTD_outBuffer filled = {out, capacity, 0};
+    size_t status = ZSTD_decompressStream(u->zstd, &filled, &in);
+    u->used = in.pos;
+    if (ZSTD_isError(status))
+        return damaged(u, ZSTD_getErrorName(status));
+    u->between = status == 0;
+    *got = filled.pos;
+    u->made += *got;
+    if (!u->between && *got == 0 && u->used == u->text->size)
+        return cut_short(u);
+    return STRADS_OK;
+}
+
+static strads_err unpacker_read(unpacker *u, char *out, size_t capacity,
+                                size_t *got, bool *end)
+{
+    *got = 0;
+    return u->gzip_ready ? read_gzip(u, out, capacity, got, end)
+                         : read_zstd(u, out, capacity, got, end);
+}
+
+static void unpacker_free(unpacker *u)
+{
+    if (u == NULL)
+        return;
+    if (u->gzip_ready)
+        (void)inflateEnd(&u->gzip);
+    ZSTD_freeDStream(u->zstd);
+    free(u);
+}
+
+strads_err sti_text_whole(const sti_text *text, uint64_t limit,
+                          sti_text_bytes *out)
+{
+    *out = (sti_text_bytes){text->bytes, text->bytes + text->size, NULL, 0};
+    if (text->codec == STI_CODEC_NONE)
+        return STRADS_OK;
+    unpacker *u = unpacker_new(text);
+    size_t size = 0, got = 0;
+    bool end = false;
+    strads_err err = u != NULL ? STRADS_OK : STRADS_ENOMEM;
+    while (err == STRADS_OK && !end) {
+        if (out->room - size <= STI_TEXT_SLACK) {
+            const size_t room = out->room > 0 ? 2 * out->room : FIRST_READ;
+            char *more = room <= limit
+                             ? sti_big_grow(out->unpacked, out->room, room)
+                             : NULL;
+            if (more == NULL) {
+                err = STRADS_ENOMEM;
+                break;
+            }
+            out->unpacked = more;
+            out->room = room;
+        }
+        err = unpacker_read(u, out->unpacked + size,
+                            out->room - size - STI_TEXT_SLACK, &got, &end);
+        size += got;
+    }
+    if (err == STRADS_ENOMEM)
+        err = strads_fail(err,
+                          "%s: no memory to unpack it: %llu bytes may be used",
+                          text->path, (unsigned long long)limit);
+    else if (err != STRADS_OK)
+        err = strads_fail(err, "%s: %s", text->path, u->trouble);
+    unpacker_free(u);
+    out->begin = out->unpacked ? out->unpacked : "";
+    out->end = out->begin + size;
+    return err == STRADS_OK ? sti_text_refuse(text->path, out->begin, out->end)
+                            : err;
+}
+
+void sti_text_bytes_free(sti_text_bytes *bytes)
+{
+    sti_big_free(bytes->unpacked, bytes->room);
+    *bytes = (sti_text_bytes){0};
+}
+
 /* Decompressed text in pieces. One thread decompresses into BUFFERS buffers in
  * turn, the caller parses the oldest: at most BUFFERS x PIECE bytes of text
  * exist at a time. What follows the last cut of a buffer moves to the front of
@@ -242,7 +424,7 @@ typedef struct buffer {
 struct sti_stream {
     const sti_text *text;
     char cut;
-    sti_unpacker *unpacker;
+    unpacker *unpacker;
     buffer buffers[BUFFERS];
     pthread_t thread;
     bool running;
@@ -282,8 +464,8 @@ static bool fill(sti_stream *s, buffer *b, const buffer *before,
     bool end = false;
     while (!end && b->size < PIECE && *err == STRADS_OK) {
         size_t got = 0;
-        *err = sti_unpacker_read(s->unpacker, b->text + b->size,
-                                 PIECE + CARRY - b->size, &got, &end);
+        *err = unpacker_read(s->unpacker, b->text + b->size,
+                             PIECE + CARRY - b->size, &got, &end);
         b->size += got;
     }
     memset(b->text + b->size, 0, STI_TEXT_SLACK);
@@ -317,7 +499,7 @@ static void *produce(void *arg)
             end = true;
             s->failed = err;
             (void)snprintf(s->sentence, sizeof s->sentence, "%s",
-                           sti_unpacker_trouble(s->unpacker));
+                           s->unpacker->trouble);
         } else {
             s->made++;
         }
@@ -342,7 +524,7 @@ strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out)
         s->line = 1;
         pthread_mutex_init(&s->mutex, NULL);
         pthread_cond_init(&s->moved, NULL);
-        s->unpacker = sti_unpacker_new(text);
+        s->unpacker = unpacker_new(text);
         s->running = s->unpacker != NULL &&
                      pthread_create(&s->thread, NULL, produce, s) == 0;
     }
@@ -411,151 +593,10 @@ void sti_stream_close(sti_stream *s)
         pthread_mutex_destroy(&s->mutex);
         pthread_cond_destroy(&s->moved);
     }
-    sti_unpacker_free(s->unpacker);
+    unpacker_free(s->unpacker);
     for (size_t i = 0; i < BUFFERS; i++)
         sti_big_free(s->buffers[i].text, PIECE + CARRY + STI_TEXT_SLACK);
     free(s);
-}
-
-/* Decompresses a file's bytes: any number of gzip members or zstd frames one
- * after the other. A stream that ends inside one is an error, never a short
- * text. */
-
-/* zlib counts in 32 bits. */
-enum { GZIP_STEP = 1 << 30 };
-
-struct sti_unpacker {
-    const sti_text *text;
-    size_t used;   /* bytes of the file consumed */
-    uint64_t made; /* bytes of text produced */
-    bool between;  /* no member or frame is open */
-    z_stream gzip;
-    bool gzip_ready;
-    ZSTD_DStream *zstd;
-    char trouble[200];
-};
-
-sti_unpacker *sti_unpacker_new(const sti_text *text)
-{
-    sti_unpacker *u = calloc(1, sizeof *u);
-    if (u == NULL)
-        return NULL;
-    u->text = text;
-    if (text->codec == STI_CODEC_GZIP)
-        u->gzip_ready = inflateInit2(&u->gzip, 15 + 16) == Z_OK;
-    else
-        u->zstd = ZSTD_createDStream();
-    if (!u->gzip_ready && u->zstd == NULL) {
-        free(u);
-        return NULL;
-    }
-    return u;
-}
-
-static strads_err damaged(sti_unpacker *u, const char *why)
-{
-    (void)snprintf(u->trouble, sizeof u->trouble,
-                   "the %s stream is damaged near byte %zu (%s); copy or "
-                   "compress the file again",
-                   sti_codec_name(u->text->codec), u->used, why);
-    return STRADS_EFORMAT;
-}
-
-static strads_err cut_short(sti_unpacker *u)
-{
-    (void)snprintf(u->trouble, sizeof u->trouble,
-                   "the %s stream is cut short: the file ends after %zu bytes "
-                   "(%llu bytes of text) and more was expected; copy it again",
-                   sti_codec_name(u->text->codec), u->text->size,
-                   (unsigned long long)u->made);
-    return STRADS_EFORMAT;
-}
-
-/* After a member: another one, padding of zeros, or something foreign. */
-static strads_err next_member(sti_unpacker *u, bool *end)
-{
-    const char *rest = u->text->bytes + u->used;
-    size_t left = u->text->size - u->used;
-    if (left >= 2 && memcmp(rest, "\x1f\x8b", 2) == 0) {
-        u->between = false;
-        return inflateReset(&u->gzip) == Z_OK ? STRADS_OK
-                                              : damaged(u, "no state");
-    }
-    for (size_t i = 0; i < left; i++)
-        if (rest[i] != 0)
-            return damaged(u, "foreign bytes follow its end");
-    *end = true;
-    return STRADS_OK;
-}
-
-static strads_err read_gzip(sti_unpacker *u, char *out, size_t capacity,
-                            size_t *got, bool *end)
-{
-    if (u->between)
-        return next_member(u, end);
-    size_t left = u->text->size - u->used;
-    uInt given = (uInt)(left < GZIP_STEP ? left : GZIP_STEP);
-    uInt space = (uInt)(capacity < GZIP_STEP ? capacity : GZIP_STEP);
-    /* zlib only reads what next_in points to. */
-    u->gzip.next_in = (Bytef *)(uintptr_t)(u->text->bytes + u->used);
-    u->gzip.avail_in = given;
-    u->gzip.next_out = (Bytef *)out;
-    u->gzip.avail_out = space;
-    int status = inflate(&u->gzip, Z_NO_FLUSH);
-    u->used += given - u->gzip.avail_in;
-    *got = space - u->gzip.avail_out;
-    u->made += *got;
-    if (status == Z_STREAM_END) {
-        u->between = true;
-        return STRADS_OK;
-    }
-    if (status != Z_OK && status != Z_BUF_ERROR)
-        return damaged(u, u->gzip.msg != NULL ? u->gzip.msg : "unreadable");
-    return *got == 0 && u->used == u->text->size ? cut_short(u) : STRADS_OK;
-}
-
-static strads_err read_zstd(sti_unpacker *u, char *out, size_t capacity,
-                            size_t *got, bool *end)
-{
-    if (u->between && u->used == u->text->size) {
-        *end = true;
-        return STRADS_OK;
-    }
-    ZSTD_inBuffer in = {u->text->bytes, u->text->size, u->used};
-    ZSTD_outBuffer filled = {out, capacity, 0};
-    size_t status = ZSTD_decompressStream(u->zstd, &filled, &in);
-    u->used = in.pos;
-    if (ZSTD_isError(status))
-        return damaged(u, ZSTD_getErrorName(status));
-    u->between = status == 0;
-    *got = filled.pos;
-    u->made += *got;
-    if (!u->between && *got == 0 && u->used == u->text->size)
-        return cut_short(u);
-    return STRADS_OK;
-}
-
-strads_err sti_unpacker_read(sti_unpacker *u, char *out, size_t capacity,
-                             size_t *got, bool *end)
-{
-    *got = 0;
-    return u->gzip_ready ? read_gzip(u, out, capacity, got, end)
-                         : read_zstd(u, out, capacity, got, end);
-}
-
-const char *sti_unpacker_trouble(const sti_unpacker *u)
-{
-    return u->trouble;
-}
-
-void sti_unpacker_free(sti_unpacker *u)
-{
-    if (u == NULL)
-        return;
-    if (u->gzip_ready)
-        (void)inflateEnd(&u->gzip);
-    ZSTD_freeDStream(u->zstd);
-    free(u);
 }
 
 /* What parsers share: comments, and the way from a trouble to one sentence.

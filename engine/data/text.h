@@ -70,19 +70,19 @@ void sti_stream_close(sti_stream *stream);
 /* Newlines in [begin, end). */
 uint64_t sti_text_count_lines(const char *begin, const char *end);
 
-/* Gzip and zstd, one interface. */
+/* All of a text at once, followed by STI_TEXT_SLACK readable bytes. */
+typedef struct sti_text_bytes {
+    const char *begin, *end;
+    char *unpacked; /* NULL: they are the text's own, and live as long */
+    size_t room;    /* bytes that `unpacked` takes */
+} sti_text_bytes;
 
-typedef struct sti_unpacker sti_unpacker;
-
-/* Reads text->bytes from the start; NULL when memory ran out. */
-sti_unpacker *sti_unpacker_new(const sti_text *text);
-
-/* Puts up to `capacity` bytes of text into `out`; *end is set with the last ones.
- * On STRADS_EFORMAT sti_unpacker_trouble says why, without the file's name. */
-strads_err sti_unpacker_read(sti_unpacker *unpacker, char *out, size_t capacity,
-                             size_t *got, bool *end);
-const char *sti_unpacker_trouble(const sti_unpacker *unpacker);
-void sti_unpacker_free(sti_unpacker *unpacker);
+/* Unpacks what is packed into at most `limit` bytes. STRADS_ENOMEM.
+ * STRADS_EFORMAT: cut short or damaged, or no text. sti_text_bytes_free frees
+ * it, after an error too. */
+strads_err sti_text_whole(const sti_text *text, uint64_t limit,
+                          sti_text_bytes *out);
+void sti_text_bytes_free(sti_text_bytes *bytes);
 
 /* How parsed entries travel from a parser to a sink.
  *
