@@ -1,0 +1,233 @@
+/* Generations of a run (nodes.c), as spin sees them: node 0 counts what each
+ * partition gives to each round; nodes are killed, started again, fall silent and
+ * come to themselves; a run goes back to its last cut and on without them.
+ *
+ *     G1  a node never begins a generation that is older than one it was in
+ *     G2  each partition counts once in each round: nothing of a generation that
+ *         has ended, nothing twice
+ *     G3  who asked to join is taken in or told of the end
+ *     and everybody ends
+ *
+ * Planted: COUNT_OLD, TORN_CUT (without its last partition), LOST_LATE (who asks
+ * while a generation begins). */
+#ifndef NODES
+#define NODES 2 /* besides node 0 */
+#endif
+#ifndef KILLS
+#define KILLS 2
+#endif
+#ifndef SILENCES
+#define SILENCES 1
+#endif
+#define K 2
+#define ROUNDS 2
+#define ROOM 8
+
+mtype = {work, inc, join, fenced, over};
+chan to_head = [ROOM] of {mtype, byte, byte, byte}; /* generation, node, partition */
+chan to_node[NODES] = [ROOM] of {mtype, byte, byte}; /* generation, hosts */
+
+bool dead[NODES], member[NODES], waiting[NODES], ended;
+byte kills = KILLS, silences = SILENCES;
+byte generation = 0;
+
+inline tell(w, kind, what)
+{
+    if
+    :: dead[w]
+    :: !dead[w] && nfull(to_node[w]) -> to_node[w]!kind(generation, what)
+    fi
+}
+
+/* Partitions go to the members in turn; without any, node 0 has them all. */
+inline dispatch()
+{
+    d_step {
+        hosts[0] = 0; hosts[1] = 0; to = 0; p = 0;
+        do
+        :: p < K ->
+            n = 0;
+            do
+            :: n < NODES && !member[to] -> to = (to + 1) % NODES; n++
+            :: else -> break
+            od;
+            if
+            :: n == NODES -> got[p] = 1
+            :: else -> hosts[to] = hosts[to] | (1 << p); to = (to + 1) % NODES
+            fi;
+            p++
+        :: else -> break
+        od;
+        p = 0; n = 0; to = 0
+    }
+    w = 0;
+    do
+    :: w < NODES ->
+        if
+        :: member[w] -> tell(w, work, hosts[w])
+        :: else
+        fi;
+        w++
+    :: else -> break
+    od;
+    w = 0
+}
+
+/* The next generation: who is dead is left out, who waits is taken in. */
+inline regroup()
+{
+    d_step {
+        generation++;
+        round = cut_round;
+        w = 0;
+        do
+        :: w < K -> count[w] = cut_count[w]; got[w] = 0; w++
+        :: else -> break
+        od;
+        w = 0;
+        do
+        :: w < NODES ->
+            member[w] = (member[w] || waiting[w]) && !dead[w];
+            waiting[w] = false;
+            w++
+        :: else -> break
+        od;
+        w = 0
+    }
+    dispatch()
+}
+
+proctype Head()
+{
+    byte round, cut_round, w, g, p, n, to;
+    byte count[K], cut_count[K], got[K], hosts[NODES];
+    regroup();
+    do
+    :: to_head?inc(g, w, p) ->
+        atomic {
+#ifdef COUNT_OLD
+            if
+            :: true -> got[p]++
+            fi;
+#else
+            if
+            :: g == generation -> got[p]++
+            :: else
+            fi;
+#endif
+            assert(got[p] <= 1 /* G2_once */);
+            w = 0; g = 0; p = 0
+        }
+    :: to_head?join(g, w, p) ->
+        if
+        :: member[w] -> /* another process in its place */
+            member[w] = false; waiting[w] = true; w = 0; p = 0; g = 0;
+            regroup()
+#ifdef LOST_LATE
+        :: !member[w] && round == cut_round -> w = 0; p = 0; g = 0
+#endif
+        :: !member[w] -> waiting[w] = true; w = 0; p = 0; g = 0
+        fi
+    :: got[0] == 1 && got[1] == 1 ->
+        atomic {
+            round++;
+            count[0]++; count[1]++;
+            got[0] = 0; got[1] = 0;
+            if
+            :: true -> cut_round = round; cut_count[0] = count[0];
+#ifndef TORN_CUT
+                cut_count[1] = count[1]
+#endif
+            :: true
+            fi;
+            assert(count[0] == round && count[1] == round /* G2_cut */)
+        }
+        if
+        :: round == ROUNDS -> break
+        :: round < ROUNDS -> dispatch()
+        fi
+    :: round == cut_round && (waiting[0] || waiting[NODES - 1]) -> regroup()
+    :: (member[0] && dead[0]) || (member[NODES - 1] && dead[NODES - 1]) ->
+        regroup()
+    :: silences > 0 && (member[0] || member[NODES - 1]) ->
+        silences--;
+        if
+        :: member[0] -> w = 0
+        :: member[NODES - 1] -> w = NODES - 1
+        fi;
+        member[w] = false;
+        tell(w, fenced, 0);
+        regroup()
+    od;
+    w = 0;
+    do
+    :: w < NODES ->
+        if
+        :: member[w] || waiting[w] -> tell(w, over, 0); waiting[w] = false
+        :: else
+        fi;
+        w++
+    :: else -> break
+    od;
+    ended = true
+}
+
+proctype Node(byte w)
+{
+    byte g, mine, given;
+    bool asks;
+again:
+    atomic { /* a process of its own: nothing of an earlier one comes to it */
+        do
+        :: to_node[w]?_, _, _
+        :: empty(to_node[w]) -> break
+        od;
+        dead[w] = false; mine = 0; g = 0; given = 0
+    }
+ask:
+    if
+    :: ended -> goto done
+    :: atomic { nfull(to_head) -> to_head!join(0, w, 0); asks = true }
+    fi;
+    do
+    :: to_node[w]?work(g, given) ->
+        atomic {
+            asks = false;
+            assert(g >= mine /* G1_older */);
+            mine = g
+        }
+        if
+        :: given & 1 && nfull(to_head) -> to_head!inc(mine, w, 0)
+        :: !(given & 1) || ended
+        fi;
+        if
+        :: given & 2 && nfull(to_head) -> to_head!inc(mine, w, 1)
+        :: !(given & 2) || ended
+        fi;
+        given = 0; g = 0
+    :: to_node[w]?fenced(g, given) -> g = 0; given = 0; goto ask
+    :: to_node[w]?over(_, _) -> break
+    :: ended && empty(to_node[w]) ->
+        assert(!asks || to_head??[join, 0, eval(w), 0] /* G3_late */);
+        break
+    :: atomic { kills > 0 -> kills--; dead[w] = true; asks = false }
+        if
+        :: goto again
+        :: break
+        fi
+    od;
+done:
+    skip
+}
+
+init
+{
+    byte w;
+    atomic {
+        run Head();
+        do
+        :: w < NODES -> run Node(w); w++
+        :: else -> break
+        od
+    }
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Generations of a run, engine/run/generations.pml, keep their promises in every
+# order of events that spin finds, and each bug planted in them is found.
+set -eu
+export LC_ALL=C
+model=$(cd "${STRADS_SOURCE:-$(dirname "$0")/..}" && pwd)
+model=$model/engine/run/generations.pml
+command -v spin >/dev/null || {
+    echo "NOT CHECKED: generations, for want of spin"
+    exit 77
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+# search PAN_BUILD PAN_FLAGS MODEL_FLAGS...: what spin says, in `said`
+search()
+{
+    build=$1
+    flags=$2
+    shift 2
+    spin -a "$@" "$model" >spin.log 2>&1 &&
+        "${STRADS_CC:-cc}" -w -O1 -DMEMLIM=1500 "$build" -o pan pan.c || {
+        cat spin.log
+        echo "not a model that spin can run: $*"
+        exit 1
+    }
+    # shellcheck disable=SC2086 # none or several
+    ./pan -n -m10000 $flags >said 2>&1 || true
+}
+
+keeps()
+{
+    search "$@"
+    if ! grep -q 'errors: 0$' said || grep -q 'not completed' said; then
+        cat said
+        echo "a promise is broken with $*"
+        exit 1
+    fi
+    echo "$(awk '/states, stored/ { print $1 }' said) states: $*"
+}
+
+# finds PROMISE MODEL_FLAGS...
+finds()
+{
+    promise=$1
+    shift
+    search -DSAFETY "" "$@"
+    if ! grep -q "^pan:1: .*$promise" said; then
+        cat said
+        echo "not found, '$promise' with $*"
+        exit 1
+    fi
+    echo "found, $promise: $*"
+}
+
+killed="-DKILLS=1 -DSILENCES=0"
+silent="-DKILLS=0 -DSILENCES=1"
+# shellcheck disable=SC2086 # lists of flags
+{
+    keeps -DSAFETY "" $killed
+    keeps -DSAFETY "" $silent
+    keeps -DNP -l $killed
+    keeps -DNP -l $silent
+    finds 'got\[' $killed -DCOUNT_OLD
+    finds 'count\[1\]' $killed -DTORN_CUT
+    finds 'asks' $silent -DLOST_LATE
+}
