@@ -115,13 +115,19 @@ done
 refuses 2 "there are rows with the label Whig" logistic train three.svm \
     --classes Democratic,Republican --quiet
 
-# One label alone, and more than classes can be
+# One label alone, hundreds of classes, and more than a file may have
 sed 's/^[^ ]*/lonely/' two.svm >one.svm
 refuses 2 "all rows have the label lonely" svm train one.svm --quiet
 refuses 2 "all rows have the label lonely" sgd-logistic train one.svm --quiet
-awk '{ $1 = "l" NR % 65; print }' two.svm >many.svm
-refuses 2 "more than 64 different labels (l0, l1, l10, ...)" logistic train \
-    many.svm --quiet
+awk '{ print "l" NR % 300, NR % 300 + 1 ":1" }' two.svm two.svm two.svm >many.svm
+gives 0 logistic train many.svm --c 10 --model many.json --quiet
+says many.json '"width": 300'
+gives 0 logistic predict many.json many.svm --write label
+cp out many.labels
+gives 0 logistic evaluate many.json many.svm
+says out accuracy
+gives 0 logistic show many.json --top 2
+cut -d" " -f1 many.svm | cmp -s - many.labels || fail "300 classes are not told apart"
 awk '{ $1 = "row" NR; for (k = 0; k < 20; k++) print $1 k " " $2 }' two.svm \
     >distinct.svm
 refuses 2 "expected at most 1000 different names of labels" logistic train \

@@ -13,12 +13,25 @@
 
 /* ---- which labels there are -------------------------------------------- */
 
+/* How many of n ascending labels are below one. */
+static int count_below(const double *sorted, int n, double label)
+{
+    int begin = 0, end = n;
+
+    while (begin < end) {
+        const int middle = (begin + end) / 2;
+        if (sorted[middle] < label)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
 void linear_survey_add(linear_survey *survey, double label, double weight)
 {
-    int n = (int)survey->n, k = 0;
+    const int n = (int)survey->n, k = count_below(survey->label, n, label);
 
-    while (k < n && survey->label[k] < label)
-        k++;
     if (k < n && survey->label[k] == label) {
         survey->weight[k] += weight;
         return;
@@ -126,13 +139,24 @@ strads_err linear_classes_read(const char *text, const strads_names *names,
     return no_such_classes(text, begin, names);
 }
 
+/* The classes are mostly in order, unless a user has named them. */
 static bool find_class(const linear_classes *classes, double label,
                        uint32_t *out)
 {
+    *out = (uint32_t)count_below(classes->label, (int)classes->n, label);
+    if (*out < classes->n && classes->label[*out] == label)
+        return true;
     for (*out = 0; *out < classes->n; ++*out)
         if (classes->label[*out] == label)
             return true;
     return false;
+}
+
+double linear_classes_weight(const linear_classes *classes, double label)
+{
+    uint32_t k;
+
+    return find_class(classes, label, &k) ? classes->weight[k] : 1;
 }
 
 /* "LABEL=WEIGHT,...": each label a class, each weight above 0. */
@@ -169,7 +193,12 @@ static strads_err check_labels(const linear_survey *survey,
                                const strads_names *names)
 {
     const int n = (int)survey->n;
+    int most = LINEAR_LABELS_MAX;
     char text[3][LINEAR_LABEL_TEXT];
+
+    for (int k = 0; k < n && !names; k++)
+        if (survey->label[k] != floor(survey->label[k]))
+            most = LINEAR_FRACTIONS_MAX;
 
     if (n == 0)
         return strads_fail(STRADS_EFORMAT,
@@ -180,13 +209,12 @@ static strads_err check_labels(const linear_survey *survey,
                            "values",
                            linear_label_write(names, survey->label[0], "%g",
                                               text[0]));
-    if (n > LINEAR_LABELS_MAX)
+    if (n > most)
         return strads_fail(
             STRADS_EFORMAT,
             "there are more than %d different labels (%s, %s, %s, ...); "
             "expected classes%s",
-            LINEAR_LABELS_MAX,
-            linear_label_write(names, survey->label[0], "%g", text[0]),
+            most, linear_label_write(names, survey->label[0], "%g", text[0]),
             linear_label_write(names, survey->label[1], "%g", text[1]),
             linear_label_write(names, survey->label[2], "%g", text[2]),
             names ? "" : ": for numbers use strads lasso");

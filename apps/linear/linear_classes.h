@@ -9,7 +9,9 @@
 
 #include <strads/data.h>
 
-enum { LINEAR_LABELS_MAX = 64 };
+/* So many classes at most; of labels that are not whole numbers, so few: more
+ * are hardly meant as classes. */
+enum { LINEAR_LABELS_MAX = 1000, LINEAR_FRACTIONS_MAX = 64 };
 
 /* The distinct labels of some rows, ascending, and the sum of the weights of
  * each. Of more labels than there is room for, the first are kept and `n` is
@@ -60,14 +62,7 @@ static inline uint32_t linear_classes_positive(const linear_classes *classes,
 }
 
 /* What rows with that label are multiplied by; 1 for one that is no class. */
-static inline double linear_classes_weight(const linear_classes *classes,
-                                           double label)
-{
-    for (uint32_t k = 0; k < classes->n; k++)
-        if (classes->label[k] == label)
-            return classes->weight[k];
-    return 1;
-}
+double linear_classes_weight(const linear_classes *classes, double label);
 
 /* Labels and n from text, at least two and all different. STRADS_EINVAL. */
 strads_err linear_classes_read(const char *text, const strads_names *names,

@@ -64,7 +64,7 @@ typedef struct strads_logistic_options {
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
  * one more, b; each of 1 number, or of k for k > 2 labels, in their order. Rows
- * split, columns compressed. Needs labels of 2 to 64 values. */
+ * split, columns compressed. Needs labels of 2 to 1,000 values. */
 extern STRADS_API const strads_program strads_program_logistic;
 
 /* The same minimum, where the penalty is L2 alone, of a given lambda or c:

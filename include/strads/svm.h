@@ -66,7 +66,7 @@ typedef struct strads_svm_options {
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
  * cols coefficients, which the model holds, that of the bias, groups of rows,
  * which are scheduled, and at the end a dual value for each row, as of the last
- * report; each of 1 number, or of k. Needs labels; of 2 to 64 values, for the
+ * report; each of 1 number, or of k. Needs labels; of 2 to 1,000 values, for the
  * first two losses. */
 extern STRADS_API const strads_program strads_program_svm;
 
