@@ -28,20 +28,6 @@ static const double *past_q(const lasso_gram *gram, uint32_t i)
     return past_w(gram, i) + gram->capacity;
 }
 
-/* D'D */
-static void normal_matrix(const lasso_gram *gram, double a[STEPS][STEPS])
-{
-    for (uint32_t i = 0; i < STEPS; i++)
-        for (uint32_t j = 0; j <= i; j++) {
-            const double *u = past_w(gram, i), *u1 = past_w(gram, i + 1);
-            const double *v = past_w(gram, j), *v1 = past_w(gram, j + 1);
-            double sum = 0;
-            for (uint32_t k = 0; k < gram->n; k++)
-                sum += (u1[k] - u[k]) * (v1[k] - v[k]);
-            a[i][j] = a[j][i] = sum;
-        }
-}
-
 static void combine(const lasso_gram *gram, const double c[STEPS],
                     double *w_out, double *q_out)
 {
@@ -83,12 +69,14 @@ static bool is_allowed(const lasso_state *state, const lasso_gram *gram,
 bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
                        double *w_out, double *q_out)
 {
-    double a[STEPS][STEPS], c[STEPS];
+    const double *past[STEPS + 1];
+    double c[STEPS];
 
     if (gram->n_past < LASSO_GRAM_PAST)
         return false;
-    normal_matrix(gram, a);
-    if (!linear_extrapolate(a, c))
+    for (uint32_t i = 0; i <= STEPS; i++)
+        past[i] = past_w(gram, i);
+    if (!linear_combine(past, gram->n, c))
         return false;
     combine(gram, c, w_out, q_out);
     return is_allowed(state, gram, w_out) &&

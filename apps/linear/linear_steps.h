@@ -14,16 +14,13 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
 
 enum { LINEAR_STEPS = 5 };
 
-/* Anderson's combination of sweeps: c with sum c = 1 that makes
- * |sum c_i d_i| smallest, where a_ij = d_i'd_j for the last steps d:
+/* Anderson's combination of sweeps, of the last points, n numbers each: c with
+ * sum c = 1 that makes |sum c_i d_i| smallest, where a_ij = d_i'd_j for the last
+ * steps d:
  *
  *     (a + 1e-12 trace(a) I) z = 1,   c = z / sum z.
  *
- * False when there is none. Changes `a`. */
-bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
-                        double c[LINEAR_STEPS]);
-
-/* The same c of the last points, n numbers each. */
+ * False when there is none. */
 bool linear_combine(const double *const past[LINEAR_STEPS + 1], uint64_t n,
                     double c[LINEAR_STEPS]);
 
