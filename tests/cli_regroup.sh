@@ -69,6 +69,17 @@ for part in users items; do
     cmp -s "whole.mf.$part.npy" "mf.model.$part.npy" || fail "mf: other $part"
 done
 
+# Loops: the same bits at staleness 0
+sgd="--staleness 0 --epochs ${EPOCHS:-1500} --seed 1"
+# shellcheck disable=SC2086 # words
+gives 0 sgd-logistic train "$party" $sgd --partitions 4 --model whole.sgd
+# shellcheck disable=SC2086 # words
+killed sgd sgd-logistic train "$party" $sgd --model sgd.model
+sed -n '/"values"/,/\]/p; /"index"/,/\]/p' whole.sgd >whole.values
+sed -n '/"values"/,/\]/p; /"index"/,/\]/p' sgd.model | cmp -s - whole.values ||
+    fail "sgd-logistic: other bits"
+[ -s whole.values ] || fail "no values: $(head -c 300 whole.sgd)"
+
 # A worker that falls silent for so long that the run goes on without it is told
 # so when it comes to itself, and joins anew. From SIGKILL to the next round.
 start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
