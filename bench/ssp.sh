@@ -3,6 +3,8 @@
 # all-reduce style beside the servers: seconds until the error of a
 # least-squares problem is 1e-6, medians of runs in turn. Four workers sleep for
 # the time of computing, so that few cores do not decide; with_ssp.c says more.
+# Beside that, what makes these seconds: clocks a second (quantity) and decades of
+# the error a 1,000 clocks (quality), over the staleness in ssp-quality.svg.
 # The curves of the last runs go to ssp-STRAGGLER.svg beside the programs, and
 # as numbers to ssp-STRAGGLER.txt. Then shards against workers, over processes
 # and, for more of them, simulated.
@@ -13,7 +15,7 @@ RUNS=5
 SPREAD_RUNS=3
 LIMIT=10 # seconds a run may take
 ERROR=1e-6
-METHODS="all 0 1 4 16 infinite"
+METHODS="all 0 1 4 16 infinite adaptive"
 programs=$STRADS_BUILD/bench
 : >"$json"
 
@@ -23,6 +25,16 @@ reached()
     awk -v error=$ERROR -v limit=$LIMIT '
         $1 != "total" && $2 <= error { print $1; found = 1; exit }
         END { if (!found) print limit }' "$1"
+}
+
+# rates CURVE: clocks a second, and decades of the error a 1,000 clocks, until then.
+rates()
+{
+    awk -v error=$ERROR 'function log10(x) { return log(x) / log(10) }
+        $1 == "total" { next }
+        { n++; at = $1; e = $2; if (n == 1) first = e }
+        $2 <= error { exit }
+        END { print n / at, n > 1 ? 1e3 * log10(first / e) / (n - 1) : 0 }' "$1"
 }
 
 # share CURVE: percent of the workers' time that went into waiting.
@@ -72,11 +84,14 @@ title '$title'"
 }
 
 echo "Load $(load) on $(nproc) cores; medians of $RUNS runs in turn."
-printf '%-12s %-10s %12s %14s\n' stragglers method "s to $ERROR" "waiting %"
+printf '%-12s %-10s %12s %10s %9s %16s\n' stragglers method "s to $ERROR" \
+    "waiting %" clocks/s "decades/1000"
+: >"$programs/ssp-quality.txt"
 for straggler in none rotating fixed; do
     for method in $METHODS; do
         : >"$scratch/seconds.$method"
         : >"$scratch/shares.$method"
+        : >"$scratch/rates.$method"
     done
     run=0
     while [ $run -lt $RUNS ]; do
@@ -85,6 +100,7 @@ for straggler in none rotating fixed; do
             "$programs/with_ssp" $method $straggler $LIMIT >"$curve"
             reached "$curve" >>"$scratch/seconds.$method"
             share "$curve" >>"$scratch/shares.$method"
+            rates "$curve" >>"$scratch/rates.$method"
         done
         run=$((run + 1))
     done
@@ -92,13 +108,40 @@ for straggler in none rotating fixed; do
         seconds=$(median <"$scratch/seconds.$method")
         waiting=$(median <"$scratch/shares.$method")
         [ $method != all ] || waiting=null # rounds do not measure it
-        printf '%-12s %-10s %12.3f %14s\n' $straggler $method "$seconds" \
-            "$(show "$waiting")"
+        quantity=$(awk '{ print $1 }' "$scratch/rates.$method" | median)
+        quality=$(awk '{ print $2 }' "$scratch/rates.$method" | median)
+        printf '%-12s %-10s %12.3f %10s %9.0f %16.2f\n' $straggler $method \
+            "$seconds" "$(show "$waiting")" "$quantity" "$quality"
+        echo "$straggler $method $quantity $quality" \
+            >>"$programs/ssp-quality.txt"
         record ssp stragglers $straggler method $method seconds "$seconds" \
-            waiting_percent "$waiting"
+            waiting_percent "$waiting" clocks_per_second "$quantity" \
+            decades_per_1000_clocks "$quality"
     done
     draw $straggler
 done
+
+# Quantity, quality and their product over the staleness, all beside staleness 0.
+{
+    echo "set terminal svg size 900,340 background '#ffffff'"
+    echo "set output '$programs/ssp-quality.svg'"
+    echo "set multiplot layout 1,3"
+    echo "set xlabel 'staleness'; set ylabel 'beside staleness 0'"
+    echo "set xtics ('0' 0, '1' 1, '4' 2, '16' 3, 'inf.' 4, 'adapt.' 5)"
+    echo "set xrange [-.5:5.5]; set yrange [0:2.2]; set grid"
+    for straggler in none rotating fixed; do
+        xy=$scratch/quality.$straggler
+        awk -v s=$straggler '$1 == s && $2 != "all" {
+            if ($2 == "0") { q = $3; p = $4 }
+            print n++, $3 / q, $4 / p, $3 * $4 / q / p }' \
+            "$programs/ssp-quality.txt" >"$xy"
+        echo "set title 'stragglers: $straggler'"
+        echo "plot '$xy' using 1:2 with linespoints title 'clocks/s', \
+'$xy' using 1:3 with linespoints title 'progress/clock', \
+'$xy' using 1:4 with linespoints lw 2 title 'progress/s'"
+    done
+} | gnuplot
+echo "quality x quantity: $programs/ssp-quality.svg, $programs/ssp-quality.txt"
 
 # ---- shards against workers ------------------------------------------------
 

@@ -3,8 +3,8 @@
  * few cores do not decide; prints a line "SECONDS ERROR" a clock of worker 0,
  * ERROR being |w - w*|^2 / |w*|^2, and last "total WAITING COMPUTING".
  *
- * METHOD: a staleness, "infinite", or "all": all-reduce style, a round of the
- * engine whose partials are merged and whose commit comes back to all.
+ * METHOD: a staleness, "infinite", "adaptive", or "all": all-reduce style, a
+ * round of the engine whose partials are merged, whose commit comes back to all.
  * STRAGGLER: none; rotating: every 8 clocks another worker sleeps a while;
  * fixed: it is always the same one. */
 #include <math.h>
@@ -194,8 +194,9 @@ int main(int argc, char **argv)
     strads_data *data = make_data();
     strads_result *result = NULL;
     s.straggler = argv[2];
-    s.staleness = strcmp(argv[1], "infinite") == 0
-                      ? STRADS_STALENESS_INFINITE
+    s.staleness = strcmp(argv[1], "infinite") == 0 ? STRADS_STALENESS_INFINITE
+                  : strcmp(argv[1], "adaptive") == 0
+                      ? STRADS_STALENESS_ADAPTIVE
                       : (uint32_t)strtoul(argv[1], NULL, 10);
     const strads_engine_options options = {.size = sizeof options,
                                            .workers = WORKERS,
