@@ -34,7 +34,7 @@ rates()
         $1 == "total" { next }
         { n++; at = $1; e = $2; if (n == 1) first = e }
         $2 <= error { exit }
-        END { print n / at, n > 1 ? 1e3 * log10(first / e) / (n - 1) : 0 }' "$1"
+        END { print n / at, (n > 1 ? 1e3 * log10(first / e) / (n - 1) : 0) }' "$1"
 }
 
 # share CURVE: percent of the workers' time that went into waiting.

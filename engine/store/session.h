@@ -24,6 +24,8 @@ typedef struct sti_adaptive {
     uint64_t looked_at; /* ns */
     uint64_t waited;    /* ns since then, for reads */
     uint64_t before;    /* waited of a million ns, when it grew last */
+    uint64_t since;     /* the sum of what is judged */
+    uint32_t from;      /* what it grew from */
     uint32_t trial;     /* looks until that is judged; 0: it has been */
     uint32_t pause;     /* looks until it may grow again, */
     uint32_t refused;   /* and how many that were after it last stepped back */
@@ -47,26 +49,33 @@ static inline void sti_adaptive_waited(sti_adaptive *adaptive, uint64_t ns)
     adaptive->waited += ns;
 }
 
-/* At a look, of which `share` in a million was waiting. What has just grown lets a
- * worker run ahead for once: it is judged by the second look from then on. Who
- * waits for one that is always slow waits as long at any staleness. */
+/* At a look, of which `share` in a million was waiting. It grows to `most` at once:
+ * step by step a run is over before it is there, and one straggler after the other
+ * makes single looks differ more than steps do. A worker then runs ahead for once,
+ * for about SKIP looks; the mean of the JUDGED ones behind them decides. Who waits
+ * for one that is always slow waits as long at any staleness. */
 static inline void sti_adaptive_look(sti_adaptive *a, uint64_t share,
                                      uint32_t most)
 {
-    enum { RAISE = 100000, LOWER = 50000, LOOKS = 8, LOOKS_MAX = 256 };
+    enum { RAISE = 100000, LOWER = 50000, SKIP = 4, JUDGED = 4 };
+    enum { PAUSE = 8, PAUSE_MAX = 256 };
     a->pause -= a->pause > 0;
-    if (a->trial > 0 && --a->trial == 0) {
-        const bool helped = share * 10 < a->before * 9;
-        a->staleness -= !helped && a->staleness > 0;
-        a->refused = helped ? 0 : a->refused ? 2 * a->refused : LOOKS;
-        a->refused = a->refused < LOOKS_MAX ? a->refused : LOOKS_MAX;
+    if (a->trial > 0) {
+        a->since += --a->trial < JUDGED ? share : 0;
+        if (a->trial > 0)
+            return;
+        const bool helped = a->since * 10 < a->before * 9 * JUDGED;
+        a->staleness = helped ? a->staleness : a->from;
+        a->refused = helped ? 0 : a->refused ? 2 * a->refused : PAUSE;
+        a->refused = a->refused < PAUSE_MAX ? a->refused : PAUSE_MAX;
         a->pause = a->refused;
-    } else if (a->trial == 0 && share > RAISE && a->staleness < most &&
-               a->pause == 0) {
-        a->staleness++;
+    } else if (share > RAISE && a->staleness < most && a->pause == 0) {
+        a->from = a->staleness;
+        a->staleness = most;
         a->before = share;
-        a->trial = 2;
-    } else if (a->trial == 0 && share < LOWER && a->staleness > 0) {
+        a->since = 0;
+        a->trial = SKIP + JUDGED;
+    } else if (share < LOWER && a->staleness > 0) {
         a->staleness--;
     }
 }

@@ -29,12 +29,12 @@ typedef struct strads_snapshot strads_snapshot;
 
 /* A staleness that a worker picks itself, from how long it waits. It starts at
  * 0. Every 8 clocks of the worker it looks at the time since it looked last:
- * when more than 10 % of it was waiting for reads, its staleness grows by 1, up
- * to the table's staleness_max; when it was less than 5 %, it shrinks by 1,
- * down to 0. When it waits as long 16 clocks after it has grown (at least .9 of
- * the share before: for a worker that is always slow), it steps back, and does
- * not grow again for 64 clocks, 128 the next time, at most 2048. So what holds
- * for certain is the promise of staleness_max. */
+ * when more than 10 % of it was waiting for reads, its staleness grows to the
+ * table's staleness_max; when it was less than 5 %, it shrinks by 1, down to 0.
+ * When it waits as long 33 to 64 clocks after it has grown (at least .9 of the
+ * share before: for a worker that is always slow), it steps back, and does not
+ * grow again for 64 clocks, 128 the next time, at most 2048. So what holds for
+ * certain is the promise of staleness_max. */
 #define STRADS_STALENESS_ADAPTIVE (UINT32_MAX - 2)
 
 /* A table: `rows` rows of `cols` numbers of one type. Dense rows hold every
