@@ -356,8 +356,8 @@ typedef struct reading {
             of "draws of every token (default: 50)", 1, 1e9),  \
         CLI_U32(reading, burn_in, "burn-in", "N",              \
                 "of them not averaged (default: 10)", 0, 1e9), \
-        CLI_OPTION(U64, reading, seed, "seed", "S",            \
-                   "of the draws (default: 0)", .min = 0)
+        STRADS_OPTION(U64, reading, seed, "seed", "S",         \
+                      "of the draws (default: 0)", .min = 0)
 
 static const strads_option data_table[] = {
     CLI_TEXT(reading, read.vocab, "vocab", "FILE",

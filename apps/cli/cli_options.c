@@ -700,9 +700,9 @@ const strads_option *cli_out_table(const char *usual)
 static const strads_option workers_table[] = {
     CLI_U32(cli_use, workers, "workers", "N",
             "threads that read (default: one per core)", 1, 1024),
-    CLI_OPTION(BYTES, cli_use, memory, "memory", "SIZE",
-               "bytes for data: 512M, 1.5G (default: what is free)", .min = 1,
-               .max = 0x1p53),
+    STRADS_OPTION(BYTES, cli_use, memory, "memory", "SIZE",
+                  "bytes for data: 512M, 1.5G (default: what is free)",
+                  .min = 1, .max = 0x1p53),
     {.name = NULL},
 };
 static const strads_option quiet_table[] = {

@@ -53,19 +53,19 @@ typedef struct cli_tables {
 } cli_tables;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
-#define CLI_TABLE_OPTIONS(type, member)                                    \
-    CLI_TEXT(type, member.target, "target", "NAME",                        \
-             "the data is CSV: its column of labels (default: no CSV)"),   \
-        CLI_OPTION(STRING, type, member.drop, "drop", "NAMES",             \
-                   "CSV: columns to leave out, commas between (none)",     \
-                   .rare = true),                                          \
-        CLI_OPTION(STRING, type, member.categorical, "categorical",        \
-                   "one-hot[=NAMES]",                                      \
-                   "CSV: a column of 0 and 1 for each text (refused)",     \
-                   .rare = true),                                          \
-        CLI_OPTION(STRING, type, member.missing, "missing", "WHAT",        \
-                   "CSV: refuse, or mean of the column (default: refuse)", \
-                   .choices = "refuse|mean", .rare = true)
+#define CLI_TABLE_OPTIONS(type, member)                                       \
+    CLI_TEXT(type, member.target, "target", "NAME",                           \
+             "the data is CSV: its column of labels (default: no CSV)"),      \
+        STRADS_OPTION(STRING, type, member.drop, "drop", "NAMES",             \
+                      "CSV: columns to leave out, commas between (none)",     \
+                      .rare = true),                                          \
+        STRADS_OPTION(STRING, type, member.categorical, "categorical",        \
+                      "one-hot[=NAMES]",                                      \
+                      "CSV: a column of 0 and 1 for each text (refused)",     \
+                      .rare = true),                                          \
+        STRADS_OPTION(STRING, type, member.missing, "missing", "WHAT",        \
+                      "CSV: refuse, or mean of the column (default: refuse)", \
+                      .choices = "refuse|mean", .rare = true)
 
 /* Sets what data are read with. STRADS_EINVAL: options without a target. */
 strads_err cli_tables_use(const cli_tables *tables,
@@ -74,23 +74,19 @@ strads_err cli_tables_use(const cli_tables *tables,
 /* ---- rows of option tables ------------------------------------------------ */
 
 /* An option without help is an old name that goes on working: --help, manual
- * and completion hide it. More members may follow: `.min = 1, .max = 9`. */
-#define CLI_OPTION(kind_, type, field, name_, metavar_, help_, ...)          \
-    {                                                                        \
-        .name = name_, .kind = STRADS_OPTION_##kind_,                        \
-        .offset = offsetof(type, field), .metavar = metavar_, .help = help_, \
-        __VA_ARGS__                                                          \
-    }
+ * and completion hide it. */
 #define CLI_TEXT(type, field, name, metavar, help) \
-    CLI_OPTION(STRING, type, field, name, metavar, help, .choices = NULL)
+    STRADS_OPTION(STRING, type, field, name, metavar, help)
 #define CLI_CHOICE(type, field, name, metavar, help, choices_) \
-    CLI_OPTION(STRING, type, field, name, metavar, help, .choices = choices_)
+    STRADS_OPTION(STRING, type, field, name, metavar, help, .choices = choices_)
 #define CLI_FLAG(type, field, name, help) \
-    CLI_OPTION(BOOL, type, field, name, NULL, help, .choices = NULL)
-#define CLI_U32(type, field, name, metavar, help, min_, max_) \
-    CLI_OPTION(U32, type, field, name, metavar, help, .min = min_, .max = max_)
-#define CLI_F64(type, field, name, metavar, help, min_, max_) \
-    CLI_OPTION(F64, type, field, name, metavar, help, .min = min_, .max = max_)
+    STRADS_OPTION(BOOL, type, field, name, NULL, help)
+#define CLI_U32(type, field, name, metavar, help, min_, max_)         \
+    STRADS_OPTION(U32, type, field, name, metavar, help, .min = min_, \
+                  .max = max_)
+#define CLI_F64(type, field, name, metavar, help, min_, max_)         \
+    STRADS_OPTION(F64, type, field, name, metavar, help, .min = min_, \
+                  .max = max_)
 
 /* Reads options and arguments: the defaults stand in the groups' structs
  * already, then comes the file of --config, then the command line. Names are

@@ -28,14 +28,14 @@ typedef struct path_job {
 } path_job;
 
 static const strads_option path_table[] = {
-    CLI_OPTION(STRING, path_job, coefficients, "coefficients", "FILE",
-               "CSV: lambda, column, name, value (default: none)",
-               .rare = true),
+    STRADS_OPTION(STRING, path_job, coefficients, "coefficients", "FILE",
+                  "CSV: lambda, column, name, value (default: none)",
+                  .rare = true),
     CLI_TEXT(path_job, svg, "svg", "FILE",
              "draw coefficients and nonzeros (default: no)"),
-    CLI_OPTION(STRING, path_job, names_path, "names", "FILE",
-               "the columns' names, one a line (default: the data's)",
-               .rare = true),
+    STRADS_OPTION(STRING, path_job, names_path, "names", "FILE",
+                  "the columns' names, one a line (default: the data's)",
+                  .rare = true),
     {.name = NULL},
 };
 
@@ -312,9 +312,9 @@ typedef struct cv_job {
 static const strads_option cv_table[] = {
     CLI_U32(cv_job, folds, "folds", "K",
             "parts of the rows, each left out once (default: 10)", 2, 1e6),
-    CLI_OPTION(STRING, cv_job, fold_file, "fold-file", "FILE",
-               "each row's part, from 1, one a line (default: drawn)",
-               .rare = true),
+    STRADS_OPTION(STRING, cv_job, fold_file, "fold-file", "FILE",
+                  "each row's part, from 1, one a line (default: drawn)",
+                  .rare = true),
     CLI_CHOICE(cv_job, choice, "choose", "WHICH",
                "the model's lambda: best or 1se (default: 1se)", "best|1se"),
     CLI_TEXT(cv_job, svg, "svg", "FILE",

@@ -56,9 +56,9 @@ static const strads_option join_table[] = {
             "seconds for a coordinator that was lost to come back (default: "
             "0)",
             0, 1e9),
-    CLI_OPTION(BYTES, join_state, memory, "memory", "SIZE",
-               "bytes for data: 512M, 1.5G (default: what is free)", .min = 1,
-               .max = 0x1p53),
+    STRADS_OPTION(BYTES, join_state, memory, "memory", "SIZE",
+                  "bytes for data: 512M, 1.5G (default: what is free)",
+                  .min = 1, .max = 0x1p53),
     CLI_MF_COLUMNS(join_state, column),
     CLI_TABLE_OPTIONS(join_state, tables),
     CLI_TEXT(join_state, labels, "labels", "FILE",

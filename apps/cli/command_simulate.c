@@ -58,7 +58,7 @@ typedef struct sim {
 
 /* What few simulations set is RARE in --help. */
 #define RARE(field, name, metavar, help) \
-    CLI_OPTION(STRING, sim, field, name, metavar, help, .rare = true)
+    STRADS_OPTION(STRING, sim, field, name, metavar, help, .rare = true)
 
 static const strads_option sim_table[] = {
     CLI_U32(sim, asked, "workers", "N",
@@ -75,9 +75,9 @@ static const strads_option sim_table[] = {
          "sender's and receiver's time for it (default: 2us)"),
     RARE(receive_cost, "receive-cost", "T",
          "receiver's (default: as --message-cost)"),
-    CLI_OPTION(F64, sim, jitter, "jitter", "J",
-               "each time is drawn from 1 to 1 + J of it (default: 0)",
-               .rare = true, .max = 1000),
+    STRADS_OPTION(F64, sim, jitter, "jitter", "J",
+                  "each time is drawn from 1 to 1 + J of it (default: 0)",
+                  .rare = true, .max = 1000),
     RARE(straggler, "straggler", "W:F",
          "worker W takes F times as long; W:F,W:F"),
     RARE(slow_share, "slow-share", "S:F",
@@ -93,8 +93,8 @@ static const strads_option file_table[] = {
              "write JSON lines (default: none)"),
     CLI_TEXT(sim, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
-    CLI_OPTION(BOOL, sim, f32, "f32", NULL,
-               "values in 4 bytes instead of 8 (default: no)", .rare = true),
+    STRADS_OPTION(BOOL, sim, f32, "f32", NULL,
+                  "values in 4 bytes instead of 8 (default: no)", .rare = true),
     CLI_FLAG(sim, use.quiet, "quiet", "print the result only (default: no)"),
     {.name = NULL},
 };

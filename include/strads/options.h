@@ -43,6 +43,17 @@ typedef struct strads_option {
                             the default in brackets at the end of `help` */
 } strads_option;
 
+/* A row of a table: KIND without STRADS_OPTION_, the struct and its field; then
+ * name, metavar, help and, by their names, what else it has:
+ *     STRADS_OPTION(F64, my_options, step, "step", "S",
+ *                   "of each update (default 0.1)", .min = 0, .max = 1) */
+#define STRADS_OPTION(KIND, type, field, name_, metavar_, ...) \
+    {                                                          \
+        .name = name_, .kind = STRADS_OPTION_##KIND,           \
+        .offset = offsetof(type, field), .metavar = metavar_,  \
+        .help = __VA_ARGS__                                    \
+    }
+
 /* Sets one field of `config` from text, checking kind, range and choices.
  * A string field keeps the pointer: `text` must outlive the config.
  * STRADS_EINVAL: the sentence names the option, the text, what was expected. */
