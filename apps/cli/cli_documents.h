@@ -20,20 +20,21 @@ typedef struct cli_words {
 } cli_words;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
-#define CLI_WORDS_OPTIONS(type, member)                                       \
-    CLI_TEXT(type, member.stop, "stop-words", "FILE",                         \
-             "text: words to leave out, one a line (none)"),                  \
-        CLI_OPTION(U32, type, member.min_df, "min-df", "N",                   \
-                   "text: leave out words in fewer documents (default: 1)",   \
-                   .rare = true, .min = 1, .max = 4e9),                       \
-        CLI_OPTION(F64, type, member.max_df, "max-df", "SHARE",               \
-                   "text: and words in more than this share (default: none)", \
-                   .rare = true, .min = 1e-9, .max = 1 - 1e-9),               \
-        CLI_TEXT(type, member.column, "text-column", "NAME",                  \
-                 "text: a table's column with a document a row"),             \
-        CLI_TEXT(type, member.vocab, "vocab", "FILE",                         \
-                 "the words' names, one a line; text: these words alone"),    \
-        CLI_TEXT(type, member.kind, "kind", "KIND",                           \
+#define CLI_WORDS_OPTIONS(type, member)                                        \
+    CLI_TEXT(type, member.stop, "stop-words", "FILE",                          \
+             "text: words to leave out, one a line (none)"),                   \
+        STRADS_OPTION(U32, type, member.min_df, "min-df", "N",                 \
+                      "text: leave out words in fewer documents (default: 1)", \
+                      .rare = true, .min = 1, .max = 4e9),                     \
+        STRADS_OPTION(                                                         \
+            F64, type, member.max_df, "max-df", "SHARE",                       \
+            "text: and words in more than this share (default: none)",         \
+            .rare = true, .min = 1e-9, .max = 1 - 1e-9),                       \
+        CLI_TEXT(type, member.column, "text-column", "NAME",                   \
+                 "text: a table's column with a document a row"),              \
+        CLI_TEXT(type, member.vocab, "vocab", "FILE",                          \
+                 "the words' names, one a line; text: these words alone"),     \
+        CLI_TEXT(type, member.kind, "kind", "KIND",                            \
                  "corpus, text, documents (by the first line)")
 
 /* Reads the files and sets what data are read with; an option that was not
