@@ -95,7 +95,7 @@ gzip -c "$STRADS_SOURCE/data/docword.sotu-tiny.txt" | head -c 20000 >cut.gz
 refuses 2 'cut.gz' lda train cut.gz --quiet
 printf '\050\265\057\375junk' >junk.zst
 refuses 2 'junk.zst' lda train junk.zst --quiet
-refuses 2 'directory' lda train . --quiet
+refuses 2 "./cut.gz: the gzip stream is cut short" lda train . --quiet
 
 # The same holds for those that are asked about a model.
 printf '1\n2\n1\n1 1 1\n' >corpus.txt
