@@ -28,6 +28,19 @@ browse() { # URL ENDS SECTION...
         fail "the page of $2"
 }
 
+# asks WORDS: what the browser that runs behind us wants done. It has as long as
+# it lives, which `browse` bounds: on a busy machine drawing alone takes longer
+# than until_there waits.
+asks() {
+    until grep -qF "$1" "$node/lost" 2>/dev/null; do
+        kill -0 "$browser" 2>/dev/null || {
+            fail "the browser ended before it asked to \"$1\""
+            return
+        }
+        sleep 0.05
+    done
+}
+
 start stop lasso train "$year_train" --partitions 2 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --depth 3 --http 127.0.0.1:0
 run_of_stop=$child
@@ -53,11 +66,11 @@ start joins join "$(url_of leads)" --workers 1
 joined=$child
 browse "$(page_of leads)" lost objective hosts nodes links &
 browser=$!
-until_there "stop it" "$node/lost"
+asks "stop it"
 kill -STOP "$joined"
-until_there "go on" "$node/lost"
+asks "go on"
 kill -CONT "$joined"
-until_there "end it" "$node/lost"
+asks "end it"
 kill -TERM "$run_of_lost"
 wait "$browser" || fail "the page of a run that lost a node for a while"
 ends leads "$run_of_lost" 130
