@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim_toy.h"
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
 #include "tests/wide_toy.h"
@@ -20,8 +21,7 @@ static strads_result *on_threads(uint32_t partitions, uint32_t workers,
                                      .depth = depth,
                                      .deterministic = true}};
     strads_result *result = NULL;
-    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(toy_run_it(&run, &result));
     cr_assert_eq(strads_result_progress(result)->round, WIDE_TOY_ROUNDS);
     return result;
 }

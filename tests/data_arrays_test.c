@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_arrays, .init = oracle_enter, .fini = oracle_leave);
 
@@ -107,8 +108,7 @@ Test(data_arrays, of_every_type_give_what_their_file_gives)
             strads_data *data = NULL, *file = NULL;
             for (int borrow = 0; borrow < 2; borrow++) {
                 h.a.borrow = borrow;
-                cr_assert_eq(strads_data_from_arrays(&h.a, &o, &data),
-                             STRADS_OK, "%s", strads_error_text());
+                expect_ok(strads_data_from_arrays(&h.a, &o, &data));
                 oracle_expect_data(&m, data, o, true);
                 cr_assert_eq(strads_data_read(path, &o, &file), STRADS_OK);
                 cr_assert_eq(strads_data_checksum(data),
@@ -128,8 +128,7 @@ static strads_data *borrow(held *h, strads_data_options o)
     strads_data *data = NULL;
     o.size = sizeof o;
     h->a.borrow = true;
-    cr_assert_eq(strads_data_from_arrays(&h->a, &o, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_from_arrays(&h->a, &o, &data));
     return data;
 }
 
@@ -196,8 +195,7 @@ Test(data_arrays, that_contradict_each_other_are_refused)
     const strads_rows good = {
         .rows = 2, .cols = 3, .start = start, .index = index, .value = value};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_from_rows(&good, NULL, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_from_rows(&good, NULL, &data));
     cr_assert_eq(strads_data_rows(data), 2);
     strads_data_free(data);
     data = NULL;
@@ -228,8 +226,7 @@ Test(data_arrays, that_contradict_each_other_are_refused)
             value[wrong[k].at] = wrong[k].put;
         cr_assert_eq(strads_data_from_rows(&good, &f32, &data), wrong[k].err,
                      "%zu", k);
-        cr_assert_not_null(strstr(strads_error_text(), wrong[k].part), "%s",
-                           strads_error_text());
+        expect_says(wrong[k].part);
         start[wrong[k].at] = s;
         index[wrong[k].at] = i;
         value[wrong[k].at] = v;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_libsvm, .init = oracle_enter, .fini = oracle_leave);
 
@@ -238,8 +239,7 @@ Test(data_libsvm, reading_takes_hardly_more_than_the_matrix)
     cr_assert_eq(setrlimit(RLIMIT_DATA, &tight), 0);
     strads_data_options o = {.size = sizeof o, .threads = 1};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &o, &data));
     cr_assert_eq(strads_data_nnz(data), ROWS * EACH);
     strads_data_free(data);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_npy, .init = oracle_enter, .fini = oracle_leave);
 
@@ -27,8 +28,7 @@ Test(data_npy, arrays_dense_and_sparse_are_what_libsvm_text_is)
                                        .partitions = 1 + (uint32_t)k,
                                        .layout = STRADS_LAYOUT_BOTH,
                                        .labels_path = SEED("labels")};
-        cr_assert_eq(strads_data_read(files[k], &o, &data), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(strads_data_read(files[k], &o, &data));
         cr_expect_eq(strads_data_checksum(data), strads_data_checksum(text),
                      "%s", files[k]);
         strads_data_free(data);
@@ -56,7 +56,7 @@ Test(data_npy, a_file_that_is_cut_short_is_refused)
             const char *path = oracle_write("cut", bytes, n);
             cr_expect_eq(strads_data_read(path, NULL, &data), STRADS_EFORMAT,
                          "%s, %zu bytes", files[k], n);
-            cr_expect(strstr(strads_error_text(), path));
+            expect_says(path);
         }
     }
 }
@@ -74,15 +74,13 @@ Test(data_npy, other_arrays_are_refused_with_what_they_are)
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         strads_data *data = NULL;
-        cr_expect_eq(strads_data_read(cases[k].path, NULL, &data),
-                     STRADS_EFORMAT);
-        cr_expect(strstr(strads_error_text(), cases[k].says), "%s",
-                  strads_error_text());
+        expect_error(strads_data_read(cases[k].path, NULL, &data),
+                     STRADS_EFORMAT, cases[k].says);
     }
     strads_data *data = NULL;
     strads_data_options o = {.size = sizeof o, .labels_path = SEED("c-order")};
-    cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_EFORMAT);
-    cr_expect(strstr(strads_error_text(), "expected 4 numbers, a label a row"));
+    expect_error(strads_data_read(SEED("csr"), &o, &data), STRADS_EFORMAT,
+                 "expected 4 numbers, a label a row");
     o.labels_path = NULL;
     o.memory_limit = 64;
     cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_ENOMEM);
@@ -129,8 +127,7 @@ Test(data_npy, idx_is_what_libsvm_text_is)
     cr_assert_eq(strads_data_read(oracle_text("s.svm", same), NULL, &text),
                  STRADS_OK);
     for (int k = 0; k < 2; k++) {
-        cr_assert_eq(strads_data_read(files[k], &o, &data), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(strads_data_read(files[k], &o, &data));
         cr_expect_eq(strads_data_checksum(data), strads_data_checksum(text));
         strads_data_free(data);
     }
@@ -148,10 +145,8 @@ Test(data_npy, idx_bytes_of_images_are_divided_by_255)
                                                             1, zeros, 4)};
     cr_assert_eq(strads_data_read(oracle_text("s.svm", want), NULL, &text),
                  STRADS_OK);
-    cr_assert_eq(strads_data_read(write_idx("images", 8, 1, cube, 3, pixels,
-                                            12),
-                                  &o, &data),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(write_idx("images", 8, 1, cube, 3, pixels, 12),
+                               &o, &data));
     cr_expect_eq(strads_data_checksum(data), strads_data_checksum(text));
     strads_data_free(data);
     strads_data_free(text);
@@ -174,7 +169,7 @@ Test(data_npy, damaged_idx_is_refused)
         const char *packed = oracle_gzip(path, 1);
         cr_expect_eq(strads_data_read(path, NULL, &data), STRADS_EFORMAT,
                      "%zu bytes", n);
-        cr_expect(strstr(strads_error_text(), path));
+        expect_says(path);
         cr_expect_eq(strads_data_read(packed, NULL, &data), STRADS_EFORMAT,
                      "%zu bytes, packed", n);
     }

@@ -10,6 +10,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "tests/expect.h"
+
 static char folder[64];
 
 void oracle_enter(void)
@@ -448,8 +450,7 @@ void oracle_expect(const oracle *m, const char *path, strads_data_options o,
 {
     strads_data *data = NULL;
     o.size = sizeof o;
-    strads_err err = strads_data_read(path, &o, &data);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(path, &o, &data));
     oracle_expect_data(m, data, o, labels);
     strads_data_free(data);
 }

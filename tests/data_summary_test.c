@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_summary, .init = oracle_enter, .fini = oracle_leave);
 
@@ -10,8 +11,7 @@ static strads_data_summary summarize(const char *path, uint32_t threads)
 {
     strads_data_options o = {.size = sizeof o, .threads = threads};
     strads_data_summary s = {0};
-    cr_assert_eq(strads_data_summarize(path, &o, &s), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_summarize(path, &o, &s));
     return s;
 }
 

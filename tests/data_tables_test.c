@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_tables, .init = oracle_enter, .fini = oracle_leave);
 
@@ -116,8 +117,7 @@ Test(data_tables, a_table_is_what_the_same_samples_are_as_libsvm)
         o.split = k % 3 == 0   ? STRADS_SPLIT_ROWS
                   : k % 3 == 1 ? STRADS_SPLIT_COLS
                                : STRADS_SPLIT_BOTH;
-        cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(strads_data_read(path, &o, &data));
         cr_expect_eq(strads_data_checksum(data), strads_data_checksum(same),
                      "style %zu", k / 2);
         const strads_names *names = strads_data_col_names(data);
@@ -157,8 +157,7 @@ Test(data_tables, known_columns_are_found_by_name)
                                    .col_means = means};
     const char *path =
         oracle_text("n.csv", "a,new,c,b\n1,9,y,2\n,9,z,4\n0,9,x,0\n");
-    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &o, &data));
     const strads_sparse *x = &strads_data_share(data, 0)->by_row;
     const uint32_t index[] = {0, 2, 3, 0, 3, 1};
     const double value[] = {2, 1, 1, 4, 7, 1};
@@ -171,15 +170,13 @@ Test(data_tables, known_columns_are_found_by_name)
     cr_expect_null(strads_data_share(data, 0)->label);
     strads_data_free(data);
     /* The same columns by number. */
-    cr_assert_eq(strads_data_read(oracle_text("n.svm", "1 1:2 3:1 4:1\n"), &o,
-                                  &data),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(
+        strads_data_read(oracle_text("n.svm", "1 1:2 3:1 4:1\n"), &o, &data));
     cr_expect_eq(strads_data_cols(data), 4);
     strads_data_free(data);
-    cr_expect_eq(strads_data_read(oracle_text("o.csv", "a,b\n1,2\n"), &o,
+    expect_error(strads_data_read(oracle_text("o.csv", "a,b\n1,2\n"), &o,
                                   &data),
-                 STRADS_EFORMAT);
-    cr_expect(strstr(strads_error_text(), "no column for 'c=x'"));
+                 STRADS_EFORMAT, "no column for 'c=x'");
     strads_names_free(names);
 }
 
@@ -190,8 +187,7 @@ Test(data_tables, labels_may_be_names)
                              .target = "kind",
                              .named_labels = true};
     const char *path = oracle_text("l.csv", "x,kind\n1,spam\n2,ham\n3,spam\n");
-    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &o, &data));
     const strads_names *names = strads_data_label_names(data);
     cr_assert_eq(strads_names_count(names), 2);
     cr_expect_str_eq(strads_names_at(names, 0), "ham");
@@ -201,8 +197,7 @@ Test(data_tables, labels_may_be_names)
     strads_data *more = NULL;
     o.label_names = names;
     path = oracle_text("m.csv", "kind,x\neggs,1\nham,2\n");
-    cr_assert_eq(strads_data_read(path, &o, &more), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &o, &more));
     label = strads_data_share(more, 0)->label;
     cr_expect(label[0] == 2 && label[1] == 0);
     strads_data_free(more);
@@ -267,9 +262,8 @@ Test(data_tables, options_that_contradict_the_header_are_refused)
         strads_data_options o = cases[k].o;
         o.size = sizeof o;
         o.target = "t";
-        cr_expect_eq(strads_data_read(path, &o, &data), STRADS_EINVAL);
-        cr_expect(strstr(strads_error_text(), cases[k].says), "%s",
-                  strads_error_text());
+        expect_error(strads_data_read(path, &o, &data), STRADS_EINVAL,
+                     cases[k].says);
     }
 }
 
@@ -284,7 +278,7 @@ Test(data_tables, a_budget_is_kept)
     while (at < 399000)
         at += (size_t)sprintf(text + at, "1,2\n");
     const char *path = oracle_text("big.csv", text);
-    cr_expect_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
-    cr_expect(strstr(strads_error_text(), "100000 bytes"));
+    expect_error(strads_data_read(path, &o, &data), STRADS_ENOMEM,
+                 "100000 bytes");
     free(text);
 }

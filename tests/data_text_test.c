@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "tests/expect.h"
 
 TestSuite(data_text, .init = oracle_enter, .fini = oracle_leave);
 
@@ -13,8 +14,7 @@ static strads_data *read_text(const char *path, strads_data_options o)
     o.size = sizeof o;
     o.kind = STRADS_KIND_TEXT;
     o.layout = STRADS_LAYOUT_BOTH;
-    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &o, &data));
     return data;
 }
 
@@ -147,20 +147,16 @@ Test(data_text, names_of_a_corpus_are_as_many_as_its_words)
                              .kind = STRADS_KIND_CORPUS,
                              .col_names = words};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_read(oracle_text("bag.txt", "1\n3\n1\n1 2 1\n"),
-                                  &o, &data),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(oracle_text("bag.txt", "1\n3\n1\n1 2 1\n"), &o,
+                               &data));
     cr_assert_eq(strads_data_col_names(data), words);
     strads_data_free(data);
     static const char *const bad[] = {"1\n4\n1\n1 2 1\n", "1\n2\n1\n1 2 1\n",
                                       "1 3:1\n"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        cr_assert_eq(strads_data_read(oracle_text("bag.txt", bad[k]), &o,
+        expect_error(strads_data_read(oracle_text("bag.txt", bad[k]), &o,
                                       &data),
-                     STRADS_EFORMAT);
-        cr_assert_not_null(strstr(strads_error_text(),
-                                  "words, expected 3, as many as have"),
-                           "%s", strads_error_text());
+                     STRADS_EFORMAT, "words, expected 3, as many as have");
     }
     strads_names_free(words);
 }
@@ -173,8 +169,7 @@ static void check_kind(const char *text, strads_kind want)
     const char *path = oracle_text("documents", text);
     const char *paths[] = {path, oracle_gzip(path, 1), oracle_zstd(path, 1)};
     for (size_t k = 0; k < 3; k++) {
-        cr_assert_eq(strads_data_find_kind(paths[k], &found), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(strads_data_find_kind(paths[k], &found));
         cr_assert_eq(found, want, "\"%s\" is of kind %d", text, (int)found);
     }
 }
@@ -210,6 +205,6 @@ Test(data_text, of_documents_is_read_as_what_it_is)
     cr_assert_str_eq(strads_names_at(strads_data_col_names(data), 1), "cat");
     strads_data_free(data);
     o.min_df = 2;
-    cr_assert_eq(strads_data_read(oracle_path("a"), &o, &data), STRADS_EINVAL);
-    cr_assert_not_null(strstr(strads_error_text(), "is no plain text"));
+    expect_error(strads_data_read(oracle_path("a"), &o, &data), STRADS_EINVAL,
+                 "is no plain text");
 }

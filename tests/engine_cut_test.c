@@ -8,6 +8,7 @@
 #include "strads/mf.h"
 #include "strads/sgd_logistic.h"
 #include "strads/svm.h"
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { ROWS = 10, COLS = 10, ENTRIES = ROWS * COLS };
@@ -33,8 +34,7 @@ static strads_data *lay(const strads_data_options *cut)
                                     .index = index,
                                     .value = value,
                                     .label = label};
-    cr_assert_eq(strads_data_from_columns(&columns, cut, &data), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_data_from_columns(&columns, cut, &data));
     return data;
 }
 
@@ -44,19 +44,13 @@ static strads_err touch(strads_task *task)
     return STRADS_OK;
 }
 
-static strads_err commit_nothing(strads_commit *commit)
-{
-    (void)commit;
-    return STRADS_OK;
-}
-
 /* A program whose partitions should have at least so many entries. */
 static strads_program needy(uint64_t entries)
 {
     return (strads_program){.size = sizeof(strads_program),
                             .name = "needy",
                             .update = touch,
-                            .aggregate = commit_nothing,
+                            .aggregate = toy_commits_nothing,
                             .partition_entries = entries};
 }
 
@@ -65,8 +59,7 @@ static strads_data_options cut_for(const strads_program *program,
 {
     strads_data_options cut = {.size = sizeof cut};
 
-    cr_assert_eq(strads_run_cut(program, NULL, options, &cut), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_run_cut(program, NULL, options, &cut));
     return cut;
 }
 
@@ -86,8 +79,7 @@ static uint32_t partitions_of(uint64_t entries, uint32_t workers,
     for (uint32_t p = 0; p < K; p++)
         cr_assert_eq(strads_data_share(data, p)->partitions, K);
     cr_assert_null(strads_data_share(data, K));
-    cr_assert_eq(strads_run(&program, NULL, data, &options, &result), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_run(&program, NULL, data, &options, &result));
     cr_assert_eq(strads_result_partitions(result), K);
     strads_result_free(result);
     strads_data_free(data);
@@ -180,8 +172,7 @@ Test(engine_cut, part_of_the_data_is_cut_as_told)
     const strads_columns columns = {.rows = 1, .cols = 1, .start = start};
     strads_data *data = NULL;
 
-    cr_assert_eq(strads_data_from_columns(&columns, &cut, &data),
-                 STRADS_EINVAL);
-    cr_assert_not_null(strstr(strads_error_text(), "2 of 4 partitions"));
+    expect_error(strads_data_from_columns(&columns, &cut, &data), STRADS_EINVAL,
+                 "2 of 4 partitions");
     cr_assert_null(data);
 }

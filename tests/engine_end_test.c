@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 #include "tests/toy_ridge.h"
@@ -32,12 +33,6 @@ static strads_err counter_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-static strads_err counter_update(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
 static strads_err counter_aggregate(strads_commit *commit)
 {
     counter *c = commit->state;
@@ -61,19 +56,13 @@ static strads_err counter_objective(void *state, strads_report *report)
     return STRADS_OK;
 }
 
-static strads_err three_a_block(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 3;
-    return STRADS_OK;
-}
+TOY_SHAPE(three_a_block, shape->block_max = 3)
 
 static const strads_program counting = {.size = sizeof(strads_program),
                                         .name = "counting",
                                         .shape = three_a_block,
                                         .begin = counter_begin,
-                                        .update = counter_update,
+                                        .update = toy_does_nothing,
                                         .aggregate = counter_aggregate,
                                         .objective = counter_objective};
 
@@ -84,11 +73,9 @@ static strads_result *count_until(counter *c, strads_engine_options options)
     options.policy_plugin = &toy_sweep_policy;
     if (options.tolerance <= 0)
         options.tolerance = 1e-300;
-    strads_err err = toy_run_it(&(toy_run){.program = &counting,
-                                           .config = &config,
-                                           .options = options},
-                                &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(
+        &(toy_run){.program = &counting, .config = &config, .options = options},
+        &result));
     return result;
 }
 
@@ -245,15 +232,14 @@ Test(engine_end, a_run_cut_short_reports_the_model_that_it_gives_back)
     static lines l;
     const toy_ridge_config config = {.lambda = 2};
     strads_result *r = NULL;
-    strads_err err = toy_run_it(&(toy_run){.program = &toy_ridge,
-                                           .config = &config,
-                                           .options = {.workers = 2,
-                                                       .max_rounds = 5,
-                                                       .tolerance = 1e-300,
-                                                       .progress = keep_line,
-                                                       .progress_arg = &l}},
-                                &r);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&(toy_run){.program = &toy_ridge,
+                                    .config = &config,
+                                    .options = {.workers = 2,
+                                                .max_rounds = 5,
+                                                .tolerance = 1e-300,
+                                                .progress = keep_line,
+                                                .progress_arg = &l}},
+                         &r));
     cr_assert_eq(strads_result_end(r), STRADS_END_ROUNDS);
     uint64_t n;
     uint32_t width;
@@ -275,13 +261,7 @@ Test(engine_end, a_run_cut_short_reports_the_model_that_it_gives_back)
 
 /* ---- edges ------------------------------------------------------------- */
 
-static strads_err no_parameters(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = 0;
-    return STRADS_OK;
-}
+TOY_SHAPE(no_parameters, shape->parameters = 0)
 
 Test(engine_end, a_program_without_parameters_ends_at_once)
 {
@@ -290,13 +270,12 @@ Test(engine_end, a_program_without_parameters_ends_at_once)
     const counter_config config = {.counter = &c};
     strads_result *result = NULL;
     program.shape = no_parameters;
-    strads_err err =
+    expect_ok(
         toy_run_it(&(toy_run){.program = &program,
                               .config = &config,
                               .options = {.workers = 2,
                                           .policy_plugin = &toy_sweep_policy}},
-                   &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+                   &result));
     uint64_t n;
     uint32_t width;
     (void)strads_result_values(result, &n, &width);
@@ -312,17 +291,15 @@ Test(engine_end, more_partitions_than_rows_and_workers_than_partitions_run)
         counter c = {0};
         const counter_config config = {.counter = &c};
         strads_result *result = NULL;
-        strads_err err =
-            toy_run_it(&(toy_run){.program = &counting,
-                                  .config = &config,
-                                  .rows = 2,
-                                  .cols = 3,
-                                  .options = {.workers = 5,
-                                              .partitions = partitions,
-                                              .depth = 2,
-                                              .max_rounds = 30}},
-                       &result);
-        cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(toy_run_it(&(toy_run){.program = &counting,
+                                        .config = &config,
+                                        .rows = 2,
+                                        .cols = 3,
+                                        .options = {.workers = 5,
+                                                    .partitions = partitions,
+                                                    .depth = 2,
+                                                    .max_rounds = 30}},
+                             &result));
         cr_assert_eq(strads_result_partitions(result), partitions);
         strads_result_free(result);
     }

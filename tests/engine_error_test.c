@@ -55,13 +55,7 @@ static void dies(void *thing)
     free(thing);
 }
 
-static strads_err small_blocks(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 4;
-    return STRADS_OK;
-}
+TOY_SHAPE(small_blocks, shape->block_max = 4)
 
 static strads_err fail_tables(const void *config, const strads_shape *shape,
                               strads_store *store)
@@ -252,12 +246,6 @@ Test(engine_error, between_nodes_it_comes_back_with_its_sentence_too)
 
 /* ---- what callbacks must not hand back --------------------------------- */
 
-static strads_err nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
 static void refuse(const strads_program *p, const strads_policy *policy,
                    const char *says)
 {
@@ -313,7 +301,9 @@ static strads_err prioritise_nan(strads_commit *commit)
 
 Test(engine_error, commits_that_would_spoil_the_model_end_the_run)
 {
-    strads_program p = {.size = sizeof p, .name = "spoils", .update = nothing};
+    strads_program p = {.size = sizeof p,
+                        .name = "spoils",
+                        .update = toy_does_nothing};
     p.aggregate = commit_nan;
     refuse(&p, NULL, "nan");
     p.aggregate = commit_infinity;
@@ -335,10 +325,9 @@ static strads_err probe_nan(strads_task *task)
 
 Test(engine_error, a_probe_that_gives_nan_ends_the_run)
 {
-    const strads_phase probing[] = {{.name = "probe",
-                                     .when = STRADS_WHEN_PROBE,
-                                     .update = probe_nan},
-                                    {.name = "move", .update = nothing}};
+    const strads_phase probing[] = {
+        {.name = "probe", .when = STRADS_WHEN_PROBE, .update = probe_nan},
+        {.name = "move", .update = toy_does_nothing}};
     const strads_program p = {.size = sizeof p,
                               .name = "unknown",
                               .phases = probing,
@@ -370,11 +359,11 @@ Test(engine_error, a_policys_impossible_answer_ends_the_run)
 {
     const strads_program p = {.size = sizeof p,
                               .name = "simple",
-                              .update = nothing,
+                              .update = toy_does_nothing,
                               .aggregate = change_nothing};
     const strads_phase owner = {.name = "own",
                                 .to = STRADS_TO_OWNER,
-                                .update = nothing};
+                                .update = toy_does_nothing};
     const strads_program owned = {.size = sizeof p,
                                   .name = "owned",
                                   .phases = &owner,
@@ -454,13 +443,16 @@ static strads_err ignore_an_error(strads_turn *turn)
 
 Test(engine_error, a_schedules_impossible_decision_ends_the_run)
 {
-    const strads_phase called[] = {
-        {.name = "move", .when = STRADS_WHEN_CALLED, .update = nothing},
-        {.name = "probe", .when = STRADS_WHEN_PROBE, .update = probe_nan},
-        {.name = "own",
-         .to = STRADS_TO_OWNER,
-         .when = STRADS_WHEN_CALLED,
-         .update = nothing}};
+    const strads_phase called[] = {{.name = "move",
+                                    .when = STRADS_WHEN_CALLED,
+                                    .update = toy_does_nothing},
+                                   {.name = "probe",
+                                    .when = STRADS_WHEN_PROBE,
+                                    .update = probe_nan},
+                                   {.name = "own",
+                                    .to = STRADS_TO_OWNER,
+                                    .when = STRADS_WHEN_CALLED,
+                                    .update = toy_does_nothing}};
     strads_program p = {.size = sizeof p,
                         .name = "turns",
                         .phases = called,

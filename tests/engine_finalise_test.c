@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
 
@@ -46,13 +47,7 @@ typedef struct winding_state {
     bool stopped;
 } winding_state;
 
-static strads_err winding_shape(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PARTITIONS;
-    return STRADS_OK;
-}
+TOY_SHAPE(winding_shape, shape->parameters = PARTITIONS)
 
 static strads_err winding_begin(const void *config, const strads_data *data,
                                 const strads_shape *shape, void **state)
@@ -66,12 +61,7 @@ static strads_err winding_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-static strads_err winding_open(const strads_task *task, void **local)
-{
-    (void)task;
-    *local = calloc(1, sizeof(double));
-    return *local ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_OPEN(winding_open, sizeof(double))
 
 static strads_err stop(strads_turn *turn, winding_state *s)
 {
@@ -123,21 +113,9 @@ static strads_err count(strads_task *task)
     return STRADS_OK;
 }
 
-static size_t one(const strads_task *task)
-{
-    (void)task;
-    return 1;
-}
-
 static strads_err counted(strads_commit *commit)
 {
     ((winding_state *)commit->state)->counted++;
-    return STRADS_OK;
-}
-
-static strads_err nothing(strads_commit *commit)
-{
-    (void)commit;
     return STRADS_OK;
 }
 
@@ -161,19 +139,19 @@ static const strads_phase PHASES[N_PHASES] = {
                .when = STRADS_WHEN_CALLED,
                .reports = true,
                .ignores_values = true,
-               .partial = one,
+               .partial = toy_one_number,
                .update = count,
                .aggregate = counted},
     [TELL] = {.name = "tell",
               .to = STRADS_TO_OWNER,
               .when = STRADS_WHEN_CALLED,
-              .partial = one,
+              .partial = toy_one_number,
               .update = tell},
     [IDLE] = {.name = "idle",
               .to = STRADS_TO_NOBODY,
               .when = STRADS_WHEN_CALLED,
               .ignores_values = true,
-              .aggregate = nothing},
+              .aggregate = toy_commits_nothing},
 };
 
 static const strads_program winding = {
@@ -217,11 +195,9 @@ static strads_result *cut_short(const winding_config *config,
 {
     strads_result *result = NULL;
     options.partitions = PARTITIONS;
-    strads_err err = toy_run_it(&(toy_run){.program = &winding,
-                                           .config = config,
-                                           .options = options},
-                                &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(
+        &(toy_run){.program = &winding, .config = config, .options = options},
+        &result));
     cr_expect_eq(strads_result_end(result), end);
     return result;
 }
@@ -327,7 +303,7 @@ static void refuse(const strads_program *program, uint32_t flaw, strads_err err,
                                           .max_rounds = 2}},
                    &result);
     cr_expect_eq(found, err, "%d", found);
-    cr_expect(strstr(strads_error_text(), text), "%s", strads_error_text());
+    expect_says(text);
     cr_expect_null(result);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { ROUNDS = 3, BLOCKS = 4, ROOM = 4096 };
@@ -58,14 +59,13 @@ static void run_phase(const strads_phase *phase, uint32_t workers,
                                     .schedule = dispatch_rounds};
     const merge_config config = {.out = out};
     out->n = 0;
-    strads_err err = toy_run_it(&(toy_run){.program = &program,
-                                           .config = &config,
-                                           .options = {.workers = workers,
-                                                       .partitions = partitions,
-                                                       .depth = depth,
-                                                       .deterministic = true}},
-                                NULL);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&(toy_run){.program = &program,
+                                    .config = &config,
+                                    .options = {.workers = workers,
+                                                .partitions = partitions,
+                                                .depth = depth,
+                                                .deterministic = true}},
+                         NULL));
 }
 
 /* Fills `want` for K partitions, block after block, round after round. */

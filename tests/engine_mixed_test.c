@@ -104,30 +104,9 @@ static void run_serially(uint64_t seed, double *value)
 
 /* ---- the program ------------------------------------------------------- */
 
-static strads_err mixed_shape(const void *config, const strads_data *data,
-                              strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PARAMETERS;
-    return STRADS_OK;
-}
+TOY_SHAPE(mixed_shape, shape->parameters = PARAMETERS)
 
-static strads_err mixed_open(const strads_task *task, void **local)
-{
-    (void)task;
-    *local = calloc(PARAMETERS, sizeof(double));
-    return *local ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
-
-static strads_err mixed_refresh(strads_task *task, const strads_change *changes,
-                                uint32_t n)
-{
-    double *replica = task->local;
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++)
-            replica[changes[c].param[k]] += changes[c].change[k];
-    return STRADS_OK;
-}
+TOY_OPEN(mixed_open, PARAMETERS * sizeof(double))
 
 static strads_err mixed_schedule(strads_turn *turn)
 {
@@ -175,34 +154,6 @@ static strads_err mixed_commit(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- a ring block's object: its visits --------------------------------- */
-
-static strads_err visits_open(strads_task *task, void **object)
-{
-    (void)task;
-    *object = calloc(1, sizeof(uint64_t));
-    return *object ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
-
-static strads_err visits_pack(const void *object, strads_bytes *out)
-{
-    return strads_bytes_append(out, object, sizeof(uint64_t));
-}
-
-static strads_err visits_unpack(const void *bytes, size_t size, void **object)
-{
-    TOY_CHECK(size == sizeof(uint64_t));
-    strads_err err = visits_open(NULL, object);
-    if (!err)
-        memcpy(*object, bytes, size);
-    return err;
-}
-
-static const strads_payload visits = {.open = visits_open,
-                                      .close = free,
-                                      .pack = visits_pack,
-                                      .unpack = visits_unpack};
-
 static const strads_phase mixed_phases[N_PHASES] = {
     [SUM] = {.name = "sum",
              .when = STRADS_WHEN_CALLED,
@@ -233,11 +184,11 @@ static const strads_program mixed = {.size = sizeof(strads_program),
                                      .shape = mixed_shape,
                                      .open = mixed_open,
                                      .close = free,
-                                     .refresh = mixed_refresh,
+                                     .refresh = toy_replica_refresh,
                                      .schedule = mixed_schedule,
                                      .phases = mixed_phases,
                                      .n_phases = N_PHASES,
-                                     .payload = &visits};
+                                     .payload = &toy_counter};
 
 static void run(uint64_t seed, uint32_t workers, uint32_t depth, double *value)
 {

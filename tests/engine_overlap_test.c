@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
 
@@ -212,9 +213,8 @@ static double makespan(uint32_t blocks, double transfer)
                                                  BYTES / transfer};
     strads_result *result = NULL;
     strads_sim_outcome outcome;
-    cr_assert_eq(strads_simulate(&PROGRAM, &config, data, &options, &sim,
-                                 &result, &outcome),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(&PROGRAM, &config, data, &options, &sim, &result,
+                              &outcome));
     strads_result_free(result);
     strads_data_free(data);
     return outcome.makespan;

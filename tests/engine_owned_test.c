@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 /* Parameters: 3 that nobody owns, then one a row. Each visit adds 1 to a row's
@@ -36,13 +37,7 @@ static strads_range owned_range(const void *config, const strads_data *data,
     return (strads_range){FREE + rows.begin, FREE + rows.end};
 }
 
-static strads_err owned_begin(const void *config, const strads_data *data,
-                              const strads_shape *shape, void **state)
-{
-    (void)config, (void)data, (void)shape;
-    *state = calloc(1, sizeof(owned_state));
-    return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_BEGIN(owned_begin, sizeof(owned_state))
 
 static size_t owned_partial(const strads_task *task)
 {
@@ -83,12 +78,6 @@ static strads_err follow(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
 static strads_err owned_schedule(strads_turn *turn)
 {
     owned_state *state = turn->state;
@@ -109,7 +98,7 @@ static const strads_phase phases[] = {{.name = "visit",
                                       {.name = "follow",
                                        .when = STRADS_WHEN_CALLED,
                                        .ignores_values = true,
-                                       .update = nothing,
+                                       .update = toy_does_nothing,
                                        .aggregate = follow}};
 
 static const strads_program owned = {.size = sizeof(strads_program),
@@ -132,8 +121,7 @@ static void check_run(uint32_t K, uint32_t workers, const char *policy)
                                      .policy = policy,
                                      .max_rounds = 400,
                                      .deterministic = true}};
-    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(toy_run_it(&run, &result));
     uint64_t n;
     uint32_t width;
     const double *value = strads_result_values(result, &n, &width);
@@ -168,8 +156,7 @@ Test(engine_owned, blocks_of_all_partitions_leave_in_one_round)
                                      .partitions = 5,
                                      .max_rounds = 1,
                                      .deterministic = true}};
-    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(toy_run_it(&run, &result));
     const owned_state *state = strads_result_state(result);
     cr_expect_eq(state->blocks, 5);
     cr_expect_eq(state->owners, 5);
@@ -182,8 +169,7 @@ Test(engine_owned, a_model_holds_the_coefficients_alone)
     strads_model *model = NULL;
     const toy_run run = {.program = &owned,
                          .options = {.workers = 1, .partitions = 2}};
-    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(toy_run_it(&run, &result));
     cr_assert_eq(strads_model_from_result(result, "owned", NULL, 0, &model),
                  STRADS_OK);
     cr_expect_eq(model->columns, FREE);
@@ -271,7 +257,7 @@ static const strads_phase pooled_phases[] = {{.name = "visit",
                                              {.name = "follow",
                                               .when = STRADS_WHEN_CALLED,
                                               .ignores_values = true,
-                                              .update = nothing,
+                                              .update = toy_does_nothing,
                                               .aggregate = follow}};
 
 static strads_program pooled_program(void)
@@ -298,8 +284,7 @@ Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
                                          .max_rounds = 400,
                                          .deterministic = true}};
         memset(visits_of, 0, sizeof(visits_of));
-        cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(toy_run_it(&run, &result));
         uint64_t n;
         uint32_t width;
         const double *value = strads_result_values(result, &n, &width);
@@ -339,8 +324,7 @@ Test(engine_owned, a_pool_leaves_its_rows_to_so_many_hands_as_it_is_told)
     memcpy(few, pooled_phases, sizeof(few));
     few[0].aggregate = to_one_hand;
     pooled.phases = few;
-    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(toy_run_it(&run, &result));
     uint64_t n;
     uint32_t width;
     const double *value = strads_result_values(result, &n, &width);
@@ -364,8 +348,7 @@ Test(engine_owned, the_same_pools_give_the_same_bits_on_any_workers)
                                          .max_rounds = 400,
                                          .deterministic = true}};
         memset(visits_of, 0, sizeof(visits_of));
-        cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(toy_run_it(&run, &result));
         memcpy(seen[workers / 4], visits_of, sizeof(visits_of));
         strads_result_free(result);
     }
@@ -388,8 +371,6 @@ Test(engine_owned, pools_are_refused_where_they_make_no_sense)
                              .options = {.workers = 1,
                                          .partitions = 5,
                                          .pools = cases[k].pools}};
-        cr_expect_eq(toy_run_it(&run, &result), STRADS_EINVAL);
-        cr_expect(strstr(strads_error_text(), cases[k].says), "%s",
-                  strads_error_text());
+        expect_error(toy_run_it(&run, &result), STRADS_EINVAL, cases[k].says);
     }
 }

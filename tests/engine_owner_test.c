@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { PARAMETERS = 40, WIDTH = 3, ROUNDS = 6, K_MAX = 13 };
@@ -15,14 +16,7 @@ typedef struct owner_config {
     uint64_t *records;
 } owner_config;
 
-static strads_err owner_shape(const void *config, const strads_data *data,
-                              strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PARAMETERS;
-    shape->width = WIDTH;
-    return STRADS_OK;
-}
+TOY_SHAPE(owner_shape, shape->parameters = PARAMETERS, shape->width = WIDTH)
 
 /* Block k of a round holds the parameters that are k modulo the number of
  * blocks; blocks go round the partitions, so some have two and some none. */
@@ -34,18 +28,6 @@ static uint32_t blocks_of(uint32_t partitions)
 static uint32_t owner_of(uint64_t round, uint32_t k, uint32_t partitions)
 {
     return (uint32_t)((k * 2 + round) % partitions);
-}
-
-static strads_err owner_begin(const void *config, const strads_data *data,
-                              const strads_shape *shape, void **state)
-{
-    (void)config, (void)data;
-    uint32_t *partitions = malloc(sizeof *partitions);
-    if (!partitions)
-        return strads_fail(STRADS_ENOMEM, "no memory");
-    *partitions = shape->partitions;
-    *state = partitions;
-    return STRADS_OK;
 }
 
 static strads_err owner_schedule(strads_turn *turn)
@@ -72,12 +54,6 @@ static double moved(double value, uint32_t partition, uint32_t param,
                     uint32_t column)
 {
     return 0.5 * value + partition + 0.25 * param + column;
-}
-
-static size_t owner_partial(const strads_task *task)
-{
-    (void)task;
-    return 2;
 }
 
 static strads_err owner_update(strads_task *task)
@@ -139,27 +115,26 @@ static void check_run(uint32_t K, uint32_t workers, uint32_t depth,
                                 .to = STRADS_TO_OWNER,
                                 .when = STRADS_WHEN_CALLED,
                                 .ignores_values = config.ignores_values,
-                                .partial = owner_partial,
+                                .partial = toy_two_numbers,
                                 .update = owner_update,
                                 .aggregate =
                                     aggregates ? owner_aggregate : NULL};
     const strads_program program = {.size = sizeof program,
                                     .name = "owner",
                                     .shape = owner_shape,
-                                    .begin = owner_begin,
+                                    .begin = toy_begin_partitions,
                                     .end = free,
                                     .schedule = owner_schedule,
                                     .phases = &phase,
                                     .n_phases = 1};
     strads_result *result = NULL;
-    strads_err err = toy_run_it(&(toy_run){.program = &program,
-                                           .config = &config,
-                                           .options = {.workers = workers,
-                                                       .partitions = K,
-                                                       .depth = depth,
-                                                       .deterministic = true}},
-                                &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&(toy_run){.program = &program,
+                                    .config = &config,
+                                    .options = {.workers = workers,
+                                                .partitions = K,
+                                                .depth = depth,
+                                                .deterministic = true}},
+                         &result));
     double want[PARAMETERS * WIDTH];
     expected_values(K, &config, want);
     uint64_t n;

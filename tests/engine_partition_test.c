@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { ROWS = 29, COLS = 19, K_MAX = 32 };
@@ -73,12 +74,6 @@ static strads_err count_entries(strads_task *task)
     return STRADS_OK;
 }
 
-static size_t two(const strads_task *task)
-{
-    (void)task;
-    return 2;
-}
-
 static strads_err keep_counts(strads_commit *commit)
 {
     seen *s = ((const partition_config *)commit->config)->seen;
@@ -138,7 +133,7 @@ static void check_run(strads_split split, strads_layout layout, uint32_t K,
     const strads_phase phase = {.name = "count",
                                 .when = STRADS_WHEN_CALLED,
                                 .ignores_values = true,
-                                .partial = two,
+                                .partial = toy_two_numbers,
                                 .update = count_entries,
                                 .aggregate = keep_counts};
     const partition_config config = {.seen = &s};
@@ -157,8 +152,7 @@ static void check_run(strads_split split, strads_layout layout, uint32_t K,
                                            .workers = workers,
                                            .partitions = K};
     strads_result *result = NULL;
-    strads_err err = strads_run(&program, &config, data, &options, &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&program, &config, data, &options, &result));
     cr_assert_eq(s.by_col, layout & STRADS_LAYOUT_COLS ? all_entries() : 0);
     cr_assert_eq(s.by_row, layout & STRADS_LAYOUT_ROWS ? all_entries() : 0);
     check_shares(&s, K, split);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 
@@ -21,14 +22,7 @@ typedef struct phases_config {
     log *log;
 } phases_config;
 
-static strads_err six_parameters(const void *config, const strads_data *data,
-                                 strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PARAMETERS;
-    shape->block_max = 2;
-    return STRADS_OK;
-}
+TOY_SHAPE(six_parameters, shape->parameters = PARAMETERS, shape->block_max = 2)
 
 static strads_err begin_log(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
@@ -158,16 +152,14 @@ Test(engine_phases, start_comes_once_and_first_and_rest_whenever_nothing_moves)
             log l = {.stop_after = 3};
             const phases_config config = {.log = &l};
             strads_result *result = NULL;
-            strads_err err =
-                toy_run_it(&(toy_run){.program = &automatic,
-                                      .config = &config,
-                                      .options = {.workers = workers,
-                                                  .policy_plugin =
-                                                      &toy_sweep_policy,
-                                                  .depth = depth,
-                                                  .deterministic = true}},
-                           &result);
-            cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+            expect_ok(toy_run_it(&(toy_run){.program = &automatic,
+                                            .config = &config,
+                                            .options = {.workers = workers,
+                                                        .policy_plugin =
+                                                            &toy_sweep_policy,
+                                                        .depth = depth,
+                                                        .deterministic = true}},
+                                 &result));
             check_log(&l, want, sizeof want / sizeof *want);
             cr_assert_eq(strads_result_end(result), STRADS_END_STOPPED);
             const strads_progress *p = strads_result_progress(result);
@@ -285,13 +277,12 @@ static void run_called(bool keeps, uint32_t depth, uint32_t workers)
     const turns_config config = {.turns = &t,
                                  .depth = depth,
                                  .keeps_values = keeps};
-    strads_err err = toy_run_it(&(toy_run){.program = &program,
-                                           .config = &config,
-                                           .options = {.workers = workers,
-                                                       .depth = depth,
-                                                       .deterministic = true}},
-                                NULL);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&(toy_run){.program = &program,
+                                    .config = &config,
+                                    .options = {.workers = workers,
+                                                .depth = depth,
+                                                .deterministic = true}},
+                         NULL));
     cr_assert_eq(t.log.n, CALLED_ROUNDS);
     for (uint32_t k = 0; k < CALLED_ROUNDS; k++)
         cr_assert_eq(t.log.phase[k], (k + 1) % 3 ? FREE : DRAINS);
@@ -323,9 +314,8 @@ Test(engine_phases,
     for (uint32_t ignores = 0; ignores < 2; ignores++) {
         phase.ignores_values = ignores;
         phase.when = ignores ? STRADS_WHEN_POLICY : STRADS_WHEN_CALLED;
-        cr_assert_eq(toy_run_it(&(toy_run){.program = &program}, NULL),
-                     STRADS_EINVAL);
-        cr_assert_not_null(strstr(strads_error_text(), "can keep them"));
+        expect_error(toy_run_it(&(toy_run){.program = &program}, NULL),
+                     STRADS_EINVAL, "can keep them");
     }
 }
 
@@ -349,25 +339,19 @@ static strads_err note_policy_turn(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err does_nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
 Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
 {
     const strads_phase phases[] = {[SCAN] = {.name = "scan",
                                              .when = STRADS_WHEN_CALLED,
                                              .exclusive = true,
-                                             .update = does_nothing,
+                                             .update = toy_does_nothing,
                                              .aggregate = note_policy_turn},
                                    [FIRST] = {.name = "unused",
                                               .when = STRADS_WHEN_START,
                                               .update = never_runs},
                                    [MOVE] = {.name = "move",
                                              .when = STRADS_WHEN_CALLED,
-                                             .update = does_nothing,
+                                             .update = toy_does_nothing,
                                              .aggregate = note_policy_turn}};
     const strads_program program = {.size = sizeof program,
                                     .name = "rests",
@@ -380,16 +364,14 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
     for (uint32_t depth = 0; depth <= 4; depth++) {
         turns t = {0};
         const turns_config config = {.turns = &t};
-        strads_err err =
-            toy_run_it(&(toy_run){.program = &program,
-                                  .config = &config,
-                                  .options = {.workers = 2,
-                                              .policy_plugin =
-                                                  &toy_sweep_policy,
-                                              .depth = depth,
-                                              .deterministic = true}},
-                       NULL);
-        cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(toy_run_it(&(toy_run){.program = &program,
+                                        .config = &config,
+                                        .options = {.workers = 2,
+                                                    .policy_plugin =
+                                                        &toy_sweep_policy,
+                                                    .depth = depth,
+                                                    .deterministic = true}},
+                             NULL));
         check_log(&t.log, want, sizeof want / sizeof *want);
     }
 }
@@ -404,12 +386,7 @@ typedef struct told {
     double sum;
 } told;
 
-static strads_err open_told(const strads_task *task, void **local)
-{
-    (void)task;
-    *local = calloc(1, sizeof(told));
-    return *local ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_OPEN(open_told, sizeof(told))
 
 static strads_err tell_rounds(strads_turn *turn)
 {
@@ -465,13 +442,11 @@ Test(engine_phases, workers_receive_a_result_before_later_updates)
                                     .n_phases = 1};
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-            strads_err err =
-                toy_run_it(&(toy_run){.program = &program,
-                                      .options = {.workers = workers,
-                                                  .partitions = 5,
-                                                  .depth = depth,
-                                                  .deterministic = true}},
-                           NULL);
-            cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+            expect_ok(toy_run_it(&(toy_run){.program = &program,
+                                            .options = {.workers = workers,
+                                                        .partitions = 5,
+                                                        .depth = depth,
+                                                        .deterministic = true}},
+                                 NULL));
         }
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 #include "tests/toy_ridge.h"
@@ -24,13 +25,12 @@ static fit train(strads_engine_options options)
     options.tolerance = 1e-9;
     options.max_rounds = 200000;
     strads_result *result = NULL;
-    strads_err err = toy_run_it(&(toy_run){.program = &toy_ridge,
-                                           .config = &config,
-                                           .rows = ROWS,
-                                           .cols = COLS,
-                                           .options = options},
-                                &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&(toy_run){.program = &toy_ridge,
+                                    .config = &config,
+                                    .rows = ROWS,
+                                    .cols = COLS,
+                                    .options = options},
+                         &result));
     cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED,
                  "depth %u, W %u, %s: %llu rounds, gap %g", options.depth,
                  options.workers, options.policy,

@@ -150,19 +150,7 @@ typedef struct gram_state {
     uint32_t solved, since; /* commits, and those with others since */
 } gram_state;
 
-static strads_err gram_begin(const void *config, const strads_data *data,
-                             const strads_shape *shape, void **state)
-{
-    (void)config, (void)data, (void)shape;
-    *state = calloc(1, sizeof(gram_state));
-    return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
-
-static size_t one(const strads_task *task)
-{
-    (void)task;
-    return 1;
-}
+TOY_BEGIN(gram_begin, sizeof(gram_state))
 
 static strads_err probe(strads_task *task)
 {
@@ -219,7 +207,7 @@ static strads_err check_pairs(strads_commit *commit)
 static const strads_phase gram_phases[N_PHASES] = {
     [PAIRS] = {.name = "pairs", .when = STRADS_WHEN_PROBE, .update = probe},
     [SOLVE] = {.name = "solve",
-               .partial = one,
+               .partial = toy_one_number,
                .update = count_one,
                .aggregate = check_pairs},
 };

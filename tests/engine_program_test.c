@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 
@@ -176,12 +177,6 @@ static strads_err adds_one(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err does_nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
 /* Tables of older headers are shorter: what they lack is at its default. Those
  * of newer ones may be longer by zeros. */
 Test(engine_program, tables_of_other_headers_are_completed)
@@ -191,7 +186,7 @@ Test(engine_program, tables_of_other_headers_are_completed)
         uint64_t unknown;
     } newer = {.known = {.size = sizeof newer,
                          .name = "p",
-                         .update = does_nothing,
+                         .update = toy_does_nothing,
                          .aggregate = adds_one}};
     struct {
         strads_engine_options known;
@@ -206,9 +201,8 @@ Test(engine_program, tables_of_other_headers_are_completed)
     for (size_t k = 0; k < 3; k++) {
         strads_result *result = NULL;
         newer.known.size = program_sizes[k];
-        cr_assert_eq(strads_run(&newer.known, NULL, data, &options.known,
-                                &result),
-                     STRADS_OK, "%s", strads_error_text());
+        expect_ok(
+            strads_run(&newer.known, NULL, data, &options.known, &result));
         strads_result_free(result);
     }
     strads_result *result = NULL;
@@ -245,30 +239,12 @@ Test(engine_program, data_cut_in_another_way_are_refused)
     strads_data_free(data);
 }
 
-static strads_err no_width(const void *config, const strads_data *data,
-                           strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->width = 0;
-    return STRADS_OK;
-}
+TOY_SHAPE(no_width, shape->width = 0)
 
-static strads_err too_many(const void *config, const strads_data *data,
-                           strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = UINT64_C(1) << 40;
-    return STRADS_OK;
-}
+TOY_SHAPE(too_many, shape->parameters = UINT64_C(1) << 40)
 
-static strads_err too_large(const void *config, const strads_data *data,
-                            strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = UINT64_C(1) << 31;
-    shape->param_bytes = UINT32_C(1) << 31;
-    return STRADS_OK;
-}
+TOY_SHAPE(too_large, shape->parameters = UINT64_C(1) << 31,
+          shape->param_bytes = UINT32_C(1) << 31)
 
 static strads_err no_fit(const void *config, const strads_data *data,
                          strads_shape *shape)

@@ -66,12 +66,7 @@ typedef struct walk_config {
     volatile bool stop;
 } walk_config;
 
-static strads_err open_object(strads_task *task, void **object)
-{
-    (void)task;
-    *object = calloc(1, sizeof(uint64_t));
-    return *object ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_OPEN_OBJECT(open_object, sizeof(uint64_t))
 
 static const strads_payload object_payload = {.open = open_object,
                                               .close = free};

@@ -56,14 +56,7 @@ static strads_err check_start(const strads_change *first)
 
 /* ---- worker ------------------------------------------------------------ */
 
-static strads_err refresh_shape(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PARAMETERS;
-    shape->width = WIDTH;
-    return STRADS_OK;
-}
+TOY_SHAPE(refresh_shape, shape->parameters = PARAMETERS, shape->width = WIDTH)
 
 static strads_err open_replica(const strads_task *task, void **local)
 {
@@ -117,15 +110,6 @@ static size_t two(const strads_task *task)
 {
     (void)task;
     return 2 * sizeof(double);
-}
-
-/* The larger of each two numbers. */
-static void keep_larger(void *into, const void *from, size_t bytes)
-{
-    double *a = into;
-    const double *b = from;
-    for (size_t k = 0; k < bytes / sizeof *a; k++)
-        a[k] = b[k] > a[k] ? b[k] : a[k];
 }
 
 static strads_err tell_version(strads_task *task)
@@ -230,7 +214,7 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     config.since_max = &since_max;
     const strads_phase phases[] = {[TELL] = {.name = "tell",
                                              .merge = STRADS_MERGE_OWN,
-                                             .merge_with = keep_larger,
+                                             .merge_with = toy_keep_larger,
                                              .when = STRADS_WHEN_CALLED,
                                              .partial = two,
                                              .update = tell_version,

@@ -78,25 +78,13 @@ static strads_err told_choose(void *state, const strads_choice_request *request,
 
 /* ---- the program ------------------------------------------------------- */
 
-static strads_err small_blocks(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = BLOCK_MAX;
-    return STRADS_OK;
-}
+TOY_SHAPE(small_blocks, shape->block_max = BLOCK_MAX)
 
 static double own_weight(const void *config, const strads_data *data,
                          uint32_t j)
 {
     (void)config, (void)data;
     return j % 3 ? 10.5 * j : 0.25;
-}
-
-static strads_err nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
 }
 
 /* By default a parameter is as urgent as it moved. */
@@ -127,7 +115,7 @@ static void run(uint32_t depth, uint32_t want, bool own)
                                     .name = "told",
                                     .shape = small_blocks,
                                     .weight = own ? own_weight : NULL,
-                                    .update = nothing,
+                                    .update = toy_does_nothing,
                                     .aggregate = move};
     memset(&told, 0, sizeof told);
     told.depth = depth;
@@ -184,7 +172,7 @@ Test(engine_request, built_in_policies_run_programs_without_probes)
     const strads_program program = {.size = sizeof program,
                                     .name = "no values",
                                     .shape = small_blocks,
-                                    .update = nothing,
+                                    .update = toy_does_nothing,
                                     .aggregate = halve};
     for (const strads_policy *const *p = strads_policies(); *p; p++)
         for (uint32_t depth = 0; depth <= 3; depth++) {

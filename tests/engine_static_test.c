@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/static_toy.h"
 #include "tests/toy_data.h"
@@ -213,12 +214,11 @@ Test(engine_static, the_blocks_that_are_preset_are_the_plans_or_two_each)
         static_toy_end want;
         static_toy_walk(given ? plan : twice, &config, &want);
         strads_result *result = NULL;
-        cr_assert_eq(toy_run_it(&(toy_run){.program = static_toy(&config),
-                                           .config = &config,
-                                           .options = options_of(plan, given, 2,
-                                                                 0, 0)},
-                                &result),
-                     STRADS_OK, "%s", strads_error_text());
+        expect_ok(
+            toy_run_it(&(toy_run){.program = static_toy(&config),
+                                  .config = &config,
+                                  .options = options_of(plan, given, 2, 0, 0)},
+                       &result));
         expect_same(result, &want, "preset");
         strads_result_free(result);
         strads_plan_free(twice);

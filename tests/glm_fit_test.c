@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "strads/logistic.h"
+#include "tests/expect.h"
 #include "tests/glm_design.h"
 
 static const lasso_recipe shapes[] = {
@@ -72,7 +73,7 @@ static linear_fit fit_well(const lasso_design *d, const strads_glm_options *o,
     linear_fit fit =
         glm_design_fit(d, o, !engine && is_concave(o) ? &fair : engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %s: gap %g", o->loss,
                  o->penalty, fit.gap);
     return fit;
@@ -334,7 +335,7 @@ Test(glm_fit, lasso_and_logistic_regression_are_members_of_the_family)
                                                           .lambda_ratio = .03,
                                                           .intercept = true},
                                1e-10, NULL, take_logistic);
-        cr_assert_eq(other.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(other.err);
         cr_expect_float_eq(fit.objective, other.objective,
                            1e-8 * other.objective);
         linear_fit_free(&fit);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
+
 const sti_journal_options place_options = {.run = 77, .shard = 2};
 
 place place_new(bool files)
@@ -48,8 +50,7 @@ strads_err place_open_as(const place *at, const sti_journal_options *as,
 sti_journal *place_open(const place *at)
 {
     sti_journal *journal;
-    cr_assert_eq(place_open_as(at, &place_options, &journal), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(place_open_as(at, &place_options, &journal));
     return journal;
 }
 
@@ -73,22 +74,19 @@ sti_journal *place_recover(const place *at, toy_shard *shard)
 {
     sti_journal *journal = place_open(at);
     const sti_journal_reader reader = shard_reader(shard);
-    cr_assert_eq(journal->ops->recover(journal, &reader), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(journal->ops->recover(journal, &reader));
     return journal;
 }
 
 void place_append(sti_journal *journal, const history *h, uint64_t from,
                   uint64_t n)
 {
-    cr_assert_eq(journal->ops->append(journal, h->records + from, n), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(journal->ops->append(journal, h->records + from, n));
 }
 
 void place_sync(sti_journal *journal)
 {
-    cr_assert_eq(journal->ops->sync(journal), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(journal->ops->sync(journal));
 }
 
 void place_take(sti_journal *journal, toy_shard *shard, const history *h,
@@ -103,8 +101,7 @@ void place_take(sti_journal *journal, toy_shard *shard, const history *h,
 
 void place_checkpoint(sti_journal *journal, toy_shard *shard)
 {
-    cr_assert_eq(journal->ops->checkpoint(journal, shard_state, shard),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(journal->ops->checkpoint(journal, shard_state, shard));
 }
 
 void place_write(const place *at, const history *h, uint64_t before,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 
 static linear_fit fit_well(const lasso_design *design,
@@ -11,7 +12,7 @@ static linear_fit fit_well(const lasso_design *design,
 {
     linear_fit fit = lasso_design_fit(design, options, NULL);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     return fit;
 }

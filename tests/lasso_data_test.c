@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/lasso/lasso_columns.h"
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 
 static uint64_t blocks_through_data;
@@ -66,7 +67,7 @@ static void expect_optimal(const lasso_design *design,
 {
     linear_fit fit = fit_through_data(design, options, engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_gt(blocks_through_data, 10);
     cr_expect_lt(lasso_violation(design, options, &fit), 1e-4);
@@ -108,8 +109,8 @@ Test(lasso_data, a_row_of_weight_c_is_c_rows)
     linear_fit right = lasso_design_fit(&many, &options, &engine);
     options.row_weight = weight;
     linear_fit fit = fit_through_data(&design, &options, &engine);
-    cr_assert_eq(right.err, STRADS_OK, "%s", strads_error_text());
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(right.err);
+    expect_ok(fit.err);
     cr_expect_gt(blocks_through_data, 10);
     cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
     cr_expect_float_eq(fit.intercept, right.intercept, 1e-6);
@@ -129,8 +130,8 @@ Test(lasso_data, they_end_where_sets_with_room_do)
     linear_fit with = lasso_design_fit(&design, &options, &engine);
     linear_fit without = fit_through_data(&design, &options, &engine);
 
-    cr_assert_eq(with.err, STRADS_OK, "%s", strads_error_text());
-    cr_assert_eq(without.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(with.err);
+    expect_ok(without.err);
     cr_expect_float_eq(with.objective, without.objective,
                        1e-8 * with.objective);
     linear_fit_free(&with);

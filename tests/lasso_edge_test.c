@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 
 static const strads_lasso_options with_intercept = {.lambda_ratio = .1,
@@ -17,7 +18,7 @@ static linear_fit fit_or_fail(const lasso_design *design,
 {
     linear_fit fit = lasso_design_fit(design, options, NULL);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     return fit;
 }
 
@@ -96,7 +97,7 @@ Test(lasso_edge, more_partitions_than_rows_leave_some_empty)
     const strads_engine_options engine = {.workers = 3, .partitions = 11};
     linear_fit fit = lasso_design_fit(&d, &with_intercept, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_lt(lasso_violation(&d, &with_intercept, &fit), 1e-4);
     linear_fit_free(&fit);
     lasso_design_free(&d);
@@ -176,7 +177,7 @@ Test(lasso_edge, a_tolerance_beyond_the_arithmetic_still_ends)
     const strads_engine_options engine = {.workers = 1, .tolerance = 1e-30};
     linear_fit fit = lasso_design_fit(&d, &without, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_neq(fit.end, STRADS_END_ROUNDS);
     cr_expect_lt(fit.gap, 1e-10);
     linear_fit_free(&fit);
@@ -203,7 +204,7 @@ Test(lasso_edge, gains_that_are_all_rounding_still_end)
                                           .max_rounds = 200000};
     linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_STOPPED, "gap %g", fit.gap);
     linear_fit_free(&fit);
     lasso_design_free(&d);
@@ -228,7 +229,7 @@ static void expect_few_rounds(double rho, double ratio)
             *x = sqrt(1 - rho) * *x + sqrt(rho) * common.x[i];
         }
     linear_fit fit = lasso_design_fit(&d, &options, &engine);
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "rho %g: gap %g", rho, fit.gap);
     cr_expect_gt(fit.nonzeros, 100);
     cr_expect_lt(lasso_violation(&d, &options, &fit), .1);
@@ -287,7 +288,7 @@ Test(lasso_edge, a_scan_is_never_far_away)
                                           .progress_arg = &s};
     linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_assert_gt(fit.updates_policy, PASSES * COLS);
     cr_expect_lt(s.longest, PASSES * COLS, "%llu updates without a scan",
                  (unsigned long long)s.longest);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 
 /* The weights of rows: 0 to 3, in a file of its own. */
@@ -49,8 +50,8 @@ static void expect_same(const lasso_design *d, const lasso_design *many,
     options.weights = path;
     linear_fit fit = lasso_design_fit(d, &options, &engine);
 
-    cr_assert_eq(right.err, STRADS_OK, "%s", strads_error_text());
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(right.err);
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_geq(fit.nonzeros, least);
     cr_expect_float_eq(fit.lambda_max, right.lambda_max,
@@ -181,7 +182,7 @@ Test(lasso_weights, weights_from_memory_are_those_of_a_file)
     weight[7] = NAN;
     linear_fit bad = lasso_design_fit(&d, &o, NULL);
     cr_expect_eq(bad.err, STRADS_EINVAL);
-    cr_expect(strstr(strads_error_text(), "weight of row 8 is"));
+    expect_says("weight of row 8 is");
     linear_fit_free(&file);
     linear_fit_free(&memory);
     linear_fit_free(&bad);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
+
 const lda_token lda_tiny[LDA_TINY_TOKENS] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 0},
                                              {1, 1, 0}, {1, 2, 0}, {1, 2, 0}};
 
@@ -101,8 +103,7 @@ void lda_fit_free(lda_fit *f)
 void lda_keep_model(const strads_lda_model *model, char path[LDA_PATH_SIZE])
 {
     name_file(path);
-    strads_err err = strads_lda_model_write(model, NULL, path);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_lda_model_write(model, NULL, path));
 }
 
 void lda_forget_model(const char *path)

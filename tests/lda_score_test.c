@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/lda_corpus.h"
 
 enum { TOPICS = 3, WORDS = 4, TOKENS = 5, STATES = 243 };
@@ -242,7 +243,7 @@ static strads_data *by_row(uint32_t rows, uint32_t cols, uint32_t partitions)
         }
         start[w + 1] = n;
     }
-    strads_err err = strads_data_from_columns(
+    expect_ok(strads_data_from_columns(
         &(strads_columns){.rows = rows,
                           .cols = cols,
                           .start = start,
@@ -252,8 +253,7 @@ static strads_data *by_row(uint32_t rows, uint32_t cols, uint32_t partitions)
                                .partitions = partitions,
                                .layout = STRADS_LAYOUT_ROWS,
                                .kind = STRADS_KIND_CORPUS},
-        &data);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+        &data));
     free(start);
     free(index);
     free(value);
@@ -338,8 +338,7 @@ Test(lda_score, the_likelihood_of_assignments_is_the_sum_term_by_term)
     const lda_token tokens[] = {{0, 0, 2}, {0, 3, 2}, {2, 1, 0}, {2, 1, 1}};
     const double alpha[] = {0.4, 0.6, 0.8};
     strads_lda_joint got;
-    strads_err err = score_text("2 0:2 3:2\n0\n\n 2 1:0\t1:1 \r\n", &got);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(score_text("2 0:2 3:2\n0\n\n 2 1:0\t1:1 \r\n", &got));
     cr_assert_eq(got.documents, 3);
     cr_assert_eq(got.tokens, 4);
     double want = lda_oracle(tokens, 4, 3, WORDS, TOPICS, alpha, 0.3);
@@ -356,7 +355,6 @@ Test(lda_score, a_file_of_assignments_that_is_wrong_is_refused_with_its_line)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         strads_lda_joint got;
         cr_assert_eq(score_text(bad[i], &got), STRADS_EFORMAT, "%s", bad[i]);
-        cr_assert_not_null(strstr(strads_error_text(), "line 2"), "%s",
-                           strads_error_text());
+        expect_says("line 2");
     }
 }

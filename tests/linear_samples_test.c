@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/linear_expect.h"
 #include "tests/nodes_team.h"
 
@@ -90,8 +91,7 @@ static strads_data *read_for(const linear_case *one, uint32_t partitions)
                                          .layout = one->program->layout};
     strads_data *data = NULL;
 
-    cr_assert_eq(strads_data_read(samples[one->target].path, &options, &data),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(samples[one->target].path, &options, &data));
     return data;
 }
 
@@ -217,9 +217,8 @@ Test(linear_samples, partitions_name_the_columns_they_have_entries_of_alone)
     strads_sim_outcome outcome;
     strads_result *result = NULL;
 
-    cr_assert_eq(strads_simulate(year.program, &lasso, data, &engine, &sim,
-                                 &result, &outcome),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(year.program, &lasso, data, &engine, &sim,
+                              &result, &outcome));
     const double rounds = (double)strads_result_progress(result)->round;
     const double mean = outcome.makespan / rounds / latency;
     cr_log_info("a round takes %.2f latencies", mean);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "link_node.h"
+#include "tests/expect.h"
 
 static char folder[] = "/tmp/strads-link-XXXXXX";
 static char ipc_url[64];
@@ -33,10 +34,10 @@ static void exchange_over(const char *url)
     link_node_expect_alive(&b, link);
     link_node_wait(&a, &a.hellos, 1);
     link_node_expect_alive(&a, a.links[1]);
-    cr_expect_eq(link_node_close(&b), STRADS_OK, "%s", strads_error_text());
+    expect_ok(link_node_close(&b));
     link_node_wait_lost(&a, 1);
     cr_expect_eq(a.why, STRADS_OK, "%s", a.text);
-    cr_expect_eq(link_node_close(&a), STRADS_OK, "%s", strads_error_text());
+    expect_ok(link_node_close(&a));
 }
 
 Test(link_exchange, frames_travel_both_ways_over_tcp)
@@ -202,8 +203,7 @@ Test(link_exchange, four_nodes_in_a_full_mesh_exchange_frames)
         link_node_wait(&node[i], &node[i].received, FRAMES * (NODES - 1));
     for (uint32_t i = 0; i < NODES; i++) {
         cr_expect_eq(node[i].strangers, 0);
-        cr_expect_eq(link_node_close(&node[i]), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(link_node_close(&node[i]));
     }
 }
 
@@ -318,9 +318,8 @@ Test(link_exchange, dialling_waits_for_a_listener_that_starts_later,
     link_node a, b;
     link_node_open(&b, 1, "", NULL);
     sti_link link = 0;
-    cr_expect_eq(sti_net_dial(b.net, ipc_url, 30000000, &link), STRADS_EIO);
-    cr_expect_not_null(strstr(strads_error_text(), ipc_url), "%s",
-                       strads_error_text());
+    expect_error(sti_net_dial(b.net, ipc_url, 30000000, &link), STRADS_EIO,
+                 ipc_url);
     link_node_open(&a, 0, ipc_url, NULL);
     link = link_node_join(&b, &a);
     link_node_expect_alive(&b, link);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "link_node.h"
+#include "tests/expect.h"
 
 static char folder[] = "/tmp/strads-tls-XXXXXX";
 static char cert[64], key[64];
@@ -37,8 +38,8 @@ static void open_both(void)
 
 static void close_both(void)
 {
-    cr_expect_eq(link_node_close(&b), STRADS_OK, "%s", strads_error_text());
-    cr_expect_eq(link_node_close(&a), STRADS_OK, "%s", strads_error_text());
+    expect_ok(link_node_close(&b));
+    expect_ok(link_node_close(&a));
     (void)unlink(cert);
     (void)unlink(key);
     (void)rmdir(folder);

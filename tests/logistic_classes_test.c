@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 enum { COLS = 30, CLASSES = LOGISTIC_DESIGN_CLASSES };
@@ -31,9 +32,8 @@ static strads_result *train_from(const lasso_design *d,
     for (uint32_t j = 0; j < COLS; j++)
         param[j] = j;
     cr_assert_eq(lasso_design_data(d, 3, &data), STRADS_OK);
-    cr_assert_eq(strads_run(&strads_program_logistic, options, data, &engine,
-                            &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(
+        strads_run(&strads_program_logistic, options, data, &engine, &result));
     strads_data_free(data);
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED);
     return result;

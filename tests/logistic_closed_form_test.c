@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 static double logit(double p)
@@ -17,7 +18,7 @@ static linear_fit fit_well(const lasso_design *design,
     const strads_engine_options engine = {.workers = 1, .tolerance = TOLERANCE};
     linear_fit fit = logistic_design_fit(design, options, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     return fit;
 }
 

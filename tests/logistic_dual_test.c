@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "strads/svm.h"
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 static const logistic_view plain = {.negative = -1, .positive = 1};
@@ -73,7 +74,7 @@ static void expect_minimum(const lasso_design *d, const logistic_view *view,
 {
     linear_fit fit = fit_dual(d, options, engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_float_eq(fit.objective, logistic_value(d, view, options, &fit),
                        1e-10 * fit.objective);
@@ -131,8 +132,8 @@ static void fit_both_ways(const lasso_design *d,
 {
     *rows = fit_dual(d, options, NULL);
     *columns = logistic_design_fit(d, options, NULL);
-    cr_assert_eq(rows->err, STRADS_OK, "%s", strads_error_text());
-    cr_assert_eq(columns->err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(rows->err);
+    expect_ok(columns->err);
     cr_expect_eq(rows->end, STRADS_END_CONVERGED, "gap %g", rows->gap);
     cr_expect_float_eq(rows->objective, columns->objective,
                        1e-9 * rows->objective);
@@ -388,7 +389,7 @@ Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
                                            .standardize = n % 4 > 1};
         lasso_design d = design(2 + n / 6, n % 2 ? 16 : 200, 1, 200 + n);
         linear_fit fit = fit_dual(&d, &o, &engine);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%d: objective %g, gap %g",
                      (int)n, fit.objective, fit.gap);
         linear_fit_free(&fit);
@@ -426,7 +427,7 @@ Test(logistic_dual, more_labels_are_each_told_from_the_rest)
         d.y[i] = (double)(i % 3);
     linear_fit all = fit_dual(&d, &at_one, NULL);
     double objective = 0;
-    cr_assert_eq(all.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(all.err);
     cr_expect_eq(all.end, STRADS_END_CONVERGED);
     for (int k = 0; k < 3; k++) {
         for (uint64_t i = 0; i < d.rows; i++)
@@ -462,10 +463,8 @@ static double fit_sample(const strads_program *program,
     engine.size = sizeof(engine);
     engine.workers = 1;
     engine.deterministic = true;
-    cr_assert_eq(strads_data_read(path, &how, &data), STRADS_OK, "%s",
-                 strads_error_text());
-    cr_assert_eq(strads_run(program, options, data, &engine, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(path, &how, &data));
+    expect_ok(strads_run(program, options, data, &engine, &result));
     const strads_progress *last = strads_result_progress(result);
     const double objective = last->objective;
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 static const strads_logistic_options with_intercept = {.lambda_ratio = .1,
@@ -19,7 +20,7 @@ static linear_fit fit_or_fail(const lasso_design *design,
 {
     linear_fit fit = logistic_design_fit(design, options, NULL);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     return fit;
 }
 
@@ -187,7 +188,7 @@ Test(logistic_edge, empty_and_constant_columns_never_enter)
                                           .start_param = param,
                                           .start_value = value};
     fit = logistic_design_fit(&d, &with_intercept, &engine);
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.w[0], 0);
     cr_expect_eq(fit.w[7], 0);
     cr_expect_lt(logistic_violation(&d, &plain, &with_intercept, &fit), 1e-3);
@@ -292,7 +293,7 @@ Test(logistic_edge, more_partitions_than_rows_leave_some_empty)
     const strads_engine_options engine = {.workers = 3, .partitions = 11};
     linear_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_lt(logistic_violation(&d, &plain, &with_intercept, &fit), 1e-3);
     linear_fit_free(&fit);
     lasso_design_free(&d);
@@ -304,7 +305,7 @@ Test(logistic_edge, a_tolerance_beyond_the_arithmetic_still_ends)
     const strads_engine_options engine = {.workers = 1, .tolerance = 1e-30};
     linear_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_neq(fit.end, STRADS_END_ROUNDS);
     cr_expect_lt(fit.gap, 1e-10);
     linear_fit_free(&fit);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 static const logistic_view plain = {.negative = -1, .positive = 1};
@@ -37,7 +38,7 @@ Test(logistic_optimum, a_large_support_is_solved_as_well)
 
     for (int k = 0; k < 2; k++) {
         linear_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
         cr_expect_gt(fit.nonzeros, 400, "%llu",
                      (unsigned long long)fit.nonzeros);
@@ -59,7 +60,7 @@ Test(logistic_optimum, no_column_of_many_is_overlooked)
 
     for (int k = 0; k < 3; k++) {
         linear_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
         cr_expect_lt(logistic_violation(&d, &plain, &kinds[k], &fit), 1e-3);
         linear_fit_free(&fit);
@@ -76,7 +77,7 @@ Test(logistic_optimum, of_many_that_violate_at_first_few_are_in_the_first_set)
     lasso_design d = design_of(300, 800, 1, .97, 0);
     linear_fit fit = logistic_design_fit(&d, &options, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_lt(fit.updates_policy, 60, "%llu",
                  (unsigned long long)fit.updates_policy);
     linear_fit_free(&fit);
@@ -96,7 +97,7 @@ Test(logistic_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
                                               .deterministic = true,
                                               .max_rounds = 80};
         linear_fit fit = logistic_design_fit(&design, &options, &engine);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
         cr_expect_lt(logistic_violation(&design, &plain, &options, &fit), 1e-3);
         if (workers == 1) {
@@ -125,7 +126,7 @@ Test(logistic_optimum, the_gap_is_a_bound_and_a_tight_one)
             const strads_engine_options engine = {.workers = 1,
                                                   .tolerance = tolerance};
             linear_fit fit = logistic_design_fit(&design, &options, &engine);
-            cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+            expect_ok(fit.err);
             const double left =
                 (fit.objective - best.objective) / fit.objective;
             cr_expect_leq(left, fit.gap + 1e-12, "left %g, gap %g", left,
@@ -148,7 +149,7 @@ static void expect_weighted(const lasso_design *design, const double *c,
     const logistic_view view = {.negative = -1, .positive = 1, .c = c};
     linear_fit fit = logistic_design_fit(design, options, engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_lt(logistic_violation(design, &view, options, &fit), 1e-3);
     cr_expect_float_eq(logistic_value(design, &view, options, &fit),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 enum { ROWS = 90, COLS = 24, CLASSES = LOGISTIC_DESIGN_CLASSES };
@@ -44,9 +45,8 @@ static strads_result *train_noting(const lasso_design *d,
     for (uint32_t j = 0; j < COLS; j++)
         param[j] = j;
     cr_assert_eq(lasso_design_data(d, 4, &data), STRADS_OK);
-    cr_assert_eq(strads_run(&strads_program_logistic, options, data, &engine,
-                            &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(
+        strads_run(&strads_program_logistic, options, data, &engine, &result));
     strads_data_free(data);
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED, "gap %g",
                  strads_result_progress(result)->gap);
@@ -389,7 +389,7 @@ Test(logistic_softmax, two_labels_are_one_problem)
         d.y[i] = d.y[i] > 1;
     linear_fit a = logistic_design_fit(&d, &softmax, NULL);
     linear_fit b = logistic_design_fit(&d, &plain, NULL);
-    cr_assert_eq(a.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(a.err);
     cr_expect_eq(lasso_distance(&d, a.w, b.w), 0);
     linear_fit_free(&a);
     linear_fit_free(&b);
@@ -405,7 +405,7 @@ Test(logistic_softmax, another_word_for_it_is_refused)
     linear_fit fit = logistic_design_fit(&d, &o, NULL);
 
     cr_expect_eq(fit.err, STRADS_EINVAL);
-    cr_expect(strstr(strads_error_text(), "expected ovr or softmax") != NULL);
+    expect_says("expected ovr or softmax");
     linear_fit_free(&fit);
     lasso_design_free(&d);
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "strads/strads.h"
+#include "tests/expect.h"
 
 enum { ROWS = 12, FOREVER = 1000000000 };
 
@@ -258,8 +259,7 @@ Test(loop_end, a_loop_that_never_asks_is_cut_off_after_a_bound)
     strads_result *result;
     uint64_t parameters;
     uint32_t width;
-    cr_assert_eq(run_program(&careless, &p, options, 3, &result), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(run_program(&careless, &p, options, 3, &result));
     cr_expect_eq(strads_result_end(result), STRADS_END_ROUNDS);
     for (uint32_t k = 0; k < 3; k++)
         cr_expect_eq(atomic_load(&ended[k]), 20 + STRADS_LOOP_GRACE);
@@ -277,8 +277,7 @@ Test(loop_end, and_after_time_is_up_and_when_the_user_stops_it)
         const strads_engine_options options = {.time_limit = turn ? 0 : 0.05,
                                                .stop = &stop};
         strads_result *result;
-        cr_assert_eq(run_program(&careless, &p, options, 3, &result), STRADS_OK,
-                     "%s", strads_error_text());
+        expect_ok(run_program(&careless, &p, options, 3, &result));
         cr_expect_eq(strads_result_end(result),
                      turn ? STRADS_END_CANCELED : STRADS_END_TIME);
         strads_result_free(result);

@@ -11,6 +11,7 @@
 #include "engine/round/message_codec.h"
 #include "engine/net/mesh_state.h"
 #include "engine/store/message.h"
+#include "tests/expect.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
@@ -306,9 +307,7 @@ static void expect_found_out(sti_msg msg, const char *text)
     cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
     (void)snprintf(what.url, sizeof what.url, "%s", strads_engine_url(engine));
     cr_assert_eq(pthread_create(&other, NULL, forge, &what), 0);
-    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_EPEER);
-    cr_expect_not_null(strstr(strads_error_text(), text), "%s",
-                       strads_error_text());
+    expect_error(team_work(&t, 0, engine, NULL), STRADS_EPEER, text);
     pthread_join(other, NULL);
     strads_engine_free(engine);
     sti_object_drop(msg.object);

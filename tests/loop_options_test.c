@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/nodes_team.h"
+#include "tests/toy_data.h"
 
 enum { ROWS = 64, COLS = 128, CLOCKS = 40, ROW_BYTES = 8 * COLS };
 enum { WIDE = 2048 };
@@ -20,14 +21,7 @@ static struct {
     uint32_t reads; /* of all rows, after a barrier */
 } plan;
 
-static strads_err knob_shape(const void *config, const strads_data *data,
-                             strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = ROWS;
-    shape->width = cols;
-    return STRADS_OK;
-}
+TOY_SHAPE(knob_shape, shape->parameters = ROWS, shape->width = cols)
 
 static strads_err add_rows(strads_session *session)
 {

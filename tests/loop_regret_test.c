@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "strads/strads.h"
+#include "tests/expect.h"
 
 enum { COLS = 2, CLOCKS = 4000, MOST_WORKERS = 4, DRAW = 1 };
 
@@ -129,8 +130,7 @@ static void run(problem *p)
     strads_result *result;
     solve(p);
     cr_assert_eq(strads_data_from_columns(&columns, &cut, &data), STRADS_OK);
-    cr_assert_eq(strads_run(&regret_program, &p, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&regret_program, &p, data, &options, &result));
     strads_result_free(result);
     strads_data_free(data);
 }

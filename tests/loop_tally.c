@@ -1,5 +1,6 @@
 /* See loop_tally.h. */
 #include "tests/loop_tally.h"
+#include "tests/toy_data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,14 +10,8 @@ tally_plan tally;
 
 enum { MODEL, SPARSE, N_TABLES };
 
-static strads_err tally_shape(const void *config, const strads_data *data,
-                              strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = TALLY_ROWS;
-    shape->width = shape->partitions;
-    return STRADS_OK;
-}
+TOY_SHAPE(tally_shape, shape->parameters = TALLY_ROWS,
+          shape->width = shape->partitions)
 
 static strads_err tally_tables(const void *config, const strads_shape *shape,
                                strads_store *store)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "tests/expect.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
@@ -40,8 +41,7 @@ Test(loop_times, in_one_process_they_are_all_of_it_and_none_is_the_networks)
                                            .workers = 3};
     strads_result *result;
     plan_slow();
-    cr_assert_eq(strads_run(&tally_program, NULL, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&tally_program, NULL, data, &options, &result));
     check(strads_result_progress(result), 3);
     cr_expect_eq(strads_result_progress(result)->network_seconds, 0);
     strads_result_free(result);

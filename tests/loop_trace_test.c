@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
@@ -107,8 +108,7 @@ Test(loop_trace, in_one_process_spans_add_up_to_the_times_told,
                                            .trace = path[0]};
     strads_result *result;
     sums s = {0};
-    cr_assert_eq(strads_run(&tally_program, NULL, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&tally_program, NULL, data, &options, &result));
     read_trace(path[0], &s);
     check(&s, strads_result_progress(result), 3);
     strads_result_free(result);
@@ -165,9 +165,8 @@ Test(loop_trace, simulated_the_spans_are_the_times_told_and_the_costs_given,
     strads_sim_outcome outcome;
     strads_result *result;
     sums s = {0};
-    cr_assert_eq(strads_simulate(&tally_program, NULL, data, &options, &sim,
-                                 &result, &outcome),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(&tally_program, NULL, data, &options, &sim,
+                              &result, &outcome));
     read_trace(path[0], &s);
     check(&s, strads_result_progress(result), PARTITIONS);
     cr_expect_float_eq(s.compute, outcome.workers_busy, 1e-7 * s.clocks);

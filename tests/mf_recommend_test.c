@@ -10,6 +10,7 @@
 
 #include "strads/policy.h"
 #include "strads/recommend.h"
+#include "tests/expect.h"
 #include "tests/mf_planted.h"
 #include "tests/mf_trial.h"
 
@@ -41,8 +42,7 @@ static strads_mf_factors make_model(void)
 static strads_recommender *recommender_of(const strads_mf_factors *model)
 {
     strads_recommender *r = NULL;
-    cr_assert_eq(strads_recommender_new(model, &r), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_recommender_new(model, &r));
     return r;
 }
 

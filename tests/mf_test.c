@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "strads/mf.h"
+#include "tests/expect.h"
 #include "tests/mf_planted.h"
 #include "tests/mf_trial.h"
 
@@ -110,9 +111,7 @@ Test(mf, data_that_are_spent_give_the_same_bits)
     strads_data *data = mf_trial_read(train_path, 2);
     const strads_sparse *x = &strads_data_share(data, 1)->by_row;
     strads_data_spend(data);
-    cr_assert_eq(strads_run(&strads_program_mf, &config, data, &options,
-                            &spent),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&strads_program_mf, &config, data, &options, &spent));
     mf_trial_expect_same(kept, spent, PLANTED_USERS);
     cr_expect_eq(x->index[x->nnz / 2], 0, "nothing was given back");
     strads_result_free(kept);
@@ -184,9 +183,8 @@ Test(mf, the_result_is_the_sweep_of_the_least_held_out_error)
                                                .progress_arg = &s};
         strads_data *data = mf_trial_read(train_path, 2);
         strads_result *result = NULL;
-        cr_assert_eq(strads_run(&strads_program_mf, &config, data, &options,
-                                &result),
-                     STRADS_OK, "%s", strads_error_text());
+        expect_ok(
+            strads_run(&strads_program_mf, &config, data, &options, &result));
         uint32_t best = 0;
         for (uint32_t k = 1; k < s.n; k++)
             best = s.held[k] < s.held[best] ? k : best;

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 
 enum { SEED = 5 };
@@ -16,8 +17,7 @@ strads_data *mf_trial_read(const char *path, uint32_t partitions)
                                          .layout = STRADS_LAYOUT_ROWS,
                                          .values = STRADS_F32,
                                          .kind = STRADS_KIND_RATINGS};
-    cr_assert_eq(strads_data_read(path, &options, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &options, &data));
     return data;
 }
 
@@ -117,9 +117,7 @@ uint32_t mf_trial_objectives(const char *path, const strads_mf_options *config,
                                            .progress_arg = &c};
     strads_data *data = mf_trial_read(path, partitions);
     strads_result *result = NULL;
-    cr_assert_eq(strads_run(&strads_program_mf, config, data, &options,
-                            &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&strads_program_mf, config, data, &options, &result));
     strads_data_free(data);
     strads_result_free(result);
     return c.n;

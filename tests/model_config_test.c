@@ -9,6 +9,7 @@
 
 #include "engine/run/run_options.h"
 #include "strads/engine.h"
+#include "tests/expect.h"
 
 typedef struct own_options {
     double lambda_ratio;
@@ -66,11 +67,10 @@ Test(config, keys_set_the_fields_of_all_parts)
     both b;
     prepare(&b);
     b.engine.depth = 3;
-    cr_assert_eq(parse(&b, "{\"lambda-ratio\": 0.1, \"positive\": true,"
-                           " \"workers\": 4, \"seed\": 12345678901,"
-                           " \"max-rounds\": 1e3, \"time-limit\": 5,"
-                           " \"policy\": \"uniform\", \"depth\": null}"),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(parse(&b, "{\"lambda-ratio\": 0.1, \"positive\": true,"
+                        " \"workers\": 4, \"seed\": 12345678901,"
+                        " \"max-rounds\": 1e3, \"time-limit\": 5,"
+                        " \"policy\": \"uniform\", \"depth\": null}"));
     cr_assert(b.own.lambda_ratio == 0.1 && b.own.positive);
     cr_assert(b.engine.workers == 4 && b.engine.seed == 12345678901);
     cr_assert(b.engine.max_rounds == 1000 && b.engine.time_limit == 5);
@@ -108,9 +108,8 @@ Test(config, text_that_is_not_json_names_its_line)
 {
     both b;
     prepare(&b);
-    cr_assert_eq(parse(&b, "{\n\"seed\": 1,\n}"), STRADS_EFORMAT);
-    cr_assert_not_null(
-        strstr(strads_error_text(), "c.json: line 3 is not JSON"));
+    expect_error(parse(&b, "{\n\"seed\": 1,\n}"), STRADS_EFORMAT,
+                 "c.json: line 3 is not JSON");
     cr_assert_eq(parse(&b, "{\"seed\": 1, \"seed\": 2}"), STRADS_EFORMAT);
     cr_assert_eq(parse(&b, ""), STRADS_EFORMAT);
     cr_assert_eq(parse(&b, "{\"seed\": NaN}"), STRADS_EFORMAT);
@@ -128,7 +127,7 @@ Test(config, what_is_written_is_read_back)
                  STRADS_OK);
     char *text = sti_config_text(one.part, 2, 0);
     cr_assert_not_null(text);
-    cr_assert_eq(parse(&two, text), STRADS_OK, "%s", strads_error_text());
+    expect_ok(parse(&two, text));
     char *again = sti_config_text(two.part, 2, 0);
     cr_assert_str_eq(text, again);
     cr_assert_str_eq(two.own.name, "a\"b");

@@ -6,6 +6,7 @@
 
 #include "data_oracle.h"
 #include "strads/names.h"
+#include "tests/expect.h"
 
 TestSuite(names, .init = oracle_enter, .fini = oracle_leave);
 
@@ -51,8 +52,7 @@ Test(names, may_hold_any_bytes_and_be_empty)
 static void expect_names(const char *path)
 {
     strads_names *names = NULL;
-    cr_assert_eq(strads_names_read(path, &names), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_names_read(path, &names));
     cr_assert_eq(strads_names_count(names), 3);
     cr_assert_str_eq(strads_names_at(names, 0), "one");
     cr_assert_str_eq(strads_names_at(names, 1), "two words");
@@ -79,10 +79,8 @@ static void expect_refused(const char *text, const char *part,
     cr_assert_eq(strads_names_read(oracle_text("bad.txt", text), &names),
                  STRADS_EFORMAT);
     cr_assert_null(names);
-    cr_assert_not_null(strstr(strads_error_text(), part), "%s",
-                       strads_error_text());
-    cr_assert_not_null(strstr(strads_error_text(), other), "%s",
-                       strads_error_text());
+    expect_says(part);
+    expect_says(other);
 }
 
 Test(names, of_a_file_are_not_empty_and_not_there_twice)

@@ -7,6 +7,7 @@
 
 #include "strads/net.h"
 #include "strads/strads.h"
+#include "tests/expect.h"
 
 enum { ROWS = 60, COLS = 9, CLASSES = 3, WIDTH = 6, UPPER = 1 + 4 + 1 + 3 + 1 };
 enum { PARAMETERS = COLS + UPPER, NUMBERS = PARAMETERS * WIDTH };
@@ -69,8 +70,7 @@ static strads_data *data_of(const sample *s, const strads_net_options *o,
     strads_data *data;
     cr_assert_eq(strads_run_cut(&strads_program_net, o, &engine, &options),
                  STRADS_OK);
-    cr_assert_eq(strads_data_from_rows(&rows, &options, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_from_rows(&rows, &options, &data));
     return data;
 }
 
@@ -140,8 +140,7 @@ static strads_result *train(const sample *s, const strads_net_options *o,
                                           .start_value = start};
     strads_data *data = data_of(s, o, partitions, type);
     strads_result *result;
-    cr_assert_eq(strads_run(&strads_program_net, o, data, &engine, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&strads_program_net, o, data, &engine, &result));
     strads_data_free(data);
     return result;
 }
@@ -269,8 +268,7 @@ Test(net, a_model_predicts_as_the_oracle_does)
                               "{\"hidden\": \"6,4\", \"activation\": \"relu\", "
                               "\"classes\": \"-2,5,7.5\"}"};
     strads_net *net;
-    cr_assert_eq(strads_net_from_model(&model, &net), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_net_from_model(&model, &net));
     cr_expect_eq(strads_net_inputs(net), COLS);
     cr_expect_eq(strads_net_classes(net), CLASSES);
     cr_expect_str_eq(strads_net_labels(net), "-2,5,7.5");
@@ -299,9 +297,8 @@ static void expect_refusal(const strads_net_options *o, uint32_t partitions,
     strads_result *result;
     make_sample(&s, .5);
     strads_data *data = data_of(&s, &fine, partitions, STRADS_F64);
-    cr_expect_eq(strads_run(&strads_program_net, o, data, &engine, &result),
-                 STRADS_EINVAL);
-    cr_expect(strstr(strads_error_text(), what), "%s", strads_error_text());
+    expect_error(strads_run(&strads_program_net, o, data, &engine, &result),
+                 STRADS_EINVAL, what);
     strads_data_free(data);
 }
 

@@ -7,6 +7,7 @@
 
 #include "strads/lasso.h"
 #include "strads/svm.h"
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
 #include "tests/toy_data.h"
@@ -48,8 +49,7 @@ static strads_result *run_alone(const team *t)
     else
         data = toy_data(t->program, 23, 17, options.partitions);
     strads_result *result = NULL;
-    cr_assert_eq(strads_run(t->program, t->config, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(t->program, t->config, data, &options, &result));
     strads_data_free(data);
     return result;
 }

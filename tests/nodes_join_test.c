@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
@@ -145,7 +146,7 @@ static void start_node(joiner *j, const team *t, uint32_t node, const char *url)
 static void pair(const team *t, strads_engine **first, joiner *second)
 {
     strads_data_options keep = {.size = sizeof keep};
-    cr_assert_eq(team_listen(t, first), STRADS_OK, "%s", strads_error_text());
+    expect_ok(team_listen(t, first));
     start(second, t, strads_engine_url(*first));
     cr_assert_eq(strads_engine_keep(*first, &keep), STRADS_OK);
     pthread_join(second->thread, NULL);

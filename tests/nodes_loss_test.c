@@ -13,6 +13,7 @@
 
 #include "engine/run/nodes_terms.h"
 #include "engine/net/mesh_state.h"
+#include "tests/expect.h"
 #include "tests/link_node.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
@@ -96,14 +97,11 @@ static void expect_loss(const char *listen)
                     .options = {.progress = kill_it, .progress_arg = &v}};
     survivor s = {.team = &t};
     strads_engine *engine;
-    cr_assert_eq(team_listen(&t, &engine), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(team_listen(&t, &engine));
     (void)snprintf(s.url, sizeof s.url, "%s", strads_engine_url(engine));
     tell_url(&v, s.url);
     cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
-    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_EPEER);
-    cr_expect_not_null(strstr(strads_error_text(), "was lost"), "%s",
-                       strads_error_text());
+    expect_error(team_work(&t, 0, engine, NULL), STRADS_EPEER, "was lost");
     strads_engine_free(engine);
     pthread_join(s.thread, NULL);
     cr_expect_eq(s.end.err, STRADS_EPEER, "%s", s.end.text);
@@ -169,8 +167,7 @@ Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_with_the_model)
     q.url = strads_engine_url(engine);
     cr_assert_eq(pthread_create(&q.thread, NULL, quit, &q), 0);
     strads_result *result = NULL;
-    cr_assert_eq(team_work(&t, 0, engine, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(team_work(&t, 0, engine, &result));
     pthread_join(q.thread, NULL);
     cr_expect_eq(q.end.err, STRADS_OK);
     cr_expect_eq(strads_result_end(result), STRADS_END_CANCELED);
@@ -272,8 +269,7 @@ static void call_together(sti_mesh *mesh, const team *t)
     cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name, UINT64_MAX, NULL),
                  STRADS_OK);
     cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
-    cr_assert_eq(sti_mesh_await_ready(mesh, &mark), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(sti_mesh_await_ready(mesh, &mark));
     strads_data_free(data);
     free(text);
 }
@@ -348,8 +344,7 @@ Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
                                     &s[k]),
                      0);
     }
-    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(team_work(&t, 0, engine, NULL));
     for (int k = 0; k < 2; k++) {
         pthread_join(s[k].thread, NULL);
         cr_expect_eq(s[k].end.err, STRADS_OK, "%s", s[k].end.text);
@@ -396,7 +391,7 @@ static strads_err break_off(bool done)
 Test(nodes_loss, how_a_node_goes_that_is_done_does_not_matter)
 {
     cr_expect_eq(break_off(false), STRADS_EPEER);
-    cr_expect_eq(break_off(true), STRADS_OK, "%s", strads_error_text());
+    expect_ok(break_off(true));
 }
 
 /* ---- garbage ----------------------------------------------------------- */

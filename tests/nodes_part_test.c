@@ -13,6 +13,7 @@
 #include "strads/mf.h"
 #include "strads/strads.h"
 #include "strads/svm.h"
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { NODES = 3, ROWS = 61, COLS = 17 };
@@ -192,7 +193,7 @@ static void run_parts(const trial *t, member m[NODES])
                         .next = &turn[n + 1]};
     for (uint32_t n = 0; n <= NODES; n++)
         sem_init(&turn[n], 0, n == 1);
-    cr_assert_eq(begin(&m[0]), STRADS_OK, "%s", strads_error_text());
+    expect_ok(begin(&m[0]));
     (void)snprintf(url, sizeof url, "%s", strads_engine_url(m[0].engine));
     for (uint32_t n = 1; n < NODES; n++)
         (void)pthread_create(&threads[n], NULL, take_part, &m[n]);
@@ -269,11 +270,9 @@ static void compare(trial t)
     cr_assert_eq(strads_run_cut(t.program, t.config, &options, &cut),
                  STRADS_OK);
     cut.row_bounds = bounds;
-    cr_assert_eq(strads_data_from_arrays(&x.arrays, &cut, &data), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_data_from_arrays(&x.arrays, &cut, &data));
     compare_data(data, m[0].data);
-    cr_assert_eq(strads_run(t.program, t.config, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(t.program, t.config, data, &options, &result));
     if (t.program == &strads_program_lda)
         compare_topics(result, m[0].result);
     else
@@ -375,8 +374,7 @@ Test(nodes_part, bounds_that_are_not_those_of_the_rows_are_refused)
                                      .row_bounds = bounds};
     table x = make(&t, 0, ROWS, COLS);
     strads_data *data = NULL;
-    cr_expect_eq(strads_data_from_arrays(&x.arrays, &cut, &data),
-                 STRADS_EINVAL);
-    cr_expect_not_null(strstr(strads_error_text(), "row_bounds"));
+    expect_error(strads_data_from_arrays(&x.arrays, &cut, &data), STRADS_EINVAL,
+                 "row_bounds");
     release(&x);
 }

@@ -16,13 +16,7 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for a toy");
 }
 
-static strads_err toy_shape(const void *config, const strads_data *data,
-                            strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = J;
-    return STRADS_OK;
-}
+TOY_SHAPE(toy_shape, shape->parameters = J)
 
 /* ---- the object -------------------------------------------------------- */
 
@@ -75,22 +69,7 @@ static const strads_payload LUGGAGE = {.open = luggage_open,
 
 /* ---- partitions -------------------------------------------------------- */
 
-static strads_err toy_open(const strads_task *task, void **local)
-{
-    (void)task;
-    *local = calloc(J, sizeof(double));
-    return *local ? STRADS_OK : no_memory();
-}
-
-static strads_err toy_refresh(strads_task *task, const strads_change *changes,
-                              uint32_t n)
-{
-    double *known = task->local;
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++)
-            known[changes[c].param[k]] += changes[c].change[k];
-    return STRADS_OK;
-}
+TOY_OPEN(toy_open, J * sizeof(double))
 
 static double draw(const strads_task *task, uint32_t k)
 {
@@ -125,12 +104,6 @@ static strads_err own(strads_task *task)
     return STRADS_OK;
 }
 
-static size_t one_number(const strads_task *task)
-{
-    (void)task;
-    return 1;
-}
-
 /* Partition p lists p + 1 numbers. */
 static size_t list_bytes(const strads_task *task)
 {
@@ -158,18 +131,6 @@ static strads_err sum(strads_task *task)
 /* ---- coordinator ------------------------------------------------------- */
 
 enum { WALK, OWN, LIST, SUM, N_PHASES };
-
-static strads_err toy_begin(const void *config, const strads_data *data,
-                            const strads_shape *shape, void **state)
-{
-    (void)config, (void)data;
-    uint32_t *partitions = malloc(sizeof *partitions);
-    if (!partitions)
-        return no_memory();
-    *partitions = shape->partitions;
-    *state = partitions;
-    return STRADS_OK;
-}
 
 static strads_err toy_schedule(strads_turn *turn)
 {
@@ -212,12 +173,12 @@ static const strads_phase PHASES[N_PHASES] = {
     [WALK] = {.name = "walk",
               .to = STRADS_TO_RING,
               .when = STRADS_WHEN_CALLED,
-              .partial = one_number,
+              .partial = toy_one_number,
               .update = walk},
     [OWN] = {.name = "own",
              .to = STRADS_TO_OWNER,
              .when = STRADS_WHEN_CALLED,
-             .partial = one_number,
+             .partial = toy_one_number,
              .update = own},
     [LIST] = {.name = "list",
               .merge = STRADS_MERGE_CONCAT,
@@ -235,11 +196,11 @@ const strads_program nodes_toy = {
     .size = sizeof(strads_program),
     .name = "errands",
     .shape = toy_shape,
-    .begin = toy_begin,
+    .begin = toy_begin_partitions,
     .end = free,
     .open = toy_open,
     .close = free,
-    .refresh = toy_refresh,
+    .refresh = toy_replica_refresh,
     .schedule = toy_schedule,
     .phases = PHASES,
     .n_phases = N_PHASES,

@@ -11,6 +11,7 @@
 #include "engine/store/peer_vector.h"
 #include "engine/store/session.h"
 #include "strads/peers.h"
+#include "tests/expect.h"
 #include "tests/expect_failure.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
@@ -83,13 +84,7 @@ static strads_err mixing_run(strads_task *task, strads_session *session)
     return err ? err : strads_session_inc(session, 0, p, 0, x[0]);
 }
 
-static strads_err mixing_shape(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PEERS_MAX;
-    return STRADS_OK;
-}
+TOY_SHAPE(mixing_shape, shape->parameters = PEERS_MAX)
 
 static const strads_program mixing = {
     .size = sizeof mixing,
@@ -113,7 +108,7 @@ static void run_on_threads(uint32_t peers)
 {
     const toy_run run = {.program = &mixing,
                          .options = {.partitions = peers, .workers = 2}};
-    cr_assert_eq(toy_run_it(&run, NULL), STRADS_OK, "%s", strads_error_text());
+    expect_ok(toy_run_it(&run, NULL));
     cr_expect_eq(atomic_load(&plan.wrong), 0);
 }
 
@@ -129,9 +124,8 @@ static void simulate(uint32_t peers, uint32_t nodes, double jitter)
                                     .update_cost = 20e-6,
                                     .jitter = jitter};
     strads_result *result;
-    cr_assert_eq(strads_simulate(&mixing, NULL, data, &options, &sim, &result,
-                                 NULL),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(
+        strads_simulate(&mixing, NULL, data, &options, &sim, &result, NULL));
     cr_expect_eq(atomic_load(&plan.wrong), 0);
     strads_result_free(result);
     strads_data_free(data);
@@ -151,8 +145,7 @@ static uint32_t offsets(const char *graph, uint32_t peers)
     uint32_t n, bits = 0;
     cr_assert_eq(strads_store_open(0, &store), STRADS_OK);
     cr_assert_eq(strads_session_open(store, 0, peers, &session), STRADS_OK);
-    cr_assert_eq(strads_peers_open(session, &options, &out), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_peers_open(session, &options, &out));
     const uint32_t *to = strads_peers_targets(out, &n);
     for (uint32_t k = 0; k < n; k++)
         bits |= 1u << to[k];
@@ -479,8 +472,7 @@ static void expect_file(const char *text, strads_err err, const char *sentence)
     if (err)
         expect_failure(open_graph(path, 4, o), err, sentence);
     else
-        cr_expect_eq(open_graph(path, 4, o), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(open_graph(path, 4, o));
     (void)unlink(path);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "strads/strads.h"
+#include "tests/expect.h"
 
 static char folder[] = "/tmp/strads-plan-XXXXXX";
 static char path[64];
@@ -49,10 +50,8 @@ Test(plan_file, what_is_written_is_read_back)
     strads_plan *plan = NULL, *again = NULL;
     cr_assert_eq(strads_plan_weighted(3, 5, block, partition, &plan),
                  STRADS_OK);
-    cr_assert_eq(strads_plan_write(plan, path), STRADS_OK, "%s",
-                 strads_error_text());
-    cr_assert_eq(strads_plan_read(path, &again), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_plan_write(plan, path));
+    expect_ok(strads_plan_read(path, &again));
     cr_assert_eq(again->steps, plan->steps);
     cr_assert_eq(memcmp(again->start, plan->start, sizeof(uint32_t) * 10), 0);
     cr_assert_eq(memcmp(again->block, plan->block, sizeof(uint32_t) * 15), 0);
@@ -68,8 +67,7 @@ Test(plan_file, a_plan_by_hand_may_be_terse)
     strads_plan *plan = NULL;
     put("{\"strads-plan\": 1, \"partitions\": 2, \"blocks\": 1,\n"
         " \"steps\": [[null, 0], [[0], []]]}\n");
-    cr_assert_eq(strads_plan_read(path, &plan), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_plan_read(path, &plan));
     cr_assert_eq(plan->steps, 2);
     cr_assert_eq(plan->block_weight[0], 1);
     strads_plan_free(plan);

@@ -8,9 +8,11 @@
 
 #include "strads/lasso.h"
 #include "strads/logistic.h"
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 #include "tests/logistic_design.h"
 #include "tests/sim_toy.h"
+#include "tests/toy_data.h"
 
 enum { MILLION = 1000000 };
 
@@ -46,8 +48,7 @@ static strads_data *widened(const lasso_design *design, uint64_t cols)
                                          .layout = STRADS_LAYOUT_COLS,
                                          .partitions = 2};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_from_columns(&columns, &options, &data), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_data_from_columns(&columns, &options, &data));
     free(start);
     free(index);
     free(value);
@@ -135,13 +136,7 @@ Test(rest_cost, so_does_a_logistic_regression)
  * tells who moves. Every message of every round is counted. */
 enum { LOOK = 0, STEP = 1, BLOCK = 8 };
 
-static strads_err eight_a_block(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = BLOCK;
-    return STRADS_OK;
-}
+TOY_SHAPE(eight_a_block, shape->block_max = BLOCK)
 
 static strads_err look(strads_commit *commit)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/round/message_codec.h"
+#include "tests/expect.h"
 
 /* Two schedulers with four parameters each; no phase probes. */
 static const sti_run run = {.shape = {.parameters = 8, .width = 1},
@@ -49,8 +50,7 @@ static strads_err send(double remaining, const strads_block *block,
 Test(role_choice, a_choice_arrives_with_its_blocks_and_its_mass)
 {
     sti_msg got;
-    cr_assert_eq(send(2.5, &second, &got), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(send(2.5, &second, &got));
     const sti_choice *choice = (const sti_choice *)got.object;
     cr_expect_eq(choice->remaining, 2.5);
     cr_expect_eq(choice->kind, STRADS_CHOOSE_BLOCKS);
@@ -67,7 +67,7 @@ Test(role_choice, a_mass_that_is_none_is_refused)
     for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
         sti_msg got;
         cr_expect_eq(send(none[k], &second, &got), STRADS_EPEER, "%g", none[k]);
-        cr_expect_not_null(strstr(strads_error_text(), "remaining"));
+        expect_says("remaining");
     }
 }
 

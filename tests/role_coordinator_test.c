@@ -8,6 +8,7 @@
 #include "engine/round/roles.h"
 #include "engine/round/tree.h"
 #include "engine/run/run_setup.h"
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 
@@ -32,13 +33,7 @@ typedef struct commits {
     uint64_t round[LOG_MAX];
 } commits;
 
-static strads_err log_begin(const void *config, const strads_data *data,
-                            const strads_shape *shape, void **state)
-{
-    (void)config, (void)data, (void)shape;
-    *state = calloc(1, sizeof(commits));
-    return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_BEGIN(log_begin, sizeof(commits))
 
 static strads_err never(strads_task *task)
 {
@@ -55,13 +50,7 @@ static strads_err log_commit(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err three_a_block(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 3;
-    return STRADS_OK;
-}
+TOY_SHAPE(three_a_block, shape->block_max = 3)
 
 static const strads_program program = {.size = sizeof(strads_program),
                                        .name = "by-hand",
@@ -132,9 +121,8 @@ static void open_hand(hand *h, strads_engine_options options)
     h->data =
         toy_data(&program, 9 * options.partitions, 17, options.partitions);
     const sti_layout layout = {.workers = 1, .count = 1};
-    cr_assert_eq(sti_setup_make(&h->setup, &program, NULL, h->data, &options,
-                                &layout),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(
+        sti_setup_make(&h->setup, &program, NULL, h->data, &options, &layout));
     cr_assert_eq(sti_coordinator_new(&h->setup.run, &h->coordinator),
                  STRADS_OK);
     cr_assert_eq(sti_scheduler_new(&h->setup.run, 0, &h->scheduler), STRADS_OK);

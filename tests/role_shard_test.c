@@ -5,6 +5,7 @@
 
 #include "engine/store/message.h"
 #include "engine/store/shard.h"
+#include "tests/expect.h"
 #include "tests/swarm/journal_memory.h"
 
 enum { CLIENTS = 2, SENT = 64, ROW = 5, COLUMNS = 3 };
@@ -369,7 +370,7 @@ static double read_behind(hand *h, bool restarts)
                          &(sti_journal_options){.run = 1, .log_room = 1},
                          &h->journal),
                      STRADS_OK);
-        cr_assert_eq(open_shard(h), STRADS_OK, "%s", strads_error_text());
+        expect_ok(open_shard(h));
     }
     for (uint32_t k = 0; k < 4; k++)
         end_clock(h, 1, ROW);

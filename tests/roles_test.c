@@ -11,6 +11,7 @@
 #include "strads/policy.h"
 #include "strads/network.h"
 #include "strads/strads.h"
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 
 static char folder[] = "/tmp/strads-roles-XXXXXX";
@@ -43,8 +44,7 @@ static strads_data *read_graph(strads_layout layout, uint32_t partitions)
                                          .partitions = partitions,
                                          .values = STRADS_F32};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_read(path, &options, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &options, &data));
     return data;
 }
 
@@ -206,12 +206,10 @@ static strads_lda_model *fit(const strads_lda_options *config, uint32_t workers,
     strads_data *data = read_graph(STRADS_LAYOUT_COLS, partitions);
     strads_result *result = NULL;
     strads_lda_model *model = NULL;
-    strads_err err = simulated
-                         ? strads_simulate(&strads_program_roles, config, data,
-                                           &options, &sim, &result, NULL)
-                         : strads_run(&strads_program_roles, config, data,
-                                      &options, &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(simulated ? strads_simulate(&strads_program_roles, config, data,
+                                          &options, &sim, &result, NULL)
+                        : strads_run(&strads_program_roles, config, data,
+                                     &options, &result));
     cr_assert_eq(strads_lda_model_from_result(result, &model), STRADS_OK);
     strads_result_free(result);
     strads_data_free(data);
@@ -388,10 +386,9 @@ Test(roles, planted_groups_and_links_are_found)
     strads_groups known = {0}, found = {0};
     uint64_t unknown;
     double nmi;
-    cr_assert_eq(strads_groups_read(known_path, PLANTED,
-                                    strads_data_row_names(data), &known,
-                                    &unknown),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_groups_read(known_path, PLANTED,
+                                 strads_data_row_names(data), &known,
+                                 &unknown));
     (void)unlink(known_path);
     cr_expect_eq(unknown, 1);
     cr_expect_eq(known.n, GROUPS);
@@ -399,8 +396,7 @@ Test(roles, planted_groups_and_links_are_found)
     cr_assert_eq(strads_groups_nmi(PLANTED, &found, &known, &nmi), STRADS_OK);
     cr_expect_gt(nmi, .85, "%g", nmi);
     strads_roles_links links;
-    cr_assert_eq(strads_roles_judge(m, data, NULL, 3, .1, &links), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_roles_judge(m, data, NULL, 3, .1, &links));
     cr_expect_gt(links.auc, .85, "%g", links.auc);
     cr_expect_gt(links.common_neighbours_auc, .7);
     strads_groups_free(&known);

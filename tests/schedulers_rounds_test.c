@@ -6,8 +6,10 @@
 
 #include "strads/lasso.h"
 #include "strads/logistic.h"
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/sim_toy.h"
+#include "tests/toy_data.h"
 
 static const uint32_t several[] = {2, 3, 4, 8, 64};
 #define N_SEVERAL (sizeof several / sizeof *several)
@@ -24,8 +26,7 @@ static strads_data *read_data(const strads_program *program, const char *path)
                                          .split = program->split,
                                          .partitions = 4};
     strads_data *data = NULL;
-    strads_err err = strads_data_read(path, &options, &data);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_data_read(path, &options, &data));
     return data;
 }
 
@@ -47,8 +48,7 @@ static strads_result *run(const strads_program *program, const void *config,
 {
     const strads_engine_options options = options_of(schedulers, depth);
     strads_result *result = NULL;
-    strads_err err = strads_run(program, config, data, &options, &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(program, config, data, &options, &result));
     cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED,
                  "%s: %u schedulers, depth %u", program->name, schedulers,
                  depth);
@@ -161,14 +161,7 @@ static double place_of(uint32_t j)
     return pow(4, -(double)(j / A_RANGE));
 }
 
-static strads_err places_shape(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = PLACES;
-    shape->block_max = 2;
-    return STRADS_OK;
-}
+TOY_SHAPE(places_shape, shape->parameters = PLACES, shape->block_max = 2)
 
 static strads_err places_begin(const void *config, const strads_data *data,
                                const strads_shape *shape, void **state)

@@ -13,13 +13,7 @@
 #include "tests/toy_data.h"
 #include "tests/toy_residual.h"
 
-static strads_err toy_shape(const void *config, const strads_data *data,
-                            strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 2;
-    return STRADS_OK;
-}
+TOY_SHAPE(toy_shape, shape->block_max = 2)
 
 static strads_err toy_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
@@ -52,12 +46,6 @@ static strads_err toy_pairs(strads_task *task)
                 toy_column_product(&task->share->by_col,
                                    strads_block_param(&task->block, k),
                                    strads_block_param(&task->against, l));
-    return STRADS_OK;
-}
-
-static strads_err toy_look(strads_task *task)
-{
-    (void)task;
     return STRADS_OK;
 }
 
@@ -141,7 +129,7 @@ static const strads_phase phases[] = {
      .when = STRADS_WHEN_REST,
      .ignores_values = true,
      .partial = nothing,
-     .update = toy_look,
+     .update = toy_does_nothing,
      .aggregate = toy_scan},
     {.name = "pairs", .when = STRADS_WHEN_PROBE, .update = toy_pairs},
     {.name = "step",

@@ -9,6 +9,7 @@
 #include "strads/sgd_logistic.h"
 #include "strads/strads.h"
 #include "strads/svm.h"
+#include "tests/expect.h"
 
 /* Six columns with entries, in six different rows of the table of weights. */
 enum { ROWS = 240, USED = 6, APART = 1100, COLS = APART * USED, DRAW = 77 };
@@ -58,8 +59,7 @@ static strads_data *data_of(const design *d, strads_data_options options)
     strads_data *data;
     options.size = sizeof options;
     options.layout = STRADS_LAYOUT_ROWS;
-    cr_assert_eq(strads_data_from_columns(&columns, &options, &data), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_data_from_columns(&columns, &options, &data));
     free(start);
     return data;
 }
@@ -165,8 +165,7 @@ static double trained(const design *d, uint32_t partitions,
         data_of(d, (strads_data_options){.partitions = partitions,
                                          .values = values});
     strads_result *result = NULL;
-    cr_assert_eq(train(data, partitions, options, &result), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(train(data, partitions, options, &result));
     const double found = values == STRADS_F64
                              ? weigh(d, result, options->lambda)
                              : strads_result_progress(result)->objective;
@@ -180,10 +179,7 @@ static void expect_refused(const strads_data *data,
                            strads_err err, const char *words)
 {
     strads_result *result = NULL;
-    cr_expect_eq(train(data, 2, options, &result), err, "%s",
-                 strads_error_text());
-    cr_expect_not_null(strstr(strads_error_text(), words), "%s",
-                       strads_error_text());
+    expect_error(train(data, 2, options, &result), err, words);
     cr_expect_null(result);
 }
 
@@ -332,9 +328,8 @@ Test(sgd_logistic, a_start_is_where_it_starts)
     strads_result *result = NULL;
     uint64_t parameters;
     uint32_t width;
-    cr_assert_eq(strads_run(&strads_program_sgd_logistic, &options, data,
-                            &engine, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&strads_program_sgd_logistic, &options, data, &engine,
+                         &result));
     const double *w = strads_result_values(result, &parameters, &width);
     cr_expect_float_eq(w[0], 0.5, 1e-6);
     cr_expect_float_eq(w[APART], -0.25, 1e-6);
@@ -464,8 +459,7 @@ Test(sgd_logistic, a_hinge_comes_near_what_the_dual_svm_certifies)
     const strads_engine_options engine = {.size = sizeof engine,
                                           .partitions = 2,
                                           .tolerance = 1e-8};
-    cr_assert_eq(strads_run(&strads_program_svm, &svm, data, &engine, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(&strads_program_svm, &svm, data, &engine, &result));
     const double best = strads_result_progress(result)->objective * lambda;
     strads_result_free(result);
     for (size_t k = 0; k < 2; k++) {
@@ -475,8 +469,7 @@ Test(sgd_logistic, a_hinge_comes_near_what_the_dual_svm_certifies)
                                                      .staleness = staleness[k],
                                                      .step = "decay",
                                                      .rate = 5};
-        cr_assert_eq(train(data, 2, &options, &result), STRADS_OK, "%s",
-                     strads_error_text());
+        expect_ok(train(data, 2, &options, &result));
         const double found = strads_result_progress(result)->objective;
         cr_expect_geq(found, best * (1 - 1e-6));
         cr_expect_leq(found, best * 1.03, "staleness %s: %.6f, best is %.6f",

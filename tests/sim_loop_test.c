@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "strads/sgd_logistic.h"
+#include "tests/expect.h"
 #include "tests/loop_tally.h"
 #include "tests/toy_data.h"
 
@@ -41,9 +42,8 @@ static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
                          .staleness = staleness,
                          .snapshots = 4,
                          .flushes = 3};
-    cr_assert_eq(strads_simulate(&tally_program, NULL, data, &options, &sim,
-                                 &result, NULL),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(&tally_program, NULL, data, &options, &sim,
+                              &result, NULL));
     const double *values = strads_result_values(result, &parameters, &width);
     for (uint64_t k = 0; k < parameters * width; k++)
         cr_assert_eq(values[k], CLOCKS);
@@ -82,11 +82,9 @@ Test(sim_loop, the_model_is_that_of_a_real_run_bit_by_bit)
     uint64_t n;
     uint32_t width;
     cr_assert_eq(strads_data_read(party, &cut, &data), STRADS_OK);
-    cr_assert_eq(strads_run(program, &config, data, &options, &real), STRADS_OK,
-                 "%s", strads_error_text());
-    cr_assert_eq(strads_simulate(program, &config, data, &options, &sim,
-                                 &simulated, NULL),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(program, &config, data, &options, &real));
+    expect_ok(strads_simulate(program, &config, data, &options, &sim,
+                              &simulated, NULL));
     const double *a = strads_result_values(real, &n, &width);
     const double *b = strads_result_values(simulated, &n, &width);
     cr_expect_eq(memcmp(a, b, n * width * sizeof *a), 0);
@@ -126,13 +124,7 @@ static strads_err one_run(strads_task *task, strads_session *session)
     return err;
 }
 
-static strads_err one_shape(const void *config, const strads_data *data,
-                            strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = 1;
-    return STRADS_OK;
-}
+TOY_SHAPE(one_shape, shape->parameters = 1)
 
 static const strads_program one_program = {
     .size = sizeof(strads_program),
@@ -150,9 +142,8 @@ static strads_sim_outcome time_of(const strads_sim_options *sim, uint64_t seed,
                                            .seed = seed};
     strads_result *result;
     strads_sim_outcome outcome;
-    cr_assert_eq(strads_simulate(&one_program, NULL, data, &options, sim,
-                                 &result, &outcome),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(&one_program, NULL, data, &options, sim, &result,
+                              &outcome));
     *progress = *strads_result_progress(result);
     strads_result_free(result);
     strads_data_free(data);
@@ -345,9 +336,8 @@ Test(sim_loop, what_a_clock_takes_can_be_measured)
     strads_sim_options sim = network(1);
     strads_sim_phase phase = {0};
     tally = (tally_plan){.clocks = FOREVER};
-    cr_assert_eq(strads_sim_measure(&tally_program, NULL, data, &options, 0.02,
-                                    &sim, &phase, 1),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_sim_measure(&tally_program, NULL, data, &options, 0.02,
+                                 &sim, &phase, 1));
     cr_expect_gt(phase.update_cost, 1e-8);
     cr_expect_lt(phase.update_cost, 1e-3);
     strads_data_free(data);
@@ -456,9 +446,8 @@ static uint64_t wide_bytes(strads_scalar type, uint32_t bits)
     strads_sim_outcome outcome;
     wide.type = type;
     wide.bits = bits;
-    cr_assert_eq(strads_simulate(&wide_program, NULL, data, &options, &sim,
-                                 &result, &outcome),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_simulate(&wide_program, NULL, data, &options, &sim,
+                              &result, &outcome));
     strads_result_free(result);
     strads_data_free(data);
     return outcome.pushes.bytes;

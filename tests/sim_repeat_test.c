@@ -7,6 +7,7 @@
 
 #include "sim_toy.h"
 #include "strads/lasso.h"
+#include "tests/expect.h"
 
 /* A network where all takes time, and nothing takes the same time twice. */
 static strads_sim_options rough(uint32_t nodes)
@@ -86,8 +87,7 @@ static strads_result *on_threads(const strads_program *program,
 {
     strads_result *result = NULL;
     options.workers = workers;
-    cr_assert_eq(strads_run(program, config, data, &options, &result),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_run(program, config, data, &options, &result));
     return result;
 }
 
@@ -132,8 +132,7 @@ Test(sim_repeat, the_lasso_has_the_same_bits_on_threads_and_nodes)
                    source ? source : STRADS_SOURCE_DIR);
     const strads_data_options read = {.size = sizeof read, .partitions = 4};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_read(path, &read, &data), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_data_read(path, &read, &data));
     const strads_lasso_options lasso = {.lambda_ratio = 0.1, .intercept = true};
     for (uint32_t depth = 0; depth <= 2; depth += 2) {
         strads_engine_options options = sim_toy_options(4, depth);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "sim_toy.h"
+#include "tests/toy_data.h"
 
 enum { ROUNDS = 10 };
 static const double latency = 50e-6;
@@ -46,13 +47,7 @@ Test(sim_scale, a_round_of_1024_workers_stays_under_twelve_latencies)
 
 enum { NUMBERS = 2000, ENTRIES = 49 };
 
-static strads_err numbers(const void *config, const strads_data *data,
-                          strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = NUMBERS;
-    return STRADS_OK;
-}
+TOY_SHAPE(numbers, shape->parameters = NUMBERS)
 
 static strads_err ones(strads_task *task)
 {
@@ -148,20 +143,7 @@ Test(sim_scale, records_of_all_pass_the_root_and_the_coordinator)
 
 enum { COLS = 16, CHOSEN = 40 };
 
-static strads_err four_a_block(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = COLS;
-    shape->block_max = 4;
-    return STRADS_OK;
-}
-
-static strads_err nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
+TOY_SHAPE(four_a_block, shape->parameters = COLS, shape->block_max = 4)
 
 /* Each depends on itself alone. */
 static strads_err apart(strads_task *task)
@@ -189,7 +171,7 @@ static double latencies_with(uint32_t schedulers, double choose_cost)
 {
     static const strads_phase phases[] = {
         {.name = "pairs", .when = STRADS_WHEN_PROBE, .update = apart},
-        {.name = "step", .update = nothing, .aggregate = go_on}};
+        {.name = "step", .update = toy_does_nothing, .aggregate = go_on}};
     static const strads_program program = {.size = sizeof program,
                                            .name = "chosen",
                                            .shape = four_a_block,

@@ -1,6 +1,7 @@
 /* Toy programs. Their aggregates check what they are given: a run that ends
  * without an error has been right. */
 #include "sim_toy.h"
+#include "tests/toy_data.h"
 
 #include <criterion/criterion.h>
 #include <gsl/gsl_linalg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_residual.h"
 
 /* ---- rounds ------------------------------------------------------------ */
@@ -103,13 +105,7 @@ typedef struct squares_state {
     double largest; /* change since the last report */
 } squares_state;
 
-static strads_err squares_begin(const void *config, const strads_data *data,
-                                const strads_shape *shape, void **state)
-{
-    (void)config, (void)data, (void)shape;
-    *state = calloc(1, sizeof(squares_state));
-    return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_BEGIN(squares_begin, sizeof(squares_state))
 
 static strads_err squares_aggregate(strads_commit *commit)
 {
@@ -130,13 +126,7 @@ static strads_err squares_objective(void *state, strads_report *report)
     return STRADS_OK;
 }
 
-static strads_err squares_shape(const void *config, const strads_data *data,
-                                strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 1;
-    return STRADS_OK;
-}
+TOY_SHAPE(squares_shape, shape->block_max = 1)
 
 const strads_program sim_toy_squares = {
     .size = sizeof(strads_program),
@@ -191,8 +181,7 @@ strads_data *sim_toy_data(uint32_t rows, uint32_t cols, uint32_t partitions)
     const strads_data_options options = {.size = sizeof options,
                                          .partitions = partitions};
     strads_data *data = NULL;
-    cr_assert_eq(strads_data_from_columns(&columns, &options, &data), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(strads_data_from_columns(&columns, &options, &data));
     free(start);
     free(index);
     free(value);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim_toy.h"
+#include "tests/toy_data.h"
 
 enum { PHASE_RING, PHASE_OWNER, PHASE_CONCAT, PHASE_MAX, PHASE_OWN, PHASES };
 
@@ -17,13 +18,7 @@ typedef struct phases_local {
     double told; /* of the last MAX phase */
 } phases_local;
 
-static strads_err phases_shape(const void *config, const strads_data *data,
-                               strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = 2 * (uint64_t)shape->partitions;
-    return STRADS_OK;
-}
+TOY_SHAPE(phases_shape, shape->parameters = 2 * (uint64_t)shape->partitions)
 
 static strads_err phases_begin(const void *config, const strads_data *data,
                                const strads_shape *shape, void **state)
@@ -38,12 +33,7 @@ static strads_err phases_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-static strads_err phases_open(const strads_task *task, void **local)
-{
-    (void)task;
-    *local = calloc(1, sizeof(phases_local));
-    return *local ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
+TOY_OPEN(phases_open, sizeof(phases_local))
 
 /* The RING phase has parameters 0 .. K - 1, OWNER K .. 2K - 1; each partition
  * owns one of each. */
@@ -104,12 +94,6 @@ static strads_err ring_aggregate(strads_commit *commit)
     return STRADS_OK;
 }
 
-static size_t one_number(const strads_task *task)
-{
-    (void)task;
-    return 1;
-}
-
 static strads_err owner_update(strads_task *task)
 {
     *task->value += task->share->partition + 1;
@@ -144,15 +128,6 @@ static size_t number_bytes(const strads_task *task)
 {
     (void)task;
     return sizeof(double);
-}
-
-/* The larger of each two numbers. */
-static void keep_larger(void *into, const void *from, size_t bytes)
-{
-    double *a = into;
-    const double *b = from;
-    for (size_t k = 0; k < bytes / sizeof *a; k++)
-        a[k] = b[k] > a[k] ? b[k] : a[k];
 }
 
 static strads_err max_update(strads_task *task)
@@ -203,41 +178,11 @@ static strads_err own_aggregate(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err payload_open(strads_task *task, void **object)
-{
-    (void)task;
-    *object = calloc(1, sizeof(uint64_t));
-    return *object ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
-
-static strads_err payload_pack(const void *object, strads_bytes *out)
-{
-    return strads_bytes_append(out, object, sizeof(uint64_t));
-}
-
-static strads_err payload_unpack(const void *bytes, size_t size, void **object)
-{
-    if (size != sizeof(uint64_t))
-        return strads_fail(STRADS_EPEER, "a payload of %zu bytes", size);
-    *object = malloc(size);
-    if (!*object)
-        return strads_fail(STRADS_ENOMEM, "no memory");
-    memcpy(*object, bytes, size);
-    return STRADS_OK;
-}
-
-static const strads_payload payload = {
-    .open = payload_open,
-    .close = free,
-    .pack = payload_pack,
-    .unpack = payload_unpack,
-};
-
 static const strads_phase phases[PHASES] = {
     [PHASE_RING] = {.name = "ring",
                     .to = STRADS_TO_RING,
                     .when = STRADS_WHEN_CALLED,
-                    .partial = one_number,
+                    .partial = toy_one_number,
                     .update = ring_update,
                     .aggregate = ring_aggregate},
     [PHASE_OWNER] = {.name = "owner",
@@ -252,7 +197,7 @@ static const strads_phase phases[PHASES] = {
                       .aggregate = concat_aggregate},
     [PHASE_MAX] = {.name = "max",
                    .merge = STRADS_MERGE_OWN,
-                   .merge_with = keep_larger,
+                   .merge_with = toy_keep_larger,
                    .result = STRADS_RESULT_WORKERS,
                    .when = STRADS_WHEN_CALLED,
                    .partial = number_bytes,
@@ -283,7 +228,7 @@ const strads_program sim_toy_phases = {
     .schedule = phases_schedule,
     .phases = phases,
     .n_phases = PHASES,
-    .payload = &payload,
+    .payload = &toy_counter,
 };
 
 double sim_toy_ring_value(uint32_t partition, uint32_t partitions,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sim_toy.h"
+#include "tests/expect.h"
 
 /* Runs rounds on two nodes, or on the threads of this process; returns the
  * trace. */
@@ -31,11 +32,10 @@ static json_t *traced_on(bool threads, uint32_t depth, double jitter)
     sim.choose_cost = 0.5e-3;
     sim.jitter = jitter;
     strads_result *result = NULL;
-    cr_assert_eq(threads ? strads_run(&sim_toy_rounds, NULL, data, &options,
-                                      &result)
-                         : strads_simulate(&sim_toy_rounds, NULL, data,
-                                           &options, &sim, &result, NULL),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(threads
+                  ? strads_run(&sim_toy_rounds, NULL, data, &options, &result)
+                  : strads_simulate(&sim_toy_rounds, NULL, data, &options, &sim,
+                                    &result, NULL));
     strads_result_free(result);
     strads_data_free(data);
     json_error_t error;

@@ -119,12 +119,6 @@ static strads_err toy_update(strads_task *task)
     return STRADS_OK;
 }
 
-static size_t toy_partial(const strads_task *task)
-{
-    (void)task;
-    return 1;
-}
-
 static bool keeps(const static_toy_config *config, uint64_t lap)
 {
     return config->versions && config->objects && lap % config->versions == 0;
@@ -190,7 +184,7 @@ static const strads_payload OBJECT = {.open = object_open,
 static const strads_phase WALK = {.name = "walk",
                                   .to = STRADS_TO_RING,
                                   .when = STRADS_WHEN_CALLED,
-                                  .partial = toy_partial,
+                                  .partial = toy_one_number,
                                   .update = toy_update,
                                   .aggregate = toy_aggregate};
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/journal_place.h"
 #include "tests/no_sync.h"
 
@@ -34,8 +35,7 @@ Test(store_journal_damage, a_log_cut_short_anywhere_gives_its_first_pushes)
                     cr_assert_eq(sti_memory_disk_unsynced(at.disk), size - 64);
                     sti_memory_disk_lose(at.disk, cut - 64);
                 }
-                cr_assert_eq(place_restart(&at, h, &count), STRADS_OK, "%s",
-                             strads_error_text());
+                expect_ok(place_restart(&at, h, &count));
                 cr_assert(count == last || count + 1 == last);
                 last = count;
                 /* The tail is gone for good, not only passed over. */
@@ -125,9 +125,9 @@ Test(store_journal_damage,
         unsigned char *bytes = place_load(&at, "log", &size);
         bytes[64 + 20] ^= 1; /* of the first record's head */
         place_store(&at, "log", bytes, size);
-        cr_assert_eq(place_restart(&at, h, &count), STRADS_EFORMAT);
-        cr_assert_not_null(strstr(strads_error_text(), "damaged at byte 64,"));
-        cr_assert_not_null(strstr(strads_error_text(), "restore"));
+        expect_error(place_restart(&at, h, &count), STRADS_EFORMAT,
+                     "damaged at byte 64,");
+        expect_says("restore");
         free(bytes);
         history_free(h);
         place_free(&at);

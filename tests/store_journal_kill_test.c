@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "toy_shard.h"
 
 enum { FILES = 8, NAME = 64, ROOM = 1 << 16 };
@@ -301,7 +302,7 @@ Test(store_journal_kill, between_any_two_steps_leaves_all_that_was_synced)
     history *h = history_new(31, 18);
     world.told = h;
     make_folder(world.copy);
-    cr_assert_eq(live_in_a_new_world(-1), STRADS_OK, "%s", strads_error_text());
+    expect_ok(live_in_a_new_world(-1));
     cr_assert_eq(world.durable, 16);
     cr_assert_gt(world.steps, 20, "only %d steps were seen", world.steps);
     remove_folder(world.directory);
@@ -342,7 +343,7 @@ Test(store_journal_kill, after_a_sync_that_failed_nothing_is_taken)
     world.watching = true;
     cr_assert_eq(journal->ops->sync(journal), STRADS_EIO);
     world.watching = false;
-    cr_assert_not_null(strstr(strads_error_text(), "restart the shard"));
+    expect_says("restart the shard");
     cr_assert_eq(journal->ops->sync(journal), STRADS_ESTATE);
     cr_assert_eq(journal->ops->append(journal, h->records + 2, 1),
                  STRADS_ESTATE);

@@ -8,6 +8,7 @@
 #include "engine/store/local_store.h"
 #include "strads/policy.h"
 #include "strads/store.h"
+#include "tests/expect.h"
 #include "tests/expect_failure.h"
 
 enum { MOST_WORKERS = 4 };
@@ -25,8 +26,7 @@ static strads_session *open_session(strads_store *store, uint32_t worker,
                                     uint32_t workers)
 {
     strads_session *session = NULL;
-    cr_assert_eq(strads_session_open(store, worker, workers, &session),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_session_open(store, worker, workers, &session));
     return session;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "strads/store.h"
+#include "tests/expect.h"
 #include "tests/loop_tally.h"
 #include "tests/toy_data.h"
 
@@ -21,8 +22,7 @@ static strads_store *open_store(strads_scalar type, bool sparse, uint32_t every)
     strads_store *store;
     uint32_t table;
     cr_assert_eq(strads_store_open(0, &store), STRADS_OK);
-    cr_assert_eq(strads_store_create(store, &spec, &table), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_store_create(store, &spec, &table));
     return store;
 }
 
@@ -30,8 +30,7 @@ static strads_session *open_session(strads_store *store, uint32_t worker,
                                     uint32_t workers)
 {
     strads_session *session;
-    cr_assert_eq(strads_session_open(store, worker, workers, &session),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(strads_session_open(store, worker, workers, &session));
     return session;
 }
 
@@ -39,8 +38,7 @@ static strads_session *open_session(strads_store *store, uint32_t worker,
 static void add(strads_session *session, double delta)
 {
     cr_assert_eq(strads_session_inc(session, 0, ROW, COL, delta), STRADS_OK);
-    cr_assert_eq(strads_session_clock(session), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_session_clock(session));
 }
 
 static strads_err read_one(strads_session *session, int64_t *value,
@@ -61,8 +59,7 @@ static void expect_snapshot(strads_session *session, uint64_t clock,
 {
     uint64_t found;
     int64_t cell;
-    cr_assert_eq(read_one(session, &cell, &found), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(read_one(session, &cell, &found));
     cr_expect_eq(found, clock);
     cr_expect_eq(cell, value, "%lld", (long long)cell);
 }
@@ -72,8 +69,7 @@ static void expect_failure(strads_session *session, strads_err err,
 {
     uint64_t clock;
     int64_t cell;
-    cr_expect_eq(read_one(session, &cell, &clock), err);
-    cr_expect(strstr(strads_error_text(), words), "%s", strads_error_text());
+    expect_error(read_one(session, &cell, &clock), err, words);
 }
 
 Test(store_snapshot, it_has_all_clocks_before_and_none_later)
@@ -198,8 +194,7 @@ Test(store_snapshot, without_memory_it_is_lost_and_nothing_else)
     double cell;
     cr_assert_eq(strads_store_open(MANY * sizeof(double) * 3 / 2, &store),
                  STRADS_OK);
-    cr_assert_eq(strads_store_create(store, &spec, &table), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_store_create(store, &spec, &table));
     strads_session *a = open_session(store, 0, 1);
     for (int c = 0; c < 3; c++) {
         cr_assert_eq(strads_session_inc(a, 0, 5, 0, 1), STRADS_OK);
@@ -258,8 +253,7 @@ Test(store_snapshot, threads_that_run_ahead_leave_them_exact)
                              .staleness = staleness[s],
                              .snapshots = 3,
                              .flushes = 4};
-        cr_assert_eq(strads_run(&tally_program, NULL, data, &options, &result),
-                     STRADS_OK, "%s", strads_error_text());
+        expect_ok(strads_run(&tally_program, NULL, data, &options, &result));
         cr_expect_eq(atomic_load(&tally.wrong), 0, "%u",
                      atomic_load(&tally.wrong));
         cr_expect_eq(atomic_load(&tally.partitions_met), PARTITIONS);

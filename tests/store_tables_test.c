@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "strads/store.h"
+#include "tests/expect.h"
 #include "tests/expect_failure.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -19,8 +20,7 @@ static strads_store *open_store(uint64_t limit)
 static uint32_t add_table(strads_store *store, strads_table_spec spec)
 {
     uint32_t table = UINT32_MAX;
-    cr_assert_eq(strads_store_create(store, &spec, &table), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(strads_store_create(store, &spec, &table));
     return table;
 }
 

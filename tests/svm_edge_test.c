@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/svm_fit.h"
 
 static const strads_svm_options hinge = {.loss = "hinge"};
@@ -15,7 +16,7 @@ static svm_fit fit_or_fail(const lasso_design *design,
 {
     svm_fit fit = svm_fit_run(design, options, NULL);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g",
                  options->loss, (int)fit.end, fit.gap);
     return fit;
@@ -252,7 +253,7 @@ static void expect_soon(const lasso_design *d, const strads_svm_options *o,
                                           .max_rounds = 2000};
     svm_fit fit = svm_fit_run(d, o, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %d rows, C %g: gap %g",
                  o->loss, (int)d->rows, o->c, fit.gap);
     cr_expect_leq(fabs(gap_of(d, o, &fit)), 1.01e-6);
@@ -299,7 +300,7 @@ Test(svm_edge, a_tolerance_below_rounding_ends_a_fit_near_the_optimum)
         const strads_svm_options options = {.loss = k ? "epsilon" : "hinge"};
         lasso_design d = unequal_columns(60, 12, 1, k == 0, 1);
         svm_fit fit = svm_fit_run(&d, &options, &engine);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect(fit.end == STRADS_END_STOPPED || fit.gap == 0,
                   "%s: ended by %d, gap %g", options.loss, (int)fit.end,
                   fit.gap);
@@ -318,7 +319,7 @@ Test(svm_edge, more_partitions_than_rows_and_a_single_column_train)
                                           .tolerance = 1e-9};
     svm_fit fit = svm_fit_run(&d, &squared, &engine);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_leq(fit.gap, 1e-9);
     svm_fit_free(&fit);
     lasso_design_free(&d);

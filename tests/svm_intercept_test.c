@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/svm_expect.h"
 
 static const strads_svm_options variants[] = {
@@ -112,7 +113,7 @@ Test(svm_intercept, numbers_may_be_anywhere)
         for (uint64_t i = 0; i < d.rows; i++)
             d.y[i] += 1e4;
         svm_fit far = svm_fit_run(&d, &options, &engine);
-        cr_assert_eq(near.err | far.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(near.err | far.err);
         cr_expect_eq(far.end, STRADS_END_CONVERGED);
         cr_expect_float_eq(far.objective, near.objective,
                            1e-8 * near.objective);
@@ -138,7 +139,7 @@ Test(svm_intercept, without_columns_it_is_a_constant)
         d.y[i] = labels[i];
     svm_fit mean = svm_fit_run(&d, &squared, NULL);
     svm_fit median = svm_fit_run(&d, &plain, NULL);
-    cr_assert_eq(mean.err | median.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(mean.err | median.err);
     cr_expect_float_eq(mean.intercept, 4, 1e-5);
     cr_expect_float_eq(median.intercept, 3, 1e-5);
     svm_fit_free(&mean);
@@ -156,7 +157,7 @@ Test(svm_intercept, each_of_several_classes_has_its_own)
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = d.y[i] + (double)(i % 3 == 0) * 4;
     svm_fit fit = svm_fit_run(&d, &options, &engine);
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED);
     for (uint32_t k = 0; k < fit.width; k++) {
         static const double labels[] = {-1, 1, 3, 5};
@@ -181,8 +182,7 @@ Test(svm_intercept, it_is_penalised_or_not)
     svm_fit fit = svm_fit_run(&d, &both, NULL);
 
     cr_expect_eq(fit.err, STRADS_EINVAL);
-    cr_expect(strstr(strads_error_text(), "give one of them") != NULL, "%s",
-              strads_error_text());
+    expect_says("give one of them");
     svm_fit_free(&fit);
     lasso_design_free(&d);
 }

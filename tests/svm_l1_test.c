@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "strads/svm.h"
+#include "tests/expect.h"
 #include "tests/logistic_design.h"
 
 static linear_fit fit_run(const lasso_design *design,
@@ -172,12 +173,12 @@ Test(svm_l1, above_lambda_max_all_coefficients_are_0_and_below_one_is_not)
                                                  .l1_ratio = 1,
                                                  .intercept = intercept}};
         linear_fit fit = fit_run(&design, &options, NULL);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_eq(fit.nonzeros, 0);
         linear_fit_free(&fit);
         options.fit.lambda_ratio = .98;
         fit = fit_run(&design, &options, NULL);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_gt(fit.nonzeros, 0);
         linear_fit_free(&fit);
     }
@@ -197,7 +198,7 @@ Test(svm_l1, two_points_have_the_solution_that_can_be_written_down)
     for (double c = .01; c < 1000; c *= 10) {
         const strads_svm_l1_options options = {.fit = {.c = c, .l1_ratio = 1}};
         linear_fit fit = fit_run(&d, &options, NULL);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_float_eq(fit.w[0], fmax(1 - 1 / (8 * c), 0) / 2, 1e-6,
                            "C %g: %.9g", c, fit.w[0]);
         linear_fit_free(&fit);
@@ -217,7 +218,7 @@ Test(svm_l1, separable_equal_and_empty_columns_and_scales_are_no_trouble)
     }
     const strads_svm_l1_options options = {.fit = {.c = 10, .l1_ratio = 1}};
     linear_fit fit = fit_run(&d, &options, NULL);
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED);
     cr_expect_eq(fit.w[1], 0);
     cr_expect_eq(fit.w[2], 0);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "tests/expect.h"
 #include "tests/svm_expect.h"
 
 typedef struct size_case {
@@ -101,7 +102,7 @@ static void expect_same_bits(const lasso_design *design,
                                               .deterministic = true,
                                               .tolerance = tolerance};
         fit[k] = svm_fit_run(design, options, &engine);
-        cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit[k].err);
     }
     cr_expect_arr_eq(fit[0].w, fit[1].w, design->cols * sizeof(double));
     cr_expect_arr_eq(fit[0].b, fit[1].b, design->rows * sizeof(double));
@@ -202,7 +203,7 @@ Test(svm_optimum, nearly_all_updates_are_of_blocks_that_the_policy_chose)
     lasso_design design = svm_design_random(300, 100, .2, 9);
     svm_fit fit = svm_fit_run(&design, &variants[0], NULL);
 
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(fit.err);
     cr_expect_gt(fit.updates_policy, 300);
     cr_expect_lt(fit.updates_other, fit.updates_policy / 10);
     svm_fit_free(&fit);
@@ -220,7 +221,7 @@ Test(svm_optimum, steps_of_all_rows_at_once_are_counted_as_no_policys)
 
     for (size_t k = 0; k < 2; k++) {
         svm_fit fit = svm_fit_run(&designs[k], &options, &engine);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         cr_expect_gt(fit.updates_other, 100, "design %zu", k);
         svm_fit_free(&fit);
         lasso_design_free(&designs[k]);
@@ -237,7 +238,7 @@ Test(svm_optimum, a_start_from_the_solution_needs_few_updates)
     for (size_t k = 0; k < 4; k += 2) {
         const strads_engine_options first = {.workers = 1, .tolerance = 1e-7};
         svm_fit cold = svm_fit_run(&design, &variants[k], &first);
-        cr_assert_eq(cold.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(cold.err);
         const strads_engine_options engine = {.workers = 2,
                                               .tolerance = 1e-9,
                                               .n_start = 101,

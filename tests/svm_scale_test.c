@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/expect.h"
 #include "tests/svm_fit.h"
 
 enum { ROWS = 90, COLS = 14 };
@@ -58,8 +59,8 @@ static void expect_same(const lasso_design *d, strads_svm_options options,
 
     options.standardize = true;
     svm_fit fit = svm_fit_run(d, &options, engine);
-    cr_assert_eq(right.err, STRADS_OK, "%s", strads_error_text());
-    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(right.err);
+    expect_ok(fit.err);
     cr_assert_eq(fit.width, right.width);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: gap %g", options.loss,
                  fit.gap);
@@ -150,7 +151,7 @@ Test(svm_scale, a_run_goes_on_where_another_was_cut_off)
                                           .start_param = param,
                                           .start_value = whole.w};
     svm_fit cut = svm_fit_run(&d, &o, &engine);
-    cr_assert_eq(cut.err, STRADS_OK, "%s", strads_error_text());
+    expect_ok(cut.err);
     for (uint64_t j = 0; j <= COLS; j++)
         cr_expect_float_eq(cut.w[j], whole.w[j], 1e-2 * fabs(whole.w[j]) + 1e-9,
                            "column %d: %g, %g", (int)j, cut.w[j], whole.w[j]);

@@ -11,6 +11,7 @@
 
 #include <strads/policy.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/svm_expect.h"
 
@@ -255,7 +256,7 @@ static void expect_soon(const lasso_design *d,
         strads_engine_options engine = workers(n);
         engine.max_rounds = rounds;
         svm_fit fit = svm_fit_run(d, options, &engine);
-        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        expect_ok(fit.err);
         expect_bounds(d, options, &fit, options->loss);
     }
 }

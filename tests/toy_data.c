@@ -3,6 +3,7 @@
 #include "tests/toy_data.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 double toy_entry(uint64_t i, uint64_t j)
 {
@@ -125,3 +126,84 @@ double toy_column_product(const strads_sparse *x, uint32_t i, uint32_t j)
     }
     return sum;
 }
+
+/* ---- parts of programs ------------------------------------------------- */
+
+strads_err toy_zeroed(size_t bytes, void **out)
+{
+    *out = calloc(1, bytes);
+    return *out ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory for a toy");
+}
+
+strads_err toy_begin_partitions(const void *config, const strads_data *data,
+                                const strads_shape *shape, void **state)
+{
+    (void)config, (void)data;
+    strads_err err = toy_zeroed(sizeof(uint32_t), state);
+    if (!err)
+        *(uint32_t *)*state = shape->partitions;
+    return err;
+}
+
+size_t toy_one_number(const strads_task *task)
+{
+    (void)task;
+    return 1;
+}
+
+size_t toy_two_numbers(const strads_task *task)
+{
+    (void)task;
+    return 2;
+}
+
+strads_err toy_does_nothing(strads_task *task)
+{
+    (void)task;
+    return STRADS_OK;
+}
+
+strads_err toy_commits_nothing(strads_commit *commit)
+{
+    (void)commit;
+    return STRADS_OK;
+}
+
+strads_err toy_replica_refresh(strads_task *task, const strads_change *changes,
+                               uint32_t n)
+{
+    double *replica = task->local;
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++)
+            replica[changes[c].param[k]] += changes[c].change[k];
+    return STRADS_OK;
+}
+
+void toy_keep_larger(void *into, const void *from, size_t bytes)
+{
+    double *a = into;
+    const double *b = from;
+    for (size_t k = 0; k < bytes / sizeof *a; k++)
+        a[k] = b[k] > a[k] ? b[k] : a[k];
+}
+
+TOY_OPEN_OBJECT(counter_open, sizeof(uint64_t))
+
+static strads_err counter_pack(const void *object, strads_bytes *out)
+{
+    return strads_bytes_append(out, object, sizeof(uint64_t));
+}
+
+static strads_err counter_unpack(const void *bytes, size_t size, void **object)
+{
+    TOY_CHECK(size == sizeof(uint64_t));
+    strads_err err = toy_zeroed(size, object);
+    if (!err)
+        memcpy(*object, bytes, size);
+    return err;
+}
+
+const strads_payload toy_counter = {.open = counter_open,
+                                    .close = free,
+                                    .pack = counter_pack,
+                                    .unpack = counter_unpack};

@@ -42,6 +42,61 @@ void toy_simulate_from_now_on(void);
                                __LINE__, #condition);                      \
     } while (0)
 
+/* ---- parts of programs ------------------------------------------------- */
+
+/* A `shape`, a `begin`, an `open`, and an `open` of payloads: what sets the
+ * fields of *shape, and what give zeroed memory of so many bytes. */
+#define TOY_SHAPE(name, ...)                                         \
+    static strads_err name(const void *config, const strads_data *d, \
+                           strads_shape *shape)                      \
+    {                                                                \
+        (void)config, (void)d;                                       \
+        __VA_ARGS__;                                                 \
+        return STRADS_OK;                                            \
+    }
+#define TOY_BEGIN(name, bytes)                                       \
+    static strads_err name(const void *config, const strads_data *d, \
+                           const strads_shape *shape, void **state)  \
+    {                                                                \
+        (void)config, (void)d, (void)shape;                          \
+        return toy_zeroed(bytes, state);                             \
+    }
+#define TOY_OPEN(name, bytes)                                     \
+    static strads_err name(const strads_task *task, void **local) \
+    {                                                             \
+        (void)task;                                               \
+        return toy_zeroed(bytes, local);                          \
+    }
+#define TOY_OPEN_OBJECT(name, bytes)                         \
+    static strads_err name(strads_task *task, void **object) \
+    {                                                        \
+        (void)task;                                          \
+        return toy_zeroed(bytes, object);                    \
+    }
+
+/* Zeroed memory, or a failure. */
+strads_err toy_zeroed(size_t bytes, void **out);
+
+/* A `begin` whose state is the number of partitions, an uint32_t. */
+strads_err toy_begin_partitions(const void *config, const strads_data *data,
+                                const strads_shape *shape, void **state);
+
+/* Sizes of partials, an `update` and an `aggregate` that do nothing. */
+size_t toy_one_number(const strads_task *task);
+size_t toy_two_numbers(const strads_task *task);
+strads_err toy_does_nothing(strads_task *task);
+strads_err toy_commits_nothing(strads_commit *commit);
+
+/* A `refresh` for a local state of one double a parameter: adds the changes. */
+strads_err toy_replica_refresh(strads_task *task, const strads_change *changes,
+                               uint32_t n);
+
+/* A `merge_with`: the larger of each two numbers. */
+void toy_keep_larger(void *into, const void *from, size_t bytes);
+
+/* Objects of a block that are one uint64_t, zero at first. */
+extern const strads_payload toy_counter;
+
 /* x_i' x_j of columns in f64. */
 double toy_column_product(const strads_sparse *x, uint32_t i, uint32_t j);
 

@@ -104,13 +104,7 @@ static strads_err ridge_probe(strads_task *task)
 
 /* ---- coordinator ------------------------------------------------------- */
 
-static strads_err ridge_begin(const void *config, const strads_data *data,
-                              const strads_shape *shape, void **state)
-{
-    (void)config, (void)data, (void)shape;
-    *state = calloc(1, sizeof(ridge_state));
-    return *state ? STRADS_OK : no_memory();
-}
+TOY_BEGIN(ridge_begin, sizeof(ridge_state))
 
 /* The gradient x_j' r - lambda w_j says how urgent each parameter is. */
 static strads_err ridge_scanned(strads_commit *commit)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/trace.h"
+#include "tests/expect.h"
 
 static char folder[64];
 static char path[96];
@@ -29,15 +30,14 @@ static void remove_folder(void)
 static sti_trace *start(void)
 {
     sti_trace *trace = NULL;
-    cr_assert_eq(sti_trace_open(path, &trace), STRADS_OK, "%s",
-                 strads_error_text());
+    expect_ok(sti_trace_open(path, &trace));
     return trace;
 }
 
 /* Closes a trace and reads its events. */
 static json_t *finish(sti_trace *trace)
 {
-    cr_assert_eq(sti_trace_close(trace), STRADS_OK, "%s", strads_error_text());
+    expect_ok(sti_trace_close(trace));
     json_error_t error;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     cr_assert_not_null(root, "line %d: %s", error.line, error.text);

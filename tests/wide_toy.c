@@ -10,14 +10,8 @@ typedef struct wide_state {
     uint32_t partitions, done;
 } wide_state;
 
-static strads_err wide_shape(const void *config, const strads_data *data,
-                             strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->parameters = WIDE_TOY_PARAMETERS;
-    shape->totals = WIDE_TOY_TOTALS;
-    return STRADS_OK;
-}
+TOY_SHAPE(wide_shape, shape->parameters = WIDE_TOY_PARAMETERS,
+          shape->totals = WIDE_TOY_TOTALS)
 
 static strads_err wide_begin(const void *config, const strads_data *data,
                              const strads_shape *shape, void **out)

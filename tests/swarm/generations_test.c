@@ -14,6 +14,7 @@
 #include "engine/run/cut_files.h"
 #include "engine/sim/sim.h"
 #include "strads/lasso.h"
+#include "tests/expect.h"
 #include "tests/lasso_design.h"
 #include "tests/lda_corpus.h"
 
@@ -88,8 +89,7 @@ static void use_cuts(world *w, sti_setup *setup)
     setup->options.resume = sti_cut_partitions(setup->options.checkpoint)
                                 ? setup->options.checkpoint
                                 : NULL;
-    cr_assert_eq(sti_cut_files_open(setup, w->data, true, &w->cuts), STRADS_OK,
-                 "%s", strads_error_text());
+    expect_ok(sti_cut_files_open(setup, w->data, true, &w->cuts));
 }
 
 static void take_outcome(const sti_run *run, const sti_sim *sim, outcome *out)
@@ -122,9 +122,8 @@ static bool live(world *w, uint32_t nodes, outcome *out)
     sti_setup setup = {0};
     sti_cut_position at;
     sti_sim *sim;
-    cr_assert_eq(sti_setup_make(&setup, w->program, w->config, w->data,
-                                &w->options, &layout),
-                 STRADS_OK, "%s", strads_error_text());
+    expect_ok(sti_setup_make(&setup, w->program, w->config, w->data,
+                             &w->options, &layout));
     use_cuts(w, &setup);
     const sti_sim_options o = {.run = &setup.run,
                                .costs = &costs,
