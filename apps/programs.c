@@ -30,10 +30,8 @@ const strads_program *strads_program_find(const char *name)
         &strads_program_sgd_logistic,
         &strads_program_svm,
         &strads_program_svm_l1};
-    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++) {
-        if (strcmp(built_in[k]->name, name) == 0) {
+    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++)
+        if (strcmp(built_in[k]->name, name) == 0)
             return built_in[k];
-        }
-    }
     return NULL;
 }

@@ -214,12 +214,11 @@ int main(int argc, char **argv)
 {
     figures f = {0};
     bool json = false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
             json = true;
         else
             f.path = argv[i];
-    }
     if (f.path == NULL) {
         (void)fprintf(stderr, "usage: bench_reader FILE [--json]\n");
         return 2;

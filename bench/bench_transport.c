@@ -135,12 +135,11 @@ int main(int argc, char **argv)
 {
     int rounds = 5;
     bool json = false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
             json = true;
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             rounds = atoi(argv[++i]);
-    }
     if (rounds < 1 || rounds > ROUNDS_MAX) {
         fprintf(stderr, "bench_transport: --rounds takes 1 to 99\n");
         return 2;

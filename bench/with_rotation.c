@@ -85,10 +85,9 @@ static void make_worker(worker *x, uint32_t topics)
         }
     }
     x->document = rotation_zeroed(x->start[x->words] + 1, sizeof *x->document);
-    for (uint64_t e = 0, at = 0; e < by->nnz; e++) {
+    for (uint64_t e = 0, at = 0; e < by->nnz; e++)
         for (uint32_t n = (uint32_t)by->f32[e]; n; n--)
             x->document[at++] = by->index[e];
-    }
     x->topic = rotation_zeroed(x->start[x->words] + 1, sizeof *x->topic);
     memset(x->topic, 0xFF, x->start[x->words] * sizeof *x->topic);
     const size_t most = x->words / BLOCKS + 2;

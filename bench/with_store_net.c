@@ -136,12 +136,11 @@ static pace time_bare(bare_kind kind, int size, bool pull, char *array)
 {
     size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
     stretch s = begin_stretch(floor_pid);
-    for (int k = 0; k < turns(size); k++) {
+    for (int k = 0; k < turns(size); k++)
         if (pull)
             bare_pull(bare, kind, array, n);
         else /* in the end all is in, as the store settles */
             bare_push(bare, kind, array, n, k + 1 == turns(size));
-    }
     return end_stretch(&s, size);
 }
 

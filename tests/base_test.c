@@ -314,9 +314,8 @@ static void format_by_trying(double value, char out[STI_NUMBER_SIZE])
     bool whole = fabs(value) < 1e15 && value == trunc(value);
     for (int digits = whole ? 17 : 15; digits <= 17; digits++) {
         (void)snprintf(out, STI_NUMBER_SIZE, "%.*g", digits, value);
-        if (strtod(out, NULL) == value) {
+        if (strtod(out, NULL) == value)
             break;
-        }
     }
 }
 
@@ -344,9 +343,8 @@ static void expect_shortest_around(double value)
 
 Test(number_text, borders_and_their_neighbours_have_the_shortest_text)
 {
-    for (int e = -1000; e <= 1000; e++) {
+    for (int e = -1000; e <= 1000; e++)
         expect_shortest_around(ldexp(1, e));
-    }
     for (int e = -300; e <= 300; e++) {
         char power[16];
         (void)snprintf(power, sizeof power, "1e%d", e);
@@ -386,9 +384,8 @@ Test(number_text, numbers_do_not_depend_on_the_locale)
 {
     char text[STI_NUMBER_SIZE];
     double value;
-    if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
         cr_log_info("no German locale here: only the C locale was tried");
-    }
     (void)sti_number_format(0.5, text);
     cr_assert_str_eq(text, "0.5");
     cr_assert(sti_number_parse("0.5", &value) && value == 0.5);

@@ -242,10 +242,9 @@ static uint32_t count_in_document(const corpus *c, uint32_t d, uint32_t k)
 
     if (x->row)
         return x->row[d * c->site.padded + k];
-    for (uint32_t i = 0; i < x->used[d]; i++) {
+    for (uint32_t i = 0; i < x->used[d]; i++)
         if ((list[i] & 0xFFFF) == k)
             return list[i] >> 16;
-    }
     return 0;
 }
 

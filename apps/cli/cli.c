@@ -45,21 +45,18 @@ int cli_complain(strads_err err, cli_stage stage)
     const char *text = strads_error_text();
     /* A sentence stays on its line whatever a file's name is made of. */
     (void)fputs("strads: ", stderr);
-    for (const char *c = *text ? text : strads_error_name(err); *c; c++) {
+    for (const char *c = *text ? text : strads_error_name(err); *c; c++)
         (void)fputc((unsigned char)*c < 0x20 ? '?' : *c, stderr);
-    }
     (void)fputc('\n', stderr);
-    if (err == STRADS_EIO && (stage == CLI_RUNNING || writing)) {
+    if (err == STRADS_EIO && (stage == CLI_RUNNING || writing))
         return CLI_FAILED;
-    }
     return code_before(err);
 }
 
 void cli_say(bool quiet, const char *format, ...)
 {
-    if (quiet) {
+    if (quiet)
         return;
-    }
     va_list args;
     va_start(args, format);
     (void)fputs("strads: ", stderr);
@@ -112,9 +109,8 @@ static bool split(const char *text, double *number, const char **rest)
         size_t more = strspn(text + n + 1 + sign, "0123456789");
         n += more ? 1 + sign + more : 0;
     }
-    if (n == 0 || n >= sizeof digits) {
+    if (n == 0 || n >= sizeof digits)
         return false;
-    }
     memcpy(digits, text, n);
     digits[n] = '\0';
     *rest = text + n;
@@ -125,9 +121,8 @@ static bool with_unit(const unit *units, const char *text, double *out)
 {
     double number;
     const char *rest;
-    if (!split(text, &number, &rest)) {
+    if (!split(text, &number, &rest))
         return false;
-    }
     for (const unit *u = units; u->name; u++) {
         if (strcmp(u->name, rest) == 0) {
             *out = number * u->value;
@@ -141,9 +136,8 @@ strads_err cli_seconds(const char *option, const char *text, double *out)
 {
     static const unit units[] = {
         {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {NULL, 0}};
-    if (with_unit(units, text, out)) {
+    if (with_unit(units, text, out))
         return STRADS_OK;
-    }
     return strads_fail(STRADS_EINVAL,
                        "--%s %s: expected a time with its unit, ns, us, ms or "
                        "s, as in 50us",
@@ -159,15 +153,13 @@ strads_err cli_rate(const char *option, const char *text, double *out)
                                  {NULL, 0}};
     char bare[48];
     size_t length = strlen(text);
-    if (length > 2 && strcmp(text + length - 2, "/s") == 0) {
+    if (length > 2 && strcmp(text + length - 2, "/s") == 0)
         length -= 2;
-    }
     if (length < sizeof bare) {
         memcpy(bare, text, length);
         bare[length] = '\0';
-        if (with_unit(units, bare, out) && *out > 0) {
+        if (with_unit(units, bare, out) && *out > 0)
             return STRADS_OK;
-        }
     }
     return strads_fail(STRADS_EINVAL,
                        "--%s %s: expected a rate above 0 with its unit, bit, "
@@ -180,9 +172,8 @@ strads_err cli_pair(const char *option, const char *text, double *a, double *b,
                     const char **end)
 {
     const char *colon;
-    if (split(text, a, &colon) && *colon == ':' && split(colon + 1, b, end)) {
+    if (split(text, a, &colon) && *colon == ':' && split(colon + 1, b, end))
         return STRADS_OK;
-    }
     return strads_fail(STRADS_EINVAL,
                        "--%s %s: expected two numbers with a colon, as in 3:4",
                        option, text);
@@ -195,9 +186,8 @@ const char *cli_time(double seconds, char out[CLI_TIME_SIZE])
                                  {"us", 1e-6},
                                  {"ns", 1e-9}};
     size_t k = 0;
-    while (k < 3 && seconds < units[k].value) {
+    while (k < 3 && seconds < units[k].value)
         k++;
-    }
     (void)snprintf(out, CLI_TIME_SIZE, "%.4g %s", seconds / units[k].value,
                    units[k].name);
     return out;

@@ -23,9 +23,8 @@ static strads_err number_in(const char *name, uint32_t *out, bool *found)
     const char *text = getenv(name);
     char *end;
     *found = text != NULL;
-    if (!text) {
+    if (!text)
         return STRADS_OK;
-    }
     const unsigned long value = strtoul(text, &end, 10);
     if (!isdigit((unsigned char)*text) || *end || value > UINT32_MAX - 1) {
         return strads_fail(STRADS_EINVAL,
@@ -56,12 +55,10 @@ static strads_err find_launcher(cli_cluster *c)
         uint32_t hosts = 0;
         CLI_TRY(number_in(l->rank, &c->rank, &has_rank));
         CLI_TRY(number_in(l->size, &c->size, &has_size));
-        if (l->hosts) {
+        if (l->hosts)
             CLI_TRY(number_in(l->hosts, &hosts, &has_hosts));
-        }
-        if (!has_rank || !has_size || (l->only_with && !getenv(l->only_with))) {
+        if (!has_rank || !has_size || (l->only_with && !getenv(l->only_with)))
             continue;
-        }
         uint32_t local = 0;
         bool has_local;
         CLI_TRY(number_in("OMPI_COMM_WORLD_LOCAL_SIZE", &local, &has_local));
@@ -83,19 +80,17 @@ static void first_host(const char *list, char *out, size_t size)
 {
     size_t n = 0;
     bool inside = false, past = false;
-    for (; *list && n + 1 < size; list++) {
-        if (*list == '[') {
+    for (; *list && n + 1 < size; list++)
+        if (*list == '[')
             inside = true;
-        } else if (*list == ']') {
+        else if (*list == ']')
             inside = past = false;
-        } else if (inside && (*list == '-' || *list == ',')) {
+        else if (inside && (*list == '-' || *list == ','))
             past = true;
-        } else if (!inside && *list == ',') {
+        else if (!inside && *list == ',')
             break;
-        } else if (!past) {
+        else if (!past)
             out[n++] = *list;
-        }
-    }
     out[n] = '\0';
 }
 
@@ -140,11 +135,10 @@ static strads_err agree(cli_cluster *c)
                            c->by, c->size,
                            "; or build strads with libpmix-dev");
     }
-    if (!c->one_host && c->rank == 0) {
+    if (!c->one_host && c->rank == 0)
         (void)snprintf(host, sizeof host, "0.0.0.0");
-    } else if (!c->one_host) {
+    else if (!c->one_host)
         first_host(nodes, host, sizeof host);
-    }
     (void)snprintf(c->url, sizeof c->url, "%s://%s:%u", c->scheme, host,
                    port_of());
     return STRADS_OK;
@@ -170,9 +164,8 @@ static strads_err put(const char *key, const char *text)
 {
     pmix_value_t value;
     char *copy = strdup(text);
-    if (!copy) {
+    if (!copy)
         return strads_fail(STRADS_ENOMEM, "no memory left for PMIx");
-    }
     PMIX_VALUE_CONSTRUCT(&value);
     value.type = PMIX_STRING;
     value.data.string = copy;
@@ -188,9 +181,8 @@ static strads_err fence(void)
     PMIX_INFO_CONSTRUCT(&info);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     pmix_status_t status = PMIx_Commit();
-    if (status == PMIX_SUCCESS) {
+    if (status == PMIX_SUCCESS)
         status = PMIx_Fence(NULL, 0, &info, 1);
-    }
     PMIX_INFO_DESTRUCT(&info);
     return status == PMIX_SUCCESS ? STRADS_OK : refuse("the fence", status);
 }
@@ -201,9 +193,8 @@ static strads_err get(const char *key, char *out, size_t size)
     pmix_value_t *value = NULL;
     PMIX_PROC_LOAD(&first, self.nspace, 0);
     const pmix_status_t status = PMIx_Get(&first, key, NULL, 0, &value);
-    if (status != PMIX_SUCCESS || value->type != PMIX_STRING) {
+    if (status != PMIX_SUCCESS || value->type != PMIX_STRING)
         return refuse("rank 0 said nothing", status);
-    }
     (void)snprintf(out, size, "%s", value->data.string);
     PMIX_VALUE_RELEASE(value);
     return STRADS_OK;
@@ -217,9 +208,8 @@ static strads_err make_token(const cli_cluster *c)
 {
     unsigned char bytes[16];
     char text[2 * sizeof bytes + 1];
-    if (c->one_host || getenv("STRADS_TOKEN")) {
+    if (c->one_host || getenv("STRADS_TOKEN"))
         return STRADS_OK;
-    }
     if (!c->exchange) {
         return strads_fail(STRADS_EINVAL,
                            "%s started processes on several machines; they "
@@ -227,12 +217,10 @@ static strads_err make_token(const cli_cluster *c)
                            "for all of them",
                            c->by);
     }
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return strads_fail(STRADS_EIO, "no random bytes for a token");
-    }
-    for (size_t k = 0; k < sizeof bytes; k++) {
+    for (size_t k = 0; k < sizeof bytes; k++)
         (void)snprintf(text + 2 * k, 3, "%02x", bytes[k]);
-    }
     (void)setenv("STRADS_TOKEN", text, 1);
     return STRADS_OK;
 }
@@ -241,9 +229,8 @@ strads_err cli_cluster_find(bool tls, cli_cluster *out)
 {
     *out = (cli_cluster){.scheme = tls ? "tls+tcp" : "tcp"};
     CLI_TRY(find_launcher(out));
-    if (out->size < 2) {
+    if (out->size < 2)
         return STRADS_OK;
-    }
 #ifdef STRADS_PMIX
     out->exchange = !getenv("STRADS_COORDINATOR") && connect_to_pmix();
 #endif
@@ -258,9 +245,8 @@ strads_err cli_cluster_find(bool tls, cli_cluster *out)
 
 strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)
 {
-    if (!cluster->exchange) {
+    if (!cluster->exchange)
         return STRADS_OK;
-    }
 #ifdef STRADS_PMIX
     char told[sizeof cluster->url], host[256];
     const char *token = getenv("STRADS_TOKEN");
@@ -284,17 +270,15 @@ strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)
 
 strads_err cli_cluster_hear(cli_cluster *cluster)
 {
-    if (!cluster->exchange) {
+    if (!cluster->exchange)
         return STRADS_OK;
-    }
 #ifdef STRADS_PMIX
     char token[512];
     CLI_TRY(fence());
     CLI_TRY(get("strads.url", cluster->url, sizeof cluster->url));
     CLI_TRY(get("strads.token", token, sizeof token));
-    if (token[0]) {
+    if (token[0])
         (void)setenv("STRADS_TOKEN", token, 1);
-    }
     cluster->exchange = false;
     (void)PMIx_Finalize(NULL, 0);
 #endif
@@ -303,9 +287,8 @@ strads_err cli_cluster_hear(cli_cluster *cluster)
 
 void cli_cluster_abort(cli_cluster *cluster, int code)
 {
-    if (!cluster->exchange) {
+    if (!cluster->exchange)
         return;
-    }
 #ifdef STRADS_PMIX
     (void)PMIx_Abort(code, "rank 0 has failed before the run", NULL, 0);
     (void)PMIx_Finalize(NULL, 0);

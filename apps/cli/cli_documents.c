@@ -34,14 +34,12 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
         err = strads_names_read(w->vocab, &w->vocab_names);
         options->col_names = w->vocab_names;
     }
-    if (w->min_df) {
+    if (w->min_df)
         options->min_df = w->min_df;
-    }
     options->max_df = w->max_df;
     options->text_column = w->column;
-    if (w->column && !w->kind) {
+    if (w->column && !w->kind)
         options->kind = STRADS_KIND_TEXT;
-    }
     return err;
 }
 
@@ -85,13 +83,11 @@ strads_err cli_words_names(const strads_data *data, const char *path,
                                strads_data_cols(data), old->words);
         }
     }
-    if (!names) {
+    if (!names)
         return STRADS_OK;
-    }
     strads_err err = strads_names_new(out);
-    if (!err) {
+    if (!err)
         err = add_names(*out, names, path);
-    }
     if (err) {
         strads_names_free(*out);
         *out = NULL;
@@ -109,9 +105,8 @@ static strads_err add_from_text(strads_names *all, const char *path,
     strads_data *data = NULL;
     wanted.col_names = NULL;
     strads_err err = strads_data_read(path, &wanted, &data);
-    if (!err) {
+    if (!err)
         err = add_names(all, strads_data_col_names(data), path);
-    }
     strads_data_free(data);
     return err;
 }
@@ -134,9 +129,8 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
                            path);
     }
     strads_err err = strads_names_new(&w->all_names);
-    if (!err) {
+    if (!err)
         err = add_names(w->all_names, old->names, "the model");
-    }
     if (!err) {
         err = w->vocab_names ? add_names(w->all_names, w->vocab_names, w->vocab)
                              : add_from_text(w->all_names, path, options);
@@ -173,16 +167,13 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
                             const char *path, strads_data_options *options)
 {
     strads_err err = STRADS_OK;
-    if (options->kind == STRADS_KIND_DOCUMENTS) {
+    if (options->kind == STRADS_KIND_DOCUMENTS)
         err = strads_data_find_kind(path, &options->kind);
-    }
-    if (err) {
+    if (err)
         return err;
-    }
     options->min_cols = old->words;
-    if (options->kind == STRADS_KIND_TEXT) {
+    if (options->kind == STRADS_KIND_TEXT)
         return extend_text(w, old, path, options);
-    }
     return w->vocab_names ? check_vocab(w, old) : STRADS_OK;
 }
 
@@ -239,9 +230,8 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
                            path);
     }
     strads_err err = strads_data_read(path, &wanted, &out->data);
-    if (!err) {
+    if (!err)
         out->unknown = strads_data_unknown(out->data);
-    }
     return err;
 }
 
@@ -270,9 +260,8 @@ static strads_err map_names(const strads_lda_model *model, const char *path,
     for (uint32_t c = 0; c < cols && !err; c++) {
         const char *name = strads_names_at(names, c);
         uint32_t word;
-        if (strads_names_find(model->names, name, strlen(name), &word)) {
+        if (strads_names_find(model->names, name, strlen(name), &word))
             from[word] = c;
-        }
     }
     strads_names_free(names);
     return err;
@@ -281,9 +270,8 @@ static strads_err map_names(const strads_lda_model *model, const char *path,
 static uint64_t tokens_of(const strads_sparse *x, uint64_t line)
 {
     uint64_t tokens = 0;
-    for (uint64_t e = x->start[line]; e < x->start[line + 1]; e++) {
+    for (uint64_t e = x->start[line]; e < x->start[line + 1]; e++)
         tokens += (uint64_t)x->f64[e];
-    }
     return tokens;
 }
 
@@ -304,12 +292,10 @@ static strads_err rearrange(const strads_lda_model *model,
     double *value = malloc((x->nnz + 1) * sizeof *value);
     uint64_t n = 0, all = 0, known = 0;
     strads_err err = strads_fail(STRADS_ENOMEM, "no memory left for documents");
-    if (!start || !index || !value) {
+    if (!start || !index || !value)
         goto done;
-    }
-    for (uint64_t c = 0; c < x->lines; c++) {
+    for (uint64_t c = 0; c < x->lines; c++)
         all += tokens_of(x, c);
-    }
     for (uint64_t w = 0; w < model->words; w++) {
         if (from[w] != NONE) {
             const uint64_t at = x->start[from[w]];
@@ -351,15 +337,12 @@ static strads_err read_counts(const strads_lda_model *model, const char *path,
         from ? strads_data_read(path, &wanted, &data)
              : strads_fail(STRADS_ENOMEM, "no memory left for documents");
     const uint64_t cols = err ? 0 : strads_data_cols(data);
-    for (uint64_t w = 0; w < model->words && !err; w++) {
+    for (uint64_t w = 0; w < model->words && !err; w++)
         from[w] = options->vocab || w >= cols ? NONE : (uint32_t)w;
-    }
-    if (!err && options->vocab) {
+    if (!err && options->vocab)
         err = map_names(model, path, options->vocab, cols, from);
-    }
-    if (!err) {
+    if (!err)
         err = rearrange(model, data, from, out);
-    }
     strads_data_free(data);
     free(from);
     return err;
@@ -374,9 +357,8 @@ static void measure(cli_corpus *corpus)
         const uint64_t n = rows->start[d + 1] - rows->start[d];
         corpus->longest = n > corpus->longest ? n : corpus->longest;
     }
-    for (uint64_t e = 0; e < rows->nnz; e++) {
+    for (uint64_t e = 0; e < rows->nnz; e++)
         corpus->tokens += (uint64_t)rows->f32[e];
-    }
 }
 
 strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
@@ -392,17 +374,14 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            "leave one out",
                            options->column, options->kind);
     }
-    if (!err && kind == STRADS_KIND_DOCUMENTS) {
+    if (!err && kind == STRADS_KIND_DOCUMENTS)
         err = strads_data_find_kind(path, &kind);
-    }
-    if (err) {
+    if (err)
         return err;
-    }
     err = kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
                                    : read_counts(model, path, options, out);
-    if (!err) {
+    if (!err)
         measure(out);
-    }
     return err;
 }
 

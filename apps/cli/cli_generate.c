@@ -26,11 +26,9 @@ static void each_option(const page *p, const cli_syntax *syntax)
         const strads_option *o = g < CLI_MOST_GROUPS ? syntax->groups[g].table
                                  : syntax->config    ? cli_config_table
                                                      : NULL;
-        for (; o && o->name; o++) {
-            if (cli_option_listed(syntax, o)) {
+        for (; o && o->name; o++)
+            if (cli_option_listed(syntax, o))
                 p->option(p, o);
-            }
-        }
     }
 }
 
@@ -79,14 +77,12 @@ static void each_name(FILE *out, void (*put)(FILE *out, const char *name,
  * with a dot. */
 static void put_roff(FILE *out, const char *text)
 {
-    if (*text == '.' || *text == '\'') {
+    if (*text == '.' || *text == '\'')
         (void)fputs("\\&", out);
-    }
     for (; *text; text++) {
         (void)fputs(*text == '\\' ? "\\e" : *text == '-' ? "\\-" : "", out);
-        if (*text != '\\' && *text != '-') {
+        if (*text != '\\' && *text != '-')
             (void)fputc(*text, out);
-        }
     }
     (void)fputc('\n', out);
 }
@@ -95,18 +91,16 @@ static void put_roff(FILE *out, const char *text)
 static const char *page_name(const char *command, char out[PAGE_NAME])
 {
     (void)snprintf(out, PAGE_NAME, "strads-%s", command);
-    for (char *c = out; *c; c++) {
+    for (char *c = out; *c; c++)
         *c = *c == ' ' ? '-' : *c;
-    }
     return out;
 }
 
 static void put_title(FILE *out, const char *name)
 {
     (void)fputs(".TH ", out);
-    for (; *name; name++) {
+    for (; *name; name++)
         (void)fputc(toupper((unsigned char)*name), out);
-    }
     (void)fprintf(out, " 1 \"\" \"strads %s\" \"strads\"\n", strads_version());
 }
 
@@ -147,9 +141,8 @@ static void put_man_option(const page *p, const strads_option *o)
                                 : "VALUE");
     put_roff(p->out, name);
     put_roff(p->out, o->help);
-    if (o->choices) {
+    if (o->choices)
         (void)fprintf(p->out, "One of %s.\n", o->choices);
-    }
 }
 
 static FILE *open_page(const page *p, const char *name)
@@ -165,9 +158,8 @@ static void take_man(void *arg, const cli_syntax *syntax)
     const cli_command *c = p.command;
     char name[PAGE_NAME];
     p.out = open_page(&p, page_name(syntax->name, name));
-    if (!p.out) {
+    if (!p.out)
         return; /* the overview, which comes last, tells of the folder */
-    }
     put_title(p.out, name);
     (void)fputs(".SH NAME\n", p.out);
     (void)fprintf(p.out, "%s \\- ", name);
@@ -194,9 +186,8 @@ static void put_reference(FILE *out, const char *command, const char *summary)
 static strads_err put_overview(const page *p)
 {
     FILE *out = open_page(p, "strads");
-    if (!out) {
+    if (!out)
         return strads_fail(STRADS_EIO, "%s: cannot be written into", p->folder);
-    }
     put_title(out, "strads");
     (void)fputs(".SH NAME\nstrads \\- train models by scheduled model "
                 "parallelism\n.SH SYNOPSIS\n.B strads\n\\fICOMMAND\\fR "
@@ -224,17 +215,15 @@ static int make_man(page *p)
 /* Text without the characters of `bad`, which mean something there. */
 static void put_plain(FILE *out, const char *text, const char *bad)
 {
-    for (; *text; text++) {
+    for (; *text; text++)
         (void)fputc(strchr(bad, *text) ? ' ' : *text, out);
-    }
 }
 
 /* "a|b" as "a b". */
 static void put_choices(FILE *out, const char *choices)
 {
-    for (; *choices; choices++) {
+    for (; *choices; choices++)
         (void)fputc(*choices == '|' ? ' ' : *choices, out);
-    }
 }
 
 static void bash_option(const page *p, const strads_option *o)
@@ -471,15 +460,12 @@ int cli_generate(int argc, char **argv)
         p.folder = argv[1];
         return make_man(&p);
     }
-    if (argc == 1 && strcmp(what, "bash") == 0) {
+    if (argc == 1 && strcmp(what, "bash") == 0)
         return make_bash(&p);
-    }
-    if (argc == 1 && strcmp(what, "zsh") == 0) {
+    if (argc == 1 && strcmp(what, "zsh") == 0)
         return make_zsh(&p);
-    }
-    if (argc == 1 && strcmp(what, "fish") == 0) {
+    if (argc == 1 && strcmp(what, "fish") == 0)
         return make_fish(&p);
-    }
     return cli_complain(
         strads_fail(STRADS_EINVAL,
                     "--generate %s: expected man FOLDER, bash, zsh or fish",

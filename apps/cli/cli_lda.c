@@ -39,12 +39,10 @@ static strads_err turn_round(matrix *x)
     CLI_TRY(cli_reserve(pairs, sizeof *x->word, what, &x->word));
     CLI_TRY(cli_reserve(pairs, sizeof *x->count, what, &x->count));
     CLI_TRY(cli_reserve(m->words, sizeof *x->phi, what, &x->phi));
-    for (uint64_t i = 0; i < pairs; i++) {
+    for (uint64_t i = 0; i < pairs; i++)
         x->start[m->topic[i] + 2]++;
-    }
-    for (uint32_t k = 1; k <= m->topics; k++) {
+    for (uint32_t k = 1; k <= m->topics; k++)
         x->start[k + 1] += x->start[k];
-    }
     for (uint64_t w = 0; w < m->words; w++) {
         for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
             const uint64_t to = x->start[m->topic[i] + 1]++;
@@ -59,12 +57,10 @@ static void fill_topic(matrix *x, uint32_t topic)
 {
     const strads_lda_model *m = x->model;
     const double all = (double)m->total[topic] + (double)m->words * m->beta;
-    for (uint64_t w = 0; w < m->words; w++) {
+    for (uint64_t w = 0; w < m->words; w++)
         x->phi[w] = m->beta / all;
-    }
-    for (uint64_t i = x->start[topic]; i < x->start[topic + 1]; i++) {
+    for (uint64_t i = x->start[topic]; i < x->start[topic + 1]; i++)
         x->phi[x->word[i]] = (x->count[i] + m->beta) / all;
-    }
 }
 
 /* A CSV's header has the words, which no other table needs. */
@@ -95,12 +91,10 @@ static strads_err put_matrix(void *arg, FILE *out)
     strads_err err = cli_table_begin(&t);
     for (uint32_t k = 0; k < m->topics && !err; k++) {
         fill_topic(x, k);
-        if (!npy) {
+        if (!npy)
             cli_table_count(&t, k);
-        }
-        for (uint64_t w = 0; w < m->words; w++) {
+        for (uint64_t w = 0; w < m->words; w++)
             cli_table_number(&t, x->phi[w]);
-        }
     }
     return err;
 }
@@ -112,12 +106,10 @@ static strads_err write_matrix(const strads_lda_model *model, const char *path)
                                          [CLI_FORMAT_NPY] = ".npy"};
     matrix x = {.model = model, .format = CLI_FORMAT_CSV};
     const size_t n = strlen(path);
-    while (
-        x.format <= CLI_FORMAT_NPY &&
-        (n <= strlen(ending[x.format]) ||
-         strcmp(path + n - strlen(ending[x.format]), ending[x.format]) != 0)) {
+    while (x.format <= CLI_FORMAT_NPY &&
+           (n <= strlen(ending[x.format]) ||
+            strcmp(path + n - strlen(ending[x.format]), ending[x.format]) != 0))
         x.format++;
-    }
     if (x.format > CLI_FORMAT_NPY) {
         return strads_fail(STRADS_EINVAL,
                            "--matrix %s: expected a name that ends with .npy, "
@@ -125,9 +117,8 @@ static strads_err write_matrix(const strads_lda_model *model, const char *path)
                            path);
     }
     strads_err err = turn_round(&x);
-    if (!err) {
+    if (!err)
         err = cli_output(path, put_matrix, &x);
-    }
     free(x.start);
     free(x.word);
     free(x.count);
@@ -162,9 +153,8 @@ static const strads_option topics_table[] = {
 static uint32_t words_found(const uint32_t *word, uint32_t most)
 {
     uint32_t n = 0;
-    while (n < most && word[n] != STRADS_LDA_NO_WORD) {
+    while (n < most && word[n] != STRADS_LDA_NO_WORD)
         n++;
-    }
     return n;
 }
 
@@ -172,9 +162,8 @@ static void put_words(const strads_lda_model *m, const uint32_t *word,
                       uint32_t most, cli_json *j)
 {
     char buffer[CLI_NAME_SIZE];
-    for (uint32_t i = 0; i < words_found(word, most); i++) {
+    for (uint32_t i = 0; i < words_found(word, most); i++)
         cli_json_string(j, NULL, word_name(m, word[i], buffer));
-    }
 }
 
 static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
@@ -184,9 +173,8 @@ static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
     (void)fprintf(out, "%4" PRIu32 " %5.1f %%", topic,
                   100 * (double)t->model->total[topic] /
                       (double)t->model->tokens);
-    for (uint32_t i = 0; i < words_found(word, t->words); i++) {
+    for (uint32_t i = 0; i < words_found(word, t->words); i++)
         (void)fprintf(out, " %s", word_name(t->model, word[i], buffer));
-    }
     (void)fputc('\n', out);
 }
 
@@ -202,9 +190,8 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
     put_words(t->model, t->word + first, t->words, &j);
     cli_json_close(&j, ']');
     cli_json_open(&j, "scores", '[');
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         cli_json_number(&j, NULL, t->score[first + i]);
-    }
     cli_json_close(&j, ']');
     cli_json_close(&j, '}');
     (void)fputc('\n', out);
@@ -238,21 +225,17 @@ static strads_err put_topics(void *arg, FILE *out)
                        .digits = 9};
     const uint32_t n = t->model->topics;
     strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         table.rows += words_found(t->word + (size_t)k * t->words, t->words);
-    }
-    if (table.format == CLI_FORMAT_CSV || table.format == CLI_FORMAT_NPY) {
+    if (table.format == CLI_FORMAT_CSV || table.format == CLI_FORMAT_NPY)
         err = cli_table_begin(&table);
-    }
-    for (uint32_t k = 0; k < n && !err; k++) {
-        if (table.format == CLI_FORMAT_TEXT) {
+    for (uint32_t k = 0; k < n && !err; k++)
+        if (table.format == CLI_FORMAT_TEXT)
             put_text_topic(t, k, out);
-        } else if (table.format == CLI_FORMAT_JSON) {
+        else if (table.format == CLI_FORMAT_JSON)
             put_json_topic(t, k, out);
-        } else {
+        else
             put_topic_rows(t, k, &table);
-        }
-    }
     return err;
 }
 
@@ -275,9 +258,8 @@ static strads_err read_topics(void *state, const char *const *path)
 {
     top_words *t = state;
     CLI_TRY(strads_lda_model_read(path[0], &t->model));
-    if (t->vocab) {
+    if (t->vocab)
         CLI_TRY(read_vocab(t));
-    }
     const size_t n = (size_t)t->model->topics * t->words;
     CLI_TRY(cli_reserve(n, sizeof *t->word, "the words", &t->word));
     CLI_TRY(cli_reserve(n, sizeof *t->score, "the words", &t->score));
@@ -301,12 +283,10 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
     uint32_t *word = NULL;
     double *score = NULL;
     strads_err err = cli_reserve(n, sizeof *word, "the topics", &word);
-    if (!err) {
+    if (!err)
         err = cli_reserve(n, sizeof *score, "the topics", &score);
-    }
-    if (!err) {
+    if (!err)
         err = strads_lda_top_words(model, 1, WORDS, word, score);
-    }
     if (!err) {
         cli_json j = cli_log_line(log, "topics");
         cli_json_open(&j, "topics", '[');
@@ -443,14 +423,12 @@ static strads_err put_inference(void *arg, FILE *out)
         strads_lda_words words =
             cli_corpus_words(&f->r.corpus, d, f->r.word, f->r.count);
         err = strads_lda_infer(f->r.model, &draws, &words, f->theta);
-        if (!err && named) {
+        if (!err && named)
             cli_table_text(&t, strads_names_at(f->documents, d));
-        } else if (!err && first) {
+        else if (!err && first)
             cli_table_count(&t, d);
-        }
-        for (uint32_t k = 0; k < topics && !err; k++) {
+        for (uint32_t k = 0; k < topics && !err; k++)
             cli_table_number(&t, f->theta[k]);
-        }
     }
     return err;
 }
@@ -472,9 +450,8 @@ static strads_err infer(void *state, const char *const *path)
 {
     inference *f = state;
     CLI_TRY(read_documents(&f->r, path));
-    if (f->documents_path) {
+    if (f->documents_path)
         CLI_TRY(name_documents(f));
-    }
     cli_corpus_tell(&f->r.corpus, f->r.use.quiet);
     return cli_reserve(f->r.model->topics, sizeof *f->theta, "a document",
                        &f->theta);
@@ -519,9 +496,8 @@ static const strads_option predict_table[] = {
 static uint32_t best_of(const double *score, uint32_t classes)
 {
     uint32_t best = 0;
-    for (uint32_t y = 1; y < classes; y++) {
+    for (uint32_t y = 1; y < classes; y++)
         best = score[y] > score[best] ? y : best;
-    }
     return best;
 }
 
@@ -567,9 +543,8 @@ static strads_err put_prediction(void *state, FILE *out)
             cli_table_text(&t, strads_names_at(m->labels,
                                                best_of(p->score, m->classes)));
         }
-        for (uint32_t y = 0; y < m->classes && p->scores && !err; y++) {
+        for (uint32_t y = 0; y < m->classes && p->scores && !err; y++)
             cli_table_number(&t, p->score[y]);
-        }
     }
     return err;
 }
@@ -722,9 +697,8 @@ static strads_err judge_labels(evaluation *e, const strads_lda_labels *labels,
     uint32_t judged = 0;
     for (uint64_t d = 0; d < labels->documents; d++) {
         const uint64_t from = labels->start[d], end = labels->start[d + 1];
-        if (from == end) {
+        if (from == end)
             continue;
-        }
         strads_lda_words words =
             cli_corpus_words(&e->r.corpus, d, e->r.word, e->r.count);
         CLI_TRY(strads_lda_decide(m, &draws, &words, score));
@@ -759,9 +733,8 @@ static strads_err compare_labels(evaluation *e)
     strads_err err =
         strads_lda_labels_read(e->labels, strads_data_rows(e->r.corpus.data),
                                m->labels, &labels);
-    if (!err) {
+    if (!err)
         err = cli_reserve(m->classes, sizeof *score, "labels", &score);
-    }
     if (!err) {
         err = cli_reserve(3 * (size_t)strads_names_count(labels.classes),
                           sizeof *count, "labels", &count);
@@ -836,9 +809,8 @@ static void list_figures(const evaluation *e, figures *f)
     add(f, "documents", "tokens", (double)e->r.corpus.tokens);
     add(f, "documents", "unknown_tokens", (double)e->r.corpus.unknown);
     add_score(f, "completion", half->log_likelihood, half->tokens);
-    if (e->particles > 0) {
+    if (e->particles > 0)
         add_score(f, "left_to_right", left->log_likelihood, left->tokens);
-    }
     if (e->assignments) {
         add(f, "assignments", "documents", (double)e->joint.documents);
         add_score(f, "assignments", e->joint.log_likelihood, e->joint.tokens);
@@ -870,16 +842,14 @@ static void put_json(const evaluation *e, const figures *f, FILE *out)
         if (k == 0 || now->part != now[-1].part) {
             j = (cli_json){.out = out};
             cli_json_open(&j, NULL, '{');
-            if (k < f->n_all) {
+            if (k < f->n_all)
                 cli_json_string(&j, "measure", now->part);
-            } else {
+            else
                 cli_json_raw(&j, "topic", now->part);
-            }
         }
         cli_json_number(&j, now->name, now->value);
-        if (k + 1 < f->n && now[1].part == now->part) {
+        if (k + 1 < f->n && now[1].part == now->part)
             continue;
-        }
         if (k >= f->n_all) {
             const size_t topic = (k - f->n_all) / TOPIC_FIGURES;
             cli_json_open(&j, "words", '[');
@@ -928,9 +898,8 @@ static void put_text(const evaluation *e, FILE *out)
                   strads_data_rows(e->r.corpus.data), e->r.corpus.tokens,
                   e->r.corpus.unknown);
     put_text_score(out, "completion", &e->completion);
-    if (e->particles > 0) {
+    if (e->particles > 0)
         put_text_score(out, "left to right", &e->left_to_right);
-    }
     if (e->assignments) {
         (void)fprintf(out,
                       "assignments    of %" PRIu64 " documents, %" PRIu64
@@ -976,14 +945,12 @@ static strads_err put_figures(const evaluation *e, FILE *out, cli_format format)
     CLI_TRY(cli_reserve(FEW + TOPIC_FIGURES * (size_t)topics, sizeof *f.list,
                         "a table", &f.list));
     strads_err err = cli_reserve(topics, NUMBER_SIZE, "a table", &f.number);
-    if (!err) {
+    if (!err)
         list_figures(e, &f);
-    }
-    if (!err && format == CLI_FORMAT_JSON) {
+    if (!err && format == CLI_FORMAT_JSON)
         put_json(e, &f, out);
-    } else if (!err) {
+    else if (!err)
         err = cli_measures_write(out, format, f.list, f.n);
-    }
     free(f.list);
     free(f.number);
     return err;
@@ -993,9 +960,8 @@ static strads_err put_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const cli_format format = cli_format_of(&e->r.use.out);
-    if (format != CLI_FORMAT_TEXT) {
+    if (format != CLI_FORMAT_TEXT)
         return put_figures(e, out, format);
-    }
     put_text(e, out);
     return STRADS_OK;
 }
@@ -1009,12 +975,10 @@ static strads_err evaluate(void *state, const char *const *path)
         CLI_TRY(compare_labels(e));
     }
     CLI_TRY(score_documents(e, true, &e->completion));
-    if (e->particles > 0) {
+    if (e->particles > 0)
         CLI_TRY(score_documents(e, false, &e->left_to_right));
-    }
-    if (e->assignments) {
+    if (e->assignments)
         CLI_TRY(strads_lda_joint_of(e->r.model, e->assignments, &e->joint));
-    }
     return judge_topics(e);
 }
 

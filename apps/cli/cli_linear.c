@@ -84,9 +84,8 @@ static strads_err read_labels(linear *l, const char *path)
     l->probabilities =
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
     l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0);
-    if (glm && loss) {
+    if (glm && loss)
         (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
-    }
     const bool good = (!kind->by_loss || loss) &&
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
                       (kind->net || l->model->width == cli_labels_sums(&l->of));
@@ -124,9 +123,8 @@ static strads_err find_sums(linear *l)
         const double *of = p + i * k;
         double *sum = l->sums + i * l->width;
         sum[0] = log(fmax(of[1], DBL_MIN)) - log(fmax(of[0], DBL_MIN));
-        for (uint32_t c = 0; k > 2 && c < k; c++) {
+        for (uint32_t c = 0; k > 2 && c < k; c++)
             sum[c] = log(fmax(of[c], DBL_MIN));
-        }
     }
     free(p);
     return err;
@@ -194,18 +192,15 @@ static void add_up_row(linear *l, uint64_t i)
     const strads_sparse *rows = &l->share->by_row;
     const uint32_t width = l->width;
     memcpy(l->sum, l->net ? l->sums + i * width : l->b, width * sizeof *l->sum);
-    if (l->net) {
+    if (l->net)
         return;
-    }
     for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
         const double *w = l->w + (size_t)rows->index[e] * width;
-        for (uint32_t c = 0; c < width; c++) {
+        for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
-        }
     }
-    if (l->loss[0] && l->of.n == 0 && l->what != DECISION) {
+    if (l->loss[0] && l->of.n == 0 && l->what != DECISION)
         l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
-    }
 }
 
 /* Names and numbers have no label in common: then it is none of the model's. */
@@ -232,12 +227,10 @@ static void find_logs(const linear *l, const double *sum, double *out)
         out[k] = l->softmax ? sum[k] : log_sigmoid(sum[k]);
         most = fmax(most, out[k]);
     }
-    for (uint32_t k = 0; k < l->of.n; k++) {
+    for (uint32_t k = 0; k < l->of.n; k++)
         all += exp(out[k] - most);
-    }
-    for (uint32_t k = 0; k < l->of.n; k++) {
+    for (uint32_t k = 0; k < l->of.n; k++)
         out[k] -= most + log(all);
-    }
 }
 
 /* Fills `say` with probabilities: of two classes that of the positive one. */
@@ -249,9 +242,8 @@ static void find_probabilities(linear *l)
         return;
     }
     find_logs(l, l->sum, l->say);
-    for (uint32_t k = 0; k < l->of.n; k++) {
+    for (uint32_t k = 0; k < l->of.n; k++)
         l->say[k] = exp(l->say[k]);
-    }
 }
 
 /* Minus the logarithm of what a row's own label was given. */
@@ -259,12 +251,10 @@ static double log_loss(const linear *l, double label)
 {
     double log_of[CLI_LABELS_MAX];
     const uint32_t k = cli_labels_find(&l->of, label);
-    if (k == l->of.n) {
+    if (k == l->of.n)
         return -log(DBL_MIN); /* a label that the model has never seen */
-    }
-    if (l->of.n == 2) {
+    if (l->of.n == 2)
         return -log_sigmoid(k == 1 ? l->sum[0] : -l->sum[0]);
-    }
     find_logs(l, l->sum, log_of);
     return -log_of[k];
 }
@@ -293,11 +283,9 @@ static const char *const what_words[] = {[NUMBER] = "prediction",
 
 static what find_what(const linear *l)
 {
-    for (what w = PROBABILITY; l->write && w <= DECISION; w++) {
-        if (strcmp(what_words[w], l->write) == 0) {
+    for (what w = PROBABILITY; l->write && w <= DECISION; w++)
+        if (strcmp(what_words[w], l->write) == 0)
             return l->of.n || w == DECISION ? w : NUMBER;
-        }
-    }
     return l->probabilities ? PROBABILITY : l->of.n ? LABEL : NUMBER;
 }
 
@@ -326,19 +314,16 @@ static void put_row(linear *l, cli_table *t)
 {
     if (l->what == LABEL) {
         const uint32_t best = cli_labels_best(&l->of, l->sum);
-        if (l->of.names) {
+        if (l->of.names)
             cli_table_text(t, cli_labels_name(&l->of, best));
-        } else {
+        else
             cli_table_number(t, l->of.label[best]);
-        }
         return;
     }
-    if (l->what == PROBABILITY) {
+    if (l->what == PROBABILITY)
         find_probabilities(l);
-    }
-    for (uint32_t k = 0; k < t->n; k++) {
+    for (uint32_t k = 0; k < t->n; k++)
         cli_table_number(t, (l->what == PROBABILITY ? l->say : l->sum)[k]);
-    }
 }
 
 static strads_err put_predictions(void *state, FILE *out)
@@ -361,9 +346,8 @@ static strads_err put_predictions(void *state, FILE *out)
     for (uint64_t i = 0; i < l->share->by_row.lines && !err; i++) {
         add_up_row(l, i);
         put_row(l, &t);
-        if (l->share->label) {
+        if (l->share->label)
             judge(l, label_of(l, i));
-        }
     }
     free(h);
     return err;
@@ -375,17 +359,15 @@ static void tell_tally(const void *state)
     const tally *t = &l->tally;
     const double rows = (double)t->rows;
     char loss[48] = "";
-    if (t->rows == 0) {
+    if (t->rows == 0)
         return;
-    }
     if (l->of.n == 0) {
         cli_say(l->use.quiet, "%" PRIu64 " rows, root mean squared error %.6g",
                 t->rows, sqrt(t->loss / rows));
         return;
     }
-    if (l->probabilities) {
+    if (l->probabilities)
         (void)snprintf(loss, sizeof loss, ", log loss %.6g", t->loss / rows);
-    }
     cli_say(l->use.quiet, "%" PRIu64 " rows, %.2f %% of labels right%s",
             t->rows, 100 * (double)t->right / rows, loss);
     if (t->unknown > 0) {
@@ -541,9 +523,8 @@ static void measure_classes(evaluation *e)
     const cli_labels *of = &l->of;
     for (uint64_t i = 0; i < l->tally.rows; i++) {
         uint32_t given = cli_labels_best(of, e->sums + i * l->width);
-        for (uint32_t c = 0; c < of->n; c++) {
+        for (uint32_t c = 0; c < of->n; c++)
             e->tally[c].rows += e->label[i] == of->label[c];
-        }
         e->tally[given].given++;
         e->tally[given].both += e->label[i] == of->label[given];
     }
@@ -556,9 +537,8 @@ static void measure_classes(evaluation *e)
                                          l->tally.squares));
     }
     e->n_all = e->n;
-    for (uint32_t c = 0; c < of->n; c++) {
+    for (uint32_t c = 0; c < of->n; c++)
         measure_class(e, c);
-    }
 }
 
 static void measure_numbers(evaluation *e)
@@ -592,28 +572,24 @@ static void put_json(const evaluation *e, FILE *out)
     cli_json j = {.out = out};
     cli_json_open(&j, NULL, '{');
     cli_json_count(&j, "rows", l->tally.rows);
-    if (l->tally.unknown > 0) {
+    if (l->tally.unknown > 0)
         cli_json_count(&j, "unknown_labels", l->tally.unknown);
-    }
-    for (uint32_t k = 0; k < e->n_all; k++) {
+    for (uint32_t k = 0; k < e->n_all; k++)
         put_json_measure(&j, &e->measure[k]);
-    }
     if (l->of.n > 0) {
         cli_json_open(&j, "classes", '[');
         for (uint32_t k = e->n_all; k < e->n; k++) {
             if ((k - e->n_all) % CLASS_FIGURES == 0) {
                 const uint32_t c = (k - e->n_all) / CLASS_FIGURES;
                 cli_json_open(&j, NULL, '{');
-                if (l->of.names) {
+                if (l->of.names)
                     cli_json_string(&j, "label", e->names[c]);
-                } else {
+                else
                     cli_json_number(&j, "label", l->of.label[c]);
-                }
             }
             put_json_measure(&j, &e->measure[k]);
-            if ((k - e->n_all) % CLASS_FIGURES == CLASS_FIGURES - 1) {
+            if ((k - e->n_all) % CLASS_FIGURES == CLASS_FIGURES - 1)
                 cli_json_close(&j, '}');
-            }
         }
         cli_json_close(&j, ']');
     }
@@ -641,9 +617,8 @@ static void put_text(const evaluation *e, FILE *out)
     for (uint32_t k = 0; k < e->n_all; k++) {
         const cli_measure *m = &e->measure[k];
         const char *name = m->name;
-        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
             name = strcmp(words[w][0], m->name) == 0 ? words[w][1] : name;
-        }
         if (!isfinite(m->value)) {
             (void)fprintf(out, "%-12s not to be had from these rows\n", name);
         } else if (isfinite(m->low)) {
@@ -669,13 +644,12 @@ static strads_err put_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const cli_format format = cli_format_of(&e->l.use.out);
-    if (format == CLI_FORMAT_TEXT) {
+    if (format == CLI_FORMAT_TEXT)
         put_text(e, out);
-    } else if (format == CLI_FORMAT_JSON) {
+    else if (format == CLI_FORMAT_JSON)
         put_json(e, out);
-    } else {
+    else
         return cli_measures_write(out, format, e->measure, e->n);
-    }
     return STRADS_OK;
 }
 
@@ -744,9 +718,8 @@ static int larger(const void *a, const void *b)
 {
     const weight *u = a, *v = b;
     double x = fabs(u->value), y = fabs(v->value);
-    if (x != y) {
+    if (x != y)
         return x < y ? 1 : -1;
-    }
     return u->index < v->index ? -1 : u->index > v->index;
 }
 
@@ -772,9 +745,8 @@ static void put_top(const shown *s, FILE *out)
     char buffer[CLI_NAME_SIZE];
     (void)fprintf(out, "%s, %" PRIu64 " columns, %" PRIu64 " with weights\n",
                   s->model->program, s->model->columns, s->model->n);
-    for (uint32_t c = 0; c < s->model->width; c++) {
+    for (uint32_t c = 0; c < s->model->width; c++)
         put_weight(s, out, intercept_of(s->model, c), "(intercept)", c);
-    }
     for (uint64_t k = 0; k < s->n && k < s->top; k++) {
         const weight *w = &s->weight[k];
         put_weight(s, out, w->value, cli_name(s->names, w->index, 1, buffer),
@@ -788,9 +760,8 @@ static void put_coefficient(const shown *s, cli_table *t, uint64_t column,
     char buffer[32];
     cli_table_count(t, column);
     cli_table_text(t, name);
-    if (s->of.n > 0) {
+    if (s->of.n > 0)
         cli_table_text(t, cli_labels_text(&s->of, output, buffer));
-    }
     cli_table_number(t, value);
 }
 
@@ -816,9 +787,8 @@ static strads_err put_shown(void *arg, FILE *out)
         return STRADS_OK;
     }
     strads_err err = cli_table_begin(&t);
-    for (uint32_t c = 0; c < m->width && !err; c++) {
+    for (uint32_t c = 0; c < m->width && !err; c++)
         put_coefficient(s, &t, 0, "(intercept)", c, intercept_of(m, c));
-    }
     for (uint64_t k = 0; k < m->n && !err; k++) {
         const char *name = cli_name(s->names, m->index[k], 1, buffer);
         for (uint32_t c = 0; c < m->width; c++) {
@@ -837,9 +807,8 @@ static strads_err sort_weights(shown *s)
     for (uint64_t k = 0; k < m->n; k++) {
         for (uint32_t c = 0; c < m->width; c++) {
             const double value = m->value[k * m->width + c];
-            if (value != 0) {
+            if (value != 0)
                 s->weight[s->n++] = (weight){m->index[k], c, value};
-            }
         }
     }
     qsort(s->weight, s->n, sizeof *s->weight, larger);
@@ -868,9 +837,8 @@ static strads_err show(void *state, const char *const *path)
     s->names = s->own_names ? s->own_names : s->model->names;
     CLI_TRY(sort_weights(s));
     s->format = CLI_FORMAT_CSV;
-    if (s->csv) { /* the old name of --output FILE --format csv */
+    if (s->csv) /* the old name of --output FILE --format csv */
         CLI_TRY(cli_output(s->csv, put_shown, s));
-    }
     s->format = cli_format_of(&s->use.out);
     return STRADS_OK;
 }

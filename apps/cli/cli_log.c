@@ -20,9 +20,8 @@ strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
     *log = (cli_log){.path = path, .watch = watch};
     if (path || watch) {
         log->line = open_memstream(&log->text, &log->size);
-        if (!log->line) {
+        if (!log->line)
             return strads_fail(STRADS_ENOMEM, "no memory for the log");
-        }
     }
     if (path) {
         log->file = fopen(path, "we");
@@ -41,11 +40,9 @@ strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
  * training, say: then only that is told. */
 static bool is_measured(const cli_log *log, const char *name)
 {
-    for (size_t k = 0; log->measures && log->measures[k]; k++) {
-        if (strcmp(log->measures[k], name) == 0) {
+    for (size_t k = 0; log->measures && log->measures[k]; k++)
+        if (strcmp(log->measures[k], name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -96,9 +93,8 @@ void cli_log_end_line(cli_log *log, cli_json *j)
 
 void cli_log_begin(cli_log *log, const cli_log_start *start)
 {
-    if (!log->line) {
+    if (!log->line)
         return;
-    }
     log->measures = start->measures;
     cli_json j = cli_log_line(log, "start");
     cli_json_string(&j, "version", strads_version());
@@ -138,9 +134,8 @@ static void put_each(cli_json *j, const char *name, const strads_progress *p,
                      worker_figure *figure)
 {
     cli_json_open(j, name, '[');
-    for (uint32_t w = 0; w < p->n_workers; w++) {
+    for (uint32_t w = 0; w < p->n_workers; w++)
         (void)fprintf(j->out, "%s%.6g", w ? ", " : "", figure(&p->worker[w]));
-    }
     cli_json_close(j, ']');
 }
 
@@ -148,13 +143,11 @@ static void put_each(cli_json *j, const char *name, const strads_progress *p,
 static void put_priorities(cli_json *j, const uint64_t *count)
 {
     uint32_t n = STRADS_PRIORITY_BINS;
-    while (n > 0 && count[n - 1] == 0) {
+    while (n > 0 && count[n - 1] == 0)
         n--;
-    }
     cli_json_open(j, "priorities", '[');
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", count[k]);
-    }
     cli_json_close(j, ']');
 }
 
@@ -188,9 +181,8 @@ static void put_nodes(cli_json *j, const char *name, const strads_progress *p,
                       uint64_t (*figure)(const strads_node_state *n))
 {
     cli_json_open(j, name, '[');
-    for (uint32_t k = 0; k < p->n_nodes; k++) {
+    for (uint32_t k = 0; k < p->n_nodes; k++)
         (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", figure(&p->node[k]));
-    }
     cli_json_close(j, ']');
 }
 
@@ -198,21 +190,18 @@ static void put_progress(const cli_log *log, cli_json *j,
                          const strads_progress *p)
 {
     cli_json_count(j, "round", p->round);
-    if (!is_measured(log, "seconds")) {
+    if (!is_measured(log, "seconds"))
         cli_json_number(j, "seconds", p->seconds);
-    }
-    if (!is_measured(log, "cpu_seconds")) {
+    if (!is_measured(log, "cpu_seconds"))
         cli_json_number(j, "cpu_seconds", p->cpu_seconds);
-    }
     cli_json_number(j, "callback_seconds", p->callback_seconds);
     cli_json_number(j, "waiting_seconds", p->waiting_seconds);
     cli_json_number(j, "network_seconds", p->network_seconds);
     cli_json_number(j, "objective", p->objective);
     cli_json_number(j, "gap", p->gap);
     cli_json_count(j, "nonzeros", p->nonzeros);
-    for (size_t k = 0; log->measures && log->measures[k]; k++) {
+    for (size_t k = 0; log->measures && log->measures[k]; k++)
         cli_json_number(j, log->measures[k], p->measure[k]);
-    }
     cli_json_count(j, "blocks", p->blocks);
     cli_json_count(j, "updates_policy", p->updates_policy);
     cli_json_count(j, "updates_other", p->updates_other);
@@ -220,9 +209,8 @@ static void put_progress(const cli_log *log, cli_json *j,
     cli_json_count(j, "bytes_sent", p->bytes_sent);
     cli_json_count(j, "bytes_received", p->bytes_received);
     cli_json_count(j, "in_flight", p->in_flight);
-    if (p->n_workers > 0) {
+    if (p->n_workers > 0)
         put_workers(j, p);
-    }
     if (p->n_nodes > 0) {
         put_nodes(j, "node_sent", p, sent_to);
         put_nodes(j, "node_received", p, received_from);
@@ -249,12 +237,10 @@ void cli_log_round(cli_log *log, const strads_progress *progress)
 {
     const double now = 1e-9 * (double)sti_monotonic_now();
     const bool page = log->watch && now - log->told >= PAGE_SECONDS_APART;
-    if (!log->file && !page) {
+    if (!log->file && !page)
         return;
-    }
-    if (progress->n_nodes != log->named_nodes) {
+    if (progress->n_nodes != log->named_nodes)
         name_nodes(log, progress);
-    }
     cli_json j = cli_log_line(log, "round");
     put_progress(log, &j, progress);
     end_line(log, &j);
@@ -286,9 +272,8 @@ strads_err cli_log_close(cli_log *log)
         free(log->text);
         log->line = NULL;
     }
-    if (!log->file) {
+    if (!log->file)
         return STRADS_OK;
-    }
     int bad = ferror(log->file);
     int why = bad ? ENOSPC : 0;
     if (fclose(log->file) != 0 && !bad) {

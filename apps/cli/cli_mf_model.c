@@ -73,12 +73,10 @@ static strads_err write_array(const char *path, const array *a,
     char name[PATH_SIZE];
     char header[NPY_HEADER + 1];
     strads_err err = beside(path, a->what, name);
-    if (!err) {
+    if (!err)
         err = sti_atomic_file_open(name, target);
-    }
-    if (err) {
+    if (err)
         return err;
-    }
     npy_header(a->rows, a->width, header);
     /* What does not get there is noticed when it is synced. */
     (void)fwrite(header, 1, NPY_HEADER, target->stream);
@@ -94,15 +92,13 @@ static bool take_array(const char *name, const array *a, const char *checksum,
     char found[NPY_HEADER + 1] = "";
     char sum[17] = "";
     FILE *file = fopen(name, "re");
-    if (!file) {
+    if (!file)
         return false;
-    }
     size_t n = fread(found, 1, NPY_HEADER, file);
     npy_header(a->rows, a->width, header);
     if (n == NPY_HEADER && memcmp(header, found, NPY_HEADER) == 0 &&
-        fread(x, sizeof *x * a->width, a->rows, file) == a->rows) {
+        fread(x, sizeof *x * a->width, a->rows, file) == a->rows)
         checksum_text(x, sizeof *x * a->width * a->rows, sum);
-    }
     (void)fclose(file);
     return strcmp(sum, checksum) == 0;
 }
@@ -123,9 +119,8 @@ static strads_err read_array(const char *path, const array *a,
     CLI_TRY(beside(path, a->what, name));
     CLI_TRY(aside(path, a->what, checksum, old));
     float *x = calloc(a->rows * a->width + 1, sizeof *x);
-    if (!x) {
+    if (!x)
         return no_memory();
-    }
     if (take_array(name, a, checksum, x) || take_array(old, a, checksum, x)) {
         *out = x;
         return STRADS_OK;
@@ -147,9 +142,8 @@ static strads_err read_array(const char *path, const array *a,
 
 static json_t *names_json(const strads_names *names)
 {
-    if (!names) {
+    if (!names)
         return json_null();
-    }
     json_t *list = json_array();
     for (uint32_t k = 0; k < strads_names_count(names); k++) {
         const char *name = strads_names_at(names, k);
@@ -164,9 +158,8 @@ static json_t *names_json(const strads_names *names)
 static strads_err names_from(const json_t *list, uint64_t n, const char *path,
                              strads_names **out)
 {
-    if (json_is_null(list)) {
+    if (json_is_null(list))
         return STRADS_OK;
-    }
     strads_err err = strads_names_new(out);
     for (size_t k = 0; k < json_array_size(list) && !err; k++) {
         const char *name = json_string_value(json_array_get(list, k));
@@ -191,9 +184,8 @@ static float *item_array(const strads_result *result, uint64_t *items,
 {
     const double *value = strads_result_values(result, items, width);
     float *x = malloc(sizeof *x * *items * *width + 1);
-    for (size_t k = 0; x && k < *items * *width; k++) {
+    for (size_t k = 0; x && k < *items * *width; k++)
         x[k] = (float)value[k];
-    }
     return x;
 }
 
@@ -253,13 +245,11 @@ static strads_err find_replaced(const char *path, replaced *r)
     for (int k = 0; k < 2 && !err; k++) {
         char *there = NULL; /* what a link names is replaced */
         err = beside(path, array_name[k], r->from[k]);
-        if (!err && (there = realpath(r->from[k], NULL)) != NULL) {
+        if (!err && (there = realpath(r->from[k], NULL)) != NULL)
             (void)snprintf(r->from[k], PATH_SIZE, "%s", there);
-        }
         free(there);
-        if (!err) {
+        if (!err)
             err = aside(path, array_name[k], sum[k], r->to[k]);
-        }
     }
     r->any = !err;
     json_decref(json);
@@ -270,18 +260,15 @@ static strads_err find_replaced(const char *path, replaced *r)
  * has its place now is of a model that never came to be. */
 static void move_aside(const replaced *r)
 {
-    for (int k = 0; k < 2 && r->any; k++) {
-        if (access(r->to[k], F_OK) != 0) {
+    for (int k = 0; k < 2 && r->any; k++)
+        if (access(r->to[k], F_OK) != 0)
             (void)rename(r->from[k], r->to[k]);
-        }
-    }
 }
 
 static void remove_replaced(const replaced *r)
 {
-    for (int k = 0; k < 2 && r->any; k++) {
+    for (int k = 0; k < 2 && r->any; k++)
         (void)unlink(r->to[k]);
-    }
 }
 
 /* All three files or none: an older model is not half replaced when the disk
@@ -294,28 +281,21 @@ static strads_err write_files(const cli_trained *t, const char *path,
     const array users = {array_name[0], m->user, m->users, m->rank + 1},
                 items = {array_name[1], m->item, m->items, m->rank + 1};
     strads_err err = write_array(path, &users, &target[0]);
-    if (!err) {
+    if (!err)
         err = write_array(path, &items, &target[1]);
-    }
-    if (!err) {
+    if (!err)
         err = write_json(t, path, m, &target[2]);
-    }
     replaced old = {.any = false};
-    if (!err) {
+    if (!err)
         err = find_replaced(path, &old);
-    }
-    if (!err) {
+    if (!err)
         move_aside(&old);
-    }
-    for (int k = 0; k < FILES && !err; k++) {
+    for (int k = 0; k < FILES && !err; k++)
         err = sti_atomic_file_commit(&target[k]);
-    }
-    if (!err) {
+    if (!err)
         remove_replaced(&old);
-    }
-    for (int k = 0; k < FILES; k++) {
+    for (int k = 0; k < FILES; k++)
         sti_atomic_file_abandon(&target[k]);
-    }
     return err;
 }
 
@@ -402,15 +382,12 @@ static strads_err take_json(const json_t *json, const char *path,
     const array users_like = {array_name[0], NULL, m->users, m->rank + 1};
     const array items_like = {array_name[1], NULL, m->items, m->rank + 1};
     strads_err err = read_array(path, &users_like, user_sum, &m->user);
-    if (!err) {
+    if (!err)
         err = read_array(path, &items_like, item_sum, &m->item);
-    }
-    if (!err) {
+    if (!err)
         err = names_from(user_names, m->users, path, &m->user_names);
-    }
-    if (!err) {
+    if (!err)
         err = names_from(item_names, m->items, path, &m->item_names);
-    }
     const char *column[3];
     static const char *const key[] = {"user", "item", "rating"};
     for (size_t k = 0; k < 3; k++) {
@@ -431,9 +408,8 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
     json_error_t error;
     *out = (cli_mf_model){0};
     FILE *file = fopen(path, "re");
-    if (!file) {
+    if (!file)
         return cannot_read(path);
-    }
     errno = 0;
     json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     const strads_err broken = ferror(file) ? cannot_read(path) : STRADS_OK;
@@ -448,9 +424,8 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
                            path, error.line, error.text);
     }
     strads_err err = check_head(json, path);
-    if (!err) {
+    if (!err)
         err = take_json(json, path, out);
-    }
     json_decref(json);
     return err;
 }
@@ -461,9 +436,8 @@ void cli_mf_model_free(cli_mf_model *m)
     free(m->item);
     strads_names_free(m->user_names);
     strads_names_free(m->item_names);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3; k++)
         free(m->column[k]);
-    }
 }
 
 strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
@@ -488,9 +462,8 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
     const float *p = user < m->users ? m->user + user * width : NULL;
     const float *q = item < m->items ? m->item + item * width : NULL;
     double sum = m->mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
-    for (size_t k = 1; k < width && p && q; k++) {
+    for (size_t k = 1; k < width && p && q; k++)
         sum += (double)p[k] * (double)q[k];
-    }
     return sum;
 }
 
@@ -502,9 +475,8 @@ strads_err cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
         if (given[k]) {
             free(model->column[k]);
             model->column[k] = strdup(given[k]);
-            if (!model->column[k]) {
+            if (!model->column[k])
                 return no_memory();
-            }
         }
     }
     return STRADS_OK;

@@ -16,9 +16,8 @@
 static bool has_ring(const strads_program *program)
 {
     bool ring = false;
-    for (uint32_t k = 0; k < program->n_phases; k++) {
+    for (uint32_t k = 0; k < program->n_phases; k++)
         ring = ring || program->phases[k].to == STRADS_TO_RING;
-    }
     return ring;
 }
 
@@ -26,9 +25,8 @@ static bool has_ring(const strads_program *program)
 static bool has_policy(const strads_program *program)
 {
     bool policy = !has_ring(program);
-    for (uint32_t k = 0; k < program->n_phases; k++) {
+    for (uint32_t k = 0; k < program->n_phases; k++)
         policy = policy || program->phases[k].when == STRADS_WHEN_POLICY;
-    }
     return policy;
 }
 
@@ -91,11 +89,9 @@ static const struct rule {
 static const struct rule *broken_rule(const strads_program *program,
                                       const char *name)
 {
-    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
-        if (strcmp(rules[k].name, name) == 0) {
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+        if (strcmp(rules[k].name, name) == 0)
             return rules[k].suits(program) ? NULL : &rules[k];
-        }
-    }
     return NULL;
 }
 
@@ -114,9 +110,8 @@ bool cli_option_suits(const strads_program *program, const char *name)
 strads_err cli_option_refuse(const strads_program *program, const char *name)
 {
     const struct rule *rule = broken_rule(program, name);
-    if (!rule || !rule->reason) {
+    if (!rule || !rule->reason)
         return STRADS_OK;
-    }
     return strads_fail(STRADS_EINVAL,
                        "--%s: program %s has no use for it: %s; leave it out",
                        name, program->name, rule->reason);
@@ -132,9 +127,8 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
         [STRADS_KIND_DOCUMENTS] = "documents",
         [STRADS_KIND_GRAPH] = "graph",
     };
-    if (!name) {
+    if (!name)
         return STRADS_OK;
-    }
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (strcmp(name, names[k]) == 0) {
             *kind = (strads_kind)k;
@@ -250,18 +244,15 @@ static void add_parts(cli_reader *r)
 {
     for (size_t g = 0; g < CLI_MOST_GROUPS; g++) {
         const cli_group *group = &r->syntax->groups[g];
-        if (group->table) {
+        if (group->table)
             add_part(r, group->title, group->table, group->values);
-        }
     }
     r->n_config = r->n_parts;
-    if (r->syntax->config) {
+    if (r->syntax->config)
         add_part(r, NULL, cli_config_table, &r->meta);
-    }
     r->n_wanted = *r->syntax->args != '\0';
-    for (const char *c = r->syntax->args; *c; c++) {
+    for (const char *c = r->syntax->args; *c; c++)
         r->n_wanted += *c == ' ';
-    }
 }
 
 /* A user's program may not give a name of the command another meaning. */
@@ -295,12 +286,10 @@ static strads_err take_option(cli_reader *r, int argc, char **argv, int *at)
     const char *text = word[length] ? word + length + 1 : NULL;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
     const strads_option *option = find(r, name, &values);
-    if (!option || length >= sizeof name) {
+    if (!option || length >= sizeof name)
         return unknown_option(r, name);
-    }
-    if (r->syntax->program && !is_own(r->syntax->program, option)) {
+    if (r->syntax->program && !is_own(r->syntax->program, option))
         CLI_TRY(cli_option_refuse(r->syntax->program, name));
-    }
     if (option->kind != STRADS_OPTION_BOOL && !text) {
         if (++*at == argc) {
             return strads_fail(STRADS_EINVAL, "--%s needs a value: --%s %s",
@@ -338,9 +327,8 @@ static strads_err take_words(cli_reader *r, int argc, char **argv)
                                "dashes, `strads %s --help` lists them",
                                word, r->syntax->name);
         } else {
-            if (r->n_args < CLI_MOST_ARGS) {
+            if (r->n_args < CLI_MOST_ARGS)
                 r->arg[r->n_args] = word;
-            }
             r->n_args++;
         }
     }
@@ -370,9 +358,8 @@ static const char *const of_nodes[] = {"listen",     "nodes",    "reconnect",
 
 static bool is_in(const char *const *names, const char *name)
 {
-    while (*names && strcmp(*names, name) != 0) {
+    while (*names && strcmp(*names, name) != 0)
         names++;
-    }
     return *names != NULL;
 }
 
@@ -381,9 +368,8 @@ static bool is_in(const char *const *names, const char *name)
 static bool are_one_file(const char *a, const char *b)
 {
     struct stat one, other;
-    if (stat(a, &one) != 0 || stat(b, &other) != 0) {
+    if (stat(a, &one) != 0 || stat(b, &other) != 0)
         return strcmp(a, b) == 0;
-    }
     return S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
            one.st_ino == other.st_ino;
 }
@@ -391,9 +377,8 @@ static bool are_one_file(const char *a, const char *b)
 /* The file that an option names; NULL: none. */
 static const char *file_of(const sti_config_part *part, const strads_option *o)
 {
-    if (o->kind != STRADS_OPTION_STRING) {
+    if (o->kind != STRADS_OPTION_STRING)
         return NULL;
-    }
     return *(const char *const *)((const char *)part->values + o->offset);
 }
 
@@ -430,9 +415,8 @@ static strads_err check_outputs(const cli_reader *r)
         for (const strads_option *o = r->part[k].table; o->name; o++) {
             const char *path =
                 is_in(outputs, o->name) ? file_of(&r->part[k], o) : NULL;
-            if (path) {
+            if (path)
                 CLI_TRY(check_output(r, o, path));
-            }
         }
     }
     return STRADS_OK;
@@ -483,11 +467,10 @@ static void put_option(const strads_option *o)
     (void)printf("%*s", gap, "");
     const size_t n = strcspn(o->help, " ");
     (void)printf("%.*s", (int)n, o->help);
-    if (o->help[n]) {
+    if (o->help[n])
         put_wrapped(o->help + n + 1, (size_t)(at + gap) + n, HELP_COLUMN);
-    } else {
+    else
         (void)putchar('\n');
-    }
 }
 
 /* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */
@@ -497,9 +480,8 @@ static int find_default(const char *help, const char **out)
     const size_t n = strlen(help);
     const char *begin = strrchr(help, '(');
     *out = NULL;
-    if (!begin || help[n - 1] != ')') {
+    if (!begin || help[n - 1] != ')')
         return 0;
-    }
     begin++;
     if (strncmp(begin, word, sizeof word - 1) == 0) {
         begin += sizeof word - 1;
@@ -519,15 +501,13 @@ static strads_err put_rare(const cli_reader *r)
     for (size_t i = 0; out && i < r->n_parts; i++) {
         for (const strads_option *o = r->part[i].table; o->name; o++) {
             const char *usual;
-            if (!o->rare || !cli_option_listed(r->syntax, o)) {
+            if (!o->rare || !cli_option_listed(r->syntax, o))
                 continue;
-            }
             const int n = find_default(o->help, &usual);
             (void)fprintf(out, "%s--%s%s%s", before, o->name,
                           o->metavar ? "=" : "", o->metavar ? o->metavar : "");
-            if (usual) {
+            if (usual)
                 (void)fprintf(out, " (%.*s)", n, usual);
-            }
             before = ", ";
         }
     }
@@ -550,19 +530,15 @@ static strads_err put_help(const cli_reader *r)
     put_wrapped(r->syntax->summary, 0, 0);
     (void)putchar('\n');
     for (size_t i = 0; i < r->n_parts; i++) {
-        if (r->title[i]) {
+        if (r->title[i])
             (void)printf("%s%s\n", i ? "\n" : "", r->title[i]);
-        }
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            if (!o->rare && cli_option_listed(r->syntax, o)) {
+        for (const strads_option *o = r->part[i].table; o->name; o++)
+            if (!o->rare && cli_option_listed(r->syntax, o))
                 put_option(o);
-            }
-        }
     }
     CLI_TRY(put_rare(r));
-    if (r->syntax->footer) {
+    if (r->syntax->footer)
         put_wrapped(r->syntax->footer, 0, 0);
-    }
     return STRADS_OK;
 }
 
@@ -615,9 +591,8 @@ static strads_err set_all(const cli_reader *r)
 static strads_err apply(cli_reader *r, sti_config_strings *strings)
 {
     CLI_TRY(set_all(r));
-    if (!r->meta.config) {
+    if (!r->meta.config)
         return STRADS_OK;
-    }
     const sti_config config = {r->part, r->n_config, strings};
     CLI_TRY(sti_config_load(&config, r->meta.config));
     return set_all(r);
@@ -626,9 +601,8 @@ static strads_err apply(cli_reader *r, sti_config_strings *strings)
 static strads_err print_config(const cli_reader *r)
 {
     char *text = sti_config_text(r->part, r->n_config, 0);
-    if (!text) {
+    if (!text)
         return strads_fail(STRADS_ENOMEM, "no memory left for the options");
-    }
     (void)puts(text);
     free(text);
     return STRADS_OK;
@@ -713,16 +687,13 @@ static const strads_option quiet_table[] = {
 static strads_err use(const cli_verb *verb, void *state, const cli_parsed *line)
 {
     cli_use *u = state;
-    if (u->out.path) {
+    if (u->out.path)
         CLI_TRY(cli_output_check(u->out.path));
-    }
     CLI_TRY(verb->read(state, line->arg));
-    if (verb->write) {
+    if (verb->write)
         CLI_TRY(cli_output(u->out.path, verb->write, state));
-    }
-    if (verb->tell) {
+    if (verb->tell)
         verb->tell(state);
-    }
     return STRADS_OK;
 }
 
@@ -733,12 +704,10 @@ int cli_verb_run(const cli_command *command, int argc, char **argv)
     sti_config_strings strings = {0};
     cli_use *u = NULL;
     strads_err err = cli_reserve(1, verb->size, "the command", &u);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
-    if (verb->initial) {
+    if (verb->initial)
         memcpy(u, verb->initial, verb->size);
-    }
     u->command = command;
     u->out.format = verb->usual;
     const cli_syntax syntax = {
@@ -752,13 +721,11 @@ int cli_verb_run(const cli_command *command, int argc, char **argv)
                    {NULL, verb->has & CLI_HAS_QUIET ? quiet_table : NULL, u},
                    {verb->title, verb->more, u}}};
     err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done) {
+    if (!err && !parsed.done)
         err = use(verb, u, &parsed);
-    }
     const int code = err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-    if (verb->release) {
+    if (verb->release)
         verb->release(u);
-    }
     sti_config_strings_free(&strings);
     free(u);
     return code;

@@ -24,9 +24,8 @@ static bool is_written_directly(const char *path)
 
 strads_err cli_output_check(const char *path)
 {
-    if (!is_written_directly(path)) {
+    if (!is_written_directly(path))
         return sti_atomic_file_check(path);
-    }
     return access(path, W_OK) == 0
                ? STRADS_OK
                : strads_fail(STRADS_EIO, "%s: cannot be written: %s", path,
@@ -62,9 +61,8 @@ strads_err cli_output(const char *path,
     CLI_TRY(sti_atomic_file_open(path, &target));
     cli_writing();
     strads_err err = write(arg, target.stream);
-    if (!err) {
+    if (!err)
         return sti_atomic_file_commit(&target);
-    }
     sti_atomic_file_abandon(&target);
     return err;
 }
@@ -73,9 +71,8 @@ cli_format cli_format_of(const cli_out *out)
 {
     static const char *const names[] = {"text", "csv", "json", "npy"};
     cli_format format = CLI_FORMAT_TEXT;
-    while (!out->json && strcmp(names[format], out->format) != 0) {
+    while (!out->json && strcmp(names[format], out->format) != 0)
         format++;
-    }
     return out->json ? CLI_FORMAT_JSON : format;
 }
 
@@ -120,9 +117,8 @@ static void put_csv_header(const cli_table *t)
         for (uint32_t k = 0; k < cells_of(&t->column[c]); k++) {
             (void)fputs(c || k ? "," : "", t->out);
             cli_csv_text(t->out, t->column[c].name);
-            if (t->column[c].width) {
+            if (t->column[c].width)
                 (void)fprintf(t->out, "_%" PRIu32, k);
-            }
         }
     }
     (void)fputc('\n', t->out);
@@ -131,9 +127,8 @@ static void put_csv_header(const cli_table *t)
 strads_err cli_table_begin(cli_table *t)
 {
     t->cell = t->part = 0;
-    if (t->format == CLI_FORMAT_CSV && !t->bare) {
+    if (t->format == CLI_FORMAT_CSV && !t->bare)
         put_csv_header(t);
-    }
     return t->format == CLI_FORMAT_NPY ? put_npy_header(t) : STRADS_OK;
 }
 
@@ -162,9 +157,8 @@ static void begin_cell(const cli_table *t)
 static void end_cell(cli_table *t)
 {
     const bool json = t->format == CLI_FORMAT_JSON;
-    if (++t->part < cells_of(&t->column[t->cell])) {
+    if (++t->part < cells_of(&t->column[t->cell]))
         return;
-    }
     (void)fputs(json && t->column[t->cell].width ? "]" : "", t->out);
     t->part = 0;
     if (++t->cell == t->n) {
@@ -179,13 +173,12 @@ static void end_cell(cli_table *t)
 void cli_table_number(cli_table *t, double value)
 {
     begin_cell(t);
-    if (t->format == CLI_FORMAT_NPY) {
+    if (t->format == CLI_FORMAT_NPY)
         (void)fwrite(&value, sizeof value, 1, t->out);
-    } else if (t->digits && isfinite(value)) {
+    else if (t->digits && isfinite(value))
         (void)fprintf(t->out, "%.*g", t->digits, value);
-    } else {
+    else
         cli_csv_number(t->out, value);
-    }
     end_cell(t);
 }
 
@@ -197,11 +190,10 @@ void cli_table_count(cli_table *t, uint64_t value)
     }
     const bool flag = t->column[t->cell].type == CLI_BOOL;
     begin_cell(t);
-    if (flag && t->format == CLI_FORMAT_JSON) {
+    if (flag && t->format == CLI_FORMAT_JSON)
         (void)fputs(value ? "true" : "false", t->out);
-    } else {
+    else
         (void)fprintf(t->out, "%" PRIu64, value);
-    }
     end_cell(t);
 }
 
@@ -250,11 +242,10 @@ strads_err cli_measures_write(FILE *out, cli_format format,
 static void put_string(FILE *out, const char *text)
 {
     json_t *string = text ? json_string(text) : NULL;
-    if (string) {
+    if (string)
         (void)json_dumpf(string, out, JSON_ENCODE_ANY);
-    } else {
+    else
         (void)fputs("null", out);
-    }
     json_decref(string);
 }
 
@@ -308,9 +299,8 @@ void cli_json_raw(cli_json *j, const char *key, const char *text)
             continue;
         }
         (void)fputs(c > text && c[-1] == ',' ? " " : "", j->out);
-        while (c[1] == ' ') {
+        while (c[1] == ' ')
             c++;
-        }
     }
 }
 
@@ -335,9 +325,8 @@ strads_err cli_names_read(const char *path, uint64_t columns,
 const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,
                      char buffer[CLI_NAME_SIZE])
 {
-    if (names && index < strads_names_count(names)) {
+    if (names && index < strads_names_count(names))
         return strads_names_at(names, (uint32_t)index);
-    }
     (void)snprintf(buffer, CLI_NAME_SIZE, "%" PRIu64, index + base);
     return buffer;
 }
@@ -350,9 +339,8 @@ void cli_csv_text(FILE *out, const char *text)
     }
     (void)fputc('"', out);
     for (const char *c = text; *c; c++) {
-        if (*c == '"') {
+        if (*c == '"')
             (void)fputc('"', out);
-        }
         (void)fputc(*c, out);
     }
     (void)fputc('"', out);

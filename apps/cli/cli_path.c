@@ -50,9 +50,8 @@ static strads_err check(void *state, void *config)
 {
     (void)config;
     const path_job *job = state;
-    if (job->coefficients) {
+    if (job->coefficients)
         CLI_TRY(cli_output_check(job->coefficients));
-    }
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
 
@@ -73,15 +72,13 @@ static void note(void *state, const strads_progress *progress)
     if (n > job->capacity) {
         uint32_t capacity = n + n / 2 + 64;
         double *more = realloc(job->seconds, capacity * sizeof *more);
-        if (!more) {
+        if (!more)
             return; /* the table has no seconds then */
-        }
         job->seconds = more;
         job->capacity = capacity;
     }
-    for (; job->n < n; job->n++) {
+    for (; job->n < n; job->n++)
         job->seconds[job->n] = progress->seconds;
-    }
 }
 
 /* ---- afterwards -------------------------------------------------------- */
@@ -157,11 +154,10 @@ static double at_column(const strads_path_point *point, uint32_t column)
     uint64_t low = 0, high = point->nonzeros;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (point->index[middle] < column) {
+        if (point->index[middle] < column)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low < point->nonzeros && point->index[low] == column
                ? point->value[low]
@@ -176,9 +172,8 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     const strads_path_point *last = &point[n - 1];
     char buffer[CLI_NAME_SIZE];
     uint64_t m = last->nonzeros;
-    for (uint64_t e = 0; e < m; e++) {
+    for (uint64_t e = 0; e < m; e++)
         lines[e] = (line){last->index[e], last->value[e]};
-    }
     qsort(lines, m, sizeof *lines, larger);
     m = m < LINES_MAX ? m : LINES_MAX;
     plot.title = last->nonzeros > LINES_MAX ? "the 40 largest coefficients"
@@ -193,9 +188,8 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     }
     cli_plot_frame(&plot);
     for (uint64_t l = 0; l < m; l++) {
-        for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t k = 0; k < n; k++)
             y[k] = at_column(&point[k], lines[l].column);
-        }
         cli_plot_line(&plot, n, x, y, (unsigned)l, 0);
         cli_plot_note(&plot, y[n - 1],
                       cli_name(job->names, lines[l].column, 1, buffer),
@@ -222,9 +216,8 @@ static void draw_nonzeros(cli_plot plot, const strads_path_point *point,
 static cli_axis lambda_axis(const strads_path_point *point, uint32_t n,
                             double *x)
 {
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         x[k] = fmax(point[k].lambda, 1e-300);
-    }
     return (cli_axis){.name = "lambda (from strong to weak)",
                       .first = x[0],
                       .last = x[n - 1],
@@ -266,9 +259,8 @@ static strads_err finish(void *state, const cli_trained *trained)
                 n, job->point[0].lambda, job->point[n - 1].lambda,
                 job->point[n - 1].nonzeros);
     }
-    if (job->coefficients) {
+    if (job->coefficients)
         CLI_TRY(cli_output(job->coefficients, write_coefficients, job));
-    }
     return job->svg && n > 0 ? cli_output(job->svg, draw, job) : STRADS_OK;
 }
 
@@ -333,11 +325,9 @@ static strads_err cv_look(void *state, const strads_data *data)
 {
     const cv_job *job = state;
     const strads_share *first = strads_data_share(data, 0);
-    for (uint32_t k = 0; first && k < first->partitions; k++) {
-        if (!strads_data_share(data, k)) {
+    for (uint32_t k = 0; first && k < first->partitions; k++)
+        if (!strads_data_share(data, k))
             first = NULL;
-        }
-    }
     if (!first) {
         return strads_fail(STRADS_EINVAL,
                            "%s needs all rows in one process; leave --listen "
@@ -388,9 +378,8 @@ static strads_err cv_write_table(void *state, FILE *out)
         cli_table_count(&t, job->point[k].nonzeros);
         cli_table_number(&t, e->error);
         cli_table_number(&t, e->deviation);
-        if (classifies) {
+        if (classifies)
             cli_table_number(&t, e->accuracy);
-        }
         cli_table_text(&t, best && simplest ? "best 1se"
                            : best           ? "best"
                            : simplest       ? "1se"
@@ -425,9 +414,8 @@ static strads_err cv_draw(void *state, FILE *out)
     }
     cli_plot_mark(&plot, x[job->best],
                   job->best == job->simplest ? "best, 1se" : "best");
-    if (job->best != job->simplest) {
+    if (job->best != job->simplest)
         cli_plot_mark(&plot, x[job->simplest], "1se");
-    }
     draw_nonzeros(both, job->point, job->n, x, x + job->n);
     cli_plot_end(out);
     free(x);
@@ -458,9 +446,8 @@ static strads_err validate(cv_job *job, const cli_trained *trained)
     }
     CLI_TRY(cli_reserve(job->n, sizeof *job->error, "the errors", &job->error));
     CLI_TRY(cli_reserve(job->n, sizeof *lambda, "the lambdas", &lambda));
-    for (uint32_t k = 0; k < job->n; k++) {
+    for (uint32_t k = 0; k < job->n; k++)
         lambda[k] = job->point[k].lambda;
-    }
     const strads_err err =
         path->validate(trained,
                        &(cli_folds){.n = job->folds,

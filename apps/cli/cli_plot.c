@@ -52,11 +52,10 @@ static void put_text(FILE *out, const char *words)
                              : *c == '>' ? "&gt;"
                              : *c == '&' ? "&amp;"
                                          : NULL;
-        if (entity) {
+        if (entity)
             (void)fputs(entity, out);
-        } else {
+        else
             (void)fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
-        }
     }
 }
 
@@ -112,9 +111,8 @@ static double round_to(double v, bool up)
     const double power = pow(10, floor(log10(v) + 1e-9));
     size_t d = up ? 0 : 3;
     while (up ? digit[d] * power < v * (1 - 1e-9)
-              : digit[d] * power > v * (1 + 1e-9)) {
+              : digit[d] * power > v * (1 + 1e-9))
         d = up ? d + 1 : d - 1;
-    }
     return digit[d] * power;
 }
 
@@ -124,9 +122,8 @@ static unsigned linear_ticks(const cli_axis *a, double *out)
     const double step = round_step(high - low);
     unsigned n = 0;
     for (double k = ceil(low / step - 1e-9);
-         n < TICKS && k * step <= high + 1e-9 * step; k++) {
+         n < TICKS && k * step <= high + 1e-9 * step; k++)
         out[n++] = k * step;
-    }
     return n;
 }
 
@@ -143,9 +140,8 @@ static unsigned log_ticks(const cli_axis *a, double *out)
          k += fmax(step, 1)) {
         for (size_t d = 0; d < digits && n < TICKS; d++) {
             const double v = digit[d] * pow(10, k);
-            if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9)) {
+            if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9))
                 out[n++] = v;
-            }
         }
     }
     return n;
@@ -154,9 +150,8 @@ static unsigned log_ticks(const cli_axis *a, double *out)
 static unsigned find_ticks(const cli_axis *a, double *out)
 {
     unsigned n = 0;
-    for (; n < a->n_ticks && n < TICKS; n++) {
+    for (; n < a->n_ticks && n < TICKS; n++)
         out[n] = a->tick[n];
-    }
     return a->tick          ? n
            : a->logarithmic ? log_ticks(a, out)
                             : linear_ticks(a, out);
@@ -164,11 +159,10 @@ static unsigned find_ticks(const cli_axis *a, double *out)
 
 static void tick_text(const cli_axis *a, double v, char out[CLI_TIME_SIZE])
 {
-    if (a->seconds) {
+    if (a->seconds)
         (void)cli_time(v, out);
-    } else {
+    else
         (void)snprintf(out, CLI_TIME_SIZE, "%.6g", fabs(v) < 1e-300 ? 0 : v);
-    }
 }
 
 /* A frame needs some width. */
@@ -274,9 +268,8 @@ void cli_plot_line(const cli_plot *p, size_t n, const double *x,
                       style & CLI_PLOT_DASHED ? " stroke-dasharray=\"5 4\""
                                               : "");
     }
-    for (size_t k = 0; k < n && (style & CLI_PLOT_DOTS); k++) {
+    for (size_t k = 0; k < n && (style & CLI_PLOT_DOTS); k++)
         put_dot(p, x[k], y[k], shade);
-    }
 }
 
 void cli_plot_bar(const cli_plot *p, double x, double y, double low,
@@ -309,17 +302,15 @@ void cli_plot_mark(cli_plot *p, double x, const char *word)
 
 void cli_plot_note(cli_plot *p, double y, const char *words, unsigned shade)
 {
-    if (p->n_notes == CLI_PLOT_NOTES) {
+    if (p->n_notes == CLI_PLOT_NOTES)
         return;
-    }
     struct cli_plot_note *note = &p->note[p->n_notes++];
     size_t n = strlen(words);
     *note = (struct cli_plot_note){.at = down(p, y), .shade = shade};
     if (n >= sizeof note->text) {
         n = sizeof note->text - 4;
-        while (n > 0 && ((unsigned char)words[n] & 0xc0) == 0x80) {
+        while (n > 0 && ((unsigned char)words[n] & 0xc0) == 0x80)
             n--; /* not inside of a letter */
-        }
         (void)snprintf(note->text, sizeof note->text, "%.*s...", (int)n, words);
     } else {
         memcpy(note->text, words, n + 1);
@@ -336,14 +327,12 @@ void cli_plot_finish(cli_plot *p)
 {
     double at[CLI_PLOT_NOTES];
     qsort(p->note, p->n_notes, sizeof *p->note, by_height);
-    for (unsigned k = 0; k < p->n_notes; k++) {
+    for (unsigned k = 0; k < p->n_notes; k++)
         at[k] = fmax(p->note[k].at, k ? at[k - 1] + LINE : TOP);
-    }
     /* Those that were pushed below the frame push the others up. */
     double most = TOP + HIGH;
-    for (unsigned k = p->n_notes; k-- > 0; most -= LINE) {
+    for (unsigned k = p->n_notes; k-- > 0; most -= LINE)
         at[k] = fmin(at[k], most);
-    }
     const double x = left_of(p) + WIDE;
     for (unsigned k = 0; k < p->n_notes; k++) {
         (void)fprintf(p->out,

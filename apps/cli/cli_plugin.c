@@ -15,9 +15,8 @@ static void *open_file(const char *path)
 {
     char *name = NULL;
     void *handle = NULL;
-    if (strchr(path, '/')) {
+    if (strchr(path, '/'))
         return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
     if (asprintf(&name, "./%s", path) >= 0) {
         handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         free(name);
@@ -56,17 +55,15 @@ strads_err cli_plugin_open(const char *path, cli_plugin *plugin)
                            why ? why : "no memory left");
     }
     strads_err err = copy_program(path, plugin->handle, &plugin->program);
-    if (err) {
+    if (err)
         cli_plugin_close(plugin);
-    }
     return err;
 }
 
 void cli_plugin_close(cli_plugin *plugin)
 {
-    if (plugin->handle) {
+    if (plugin->handle)
         (void)dlclose(plugin->handle);
-    }
     *plugin = (cli_plugin){0};
 }
 
@@ -80,9 +77,8 @@ int cli_plugin_missing(const cli_command *self, int argc, char **argv,
     cli_parsed parsed;
     sti_config_strings strings = {0};
     strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done) {
+    if (!err && !parsed.done)
         err = strads_fail(STRADS_EINVAL, "%s", sentence);
-    }
     sti_config_strings_free(&strings);
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }

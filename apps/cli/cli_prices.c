@@ -72,9 +72,8 @@ static strads_err read_phases(const prices *p, json_t *phases)
     {
         uint32_t k = 0;
         while (k < p->net->n_phases &&
-               strcmp(cli_prices_phase(p->program, k), name) != 0) {
+               strcmp(cli_prices_phase(p->program, k), name) != 0)
             k++;
-        }
         if (k == p->net->n_phases || !json_is_object(phase)) {
             return strads_fail(STRADS_EFORMAT,
                                "%s: program %s has no phase \"%s\"", p->path,
@@ -93,9 +92,8 @@ static strads_err read_prices(const prices *p, json_t *root)
 {
     const char *name;
     json_t *value;
-    if (!json_is_object(root)) {
+    if (!json_is_object(root))
         return strads_fail(STRADS_EFORMAT, "%s: is not a JSON object", p->path);
-    }
     json_object_foreach(root, name, value)
     {
         CLI_TRY(strcmp(name, "phases") == 0 && json_is_object(value)
@@ -202,12 +200,10 @@ static bool is_number(const char *text, double *ns)
 {
     char bare[40];
     size_t n = strlen(text);
-    if (n > 2 && strcmp(text + n - 2, "ns") == 0) {
+    if (n > 2 && strcmp(text + n - 2, "ns") == 0)
         n -= 2;
-    }
-    if (n >= sizeof bare) {
+    if (n >= sizeof bare)
         return false;
-    }
     memcpy(bare, text, n);
     bare[n] = '\0';
     return sti_number_parse(bare, ns) && *ns >= 0;
@@ -228,12 +224,10 @@ strads_err cli_prices_find(const cli_prices *c, strads_sim_options *net)
                     : measure(c, 2, MEASURED_SECONDS, &p, &entries));
         return c->save ? cli_output(c->save, put_file, &p) : STRADS_OK;
     }
-    if (!is_number(c->cost, &ns)) {
+    if (!is_number(c->cost, &ns))
         return read_file(&p);
-    }
     net->refresh_entry_cost = 1e-9 * ns;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         p.phases[k].entry_cost = 1e-9 * ns;
-    }
     return STRADS_OK;
 }

@@ -58,9 +58,8 @@ static void turn_row(const double *from, const uint32_t *order, uint32_t width,
         *to = order[0] == 0 ? *from : -*from;
         return;
     }
-    for (uint32_t k = 0; k < width; k++) {
+    for (uint32_t k = 0; k < width; k++)
         to[k] = from[order[k]];
-    }
 }
 
 /* All rows, and after them the intercepts. */
@@ -70,12 +69,10 @@ static strads_err turn(cli_job *j, const uint32_t *order)
     const double *b = m->intercepts ? m->intercepts : &m->intercept;
     double *to;
     CLI_TRY(cli_reserve((m->n + 1) * m->width, sizeof *to, "the start", &to));
-    for (uint64_t k = 0; k < m->n; k++) {
+    for (uint64_t k = 0; k < m->n; k++)
         turn_row(m->value + k * m->width, order, m->width, to + k * m->width);
-    }
-    if (m->width == 1 || m->intercepts) {
+    if (m->width == 1 || m->intercepts)
         turn_row(b, order, m->width, to + m->n * m->width);
-    }
     j->start.turned = to;
     return STRADS_OK;
 }
@@ -127,9 +124,8 @@ static strads_err take_classes(cli_job *j)
                            j->files.start, labels ? "classes" : "numbers",
                            labels ? "numbers" : "classes");
     }
-    if (classes && *classes) {
+    if (classes && *classes)
         return match_classes(j, *classes);
-    }
     if (classes) {
         *classes = labels;
         return cli_job_keep_options(j);
@@ -146,9 +142,8 @@ static const double *values_of(const cli_start *start)
 static const double *intercepts_of(const cli_start *start)
 {
     const strads_model *m = start->model;
-    if (m->width > 1 && !m->intercepts) {
+    if (m->width > 1 && !m->intercepts)
         return NULL;
-    }
     return start->turned   ? start->turned + m->n * m->width
            : m->intercepts ? m->intercepts
                            : &m->intercept;
@@ -247,9 +242,8 @@ strads_err cli_start_check(const cli_job *j)
 {
     cli_labels labels = {0};
     CLI_TRY(check_names(j));
-    if (!j->start.classes || j->start.turned) {
+    if (!j->start.classes || j->start.turned)
         return STRADS_OK; /* then the program holds them against --classes */
-    }
     const strads_err err =
         cli_labels_read(j->start.classes, &labels)
             ? check_rows(j, &labels)
@@ -273,9 +267,8 @@ strads_err cli_start_cut(cli_job *j, const strads_shape *shape)
     }
     const uint64_t most =
         shape->coefficients ? shape->coefficients : shape->parameters;
-    while (n < start->n && start->index[n] < most) {
+    while (n < start->n && start->index[n] < most)
         n++;
-    }
     j->engine.n_start = n;
     if (n < start->n) {
         cli_say(j->files.quiet,

@@ -46,12 +46,10 @@ static void put_seconds(char *out, size_t size, double s)
 static double seconds_left(const cli_progress *line, double elapsed)
 {
     double left = INFINITY;
-    if (line->goal.total > 0 && line->done > 0) {
+    if (line->goal.total > 0 && line->done > 0)
         left = elapsed * fmax(line->goal.total / line->done - 1, 0);
-    }
-    if (line->goal.seconds > 0) {
+    if (line->goal.seconds > 0)
         left = fmin(left, fmax(line->goal.seconds - elapsed, 0));
-    }
     return isfinite(left) ? left : -1;
 }
 
@@ -63,9 +61,8 @@ static void draw(const cli_progress *line)
     const double rest = seconds_left(line, seconds);
     put_seconds(elapsed, sizeof elapsed, seconds);
     put_seconds(left, sizeof left, rest);
-    if (line->goal.total > 0) {
+    if (line->goal.total > 0)
         (void)snprintf(total, sizeof total, " of %.0f", line->goal.total);
-    }
     (void)snprintf(text, sizeof text, "%s %.0f%s  %s%s%s%s  %s",
                    line->goal.unit, line->done, total, elapsed,
                    rest < 0 ? "" : ", ", rest < 0 ? "" : left,
@@ -87,9 +84,8 @@ static void *redraw(void *arg)
         due.tv_sec += due.tv_nsec / 1000000000;
         due.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&line->ended, &line->lock, &due);
-        if (!line->ending) {
+        if (!line->ending)
             draw(line);
-        }
     }
     (void)pthread_mutex_unlock(&line->lock);
     return NULL;
@@ -120,16 +116,14 @@ void cli_progress_show(cli_progress *line, double done,
                        const strads_progress *progress)
 {
     char objective[24] = "", gap[20] = "", nonzeros[32] = "", all[80];
-    if (!line->shown) {
+    if (!line->shown)
         return;
-    }
     if (!isnan(progress->objective)) {
         (void)snprintf(objective, sizeof objective, "objective %.6g",
                        progress->objective);
     }
-    if (!isnan(progress->gap)) {
+    if (!isnan(progress->gap))
         (void)snprintf(gap, sizeof gap, "  gap %.1e", progress->gap);
-    }
     /* A model that is no list of weights counts none. */
     if (!isnan(progress->gap) || progress->nonzeros > 0) {
         (void)snprintf(nonzeros, sizeof nonzeros, "  nonzeros %" PRIu64,
@@ -141,9 +135,8 @@ void cli_progress_show(cli_progress *line, double done,
 
 void cli_progress_end(cli_progress *line)
 {
-    if (!line->shown) {
+    if (!line->shown)
         return;
-    }
     (void)pthread_mutex_lock(&line->lock);
     line->ending = true;
     (void)pthread_cond_signal(&line->ended);
@@ -167,9 +160,8 @@ static void on_signal(int number)
         "\r\033[Kstrads: stopping at the next commit; once more ends at once\n";
     enum { TO_CLEAN_LINE = 4 }; /* "\r\033[K" */
     (void)number;
-    if (stop) {
+    if (stop)
         _exit(CLI_INTERRUPTED);
-    }
     stop = true;
     const size_t skip = atomic_load(&line_open) ? 0 : TO_CLEAN_LINE;
     ssize_t written = write(STDERR_FILENO, told + skip, sizeof told - 1 - skip);
@@ -215,9 +207,8 @@ static double count_entries(const char *text, size_t size)
 {
     bool market = size > 2 && memcmp(text, "%%", 2) == 0;
     double entries = 0;
-    for (size_t k = 0; k < size; k++) {
+    for (size_t k = 0; k < size; k++)
         entries += text[k] == (market ? '\n' : ':');
-    }
     return entries;
 }
 
@@ -226,14 +217,12 @@ static double density(const char *path)
 {
     static char text[SAMPLE];
     FILE *file = fopen(path, "re");
-    if (!file) {
+    if (!file)
         return 0;
-    }
     size_t size = fread(text, 1, sizeof text, file);
     (void)fclose(file);
-    if (size < sizeof text || memchr(text, '\0', size)) {
+    if (size < sizeof text || memchr(text, '\0', size))
         return 0;
-    }
     return count_entries(text, size) / (double)size;
 }
 
@@ -251,9 +240,8 @@ void cli_cost_tell(bool quiet, const char *path,
     char size[CLI_BYTES_SIZE];
     char memory[CLI_BYTES_SIZE];
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
-        (double)info.st_size < WORTH_TELLING) {
+        (double)info.st_size < WORTH_TELLING)
         return;
-    }
     double value = options->values == STRADS_F32 ? 4 : 8;
     double both = options->layout == STRADS_LAYOUT_BOTH ? 2 : 1;
     double bytes = density(path) * (double)info.st_size * both * (value + 4) *

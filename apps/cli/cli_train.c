@@ -27,14 +27,12 @@
 strads_err cli_plan_take(const strads_program *program,
                          strads_engine_options *engine, strads_plan **plan)
 {
-    if (!engine->plan) {
+    if (!engine->plan)
         return STRADS_OK;
-    }
     CLI_TRY(strads_plan_read(engine->plan, plan));
     CLI_TRY(cli_option_refuse(program, "plan"));
-    if (engine->partitions == 0) {
+    if (engine->partitions == 0)
         engine->partitions = (*plan)->partitions;
-    }
     engine->plan_given = *plan;
     return STRADS_OK;
 }
@@ -83,16 +81,14 @@ static strads_err set_defaults(cli_job *j)
     };
     const size_t size = j->train->size ? j->train->size : sizeof(cli_use);
     CLI_TRY(cli_reserve(1, size, "the command", &j->state));
-    if (j->train->initial) {
+    if (j->train->initial)
         memcpy(j->state, j->train->initial, size);
-    }
     ((cli_use *)j->state)->command = j->command;
     ((cli_use *)j->state)->out.format = j->train->usual;
     CLI_TRY(
         cli_reserve(1, program->config_size + 1, "the options", &j->config));
-    if (program->defaults) {
+    if (program->defaults)
         memcpy(j->config, program->defaults, program->config_size);
-    }
     return STRADS_OK;
 }
 
@@ -122,12 +118,10 @@ static strads_err check_options(const cli_job *j)
                            "--start and --resume are two places to start from: "
                            "leave --start out, the cut goes on from it");
     }
-    if (j->files.model) {
+    if (j->files.model)
         CLI_TRY(sti_atomic_file_check(j->files.model));
-    }
-    if (use->out.path) {
+    if (use->out.path)
         CLI_TRY(cli_output_check(use->out.path));
-    }
     return j->engine.trace ? sti_atomic_file_check(j->engine.trace) : STRADS_OK;
 }
 
@@ -156,9 +150,8 @@ strads_err cli_job_keep_options(cli_job *j)
 /* Started by srun or mpirun: rank 0 listens for the others, which join it. */
 static strads_err take_place(cli_job *j)
 {
-    if (j->engine.nodes > 1 || j->engine.listen) {
+    if (j->engine.nodes > 1 || j->engine.listen)
         return STRADS_OK;
-    }
     CLI_TRY(cli_cluster_find(j->engine.tls_ca != NULL, &j->cluster));
     if (j->cluster.size > 1 && j->train->all_rows) {
         return strads_fail(STRADS_EINVAL,
@@ -211,14 +204,11 @@ static int join_rank_zero(cli_job *j)
                  {"--tls-key", j->engine.tls_key}};
     const cli_command *join = NULL;
     const strads_err err = cli_cluster_hear(&j->cluster);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_RUNNING);
-    }
-    for (size_t k = 0; (join = cli_command_at(k)); k++) {
-        if (strcmp(join->name, "join") == 0) {
+    for (size_t k = 0; (join = cli_command_at(k)); k++)
+        if (strcmp(join->name, "join") == 0)
             break;
-        }
-    }
     (void)snprintf(workers, sizeof workers, "%" PRIu32, j->engine.workers);
     (void)snprintf(memory, sizeof memory, "%" PRIu64, j->engine.memory);
     words[n++] = j->cluster.url;
@@ -232,12 +222,10 @@ static int join_rank_zero(cli_job *j)
         words[n++] = (char *)(uintptr_t) "--program";
         words[n++] = (char *)(uintptr_t)j->command->name + 4;
     }
-    if (j->files.f32) {
+    if (j->files.f32)
         words[n++] = (char *)(uintptr_t) "--f32";
-    }
-    if (j->files.quiet) {
+    if (j->files.quiet)
         words[n++] = (char *)(uintptr_t) "--quiet";
-    }
     return cli_command_run(join, n, words);
 }
 
@@ -270,9 +258,8 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     };
     CLI_TRY(cli_parse(&syntax, argc, argv, &j->strings, &parsed));
     *done = parsed.done;
-    if (parsed.done) {
+    if (parsed.done)
         return STRADS_OK;
-    }
     j->data_path = parsed.arg[0];
     CLI_TRY(take_place(j));
     CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
@@ -282,9 +269,8 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     j->engine.notice = take_notice;
     j->engine.regroup = true;
     CLI_TRY(check_options(j));
-    if (train->check) {
+    if (train->check)
         CLI_TRY(train->check(j->state, j->config));
-    }
     CLI_TRY(cli_job_keep_options(j));
     return j->files.model && train->program->kind == STRADS_KIND_SAMPLES
                ? cli_model_check(j->files.model, cli_job_model(train),
@@ -326,9 +312,8 @@ static strads_err read_data(cli_job *j)
     CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
                      : strads_run_cut(j->train->program, j->config, &j->engine,
                                       &options));
-    if (j->train->read) {
+    if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &options));
-    }
     cli_cost_tell(j->files.quiet, j->data_path, &options);
     CLI_TRY(strads_data_read(j->data_path, &options, &j->data));
     strads_data_spend(j->data);
@@ -352,9 +337,8 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
 static strads_err read_for(cli_job *j, const cli_train *asked)
 {
     CLI_TRY(read_data(j));
-    if (j->nodes) {
+    if (j->nodes)
         return STRADS_OK;
-    }
     if (choose(j, asked) != j->train) {
         j->train = choose(j, asked);
         strads_data_free(j->data);
@@ -375,12 +359,10 @@ static strads_err check_shape(const cli_job *j, strads_shape *shape)
     *shape = (strads_shape){.parameters = strads_data_cols(j->data),
                             .width = 1,
                             .block_max = 64};
-    if (program->shape) {
+    if (program->shape)
         CLI_TRY(program->shape(j->config, j->data, shape));
-    }
-    if (shape->parameters > 0 && !(samples && strads_data_cols(j->data) == 0)) {
+    if (shape->parameters > 0 && !(samples && strads_data_cols(j->data) == 0))
         return STRADS_OK;
-    }
     return strads_fail(STRADS_EFORMAT,
                        "%s: has no %s, so there is nothing to train",
                        j->data_path,
@@ -397,9 +379,8 @@ static void on_progress(void *arg, const strads_progress *progress)
                                                    : (double)progress->round;
     cli_log_round(&j->log, progress);
     cli_progress_show(&j->line, done, progress);
-    if (j->train->note) {
+    if (j->train->note)
         j->train->note(j->state, progress);
-    }
 }
 
 static strads_err prepare(cli_job *j)
@@ -410,25 +391,20 @@ static strads_err prepare(cli_job *j)
     j->engine.stop = cli_signal_catch();
     j->engine.progress = on_progress;
     j->engine.progress_arg = j;
-    if (j->files.start) {
+    if (j->files.start)
         CLI_TRY(cli_start_read(j));
-    }
     CLI_TRY(cli_watch_open(j->files.http, j->engine.token_file, j->files.quiet,
                            &j->watch));
-    if (j->engine.listen) {
+    if (j->engine.listen)
         CLI_TRY(listen_for_nodes(j));
-    }
     CLI_TRY(read_for(j, asked));
-    if (j->files.start) {
+    if (j->files.start)
         CLI_TRY(cli_start_check(j));
-    }
     CLI_TRY(check_shape(j, &shape));
-    if (j->train->look) {
+    if (j->train->look)
         CLI_TRY(j->train->look(j->state, j->data));
-    }
-    if (j->files.start) {
+    if (j->files.start)
         CLI_TRY(cli_start_cut(j, &shape));
-    }
     return cli_log_open(j->files.log, j->watch, &j->log);
 }
 
@@ -526,9 +502,8 @@ static strads_err run(cli_job *j)
         err = cli_regroup(j->nodes, j->files.quiet, j->data_path, &j->reading,
                           &j->data);
         cli_progress_begin(&j->line, j->files.quiet, find_goal(j));
-        if (!err) {
+        if (!err)
             err = strads_engine_run(j->nodes, j->data, &j->result);
-        }
     }
     cli_progress_end(&j->line);
     return err;
@@ -626,15 +601,12 @@ static void summarise(const cli_job *j, const outcome *end)
                 cuts);
     }
     if (end->code == CLI_BOUND &&
-        strads_result_end(j->result) == STRADS_END_STOPPED) {
+        strads_result_end(j->result) == STRADS_END_STOPPED)
         advise(j);
-    }
-    if (loop) {
+    if (loop)
         tell_times(j, p);
-    }
-    if (!j->files.quiet && j->train->describe) {
+    if (!j->files.quiet && j->train->describe)
         j->train->describe(strads_result_state(j->result));
-    }
 }
 
 /* ---- the model -------------------------------------------------------------- */
@@ -644,9 +616,8 @@ static strads_err write_common_model(const cli_job *j)
     strads_model *model = NULL;
     CLI_TRY(strads_model_from_result(j->result, cli_job_model(j->train),
                                      j->config_text, j->engine.seed, &model));
-    if (j->train->complete) {
+    if (j->train->complete)
         j->train->complete(strads_result_state(j->result), model);
-    }
     cli_model_name(model, j->data, j->files.tables.target);
     const strads_err err =
         cli_model_write(model, j->files.model, j->files.quiet);
@@ -658,9 +629,8 @@ static strads_err write_common_model(const cli_job *j)
 static strads_err write_model(cli_job *j, cli_trained *trained)
 {
     j->engine.partitions = strads_result_partitions(j->result);
-    if (j->train->resolve) {
+    if (j->train->resolve)
         j->train->resolve(strads_result_state(j->result), j->config);
-    }
     CLI_TRY(cli_job_keep_options(j));
     trained->options = j->config_text;
     CLI_TRY(j->train->write ? j->train->write(trained, j->files.model)
@@ -680,12 +650,10 @@ static strads_err give(cli_job *j)
                            .target = j->files.tables.target,
                            .quiet = j->files.quiet,
                            .state = j->state};
-    if (j->train->finish) {
+    if (j->train->finish)
         CLI_TRY(j->train->finish(j->state, &trained));
-    }
-    if (j->files.model) {
+    if (j->files.model)
         CLI_TRY(write_model(j, &trained));
-    }
     return j->train->print ? cli_output(((cli_use *)j->state)->out.path,
                                         j->train->print, j->state)
                            : STRADS_OK;
@@ -697,18 +665,15 @@ static int conclude(cli_job *j)
     const outcome end = judge(j);
     summarise(j, &end);
     strads_err err = give(j);
-    if (!err && j->train->tell && j->log.line) {
+    if (!err && j->train->tell && j->log.line)
         err = j->train->tell(j->state, &j->log);
-    }
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));
     int code = err ? cli_complain(err, CLI_RUNNING) : end.code;
-    if (err == STRADS_ECANCELED && !*j->engine.stop) {
+    if (err == STRADS_ECANCELED && !*j->engine.stop)
         code = CLI_BOUND; /* nobody did but a bound */
-    }
-    if (err == STRADS_ESTATE && end.code == CLI_INTERRUPTED) {
+    if (err == STRADS_ESTATE && end.code == CLI_INTERRUPTED)
         code = CLI_INTERRUPTED; /* it was, before there was a model */
-    }
     err = cli_log_close(&j->log);
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
@@ -718,9 +683,8 @@ static int conclude(cli_job *j)
 static void job_free(cli_job *j)
 {
     cli_watch_close(j->watch);
-    if (j->command->train->release && j->state) {
+    if (j->command->train->release && j->state)
         j->command->train->release(j->state);
-    }
     strads_result_free(j->result);
     strads_engine_free(j->nodes);
     strads_data_free(j->data);
@@ -736,9 +700,8 @@ static void job_free(cli_job *j)
 static int train_job(cli_job *j)
 {
     strads_err err = prepare(j);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
     err = run(j);
     const int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
     if (j->result) { /* a trace that cannot be finished costs no model */

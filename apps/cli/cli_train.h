@@ -74,11 +74,10 @@ struct cli_train {
  * stay the caller's. */
 static inline void cli_train_intercepts(const double *b, strads_model *model)
 {
-    if (model->width > 1) {
+    if (model->width > 1)
         model->intercepts = b;
-    } else {
+    else
         model->intercept = b[0];
-    }
 }
 
 /* Gives a model the names of a table's columns, and what goes with them. */

@@ -27,9 +27,8 @@ strads_err cli_watch_open(const char *address, const char *token_file,
     static bool is_quiet;
     sti_token token = {0};
     is_quiet = quiet;
-    if (!address) {
+    if (!address)
         return STRADS_OK;
-    }
     CLI_TRY(sti_token_read(token_file, &token));
     const sti_watch_options options = {.address = address,
                                        .token = &token,
@@ -45,9 +44,8 @@ strads_err cli_watch_open(const char *address, const char *token_file,
 void cli_watch_line(cli_watch *watch, const char *line, size_t size,
                     bool report)
 {
-    if (watch) {
+    if (watch)
         sti_watch_say(watch, line, size, report);
-    }
 }
 
 /* ---- Prometheus' text format ------------------------------------------------- */
@@ -133,9 +131,8 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
         {"strads_received_bytes_total", "counter",
          "Bytes received from other nodes.", (double)p->bytes_received},
     };
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         put_metric(out, all[k].name, all[k].type, all[k].help, all[k].value);
-    }
     bool named = false;
     for (size_t k = 0; log->measures && log->measures[k]; k++) {
         if (!isnan(p->measure[k])) {
@@ -148,12 +145,10 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
                           log->measures[k], p->measure[k]);
         }
     }
-    if (p->n_workers > 0) {
+    if (p->n_workers > 0)
         put_workers(out, p);
-    }
-    if (p->n_nodes > 0) {
+    if (p->n_nodes > 0)
         put_nodes(out, p);
-    }
 }
 
 void cli_watch_figures(cli_watch *watch, const cli_log *log,
@@ -162,13 +157,11 @@ void cli_watch_figures(cli_watch *watch, const cli_log *log,
     char *text = NULL;
     size_t size = 0;
     FILE *out = watch ? open_memstream(&text, &size) : NULL;
-    if (!out) {
+    if (!out)
         return;
-    }
     put_all(out, log, progress);
-    if (fclose(out) == 0) {
+    if (fclose(out) == 0)
         sti_watch_metrics(watch, text, size);
-    }
     free(text);
 }
 

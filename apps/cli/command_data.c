@@ -64,12 +64,10 @@ static strads_err put_row(const info_state *i, FILE *out, cli_format format)
     cli_table_text(&t, s->compression);
     cli_table_text(&t, checksum);
     cli_table_count(&t, s->named_labels);
-    for (size_t k = 0; k < sizeof count / sizeof *count; k++) {
+    for (size_t k = 0; k < sizeof count / sizeof *count; k++)
         cli_table_count(&t, count[k]);
-    }
-    for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         cli_table_number(&t, number[k]);
-    }
     return STRADS_OK;
 }
 
@@ -103,9 +101,8 @@ static void put_text(const char *path, const strads_data_summary *s, FILE *out)
     (void)fprintf(out, "file         %s\n", path);
     (void)fprintf(out, "format       %s, compression %s, %s", s->format,
                   s->compression, cli_bytes(s->file_bytes, bytes));
-    if (s->text_bytes != s->file_bytes) {
+    if (s->text_bytes != s->file_bytes)
         (void)fprintf(out, " (%s of text)", cli_bytes(s->text_bytes, bytes));
-    }
     (void)fprintf(out,
                   "\nrows         %" PRIu64 ", %" PRIu64 " of them empty\n",
                   s->rows, s->empty_rows);
@@ -131,9 +128,8 @@ static strads_err put_info(void *state, FILE *out)
 {
     const info_state *i = state;
     const cli_format format = cli_format_of(&i->use.out);
-    if (format != CLI_FORMAT_TEXT) {
+    if (format != CLI_FORMAT_TEXT)
         return put_row(i, out, format);
-    }
     put_text(i->path, &i->summary, out);
     return STRADS_OK;
 }

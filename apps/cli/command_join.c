@@ -75,9 +75,8 @@ static const strads_option join_table[] = {
 static const strads_program *find_program(void *arg, const char *name)
 {
     const cli_plugin *plugin = arg;
-    if (plugin->handle && strcmp(plugin->program.name, name) == 0) {
+    if (plugin->handle && strcmp(plugin->program.name, name) == 0)
         return &plugin->program;
-    }
     return strads_program_find(name);
 }
 
@@ -100,11 +99,9 @@ static bool is_here(const char *url)
                                         "tls+tcp://localhost:",
                                         "tls+tcp://[::1]",
                                         "tls+tcp://:"};
-    for (size_t k = 0; k < sizeof local / sizeof *local; k++) {
-        if (strncmp(url, local[k], strlen(local[k])) == 0) {
+    for (size_t k = 0; k < sizeof local / sizeof *local; k++)
+        if (strncmp(url, local[k], strlen(local[k])) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -127,9 +124,8 @@ static strads_err find_data(const char *url, const strads_engine *engine,
 {
     const char *told = strads_engine_data_path(engine);
     *out = s->data ? s->data : told;
-    if (s->data) {
+    if (s->data)
         return STRADS_OK;
-    }
     if (!told) {
         return strads_fail(STRADS_EINVAL,
                            "the coordinator named no data; give --data PATH");
@@ -169,9 +165,8 @@ static strads_err read_share(const char *url, strads_engine *engine,
     const char *path = NULL;
     CLI_TRY(find_data(url, engine, s, &path));
     s->path = strdup(path);
-    if (!s->path) {
+    if (!s->path)
         return strads_fail(STRADS_ENOMEM, "no memory for the data's path");
-    }
     CLI_TRY(cli_tables_use(&s->tables, &s->wanted));
     CLI_TRY(strads_engine_keep(engine, &s->wanted));
     CLI_TRY(cli_words_use(&s->words, &s->wanted));
@@ -199,13 +194,11 @@ static strads_err take_part(const char *url, join_state *s)
     }
     while (err == STRADS_EREGROUP) {
         err = cli_regroup(engine, s->quiet, s->path, &s->wanted, &s->held);
-        if (!err) {
+        if (!err)
             err = strads_engine_run(engine, s->held, &none);
-        }
     }
-    if (!err) {
+    if (!err)
         cli_say(s->quiet, "the run is over; the coordinator has it");
-    }
     strads_result_free(none);
     strads_engine_free(engine);
     strads_data_free(s->held);
@@ -222,12 +215,10 @@ static strads_err join(const cli_command *self, int argc, char **argv,
                                .summary = self->about,
                                .groups = {{NULL, join_table, s}}};
     CLI_TRY(cli_parse(&syntax, argc, argv, strings, &parsed));
-    if (parsed.done) {
+    if (parsed.done)
         return STRADS_OK;
-    }
-    if (s->program) {
+    if (s->program)
         CLI_TRY(cli_plugin_open(s->program, &s->plugin));
-    }
     s->engine.find = find_program;
     s->engine.find_arg = &s->plugin;
     s->engine.stop = cli_signal_catch();

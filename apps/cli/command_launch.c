@@ -102,9 +102,8 @@ static strads_err add(words *w, const char *word)
 
 static strads_err add_made(words *w, char *word)
 {
-    if (word && w->n_owned < MOST_WORDS) {
+    if (word && w->n_owned < MOST_WORDS)
         w->owned[w->n_owned++] = word;
-    }
     return add(w, word);
 }
 
@@ -117,9 +116,8 @@ static strads_err add_number(words *w, uint32_t number)
 
 static void words_free(words *w)
 {
-    for (size_t k = 0; k < w->n_owned; k++) {
+    for (size_t k = 0; k < w->n_owned; k++)
         free(w->owned[k]);
-    }
 }
 
 /* The words of `text`, which blanks part. */
@@ -137,23 +135,19 @@ static strads_err add_parted(words *w, const char *text)
 static strads_err add_quoted(words *w, const words *from)
 {
     size_t size = 16;
-    for (size_t k = 0; k < from->n; k++) {
+    for (size_t k = 0; k < from->n; k++)
         size += 4 * strlen(from->at[k]) + 3;
-    }
     char *text = malloc(size), *to = text;
-    if (!text) {
+    if (!text)
         return strads_fail(STRADS_ENOMEM, "no memory left for a command");
-    }
     to = stpcpy(to, "exec");
     for (size_t k = 0; k < from->n; k++) {
         to = stpcpy(to, " '");
-        for (const char *c = from->at[k]; *c; c++) {
-            if (*c == '\'') {
+        for (const char *c = from->at[k]; *c; c++)
+            if (*c == '\'')
                 to = stpcpy(to, "'\\''");
-            } else {
+            else
                 *to++ = *c;
-            }
-        }
         to = stpcpy(to, "'");
     }
     *to = '\0';
@@ -231,9 +225,8 @@ static strads_err begin(launch *l, uint32_t k, words *w)
                            strerror(errno));
     }
     p->pid = fork();
-    if (p->pid == 0) {
+    if (p->pid == 0)
         become(w, out, err, guard);
-    }
     (void)close(out[1]);
     (void)close(err[1]);
     (void)close(guard[0]);
@@ -246,9 +239,8 @@ static strads_err begin(launch *l, uint32_t k, words *w)
                            strerror(errno));
     }
     (void)setpgid(p->pid, p->pid);
-    if (p->host) { /* its token is no word that others could read */
+    if (p->host) /* its token is no word that others could read */
         (void)dprintf(p->guard, "%s\n", l->token);
-    }
     return STRADS_OK;
 }
 
@@ -268,12 +260,10 @@ static strads_err start_on(launch *l, uint32_t k, const words *inner)
     }
     words *to = p->host ? &guarded : &w;
     err = err ? err : add(to, p->host ? l->options->remote : l->self);
-    for (size_t i = 0; i < inner->n && !err; i++) {
+    for (size_t i = 0; i < inner->n && !err; i++)
         err = add(to, inner->at[i]);
-    }
-    if (!err && p->host) {
+    if (!err && p->host)
         err = add_quoted(&w, &guarded);
-    }
     err = err ? err : begin(l, k, &w);
     words_free(&w);
     return err;
@@ -285,12 +275,10 @@ static const char *option_of(const words *w, const char *name)
     const size_t length = strlen(name);
     for (size_t k = 0; k < w->n; k++) {
         if (strncmp(w->at[k], name, length) == 0) {
-            if (w->at[k][length] == '=') {
+            if (w->at[k][length] == '=')
                 return w->at[k] + length + 1;
-            }
-            if (w->at[k][length] == '\0') {
+            if (w->at[k][length] == '\0')
                 return k + 1 < w->n ? w->at[k + 1] : "";
-            }
         }
     }
     return NULL;
@@ -300,9 +288,8 @@ static const char *option_of(const words *w, const char *name)
 static uint32_t workers_of(const launch *l)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (l->options->workers || l->n_hosts) {
+    if (l->options->workers || l->n_hosts)
         return l->options->workers;
-    }
     return cores > l->n ? (uint32_t)cores / l->n : 1;
 }
 
@@ -323,15 +310,13 @@ static strads_err add_command(const launch *l, words *w, bool resumes)
         for (; resumes && at < 2; at++) {
             length = strlen(instead[at]);
             if (strncmp(word, instead[at], length) == 0 &&
-                (word[length] == '\0' || word[length] == '=')) {
+                (word[length] == '\0' || word[length] == '='))
                 break;
-            }
         }
-        if (!resumes || at == 2) {
+        if (!resumes || at == 2)
             CLI_TRY(add(w, word));
-        } else {
+        else
             k += word[length] == '\0'; /* and its value */
-        }
     }
     if (resumes) {
         CLI_TRY(add(w, "--resume"));
@@ -403,13 +388,11 @@ static strads_err start_other(launch *l, uint32_t k)
 static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
 {
     /* Process 0's standard output is what was asked for: it goes on as it is. */
-    if (!l->options->plain && (k > 0 || s->to == stderr)) {
+    if (!l->options->plain && (k > 0 || s->to == stderr))
         (void)fprintf(s->to, "[%u] ", k);
-    }
     (void)fwrite(s->line, 1, n, s->to);
-    if (n == 0 || s->line[n - 1] != '\n') {
+    if (n == 0 || s->line[n - 1] != '\n')
         (void)fputc('\n', s->to);
-    }
     (void)fflush(s->to);
 }
 
@@ -417,15 +400,13 @@ static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
 static strads_err look_for_url(launch *l, const char *line)
 {
     const char *at = strstr(line, ": strads join ");
-    if (l->begun >= l->n || !at) {
+    if (l->begun >= l->n || !at)
         return STRADS_OK;
-    }
     at += strlen(": strads join ");
     (void)snprintf(l->url, sizeof l->url, "%.*s", (int)strcspn(at, " \r\n"),
                    at);
-    for (; l->begun < l->n; l->begun++) {
+    for (; l->begun < l->n; l->begun++)
         CLI_TRY(start_other(l, l->begun));
-    }
     return STRADS_OK;
 }
 
@@ -433,13 +414,11 @@ static strads_err look_for_url(launch *l, const char *line)
 static strads_err take(launch *l, uint32_t k, stream *s)
 {
     const ssize_t got = read(s->fd, s->line + s->n, LINE_SIZE - 1 - s->n);
-    if (got < 0 && errno == EINTR) {
+    if (got < 0 && errno == EINTR)
         return STRADS_OK;
-    }
     if (got <= 0) {
-        if (s->n > 0) {
+        if (s->n > 0)
             hand_on(l, k, s, s->n);
-        }
         (void)close(s->fd);
         s->fd = -1;
         s->n = 0;
@@ -451,9 +430,8 @@ static strads_err take(launch *l, uint32_t k, stream *s)
         const size_t n = end                     ? (size_t)(end - s->line) + 1
                          : s->n == LINE_SIZE - 1 ? s->n
                                                  : 0;
-        if (n == 0) {
+        if (n == 0)
             return STRADS_OK;
-        }
         if (k == 0 && s->to == stderr) {
             const char kept = s->line[n];
             s->line[n] = '\0';
@@ -497,21 +475,17 @@ static strads_err start_again(launch *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {
         process *p = &l->all[k];
-        if (!p->again || p->out.fd >= 0 || p->err.fd >= 0) {
+        if (!p->again || p->out.fd >= 0 || p->err.fd >= 0)
             continue;
-        }
         p->again = false;
-        if (caught > 0) {
+        if (caught > 0)
             continue;
-        }
         p->code = 0;
-        if (k > 0 && l->all[0].pid == 0 && !l->all[0].again) {
+        if (k > 0 && l->all[0].pid == 0 && !l->all[0].again)
             continue; /* the run has come to its end without it */
-        }
         p->restarts++;
-        if (p->guard >= 0) {
+        if (p->guard >= 0)
             (void)close(p->guard);
-        }
         cli_say(false, "process %u is started again (%u of --max-restarts %u)",
                 k, p->restarts, l->options->max_restarts);
         CLI_TRY(k ? start_other(l, k) : start_first(l));
@@ -527,9 +501,8 @@ static bool reap(launch *l)
     int status;
     for (uint32_t k = 0; k < l->n; k++) {
         process *p = &l->all[k];
-        if (p->pid <= 0 || waitpid(p->pid, &status, WNOHANG) != p->pid) {
+        if (p->pid <= 0 || waitpid(p->pid, &status, WNOHANG) != p->pid)
             continue;
-        }
         p->code =
             WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         if (WIFSIGNALED(status) && !p->told) {
@@ -538,9 +511,8 @@ static bool reap(launch *l)
         }
         p->pid = 0;
         if (k > 0 && l->all[0].pid == 0 && !l->all[0].again &&
-            l->all[0].code == 0) {
+            l->all[0].code == 0)
             p->told = true; /* the run is over, and needs nobody any more */
-        }
         p->again = comes_again(l, k);
         bad =
             bad || (!p->again &&
@@ -551,12 +523,10 @@ static bool reap(launch *l)
 
 static bool any_left(const launch *l)
 {
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t k = 0; k < l->n; k++)
         if (l->all[k].pid > 0 || l->all[k].again || l->all[k].out.fd >= 0 ||
-            l->all[k].err.fd >= 0) {
+            l->all[k].err.fd >= 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -575,16 +545,13 @@ static strads_err hear(launch *l)
             }
         }
     }
-    if (poll(polled, n, 100) <= 0) {
+    if (poll(polled, n, 100) <= 0)
         return STRADS_OK;
-    }
     for (nfds_t i = 0; i < n; i++) {
         if (polled[i].revents) {
-            for (uint32_t k = 0; k < l->n; k++) {
-                if (of[i] == &l->all[k].out || of[i] == &l->all[k].err) {
+            for (uint32_t k = 0; k < l->n; k++)
+                if (of[i] == &l->all[k].out || of[i] == &l->all[k].err)
                     CLI_TRY(take(l, k, of[i]));
-                }
-            }
         }
     }
     return STRADS_OK;
@@ -610,11 +577,10 @@ static strads_err wait_for_all(launch *l)
             seen = caught;
             if (seen == 1 && l->all[0].pid > 0) {
                 /* A process of ours by ssh is reached through its guard. */
-                if (l->all[0].host) {
+                if (l->all[0].host)
                     tell(l, 0, SIGTERM);
-                } else {
+                else
                     (void)kill(l->all[0].pid, last_caught);
-                }
             } else {
                 tell(l, 0, seen > 2 ? SIGKILL : SIGTERM);
             }
@@ -624,9 +590,8 @@ static strads_err wait_for_all(launch *l)
             ends_at = seconds() + TERM_PATIENCE;
             stage++;
         }
-        if (err && stage == 2) {
+        if (err && stage == 2)
             break;
-        }
     }
     return err;
 }
@@ -651,9 +616,8 @@ static strads_err read_hosts(launch *l)
         uint32_t share = 1;
         text[strcspn(text, "#\r\n")] = '\0';
         const int found = sscanf(text, "%255s %u %7s", name, &share, rest);
-        if (text[strspn(text, " \t")] == '\0') {
+        if (text[strspn(text, " \t")] == '\0')
             continue;
-        }
         if (found > 2 ||
             (found < 2 && text[strcspn(text, " \t")] != '\0' &&
              sscanf(text, "%*s %7s", rest) == 1) ||
@@ -682,9 +646,8 @@ static strads_err read_hosts(launch *l)
 static strads_err place(launch *l)
 {
     uint32_t most = 0, at = 0, used = 0;
-    for (uint32_t h = 0; h < l->n_hosts; h++) {
+    for (uint32_t h = 0; h < l->n_hosts; h++)
         most += l->share[h];
-    }
     l->n = l->options->processes ? l->options->processes
            : l->n_hosts          ? most
                                  : 2;
@@ -716,9 +679,8 @@ static strads_err make_token(launch *l)
 {
     unsigned char bytes[TOKEN_BYTES];
     const char *given = getenv("STRADS_TOKEN");
-    if (option_of(&l->command, "--token-file")) {
+    if (option_of(&l->command, "--token-file"))
         return STRADS_OK; /* the same file is the others' */
-    }
     if (given && strlen(given) >= sizeof l->token) {
         return strads_fail(STRADS_EINVAL,
                            "STRADS_TOKEN has %zu bytes; launch passes on up to "
@@ -733,9 +695,8 @@ static strads_err make_token(launch *l)
         return strads_fail(STRADS_EIO, "no random bytes for a token: %s",
                            strerror(errno));
     }
-    for (size_t k = 0; k < sizeof bytes; k++) {
+    for (size_t k = 0; k < sizeof bytes; k++)
         (void)snprintf(l->token + 2 * k, 3, "%02x", bytes[k]);
-    }
     (void)setenv("STRADS_TOKEN", l->token, 1);
     return STRADS_OK;
 }
@@ -767,9 +728,8 @@ static strads_err check_command(const launch *l)
 static strads_err start_all(launch *l)
 {
     const ssize_t n = readlink("/proc/self/exe", l->self, sizeof l->self - 1);
-    if (n < 0) {
+    if (n < 0)
         return strads_fail(STRADS_EIO, "/proc/self/exe: %s", strerror(errno));
-    }
     l->self[n] = '\0';
     if (l->n_hosts) {
         (void)snprintf(l->url, sizeof l->url, "%stcp://%s:0",
@@ -797,20 +757,17 @@ static strads_err start_all(launch *l)
     (void)snprintf(l->url, sizeof l->url, "ipc://%s/node0", l->folder);
     CLI_TRY(start_first(l));
     l->begun = 1;
-    for (; l->begun < l->n; l->begun++) {
+    for (; l->begun < l->n; l->begun++)
         CLI_TRY(start_other(l, l->begun));
-    }
     return STRADS_OK;
 }
 
 static int worst(const launch *l)
 {
     int code = CLI_OK;
-    for (uint32_t k = 0; k < l->n; k++) {
-        if (l->all[k].code > code && !l->all[k].told) {
+    for (uint32_t k = 0; k < l->n; k++)
+        if (l->all[k].code > code && !l->all[k].told)
             code = l->all[k].code;
-        }
-    }
     return code;
 }
 
@@ -822,9 +779,8 @@ static void launch_free(launch *l)
         (void)unlink(path);
         (void)rmdir(l->folder);
     }
-    for (uint32_t h = 0; h < l->n_hosts; h++) {
+    for (uint32_t h = 0; h < l->n_hosts; h++)
         free(l->host[h]);
-    }
     free(l->host);
     free(l->share);
     free(l->all);
@@ -836,18 +792,16 @@ static int launch_all(launch *l)
     err = err ? err : check_command(l);
     err = err ? err : place(l);
     err = err ? err : make_token(l);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
     const struct sigaction action = {.sa_handler = catch};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGHUP, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     err = start_all(l);
-    if (err) {
+    if (err)
         tell(l, 0, SIGTERM);
-    }
     const strads_err later = wait_for_all(l);
     err = err ? err : later;
     return err ? cli_complain(err, CLI_RUNNING) : worst(l);
@@ -861,13 +815,11 @@ static int stand_guard(const launch *l)
     pid_t pid;
     size_t n = 0;
     while (n + 1 < sizeof line && read(STDIN_FILENO, line + n, 1) == 1 &&
-           line[n] != '\n') {
+           line[n] != '\n')
         n++;
-    }
     line[n] = '\0';
-    if (n > 0) {
+    if (n > 0)
         (void)setenv("STRADS_TOKEN", line, 1);
-    }
     words w = l->command;
     w.at[w.n] = NULL;
     (void)signal(SIGPIPE, SIG_IGN); /* who listened is gone: go on to the end */
@@ -891,9 +843,8 @@ static int stand_guard(const launch *l)
             ends_at = seconds() + PATIENCE;
         } else if (ends_at > 0) {
             (void)usleep(50000);
-            if (seconds() > ends_at) {
+            if (seconds() > ends_at)
                 (void)kill(pid, SIGKILL);
-            }
         }
     }
     return pid < 0               ? CLI_FAILED
@@ -915,13 +866,11 @@ static int run_launch(const cli_command *self, int argc, char **argv)
                   "--model M\n",
         .groups = {{NULL, launch_table, &options}}};
     int n = 0;
-    while (n < argc && strcmp(argv[n], "--") != 0) {
+    while (n < argc && strcmp(argv[n], "--") != 0)
         n++;
-    }
     strads_err err = cli_parse(&syntax, n, argv, &strings, &parsed);
-    for (int k = n + 1; k < argc && !err; k++) {
+    for (int k = n + 1; k < argc && !err; k++)
         err = add(&l.command, argv[k]);
-    }
     int code = err             ? cli_complain(err, CLI_BEFORE)
                : parsed.done   ? CLI_OK
                : options.guard ? stand_guard(&l)

@@ -42,9 +42,8 @@ static strads_err read_old(lda_files *f, strads_lda_options *options)
     }
     options->topics = f->old->topics;
     f->old_path = realpath(options->from, NULL);
-    if (f->old_path) {
+    if (f->old_path)
         options->from = f->old_path;
-    }
     return STRADS_OK;
 }
 
@@ -52,13 +51,11 @@ static strads_err check(void *state, void *config)
 {
     lda_files *f = state;
     strads_lda_options *options = config;
-    if (options->from) {
+    if (options->from)
         CLI_TRY(read_old(f, options));
-    }
     f->labels_path = options->labels ? realpath(options->labels, NULL) : NULL;
-    if (f->labels_path) {
+    if (f->labels_path)
         options->labels = f->labels_path;
-    }
     f->labels = options->labels;
     options->keep_assignments = f->assignments != NULL;
     return f->assignments ? sti_atomic_file_check(f->assignments) : STRADS_OK;

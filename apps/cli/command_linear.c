@@ -214,12 +214,10 @@ static void glm_complete(const void *state, strads_model *model)
 static void glm_describe(const void *state)
 {
     const strads_glm_options *o = strads_glm_resolved(state);
-    if (o->classes) {
+    if (o->classes)
         describe_labels(o->classes, NULL);
-    }
-    if (o->lambda > 0) {
+    if (o->lambda > 0)
         describe_lambda(o->lambda, strads_glm_lambda_max(state));
-    }
 }
 
 static const cli_train glm_train = {
@@ -369,12 +367,10 @@ static const cli_train svm_l1_train = {
 static const char *value_of(int argc, char **argv, int k, const char *name)
 {
     const size_t n = strlen(name);
-    if (strncmp(argv[k], name, n) != 0) {
+    if (strncmp(argv[k], name, n) != 0)
         return NULL;
-    }
-    if (argv[k][n] == '\0') {
+    if (argv[k][n] == '\0')
         return k + 1 < argc ? argv[k + 1] : "";
-    }
     return argv[k][n] == '=' ? argv[k] + n + 1 : NULL;
 }
 
@@ -395,9 +391,8 @@ static bool has_l1_ratio(int argc, char **argv)
     for (int k = 0; k < argc; k++) {
         const char *config = value_of(argc, argv, k, "--config");
         if (value_of(argc, argv, k, "--l1-ratio") ||
-            (config && file_has_l1_ratio(config))) {
+            (config && file_has_l1_ratio(config)))
             return true;
-        }
     }
     return false;
 }
@@ -408,11 +403,9 @@ static const strads_option *l1_options(void)
     static strads_option table[32];
     size_t n = 0;
     for (const strads_option *o = strads_program_svm_l1.options;
-         o->name && n + 1 < sizeof table / sizeof *table; o++) {
-        if (!strads_option_find(strads_program_svm.options, o->name)) {
+         o->name && n + 1 < sizeof table / sizeof *table; o++)
+        if (!strads_option_find(strads_program_svm.options, o->name))
             table[n++] = *o;
-        }
-    }
     table[n] = (strads_option){.name = NULL};
     return table;
 }

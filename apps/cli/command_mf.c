@@ -69,11 +69,10 @@ static cli_column id_column(const char *name, const strads_names *names)
 static void put_id(cli_table *t, const strads_names *names, uint64_t id,
                    uint64_t base)
 {
-    if (names) {
+    if (names)
         cli_table_text(t, strads_names_at(names, (uint32_t)id));
-    } else {
+    else
         cli_table_count(t, id + base);
-    }
 }
 
 static strads_err put_predictions(void *state, FILE *out)
@@ -213,9 +212,8 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
         {"popularity_precision", "ranking", popular->precision, NAN, NAN},
         {"popularity_recall", "ranking", popular->recall, NAN, NAN}};
     measure_errors(&e->model, e->test, NULL, out);
-    if (!e->train) {
+    if (!e->train)
         return PART_FIGURES;
-    }
     measure_errors(&e->model, e->train, "train", out + PART_FIGURES);
     memcpy(&out[2 * (size_t)PART_FIGURES], ranking, sizeof ranking);
     return 2 * PART_FIGURES + RANK_FIGURES;
@@ -230,9 +228,8 @@ static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
         const char *before = k ? m[k - 1].part : NULL;
         char interval[32];
         if (m[k].part != before) {
-            if (before) {
+            if (before)
                 cli_json_close(&j, '}');
-            }
             cli_json_open(&j, m[k].part, '{');
         }
         cli_json_number(&j, m[k].name, m[k].value);
@@ -244,9 +241,8 @@ static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
             cli_json_close(&j, ']');
         }
     }
-    if (m[n - 1].part) {
+    if (m[n - 1].part)
         cli_json_close(&j, '}');
-    }
     cli_json_close(&j, '}');
     (void)fputc('\n', out);
 }
@@ -257,9 +253,8 @@ static strads_err put_evaluation(void *state, FILE *out)
     cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
     const uint32_t n = measure_all(e, measure);
     const cli_format format = cli_format_of(&e->use.out);
-    if (format != CLI_FORMAT_JSON) {
+    if (format != CLI_FORMAT_JSON)
         return cli_measures_write(out, format, measure, n);
-    }
     put_json_measures(measure, n, out);
     return STRADS_OK;
 }
@@ -285,12 +280,10 @@ static strads_err evaluate(void *state, const char *const *path)
     CLI_TRY(cli_mf_model_columns(&e->model, e->column));
     CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
                                 &e->test));
-    if (isnan(e->relevant)) {
+    if (isnan(e->relevant))
         e->relevant = e->model.mean;
-    }
-    if (!e->train_path) {
+    if (!e->train_path)
         return STRADS_OK;
-    }
     CLI_TRY(cli_mf_ratings_read(e->train_path, &e->model, &e->use, STRADS_F64,
                                 false, &e->train));
     return rank(e);
@@ -379,9 +372,8 @@ static void put_lines(recommendation *r, const char *user, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         cli_table_text(&r->table, user);
-        if (r->table.n == 4) {
+        if (r->table.n == 4)
             cli_table_count(&r->table, k + 1);
-        }
         put_id(&r->table, r->model.item_names, r->scored[k].item,
                r->model.index_base);
         cli_table_number(&r->table, (double)r->scored[k].score);
@@ -401,11 +393,10 @@ static void put_user(recommendation *r, const id_source *ids, uint64_t user,
                                         known ? x->index + from : NULL, r->top,
                                         r->scored);
     const char *name = cli_name(ids->users, user, ids->base, buffer);
-    if (r->table.format == CLI_FORMAT_JSON) {
+    if (r->table.format == CLI_FORMAT_JSON)
         put_json_user(r, name, n);
-    } else {
+    else
         put_lines(r, name, n);
-    }
 }
 
 /* ---- users ------------------------------------------------------------- */
@@ -426,14 +417,12 @@ static strads_err put_folded(recommendation *r)
     for (uint64_t u = 0; u < x->lines && !err; u++) {
         const uint64_t from = x->start[u];
         const uint32_t n = (uint32_t)(x->start[u + 1] - from);
-        if (n == 0) {
+        if (n == 0)
             continue; /* a number that nobody has */
-        }
         err = strads_recommender_fold(r->recommender, n, x->index + from,
                                       x->f32 + from, r->row);
-        if (!err) {
+        if (!err)
             put_user(r, &ids, u, r->row, r->folded);
-        }
     }
     return err;
 }
@@ -456,12 +445,10 @@ static strads_err put_recommendations(void *state, FILE *out)
                            .column = text ? bare : ranked,
                            .n = text ? 3 : 4,
                            .gap = "\t"};
-    if (format != CLI_FORMAT_JSON) {
+    if (format != CLI_FORMAT_JSON)
         (void)cli_table_begin(&r->table);
-    }
-    if (r->folded) {
+    if (r->folded)
         return put_folded(r);
-    }
     for (uint32_t k = 0; k < listed; k++) {
         (void)cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
         put_known(r, user);
@@ -470,9 +457,8 @@ static strads_err put_recommendations(void *state, FILE *out)
         (void)cli_mf_find_user(&r->model, r->user, &user);
         put_known(r, user);
     }
-    for (user = 0; user < r->model.users && !r->user && !r->list; user++) {
+    for (user = 0; user < r->model.users && !r->user && !r->list; user++)
         put_known(r, user);
-    }
     return STRADS_OK;
 }
 
@@ -484,12 +470,10 @@ static strads_err check_users(const recommendation *r)
     uint64_t user = 0;
     strads_err err = STRADS_OK;
     for (uint32_t k = 0; r->list && k < strads_names_count(r->list) && !err;
-         k++) {
+         k++)
         err = cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
-    }
-    if (!err && r->user) {
+    if (!err && r->user)
         err = cli_mf_find_user(&r->model, r->user, &user);
-    }
     return err;
 }
 
@@ -519,9 +503,8 @@ static strads_err recommend(void *state, const char *const *path)
     recommendation *r = state;
     CLI_TRY(check_options(r));
     CLI_TRY(cli_mf_model_read(path[0], &r->model));
-    if (r->users) {
+    if (r->users)
         CLI_TRY(strads_names_read(r->users, &r->list));
-    }
     CLI_TRY(check_users(r));
     if (r->exclude) {
         CLI_TRY(cli_mf_ratings_read(r->exclude, &r->model, &r->use, STRADS_F32,
@@ -533,9 +516,8 @@ static strads_err recommend(void *state, const char *const *path)
     }
     const strads_mf_factors factors = cli_mf_model_factors(&r->model);
     CLI_TRY(strads_recommender_new(&factors, &r->recommender));
-    if (r->top > r->model.items) {
+    if (r->top > r->model.items)
         r->top = (uint32_t)r->model.items;
-    }
     CLI_TRY(
         cli_reserve(r->model.rank + 1, sizeof *r->row, "the items", &r->row));
     return cli_reserve((size_t)r->top + 1, sizeof *r->scored, "the items",
@@ -606,9 +588,8 @@ static strads_err put_factors(void *state, FILE *out)
     err = err ? err : cli_table_begin(&t);
     for (uint64_t row = 0; row < n && !err; row++) {
         put_id(&t, names, row, m->index_base);
-        for (uint32_t k = 0; k <= m->rank; k++) {
+        for (uint32_t k = 0; k <= m->rank; k++)
             cli_table_number(&t, (double)*x++);
-        }
     }
     free(column);
     free(name);

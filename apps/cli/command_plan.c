@@ -58,17 +58,14 @@ static strads_err weigh_by_data(plan_state *s, const strads_data *data)
     double *count;
     strads_cut *cut = NULL;
     CLI_TRY(cli_reserve(cols, sizeof *count, "the columns", &count));
-    for (uint64_t j = 0; j < cols; j++) {
+    for (uint64_t j = 0; j < cols; j++)
         count[j] = strads_data_col_nnz(data, j);
-    }
     const strads_err err =
         strads_cut_deal((uint32_t)cols, count, s->blocks, s->partitions, &cut);
-    for (uint32_t b = 0; b < s->blocks && !err; b++) {
+    for (uint32_t b = 0; b < s->blocks && !err; b++)
         s->block[b] = cut->weight[b];
-    }
-    for (uint32_t p = 0; p < s->partitions && !err; p++) {
+    for (uint32_t p = 0; p < s->partitions && !err; p++)
         s->partition[p] = (double)strads_data_share(data, p)->by_col.nnz;
-    }
     strads_cut_free(cut);
     free(count);
     return err;
@@ -76,15 +73,12 @@ static strads_err weigh_by_data(plan_state *s, const strads_data *data)
 
 static strads_err weigh(plan_state *s)
 {
-    for (uint32_t b = 0; b < s->blocks; b++) {
+    for (uint32_t b = 0; b < s->blocks; b++)
         s->block[b] = 1;
-    }
-    for (uint32_t p = 0; p < s->partitions; p++) {
+    for (uint32_t p = 0; p < s->partitions; p++)
         s->partition[p] = 1;
-    }
-    if (!s->data) {
+    if (!s->data)
         return STRADS_OK;
-    }
     strads_data_options options = {.size = sizeof options,
                                    .partitions = s->partitions,
                                    .layout = STRADS_LAYOUT_COLS,
@@ -210,9 +204,8 @@ static void put_grid(const strads_plan *plan, FILE *out)
     char text[ENTRY_MAX];
     int width = widest_entry(plan);
     (void)fprintf(out, "%-6s", "step");
-    for (uint32_t p = 0; p < plan->partitions; p++) {
+    for (uint32_t p = 0; p < plan->partitions; p++)
         (void)fprintf(out, "  p%-*" PRIu32, width - 1, p);
-    }
     (void)fputc('\n', out);
     for (uint32_t t = 0; t < plan->steps; t++) {
         (void)fprintf(out, "%-6" PRIu32, t);

@@ -57,19 +57,16 @@ static const strads_option table[] = {
 static void keep_round(report *r, json_t *line)
 {
     if (r->n == ROUNDS) { /* every second one goes */
-        for (size_t k = 0; k < ROUNDS; k++) {
-            if (k % 2) {
+        for (size_t k = 0; k < ROUNDS; k++)
+            if (k % 2)
                 json_decref(r->round[k]);
-            } else {
+            else
                 r->round[k / 2] = r->round[k];
-            }
-        }
         r->n = ROUNDS / 2;
         r->stride *= 2;
     }
-    if (r->seen++ % r->stride == 0) {
+    if (r->seen++ % r->stride == 0)
         r->round[r->n++] = json_incref(line);
-    }
 }
 
 static strads_err take_line(report *r, const char *path, size_t number,
@@ -85,13 +82,12 @@ static strads_err take_line(report *r, const char *path, size_t number,
                            "what --log has written",
                            path, number, line ? "no \"event\"" : error.text);
     }
-    if (strcmp(event, "start") == 0 && !r->start) {
+    if (strcmp(event, "start") == 0 && !r->start)
         r->start = json_incref(line);
-    } else if (strcmp(event, "round") == 0) {
+    else if (strcmp(event, "round") == 0)
         keep_round(r, line);
-    } else if (strcmp(event, "end") == 0 && !r->end) {
+    else if (strcmp(event, "end") == 0 && !r->end)
         r->end = json_incref(line);
-    }
     json_decref(line);
     return STRADS_OK;
 }
@@ -106,9 +102,8 @@ static strads_err read_log(report *r, const char *path)
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
                            strerror(errno));
     }
-    while (!err && getline(&text, &size, file) > 0) {
+    while (!err && getline(&text, &size, file) > 0)
         err = take_line(r, path, ++number, text);
-    }
     free(text);
     (void)fclose(file);
     return err || r->start ? err
@@ -163,9 +158,8 @@ static strads_err read_scores(report *r, const char *path)
                           "%s: needs rows of both classes; %zu of %zu are 1",
                           path, r->n_positive, r->n_scores);
     }
-    if (!err) {
+    if (!err)
         qsort(r->scores, r->n_scores, sizeof *r->scores, by_score);
-    }
     return err;
 }
 
@@ -222,12 +216,10 @@ static strads_err read_pictures(report *r)
                          ? STRADS_OK
                          : strads_fail(STRADS_ENOMEM, "no memory for pictures");
     for (char *name = err ? NULL : strtok_r(names, ",", &rest); name && !err;
-         name = strtok_r(NULL, ",", &rest)) {
+         name = strtok_r(NULL, ",", &rest))
         err = read_picture(name, into);
-    }
-    if (into) {
+    if (into)
         (void)fclose(into);
-    }
     free(names);
     return err;
 }
@@ -251,15 +243,12 @@ static strads_err read_all(void *state, const char *const *args)
     report *r = state;
     r->stride = 1;
     CLI_TRY(read_log(r, args[0]));
-    if (r->model_path) {
+    if (r->model_path)
         CLI_TRY(read_model(r));
-    }
-    if (r->evaluation_path) {
+    if (r->evaluation_path)
         CLI_TRY(read_evaluation(r));
-    }
-    if (r->pictures) {
+    if (r->pictures)
         CLI_TRY(read_pictures(r));
-    }
     return r->scores_path ? read_scores(r, r->scores_path) : STRADS_OK;
 }
 
@@ -268,9 +257,8 @@ static void release(void *state)
     report *r = state;
     json_decref(r->start);
     json_decref(r->end);
-    for (size_t k = 0; k < r->n; k++) {
+    for (size_t k = 0; k < r->n; k++)
         json_decref(r->round[k]);
-    }
     strads_model_free(r->model);
     strads_lda_model_free(r->topics);
     json_decref(r->evaluation);
@@ -306,13 +294,12 @@ static void put_words(FILE *out, const char *words)
 static void put_member(FILE *out, const json_t *of, const char *name)
 {
     const json_t *v = json_object_get(of, name);
-    if (json_is_string(v)) {
+    if (json_is_string(v))
         put_words(out, json_string_value(v));
-    } else if (json_is_number(v)) {
+    else if (json_is_number(v))
         (void)fprintf(out, "%.9g", json_number_value(v));
-    } else {
+    else
         (void)fputs("-", out);
-    }
 }
 
 static void put_table(FILE *out, const json_t *of, const char *const *names)
@@ -332,9 +319,8 @@ static void put_table(FILE *out, const json_t *of, const char *const *names)
 static double number_of(const json_t *line, const char *name, size_t place)
 {
     const json_t *v = json_object_get(line, name);
-    if (json_is_array(v)) {
+    if (json_is_array(v))
         v = json_array_get(v, place);
-    }
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
@@ -369,9 +355,8 @@ static void draw_measure(const report *r, FILE *out, const char *name,
     const bool log = strcmp(name, "gap") == 0;
     const size_t n = series(r, name, log, x, y);
     cli_plot plot = {.out = out, .title = "", .x = {.name = "seconds"}};
-    if (n < 2) {
+    if (n < 2)
         return;
-    }
     span(&plot.x, n, x);
     span(&plot.y, n, y);
     plot.x.first = 0;
@@ -397,9 +382,8 @@ static void draw_workers(const report *r, FILE *out)
                      .y = {.name = "share of time computing",
                            .first = 0,
                            .last = 1}};
-    if (workers == 0 || r->n < 2) {
+    if (workers == 0 || r->n < 2)
         return;
-    }
     plot.x.last = number_of(r->round[r->n - 1], "seconds", 0);
     cli_plot_begin(out, 1, "What each worker did");
     cli_plot_frame(&plot);
@@ -424,9 +408,8 @@ static void draw_workers(const report *r, FILE *out)
         }
         (void)snprintf(name, sizeof name, "worker %zu", w);
         cli_plot_line(&plot, n, x, y, (unsigned)w, 0);
-        if (n > 0) {
+        if (n > 0)
             cli_plot_note(&plot, y[n - 1], name, (unsigned)w);
-        }
     }
     cli_plot_finish(&plot);
     cli_plot_end(out);
@@ -446,19 +429,15 @@ static void draw_measures(const report *r, FILE *out)
                                         "network_seconds", "callback_seconds"};
     const char *name;
     json_t *value;
-    if (r->n == 0) {
+    if (r->n == 0)
         return;
-    }
     json_object_foreach(r->round[r->n - 1], name, value)
     {
         bool own = json_is_number(value);
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
             own = own && strcmp(name, known[k]) != 0;
-        }
-        if (own &&
-            number_of(r->round[0], name, 0) != json_number_value(value)) {
+        if (own && number_of(r->round[0], name, 0) != json_number_value(value))
             draw_measure(r, out, name, name);
-        }
     }
 }
 
@@ -468,9 +447,8 @@ static double size_of(const strads_model *m, uint64_t k)
 {
     const uint32_t width = m->width ? m->width : 1;
     double most = 0;
-    for (uint32_t c = 0; c < width; c++) {
+    for (uint32_t c = 0; c < width; c++)
         most = fmax(most, fabs(m->value[k * width + c]));
-    }
     return most;
 }
 
@@ -484,14 +462,12 @@ static void put_coefficients(const report *r, FILE *out)
     for (uint64_t k = 0; k < m->n; k++) {
         size_t at = n < COEFFICIENTS ? n++ : COEFFICIENTS;
         while (at > 0 && size_of(m, best[at - 1]) < size_of(m, k)) {
-            if (at < COEFFICIENTS) {
+            if (at < COEFFICIENTS)
                 best[at] = best[at - 1];
-            }
             at--;
         }
-        if (at < COEFFICIENTS) {
+        if (at < COEFFICIENTS)
             best[at] = k;
-        }
     }
     (void)fprintf(out,
                   "<section><h2>Coefficients</h2><p>the %zu largest of %" PRIu64
@@ -591,9 +567,8 @@ static void draw_calibration(const report *r, FILE *out)
 static void put_scores(const report *r, FILE *out)
 {
     size_t count[2][2] = {{0}}; /* [is][said] */
-    for (size_t k = 0; k < r->n_scores; k++) {
+    for (size_t k = 0; k < r->n_scores; k++)
         count[r->scores[k].positive][r->scores[k].score > 0.5]++;
-    }
     (void)fprintf(out,
                   "<section><h2>Scores</h2><p>%zu rows, %zu of them "
                   "positive</p>\n",
@@ -648,9 +623,8 @@ static void put_evaluation(FILE *out, const json_t *of, const char *title)
     (void)fputs("</table></div>\n", out);
     json_object_foreach((json_t *)of, name, value)
     {
-        if (json_is_object(value)) {
+        if (json_is_object(value))
             put_evaluation(out, value, name);
-        }
     }
 }
 
@@ -703,23 +677,19 @@ static strads_err write_page(void *state, FILE *out)
     draw_measures(r, out);
     draw_workers(r, out);
     (void)fputs("</section>\n", out);
-    if (r->model) {
+    if (r->model)
         put_coefficients(r, out);
-    }
-    if (r->topics) {
+    if (r->topics)
         CLI_TRY(report_topics_write(r->topics, out));
-    }
-    if (r->n_scores) {
+    if (r->n_scores)
         put_scores(r, out);
-    }
     if (r->evaluation) {
         (void)fputs("<section><h2>Evaluation</h2><div class=\"columns\">", out);
         put_evaluation(out, r->evaluation, "new data");
         (void)fputs("</div></section>\n", out);
     }
-    if (r->svg) {
+    if (r->svg)
         (void)fprintf(out, "<section>%s</section>\n", r->svg);
-    }
     char *options = json_dumps(json_object_get(r->start, "options"),
                                JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     (void)fputs("<section><h2>Options</h2><pre>", out);

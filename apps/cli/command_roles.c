@@ -19,9 +19,8 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     model->seed = trained->seed;
     strads_err err =
         cli_words_names(trained->data, "the network", NULL, &model->names);
-    if (!err) {
+    if (!err)
         err = strads_lda_model_write(model, trained->options, path);
-    }
     strads_lda_model_free(model);
     return err;
 }
@@ -98,11 +97,10 @@ static cli_column node_column(const char *name, const strads_lda_model *m)
 
 static void put_node(cli_table *t, const strads_lda_model *m, uint32_t node)
 {
-    if (m->names) {
+    if (m->names)
         cli_table_text(t, strads_names_at(m->names, node));
-    } else {
+    else
         cli_table_count(t, node + UINT64_C(1));
-    }
 }
 
 /* ---- evaluate -------------------------------------------------------------- */
@@ -157,12 +155,10 @@ static strads_err evaluate(void *state, const char *const *path)
                            "with --hold-out");
     }
     CLI_TRY(read_links(path[1], m, &e->use, &e->n.graph));
-    if (e->held_out) {
+    if (e->held_out)
         CLI_TRY(read_links(e->held_out, m, &e->use, &e->n.held));
-    }
-    if (e->communities) {
+    if (e->communities)
         CLI_TRY(compare_groups(e));
-    }
     return links ? strads_roles_judge(m, e->n.graph, e->n.held, m->seed,
                                       m->hold_out, &e->links)
                  : STRADS_OK;
@@ -196,14 +192,12 @@ static strads_err put_evaluation(void *state, FILE *out)
                                      l->common_neighbours_auc, NAN, NAN};
     }
     const cli_format format = cli_format_of(&e->use.out);
-    if (format != CLI_FORMAT_JSON) {
+    if (format != CLI_FORMAT_JSON)
         return cli_measures_write(out, format, measure, n);
-    }
     cli_json j = {.out = out};
     cli_json_open(&j, NULL, '{');
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         cli_json_number(&j, measure[k].name, measure[k].value);
-    }
     cli_json_close(&j, '}');
     (void)fputc('\n', out);
     return STRADS_OK;
@@ -252,9 +246,8 @@ static strads_err show(void *state, const char *const *path)
 {
     shown *s = state;
     CLI_TRY(read_model(path[0], &s->n));
-    if (strcmp(s->of, "nodes") == 0) {
+    if (strcmp(s->of, "nodes") == 0)
         return STRADS_OK;
-    }
     const size_t n = (size_t)s->n.model->topics * s->top;
     CLI_TRY(cli_reserve(n, sizeof *s->node, "members", &s->node));
     CLI_TRY(cli_reserve(n, sizeof *s->score, "members", &s->score));
@@ -289,16 +282,14 @@ static strads_err put_members(const shown *s, FILE *out)
                    .n = 5,
                    .digits = 9,
                    .gap = "\t"};
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         t.rows += s->node[i] != STRADS_LDA_NO_WORD;
-    }
     CLI_TRY(cli_table_begin(&t));
     for (size_t i = 0; i < n; i++) {
         double all;
         const uint32_t role = (uint32_t)(i / s->top);
-        if (s->node[i] == STRADS_LDA_NO_WORD) {
+        if (s->node[i] == STRADS_LDA_NO_WORD)
             continue;
-        }
         const double share = share_of(m, s->node[i], role, &all);
         cli_table_count(&t, role);
         cli_table_count(&t, i % s->top + 1);
@@ -326,9 +317,8 @@ static strads_err put_shares(const shown *s, FILE *out)
         double all;
         uint64_t i = m->start[u];
         (void)share_of(m, u, 0, &all);
-        if (!npy) {
+        if (!npy)
             put_node(&t, m, u);
-        }
         for (uint32_t k = 0; k < m->topics; k++) {
             const bool has = i < m->start[u + 1] && m->topic[i] == k;
             cli_table_number(&t, has ? m->count[i++] / all : 0);

@@ -33,9 +33,8 @@ static strads_err try_program(void *state, const char *path,
 {
     const run_state *s = state;
     const strads_program *program = s->use.command->train->program;
-    if (!s->check) {
+    if (!s->check)
         return STRADS_OK;
-    }
     CLI_TRY(strads_program_check(program, s->config, path, how));
     cli_say(false, "checked %s on %s: nothing wrong was found", program->name,
             path);
@@ -91,9 +90,8 @@ static int run_program(const cli_command *self, int argc, char **argv)
         argv[0] = argv[1];
         argv[1] = "--check";
     }
-    if (cli_parse_is_described()) {
+    if (cli_parse_is_described())
         return describe(self, argc, argv);
-    }
     if (argc == 0 || argv[0][0] == '-') {
         return cli_plugin_missing(
             self, argc, argv,
@@ -101,13 +99,11 @@ static int run_program(const cli_command *self, int argc, char **argv)
             "`strads run PROGRAM.so --help` lists the program's options and "
             "those of every run.");
     }
-    if (is_python(argv[0])) {
+    if (is_python(argv[0]))
         return become_python(argc, argv);
-    }
     const strads_err err = cli_plugin_open(argv[0], &plugin);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
     (void)snprintf(name, sizeof name, "run %s", argv[0]);
     (void)snprintf(heading, sizeof heading, "%s:", plugin.program.name);
     const cli_train train = {
@@ -121,9 +117,8 @@ static int run_program(const cli_command *self, int argc, char **argv)
     cli_command command = *self;
     command.name = name;
     command.train = &train;
-    if (plugin.program.summary) {
+    if (plugin.program.summary)
         command.about = plugin.program.summary;
-    }
     const int code = cli_train_main(&command, argc - 1, argv + 1);
     cli_plugin_close(&plugin);
     return code;

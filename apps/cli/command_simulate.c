@@ -118,11 +118,9 @@ static const strads_option *running_table(const strads_program *program)
     const strads_option *all = program->run ? strads_engine_loop_option_table()
                                             : strads_engine_option_table();
     size_t n = 0;
-    for (size_t k = 0; names[k]; k++) {
-        if (cli_option_suits(program, names[k])) {
+    for (size_t k = 0; names[k]; k++)
+        if (cli_option_suits(program, names[k]))
             table[n++] = *strads_option_find(all, names[k]);
-        }
-    }
     table[n] = (strads_option){.name = NULL};
     return table;
 }
@@ -147,9 +145,8 @@ static strads_err set_defaults(sim *s)
     s->use.out.format = "text";
     CLI_TRY(
         cli_reserve(1, program->config_size + 1, "the options", &s->config));
-    if (program->defaults) {
+    if (program->defaults)
         memcpy(s->config, program->defaults, program->config_size);
-    }
     return STRADS_OK;
 }
 
@@ -186,9 +183,8 @@ static strads_err read_workers(sim *s)
                            "1..1024",
                            text, MOST_WORKERS);
     }
-    for (unsigned long n = from; n <= to; n *= 2) {
+    for (unsigned long n = from; n <= to; n *= 2)
         s->workers[s->n_points++] = (uint32_t)n;
-    }
     return STRADS_OK;
 }
 
@@ -206,11 +202,9 @@ static strads_err read_slow_share(sim *s)
                            "factor above 0, up to 1e6, as in 0.05:4",
                            s->slow_share);
     }
-    for (uint32_t w = 0; w < MOST_WORKERS; w++) {
-        if (strads_random_unit(s->engine.seed, PURPOSE, w, 0) < share) {
+    for (uint32_t w = 0; w < MOST_WORKERS; w++)
+        if (strads_random_unit(s->engine.seed, PURPOSE, w, 0) < share)
             s->slow[w] = factor;
-        }
-    }
     return STRADS_OK;
 }
 
@@ -229,9 +223,8 @@ static strads_err read_stragglers(sim *s)
                                s->straggler, most - 1);
         }
         s->slow[(uint32_t)w] = factor;
-        if (!*at) {
+        if (!*at)
             return STRADS_OK;
-        }
     }
 }
 
@@ -255,27 +248,22 @@ static strads_err check(const sim *s)
                            "--cost %s measures nothing",
                            s->cost);
     }
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        if (files[k]) {
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+        if (files[k])
             CLI_TRY(cli_output_check(files[k]));
-        }
-    }
     return STRADS_OK;
 }
 
 static strads_err understand(sim *s)
 {
-    for (uint32_t w = 0; w < MOST_WORKERS; w++) {
+    for (uint32_t w = 0; w < MOST_WORKERS; w++)
         s->slow[w] = 1;
-    }
     CLI_TRY(read_network(s));
     CLI_TRY(read_workers(s));
-    if (s->slow_share) {
+    if (s->slow_share)
         CLI_TRY(read_slow_share(s));
-    }
-    if (s->straggler) {
+    if (s->straggler)
         CLI_TRY(read_stragglers(s));
-    }
     CLI_TRY(cli_plan_take(s->program, &s->engine, &s->plan));
     return check(s);
 }
@@ -301,9 +289,8 @@ static strads_err read_line(sim *s, int argc, char **argv,
     };
     CLI_TRY(cli_parse(&syntax, argc, argv, strings, &parsed));
     *done = parsed.done;
-    if (parsed.done) {
+    if (parsed.done)
         return STRADS_OK;
-    }
     s->data_path = parsed.arg[0];
     CLI_TRY(understand(s));
     const sti_config_part part[] = {{s->program->options, s->config},
@@ -385,9 +372,8 @@ static void announce(sim *s, const strads_data *data)
         .nodes = most,
     };
     cli_log_begin(&s->log, &start);
-    for (uint32_t w = 0; w < most; w++) {
+    for (uint32_t w = 0; w < most; w++)
         slow += s->slow[w] != 1;
-    }
     cli_say(s->use.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
             " entries; %" PRIu32 " of %" PRIu32 " workers slow, seed %" PRIu64,
@@ -415,9 +401,8 @@ static void log_point(sim *s, const point *p)
 {
     const strads_sim_outcome *o = &p->outcome;
     char digest[17];
-    if (!s->log.file) {
+    if (!s->log.file)
         return;
-    }
     cli_json j = cli_log_line(&s->log, "simulation");
     (void)snprintf(digest, sizeof digest, "%016" PRIx64, o->digest);
     cli_json_count(&j, "workers", p->workers);
@@ -472,9 +457,8 @@ static void print_one(const sim *s, const point *p, FILE *out)
         (void)fprintf(out, "  %-24s %10.9g\n", "objective",
                       p->progress.objective);
     }
-    if (!isnan(p->progress.gap)) {
+    if (!isnan(p->progress.gap))
         (void)fprintf(out, "  %-24s %10.2e\n", "gap", p->progress.gap);
-    }
     (void)fprintf(out, "  %-24s %10s\n", "time to the objective",
                   cli_time(p->seconds, seconds));
     (void)fprintf(out, "  %-24s %10" PRIu64 ", %s each\n",
@@ -612,9 +596,8 @@ static strads_err draw(void *arg, FILE *out)
     busy.place = 1;
     busy.title = "workers busy";
     busy.y = (cli_axis){.name = "% of their time", .last = 100};
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         y[k] = 100 * workers_busy(&s->point[k]);
-    }
     cli_plot_frame(&busy);
     cli_plot_line(&busy, n, x, y, 0, CLI_PLOT_DOTS);
     cli_plot_end(out);
@@ -643,9 +626,8 @@ static void on_progress(void *arg, const strads_progress *progress)
 {
     sim *s = arg;
     s->reported = progress->seconds;
-    if (!s->curve) {
+    if (!s->curve)
         cli_log_round(&s->log, progress);
-    }
 }
 
 /* One point: the data in as many partitions, and a run on them. */
@@ -656,9 +638,8 @@ static strads_err simulate(sim *s, uint32_t k)
     point *p = &s->point[k];
     strads_engine_options options = s->engine;
     p->workers = s->net.nodes = s->workers[k];
-    if (options.partitions == 0) {
+    if (options.partitions == 0)
         options.partitions = p->workers;
-    }
     s->reported = 0;
     CLI_TRY(read_data(s, options.partitions, &data));
     if (k == 0) {
@@ -674,9 +655,8 @@ static strads_err simulate(sim *s, uint32_t k)
         p->has_gap = !isnan(p->progress.gap);
         p->seconds = s->reported > 0 ? s->reported : p->outcome.makespan;
         log_point(s, p);
-        if (prints_at_once(s)) {
+        if (prints_at_once(s))
             (s->curve ? print_row : print_one)(s, p, stdout);
-        }
     }
     strads_result_free(result);
     strads_data_free(data);
@@ -698,13 +678,11 @@ static strads_err simulate_all(sim *s)
     CLI_TRY(cli_prices_find(&costs, &s->net));
     for (uint32_t k = 0; k < s->n_points; k++) {
         CLI_TRY(simulate(s, k));
-        if (s->point[k].end == STRADS_END_CANCELED) {
+        if (s->point[k].end == STRADS_END_CANCELED)
             s->n_points = k + 1;
-        }
     }
-    if (s->svg) {
+    if (s->svg)
         CLI_TRY(cli_output(s->svg, draw, s));
-    }
     return prints_at_once(s) ? STRADS_OK
                              : cli_output(s->use.out.path, put_points, s);
 }
@@ -715,13 +693,11 @@ static int code_of(const sim *s)
     int code = CLI_OK;
     for (uint32_t k = 0; k < s->n_points; k++) {
         const point *p = &s->point[k];
-        if (p->end == STRADS_END_CANCELED) {
+        if (p->end == STRADS_END_CANCELED)
             return CLI_INTERRUPTED;
-        }
         if (p->has_gap &&
-            (p->end == STRADS_END_ROUNDS || p->end == STRADS_END_TIME)) {
+            (p->end == STRADS_END_ROUNDS || p->end == STRADS_END_TIME))
             code = CLI_BOUND;
-        }
     }
     return code;
 }
@@ -747,9 +723,8 @@ static int simulate_program(const strads_program *program, const char *word,
     sti_config_strings strings = {0};
     sim *s = NULL;
     strads_err err = cli_reserve(1, sizeof *s, "a simulation", &s);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
     (void)snprintf(name, sizeof name, "simulate %s", word);
     s->program = program;
     s->name = name;
@@ -777,13 +752,11 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
             "`strads simulate lasso --help` lists the options.");
     }
     const strads_program *program = strads_program_find(argv[0]);
-    if (program) {
+    if (program)
         return simulate_program(program, argv[0], argc - 1, argv + 1);
-    }
     const strads_err err = cli_plugin_open(argv[0], &plugin);
-    if (err) {
+    if (err)
         return cli_complain(err, CLI_BEFORE);
-    }
     const int code =
         simulate_program(&plugin.program, argv[0], argc - 1, argv + 1);
     cli_plugin_close(&plugin);

@@ -155,16 +155,14 @@ static strads_err draw_runs(synth *s)
             const uint32_t length =
                 gsl_ran_geometric(s->draw, 1 - s->correlation);
             run r = {.begin = j, .end = s->columns, .slot = slot};
-            if (length < s->columns - j) {
+            if (length < s->columns - j)
                 r.end = j + length;
-            }
             r.row = (uint32_t)gsl_rng_uniform_int(s->draw, s->rows);
             const double x = s->uniform ? gsl_rng_uniform(s->draw)
                                         : gsl_ran_gaussian_ziggurat(s->draw, 1);
             r.thousandths = (int32_t)lrint(x * 1000);
-            if (r.thousandths == 0) {
+            if (r.thousandths == 0)
                 r.thousandths = 1; /* an entry is there */
-            }
             CLI_TRY(add_run(s, r));
             j = r.end;
         }
@@ -178,9 +176,8 @@ static strads_err add_entry(synth *s, entry e)
     if (s->n == s->most) {
         const size_t most = 2 * s->most + 1024;
         entry *more = realloc(s->entry, most * sizeof *more);
-        if (!more) {
+        if (!more)
             return strads_fail(STRADS_ENOMEM, "no memory left for a row");
-        }
         s->entry = more;
         s->most = most;
     }
@@ -202,18 +199,14 @@ static strads_err sparse_row(synth *s, uint32_t i)
     s->n = 0;
     for (; s->next < s->n_runs && s->runs[s->next].row == i; s->next++) {
         const run *r = &s->runs[s->next];
-        for (uint32_t j = r->begin; j < r->end; j++) {
+        for (uint32_t j = r->begin; j < r->end; j++)
             CLI_TRY(add_entry(s, (entry){j, r->slot, r->thousandths}));
-        }
     }
-    if (s->n > 0) { /* before the first entry there is no array */
+    if (s->n > 0) /* before the first entry there is no array */
         qsort(s->entry, s->n, sizeof *s->entry, by_column);
-    }
-    for (size_t k = 0; k < s->n; k++) {
-        if (left == 0 || s->entry[left - 1].column != s->entry[k].column) {
+    for (size_t k = 0; k < s->n; k++)
+        if (left == 0 || s->entry[left - 1].column != s->entry[k].column)
             s->entry[left++] = s->entry[k];
-        }
-    }
     s->n = left;
     return STRADS_OK;
 }
@@ -229,9 +222,8 @@ static strads_err dense_row(synth *s, uint32_t i)
         const double z = gsl_ran_gaussian_ziggurat(s->draw, 1);
         x = j == 0 ? z : c * x + fresh * z;
         const int32_t thousandths = (int32_t)lrint(x * 1000);
-        if (thousandths != 0) {
+        if (thousandths != 0)
             CLI_TRY(add_entry(s, (entry){j, 0, thousandths}));
-        }
     }
     return STRADS_OK;
 }
@@ -239,9 +231,8 @@ static strads_err dense_row(synth *s, uint32_t i)
 /* Row i of rows that are asked for in order. */
 static strads_err next_row(synth *s, uint32_t i)
 {
-    if (*s->stop) {
+    if (*s->stop)
         return strads_fail(STRADS_ECANCELED, "interrupted");
-    }
     s->next = i == 0 ? 0 : s->next;
     return s->dense ? dense_row(s, i) : sparse_row(s, i);
 }
@@ -252,9 +243,8 @@ static strads_err draw_weights(synth *s)
 {
     uint32_t *all;
     CLI_TRY(cli_reserve(s->columns, sizeof *all, "the columns", &all));
-    for (uint32_t j = 0; j < s->columns; j++) {
+    for (uint32_t j = 0; j < s->columns; j++)
         all[j] = j;
-    }
     /* Keeps the order of what it chooses from. */
     draw_stream(s, DRAW_SUPPORT, 0);
     (void)gsl_ran_choose(s->draw, s->chosen, s->support, all, s->columns,
@@ -274,9 +264,8 @@ static strads_err draw_labels(synth *s)
     for (uint32_t i = 0; i < s->rows; i++) {
         double sum = 0;
         CLI_TRY(next_row(s, i));
-        for (size_t k = 0; k < s->n; k++) {
+        for (size_t k = 0; k < s->n; k++)
             sum += s->weight[s->entry[k].column] * s->entry[k].thousandths;
-        }
         s->label[i] = sum / 1000;
         signal += s->label[i] * s->label[i];
     }
@@ -301,9 +290,8 @@ static void put_thousandths(FILE *out, int32_t n)
     const uint32_t size = n < 0 ? 0u - (uint32_t)n : (uint32_t)n;
     uint32_t rest = size % 1000;
     int digits = 3;
-    for (; rest > 0 && rest % 10 == 0; rest /= 10) {
+    for (; rest > 0 && rest % 10 == 0; rest /= 10)
         digits--;
-    }
     (void)fprintf(out, rest ? "%s%" PRIu32 ".%0*" PRIu32 : "%s%" PRIu32,
                   n < 0 ? "-" : "", size / 1000, digits, rest);
 }
@@ -381,27 +369,23 @@ static strads_err synthesize(void *state, const char *const *path)
     }
     CLI_TRY(check(s));
     CLI_TRY(cli_output_check(path[0]));
-    if (s->truth) {
+    if (s->truth)
         CLI_TRY(cli_output_check(s->truth));
-    }
     cli_writing();
     s->stop = cli_signal_catch();
     s->draw = gsl_rng_alloc(&streams);
-    if (!s->draw) {
+    if (!s->draw)
         return strads_fail(STRADS_ENOMEM, "no memory left for the draws");
-    }
     CLI_TRY(cli_reserve(s->rows, sizeof *s->label, what, &s->label));
     CLI_TRY(cli_reserve(s->support, sizeof *s->chosen, what, &s->chosen));
     CLI_TRY(cli_reserve(s->columns, sizeof *s->weight, what, &s->weight));
     CLI_TRY(draw_weights(s));
-    if (!s->dense) {
+    if (!s->dense)
         CLI_TRY(draw_runs(s));
-    }
     CLI_TRY(draw_labels(s));
     CLI_TRY(cli_output(path[0], put_data, s));
-    if (s->truth) {
+    if (s->truth)
         CLI_TRY(cli_output(s->truth, put_truth, s));
-    }
     cli_say(s->use.quiet,
             "%s: %" PRIu32 " rows, %" PRIu32 " columns, %" PRIu64
             " entries, seed %" PRIu64,
@@ -412,9 +396,8 @@ static strads_err synthesize(void *state, const char *const *path)
 static void release(void *state)
 {
     synth *s = state;
-    if (s->draw) {
+    if (s->draw)
         gsl_rng_free(s->draw);
-    }
     free(s->runs);
     free(s->entry);
     free(s->label);

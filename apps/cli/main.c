@@ -22,11 +22,9 @@ static const cli_command *const families[] = {
 const cli_command *cli_command_at(size_t place)
 {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
-        for (const cli_command *c = families[f]; c->name; c++) {
-            if (place-- == 0) {
+        for (const cli_command *c = families[f]; c->name; c++)
+            if (place-- == 0)
                 return c;
-            }
-        }
     }
     return NULL;
 }
@@ -69,10 +67,8 @@ static size_t list_family(FILE *out, size_t place)
     }
     (void)snprintf(usage, sizeof usage, "%.*s ...", (int)length, word);
     (void)fprintf(out, "  strads %-26s", usage);
-    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length);
-         n++) {
+    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length); n++)
         (void)fprintf(out, " %s", c->name + length + 1);
-    }
     (void)fputc('\n', out);
     return n;
 }
@@ -80,9 +76,8 @@ static size_t list_family(FILE *out, size_t place)
 static int show_help(FILE *out)
 {
     (void)fputs("Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n", out);
-    for (size_t k = 0; cli_command_at(k);) {
+    for (size_t k = 0; cli_command_at(k);)
         k += list_family(out, k);
-    }
     (void)fputs("  strads help COMMAND               options and defaults; "
                 "commands of a family\n"
                 "  strads --version                  the version\n\n"
@@ -99,15 +94,12 @@ static int words_of(const cli_command *command, int argc, char **argv)
     const char *rest = command->name;
     for (int k = 0; k < argc; k++) {
         size_t length = strlen(argv[k]);
-        if (length == 0 || strncmp(rest, argv[k], length) != 0) {
+        if (length == 0 || strncmp(rest, argv[k], length) != 0)
             return 0;
-        }
-        if (rest[length] == '\0') {
+        if (rest[length] == '\0')
             return k + 1;
-        }
-        if (rest[length] != ' ') {
+        if (rest[length] != ' ')
             return 0;
-        }
         rest += length + 1;
     }
     return 0;
@@ -118,9 +110,8 @@ static const cli_command *find_command(int argc, char **argv, int *words)
     const cli_command *command;
     for (size_t k = 0; (command = cli_command_at(k)); k++) {
         *words = words_of(command, argc, argv);
-        if (*words > 0) {
+        if (*words > 0)
             return command;
-        }
     }
     return NULL;
 }
@@ -154,19 +145,15 @@ static bool show_half(int n, char **argv)
 {
     char word[WORDS_SIZE], longer[256];
     const cli_command *c;
-    if (n < 1 || n > 2) {
+    if (n < 1 || n > 2)
         return false;
-    }
     join_words(n, argv, word);
-    if (!list_longer(word, longer, sizeof longer)) {
+    if (!list_longer(word, longer, sizeof longer))
         return false;
-    }
     (void)printf("Usage: strads %s COMMAND [OPTION...] ARGUMENTS\n\n", word);
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        if (begins_with(c, word, strlen(word))) {
+    for (size_t k = 0; (c = cli_command_at(k)); k++)
+        if (begins_with(c, word, strlen(word)))
             list_command(stdout, c);
-        }
-    }
     return true;
 }
 
@@ -196,9 +183,8 @@ static strads_err refuse_command(int argc, char **argv)
                            "\"%s\" is half a command; expected %s", words,
                            longer);
     }
-    if (!best) {
+    if (!best)
         best = nearest_command(argv[0]);
-    }
     if (best) {
         return strads_fail(STRADS_EINVAL,
                            "unknown command \"%s\"; did you mean "
@@ -220,9 +206,8 @@ static int run_command(int argc, char **argv)
     int words = 0;
     const cli_command *command = find_command(argc, argv, &words);
     if (!command && strcmp(argv[argc - 1], "--help") == 0 &&
-        show_half(argc - 1, argv)) {
+        show_half(argc - 1, argv))
         return CLI_OK;
-    }
     return command ? cli_command_run(command, argc - words, argv + words)
                    : unknown_command(argc, argv);
 }
@@ -233,13 +218,11 @@ static int help(int argc, char **argv)
     char option[] = "--help";
     char *words[] = {option, NULL};
     int n = 0;
-    if (argc == 0) {
+    if (argc == 0)
         return show_help(stdout);
-    }
     const cli_command *command = find_command(argc, argv, &n);
-    if (!command && show_half(argc, argv)) {
+    if (!command && show_half(argc, argv))
         return CLI_OK;
-    }
     return command ? cli_command_run(command, 1, words)
                    : unknown_command(argc, argv);
 }
@@ -254,15 +237,12 @@ static int dispatch(int argc, char **argv)
         (void)printf("strads %s\n", strads_version());
         return CLI_OK;
     }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
         return show_help(stdout);
-    }
-    if (strcmp(argv[0], "help") == 0) {
+    if (strcmp(argv[0], "help") == 0)
         return help(argc - 1, argv + 1);
-    }
-    if (strcmp(argv[0], "--generate") == 0) {
+    if (strcmp(argv[0], "--generate") == 0)
         return cli_generate(argc - 1, argv + 1);
-    }
     return run_command(argc, argv);
 }
 

@@ -43,9 +43,8 @@ static double h(double p)
 static uint64_t count_of(const strads_lda_model *m, uint64_t word)
 {
     uint64_t n = 0;
-    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++)
         n += m->count[i];
-    }
     return n;
 }
 
@@ -55,18 +54,14 @@ static void choose_topics(map *p)
     const uint64_t *total = p->model->total;
     for (uint32_t k = 0; k < p->model->topics; k++) {
         uint32_t at = p->n < TOPICS ? p->n++ : TOPICS;
-        for (; at > 0 && total[p->topic[at - 1]] < total[k]; at--) {
-            if (at < TOPICS) {
+        for (; at > 0 && total[p->topic[at - 1]] < total[k]; at--)
+            if (at < TOPICS)
                 p->topic[at] = p->topic[at - 1];
-            }
-        }
-        if (at < TOPICS) {
+        if (at < TOPICS)
             p->topic[at] = k;
-        }
     }
-    for (uint32_t k = 0; k < p->model->topics; k++) {
+    for (uint32_t k = 0; k < p->model->topics; k++)
         p->place[k] = p->n;
-    }
     for (uint32_t k = 0; k < p->n; k++) {
         p->place[p->topic[k]] = k;
         p->all[k] = (double)p->model->total[p->topic[k]] +
@@ -92,19 +87,16 @@ static void add_word(map *p, uint64_t word, double *phi, bool *has)
     for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
         const uint32_t a = p->place[m->topic[i]];
         for (uint32_t b = 0; a < p->n && b < p->n; b++) {
-            if (has[b] && b < a) {
+            if (has[b] && b < a)
                 continue; /* once a pair */
-            }
             const double of_b = has[b] ? phi[b] : p->none[b];
             *gsl_matrix_ptr(p->apart, a < b ? a : b, a < b ? b : a) +=
                 h((phi[a] + of_b) / 2) - h((p->none[a] + p->none[b]) / 2);
         }
     }
-    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
-        if (p->place[m->topic[i]] < p->n) {
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++)
+        if (p->place[m->topic[i]] < p->n)
             has[p->place[m->topic[i]]] = false;
-        }
-    }
 }
 
 /* From sums over words, diagonal included, to divergences, in full. */
@@ -139,9 +131,8 @@ static strads_err measure_apart(map *p)
                                    h((p->none[a] + p->none[b]) / 2));
             }
         }
-        for (uint64_t w = 0; w < p->model->words; w++) {
+        for (uint64_t w = 0; w < p->model->words; w++)
             add_word(p, w, phi, has);
-        }
         finish_apart(p);
     }
     const bool done = phi && has;
@@ -159,9 +150,8 @@ static strads_err scale(map *p)
     const bool there = work && value && vector && mean;
     if (there) {
         for (uint32_t a = 0; a < p->n; a++) {
-            for (uint32_t b = 0; b < p->n; b++) {
+            for (uint32_t b = 0; b < p->n; b++)
                 mean[a] += gsl_matrix_get(p->apart, a, b) / p->n;
-            }
             mean[p->n] += mean[a] / p->n;
         }
         for (uint32_t a = 0; a < p->n; a++) {
@@ -202,34 +192,28 @@ static strads_err choose_words(map *p)
     double *score = NULL;
     strads_err err = cli_reserve(each, sizeof *score, "the map", &score);
     size_t n = 0;
-    if (!err) {
+    if (!err)
         err = cli_reserve(each * WAYS, sizeof *p->word, "the map", &p->word);
-    }
     for (size_t way = 0; way < WAYS && !err; way++) {
         err = strads_lda_top_words(p->model, relevance[way], WORDS,
                                    p->word + way * each, score);
     }
     free(score);
-    if (err) {
+    if (err)
         return err;
-    }
     p->shown = p->word;
     for (size_t way = 0; way < WAYS; way++) {
         for (uint32_t k = 0; k < p->model->topics; k++) {
             const uint32_t *of = p->word + way * each + (size_t)k * WORDS;
-            for (uint32_t i = 0; i < WORDS && p->place[k] < p->n; i++) {
-                if (of[i] != STRADS_LDA_NO_WORD) {
+            for (uint32_t i = 0; i < WORDS && p->place[k] < p->n; i++)
+                if (of[i] != STRADS_LDA_NO_WORD)
                     p->shown[n++] = of[i];
-                }
-            }
         }
     }
     qsort(p->shown, n, sizeof *p->shown, by_number);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || p->shown[i] != p->shown[i - 1]) {
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || p->shown[i] != p->shown[i - 1])
             p->shown[p->n_shown++] = p->shown[i];
-        }
-    }
     return STRADS_OK;
 }
 
@@ -253,13 +237,11 @@ static void put_word(const map *p, uint32_t word, cli_json *j)
 /* "</script>" in a word would end the script: its "<" goes as an escape. */
 static void put_escaped(const char *text, size_t size, FILE *out)
 {
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '<') {
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == '<')
             (void)fputs("\\u003c", out);
-        } else {
+        else
             (void)fputc(text[i], out);
-        }
-    }
 }
 
 static strads_err put_data(const map *p, FILE *out)
@@ -268,9 +250,8 @@ static strads_err put_data(const map *p, FILE *out)
     char *text = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
-    if (!file) {
+    if (!file)
         return strads_fail(STRADS_ENOMEM, "no memory for a map");
-    }
     cli_json j = {.out = file};
     cli_json_open(&j, NULL, '{');
     cli_json_count(&j, "tokens", m->tokens);
@@ -288,14 +269,12 @@ static strads_err put_data(const map *p, FILE *out)
     }
     cli_json_close(&j, ']');
     cli_json_open(&j, "words", '[');
-    for (uint32_t i = 0; i < p->n_shown; i++) {
+    for (uint32_t i = 0; i < p->n_shown; i++)
         put_word(p, p->shown[i], &j);
-    }
     cli_json_close(&j, ']');
     cli_json_close(&j, '}');
-    if (fclose(file) == 0) {
+    if (fclose(file) == 0)
         put_escaped(text, size, out);
-    }
     free(text);
     return STRADS_OK;
 }
@@ -319,12 +298,10 @@ strads_err report_topics_write(const strads_lda_model *model, FILE *out)
         choose_topics(&p);
         err = measure_apart(&p);
     }
-    if (!err) {
+    if (!err)
         err = scale(&p);
-    }
-    if (!err) {
+    if (!err)
         err = choose_words(&p);
-    }
     if (!err) {
         (void)fputs("<script type=\"application/json\" id=\"topic-data\">",
                     out);

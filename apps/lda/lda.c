@@ -137,10 +137,9 @@ static void lda_end(void *state)
 
     if (!s)
         return;
-    for (uint32_t p = 0; s->assignments && p < s->partitions; p++) {
+    for (uint32_t p = 0; s->assignments && p < s->partitions; p++)
         if (s->assignments[p])
             (void)fclose(s->assignments[p]);
-    }
     free(s->assignments);
     free(s->counts.at);
     strads_cut_free(s->cut);

@@ -297,10 +297,9 @@ static void fill_counts(strads_lda_model *m, const uint32_t *sorted, uint64_t n)
         m->tokens += x[2];
         last = x;
     }
-    for (uint64_t w = 0; w < m->words; w++) {
+    for (uint64_t w = 0; w < m->words; w++)
         if (m->start[w + 1] < m->start[w])
             m->start[w + 1] = m->start[w];
-    }
 }
 
 /* What the run has gone on from is part of what comes of it. */
@@ -365,10 +364,9 @@ static bool fits(const lda_state *s, const uint32_t *at, size_t left)
 {
     if (left < HEAD || left - HEAD < (size_t)at[0] + at[1] || at[0] % 3 != 0)
         return false;
-    for (uint32_t i = 0; i < at[0]; i += 3) {
+    for (uint32_t i = 0; i < at[0]; i += 3)
         if (at[HEAD + i] >= s->words || at[HEAD + i + 1] >= s->prior.topics)
             return false;
-    }
     return true;
 }
 

@@ -63,10 +63,9 @@ static void lay_tokens(const strads_lda_words *words, lda_document *d)
 {
     uint64_t at = 0;
 
-    for (uint32_t i = 0; i < words->n; i++) {
+    for (uint32_t i = 0; i < words->n; i++)
         for (uint32_t c = 0; c < words->count[i]; c++)
             d->word[at++] = i;
-    }
 }
 
 /* No token has a topic: the weights are the prior's. */
@@ -139,10 +138,9 @@ static double sum_lanes(const lda_document *d, const double *phi,
     double all = 0;
 
     memset(lane, 0, LANES * sizeof *lane);
-    for (uint32_t k = 0; k < whole; k += LANES) {
+    for (uint32_t k = 0; k < whole; k += LANES)
         for (uint32_t l = 0; l < LANES; l++)
             lane[l] += d->weight[k + l] * phi[k + l];
-    }
     for (uint32_t k = whole; k < d->topics; k++)
         lane[k - whole] += d->weight[k] * phi[k];
     for (uint32_t l = 0; l < LANES; l++)

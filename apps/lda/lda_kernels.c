@@ -65,20 +65,18 @@ static inline lanes mul(lanes a, lanes b)
 /* All lanes, added up by halves. */
 static inline float sum_of(lanes p)
 {
-    for (uint32_t half = LDA_LANES / 2; half; half /= 2) {
+    for (uint32_t half = LDA_LANES / 2; half; half /= 2)
         for (uint32_t l = 0; l < half; l++)
             p.x[l] += p.x[l + half];
-    }
     return p.x[0];
 }
 
 /* Running sums, added up as lanes of a vector are: by 1, 2, 4 and 8 places. */
 static inline lanes prefix(lanes p)
 {
-    for (int by = 1; by < LDA_LANES; by *= 2) {
+    for (int by = 1; by < LDA_LANES; by *= 2)
         for (int l = LDA_LANES - 1; l >= by; l--)
             p.x[l] += p.x[l - by];
-    }
     return p;
 }
 
@@ -122,10 +120,9 @@ INLINE weighed weigh(const lda_site *s, const uint16_t *row, uint16_t z,
     }
     for (uint32_t k = 0; k < n; k++)
         sum[k] = t.w[k] = ((float)row[k] + s->alpha[k]) * s->q[k];
-    for (uint32_t half = LDA_DENSE_TOPICS / 2; half >= LDA_LANES; half /= 2) {
+    for (uint32_t half = LDA_DENSE_TOPICS / 2; half >= LDA_LANES; half /= 2)
         for (uint32_t k = 0; k < half && k + half < n; k++)
             sum[k] += sum[k + half];
-    }
     t.p = prefix(load(sum));
     t.all = t.p.x[LDA_LANES - 1] - (t.full - t.own);
     return t;
@@ -207,10 +204,9 @@ INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
 
 static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
 {
-    for (uint32_t i = 0; i < used; i++) {
+    for (uint32_t i = 0; i < used; i++)
         if ((list[i] & 0xFFFF) == topic)
             return i;
-    }
     return -1;
 }
 

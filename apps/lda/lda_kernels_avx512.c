@@ -151,10 +151,9 @@ INLINE __m512 add_all(const __m512 *w, const uint32_t vectors)
 #pragma GCC unroll 3
     for (uint32_t half = UNROLLED / 2; half; half /= 2) {
 #pragma GCC unroll 4
-        for (uint32_t v = 0; v < half; v++) {
+        for (uint32_t v = 0; v < half; v++)
             if (v + half < vectors)
                 t[v] = _mm512_add_ps(t[v], t[v + half]);
-        }
     }
     return t[0];
 }

@@ -179,10 +179,9 @@ static void sum_document_count(const lda_local *l, bool even, bool learns,
 
 static bool is_even(const lda_prior *prior)
 {
-    for (uint32_t k = 1; k < prior->topics; k++) {
+    for (uint32_t k = 1; k < prior->topics; k++)
         if (prior->alpha[k] != prior->alpha[0])
             return false;
-    }
     return true;
 }
 

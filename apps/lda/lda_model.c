@@ -395,10 +395,9 @@ static strads_err read_pairs(const char *path, FILE *file, strads_lda_model *m,
         m->start[x[0] + 1] = i + 1;
         total[x[1]] += x[2];
     }
-    for (uint64_t w = 0; w < m->words; w++) {
+    for (uint64_t w = 0; w < m->words; w++)
         if (m->start[w + 1] < m->start[w])
             m->start[w + 1] = m->start[w];
-    }
     if (!err && memcmp(total, m->total, m->topics * sizeof *total) != 0)
         err = broken(path, "has other totals than the model: it belongs to "
                            "another one");

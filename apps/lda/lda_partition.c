@@ -458,12 +458,11 @@ static bool take_lists(lda_local *l, const char **from, const char *end)
     for (uint64_t i = 0; i < l->token[l->words]; i++)
         if (l->document[i] >= x->n)
             return false;
-    for (uint32_t d = 0; d < x->n; d++) {
+    for (uint32_t d = 0; d < x->n; d++)
         if (x->used[d] > l->length[d] ||
             !take(from, end, x->list + (uint64_t)x->line[d] * LDA_LANES,
                   x->used[d] * sizeof *x->list))
             return false;
-    }
     return true;
 }
 

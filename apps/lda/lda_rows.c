@@ -124,10 +124,9 @@ static bool has_long(const lda_row *row, const int32_t *word)
 {
     const uint32_t *pair = row->at;
 
-    for (uint32_t i = 0; i < row->n; i++) {
+    for (uint32_t i = 0; i < row->n; i++)
         if (word[pair[i] & MOST] > MOST)
             return true;
-    }
     return false;
 }
 
@@ -188,10 +187,9 @@ void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
     const uint32_t *pair = row->at;
 
     if (row->n == LDA_FULL) {
-        for (uint32_t k = 0; k < topics; k++) {
+        for (uint32_t k = 0; k < topics; k++)
             if (full[k])
                 sum_count(rise, (uint64_t)full[k], log_sum, psi_sum);
-        }
         return;
     }
     /* Pairs of one topic stand together. */
@@ -238,10 +236,9 @@ static bool is_row(const lda_words *words, const lda_row *row)
 {
     const uint32_t *pair = row->at;
 
-    for (uint32_t i = 0; row->n != LDA_FULL && i < row->n; i++) {
+    for (uint32_t i = 0; row->n != LDA_FULL && i < row->n; i++)
         if ((pair[i] & MOST) >= words->topics)
             return false;
-    }
     return true;
 }
 

@@ -117,16 +117,14 @@ static void find_places(counting *c, const uint32_t *word)
 {
     const size_t places = (size_t)c->topics * c->n;
 
-    for (size_t i = 0; i < places; i++) {
+    for (size_t i = 0; i < places; i++)
         if (word[i] < c->words)
             c->start[word[i] + 2]++;
-    }
     for (uint64_t w = 1; w <= c->words; w++)
         c->start[w + 1] += c->start[w];
-    for (size_t i = 0; i < places; i++) {
+    for (size_t i = 0; i < places; i++)
         if (word[i] < c->words)
             c->place[c->start[word[i] + 1]++] = i;
-    }
 }
 
 static void count_topic(counting *c, uint32_t topic)
@@ -134,10 +132,9 @@ static void count_topic(counting *c, uint32_t topic)
     const uint32_t *found = c->found + (size_t)topic * c->n;
     double *both = c->both + (size_t)topic * c->n * c->n;
 
-    for (uint32_t a = 0; a < c->n_found[topic]; a++) {
+    for (uint32_t a = 0; a < c->n_found[topic]; a++)
         for (uint32_t b = 0; b < c->n_found[topic]; b++)
             both[(size_t)found[a] * c->n + found[b]]++;
-    }
     c->n_found[topic] = 0;
 }
 

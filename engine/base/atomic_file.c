@@ -23,9 +23,8 @@ static strads_err cannot_write(const char *path, const char *why)
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    if (!slash) {
+    if (!slash)
         return strdup(".");
-    }
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
@@ -33,23 +32,19 @@ strads_err sti_atomic_file_check(const char *path)
 {
     struct stat info;
     if (stat(path, &info) == 0) {
-        if (S_ISDIR(info.st_mode)) {
+        if (S_ISDIR(info.st_mode))
             return cannot_write(path, "it is a directory");
-        }
-        if (!S_ISREG(info.st_mode)) {
+        if (!S_ISREG(info.st_mode))
             return cannot_write(path, "it is not a plain file");
-        }
     } else if (errno != ENOENT) {
         return cannot_write(path, strerror(errno));
     }
     char *folder = folder_of(path);
-    if (!folder) {
+    if (!folder)
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-    }
     strads_err err = STRADS_OK;
-    if (access(folder, W_OK | X_OK) != 0) {
+    if (access(folder, W_OK | X_OK) != 0)
         err = cannot_write(path, strerror(errno));
-    }
     free(folder);
     return err;
 }
@@ -74,14 +69,12 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
 {
     *file = (sti_atomic_file){0};
     strads_err err = sti_atomic_file_check(path);
-    if (err) {
+    if (err)
         return err;
-    }
     /* A link stays a link: what it names is replaced. */
     file->path = realpath(path, NULL);
-    if (!file->path) {
+    if (!file->path)
         file->path = strdup(path);
-    }
     file->temporary = file->path ? temporary_name(file->path) : NULL;
     if (!file->temporary) {
         forget(file);
@@ -148,11 +141,9 @@ strads_err sti_atomic_file_commit(sti_atomic_file *file)
 
 void sti_atomic_file_abandon(sti_atomic_file *file)
 {
-    if (file->stream) {
+    if (file->stream)
         (void)fclose(file->stream);
-    }
-    if (file->temporary) {
+    if (file->temporary)
         (void)unlink(file->temporary);
-    }
     forget(file);
 }

@@ -66,9 +66,8 @@ typedef struct scaled {
 static uint64_t power_of_five(int p)
 {
     uint64_t five = 1;
-    while (p-- > 0) {
+    while (p-- > 0)
         five *= 5;
-    }
     return five;
 }
 
@@ -106,31 +105,26 @@ static uint64_t round_to(const scaled *v, uint64_t unit)
  * from 1e-9 up to 1e15: that needs wider products. */
 static bool find_shortest(double value, shortest *out)
 {
-    if (!(value >= LEAST && value < BELOW)) {
+    if (!(value >= LEAST && value < BELOW))
         return false;
-    }
     int binary = 0;
     uint64_t m = (uint64_t)ldexp(frexp(value, &binary), 53);
     int q = binary - 53;
     /* log10(2) times the exponent is at most one below: then 19 digits. */
     int exponent = (int)floor((binary - 1) * 0.30102999566398);
     scaled v = scale(m, q, exponent);
-    if (v.x >> v.shift >= pow10_18) {
+    if (v.x >> v.shift >= pow10_18)
         v = scale(m, q, ++exponent);
-    }
     uint64_t decimal = 0;
     for (uint64_t unit = 1000; unit >= 10; unit /= 10) {
         decimal = round_to(&v, unit);
-        if (reads_back(&v, decimal)) {
+        if (reads_back(&v, decimal))
             break;
-        }
     }
-    if (decimal >= pow10_18) {
+    if (decimal >= pow10_18)
         exponent++;
-    }
-    while (decimal % 10 == 0) {
+    while (decimal % 10 == 0)
         decimal /= 10;
-    }
     *out = (shortest){decimal, exponent};
     return true;
 }
@@ -149,17 +143,14 @@ static size_t put_plain(const char *digits, size_t n, int exponent, char *out)
 {
     char *at = out;
     size_t whole = exponent < 0 ? 0 : (size_t)exponent + 1;
-    for (size_t k = 0; k < whole; k++) {
+    for (size_t k = 0; k < whole; k++)
         *at++ = k < n ? digits[k] : '0';
-    }
-    if (exponent < 0) {
+    if (exponent < 0)
         at = mempcpy(at, "0.000", (size_t)(1 - exponent));
-    } else if (n > whole) {
+    else if (n > whole)
         *at++ = '.';
-    }
-    if (n > whole) {
+    if (n > whole)
         at = mempcpy(at, digits + whole, n - whole);
-    }
     *at = '\0';
     return (size_t)(at - out);
 }
@@ -171,9 +162,8 @@ static size_t format_shortest(const shortest *number, char *out)
     char *digits = text + sizeof text - 1;
     size_t n = 0;
     *digits = '\0';
-    for (uint64_t left = number->digits; left > 0; left /= 10, n++) {
+    for (uint64_t left = number->digits; left > 0; left /= 10, n++)
         *--digits = (char)('0' + left % 10);
-    }
     return number->exponent < -4
                ? put_scientific(digits, n, number->exponent, out)
                : put_plain(digits, n, number->exponent, out);
@@ -186,9 +176,8 @@ static size_t format_any(double value, char *out)
     locale_t before = use_plain();
     for (int digits = 15; digits <= 17; digits++) {
         length = (size_t)snprintf(out, STI_NUMBER_SIZE, "%.*g", digits, value);
-        if (strtod(out, NULL) == value) {
+        if (strtod(out, NULL) == value)
             break;
-        }
     }
     (void)uselocale(before);
     return length;
@@ -197,12 +186,10 @@ static size_t format_any(double value, char *out)
 size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
 {
     shortest number;
-    if (!isfinite(value)) {
+    if (!isfinite(value))
         return (size_t)snprintf(out, STI_NUMBER_SIZE, "null");
-    }
-    if (!find_shortest(fabs(value), &number)) {
+    if (!find_shortest(fabs(value), &number))
         return format_any(value, out);
-    }
     size_t sign = value < 0;
     *out = '-';
     return sign + format_shortest(&number, out + sign);
@@ -217,16 +204,14 @@ static bool looks_decimal(const char *text)
 
 bool sti_number_parse(const char *text, double *out)
 {
-    if (!looks_decimal(text)) {
+    if (!looks_decimal(text))
         return false;
-    }
     char *end = NULL;
     locale_t before = use_plain();
     double value = strtod(text, &end);
     (void)uselocale(before);
-    if (*end != '\0' || end == text || !isfinite(value)) {
+    if (*end != '\0' || end == text || !isfinite(value))
         return false;
-    }
     *out = value;
     return true;
 }
@@ -234,17 +219,14 @@ bool sti_number_parse(const char *text, double *out)
 bool sti_number_parse_u64(const char *text, uint64_t *out)
 {
     uint64_t value = 0;
-    if (*text == '\0') {
+    if (*text == '\0')
         return false;
-    }
     for (; *text; text++) {
-        if (*text < '0' || *text > '9') {
+        if (*text < '0' || *text > '9')
             return false;
-        }
         uint64_t digit = (uint64_t)(*text - '0');
-        if (value > (UINT64_MAX - digit) / 10) {
+        if (value > (UINT64_MAX - digit) / 10)
             return false;
-        }
         value = 10 * value + digit;
     }
     *out = value;

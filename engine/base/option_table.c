@@ -69,9 +69,8 @@ static strads_err set_f64(const strads_option *option, double *field,
         bare[n - 1] = '\0';
         text = bare;
     }
-    if (!sti_number_parse(text, &value) || !in_range(option, value)) {
+    if (!sti_number_parse(text, &value) || !in_range(option, value))
         return wrong_number(option, text);
-    }
     *field = value;
     return STRADS_OK;
 }
@@ -81,9 +80,8 @@ static strads_err parse_whole(const strads_option *option, const char *text,
 {
     uint64_t value = 0;
     if (!sti_number_parse_u64(text, &value) || value > most ||
-        !in_range(option, (double)value)) {
+        !in_range(option, (double)value))
         return wrong_number(option, text);
-    }
     *out = value;
     return STRADS_OK;
 }
@@ -93,9 +91,8 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
 {
     uint64_t value = 0;
     strads_err err = parse_whole(option, text, UINT32_MAX, &value);
-    if (!err) {
+    if (!err)
         *field = (uint32_t)value;
-    }
     return err;
 }
 
@@ -144,12 +141,10 @@ static bool is_choice(const char *choices, const char *text)
     size_t length = strlen(text);
     for (const char *at = choices;;) {
         size_t n = strcspn(at, "|");
-        if (n == length && strncmp(at, text, n) == 0) {
+        if (n == length && strncmp(at, text, n) == 0)
             return true;
-        }
-        if (at[n] == '\0') {
+        if (at[n] == '\0')
             return false;
-        }
         at += n + 1;
     }
 }
@@ -220,11 +215,9 @@ strads_err strads_option_set(const strads_option *option, void *config,
 const strads_option *strads_option_find(const strads_option *table,
                                         const char *name)
 {
-    for (const strads_option *o = table; o && o->name; o++) {
-        if (strcmp(o->name, name) == 0) {
+    for (const strads_option *o = table; o && o->name; o++)
+        if (strcmp(o->name, name) == 0)
             return o;
-        }
-    }
     return NULL;
 }
 
@@ -250,20 +243,17 @@ static unsigned least(unsigned a, unsigned b)
 static unsigned align(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned d[LONGEST + 1][LONGEST + 1];
-    for (size_t i = 0; i <= n; i++) {
+    for (size_t i = 0; i <= n; i++)
         d[i][0] = (unsigned)i;
-    }
-    for (size_t j = 0; j <= m; j++) {
+    for (size_t j = 0; j <= m; j++)
         d[0][j] = (unsigned)j;
-    }
     for (size_t i = 1; i <= n; i++) {
         for (size_t j = 1; j <= m; j++) {
             unsigned kept = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
             d[i][j] = least(kept, 1 + least(d[i - 1][j], d[i][j - 1]));
             if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
-                same(a[i - 2], b[j - 1])) {
+                same(a[i - 2], b[j - 1]))
                 d[i][j] = least(d[i][j], 1 + d[i - 2][j - 2]);
-            }
         }
     }
     return d[n][m];
@@ -273,16 +263,13 @@ unsigned sti_nearest_distance(const char *wrong, const char *right)
 {
     size_t n = strlen(wrong);
     size_t m = strlen(right);
-    if (n >= 3 && n < m && strncmp(wrong, right, n) == 0) {
+    if (n >= 3 && n < m && strncmp(wrong, right, n) == 0)
         return 1;
-    }
-    if (n > LONGEST || m > LONGEST) {
+    if (n > LONGEST || m > LONGEST)
         return STI_NAME_FAR;
-    }
     unsigned distance = align(wrong, n, right, m);
-    if (distance > FARTHEST || 2 * (size_t)distance > (n > m ? n : m)) {
+    if (distance > FARTHEST || 2 * (size_t)distance > (n > m ? n : m))
         return STI_NAME_FAR;
-    }
     return distance;
 }
 
@@ -303,9 +290,8 @@ const char *strads_option_nearest(const strads_option *table, const char *wrong)
 /* Appends as snprintf counts: also what did not fit. */
 static size_t put(char *out, size_t size, size_t at, char letter)
 {
-    if (at < size) {
+    if (at < size)
         out[at] = letter;
-    }
     return at + 1;
 }
 
@@ -318,20 +304,17 @@ static size_t format_string(const char *text, char *out, size_t size)
             char code[8];
             (void)snprintf(code, sizeof code, "\\u%04x",
                            (unsigned)(unsigned char)*c);
-            for (const char *d = code; *d; d++) {
+            for (const char *d = code; *d; d++)
                 at = put(out, size, at, *d);
-            }
             continue;
         }
-        if (*c == '"' || *c == '\\') {
+        if (*c == '"' || *c == '\\')
             at = put(out, size, at, '\\');
-        }
         at = put(out, size, at, *c);
     }
     at = put(out, size, at, '"');
-    if (size > 0) {
+    if (size > 0)
         out[at < size ? at : size - 1] = '\0';
-    }
     return at;
 }
 
@@ -351,9 +334,8 @@ static size_t format_number(const strads_option *option, double value,
 static size_t format_u64(const strads_option *option, uint64_t value, char *out,
                          size_t size)
 {
-    if (!in_range(option, (double)value)) {
+    if (!in_range(option, (double)value))
         return format_text("null", out, size);
-    }
     return (size_t)snprintf(out, size, "%llu", (unsigned long long)value);
 }
 

@@ -524,12 +524,11 @@ static strads_err add_levels(table *t, uint32_t k)
 static strads_err make_names(table *t)
 {
     strads_err err = strads_names_new(&t->own_names);
-    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
+    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++)
         if (t->columns[k].use == NUMBER)
             err = add_name(t, name_of(t, k), NULL, &t->columns[k].at);
         else if (t->columns[k].use == LEVELS)
             err = add_levels(t, k);
-    }
     t->names = t->own_names;
     return err;
 }

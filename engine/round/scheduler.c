@@ -62,12 +62,11 @@ static void finish(sti_scheduler *s, sti_effects *out)
 void sti_scheduler_step(sti_scheduler *s, const sti_event *events, size_t n,
                         sti_effects *out)
 {
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < n; k++)
         if (events[k].kind == STI_EVENT_DONE)
             finish(s, out);
         else if (events[k].msg.kind == STI_MSG_ASK && !s->job.ask)
             start(s, (sti_ask *)events[k].msg.object, out);
         else
             sti_object_drop(events[k].msg.object);
-    }
 }

@@ -43,9 +43,8 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
 {
     sti_model *whole = calloc(1, sizeof *whole);
     strads_model *model = &whole->model;
-    if (!whole) {
+    if (!whole)
         return strads_fail(STRADS_ENOMEM, "no memory left for a model");
-    }
     model->width = width;
     model->n = n;
     model->program = strdup(program);
@@ -67,11 +66,9 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
 
 static bool is_zero(const double *row, uint32_t width)
 {
-    for (uint32_t k = 0; k < width; k++) {
-        if (row[k] != 0) {
+    for (uint32_t k = 0; k < width; k++)
+        if (row[k] != 0)
             return false;
-        }
-    }
     return true;
 }
 
@@ -82,9 +79,8 @@ static uint64_t gather(const double *values, uint64_t parameters,
     uint64_t n = 0;
     for (uint64_t j = 0; j < parameters; j++) {
         const double *row = values + j * width;
-        if (is_zero(row, width)) {
+        if (is_zero(row, width))
             continue;
-        }
         if (model) {
             ((uint32_t *)model->index)[n] = (uint32_t)j;
             memcpy((double *)model->value + n * width, row,
@@ -108,9 +104,8 @@ strads_err strads_model_from_result(const strads_result *result,
     strads_err err =
         sti_model_new(program, options, gather(values, columns, width, NULL),
                       width, &model);
-    if (err) {
+    if (err)
         return err;
-    }
     (void)gather(values, columns, width, model);
     model->columns = columns;
     model->fit = (strads_model_fit){
@@ -135,9 +130,8 @@ static uint32_t width_of(const strads_model *model)
 static bool has_finite_intercepts(const strads_model *model)
 {
     bool finite = isfinite(model->intercept);
-    for (uint32_t k = 0; k < width_of(model) && model->intercepts; k++) {
+    for (uint32_t k = 0; k < width_of(model) && model->intercepts; k++)
         finite = finite && isfinite(model->intercepts[k]);
-    }
     return finite;
 }
 
@@ -186,9 +180,8 @@ static strads_err check_names(const strads_model *model)
     const uint32_t n = model->names ? strads_names_count(model->names) : 0;
     bool good = !model->means;
     for (uint64_t j = 0; model->means && model->names && j < model->columns;
-         j++) {
+         j++)
         good = isfinite(model->means[j]) && (j == 0 || good);
-    }
     if (!good || (model->names && n != model->columns)) {
         return strads_fail(STRADS_EINVAL,
                            "the model has %" PRIu64 " columns and %" PRIu32
@@ -253,9 +246,8 @@ static void write_values(FILE *file, const strads_model *model)
 {
     uint64_t n = model->n * (model->width ? model->width : 1);
     for (uint64_t k = 0; k < n; k++) {
-        if (k > 0) {
+        if (k > 0)
             (void)fputs(", ", file);
-        }
         write_number(file, model->value[k]);
     }
 }
@@ -306,9 +298,8 @@ static void write_model(FILE *file, const strads_model *model,
                   "{\n  \"format\": \"%s\",\n  \"version\": %d,\n"
                   "  \"program\": %s,\n  \"columns\": %" PRIu64 ",\n",
                   MODEL_FORMAT, MODEL_VERSION, program, model->columns);
-    if (model->width > 1) {
+    if (model->width > 1)
         (void)fprintf(file, "  \"width\": %" PRIu32 ",\n", model->width);
-    }
     write_names(file, model);
     (void)fputs("  \"intercept\": ", file);
     write_intercept(file, model);
@@ -326,15 +317,12 @@ strads_err strads_model_write(const strads_model *model, const char *path)
     sti_atomic_file target = {0};
     const char *options = model->options ? model->options : "{}";
     strads_err err = check_coefficients(model);
-    if (!err) {
+    if (!err)
         err = check_options(options);
-    }
-    if (!err) {
+    if (!err)
         err = check_names(model);
-    }
-    if (err) {
+    if (err)
         return err;
-    }
     char *program = quote(model->program);
     if (!program) {
         return strads_fail(STRADS_EINVAL,
@@ -409,18 +397,16 @@ static strads_err check_head(const char *path, const json_t *root,
                            "expected \"" MODEL_FORMAT "\"",
                            path, format ? format : "");
     }
-    if (!json_is_integer(version)) {
+    if (!json_is_integer(version))
         return wrong_member(path, "version", "a whole number");
-    }
     if (json_integer_value(version) != MODEL_VERSION) {
         return strads_fail(
             STRADS_EMISMATCH,
             "%s: is a model of version %lld, this strads reads version %d",
             path, (long long)json_integer_value(version), MODEL_VERSION);
     }
-    if (!name) {
+    if (!name)
         return wrong_member(path, "program", "a program's name");
-    }
     if (program && strcmp(name, program) != 0) {
         return strads_fail(STRADS_EMISMATCH,
                            "%s: is a model of program %s, expected one of %s",
@@ -441,9 +427,8 @@ static strads_err check_members(const char *path, const json_t *root)
          at = json_object_iter_next((json_t *)root, at)) {
         const char *key = json_object_iter_key(at);
         size_t k = 0;
-        while (known[k] && strcmp(known[k], key) != 0) {
+        while (known[k] && strcmp(known[k], key) != 0)
             k++;
-        }
         if (!known[k]) {
             return strads_fail(STRADS_EFORMAT,
                                "%s: unknown member \"%s\" in a model file",
@@ -500,9 +485,8 @@ static strads_err read_number(const char *path, const json_t *fit,
                               const char *name, double *out)
 {
     const json_t *value = json_object_get(fit, name);
-    if (!json_is_number(value) && !json_is_null(value)) {
+    if (!json_is_number(value) && !json_is_null(value))
         return wrong_member(path, name, "a number or null");
-    }
     *out = json_is_null(value) ? NAN : json_number_value(value);
     return STRADS_OK;
 }
@@ -511,9 +495,8 @@ static strads_err read_fit(const char *path, const json_t *root,
                            strads_model_fit *out)
 {
     const json_t *fit = json_object_get(root, "fit");
-    if (!json_is_object(fit)) {
+    if (!json_is_object(fit))
         return wrong_member(path, "fit", "an object");
-    }
     json_int_t rounds = whole(json_object_get(fit, "rounds"), 0, INT64_MAX);
     json_int_t seed = whole(json_object_get(fit, "seed"), 0, INT64_MAX);
     json_int_t partitions =
@@ -526,12 +509,10 @@ static strads_err read_fit(const char *path, const json_t *root,
     out->seed = (uint64_t)seed;
     out->partitions = (uint32_t)partitions;
     strads_err err = read_number(path, fit, "objective", &out->objective);
-    if (!err) {
+    if (!err)
         err = read_number(path, fit, "gap", &out->gap);
-    }
-    if (!err) {
+    if (!err)
         err = read_number(path, fit, "seconds", &out->seconds);
-    }
     return err;
 }
 
@@ -550,12 +531,10 @@ static strads_err find_coefficients(const char *path, const json_t *root,
     out->width = width ? whole(width, 1, MOST_WIDTH) : 1;
     out->index = json_object_get(pair, "index");
     out->value = json_object_get(pair, "value");
-    if (out->columns < 0) {
+    if (out->columns < 0)
         return wrong_member(path, "columns", "a whole number, 0 or more");
-    }
-    if (out->width < 0) {
+    if (out->width < 0)
         return wrong_member(path, "width", "a whole number, 1 or more");
-    }
     if (!json_is_array(out->index) || !json_is_array(out->value)) {
         return wrong_member(path, "coefficients",
                             "an object of two arrays, index and value");
@@ -586,16 +565,14 @@ static strads_err read_intercept(const char *path, const json_t *root,
                             "a number, or \"width\" numbers");
     }
     list = calloc(model->width, sizeof *list);
-    if (!list) {
+    if (!list)
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-    }
     ((sti_model *)model)->intercepts = list;
     model->intercepts = list;
     for (uint32_t k = 0; k < model->width; k++) {
         const json_t *item = json_array_get(intercept, k);
-        if (!json_is_number(item)) {
+        if (!json_is_number(item))
             return wrong_member(path, "intercept", "numbers");
-        }
         list[k] = json_number_value(item);
     }
     return STRADS_OK;
@@ -614,12 +591,10 @@ static strads_err read_names(const char *path, const json_t *root,
         return wrong_member(path, names ? "names" : "means",
                             "an array, one for each of \"columns\"");
     }
-    if (target && !json_is_string(target)) {
+    if (target && !json_is_string(target))
         return wrong_member(path, "target", "a column's name");
-    }
-    if (target && !(whole->target = strdup(json_string_value(target)))) {
+    if (target && !(whole->target = strdup(json_string_value(target))))
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-    }
     model->target = whole->target;
     strads_err err = names ? strads_names_new(&whole->names) : STRADS_OK;
     for (size_t j = 0; j < json_array_size(names) && !err; j++) {
@@ -629,24 +604,20 @@ static strads_err read_names(const char *path, const json_t *root,
             err = strads_names_add(whole->names, json_string_value(item),
                                    json_string_length(item), &number);
         }
-        if (!err && number != j) {
+        if (!err && number != j)
             err = wrong_member(path, "names", "texts, none of them twice");
-        }
     }
     model->names = whole->names;
-    if (err || !means) {
+    if (err || !means)
         return err;
-    }
     whole->means = calloc(model->columns + 1, sizeof *whole->means);
-    if (!whole->means) {
+    if (!whole->means)
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-    }
     model->means = whole->means;
     for (size_t j = 0; j < model->columns; j++) {
         const json_t *item = json_array_get(means, j);
-        if (!json_is_number(item)) {
+        if (!json_is_number(item))
             return wrong_member(path, "means", "numbers");
-        }
         whole->means[j] = json_number_value(item);
     }
     return STRADS_OK;
@@ -657,15 +628,12 @@ static strads_err read_rest(const char *path, const json_t *root,
 {
     strads_err err = read_intercept(path, root, model);
     model->columns = (uint64_t)found->columns;
-    if (!err) {
+    if (!err)
         err = read_index(path, found->index, found->columns, model);
-    }
-    if (!err) {
+    if (!err)
         err = read_values(path, found->value, model);
-    }
-    if (!err) {
+    if (!err)
         err = read_fit(path, root, &model->fit);
-    }
     return err ? err : read_names(path, root, model);
 }
 
@@ -675,23 +643,19 @@ static strads_err build(const char *path, const json_t *root,
     coefficients found;
     strads_model *model = NULL;
     strads_err err = find_coefficients(path, root, &found);
-    if (err) {
+    if (err)
         return err;
-    }
     const json_t *options = json_object_get(root, "options");
-    if (!json_is_object(options)) {
+    if (!json_is_object(options))
         return wrong_member(path, "options", "an object");
-    }
     char *text = json_dumps(options, JSON_PRESERVE_ORDER);
-    if (!text) {
+    if (!text)
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-    }
     const char *name = json_string_value(json_object_get(root, "program"));
     err = sti_model_new(name, text, json_array_size(found.index),
                         (uint32_t)found.width, &model);
-    if (!err) {
+    if (!err)
         err = read_rest(path, root, &found, model);
-    }
     free(text);
     if (err) {
         strads_model_free(model);
@@ -706,15 +670,12 @@ strads_err strads_model_read(const char *path, const char *program,
 {
     json_t *root = NULL;
     strads_err err = load(path, &root);
-    if (!err) {
+    if (!err)
         err = check_head(path, root, program);
-    }
-    if (!err) {
+    if (!err)
         err = check_members(path, root);
-    }
-    if (!err) {
+    if (!err)
         err = build(path, root, out);
-    }
     json_decref(root);
     return err;
 }

@@ -141,9 +141,8 @@ static const size_t LARGEST_FILE = 1 << 20;
 
 void sti_config_strings_free(sti_config_strings *strings)
 {
-    for (size_t i = 0; i < strings->n; i++) {
+    for (size_t i = 0; i < strings->n; i++)
         free(strings->string[i]);
-    }
     free(strings->string);
     *strings = (sti_config_strings){0};
 }
@@ -152,14 +151,12 @@ const char *sti_config_keep(sti_config_strings *strings, const char *text)
 {
     char **grown =
         realloc(strings->string, (strings->n + 1) * sizeof *strings->string);
-    if (!grown) {
+    if (!grown)
         return NULL;
-    }
     strings->string = grown;
     char *copy = strdup(text);
-    if (copy) {
+    if (copy)
         strings->string[strings->n++] = copy;
-    }
     return copy;
 }
 
@@ -235,9 +232,8 @@ static const char *value_text(const strads_option *option, const json_t *value,
     case STRADS_OPTION_STRING:
         return json_string_value(value);
     case STRADS_OPTION_BYTES:
-        if (json_is_string(value)) {
+        if (json_is_string(value))
             return json_string_value(value);
-        }
         break;
     case STRADS_OPTION_F64:
     case STRADS_OPTION_U64:
@@ -261,14 +257,12 @@ static strads_err set_value(const sti_config *config, const char *source,
 {
     char number[STI_NUMBER_SIZE];
     const char *text = value_text(option, value, number);
-    if (!text) {
+    if (!text)
         return wrong_kind(source, option, value);
-    }
     if (option->kind == STRADS_OPTION_STRING) {
         text = sti_config_keep(config->strings, text);
-        if (!text) {
+        if (!text)
             return strads_fail(STRADS_ENOMEM, "%s: no memory left", source);
-        }
     }
     strads_err err = strads_option_set(option, values, text);
     return err ? strads_fail(err, "%s: %s", source, strads_error_text()) : err;
@@ -310,9 +304,8 @@ strads_err sti_config_parse(const sti_config *config, const char *source,
     json_object_foreach(root, key, value)
     {
         err = set_key(config, source, key, value);
-        if (err) {
+        if (err)
             break;
-        }
     }
     json_decref(root);
     return err;
@@ -369,9 +362,8 @@ static bool write_option(FILE *out, const strads_option *option,
 {
     size_t size = strads_option_format(option, values, NULL, 0) + 1;
     char *text = malloc(size);
-    if (!text) {
+    if (!text)
         return false;
-    }
     (void)strads_option_format(option, values, text, size);
     (void)fprintf(out, "\"%s\": %s", option->name, text);
     free(text);
@@ -384,9 +376,8 @@ char *sti_config_text(const sti_config_part *parts, size_t n_parts,
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    if (!out) {
+    if (!out)
         return NULL;
-    }
     bool whole = true;
     const char *before = "{\n";
     for (size_t i = 0; i < n_parts; i++) {
@@ -396,11 +387,10 @@ char *sti_config_text(const sti_config_part *parts, size_t n_parts,
             before = ",\n";
         }
     }
-    if (*before == '{') {
+    if (*before == '{')
         (void)fputs("{}", out);
-    } else {
+    else
         (void)fprintf(out, "\n%*s}", (int)indent, "");
-    }
     if (fclose(out) != 0 || !whole) {
         free(text);
         return NULL;

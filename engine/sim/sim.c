@@ -124,12 +124,11 @@ strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
 static void free_queue(sti_sim *sim)
 {
     sti_sim_item item;
-    while (sti_sim_queue_pop(&sim->queue, &item)) {
+    while (sti_sim_queue_pop(&sim->queue, &item))
         if (item.what != STI_SIM_ROLE)
             sti_sim_wire_lose(sim->wire, item.message);
         else if (item.event.kind == STI_EVENT_MESSAGE)
             sti_object_drop(item.event.msg.object);
-    }
     sti_sim_queue_free(&sim->queue);
 }
 

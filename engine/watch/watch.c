@@ -89,12 +89,11 @@ static void thin_locked(sti_watch *w)
 {
     size_t kept = 0;
     w->stride *= 2;
-    for (size_t k = 0; k < w->n_lines; k++) {
+    for (size_t k = 0; k < w->n_lines; k++)
         if (w->lines[k].report % w->stride)
             forget_locked(w, k);
         else
             w->lines[kept++] = w->lines[k];
-    }
     w->n_lines = kept;
     if (kept <= STI_WATCH_LINES * 3 / 4 && w->bytes <= STI_WATCH_BYTES / 2)
         return;
