@@ -89,7 +89,7 @@ def word(x):
     return f"{x:.4g}"
 
 
-def plot(x_name, y_name, curves, logarithmic="", marks=()):
+def drawing(x_name, y_name, curves, logarithmic="", marks=()):
     """An SVG of curves {name: [(x, y), ...]}; `logarithmic` has x, y or both."""
     width, height, left, right, top, bottom = 620, 330, 58, 14, 12, 46
     lx, ly = "x" in logarithmic, "y" in logarithmic
@@ -143,9 +143,15 @@ def plot(x_name, y_name, curves, logarithmic="", marks=()):
                     f'fill="{COLOURS[k % 7]}"/>' for p in c]
     out.append(f'<text x="{(left + width - right) / 2}" y="{height - 8}" '
                f'text-anchor="middle">{html.escape(x_name)}</text></svg>')
+    return "".join(out)
+
+
+def plot(x_name, y_name, curves, logarithmic="", marks=()):
+    """A drawing with its title and its keys."""
     keys = "".join(f'<li><i style="background:{COLOURS[k % 7]}"></i>'
                    f'{html.escape(n)}</li>' for k, n in enumerate(curves))
-    return (f'<figure><figcaption>{html.escape(y_name)}</figcaption>{"".join(out)}'
+    return (f'<figure><figcaption>{html.escape(y_name)}</figcaption>'
+            f'{drawing(x_name, y_name, curves, logarithmic, marks)}'
             f'<ul class="keys">{keys}</ul></figure>')
 
 
