@@ -1,5 +1,7 @@
 /* As many numbers at once as a register holds, for files that are compiled for
- * AVX-512 or AVX2: exp and log among others.
+ * AVX-512 or AVX2: what a loop is written with that stands once for both, exp
+ * and log among it. Sums, products and quotients are C's own, as compilers know
+ * these vectors.
  *
  * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
  * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series, where the
@@ -9,73 +11,57 @@
 #define VECTOR_LANES_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
-
-/* 1 / k! from k = 13 down to 0. */
-static const double wide_exp_series[] = {1.6059043836821613e-10,
-                                         2.08767569878681e-09,
-                                         2.505210838544172e-08,
-                                         2.755731922398589e-07,
-                                         2.7557319223985893e-06,
-                                         2.48015873015873e-05,
-                                         1.984126984126984e-04,
-                                         1.388888888888889e-03,
-                                         8.333333333333333e-03,
-                                         4.1666666666666664e-02,
-                                         1.6666666666666666e-01,
-                                         .5,
-                                         1,
-                                         1};
 
 #ifdef __AVX512F__
 
 enum { WIDE_LANES = 8 };
 
 typedef __m512d wide;
+typedef __mmask8 wide_mask;
 
-/* exp(-t) for t >= 0; 0 from some 708 on. */
-static inline wide wide_exp_minus(wide t)
+/* Whether this processor is one of those that the file is for. */
+static inline bool wide_runs_here(void)
 {
-    const wide x = _mm512_max_pd(_mm512_sub_pd(_mm512_setzero_pd(), t),
-                                 _mm512_set1_pd(-708));
-    /* Added to 1.5 x 2^52 a number loses what is behind its point. */
-    const wide big = _mm512_set1_pd(0x1.8p52);
-    const wide k = _mm512_sub_pd(
-        _mm512_fmadd_pd(x, _mm512_set1_pd(1.4426950408889634), big), big);
-    wide g = _mm512_fmadd_pd(k, _mm512_set1_pd(-0x1.62e42fefa0000p-1), x);
-    g = _mm512_fmadd_pd(k, _mm512_set1_pd(-0x1.cf79abc9e3b39p-40), g);
-    wide p = _mm512_set1_pd(wide_exp_series[0]);
-    for (int i = 1; i < 14; i++)
-        p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(wide_exp_series[i]));
-    p = _mm512_scalef_pd(p, k);
-    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(t, _mm512_set1_pd(708),
-                                                  _CMP_LE_OQ),
-                               p);
-}
-
-/* log(1 + e) for 0 <= e <= 1. */
-static inline wide wide_log_1p(wide e)
-{
-    const __mmask8 high =
-        _mm512_cmp_pd_mask(e, _mm512_set1_pd(0.41421356237309503), _CMP_GT_OQ);
-    /* High: log 2 + log(1 + d), d = (e - 1) / 2 in (-.3, 0]. */
-    const wide d =
-        _mm512_mask_mov_pd(e, high,
-                           _mm512_mul_pd(_mm512_sub_pd(e, _mm512_set1_pd(1)),
-                                         _mm512_set1_pd(.5)));
-    const wide a = _mm512_div_pd(d, _mm512_add_pd(d, _mm512_set1_pd(2)));
-    const wide a2 = _mm512_mul_pd(a, a);
-    wide p = _mm512_set1_pd(2. / 23);
-    for (int k = 21; k >= 1; k -= 2)
-        p = _mm512_fmadd_pd(p, a2, _mm512_set1_pd(2. / k));
-    return _mm512_fmadd_pd(
-        p, a, _mm512_maskz_mov_pd(high, _mm512_set1_pd(0.6931471805599453)));
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw");
 }
 
 /* The first of `left` lanes. */
-static inline __mmask8 lanes_first(uint64_t left)
+static inline wide_mask lanes_first(uint64_t left)
 {
-    return (__mmask8)(left < WIDE_LANES ? (1u << left) - 1 : 0xff);
+    return (wide_mask)(left < WIDE_LANES ? (1u << left) - 1 : 0xff);
+}
+
+#define wide_all _mm512_set1_pd
+#define wide_min _mm512_min_pd
+#define wide_max _mm512_max_pd
+#define wide_abs _mm512_abs_pd
+#define wide_sqrt _mm512_sqrt_pd
+#define wide_fma _mm512_fmadd_pd /* a b + c */
+#define wide_fms _mm512_fmsub_pd /* a b - c */
+#define wide_sum _mm512_reduce_add_pd
+#define wide_load_all _mm512_loadu_pd
+#define wide_store_all _mm512_storeu_pd
+#define wide_store _mm512_mask_storeu_pd /* to, mask, what */
+/* Lanes in the mask from memory, others 0. */
+#define wide_load _mm512_maskz_loadu_pd
+/* a where the mask is, else b; else 0. */
+#define wide_pick(mask, a, b) _mm512_mask_mov_pd(b, mask, a)
+#define wide_keep _mm512_maskz_mov_pd
+#define wide_above(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ)
+#define wide_differs(a, b) _mm512_cmp_pd_mask(a, b, _CMP_NEQ_OQ)
+#define wide_both(a, b) ((wide_mask)((a) & (b)))
+#define wide_without(a, b) ((wide_mask)((a) & ~(b)))
+#define wide_any(mask) ((mask) != 0)
+
+/* p 2^k, where big is 1.5 x 2^52 + k. */
+static inline wide wide_times_power(wide p, wide big)
+{
+    return _mm512_scalef_pd(p, big - wide_all(0x1.8p52));
 }
 
 #elif defined(__AVX2__)
@@ -83,56 +69,43 @@ static inline __mmask8 lanes_first(uint64_t left)
 enum { WIDE_LANES = 4 };
 
 typedef __m256d wide;
+typedef __m256d wide_mask; /* all bits of a lane, or none */
 
-static inline wide wide_abs(wide x)
+static inline bool wide_runs_here(void)
 {
-    return _mm256_andnot_pd(_mm256_set1_pd(-0.), x);
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* exp(-t) for t >= 0; 0 from some 708 on. */
-static inline wide wide_exp_minus(wide t)
+static inline wide_mask lanes_first(uint64_t left)
 {
-    const wide x = _mm256_max_pd(_mm256_sub_pd(_mm256_setzero_pd(), t),
-                                 _mm256_set1_pd(-708));
-    /* Added to 1.5 x 2^52 a number loses what is behind its point, and its last
-     * bits are those of a whole number. */
-    const wide big = _mm256_set1_pd(0x1.8p52);
-    const wide shifted =
-        _mm256_fmadd_pd(x, _mm256_set1_pd(1.4426950408889634), big);
-    const wide k = _mm256_sub_pd(shifted, big);
-    const __m256i exponent = _mm256_add_epi64(_mm256_castpd_si256(shifted),
-                                              _mm256_set1_epi64x(1023));
-    wide g = _mm256_fmadd_pd(k, _mm256_set1_pd(-0x1.62e42fefa0000p-1), x);
-    g = _mm256_fmadd_pd(k, _mm256_set1_pd(-0x1.cf79abc9e3b39p-40), g);
-    wide p = _mm256_set1_pd(wide_exp_series[0]);
-    for (int i = 1; i < 14; i++)
-        p = _mm256_fmadd_pd(p, g, _mm256_set1_pd(wide_exp_series[i]));
-    p = _mm256_mul_pd(p, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52)));
-    return _mm256_and_pd(p, _mm256_cmp_pd(t, _mm256_set1_pd(708), _CMP_LE_OQ));
+    const int64_t n = left < WIDE_LANES ? (int64_t)left : WIDE_LANES;
+
+    return _mm256_castsi256_pd(
+        _mm256_cmpgt_epi64(_mm256_set1_epi64x(n),
+                           _mm256_set_epi64x(3, 2, 1, 0)));
 }
 
-/* log(1 + e) for 0 <= e <= 1. */
-static inline wide wide_log_1p(wide e)
-{
-    const wide high =
-        _mm256_cmp_pd(e, _mm256_set1_pd(0.41421356237309503), _CMP_GT_OQ);
-    /* High: log 2 + log(1 + d), d = (e - 1) / 2 in (-.3, 0]. */
-    const wide d =
-        _mm256_blendv_pd(e,
-                         _mm256_mul_pd(_mm256_sub_pd(e, _mm256_set1_pd(1)),
-                                       _mm256_set1_pd(.5)),
-                         high);
-    const wide a = _mm256_div_pd(d, _mm256_add_pd(d, _mm256_set1_pd(2)));
-    const wide a2 = _mm256_mul_pd(a, a);
-    wide p = _mm256_set1_pd(2. / 23);
-    for (int k = 21; k >= 1; k -= 2)
-        p = _mm256_fmadd_pd(p, a2, _mm256_set1_pd(2. / k));
-    return _mm256_fmadd_pd(p, a,
-                           _mm256_and_pd(high,
-                                         _mm256_set1_pd(0.6931471805599453)));
-}
+#define wide_all _mm256_set1_pd
+#define wide_min _mm256_min_pd
+#define wide_max _mm256_max_pd
+#define wide_abs(a) _mm256_andnot_pd(wide_all(-0.), a)
+#define wide_sqrt _mm256_sqrt_pd
+#define wide_fma _mm256_fmadd_pd
+#define wide_fms _mm256_fmsub_pd
+#define wide_load_all _mm256_loadu_pd
+#define wide_store_all _mm256_storeu_pd
+#define wide_store(to, mask, a) \
+    _mm256_maskstore_pd(to, _mm256_castpd_si256(mask), a)
+#define wide_load(mask, from) \
+    _mm256_maskload_pd(from, _mm256_castpd_si256(mask))
+#define wide_pick(mask, a, b) _mm256_blendv_pd(b, a, mask)
+#define wide_keep(mask, a) _mm256_and_pd(a, mask)
+#define wide_above(a, b) _mm256_cmp_pd(a, b, _CMP_GT_OQ)
+#define wide_differs(a, b) _mm256_cmp_pd(a, b, _CMP_NEQ_OQ)
+#define wide_both(a, b) _mm256_and_pd(a, b)
+#define wide_without(a, b) _mm256_andnot_pd(b, a)
+#define wide_any(mask) (_mm256_movemask_pd(mask) != 0)
 
-/* The sum of all lanes. */
 static inline double wide_sum(wide s)
 {
     const __m128d two =
@@ -141,14 +114,61 @@ static inline double wide_sum(wide s)
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-/* All bits of the first of `left` lanes. */
-static inline __m256i lanes_first(uint64_t left)
+/* The last bits of big are those of k. */
+static inline wide wide_times_power(wide p, wide big)
 {
-    const int64_t n = left < WIDE_LANES ? (int64_t)left : WIDE_LANES;
+    const __m256i exponent =
+        _mm256_add_epi64(_mm256_castpd_si256(big), _mm256_set1_epi64x(1023));
 
-    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n),
-                              _mm256_set_epi64x(3, 2, 1, 0));
+    return p * _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52));
 }
 
 #endif
+
+/* exp(-t) for t >= 0; 0 from some 708 on. */
+static inline wide wide_exp_minus(wide t)
+{
+    /* 1 / k! from k = 13 down to 0. */
+    static const double series[] = {1.6059043836821613e-10,
+                                    2.08767569878681e-09,
+                                    2.505210838544172e-08,
+                                    2.755731922398589e-07,
+                                    2.7557319223985893e-06,
+                                    2.48015873015873e-05,
+                                    1.984126984126984e-04,
+                                    1.388888888888889e-03,
+                                    8.333333333333333e-03,
+                                    4.1666666666666664e-02,
+                                    1.6666666666666666e-01,
+                                    .5,
+                                    1,
+                                    1};
+    const wide x = wide_max(-t, wide_all(-708));
+    /* Added to 1.5 x 2^52 a number loses what is behind its point. */
+    const wide big =
+        wide_fma(x, wide_all(1.4426950408889634), wide_all(0x1.8p52));
+    const wide k = big - wide_all(0x1.8p52);
+    wide g = wide_fma(k, wide_all(-0x1.62e42fefa0000p-1), x);
+    g = wide_fma(k, wide_all(-0x1.cf79abc9e3b39p-40), g);
+    wide p = wide_all(series[0]);
+    for (int i = 1; i < 14; i++)
+        p = wide_fma(p, g, wide_all(series[i]));
+    return wide_pick(wide_above(t, wide_all(708)), wide_all(0),
+                     wide_times_power(p, big));
+}
+
+/* log(1 + e) for 0 <= e <= 1. */
+static inline wide wide_log_1p(wide e)
+{
+    const wide_mask high = wide_above(e, wide_all(0.41421356237309503));
+    /* High: log 2 + log(1 + d), d = (e - 1) / 2 in (-.3, 0]. */
+    const wide d = wide_pick(high, (e - wide_all(1)) * wide_all(.5), e);
+    const wide a = d / (d + wide_all(2));
+    const wide a2 = a * a;
+    wide p = wide_all(2. / 23);
+    for (int k = 21; k >= 1; k -= 2)
+        p = wide_fma(p, a2, wide_all(2. / k));
+    return wide_fma(p, a, wide_keep(high, wide_all(0.6931471805599453)));
+}
+
 #endif
