@@ -20,23 +20,14 @@ static void expect_same(const strads_result *result, const static_toy_end *want,
                      "not %g",
                      what, j, got.value[j], want->value[j]);
     cr_assert_eq(got.told, want->told, "%s: totals or partials", what);
-    for (uint32_t b = 0; b < STATIC_TOY_BLOCKS; b++) {
-        cr_assert_eq(got.lap[b], want->lap[b],
-                     "%s: block %u: version of lap "
-                     "%d",
-                     what, b, (int)got.lap[b]);
-        cr_assert_eq(got.object[b], want->object[b], "%s: block %u", what, b);
-    }
 }
 
 static strads_engine_options options_of(const strads_plan *plan, bool given,
-                                        uint32_t workers, uint32_t depth,
-                                        uint32_t versions)
+                                        uint32_t workers, uint32_t depth)
 {
     return (strads_engine_options){.workers = workers,
                                    .partitions = plan->partitions,
                                    .depth = depth,
-                                   .versions = versions,
                                    .plan_given = given ? plan : NULL};
 }
 
@@ -53,9 +44,8 @@ static void run_it(const strads_plan *plan, bool given, uint32_t workers,
     strads_result *result = NULL;
     cr_assert_eq(toy_run_it(&(toy_run){.program = static_toy(&config),
                                        .config = &config,
-                                       .options =
-                                           options_of(plan, given, workers,
-                                                      depth, config.versions)},
+                                       .options = options_of(plan, given,
+                                                             workers, depth)},
                             &result),
                  STRADS_OK, "%s: %s", what, strads_error_text());
     expect_same(result, &want, what);
@@ -122,20 +112,9 @@ Test(engine_static, a_plan_by_hand_with_idle_entries_gives_the_bits_of_a_loop)
     run_ways(STAIRS);
 }
 
-Test(engine_static, versions_are_what_blocks_carried_at_the_end_of_a_lap)
-{
-    for (uint32_t every = 1; every <= 3; every++) {
-        const static_toy_config config = {.objects = 1, .versions = every};
-        run_all(NO_PLAN, config);
-        run_all(STAIRS, config);
-    }
-    run_all(NO_PLAN, (static_toy_config){.objects = 0, .versions = 1});
-}
-
 Test(engine_static, so_it_does_in_virtual_time_with_messages_that_overtake)
 {
     toy_simulate_from_now_on();
-    run_all(WEIGHTED, (static_toy_config){.objects = 1, .versions = 2});
     run_ways(NO_PLAN);
     run_ways(WEIGHTED);
     run_ways(STAIRS);
@@ -144,14 +123,12 @@ Test(engine_static, so_it_does_in_virtual_time_with_messages_that_overtake)
 static void run_on_nodes(const strads_plan *plan, bool given, uint32_t nodes,
                          uint32_t workers, uint32_t depth)
 {
-    const static_toy_config config = {.blocks = plan->blocks,
-                                      .objects = 1,
-                                      .versions = 3};
+    const static_toy_config config = {.blocks = plan->blocks, .objects = 1};
     static_toy_end want;
     static_toy_walk(plan, &config, &want);
     team t = {.program = static_toy(&config),
               .config = &config,
-              .options = options_of(plan, given, workers, depth, 3),
+              .options = options_of(plan, given, workers, depth),
               .nodes = nodes};
     for (uint32_t k = 0; k < nodes; k++)
         t.workers[k] = workers;
@@ -217,7 +194,7 @@ Test(engine_static, the_blocks_that_are_preset_are_the_plans_or_two_each)
         expect_ok(
             toy_run_it(&(toy_run){.program = static_toy(&config),
                                   .config = &config,
-                                  .options = options_of(plan, given, 2, 0, 0)},
+                                  .options = options_of(plan, given, 2, 0)},
                        &result));
         expect_same(result, &want, "preset");
         strads_result_free(result);

@@ -41,6 +41,7 @@ static void take_hello(link_node *node, sti_link link, uint32_t from)
     reply(node, link, STI_KIND_WELCOME);
 }
 
+/* Keeps the frame. */
 static void take_data(link_node *node, sti_frame *frame)
 {
     const uint32_t from = frame->header.from;
@@ -53,7 +54,7 @@ static void take_data(link_node *node, sti_frame *frame)
     node->received++;
     node->bytes += frame->header.size;
     sti_frame_free(node->last);
-    node->last = sti_frame_keep(frame);
+    node->last = frame;
     pthread_mutex_unlock(&node->lock);
 }
 
@@ -73,6 +74,7 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
         break;
     case KIND_DATA:
         take_data(node, frame);
+        frame = NULL;
         break;
     case KIND_ECHO:
         if (frame->header.tag == node->id) {

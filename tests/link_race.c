@@ -2,6 +2,7 @@
  * Criterion): several nets in one process, whose links are sent on, parted
  * with, dropped, attacked and shut down by many threads at once. Counts what
  * must arrive; a hang is the ctest timeout's business. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/round/message_codec.h"
-#include "engine/store/client.h"
+#include "engine/store/client_state.h"
 
 enum { SENT = 64, RESEND = 100, PIECE = 64 };
 
@@ -230,7 +230,7 @@ Test(role_client, a_shard_that_tells_of_less_than_before_hears_what_it_told)
     cr_assert_eq(h.n_sent, 1);
     cr_assert_eq(h.sent[0].kind, STI_MSG_SETTLED);
     cr_assert_eq(h.sent[0].round, 3);
-    cr_assert_eq(sti_client_acknowledged(h.client, 0), 3);
+    cr_assert_eq(h.client->streams[0].acknowledged, 3);
     close_hand(&h);
 }
 
@@ -319,7 +319,7 @@ Test(role_client, the_cache_stays_within_its_bound)
         answer(&h, row, 0, 0);
         cr_assert(read_row(&h, row, got));
         cr_assert_float_eq(got[0], row, 0);
-        cr_assert_leq(sti_client_cached(h.client), 1000);
+        cr_assert_leq(h.client->cache.bytes, 1000);
         forget_sent(&h);
     }
     cr_assert(read_row(&h, 49, got));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/store/message.h"
-#include "engine/store/shard.h"
+#include "engine/store/shard_state.h"
 #include "tests/expect.h"
 #include "tests/swarm/journal_memory.h"
 
@@ -178,8 +178,7 @@ static const sti_row_answer *answered(const hand *h, double *value)
 
 static double held(const hand *h)
 {
-    return ((const double *)strads_store_dense(sti_shard_store(h->shard),
-                                               0))[ROW / 2];
+    return ((const double *)strads_store_dense(h->shard->store, 0))[ROW / 2];
 }
 
 static void expect_ack(const hand *h, uint64_t number)
@@ -289,7 +288,7 @@ Test(role_shard, it_keeps_and_counts_its_own_rows_only)
 {
     hand h;
     open_hand(&h);
-    cr_assert_eq(strads_store_spec(sti_shard_store(h.shard), 0)->rows, 500);
+    cr_assert_eq(strads_store_spec(h.shard->store, 0)->rows, 500);
     close_hand(&h);
 }
 

@@ -1,5 +1,5 @@
 /* Static runs on 1, 2 and 4 threads and on two nodes, for a race detector to
- * watch: plans, laps that flow, shared totals, versions of blocks. Exits with 1
+ * watch: plans, laps that flow, shared totals. Exits with 1
  * when a result is not that of a plain loop. */
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +34,7 @@ static void run_all(const strads_plan *plan, const static_toy_config *config,
     static_toy_walk(plan, config, &want);
     strads_engine_options options = {.partitions = K,
                                      .depth = depth,
-                                     .plan_given = plan,
-                                     .versions = config->versions};
+                                     .plan_given = plan};
     for (options.workers = 1; options.workers <= 4; options.workers *= 2) {
         strads_result *result = NULL;
         strads_err err = toy_run_it(&(toy_run){.program = static_toy(config),
@@ -62,11 +61,7 @@ int main(void)
     if (strads_plan_weighted(K, B, NULL, NULL, &plan))
         return 1;
     for (uint32_t depth = 0; depth <= 3; depth++)
-        run_all(plan,
-                &(static_toy_config){.blocks = B,
-                                     .objects = 1,
-                                     .versions = depth},
-                depth);
+        run_all(plan, &(static_toy_config){.blocks = B, .objects = 1}, depth);
     strads_plan_free(plan);
     return wrong;
 }

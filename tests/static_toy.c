@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/partials.h"
 #include "tests/toy_data.h"
 
 /* ---- what a partition and a block do to each other --------------------- */
@@ -119,35 +118,13 @@ static strads_err toy_update(strads_task *task)
     return STRADS_OK;
 }
 
-static bool keeps(const static_toy_config *config, uint64_t lap)
-{
-    return config->versions && config->objects && lap % config->versions == 0;
-}
-
-/* A version is there before its block's aggregate. */
-static strads_err look_at_version(const strads_commit *commit, toy_state *s)
-{
-    uint32_t b = (uint32_t)commit->block.id;
-    sti_buffer *bytes = NULL;
-    strads_err err =
-        sti_versions_read(commit->store, b, &s->end.lap[b], &bytes);
-    if (err)
-        return err;
-    TOY_CHECK(bytes->size == sizeof(uint64_t));
-    memcpy(&s->end.object[b], bytes->bytes, bytes->size);
-    sti_object_drop(bytes);
-    return STRADS_OK;
-}
-
 static strads_err toy_aggregate(strads_commit *commit)
 {
     toy_state *s = commit->state;
-    const static_toy_config *config = commit->config;
     s->end.told =
         tell(s->end.told, commit->block.id, commit->partial[0], commit->total);
     commit->total_change[1] = preach(s->end.told);
-    return keeps(config, commit->round) ? look_at_version(commit, s)
-                                        : STRADS_OK;
+    return STRADS_OK;
 }
 
 static strads_err object_open(strads_task *task, void **object)
@@ -197,10 +174,6 @@ static const strads_option OPTIONS[] = {
      .kind = STRADS_OPTION_U32,
      .offset = offsetof(static_toy_config, objects),
      .max = 1},
-    {.name = "toy-versions",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(static_toy_config, versions),
-     .max = 1000},
     {.name = NULL},
 };
 
@@ -298,10 +271,6 @@ void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
         for (uint32_t b = 0; b < B; b++) {
             end->told = tell(end->told, b, w->partial[b], total);
             w->preached[lap] += preach(end->told);
-        }
-        for (uint32_t b = 0; b < B && keeps(config, lap); b++) {
-            end->object[b] = w->object[b];
-            end->lap[b] = lap;
         }
     }
     for (uint32_t b = 0; w && cut && b < B; b++)

@@ -14,9 +14,8 @@ enum {
 };
 
 typedef struct static_toy_config {
-    uint32_t blocks;   /* 0: as the engine presets */
-    uint32_t objects;  /* blocks have one */
-    uint32_t versions; /* as the engine's option: kept every so many laps */
+    uint32_t blocks;  /* 0: as the engine presets */
+    uint32_t objects; /* blocks have one */
 } static_toy_config;
 
 /* The program for such a config: its phases differ. */
@@ -26,8 +25,6 @@ const strads_program *static_toy(const static_toy_config *config);
 typedef struct static_toy_end {
     double value[STATIC_TOY_PARAMETERS];
     double told;
-    /* By block: its version in the store, and the lap that it is of. */
-    uint64_t object[STATIC_TOY_BLOCKS], lap[STATIC_TOY_BLOCKS];
 } static_toy_end;
 
 void static_toy_take(const strads_result *result, static_toy_end *end);

@@ -153,19 +153,6 @@ Test(wire_frame, a_payload_is_aligned_and_every_flipped_bit_of_it_is_noticed)
     sti_frame_free(frame);
 }
 
-Test(wire_frame, a_frame_lives_until_its_last_reference_is_given_back)
-{
-    sti_frame *frame = NULL;
-    sti_header header = some_header(0);
-    header.checksum = 0;
-    cr_assert_eq(sti_frame_alloc(&header, &frame), STRADS_OK);
-    cr_expect_eq(sti_frame_keep(frame), frame);
-    sti_frame_free(frame);
-    cr_expect_eq(sti_frame_verify(frame), STRADS_OK);
-    sti_frame_free(frame);
-    sti_frame_free(NULL);
-}
-
 Test(wire_frame, a_frame_beyond_all_memory_is_refused)
 {
     sti_frame *frame = NULL;

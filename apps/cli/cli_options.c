@@ -68,7 +68,6 @@ static const struct rule {
     const char *reason;
 } rules[] = {
     {"plan", has_ring, "it has no RING phase that a plan could be for"},
-    {"versions", has_ring, "it has no blocks that travel"},
     {"policy", has_policy, "its blocks go by a plan"},
     {"schedulers", has_policy, "its blocks go by a plan"},
     {"threshold", has_policy, "its blocks go by a plan"},

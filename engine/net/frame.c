@@ -152,7 +152,6 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
     frame->payload = (unsigned char *)frame + head;
     memset(frame->payload + header->size, 0,
            (size_t)((align - header->size % align) % align));
-    atomic_init(&frame->refs, 1);
     *out = frame;
     return STRADS_OK;
 }
@@ -171,16 +170,8 @@ strads_err sti_frame_verify(const sti_frame *frame)
     return STRADS_OK;
 }
 
-sti_frame *sti_frame_keep(sti_frame *frame)
-{
-    (void)atomic_fetch_add_explicit(&frame->refs, 1, memory_order_relaxed);
-    return frame;
-}
-
 void sti_frame_free(sti_frame *frame)
 {
-    if (frame == NULL)
-        return;
-    if (atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel) == 1)
+    if (frame != NULL)
         sti_buffer_pool_give(frame, frame->capacity);
 }

@@ -5,7 +5,6 @@
 #ifndef STI_FRAME_H
 #define STI_FRAME_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,27 +74,23 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
 uint64_t sti_frame_checksum(const sti_part *parts, size_t count);
 uint64_t sti_frame_size(const sti_part *parts, size_t count);
 
-/* A received (or built) frame: counted, immutable once it is shared. `payload`
+/* A received (or built) frame, which one thread at a time owns. `payload`
  * has header.size bytes and is 64-byte aligned, so that arrays in it are used
  * in place; the bytes up to the next multiple of 64 may be read, too. */
 typedef struct sti_frame {
     sti_header header;
     unsigned char *payload;
-    size_t capacity;  /* of all of it in memory */
-    atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
+    size_t capacity; /* of all of it in memory */
 } sti_frame;
 
-/* A frame with room for header->size payload bytes, not initialised, and one
- * reference. STRADS_ENOMEM. Any thread. */
+/* A frame with room for header->size payload bytes, not initialised.
+ * STRADS_ENOMEM. Any thread. */
 strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
 
 /* STRADS_EIO unless the payload has the checksum that the header tells. */
 strads_err sti_frame_verify(const sti_frame *frame);
 
-/* One more reference; returns `frame`. Any thread. */
-sti_frame *sti_frame_keep(sti_frame *frame);
-
-/* One reference less; the last one frees it. NULL is fine. Any thread. */
+/* NULL is fine. Any thread. */
 void sti_frame_free(sti_frame *frame);
 
 #endif

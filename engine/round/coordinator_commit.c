@@ -407,14 +407,6 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
     return !coord_runs_alone(c->run, c->plan.phase) && !is_held(c);
 }
 
-/* The lap that is about to leave is one of those whose versions are kept. */
-static bool keeps_versions(const sti_coordinator *c)
-{
-    const sti_run *run = c->run;
-    return run->versions && is_ring(run, c->plan.phase) &&
-           (c->laps + 1) % run->keep_versions == 0;
-}
-
 /* What goes to nobody leaves the updates for the next that goes to somebody. */
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
@@ -431,7 +423,6 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
         .width = c->run->shape.width,
         .known = c->version,
         .settled = c->next_seq - c->in_flight,
-        .versions = keeps_versions(c),
         .n_blocks = c->plan.n_blocks,
         .blocks = c->plan.blocks,
         .against = c->plan.probe ? &c->plan.blocks[1] : NULL,

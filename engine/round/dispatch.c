@@ -159,7 +159,6 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     d->width = parts->width;
     d->known = parts->known;
     d->settled = parts->settled;
-    d->versions = parts->versions;
     d->n_totals = parts->n_totals;
     d->n_blocks = parts->n_blocks;
     d->n_in_flight = parts->n_in_flight;

@@ -44,7 +44,6 @@ typedef struct sti_dispatch {
     uint32_t phase;
     uint32_t width;   /* numbers a parameter */
     uint64_t known;   /* version of the last change that updates have brought */
-    bool versions;    /* RING: objects are kept in the store when home */
     uint64_t settled; /* what dispatches below this seq added is in totals */
     uint32_t n_blocks;
     strads_block *blocks;
@@ -68,7 +67,6 @@ typedef struct sti_dispatch_parts {
     uint32_t phase;
     uint32_t width;
     uint64_t known, settled;
-    bool versions;
     uint32_t n_blocks;
     const strads_block *blocks;
     const strads_block *against; /* or NULL */

@@ -550,8 +550,7 @@ static bool has_due_size(const sti_aggregate_job *job, const sti_record *record)
                d->value_at[record->block + 1] - d->value_at[record->block];
 }
 
-/* OWNER and RING: the one record of each block, in order of blocks; versions
- * are committed as they come. */
+/* OWNER and RING: the one record of each block, in order of blocks. */
 static strads_err one_record_each(const sti_aggregate_job *job,
                                   sti_record *records)
 {
@@ -562,13 +561,8 @@ static strads_err one_record_each(const sti_aggregate_job *job,
     sti_record record;
     for (size_t at = sti_totals_bytes(job->run);
          sti_records_next(job->partial, &at, &record, &err);) {
-        if (record.block >= n) {
-            err = sti_versions_commit(job->run, job->dispatch, &record);
-            if (err)
-                return err;
-            continue;
-        }
-        if (records[record.block].partial || !has_due_size(job, &record))
+        if (record.block >= n || records[record.block].partial ||
+            !has_due_size(job, &record))
             return wrong_records(job, record.block);
         records[record.block] = record;
     }

@@ -36,7 +36,7 @@ strads_err sti_job_make_tables(sti_run *run)
         err = run->program->tables(run->config, &run->shape, run->store);
     if (!err)
         err = sti_totals_create(run);
-    return err ? err : sti_versions_create(run);
+    return err;
 }
 
 /* At least 1, so that a block of empty columns ends, too. */
@@ -251,22 +251,6 @@ static strads_err check_block(const sti_run *run, const strads_block *block)
     return STRADS_OK;
 }
 
-/* A block's version has the row of its id. */
-static strads_err settle_ring(const sti_run *run, uint32_t n,
-                              strads_block *blocks)
-{
-    for (uint32_t k = 0; run->versions && k < n; k++)
-        if (blocks[k].id >= run->shape.blocks)
-            return strads_fail(STRADS_EINVAL,
-                               "program %s sends block %llu round, versions "
-                               "are kept of blocks 0 to %u: set shape->blocks, "
-                               "or keep none",
-                               run->program->name,
-                               (unsigned long long)blocks[k].id,
-                               run->shape.blocks - 1);
-    return sti_ring_settle(run, n, blocks);
-}
-
 strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
                                 const strads_block *blocks)
 {
@@ -280,7 +264,7 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
     if (err)
         return err;
     if (job->run->phases[phase].to == STRADS_TO_RING)
-        err = settle_ring(job->run, n, copy);
+        err = sti_ring_settle(job->run, n, copy);
     if (!err)
         err = decide(job, STI_DECIDE_DISPATCH);
     if (err) {

@@ -155,10 +155,6 @@ static strads_err come_home(sti_run *run, sti_worker_job *job)
         return err;
     memcpy(record.partial, step->partial->bytes, bytes);
     memcpy(record.values, step->values, sizeof(double) * step->n_values);
-    if (d->versions)
-        err = sti_versions_pack(step, d->n_blocks, job->partial);
-    if (err)
-        return err;
     if (!step->object)
         return STRADS_OK;
     err = sti_park(&run->partition[job->partition], d->blocks[step->index].id,

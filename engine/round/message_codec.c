@@ -420,7 +420,6 @@ static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
     sti_write_u32(w, d->width);
     sti_write_u64(w, d->known);
     sti_write_u64(w, d->settled);
-    sti_write_u32(w, d->versions);
     sti_write_f64s(w, d->totals, d->n_totals);
     put_blocks(w, d->n_blocks, d->blocks);
     put_blocks(w, d->has_against, &d->against);
@@ -527,7 +526,6 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     uint32_t width = sti_read_u32(r);
     t->parts.known = sti_read_u64(r);
     t->parts.settled = sti_read_u64(r);
-    t->parts.versions = sti_read_u32(r) != 0;
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
         return refuse("parameters of another width");

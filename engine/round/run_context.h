@@ -70,8 +70,6 @@ typedef struct sti_run {
                                 that is not pooled */
     bool deterministic;
     double tolerance, threshold, time_limit;
-    uint32_t keep_versions; /* of blocks that travel, every so many laps; 0:
-                               none */
     uint64_t max_rounds;
     /* Nodes that host a loop's shards and no worker, when there are any: all
      * shards are there. Otherwise nodes host them in turn. */
@@ -97,7 +95,6 @@ typedef struct sti_run {
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
     uint32_t totals;  /* table of the shared totals, if there are any */
-    struct sti_versions *versions; /* NULL: none are kept */
     sti_owned *owned; /* instead of policies of ranges, where partitions own
                          parameters: there is one scheduler then */
     float *weight;    /* [parameters]; constant once BEGIN has run */

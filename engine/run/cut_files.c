@@ -413,10 +413,6 @@ static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
                            const strads_data *data)
 {
     const strads_engine_options *o = &f->options;
-    if (o->versions)
-        return strads_fail(STRADS_EINVAL,
-                           "versions of blocks and cuts are two ways to keep "
-                           "the same: leave versions out");
     const strads_err can = sti_cut_files_can(&setup->program);
     if (can)
         return can;

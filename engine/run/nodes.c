@@ -177,7 +177,6 @@ strads_err strads_engine_listen(const strads_program *program,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
     };
     engine->generation = options->regroup && options->nodes > 1 &&
-                         !options->versions &&
                          sti_cut_files_can(&engine->program) == STRADS_OK;
     if (!err)
         err = sti_token_read(options->token_file, &engine->trust.token);

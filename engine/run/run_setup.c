@@ -136,7 +136,6 @@ static strads_err take_options(sti_setup *setup)
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
-    run->keep_versions = o->versions;
     run->max_rounds = o->max_rounds;
     run->tuning = sti_setup_tuning(o);
     run->n_start = o->n_start;
@@ -619,7 +618,6 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     if (run->begun && run->program->end && !keep_state)
         run->program->end(run->state);
     sti_pairs_free(run->pairs);
-    sti_versions_free(run->versions);
     strads_store_free(run->store);
     free(run->weight);
     free(setup->config);

@@ -141,19 +141,6 @@ uint64_t sti_client_clock(const sti_client *client, uint32_t worker)
     return sti_client_worker_of(client, worker)->clock;
 }
 
-uint32_t sti_client_staleness(const sti_client *client, uint32_t worker,
-                              uint32_t table)
-{
-    return sti_adaptive_staleness(
-        &sti_client_worker_of(client, worker)->adaptive,
-        &client->tables[table]);
-}
-
-uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard)
-{
-    return client->streams[shard].acknowledged;
-}
-
 uint64_t sti_client_parked(const sti_client *client, uint32_t worker)
 {
     return sti_client_worker_of(client, worker)->parked_ns;
@@ -185,11 +172,6 @@ bool sti_client_settled(const sti_client *client)
         if (unacknowledged(&client->streams[s]))
             return false;
     return true;
-}
-
-uint64_t sti_client_cached(const sti_client *client)
-{
-    return client->cache.bytes;
 }
 
 void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)

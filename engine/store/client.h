@@ -148,18 +148,8 @@ void sti_client_collect(sti_client *client, uint32_t worker,
 
 uint64_t sti_client_clock(const sti_client *client, uint32_t worker);
 
-/* What STRADS_STALENESS_ADAPTIVE is for this worker and table now. */
-uint32_t sti_client_staleness(const sti_client *client, uint32_t worker,
-                              uint32_t table);
-
-/* The last push that a shard has said to be in. */
-uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard);
-
 /* Have all pushes been acknowledged? */
 bool sti_client_settled(const sti_client *client);
-
-/* Bytes of rows in the cache, and of unacknowledged pushes. */
-uint64_t sti_client_cached(const sti_client *client);
 
 /* ---- its workers' sessions (client_session.c) -------------------------- */
 

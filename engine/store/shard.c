@@ -92,21 +92,6 @@ void sti_shard_free(sti_shard *shard)
     free(shard);
 }
 
-uint64_t sti_shard_clock(const sti_shard *shard)
-{
-    return shard->clock;
-}
-
-uint64_t sti_shard_applied(const sti_shard *shard, uint32_t client)
-{
-    return shard->clients[client].applied;
-}
-
-const strads_store *sti_shard_store(const sti_shard *shard)
-{
-    return shard->store;
-}
-
 static sti_address address_of(const sti_shard *shard)
 {
     return STI_SHARD_0 + shard->setup.shard;

@@ -55,19 +55,10 @@ bool sti_shard_has_work(const sti_shard *shard, uint64_t *bytes);
  * with one piece each. May block for the journal's disk. */
 void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out);
 
-/* The least clock of all workers that have not left; STI_CLOCK_GONE when all
- * have. The number of the last push of a client that is in. */
-uint64_t sti_shard_clock(const sti_shard *shard);
-uint64_t sti_shard_applied(const sti_shard *shard, uint32_t client);
-
 /* ---- from outside of the protocol -------------------------------------- */
 
 /* A worker whose node is lost has left. Not with a journal. */
 void sti_shard_lose(sti_shard *shard, uint32_t worker);
-
-/* The rows that it holds of each table, by their place (message.h); with one
- * shard, exactly what was pushed. */
-const strads_store *sti_shard_store(const sti_shard *shard);
 
 /* Adds the shard's rows of all tables of `from`, before any push has come.
  * STRADS_ENOMEM. */

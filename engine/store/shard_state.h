@@ -40,12 +40,13 @@ typedef struct sti_taken_push {
 } sti_taken_push;
 
 struct sti_shard {
-    sti_shard_setup setup; /* with its defaults filled in */
-    strads_store *store;
-    sti_shard_table *tables;   /* [n_tables] */
+    sti_shard_setup setup;   /* with its defaults filled in */
+    strads_store *store;     /* its rows of each table, by place (message.h) */
+    sti_shard_table *tables; /* [n_tables] */
     sti_shard_client *clients; /* [clients] */
     sti_shard_worker *workers; /* [workers] */
-    uint64_t clock;            /* the least of theirs */
+    uint64_t clock;            /* the least of theirs; STI_CLOCK_GONE: all
+                                  have left */
     sti_taken_push *waiting;   /* [n_waiting], in the journal's order */
     uint32_t n_waiting, room_waiting;
     uint32_t durable; /* of those: in the journal */

@@ -132,8 +132,6 @@ typedef struct strads_engine_options {
     const char *plan;    /* file with the plan of a program with RING phases;
                             NULL: rotation. Node 0 tells it to the others */
     const strads_plan *plan_given; /* not NULL: used instead */
-    uint32_t versions; /* every so many laps holders commit what the blocks
-                            of a RING carry, packed, to the store; 0: never */
 
     /* Several nodes. */
     const char *listen;    /* tcp://HOST:PORT, tls+tcp://HOST:PORT or

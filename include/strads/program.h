@@ -397,8 +397,8 @@ STRADS_API strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
                                           size_t size);
 
 /* A RING block's payload: an object of the program's that travels with its
- * block. On one node the pointer travels; between nodes pack's bytes do. They
- * are also a block's version in the store, where the run keeps versions. */
+ * block. On one node the pointer travels; between nodes pack's bytes
+ * do, and a cut holds them. */
 typedef struct strads_payload {
     /* Makes a block's object when its first lap starts, on the partition where
      * it does (task->block; no partial, no value). The object rests there

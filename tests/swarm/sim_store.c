@@ -7,6 +7,7 @@
  * shard's former life is dropped. */
 #include <inttypes.h>
 
+#include "engine/store/shard_state.h"
 #include "tests/swarm/sim_store_state.h"
 
 /* ---- ending ------------------------------------------------------------ */
@@ -290,7 +291,7 @@ static bool at_end(const sti_sim_store *sim)
             return false;
     for (uint32_t k = 0; k < sim->setup.shards; k++)
         if (!sim->shards[k].role ||
-            sti_shard_clock(sim->shards[k].role) != STI_CLOCK_GONE)
+            sim->shards[k].role->clock != STI_CLOCK_GONE)
             return false;
     return true;
 }

@@ -3,6 +3,8 @@
  * journals. */
 #include <inttypes.h>
 
+#include "engine/store/client_state.h"
+#include "engine/store/shard_state.h"
 #include "tests/swarm/sim_store_state.h"
 
 /* ---- shards ------------------------------------------------------------ */
@@ -36,8 +38,8 @@ static uint64_t count_forgotten(const sti_sim_store *sim, uint32_t number)
 {
     uint64_t n = 0;
     for (uint32_t c = 0; c < sim->setup.clients; c++)
-        n += sti_client_acknowledged(sim->clients[c], number) >
-             sti_shard_applied(sim->shards[number].role, c);
+        n += sim->clients[c]->streams[number].acknowledged >
+             sim->shards[number].role->clients[c].applied;
     return n;
 }
 

@@ -1,6 +1,7 @@
 /* The workers of a simulated store: sessions, as a program's workers have them,
  * over their node's client. A call that has to wait gives the run token to whose
  * turn is next, and is repeated when it is the worker's own. */
+#include "engine/store/client_state.h"
 #include "tests/swarm/sim_store_state.h"
 
 /* Others go on until it is this worker's turn. */
@@ -156,5 +157,8 @@ sti_sim_store *sti_sim_worker_store(const sti_sim_worker *w)
 
 uint32_t sti_sim_worker_staleness(const sti_sim_worker *w, uint32_t table)
 {
-    return sti_client_staleness(w->sim->clients[w->client], w->number, table);
+    const sti_client *client = w->sim->clients[w->client];
+    return sti_adaptive_staleness(
+        &sti_client_worker_of(client, w->number)->adaptive,
+        &client->tables[table]);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/store/shard_state.h"
 #include "tests/swarm/store_checker_state.h"
 
 static const char *const type_name[] = {"f64", "f32", "i32", "i64"};
@@ -252,10 +253,10 @@ static void check_row(checker *c, uint32_t shard, uint32_t table, uint32_t row,
 void checker_end(checker *c, uint32_t shard, const sti_shard *role)
 {
     uint32_t shards = c->setup.shards;
-    if (sti_shard_clock(role) != STI_CLOCK_GONE)
+    if (role->clock != STI_CLOCK_GONE)
         checker_break(c,
                       "P4 clocks: shard %u is at clock %llu when all have left",
-                      shard, (unsigned long long)sti_shard_clock(role));
+                      shard, (unsigned long long)role->clock);
     for (uint32_t t = 0; t < c->setup.n_tables; t++) {
         const strads_table_spec *spec = &c->setup.tables[t];
         void *values = calloc(spec->cols, 8);
@@ -263,7 +264,7 @@ void checker_end(checker *c, uint32_t shard, const sti_shard *role)
             uint32_t at = sti_row_place(row, shards);
             if (sti_row_shard(t, row, shards) != shard)
                 continue;
-            if (strads_store_read(sti_shard_store(role), t, 1, &at, values))
+            if (strads_store_read(role->store, t, 1, &at, values))
                 checker_break(c, "at the end: %s", strads_error_text());
             else
                 check_row(c, shard, t, row, values);
