@@ -160,30 +160,6 @@ static void expect_sparse(const column_kernels *kernels, bool single,
     }
 }
 
-/* A strip whose first line is row 0, or the column's first row where that is
- * later. */
-static void expect_strip(const column_kernels *kernels, const data_column *x,
-                         uint64_t from)
-{
-    static double strip[ROWS * COLUMN_STRIP], v[ROWS];
-    double sum[COLUMN_STRIP];
-
-    for (uint32_t i = 0; i < ROWS * COLUMN_STRIP; i++)
-        strip[i] = unit(4, i);
-    for (int k = 0; k < COLUMN_STRIP; k++)
-        sum[k] = k;
-    kernels->dot_strip(x, from, strip, sum);
-    for (int k = 0; k < COLUMN_STRIP; k++) {
-        memset(v, 0, sizeof(v));
-        for (uint64_t i = from; i < ROWS; i++)
-            v[i] = strip[(i - from) * COLUMN_STRIP + (uint64_t)k];
-        cr_expect_float_eq(sum[k], k + column_kernels_portable.dot(x, v), 1e-13,
-                           "%s: n = %llu, from %llu, %d", kernels->name,
-                           (unsigned long long)x->n, (unsigned long long)from,
-                           k);
-    }
-}
-
 static void expect_all(const column_kernels *kernels)
 {
     static fixture f;
@@ -193,15 +169,6 @@ static void expect_all(const column_kernels *kernels)
         for (int kind = 0; kind < 4; kind++) {
             const data_column x = column(&f, n, kind & 1, kind & 2);
             expect_right(kernels, &x, &f);
-            expect_strip(kernels, &x, 0);
-            if (n > 5 && x.index) {
-                data_column rest = x;
-                rest.n -= 5;
-                rest.index += 5;
-                rest.f64 = x.f64 ? x.f64 + 5 : NULL;
-                rest.f32 = x.f32 ? x.f32 + 5 : NULL;
-                expect_strip(kernels, &rest, 15);
-            }
         }
         expect_dense(kernels, n, &f);
         expect_tile(kernels, n, &f);

@@ -107,29 +107,6 @@ static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
             sum[k][l] = dot_dense(n, a[k], b[l]);
 }
 
-#define DEFINE_DOT_STRIP(name, real)                                       \
-    static void name(uint64_t n, const uint32_t *index, const real *value, \
-                     uint64_t from, const double *strip, double *sum)      \
-    {                                                                      \
-        for (uint64_t k = 0; k < n; k++) {                                 \
-            const uint64_t row = (index ? index[k] : k) - from;            \
-            const double *line = strip + row * COLUMN_STRIP;               \
-            for (int i = 0; i < COLUMN_STRIP; i++)                         \
-                sum[i] += (double)value[k] * line[i];                      \
-        }                                                                  \
-    }
-DEFINE_DOT_STRIP(dot_strip_f64, double)
-DEFINE_DOT_STRIP(dot_strip_f32, float)
-
-static void dot_strip(const data_column *x, uint64_t from, const double *strip,
-                      double sum[COLUMN_STRIP])
-{
-    if (x->f64)
-        dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
-    else
-        dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
-}
-
 double column_squares(const data_column *x, const double *c)
 {
     double s[LANES] = {0};
@@ -148,8 +125,7 @@ const column_kernels column_kernels_portable = {.name = "portable",
                                                 .dot_sparse = dot_sparse,
                                                 .dot_dense = dot_dense,
                                                 .add_dense = add_dense,
-                                                .dot_tile = dot_tile,
-                                                .dot_strip = dot_strip};
+                                                .dot_tile = dot_tile};
 
 /* The first column from j to `end` on that is full and whose predecessor is
  * not, or the other way round. */

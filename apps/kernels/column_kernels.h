@@ -29,7 +29,7 @@ static inline data_column data_column_of(const strads_share *share, uint64_t j)
                          .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
-enum { COLUMN_TILE_SIDE = 4, COLUMN_STRIP = 8 };
+enum { COLUMN_TILE_SIDE = 4 };
 
 /* The inner loops, one table for each kind of processor. */
 struct column_kernels {
@@ -50,11 +50,6 @@ struct column_kernels {
     void (*dot_tile)(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
                      const double *const b[COLUMN_TILE_SIDE],
                      double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE]);
-    /* sum[k] += x'v_k of the vectors that lie in a strip side by side, whose
-     * first line is row `from`: v_k has strip[(i - from) COLUMN_STRIP + k] in
-     * row i. */
-    void (*dot_strip)(const data_column *x, uint64_t from, const double *strip,
-                      double sum[COLUMN_STRIP]);
 };
 
 extern const column_kernels column_kernels_portable;

@@ -213,55 +213,6 @@ static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
     dot_half_tile(n, a + 2, b, sum + 2);
 }
 
-/* A line of the strip is two registers; four sums of each hide what an addition
- * takes. */
-typedef struct strip_sums {
-    __m256d low[LANES], high[LANES];
-} strip_sums;
-
-static inline void add_line(strip_sums *s, int to, double value,
-                            const double *line)
-{
-    const __m256d factor = _mm256_set1_pd(value);
-
-    s->low[to] = _mm256_fmadd_pd(factor, load_f64(line), s->low[to]);
-    s->high[to] = _mm256_fmadd_pd(factor, load_f64(line + LANES), s->high[to]);
-}
-
-static inline const double *line_of(const uint32_t *index, uint64_t k,
-                                    uint64_t from, const double *strip)
-{
-    return strip + ((index ? index[k] : k) - from) * COLUMN_STRIP;
-}
-
-static inline void store_strip(const __m256d s[LANES], double *sum)
-{
-    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_add_pd(s[0], s[1]),
-                                        _mm256_add_pd(s[2], s[3])));
-}
-
-#define DEFINE_DOT_STRIP(name, real)                                           \
-    static void name(uint64_t n, const uint32_t *index, const real *value,     \
-                     uint64_t from, const double *strip, double *sum)          \
-    {                                                                          \
-        strip_sums s = {{load_f64(sum)}, {load_f64(sum + LANES)}};             \
-        uint64_t k = 0;                                                        \
-        UNROLL                                                                 \
-        for (int i = 1; i < LANES; i++)                                        \
-            s.low[i] = s.high[i] = _mm256_setzero_pd();                        \
-        for (; k + LANES <= n; k += LANES)                                     \
-            UNROLL                                                             \
-        for (int i = 0; i < LANES; i++)                                        \
-            add_line(&s, i, (double)value[k + (uint64_t)i],                    \
-                     line_of(index, k + (uint64_t)i, from, strip));            \
-        for (; k < n; k++)                                                     \
-            add_line(&s, 0, (double)value[k], line_of(index, k, from, strip)); \
-        store_strip(s.low, sum);                                               \
-        store_strip(s.high, sum + LANES);                                      \
-    }
-DEFINE_DOT_STRIP(dot_strip_f64, double)
-DEFINE_DOT_STRIP(dot_strip_f32, float)
-
 #include "column_kernels_calls.h"
 
 static double dot_dense(uint64_t n, const double *a, const double *b)
@@ -276,8 +227,7 @@ static const column_kernels avx2 = {.name = "avx2",
                                     .dot_sparse = dot_sparse,
                                     .dot_dense = dot_dense,
                                     .add_dense = add_dense,
-                                    .dot_tile = dot_tile,
-                                    .dot_strip = dot_strip};
+                                    .dot_tile = dot_tile};
 
 const column_kernels *column_kernels_avx2(void)
 {

@@ -289,36 +289,6 @@ static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
         _mm512_storeu_pd(sum[k / COLUMN_TILE_SIDE], add_lanes(s + k));
 }
 
-/* A line of the strip is a vector; four sums hide what an addition takes. */
-#define DEFINE_DOT_STRIP(name, real)                                          \
-    static void name(uint64_t n, const uint32_t *index, const real *value,    \
-                     uint64_t from, const double *strip, double *sum)         \
-    {                                                                         \
-        __m512d s[4] = {_mm512_loadu_pd(sum), _mm512_setzero_pd(),            \
-                        _mm512_setzero_pd(), _mm512_setzero_pd()};            \
-        uint64_t k = 0;                                                       \
-        for (; k + 4 <= n; k += 4)                                            \
-            for (uint64_t i = 0; i < 4; i++)                                  \
-                s[i] = _mm512_fmadd_pd(_mm512_set1_pd((double)value[k + i]),  \
-                                       strip_line(index, k + i, from, strip), \
-                                       s[i]);                                 \
-        for (; k < n; k++)                                                    \
-            s[0] = _mm512_fmadd_pd(_mm512_set1_pd((double)value[k]),          \
-                                   strip_line(index, k, from, strip), s[0]);  \
-        _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_add_pd(s[0], s[1]),        \
-                                            _mm512_add_pd(s[2], s[3])));      \
-    }
-
-static inline __m512d strip_line(const uint32_t *index, uint64_t k,
-                                 uint64_t from, const double *strip)
-{
-    const uint64_t row = (index ? index[k] : k) - from;
-
-    return _mm512_loadu_pd(strip + row * COLUMN_STRIP);
-}
-DEFINE_DOT_STRIP(dot_strip_f64, double)
-DEFINE_DOT_STRIP(dot_strip_f32, float)
-
 #include "column_kernels_calls.h"
 
 static const column_kernels avx512 = {.name = "avx512",
@@ -328,8 +298,7 @@ static const column_kernels avx512 = {.name = "avx512",
                                       .dot_sparse = dot_sparse,
                                       .dot_dense = dot_full_f64,
                                       .add_dense = add_dense,
-                                      .dot_tile = dot_tile,
-                                      .dot_strip = dot_strip};
+                                      .dot_tile = dot_tile};
 
 const column_kernels *column_kernels_avx512(void)
 {

@@ -63,13 +63,4 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_full_f64(n, u, a, v);
 }
 
-static void dot_strip(const data_column *x, uint64_t from, const double *strip,
-                      double sum[COLUMN_STRIP])
-{
-    if (x->f64)
-        dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
-    else
-        dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
-}
-
 #endif

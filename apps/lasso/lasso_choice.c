@@ -237,12 +237,6 @@ static strads_err use_pairs(strads_commit *commit, uint32_t violators)
 strads_err lasso_choose(strads_commit *commit, double dual)
 {
     lasso_state *state = commit->state;
-    const strads_err err = state->path && state->path->fresh
-                               ? lasso_note_point(state, lasso_w(commit))
-                               : STRADS_OK;
-
-    if (err)
-        return err;
     const uint32_t violators = grow_set(state, lasso_w(commit));
     const double entries = entries_of(state, state->n_set, state->set);
     const bool at_hand = lasso_columns_fit(state, entries);
@@ -254,7 +248,6 @@ strads_err lasso_choose(strads_commit *commit, double dual)
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
     state->spent = 0;
-    state->ahead.solving = state->l1;
     if (lasso_gram_pays(state->n_set, entries, dense))
         return use_pairs(commit, violators);
     return at_hand ? use_columns(commit) : use_data(commit, entries);

@@ -277,28 +277,6 @@ void lasso_gram_go(lasso_state *state, const double *w, const double *q)
     memcpy(gram->q, q, gram->n * sizeof(*q));
 }
 
-/* To where a path leads, if that lowers P. */
-static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
-{
-    lasso_gram *gram = state->gram;
-    double *w = gram->beyond, *q = w + gram->capacity;
-
-    memcpy(w, gram->w, gram->n * sizeof(*w));
-    memcpy(q, gram->q, gram->n * sizeof(*q));
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t k = place[i];
-        const double way = lasso_way_ahead(state, k, w[k]);
-        if (way == 0)
-            continue;
-        w[k] += way;
-        state->kernels->add_dense(gram->n, -way,
-                                  gram->entry + (size_t)k * gram->capacity, q);
-    }
-    if (lasso_rise(state, w, q) < 0)
-        lasso_gram_go(state, w, q);
-    state->ahead.due = false;
-}
-
 /* Sweeps over n members, then goes to the point beyond that they show, if it
  * lowers P, and to the minimum on their support. All are one and the same move
  * of the block. */
@@ -367,8 +345,6 @@ strads_err lasso_gram_solve(strads_commit *commit)
     uint32_t *place = state->candidate; /* free between scans */
     const uint32_t n = find_places(commit, place);
 
-    if (state->ahead.due)
-        go_ahead(state, n, place);
     if (!descend_live(state, n, place))
         descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {

@@ -1,17 +1,17 @@
 /* Gram entries X_A' X_B of two blocks on one partition. Columns that are all
- * but full are multiplied with each other (lasso_panel.c), a few with many side
- * by side (lasso_strip.c). Where many sparse columns A join a working set, and
- * are the last ones of B, all of B is laid out by row, a stretch of rows after
- * the other, so that it stays close: the products are a sum of the rows' outer
- * products, of which the half that mirrors is left out. */
+ * but full are multiplied with each other (lasso_panel.c). Where sparse columns
+ * A join a working set, and are the last ones of B, all of B is laid out by row,
+ * a stretch of rows after the other, so that it stays close: the products are a
+ * sum of the rows' outer products, of which the half that mirrors is left out.
+ * A few, and others, are spread out, one after the other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lasso_parts.h"
 
-/* A row with more than 1 in MANY columns is spread out; so many columns are a
- * few. */
-enum { MANY = 6, FEW = 24 };
+/* A row with more than 1 in MANY columns is spread out; so many columns are
+ * multiplied one by one. */
+enum { MANY = 6, FEW = 4 };
 
 static double value_of(const data_column *x, uint64_t k)
 {
@@ -238,6 +238,33 @@ static strads_err multiply_rows(const strads_task *task, uint32_t tail)
     return err;
 }
 
+/* ---- column by column -------------------------------------------------- */
+
+static strads_err multiply_apart(const strads_task *task)
+{
+    const lasso_local *local = task->local;
+    const uint32_t m = task->against.n;
+    double *spread = calloc(local->rows + 1, sizeof(*spread));
+
+    if (!spread)
+        return no_memory(local->rows);
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const data_column z =
+            lasso_column(task, strads_block_param(&task->block, k));
+        for (uint64_t e = 0; e < z.n; e++)
+            spread[row_of(&z, e)] = value_of(&z, e);
+        for (uint32_t l = 0; l < m; l++) {
+            const data_column x =
+                lasso_column(task, strads_block_param(&task->against, l));
+            task->partial[(size_t)k * m + l] = local->kernels->dot(&x, spread);
+        }
+        for (uint64_t e = 0; e < z.n; e++)
+            spread[row_of(&z, e)] = 0;
+    }
+    free(spread);
+    return STRADS_OK;
+}
+
 /* ---- all --------------------------------------------------------------- */
 
 /* Of the square of A with itself the lower half is there. */
@@ -262,7 +289,7 @@ strads_err lasso_pairs(strads_task *task)
     const bool is_full = 2 * entries > full;
 
     if (!is_full && (tail == task->against.n || task->block.n <= FEW))
-        return lasso_strip_pairs(task);
+        return multiply_apart(task);
     const strads_err err =
         is_full ? lasso_panel_pairs(task, tail) : multiply_rows(task, tail);
     if (!err && tail < task->against.n)
@@ -276,5 +303,4 @@ void lasso_drop_pairs(lasso_local *local)
     free(local->by_rows.value);
     free(local->by_rows.line);
     free(local->by_rows.next);
-    free(local->strip);
 }

@@ -57,8 +57,6 @@ typedef struct lasso_local {
     uint32_t *touched;     /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
     lasso_by_rows by_rows;
-    double *strip; /* lasso_strip.c's room */
-    uint64_t room_strip;
 } lasso_local;
 
 /* lasso_state.c: what strads_program says of slots with these names. */
@@ -98,25 +96,12 @@ void lasso_drop_pairs(lasso_local *local);
 /* lasso_panel.c: the same for columns that are all but full, where those from
  * `tail` on are the block's own: of their square the lower half alone. */
 strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail);
-/* lasso_strip.c: the same for a few columns with many. */
-strads_err lasso_strip_pairs(const strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
 typedef struct lasso_gram lasso_gram;       /* lasso_gram.h */
 typedef struct lasso_columns lasso_columns; /* lasso_columns.h */
 typedef struct linear_path linear_path;     /* apps/linear/linear_path.h */
-
-/* Where a path has come from (lasso_ahead.c), by place in the set. */
-typedef struct lasso_ahead {
-    double *last;  /* [capacity] w at the last point */
-    double *moved; /* [capacity] from the point before it to that */
-    uint32_t capacity;
-    double solving; /* the L1 at which w has been solved for */
-    double before;  /* and that of the point before */
-    double stretch; /* of `moved`, to where the point at hand may be */
-    bool due;       /* nobody has gone there yet */
-} lasso_ahead;
 
 /* What the schedule has to do next (lasso_schedule.c). */
 typedef enum lasso_next {
@@ -133,7 +118,6 @@ typedef struct lasso_state {
     const strads_data *data;
     lasso_gram *gram;
     linear_path *path; /* NULL: one lambda */
-    lasso_ahead ahead;
     lasso_columns *by_columns;
     lasso_next next;
     uint32_t route; /* the phase that the policy's blocks go to */
@@ -286,11 +270,6 @@ void lasso_end_scan(const lasso_local *local, const double *r, double *rest);
 /* lasso_path.c: L1 down to which columns count now: the strong rule's for the
  * next point. */
 double lasso_path_level(const lasso_state *state);
-
-/* lasso_ahead.c: notes w where a point begins; how far member k should go for a
- * start, 0 where that is not known. */
-strads_err lasso_note_point(lasso_state *state, const double *w);
-double lasso_way_ahead(const lasso_state *state, uint32_t k, double w);
 
 /* The same bound within the working set, at the w that pairs have led to. */
 double lasso_gap_within(const lasso_state *state);

@@ -187,8 +187,6 @@ void lasso_end(void *begun)
     free(state->candidate);
     free(state->support);
     free(state->in_set);
-    free(state->ahead.last);
-    free(state->ahead.moved);
     lasso_look_end(state);
     free(state->block);
     free(state);

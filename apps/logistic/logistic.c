@@ -8,7 +8,7 @@
  *     moments  sum c x^2, X'r at w = 0  -> scales, lambda_max, a first scan
  *     rows     y and c                 -> the coordinator
  *     level    sum r, sum h            -> b at a start value's w
- *     scan     X'r where due, losses   -> gap, working set, priorities
+ *     scan     X'r of columns, losses  -> gap, working set, priorities
  *     fetch    columns of the set      -> the coordinator
  *     solve    nothing                 -> descent on a block, in the quadratic
  *                                         model of the loss at z
@@ -241,14 +241,6 @@ static strads_err dispatch_alive(strads_turn *turn, uint32_t phase)
     return strads_turn_dispatch(turn, phase, 1, &alive);
 }
 
-static strads_err dispatch_scan(strads_turn *turn)
-{
-    strads_block due = logistic_due(turn->state);
-
-    due.id = LOGISTIC_ALIVE_ID + turn->round;
-    return strads_turn_dispatch(turn, LOGISTIC_SCAN, 1, &due);
-}
-
 static strads_err dispatch_product(strads_turn *turn)
 {
     const logistic_state *state = turn->state;
@@ -307,7 +299,7 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_JUDGE:
         return dispatch_alive(turn, LOGISTIC_JUDGE);
     case LOGISTIC_TO_SCAN:
-        return dispatch_scan(turn);
+        return dispatch_alive(turn, LOGISTIC_SCAN);
     case LOGISTIC_TO_HESSIAN:
         return dispatch_alive(turn, LOGISTIC_HESSIAN);
     case LOGISTIC_TO_PRODUCT:

@@ -63,7 +63,8 @@ static void take_column(logistic_state *state, uint64_t j, double slope,
 {
     const double s = state->scale[j];
     const double own = s == 1 ? fabs(slope) : fabs(slope) / s;
-    const double steep = own + logistic_reach(state, j, drift);
+    const double steep =
+        drift > 0 ? own + drift * sqrt(state->norm[j]) / s : own;
 
     state->steep[j] = steep;
     state->slope[j] = slope - state->l2 * s * s * w;
@@ -73,23 +74,6 @@ static void take_column(logistic_state *state, uint64_t j, double slope,
     sum->l1 += s * fabs(w);
     sum->l2 += s * w * s * w;
     sum->nonzeros++;
-}
-
-/* What is known of alive columns that a block leaves out (logistic_due.c). */
-static void take_others(logistic_state *state, const strads_block *block,
-                        double drift, sums *sum)
-{
-    uint32_t next = 0;
-
-    for (uint32_t k = 0; k < state->n_alive; k++) {
-        const uint32_t j = state->alive[k];
-        if (next < block->n && strads_block_param(block, next) == j) {
-            next++;
-            continue;
-        }
-        state->steep[j] += logistic_reach(state, j, drift);
-        add_steep(state, state->steep[j], sum);
-    }
 }
 
 static double entropies(const logistic_state *state,
@@ -135,7 +119,6 @@ void logistic_certify(logistic_state *state, const strads_block *block,
         take_column(state, j, merged[k] - state->mean[j] * level, drift,
                     w[logistic_at(state, k)], &sum);
     }
-    take_others(state, block, drift, &sum);
     state->loss = sides->of[0].loss + sides->of[1].loss;
     state->primal = state->loss + state->l1 * sum.l1 + state->l2 / 2 * sum.l2;
     const double dual = dual_value(state, sides, fair, &sum, &state->share);

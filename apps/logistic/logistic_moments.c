@@ -21,7 +21,6 @@ static void set_column(logistic_state *state, uint64_t j, double sum,
     state->scale[j] = varies ? 1 : 0;
     if (state->options.standardize && varies)
         state->scale[j] = sqrt(centred / state->weight);
-    state->reach[j] = varies ? sqrt(centred) / state->scale[j] : 0;
 }
 
 static double lambda_of(const logistic_state *state)

@@ -102,10 +102,6 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
  * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]. */
 void logistic_set_moments(logistic_state *state, const double *merged);
 
-/* logistic_due.c: the columns that the next scan has to look at. Of others
- * `steep` becomes a bound. Once for each scan: it notes where r stands. */
-strads_block logistic_due(logistic_state *state);
-
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
  * `block`: merged X'r, and the sides; leaves the slopes in the state. */
 void logistic_certify(logistic_state *state, const strads_block *block,

@@ -22,7 +22,6 @@ double logistic_freeze(const void *program, const double *z, double *root,
 void logistic_set_clear(logistic_state *state)
 {
     linear_set_clear(&state->set);
-    state->met_known = false;
 }
 
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w)

@@ -165,10 +165,10 @@ strads_err logistic_shape(const void *config, const strads_data *data,
 /* All arrays of a state of p columns; false when memory runs out. */
 static bool reserve_state(logistic_state *state, uint64_t p)
 {
-    double **numbers[] = {&state->mean,  &state->norm,   &state->scale,
-                          &state->reach, &state->steep,  &state->slope,
-                          &state->told,  &state->urgency};
-    uint32_t **columns[] = {&state->alive, &state->due, &state->candidate};
+    double **numbers[] = {&state->mean,   &state->norm,  &state->scale,
+                          &state->steep,  &state->slope, &state->told,
+                          &state->urgency};
+    uint32_t **columns[] = {&state->alive, &state->candidate};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!(*numbers[i] = calloc(p + 2 + LOGISTIC_SIDES, sizeof(double))))
@@ -201,8 +201,6 @@ strads_err logistic_begin(const void *config, const strads_data *data,
         err = logistic_is_ridge(&state->options, data, shape->width)
                   ? logistic_ridge_new(shape->cols, &state->ridge)
                   : linear_set_new(shape->cols, shape->rows, &state->set);
-    if (!err && !(state->met = calloc(shape->rows + 1, sizeof(double))))
-        err = strads_fail(STRADS_ENOMEM, "no memory for the slopes of rows");
     if (err)
         goto fail;
     state->data = data;
@@ -264,15 +262,12 @@ void logistic_end(void *begun)
     free(state->mean);
     free(state->norm);
     free(state->scale);
-    free(state->reach);
     free(state->steep);
     free(state->slope);
     free(state->urgency);
     free(state->told);
     free(state->wide);
-    free(state->met);
     free(state->alive);
-    free(state->due);
     free(state->candidate);
     free(state);
 }

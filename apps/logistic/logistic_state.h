@@ -73,8 +73,6 @@ typedef struct logistic_state {
     const logistic_loops *loops;
     linear_classes classes;
     linear_set set;
-    double *met;    /* [rows] r where the last scan met it */
-    bool met_known; /* it is there */
     logistic_ridge ridge;
     logistic_next next;
     uint64_t columns;
@@ -86,14 +84,11 @@ typedef struct logistic_state {
     double *norm;    /* sum c x^2; centred under an intercept */
     double *scale;   /* s_j; 0: the column never enters */
     double *mean;    /* sum c x / W; 0 without an intercept */
-    double *reach;   /* sqrt(norm) / s_j; 0 where the column never enters */
-    double *steep;   /* |x_j' g| / s_j of the dual point, before `share`, or a
-                        bound on it (logistic_due.c) */
+    double *steep;   /* |x_j' g| / s_j of the dual point, before `share` */
     double *slope;   /* of the smooth part, downward, at the last scan */
     double *urgency; /* what its own step would gain, at least */
     double *told;    /* priorities on their way to the policy */
     uint32_t *alive; /* columns that may still enter: n_alive */
-    uint32_t *due;   /* those of them that a scan looks at */
     uint32_t *candidate;
     uint32_t n_alive;
     double least_norm; /* the least norm / scale^2 of those that may enter */
@@ -147,14 +142,6 @@ static inline bool logistic_is_intercept(const logistic_state *state,
 static inline size_t logistic_at(const logistic_state *state, uint32_t k)
 {
     return (size_t)k * state->width + state->target;
-}
-
-/* The most that |x_j' r| / s_j can change as r moves by `moved`, the root of
- * sum (r - r0)^2 / c (logistic_due.c). */
-static inline double logistic_reach(const logistic_state *state, uint64_t j,
-                                    double moved)
-{
-    return moved * state->reach[j];
 }
 
 /* The best step of coordinate j alone from w, where the smooth part (L2
