@@ -3,13 +3,10 @@
  * programs are checked here. */
 #include <float.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
 #include "glm_parts.h"
-
-#define FIELD(name) offsetof(strads_glm_options, name)
 
 const strads_glm_options glm_defaults = {.lower = -DBL_MAX, .upper = DBL_MAX};
 
@@ -19,115 +16,63 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
                                                    .ratio = .01};
 
 /* A path has the same options but lambda, at the same places. */
-#define ROWS_BEFORE_LAMBDA                                               \
-    {.name = "loss",                                                     \
-     .kind = STRADS_OPTION_STRING,                                       \
-     .offset = FIELD(loss),                                              \
-     .metavar = "NAME",                                                  \
-     .help = "what is minimised (squared)",                              \
-     .choices = GLM_LOSS_CHOICES},                                       \
-        {.name = "penalty",                                              \
-         .kind = STRADS_OPTION_STRING,                                   \
-         .offset = FIELD(penalty),                                       \
-         .metavar = "NAME",                                              \
-         .help = "and what coefficients cost (l1)",                      \
-         .choices = GLM_PENALTY_CHOICES},                                \
-    {                                                                    \
-        .name = "loss-parameter", .kind = STRADS_OPTION_F64,             \
-        .offset = FIELD(loss_parameter), .metavar = "P",                 \
-        .help = "of losses that have one (by the loss)", .max = DBL_MAX, \
-        .rare = true                                                     \
-    }
+#define ROWS_BEFORE_LAMBDA                                                     \
+    STRADS_OPTION(STRING, strads_glm_options, loss, "loss", "NAME",            \
+                  "what is minimised (squared)", .choices = GLM_LOSS_CHOICES), \
+        STRADS_OPTION(STRING, strads_glm_options, penalty, "penalty", "NAME",  \
+                      "and what coefficients cost (l1)",                       \
+                      .choices = GLM_PENALTY_CHOICES),                         \
+        STRADS_OPTION(F64, strads_glm_options, loss_parameter,                 \
+                      "loss-parameter", "P",                                   \
+                      "of losses that have one (by the loss)", .max = DBL_MAX, \
+                      .rare = true)
 
-#define ROWS_AFTER_LAMBDA                                                     \
-    {.name = "l1-ratio",                                                      \
-     .kind = STRADS_OPTION_F64,                                               \
-     .offset = FIELD(l1_ratio),                                               \
-     .metavar = "A",                                                          \
-     .help = "elastic-net: share of |w|_1 (default 0.5)",                     \
-     .max = 1},                                                               \
-        {.name = "gamma",                                                     \
-         .kind = STRADS_OPTION_F64,                                           \
-         .offset = FIELD(gamma),                                              \
-         .metavar = "G",                                                      \
-         .help = "mcp, scad: flat from G lambda on (3, 3.7)",                 \
-         .max = DBL_MAX,                                                      \
-         .rare = true},                                                       \
-        {.name = "groups",                                                    \
-         .kind = STRADS_OPTION_STRING,                                        \
-         .offset = FIELD(groups),                                             \
-         .metavar = "FILE",                                                   \
-         .help = "group: the number of each column's, one a line",            \
-         .rare = true},                                                       \
-        LINEAR_OPTION_INTERCEPT(FIELD(intercept)),                            \
-        {.name = "standardize",                                               \
-         .kind = STRADS_OPTION_BOOL,                                          \
-         .offset = FIELD(standardize),                                        \
-         .help = "penalise columns as if their deviation were 1",             \
-         .rare = true},                                                       \
-        LINEAR_OPTION_WEIGHTS(FIELD(weights)),                                \
-        {.name = "offset",                                                    \
-         .kind = STRADS_OPTION_STRING,                                        \
-         .offset = FIELD(offset),                                             \
-         .metavar = "FILE",                                                   \
-         .help = "what is added to each row's sum, one a line (0)",           \
-         .rare = true},                                                       \
-        {.name = "penalty-factors",                                           \
-         .kind = STRADS_OPTION_STRING,                                        \
-         .offset = FIELD(penalty_factors),                                    \
-         .metavar = "FILE",                                                   \
-         .help = "a factor of each column's penalty, one a line (1)",         \
-         .rare = true},                                                       \
-        {.name = "lower",                                                     \
-         .kind = STRADS_OPTION_F64,                                           \
-         .offset = FIELD(lower),                                              \
-         .metavar = "W",                                                      \
-         .help = "no coefficient below it (none)",                            \
-         .min = -DBL_MAX,                                                     \
-         .max = 0,                                                            \
-         .rare = true},                                                       \
-        {.name = "upper",                                                     \
-         .kind = STRADS_OPTION_F64,                                           \
-         .offset = FIELD(upper),                                              \
-         .metavar = "W",                                                      \
-         .help = "nor above it (none)",                                       \
-         .max = DBL_MAX,                                                      \
-         .rare = true},                                                       \
-        LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),                      \
-    {                                                                         \
-        .name = "classes", .kind = STRADS_OPTION_STRING,                      \
-        .offset = FIELD(classes), .metavar = "A,B",                           \
-        .help = "two labels, the positive one last (ascending)", .rare = true \
+#define ROWS_AFTER_LAMBDA                                                    \
+    LINEAR_OPTION_L1_RATIO(strads_glm_options, 0,                            \
+                           "elastic-net: share of |w|_1 (default 0.5)"),     \
+        STRADS_OPTION(F64, strads_glm_options, gamma, "gamma", "G",          \
+                      "mcp, scad: flat from G lambda on (3, 3.7)",           \
+                      .max = DBL_MAX, .rare = true),                         \
+        STRADS_OPTION(STRING, strads_glm_options, groups, "groups", "FILE",  \
+                      "group: the number of each column's, one a line",      \
+                      .rare = true),                                         \
+        LINEAR_OPTION_INTERCEPT(strads_glm_options),                         \
+        LINEAR_OPTION_STANDARDIZE(strads_glm_options, .rare = true),         \
+        LINEAR_OPTION_WEIGHTS(strads_glm_options),                           \
+        STRADS_OPTION(STRING, strads_glm_options, offset, "offset", "FILE",  \
+                      "what is added to each row's sum, one a line (0)",     \
+                      .rare = true),                                         \
+        STRADS_OPTION(STRING, strads_glm_options, penalty_factors,           \
+                      "penalty-factors", "FILE",                             \
+                      "a factor of each column's penalty, one a line (1)",   \
+                      .rare = true),                                         \
+        STRADS_OPTION(F64, strads_glm_options, lower, "lower", "W",          \
+                      "no coefficient below it (none)", .min = -DBL_MAX,     \
+                      .rare = true),                                         \
+        STRADS_OPTION(F64, strads_glm_options, upper, "upper", "W",          \
+                      "nor above it (none)", .max = DBL_MAX, .rare = true),  \
+        LINEAR_OPTION_CLASS_WEIGHT(strads_glm_options),                      \
+        STRADS_OPTION(STRING, strads_glm_options, classes, "classes", "A,B", \
+                      "two labels, the positive one last (ascending)",       \
+                      .rare = true),                                         \
+    {                                                                        \
+        .name = NULL                                                         \
     }
 
 const strads_option glm_option_table[] = {
     ROWS_BEFORE_LAMBDA,
-    {.name = "lambda",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lambda),
-     .metavar = "L",
-     .help = "weight of the penalty; 0: by --lambda-ratio (default 0)",
-     .max = DBL_MAX},
-    {.name = "lambda-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lambda_ratio),
-     .metavar = "R",
-     .help = "share of lambda_max (default 0.01)",
-     .max = DBL_MAX},
-    ROWS_AFTER_LAMBDA,
-    {.name = NULL}};
+    LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
+    LINEAR_OPTION_LAMBDA_RATIO(strads_glm_options,
+                               "share of lambda_max (default 0.01)"),
+    ROWS_AFTER_LAMBDA};
 
 _Static_assert(offsetof(strads_glm_path_options, fit) == 0,
                "the options of a path begin with those of a fit");
 
-const strads_option glm_path_option_table[] = {
-    ROWS_BEFORE_LAMBDA,
-    LINEAR_OPTION_POINTS(offsetof(strads_glm_path_options, points)),
-    LINEAR_OPTION_RATIO(offsetof(strads_glm_path_options, ratio)),
-    LINEAR_OPTION_FIRST(offsetof(strads_glm_path_options, first)),
-    LINEAR_OPTION_LAMBDAS(offsetof(strads_glm_path_options, lambdas)),
-    ROWS_AFTER_LAMBDA,
-    {.name = NULL}};
+const strads_option glm_path_option_table[] = {ROWS_BEFORE_LAMBDA,
+                                               LINEAR_PATH_OPTIONS(
+                                                   strads_glm_path_options),
+                                               ROWS_AFTER_LAMBDA};
 
 static strads_err find_names(glm_problem *p)
 {

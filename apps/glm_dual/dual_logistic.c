@@ -3,8 +3,6 @@
  *
  *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda).
  */
-#include <float.h>
-#include <stddef.h>
 #include <string.h>
 
 #include <strads/logistic.h>
@@ -13,34 +11,15 @@
 #include "apps/linear/linear_options.h"
 #include "dual.h"
 
-#define FIELD(name) offsetof(strads_logistic_options, name)
-
 /* Those of strads_program_logistic that this one can have. */
 static const strads_option option_table[] = {
-    {.name = "lambda",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lambda),
-     .metavar = "L",
-     .help = "weight of the penalty; 0: by --c (default 0)",
-     .max = DBL_MAX},
-    {.name = "c",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(c),
-     .metavar = "C",
-     .help = "lambda = 1 / (C x rows), as in liblinear (default 1)",
-     .max = DBL_MAX},
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(l1_ratio),
-     .metavar = "0",
-     .help = "share of |w|_1 in the penalty: none (default 0)",
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
-    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
-    LINEAR_OPTION_CLASSES(FIELD(classes)),
-    {.name = NULL}};
+    LINEAR_OPTION_LAMBDA(strads_logistic_options, "c"),
+    STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
+                  "lambda = 1 / (C x rows), as in liblinear (default 1)",
+                  .max = DBL_MAX),
+    STRADS_OPTION(F64, strads_logistic_options, l1_ratio, "l1-ratio", "0",
+                  "share of |w|_1 in the penalty: none (default 0)", .max = 1),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
 /* ---- what it is for ---------------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* The SVM as a program: its options, and what is wrong with them. The table
  * checks what the command line and JSON say; structs filled in by programs are
  * checked here. */
-#include <float.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
@@ -12,41 +10,21 @@ static const strads_svm_options defaults = {.loss = "squared-hinge",
                                             .c = 1,
                                             .epsilon = .1};
 
-#define FIELD(name) offsetof(strads_svm_options, name)
-
 static const strads_option option_table[] = {
-    {.name = "loss",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(loss),
-     .metavar = "LOSS",
-     .help = "hinge, squared-hinge (default); of numbers: epsilon, "
-             "squared-epsilon",
-     .choices = "hinge|squared-hinge|epsilon|squared-epsilon"},
-    {.name = "c",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(c),
-     .metavar = "C",
-     .help = "weight of the losses beside 1/2 |w|^2 (default 1)",
-     .min = DBL_MIN,
-     .max = DBL_MAX},
-    {.name = "bias",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(bias),
-     .metavar = "B",
-     .help = "one more column, of value B, penalised (default 0: no)",
-     .max = 1e100},
-    {.name = "epsilon",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(epsilon),
-     .metavar = "E",
-     .help = "how far a number may be off for nothing (default 0.1)",
-     .max = DBL_MAX},
-    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
-    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
-    LINEAR_OPTION_CLASSES(FIELD(classes)),
-    {.name = NULL}};
+    STRADS_OPTION(STRING, strads_svm_options, loss, "loss", "LOSS",
+                  "hinge, squared-hinge (default); of numbers: epsilon, "
+                  "squared-epsilon",
+                  .choices = "hinge|squared-hinge|epsilon|squared-epsilon"),
+    STRADS_OPTION(F64, strads_svm_options, c, "c", "C",
+                  "weight of the losses beside 1/2 |w|^2 (default 1)",
+                  .min = DBL_MIN, .max = DBL_MAX),
+    STRADS_OPTION(F64, strads_svm_options, bias, "bias", "B",
+                  "one more column, of value B, penalised (default 0: no)",
+                  .max = 1e100),
+    STRADS_OPTION(F64, strads_svm_options, epsilon, "epsilon", "E",
+                  "how far a number may be off for nothing (default 0.1)",
+                  .max = DBL_MAX),
+    LINEAR_CLASS_OPTIONS(strads_svm_options)};
 
 /* The logistic one has options of its own: dual_logistic.c. */
 static strads_err find_loss(const char *name, const dual_loss **out)

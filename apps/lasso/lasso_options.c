@@ -1,45 +1,40 @@
 /* The options of the Lasso: their table, their defaults, and what must hold
  * between them. The table checks what the command line and JSON say; structs
  * filled in by programs are checked here. */
-#include <float.h>
-#include <math.h>
-#include <stddef.h>
-
 #include "apps/linear/linear_options.h"
-#include "lasso_parts.h"
+#include "lasso_path.h"
 
 const strads_lasso_options lasso_defaults = {.l1_ratio = 1};
 
+const strads_lasso_path_options lasso_path_defaults = {.fit = {.l1_ratio = 1},
+                                                       .points = LINEAR_POINTS,
+                                                       .ratio = 0.01};
+
+#define ROWS_AFTER_LAMBDA                                                     \
+    LINEAR_OPTION_L1_RATIO(                                                   \
+        strads_lasso_options, LASSO_L1_RATIO_MIN,                             \
+        "share of |w|_1 in the penalty, 1: Lasso (default 1)"),               \
+        LINEAR_OPTION_INTERCEPT(strads_lasso_options),                        \
+        LINEAR_OPTION_STANDARDIZE(strads_lasso_options, .rare = false),       \
+        STRADS_OPTION(BOOL, strads_lasso_options, positive, "positive", NULL, \
+                      "keep all coefficients at or above 0"),                 \
+        LINEAR_OPTION_WEIGHTS(strads_lasso_options),                          \
+    {                                                                         \
+        .name = NULL                                                          \
+    }
+
 const strads_option lasso_option_table[] = {
-    {.name = "lambda",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(strads_lasso_options, lambda),
-     .metavar = "L",
-     .help = "weight of the penalty; 0: by --lambda-ratio (default 0)",
-     .min = 0,
-     .max = DBL_MAX},
-    {.name = "lambda-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(strads_lasso_options, lambda_ratio),
-     .metavar = "R",
-     .help = "lambda as a share of lambda_max (default 0.01)",
-     .min = 0,
-     .max = DBL_MAX},
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(strads_lasso_options, l1_ratio),
-     .metavar = "A",
-     .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
-     .min = LASSO_L1_RATIO_MIN,
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(offsetof(strads_lasso_options, intercept)),
-    LINEAR_OPTION_STANDARDIZE(offsetof(strads_lasso_options, standardize)),
-    {.name = "positive",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_options, positive),
-     .help = "keep all coefficients at or above 0"},
-    LINEAR_OPTION_WEIGHTS(offsetof(strads_lasso_options, weights)),
-    {.name = NULL}};
+    LINEAR_OPTION_LAMBDA(strads_lasso_options, "lambda-ratio"),
+    LINEAR_OPTION_LAMBDA_RATIO(
+        strads_lasso_options, "lambda as a share of lambda_max (default 0.01)"),
+    ROWS_AFTER_LAMBDA};
+
+_Static_assert(offsetof(strads_lasso_path_options, fit) == 0,
+               "the options of a path begin with those of a fit");
+
+const strads_option lasso_path_option_table[] = {LINEAR_PATH_OPTIONS(
+                                                     strads_lasso_path_options),
+                                                 ROWS_AFTER_LAMBDA};
 
 strads_err lasso_options_resolve(const strads_lasso_options *given,
                                  strads_lasso_options *out)

@@ -3,36 +3,8 @@
 #include "lasso_path.h"
 
 #include <math.h>
-#include <stddef.h>
 
-#include "apps/linear/linear_options.h"
 #include "apps/linear/linear_steps.h"
-
-const strads_lasso_path_options lasso_path_defaults = {.fit = {.l1_ratio = 1},
-                                                       .points = LINEAR_POINTS,
-                                                       .ratio = 0.01};
-
-const strads_option lasso_path_option_table[] = {
-    LINEAR_OPTION_POINTS(offsetof(strads_lasso_path_options, points)),
-    LINEAR_OPTION_RATIO(offsetof(strads_lasso_path_options, ratio)),
-    LINEAR_OPTION_FIRST(offsetof(strads_lasso_path_options, first)),
-    LINEAR_OPTION_LAMBDAS(offsetof(strads_lasso_path_options, lambdas)),
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(strads_lasso_path_options, fit.l1_ratio),
-     .metavar = "A",
-     .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
-     .min = LASSO_L1_RATIO_MIN,
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(offsetof(strads_lasso_path_options, fit.intercept)),
-    LINEAR_OPTION_STANDARDIZE(
-        offsetof(strads_lasso_path_options, fit.standardize)),
-    {.name = "positive",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_path_options, fit.positive),
-     .help = "keep all coefficients at or above 0"},
-    LINEAR_OPTION_WEIGHTS(offsetof(strads_lasso_path_options, fit.weights)),
-    {.name = NULL}};
 
 /* ---- options and memory ------------------------------------------------ */
 

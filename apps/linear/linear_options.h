@@ -1,43 +1,67 @@
-/* Options that linear programs have in common: rows for their tables, where
- * `at` is the option's place in the program's struct, and what a number that a
- * program gave must be. */
+/* Options that linear programs have in common: rows for their tables, of a
+ * struct `type` that has a field of that name; and what a number that a program
+ * gave must be. A path's options begin with those of a fit, whose rows they
+ * share. */
 #ifndef LINEAR_OPTIONS_H
 #define LINEAR_OPTIONS_H
 
+#include <float.h>
+
 #include <strads/options.h>
 
-#define LINEAR_OPTION_INTERCEPT(at)                                      \
-    {                                                                    \
-        .name = "intercept", .kind = STRADS_OPTION_BOOL, .offset = (at), \
-        .help = "fit an intercept, which is not penalised"               \
+#define LINEAR_OPTION_LAMBDA(type, other)                                 \
+    STRADS_OPTION(F64, type, lambda, "lambda", "L",                       \
+                  "weight of the penalty; 0: by --" other " (default 0)", \
+                  .max = DBL_MAX)
+#define LINEAR_OPTION_LAMBDA_RATIO(type, help)                        \
+    STRADS_OPTION(F64, type, lambda_ratio, "lambda-ratio", "R", help, \
+                  .max = DBL_MAX)
+#define LINEAR_OPTION_L1_RATIO(type, least, help)                           \
+    STRADS_OPTION(F64, type, l1_ratio, "l1-ratio", "A", help, .min = least, \
+                  .max = 1)
+#define LINEAR_OPTION_INTERCEPT(type)                       \
+    STRADS_OPTION(BOOL, type, intercept, "intercept", NULL, \
+                  "fit an intercept, which is not penalised")
+#define LINEAR_OPTION_STANDARDIZE(type, ...)                       \
+    STRADS_OPTION(BOOL, type, standardize, "standardize", NULL,    \
+                  "penalise columns as if their deviation were 1", \
+                  __VA_ARGS__)
+#define LINEAR_OPTION_CLASS_WEIGHT(type)                           \
+    STRADS_OPTION(STRING, type, class_weight, "class-weight", "W", \
+                  "balanced, or LABEL=WEIGHT,... (default none)",  \
+                  .rare = true)
+#define LINEAR_OPTION_WEIGHTS(type)                                \
+    STRADS_OPTION(STRING, type, weights, "weights", "FILE",        \
+                  "a weight for each row, one a line (default 1)", \
+                  .rare = true)
+#define LINEAR_OPTION_CLASSES(type)                           \
+    STRADS_OPTION(STRING, type, classes, "classes", "A,B,..", \
+                  "labels in order, of two the positive last (ascending)")
+
+/* What all that tell classes apart end with. */
+#define LINEAR_CLASS_OPTIONS(type)                                     \
+    LINEAR_OPTION_INTERCEPT(type),                                     \
+        LINEAR_OPTION_STANDARDIZE(type, .rare = false),                \
+        LINEAR_OPTION_CLASS_WEIGHT(type), LINEAR_OPTION_WEIGHTS(type), \
+        LINEAR_OPTION_CLASSES(type),                                   \
+    {                                                                  \
+        .name = NULL                                                   \
     }
 
-#define LINEAR_OPTION_STANDARDIZE(at)                                      \
-    {                                                                      \
-        .name = "standardize", .kind = STRADS_OPTION_BOOL, .offset = (at), \
-        .help = "penalise columns as if their deviation were 1"            \
-    }
-
-#define LINEAR_OPTION_CLASS_WEIGHT(at)                                        \
-    {                                                                         \
-        .name = "class-weight", .kind = STRADS_OPTION_STRING, .offset = (at), \
-        .metavar = "W",                                                       \
-        .help = "balanced, or LABEL=WEIGHT,... (default none)", .rare = true  \
-    }
-
-#define LINEAR_OPTION_WEIGHTS(at)                                             \
-    {                                                                         \
-        .name = "weights", .kind = STRADS_OPTION_STRING, .offset = (at),      \
-        .metavar = "FILE",                                                    \
-        .help = "a weight for each row, one a line (default 1)", .rare = true \
-    }
-
-#define LINEAR_OPTION_CLASSES(at)                                        \
-    {                                                                    \
-        .name = "classes", .kind = STRADS_OPTION_STRING, .offset = (at), \
-        .metavar = "A,B,..",                                             \
-        .help = "labels in order, of two the positive last (ascending)"  \
-    }
+/* Which lambdas a path has. */
+#define LINEAR_PATH_OPTIONS(type)                                             \
+    STRADS_OPTION(U32, type, points, "points", "N",                           \
+                  "how many lambdas (default 100)", .min = 1,                 \
+                  .max = LINEAR_POINTS_MAX),                                  \
+        STRADS_OPTION(                                                        \
+            F64, type, ratio, "ratio", "R",                                   \
+            "the last lambda as a share of the first (default 0.01)",         \
+            .min = DBL_MIN, .max = 1),                                        \
+        STRADS_OPTION(F64, type, first, "first", "L",                         \
+                      "the first lambda (default: lambda_max)", .rare = true, \
+                      .max = DBL_MAX),                                        \
+        STRADS_OPTION(STRING, type, lambdas, "lambdas", "LIST",               \
+                      "these: L,L,... or a file of them")
 
 /* STRADS_EINVAL unless `value` is a number from 0 to `max`. */
 strads_err linear_check_number(const char *name, double value, double max);

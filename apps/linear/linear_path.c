@@ -1,6 +1,7 @@
 #include "linear_path.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

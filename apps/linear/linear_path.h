@@ -5,42 +5,12 @@
 #ifndef LINEAR_PATH_H
 #define LINEAR_PATH_H
 
-#include <float.h>
 #include <stdbool.h>
 
 #include <strads/path.h>
 #include <strads/program.h>
 
 enum { LINEAR_POINTS_MAX = 10000, LINEAR_POINTS = 100 };
-
-/* Rows of a path's options, by their places in the program's struct. */
-#define LINEAR_OPTION_POINTS(at)                                            \
-    {                                                                       \
-        .name = "points", .kind = STRADS_OPTION_U32, .offset = (at),        \
-        .metavar = "N", .help = "how many lambdas (default 100)", .min = 1, \
-        .max = LINEAR_POINTS_MAX                                            \
-    }
-
-#define LINEAR_OPTION_RATIO(at)                                           \
-    {                                                                     \
-        .name = "ratio", .kind = STRADS_OPTION_F64, .offset = (at),       \
-        .metavar = "R",                                                   \
-        .help = "the last lambda as a share of the first (default 0.01)", \
-        .min = DBL_MIN, .max = 1                                          \
-    }
-
-#define LINEAR_OPTION_FIRST(at)                                           \
-    {                                                                     \
-        .name = "first", .kind = STRADS_OPTION_F64, .offset = (at),       \
-        .metavar = "L", .help = "the first lambda (default: lambda_max)", \
-        .rare = true, .min = 0, .max = DBL_MAX                            \
-    }
-
-#define LINEAR_OPTION_LAMBDAS(at)                                        \
-    {                                                                    \
-        .name = "lambdas", .kind = STRADS_OPTION_STRING, .offset = (at), \
-        .metavar = "LIST", .help = "these: L,L,... or a file of them"    \
-    }
 
 /* Which lambdas, as options say. */
 typedef struct linear_lambdas {

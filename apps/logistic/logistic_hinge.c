@@ -8,9 +8,7 @@
  * so that all sums of the certificate are exact. The Hessian is a generalised
  * one (Keerthi and DeCoste, JMLR 2005): steps in its model end at the minimum
  * once the rows with t > 0 are those of the minimum. */
-#include <float.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include <strads/svm.h>
@@ -121,35 +119,20 @@ strads_err logistic_hinge_open(const strads_task *task, void **out)
     return err;
 }
 
-#define FIELD(name) offsetof(strads_svm_l1_options, name)
-
 const strads_svm_l1_options logistic_hinge_defaults = {.fit = {.c = 1,
                                                                .l1_ratio = 1},
                                                        .loss = "squared-hinge"};
 
+_Static_assert(offsetof(strads_svm_l1_options, fit) == 0,
+               "the options of svm-l1 begin with those of a fit");
+
 const strads_option logistic_hinge_option_table[] = {
-    {.name = "loss",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(loss),
-     .metavar = "LOSS",
-     .help = "squared-hinge (default)",
-     .choices = "squared-hinge"},
-    {.name = "c",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(fit.c),
-     .metavar = "C",
-     .help = "weight of the losses beside the penalty (default 1)",
-     .min = DBL_MIN,
-     .max = DBL_MAX},
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(fit.l1_ratio),
-     .metavar = "A",
-     .help = "share of |w|_1 in the penalty; 0: L2 alone (default 1)",
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(FIELD(fit.intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(fit.standardize)),
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(fit.class_weight)),
-    LINEAR_OPTION_WEIGHTS(FIELD(fit.weights)),
-    LINEAR_OPTION_CLASSES(FIELD(fit.classes)),
-    {.name = NULL}};
+    STRADS_OPTION(STRING, strads_svm_l1_options, loss, "loss", "LOSS",
+                  "squared-hinge (default)", .choices = "squared-hinge"),
+    STRADS_OPTION(F64, strads_svm_l1_options, fit.c, "c", "C",
+                  "weight of the losses beside the penalty (default 1)",
+                  .min = DBL_MIN, .max = DBL_MAX),
+    LINEAR_OPTION_L1_RATIO(
+        strads_logistic_options, 0,
+        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};

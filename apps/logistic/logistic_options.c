@@ -1,55 +1,41 @@
 /* The options of the logistic regression: their table, their defaults, and what
  * must hold between them. The table checks what the command line and JSON say;
  * structs filled in by programs are checked here. */
-#include <float.h>
-#include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
-#include "logistic_parts.h"
+#include "logistic_path.h"
 
 const strads_logistic_options logistic_defaults = {.l1_ratio = 1};
 
-#define FIELD(name) offsetof(strads_logistic_options, name)
+const strads_logistic_path_options logistic_path_defaults = {
+    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
 
 const strads_option logistic_option_table[] = {
-    {.name = "lambda",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lambda),
-     .metavar = "L",
-     .help = "weight of the penalty; 0: by --lambda-ratio (default 0)",
-     .max = DBL_MAX},
-    {.name = "lambda-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(lambda_ratio),
-     .metavar = "R",
-     .help = "share of lambda_max (default 0.01; L2 alone: --c 1)",
-     .max = DBL_MAX},
-    {.name = "c",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(c),
-     .metavar = "C",
-     .help = "lambda = 1 / (C x rows), as in liblinear (not given)",
-     .max = DBL_MAX},
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(l1_ratio),
-     .metavar = "A",
-     .help = "share of |w|_1 in the penalty; 0: L2 alone (default 1)",
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
-    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
-    LINEAR_OPTION_CLASSES(FIELD(classes)),
-    {.name = "multiclass",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(multiclass),
-     .metavar = "HOW",
-     .help = "more labels: ovr, each against the rest; softmax (ovr)",
-     .choices = "ovr|softmax"},
-    {.name = NULL}};
+    LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
+    LINEAR_OPTION_LAMBDA_RATIO(
+        strads_logistic_options,
+        "share of lambda_max (default 0.01; L2 alone: --c 1)"),
+    STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
+                  "lambda = 1 / (C x rows), as in liblinear (not given)",
+                  .max = DBL_MAX),
+    LINEAR_OPTION_L1_RATIO(
+        strads_logistic_options, 0,
+        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+    STRADS_OPTION(STRING, strads_logistic_options, multiclass, "multiclass",
+                  "HOW",
+                  "more labels: ovr, each against the rest; softmax (ovr)",
+                  .choices = "ovr|softmax"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
+
+_Static_assert(offsetof(strads_logistic_path_options, fit) == 0,
+               "the options of a path begin with those of a fit");
+
+const strads_option logistic_path_option_table[] = {
+    LINEAR_PATH_OPTIONS(strads_logistic_path_options),
+    LINEAR_OPTION_L1_RATIO(strads_logistic_options, LOGISTIC_L1_RATIO_MIN,
+                           "share of |w|_1 in the penalty (default 1)"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
 strads_err logistic_options_resolve(const strads_logistic_options *given,
                                     strads_logistic_options *out)

@@ -4,34 +4,8 @@
 #include "logistic_path.h"
 
 #include <math.h>
-#include <stddef.h>
 
-#include "apps/linear/linear_options.h"
 #include "apps/linear/linear_steps.h"
-
-#define FIELD(name) offsetof(strads_logistic_path_options, name)
-
-const strads_logistic_path_options logistic_path_defaults = {
-    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
-
-const strads_option logistic_path_option_table[] = {
-    LINEAR_OPTION_POINTS(FIELD(points)),
-    LINEAR_OPTION_RATIO(FIELD(ratio)),
-    LINEAR_OPTION_FIRST(FIELD(first)),
-    LINEAR_OPTION_LAMBDAS(FIELD(lambdas)),
-    {.name = "l1-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(fit.l1_ratio),
-     .metavar = "A",
-     .help = "share of |w|_1 in the penalty (default 1)",
-     .min = LOGISTIC_L1_RATIO_MIN,
-     .max = 1},
-    LINEAR_OPTION_INTERCEPT(FIELD(fit.intercept)),
-    LINEAR_OPTION_STANDARDIZE(FIELD(fit.standardize)),
-    LINEAR_OPTION_CLASS_WEIGHT(FIELD(fit.class_weight)),
-    LINEAR_OPTION_WEIGHTS(FIELD(fit.weights)),
-    LINEAR_OPTION_CLASSES(FIELD(fit.classes)),
-    {.name = NULL}};
 
 linear_lambdas logistic_path_lambdas(const strads_logistic_path_options *o)
 {

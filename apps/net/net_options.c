@@ -40,7 +40,7 @@ const strads_option net_option_table[] = {
         U32, strads_net_options, columns, "columns", "C",
         "ranges that the columns are cut into; divides the partitions (1)",
         .min = 1, .max = UINT16_MAX),
-    LINEAR_OPTION_CLASSES(offsetof(strads_net_options, classes)),
+    LINEAR_OPTION_CLASSES(strads_net_options),
     {.name = NULL}};
 
 strads_err net_options_take(const strads_net_options *given,

@@ -27,7 +27,7 @@ const strads_option sgd_option_table[] = {
     STRADS_OPTION(F64, strads_sgd_logistic_options, lambda, "lambda", "L",
                   "weight of the penalty (default 0.0001)", .min = DBL_MIN,
                   .max = DBL_MAX),
-    LINEAR_OPTION_INTERCEPT(offsetof(strads_sgd_logistic_options, intercept)),
+    LINEAR_OPTION_INTERCEPT(strads_sgd_logistic_options),
     STRADS_OPTION(STRING, strads_sgd_logistic_options, loss, "loss", "NAME",
                   "logistic, or hinge: a support vector machine (logistic)",
                   .choices = "logistic|hinge"),
@@ -59,7 +59,7 @@ const strads_option sgd_option_table[] = {
         U32, strads_sgd_logistic_options, push_bits, "push-bits", "BITS",
         "8: changes of weights go to other nodes rounded (default 0: no)",
         .rare = true, .max = 8),
-    LINEAR_OPTION_CLASSES(offsetof(strads_sgd_logistic_options, classes)),
+    LINEAR_OPTION_CLASSES(strads_sgd_logistic_options),
     {.name = NULL}};
 
 static strads_err check(const char *name, double value)
