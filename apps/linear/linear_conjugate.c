@@ -16,6 +16,9 @@ enum { STEPS_MAX = 40 };
 /* Where weights stay as they are, steps end when one gains less than this share
  * of their mean. */
 #define SLOW .1
+/* ... or when more than this share of the members would change their signs, so
+ * that another face is due. */
+#define CROSSING .01
 /* The residual, relative to the right side, at which it is solved: where weights
  * stay as they are it is worth more. */
 static double enough_of(const linear_set *set)
@@ -58,6 +61,22 @@ static void multiply(const linear_set *set, uint32_t n, const term *t,
     for (uint32_t i = 0; i < n; i++)
         out[i] = set->is.kernels->dot(&t[i].v, rows) + t[i].shrink * v[i] -
                  t[i].level * level;
+}
+
+/* How many members a step takes out of the range in which their penalties are
+ * as they are. */
+static uint32_t crossing(const linear_set *set, uint32_t n,
+                         const uint32_t *place, const double *step)
+{
+    uint32_t crossed = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const linear_member *m = &set->member[place[i]];
+        const double to = m->w + step[i];
+        crossed += (m->term.l1 > 0 && !(m->w * to > 0)) || to < m->term.low ||
+                   to > m->term.high;
+    }
+    return crossed;
 }
 
 size_t linear_conjugate_room(uint32_t n)
@@ -108,7 +127,8 @@ void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
         for (uint32_t i = 0; i < n; i++)
             along[i] = scaled[i] + slope / before * along[i];
         if (set->is.constant &&
-            (gain <= .01 * set->worth || gain < SLOW * gained / (k + 1)))
+            (gain <= .01 * set->worth || gain < SLOW * gained / (k + 1) ||
+             crossing(set, n, place, step) > CROSSING * n))
             break;
     }
 }
