@@ -39,8 +39,10 @@ static void close_both(void)
 
 static void expect_text(const char *word)
 {
+    pthread_mutex_lock(&victim.lock);
     cr_expect_not_null(strstr(victim.text, word), "\"%s\" is not in \"%s\"",
                        word, victim.text);
+    pthread_mutex_unlock(&victim.lock);
 }
 
 /* Sends `count` bytes as a stranger's first words, which must cost it the

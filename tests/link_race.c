@@ -1,5 +1,4 @@
-/* Races of the links, for ThreadSanitizer (which does not run under
- * Criterion): several nets in one process, whose links are sent on, parted
+/* Races of the links, for ThreadSanitizer: several nets in one process, whose links are sent on, parted
  * with, dropped, attacked and shut down by many threads at once. Counts what
  * must arrive; a hang is the ctest timeout's business. */
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SVMs on several threads that work on each other's rows: for ThreadSanitizer,
- * which cannot run under Criterion. Every run must reach the objective of one
+ * under which the suites take minutes. Every run must reach the objective of one
  * worker. */
 #include <math.h>
 #include <stdio.h>
