@@ -30,22 +30,12 @@
 
 /* ---- workers ------------------------------------------------------------- */
 
-/* Changes wait in `pending` until the margins are needed: between two scans a
- * working set's coefficients move many times. */
 static strads_err refresh(strads_task *task, const strads_change *changes,
                           uint32_t n)
 {
     glm_local *local = task->local;
 
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            const uint32_t j = changes[c].param[k];
-            if (local->pending[j] == 0)
-                local->touched[local->n_touched++] = j;
-            local->pending[j] += changes[c].change[k];
-            if (local->pending[j] == 0) /* so that j is not touched twice */
-                local->pending[j] = 0x1p-1022;
-        }
+    linear_pending_add(&local->pending, changes, n, 1, 0);
     return STRADS_OK;
 }
 
@@ -54,28 +44,15 @@ static size_t scan_size(const strads_task *task)
     return task->block.n;
 }
 
-/* X'r, runs of neighbours together; of the intercept sum r. */
 static strads_err update_scan(strads_task *task)
 {
     glm_local *local = task->local;
-    const strads_block *block = &task->block;
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
     glm_catch_up(local, task->share);
     (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
-    for (uint32_t k = 0, m; k < block->n; k += m) {
-        const uint32_t first = strads_block_param(block, k);
-        for (m = 1; k + m < block->n; m++) {
-            const uint32_t j = strads_block_param(block, k + m);
-            if (j != first + m || j == local->columns)
-                break;
-        }
-        if (first < local->columns)
-            column_scan(local->kernels, task->share, first, (uint64_t)first + m,
-                        local->r, task->partial + k);
-        for (uint64_t i = 0; i < local->rows && first == local->columns; i++)
-            task->partial[k] += local->r[i];
-    }
+    linear_multiply(local->kernels, task->share, &task->block, local->r,
+                    task->partial);
     return STRADS_OK;
 }
 
@@ -228,21 +205,6 @@ static strads_err dispatch_scan(strads_turn *turn)
                                    .param = state->alive});
 }
 
-/* The next members whose entries are not here yet. */
-static strads_err dispatch_fetch(strads_turn *turn)
-{
-    glm_state *state = turn->state;
-    uint64_t entries;
-    const uint32_t n =
-        linear_set_next(&state->set, state->data, state->candidate, &entries);
-
-    return dispatch(turn, GLM_FETCH,
-                    (strads_block){.id = linear_packed_id(++state->fetches,
-                                                          entries),
-                                   .n = n,
-                                   .param = state->candidate});
-}
-
 static strads_err schedule(strads_turn *turn)
 {
     const strads_block none = {.id = GLM_SCALARS_ID};
@@ -263,7 +225,9 @@ static strads_err schedule(strads_turn *turn)
         return dispatch_scan(turn);
     case GLM_TO_FETCH:
         if (state->set.columns.n < state->set.n)
-            return dispatch_fetch(turn);
+            return dispatch(turn, GLM_FETCH,
+                            linear_set_fetch(&state->set, state->data,
+                                             state->candidate));
         state->next = GLM_TO_SOLVE;
         break;
     case GLM_TO_SOLVE:

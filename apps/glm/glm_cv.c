@@ -20,18 +20,6 @@ static double twice_the_loss(const void *arg, double label, double sum)
     return 2 * j->problem.loss->value(y, sum, j->problem.p);
 }
 
-static bool is_right(const void *arg, double label, double sum)
-{
-    const judge *j = arg;
-
-    return (sum > 0) == (label == j->classes.label[1]);
-}
-
-static double heavy(const void *arg, double label)
-{
-    return linear_classes_weight(&((const judge *)arg)->classes, label);
-}
-
 static void fill(void *config, const linear_cv_rest *rest)
 {
     strads_glm_path_options *path = config;
@@ -103,17 +91,9 @@ strads_err strads_glm_cv(const strads_data *data,
                               .lambdas = glm_path_lambdas(&path),
                               .path = strads_glm_path,
                               .loss = twice_the_loss,
-                              .right = classes ? is_right : NULL,
-                              .heavy = heavy,
                               .arg = &j,
-                              .by_label = classes,
-                              .folds = options->folds,
-                              .fold_file = options->fold_file,
-                              .threads = options->threads,
-                              .seed = options->seed,
-                              .tolerance = options->tolerance,
-                              .stop = options->stop,
-                              .time_limit = options->time_limit};
+                              .classes = classes ? &j.classes : NULL,
+                              LINEAR_CV_OPTIONS(options)};
         err = linear_cv_run(data, &cv, points, best, simplest);
     }
     free(offset);

@@ -16,6 +16,7 @@
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_path.h"
+#include "apps/linear/linear_pending.h"
 #include "apps/linear/linear_set.h"
 #include "glm_loss.h"
 #include "glm_penalty.h"
@@ -58,9 +59,7 @@ typedef struct glm_local {
     const column_kernels *kernels;
     linear_classes classes;    /* of the whole data */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double *pending;           /* [columns + 1] what commits moved w by since */
-    uint32_t *touched;         /* z was made; those that are not 0 */
-    uint64_t n_touched;
+    linear_pending pending;    /* not yet in z */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -110,7 +109,7 @@ typedef struct glm_state {
     double excess; /* about what is left to be gained */
     double sphere; /* the optimum's distance from the dual point at most */
     double share;  /* the dual point is r times this */
-    uint64_t nonzeros, scans, fetches;
+    uint64_t nonzeros, scans;
     linear_watch watch;
     double ease; /* how far below the excess the set is solved */
     uint32_t searches;

@@ -63,23 +63,17 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
 
 /* ---- from point to point -------------------------------------------------- */
 
-static bool is_reached(const strads_commit *commit)
+static linear_standing stand(const void *at)
 {
-    const glm_state *state = commit->state;
+    const glm_state *state = at;
 
-    return state->watch.stalled || state->gap <= commit->tolerance;
-}
-
-static void describe(const strads_commit *commit, strads_path_point *point)
-{
-    const glm_state *state = commit->state;
-
-    point->lambda = state->lambda;
-    point->objective = state->primal / state->weight;
-    point->gap = state->gap;
-    point->intercept = state->b;
-    point->deviance = 2 * state->set.loss;
-    point->nonzeros = state->nonzeros;
+    return (linear_standing){.lambda = state->lambda,
+                             .objective = state->primal / state->weight,
+                             .gap = state->gap,
+                             .intercept = state->b,
+                             .deviance = 2 * state->set.loss,
+                             .nonzeros = state->nonzeros,
+                             .stalled = state->watch.stalled};
 }
 
 static void go_to(void *state, double lambda)
@@ -89,8 +83,7 @@ static void go_to(void *state, double lambda)
 
 strads_err glm_path_advance(strads_commit *commit)
 {
-    static const linear_path_steps steps = {.reached = is_reached,
-                                            .describe = describe,
+    static const linear_path_steps steps = {.stand = stand,
                                             .go = go_to,
                                             .certify = glm_certify};
     glm_state *state = commit->state;
@@ -105,10 +98,11 @@ strads_err glm_path_advance(strads_commit *commit)
 strads_err glm_path_objective(void *user, strads_report *report)
 {
     const glm_state *state = user;
+    linear_standing at = stand(state);
 
-    report->objective = state->scans > 0 ? state->primal / state->weight : NAN;
-    report->nonzeros = state->nonzeros;
-    linear_path_report(state->path, state->lambda, report);
+    if (state->scans == 0)
+        at.objective = NAN;
+    linear_path_report(state->path, &at, report);
     return STRADS_OK;
 }
 

@@ -225,19 +225,7 @@ size_t glm_rows_size(const strads_task *task)
 
 void glm_catch_up(glm_local *local, const strads_share *share)
 {
-    for (uint64_t t = 0; t < local->n_touched; t++) {
-        const uint32_t j = local->touched[t];
-        const double change = local->pending[j];
-        local->pending[j] = 0;
-        if (j < local->columns) {
-            const data_column x = data_column_of(share, j);
-            local->kernels->add(&x, change, local->z);
-            continue;
-        }
-        for (uint64_t i = 0; i < local->rows; i++)
-            local->z[i] += change;
-    }
-    local->n_touched = 0;
+    linear_pending_apply(&local->pending, share, local->kernels, 1, local->z);
 }
 
 strads_err glm_update_rows(strads_task *task)

@@ -18,9 +18,7 @@ static bool reserve_local(glm_local *local)
     for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
         if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
             return false;
-    local->pending = calloc(local->columns + 1, sizeof(double));
-    local->touched = calloc(local->columns + 1, sizeof(uint32_t));
-    return local->pending && local->touched;
+    return linear_pending_new(local->columns, &local->pending);
 }
 
 static strads_err read_rows(glm_local *local, const strads_task *task)
@@ -85,8 +83,7 @@ void glm_close(void *opened)
     free(local->o);
     free(local->z);
     free(local->r);
-    free(local->pending);
-    free(local->touched);
+    linear_pending_free(&local->pending);
     free(local);
 }
 

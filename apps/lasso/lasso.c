@@ -24,7 +24,6 @@
  * 4; where this differs from it stands in docs/lasso.md. */
 #include <strads/lasso.h>
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,34 +86,19 @@ static strads_err lasso_update_moments(strads_task *task)
     return STRADS_OK;
 }
 
-/* Changes wait in `pending` until the residual is needed: between two scans a
- * working set's coefficients move many times. */
 static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
                                 uint32_t n)
 {
     lasso_local *local = task->local;
 
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            const uint32_t j = changes[c].param[k];
-            if (local->pending[j] == 0)
-                local->touched[local->n_touched++] = j;
-            local->pending[j] += changes[c].change[k];
-            if (local->pending[j] == 0) /* so that j is not touched twice */
-                local->pending[j] = DBL_MIN;
-        }
+    linear_pending_add(&local->pending, changes, n, 1, 0);
     return STRADS_OK;
 }
 
 void lasso_catch_up(lasso_local *local, const strads_share *share)
 {
-    for (uint64_t t = 0; t < local->n_touched; t++) {
-        const uint32_t j = local->touched[t];
-        const data_column x = data_column_of(share, j);
-        local->kernels->add(&x, -local->pending[j], local->residual);
-        local->pending[j] = 0;
-    }
-    local->n_touched = 0;
+    linear_pending_apply(&local->pending, share, local->kernels, -1,
+                         local->residual);
 }
 
 static strads_err lasso_update_scan(strads_task *task)

@@ -94,18 +94,6 @@ bool lasso_columns_lack_any(const lasso_state *state)
     return set->columns.n < set->n;
 }
 
-strads_block lasso_columns_next(lasso_state *state)
-{
-    lasso_columns *columns = state->by_columns;
-    uint64_t entries;
-    const uint32_t n =
-        linear_set_next(&columns->set, state->data, state->candidate, &entries);
-
-    return (strads_block){.id = linear_packed_id(++columns->fetches, entries),
-                          .n = n,
-                          .param = state->candidate};
-}
-
 enum { ROW = 2 };
 
 size_t lasso_rows_size(const strads_task *task)

@@ -13,10 +13,9 @@
  * there is an intercept, and roots of weights. */
 typedef struct lasso_columns {
     linear_set set;
-    bool has_rows;    /* y is here */
-    uint64_t fetches; /* blocks of columns asked for */
-    double always;    /* entries of a set that may always be kept here */
-    double share;     /* of all entries: a larger set may have as many */
+    bool has_rows; /* y is here */
+    double always; /* entries of a set that may always be kept here */
+    double share;  /* of all entries: a larger set may have as many */
 } lasso_columns;
 
 strads_err lasso_columns_new(lasso_state *state, uint64_t rows);
@@ -30,11 +29,9 @@ enum { LASSO_COLUMNS_MAX = 32768 };
 bool lasso_columns_fit(const lasso_state *state, double entries);
 
 /* After a scan that chose this way: takes the committed w[columns]; what is
- * still to be brought here; the next columns of it, a block that lasts until the
- * next call. */
+ * still to be brought here. */
 strads_err lasso_columns_start(lasso_state *state, const double *w);
 bool lasso_columns_lack_any(const lasso_state *state);
-strads_block lasso_columns_next(lasso_state *state);
 
 /* Of the phases that bring rows and columns, and of the one that solves. */
 size_t lasso_rows_size(const strads_task *task);

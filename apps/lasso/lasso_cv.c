@@ -31,13 +31,7 @@ strads_err strads_lasso_cv(const strads_data *data,
                           .lambdas = lasso_path_lambdas(path),
                           .path = strads_lasso_path,
                           .loss = squared_error,
-                          .folds = options->folds,
-                          .fold_file = options->fold_file,
-                          .threads = options->threads,
-                          .seed = options->seed,
-                          .tolerance = options->tolerance,
-                          .stop = options->stop,
-                          .time_limit = options->time_limit};
+                          LINEAR_CV_OPTIONS(options)};
 
     return linear_cv_run(data, &cv, points, best, simplest);
 }

@@ -22,6 +22,7 @@
 #include <strads/lasso.h>
 
 #include "apps/kernels/column_kernels.h"
+#include "apps/linear/linear_pending.h"
 #include "apps/linear/linear_steps.h"
 
 /* ---- one partition ----------------------------------------------------- */
@@ -50,12 +51,10 @@ typedef struct lasso_local {
     double *residual; /* [rows] */
     double shift;     /* that mean */
     double *root;     /* [rows] sqrt c_i; NULL: all 1 */
-    strads_share weighted; /* with root: the share, its rows times it */
-    double *reference;     /* [rows] the residual at the last scan or look */
-    bool refers;           /* there was one */
-    double *pending;       /* [columns] told and not yet in the residual */
-    uint32_t *touched;     /* the n_touched columns where it may not be 0 */
-    uint64_t n_touched;
+    strads_share weighted;  /* with root: the share, its rows times it */
+    double *reference;      /* [rows] the residual at the last scan or look */
+    bool refers;            /* there was one */
+    linear_pending pending; /* not yet in the residual */
     lasso_by_rows by_rows;
 } lasso_local;
 

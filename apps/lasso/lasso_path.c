@@ -86,24 +86,20 @@ void lasso_path_start(lasso_state *state)
     path->before = state->l1;
 }
 
-static void describe(const strads_commit *commit, strads_path_point *point)
+static linear_standing stand(const void *at)
 {
-    const lasso_state *state = commit->state;
+    const lasso_state *state = at;
+    const double n = state->rows > 0 ? state->rows : 1;
 
-    point->lambda = state->lambda;
-    point->objective = state->primal / (state->rows > 0 ? state->rows : 1);
-    point->gap = state->primal > 0 ? state->gap / state->primal : 0;
-    point->intercept = state->intercept;
-    point->nonzeros = state->nonzeros;
-    point->deviance = state->squares;
-}
-
-static bool is_reached(const strads_commit *commit)
-{
-    const lasso_state *state = commit->state;
-
-    return state->watch.stalled ||
-           state->gap <= commit->tolerance * state->primal;
+    return (linear_standing){.lambda = state->lambda,
+                             .objective = state->primal / n,
+                             .gap = state->primal > 0
+                                        ? state->gap / state->primal
+                                        : 0,
+                             .intercept = state->intercept,
+                             .deviance = state->squares,
+                             .nonzeros = state->nonzeros,
+                             .stalled = state->watch.stalled};
 }
 
 static void certify(strads_commit *commit)
@@ -113,8 +109,7 @@ static void certify(strads_commit *commit)
 
 strads_err lasso_path_advance(strads_commit *commit, double *dual)
 {
-    static const linear_path_steps steps = {.reached = is_reached,
-                                            .describe = describe,
+    static const linear_path_steps steps = {.stand = stand,
                                             .go = go_to,
                                             .certify = certify};
     lasso_state *state = commit->state;
@@ -169,10 +164,9 @@ double lasso_path_level(const lasso_state *state)
 strads_err lasso_path_objective(void *user, strads_report *report)
 {
     const lasso_state *state = user;
+    const linear_standing at = stand(state);
 
-    report->objective = state->primal / (state->rows > 0 ? state->rows : 1);
-    report->nonzeros = state->nonzeros;
-    linear_path_report(state->path, state->lambda, report);
+    linear_path_report(state->path, &at, report);
     return STRADS_OK;
 }
 

@@ -34,7 +34,9 @@ static strads_err bring_rows(strads_turn *turn)
 
 static strads_err bring_columns(strads_turn *turn)
 {
-    const strads_block next = lasso_columns_next(turn->state);
+    lasso_state *state = turn->state;
+    const strads_block next = linear_set_fetch(&state->by_columns->set,
+                                               state->data, state->candidate);
 
     return strads_turn_dispatch(turn, LASSO_COLUMNS, 1, &next);
 }

@@ -38,10 +38,8 @@ strads_err lasso_open(const strads_task *task, void **out)
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
     local->reference = malloc((rows + 1) * sizeof(double));
-    local->pending = calloc(columns + 1, sizeof(double));
-    local->touched = calloc(columns + 1, sizeof(uint32_t));
     if (!local->response || !local->residual || !local->reference ||
-        !local->pending || !local->touched)
+        !linear_pending_new(columns, &local->pending))
         goto fail;
     err = lasso_take_weights(task, local);
     if (err) {
@@ -70,8 +68,7 @@ void lasso_close(void *opened)
     free(local->response);
     free(local->residual);
     free(local->reference);
-    free(local->pending);
-    free(local->touched);
+    linear_pending_free(&local->pending);
     if (local->root || local->weighted.by_col.f64)
         free((double *)(uintptr_t)local->weighted.by_col.f64);
     free(local->root);

@@ -55,7 +55,7 @@ static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
 {
     uint64_t end = begin + 1;
 
-    if (!s->cv.by_label)
+    if (!s->cv.classes)
         return rows;
     const double label = label_of(s, s->line[begin]);
     for (uint64_t i = end; i < rows; i++)
@@ -122,7 +122,8 @@ static strads_err read_folds(study *s, uint64_t rows)
 /* What a row counts where a fit is judged. */
 static double count_row(const study *s, uint64_t row, double label)
 {
-    return s->weight[row] * (s->cv.heavy ? s->cv.heavy(s->cv.arg, label) : 1);
+    return s->weight[row] *
+           (s->cv.classes ? linear_classes_weight(s->cv.classes, label) : 1);
 }
 
 static void weigh_folds(study *s, uint64_t rows)
@@ -283,7 +284,7 @@ static void judge(const study *s, rest *r, uint32_t f,
             const double count = count_row(s, row, label);
             const double z = sum[i] + (cv->offset ? cv->offset[row] : 0);
             loss += count * cv->loss(cv->arg, label, z);
-            if (cv->right && cv->right(cv->arg, label, z))
+            if (cv->classes && (z > 0) == (label == cv->classes->label[1]))
                 *right += count;
         }
     }
@@ -420,7 +421,7 @@ static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
             (strads_cv_point){.lambda = s->path->lambda[k],
                               .error = mean,
                               .deviation = sqrt(spread / fmax(weighty - 1., 1)),
-                              .accuracy = s->cv.right ? right / s->all : NAN};
+                              .accuracy = s->cv.classes ? right / s->all : NAN};
         if (mean < points[*best].error)
             *best = k;
     }

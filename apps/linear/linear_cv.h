@@ -26,14 +26,12 @@ typedef struct linear_cv {
     linear_lambdas lambdas; /* a list from memory, or from `first` on */
     /* The points that a run of it has reached. */
     const strads_path_point *(*path)(const void *state, uint32_t *n);
-    /* What a row of that label loses at o + x'w + b = sum; whether its label would
-     * be found (NULL: labels are numbers). Any thread. */
+    /* What a row of that label loses at o + x'w + b = sum. Any thread. */
     double (*loss)(const void *arg, double label, double sum);
-    bool (*right)(const void *arg, double label, double sum);
-    /* What rows of that label are multiplied by; NULL: 1. */
-    double (*heavy)(const void *arg, double label);
     const void *arg;
-    bool by_label;           /* each fold has about its share of each label */
+    /* The two of the whole data, whose weights rows have besides, and of which
+     * each fold has about its share; NULL: labels are numbers. */
+    const linear_classes *classes;
     uint32_t folds, threads; /* 0: 10, 1 */
     const char *fold_file;   /* each row's, from 1; NULL: drawn, */
     uint64_t seed;           /* by it */
@@ -41,6 +39,12 @@ typedef struct linear_cv {
     const volatile bool *stop;
     double time_limit; /* seconds; 0: any */
 } linear_cv;
+
+/* What the options of all programs' cross-validations say. */
+#define LINEAR_CV_OPTIONS(o)                                                   \
+    .folds = (o)->folds, .fold_file = (o)->fold_file, .threads = (o)->threads, \
+    .seed = (o)->seed, .tolerance = (o)->tolerance, .stop = (o)->stop,         \
+    .time_limit = (o)->time_limit
 
 /* Fills in points[cv->lambdas.points]; *best and *simplest, and errors, as
  * strads_lasso_cv tells. Blocks. */

@@ -215,13 +215,17 @@ static strads_err keep_coefficients(const strads_commit *commit,
 }
 
 static strads_err keep_point(const strads_commit *commit, linear_path *path,
-                             const linear_path_steps *steps, uint64_t columns)
+                             const linear_standing *at, uint64_t columns)
 {
-    strads_path_point point = {.round = commit->round};
-    strads_err err;
+    strads_path_point point = {.lambda = at->lambda,
+                               .objective = at->objective,
+                               .gap = at->gap,
+                               .intercept = at->intercept,
+                               .deviance = at->deviance,
+                               .nonzeros = at->nonzeros,
+                               .round = commit->round};
+    const strads_err err = keep_coefficients(commit, columns, &point);
 
-    steps->describe(commit, &point);
-    err = keep_coefficients(commit, columns, &point);
     if (err)
         return err;
     path->point[path->n++] = point;
@@ -234,8 +238,11 @@ strads_err linear_path_advance(strads_commit *commit, linear_path *path,
                                bool *moved)
 {
     *moved = false;
-    while (!linear_path_is_over(path) && steps->reached(commit)) {
-        const strads_err err = keep_point(commit, path, steps, columns);
+    while (!linear_path_is_over(path)) {
+        const linear_standing at = steps->stand(commit->state);
+        if (!at.stalled && !(at.gap <= commit->tolerance))
+            return STRADS_OK;
+        const strads_err err = keep_point(commit, path, &at, columns);
         if (err || linear_path_is_over(path))
             return err;
         steps->go(commit->state, path->lambda[path->n]);
@@ -250,13 +257,15 @@ bool linear_path_is_over(const linear_path *path)
     return path->n == path->points;
 }
 
-void linear_path_report(const linear_path *path, double lambda,
+void linear_path_report(const linear_path *path, const linear_standing *at,
                         strads_report *report)
 {
     const bool over = linear_path_is_over(path);
 
+    report->objective = at->objective;
+    report->nonzeros = at->nonzeros;
     report->gap = over ? path->worst : 1;
     report->stop = over;
     report->measure[0] = path->n;
-    report->measure[1] = lambda;
+    report->measure[1] = at->lambda;
 }

@@ -32,12 +32,17 @@ typedef struct linear_path {
     bool fresh;          /* nothing has been seeded for the point at hand */
 } linear_path;
 
+/* Where a fit stands after a scan, as users see it. */
+typedef struct linear_standing {
+    double lambda, objective, gap; /* gap: relative */
+    double intercept, deviance;
+    uint64_t nonzeros;
+    bool stalled; /* it gets no nearer */
+} linear_standing;
+
 /* What a program does on its way. */
 typedef struct linear_path_steps {
-    /* Whether the fit at hand is one, by the scan that has come in. */
-    bool (*reached)(const strads_commit *commit);
-    /* All of a point but its coefficients. */
-    void (*describe)(const strads_commit *commit, strads_path_point *point);
+    linear_standing (*stand)(const void *state);
     /* Goes over to another lambda; looks at what was scanned once more, with
      * its bounds. */
     void (*go)(void *state, double lambda);
@@ -67,7 +72,7 @@ bool linear_path_is_over(const linear_path *path);
 
 /* Progress: the gap of a path is the worst of its points'; one that is not
  * reached may have any gap up to 1. */
-void linear_path_report(const linear_path *path, double lambda,
+void linear_path_report(const linear_path *path, const linear_standing *at,
                         strads_report *report);
 
 #endif

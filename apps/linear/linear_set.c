@@ -83,21 +83,23 @@ strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
     return STRADS_OK;
 }
 
-uint32_t linear_set_next(const linear_set *set, const strads_data *data,
-                         uint32_t *column, uint64_t *entries)
+strads_block linear_set_fetch(linear_set *set, const strads_data *data,
+                              uint32_t *column)
 {
+    uint64_t entries = 0;
     uint32_t n = 0;
 
-    *entries = 0;
     while (set->columns.n + n < set->n) {
         const uint32_t j = set->member[set->columns.n + n].column;
         const uint64_t more = strads_data_col_nnz(data, j);
-        if (n > 0 && *entries + more > FETCH_ENTRIES)
+        if (n > 0 && entries + more > FETCH_ENTRIES)
             break;
-        *entries += more;
+        entries += more;
         column[n++] = j;
     }
-    return n;
+    return (strads_block){.id = linear_packed_id(++set->fetches, entries),
+                          .n = n,
+                          .param = column};
 }
 
 strads_err linear_set_take(linear_set *set, const strads_commit *commit)

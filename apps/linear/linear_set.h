@@ -91,6 +91,7 @@ typedef struct linear_set {
     linear_member *member;
     linear_visit *visit;   /* [capacity] those that sweeps go to now */
     uint32_t *place;       /* [columns + 1] 1 + place, 0: no member */
+    uint64_t fetches;      /* blocks of columns asked for */
     linear_packed columns; /* the first members', as far as they are here: x */
     double *scaled; /* [room_scaled]: v, in the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
@@ -151,10 +152,10 @@ void linear_set_clear(linear_set *set);
  * one after the other, all but the first with size 0. STRADS_ENOMEM. */
 strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
                            double unit);
-/* The next members that fit one fetch, into column[]; how many, and their
- * entries. */
-uint32_t linear_set_next(const linear_set *set, const strads_data *data,
-                         uint32_t *column, uint64_t *entries);
+/* The block of the next members that fit one fetch, which are put into
+ * column[]. */
+strads_block linear_set_fetch(linear_set *set, const strads_data *data,
+                              uint32_t *column);
 /* Takes in their columns, as linear_packed_write wrote them. */
 strads_err linear_set_take(linear_set *set, const strads_commit *commit);
 /* A member's x; its v in the model. */

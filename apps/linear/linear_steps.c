@@ -30,6 +30,37 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
     }
 }
 
+/* Neighbours are multiplied together, where most of them are in the block. */
+void linear_multiply(const column_kernels *kernels, const strads_share *share,
+                     const strads_block *block, const double *r,
+                     double *product)
+{
+    enum { STRETCH = 64 };
+    const uint64_t columns = share->by_col.lines;
+    double found[STRETCH];
+
+    for (uint32_t k = 0, m; k < block->n; k += m) {
+        const uint32_t first = strads_block_param(block, k);
+        uint32_t span = 1;
+        for (m = 1; k + m < block->n; m++) {
+            const uint32_t j = strads_block_param(block, k + m);
+            if (j - first >= STRETCH || j == columns)
+                break;
+            span = j - first + 1;
+        }
+        if (m < span / 2)
+            span = m = 1;
+        if (first < columns)
+            column_scan(kernels, share, first, (uint64_t)first + span, r,
+                        found);
+        for (uint32_t i = 0; i < m && first < columns; i++)
+            product[k + i] = found[strads_block_param(block, k + i) - first];
+        for (uint64_t i = share->rows.begin;
+             i < share->rows.end && first == columns; i++)
+            product[k] += r[i - share->rows.begin];
+    }
+}
+
 /* Solves a z = 1 by Cholesky in place; false when a is not positive. */
 static bool solve_ones(double a[LINEAR_STEPS][LINEAR_STEPS],
                        double z[LINEAR_STEPS])

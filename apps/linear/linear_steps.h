@@ -1,16 +1,25 @@
-/* Two steps that solvers with working sets have in common: choosing the most
- * urgent columns, and going beyond the last sweeps. */
+/* Steps that solvers with working sets have in common: choosing the most urgent
+ * columns, multiplying some, going beyond the last sweeps. */
 #ifndef LINEAR_STEPS_H
 #define LINEAR_STEPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <strads/program.h>
+
+#include "apps/kernels/column_kernels.h"
+
 /* Brings the `want` most urgent of n candidates to the front (Hoare's select).
  * `urgency` is by column, so that ties do not depend on the order that the
  * candidates come in more than they must. */
 void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
                    uint32_t want);
+
+/* X'r of a block's columns, and sum r of an intercept behind them. */
+void linear_multiply(const column_kernels *kernels, const strads_share *share,
+                     const strads_block *block, const double *r,
+                     double *product);
 
 enum { LINEAR_STEPS = 5 };
 

@@ -30,43 +30,18 @@
 
 /* ---- workers: margins -------------------------------------------------- */
 
-/* Changes wait in `pending` until the margins are needed: between two scans a
- * working set's coefficients move many times. */
 static strads_err logistic_refresh(strads_task *task,
                                    const strads_change *changes, uint32_t n)
 {
     logistic_local *local = task->local;
 
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            const uint32_t j = changes[c].param[k];
-            if (j > local->columns)
-                break; /* a direction */
-            if (local->pending[j] == 0)
-                local->touched[local->n_touched++] = j;
-            local->pending[j] +=
-                changes[c].change[(size_t)k * task->width + local->target];
-            if (local->pending[j] == 0) /* so that j is not touched twice */
-                local->pending[j] = 0x1p-1022;
-        }
+    linear_pending_add(&local->pending, changes, n, task->width, local->target);
     return STRADS_OK;
 }
 
 void logistic_catch_up(logistic_local *local, const strads_share *share)
 {
-    for (uint64_t t = 0; t < local->n_touched; t++) {
-        const uint32_t j = local->touched[t];
-        const double change = local->pending[j];
-        local->pending[j] = 0;
-        if (j < local->columns) {
-            const data_column x = data_column_of(share, j);
-            local->kernels->add(&x, change, local->z);
-            continue;
-        }
-        for (uint64_t i = 0; i < local->rows; i++)
-            local->z[i] += change;
-    }
-    local->n_touched = 0;
+    linear_pending_apply(&local->pending, share, local->kernels, 1, local->z);
 }
 
 logistic_rows logistic_rows_of(const logistic_local *local)
@@ -75,33 +50,6 @@ logistic_rows logistic_rows_of(const logistic_local *local)
                            .y = local->y,
                            .c = local->c,
                            .z = local->z};
-}
-
-/* X'r of a block's columns: neighbours together, where most of them are in
- * it. */
-static void multiply_columns(const logistic_local *local,
-                             const strads_share *share,
-                             const strads_block *block, double *product)
-{
-    enum { STRETCH = 64 };
-    double found[STRETCH];
-
-    for (uint32_t k = 0, m; k < block->n; k += m) {
-        const uint32_t first = strads_block_param(block, k);
-        uint32_t span = 1;
-        for (m = 1; k + m < block->n; m++) {
-            const uint32_t away = strads_block_param(block, k + m) - first;
-            if (away >= STRETCH)
-                break;
-            span = away + 1;
-        }
-        if (m < span / 2)
-            span = m = 1;
-        column_scan(local->kernels, share, first, (uint64_t)first + span,
-                    local->r, found);
-        for (uint32_t i = 0; i < m; i++)
-            product[k + i] = found[strads_block_param(block, k + i) - first];
-    }
 }
 
 static strads_err update_scan(strads_task *task)
@@ -115,7 +63,8 @@ static strads_err update_scan(strads_task *task)
     logistic_catch_up(local, task->share);
     local->loops->look(&rows, local->r, sides);
     local->bent = false;
-    multiply_columns(local, task->share, block, task->partial);
+    linear_multiply(local->kernels, task->share, block, local->r,
+                    task->partial);
     return STRADS_OK;
 }
 
@@ -270,15 +219,10 @@ static strads_err dispatch_moments(strads_turn *turn)
 static strads_err dispatch_fetch(strads_turn *turn)
 {
     logistic_state *state = turn->state;
-    uint64_t entries;
-    const uint32_t n =
-        linear_set_next(&state->set, state->data, state->candidate, &entries);
-    const strads_block block = {.id =
-                                    linear_packed_id(++state->fetches, entries),
-                                .n = n,
-                                .param = state->candidate};
+    const strads_block next =
+        linear_set_fetch(&state->set, state->data, state->candidate);
 
-    return strads_turn_dispatch(turn, LOGISTIC_FETCH, 1, &block);
+    return strads_turn_dispatch(turn, LOGISTIC_FETCH, 1, &next);
 }
 
 static strads_err logistic_schedule(strads_turn *turn)

@@ -13,18 +13,6 @@ static double deviance(const void *arg, double label, double sum)
     return 2 * (m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m);
 }
 
-static bool is_right(const void *arg, double label, double sum)
-{
-    const linear_classes *classes = arg;
-
-    return (sum > 0) == (label == classes->label[1]);
-}
-
-static double heavy(const void *arg, double label)
-{
-    return linear_classes_weight(arg, label);
-}
-
 static void fill(void *config, const linear_cv_rest *rest)
 {
     strads_logistic_path_options *path = config;
@@ -75,16 +63,8 @@ strads_err strads_logistic_cv(const strads_data *data,
                           .lambdas = logistic_path_lambdas(&path),
                           .path = strads_logistic_path,
                           .loss = deviance,
-                          .right = is_right,
-                          .heavy = heavy,
                           .arg = &classes,
-                          .by_label = true,
-                          .folds = options->folds,
-                          .fold_file = options->fold_file,
-                          .threads = options->threads,
-                          .seed = options->seed,
-                          .tolerance = options->tolerance,
-                          .stop = options->stop,
-                          .time_limit = options->time_limit};
+                          .classes = &classes,
+                          LINEAR_CV_OPTIONS(options)};
     return linear_cv_run(data, &cv, points, best, simplest);
 }

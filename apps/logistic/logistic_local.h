@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_pending.h"
 #include "apps/kernels/column_kernels.h"
 #include "apps/kernels/logistic_loops.h"
 
@@ -23,9 +24,7 @@ typedef struct logistic_local {
     double *curve;  /* [rows] of the loss at z, if `bent` */
     double *along;  /* [rows] workspace of a product */
     bool bent;
-    double *pending;   /* [columns + 1] told and not yet in z */
-    uint32_t *touched; /* the n_touched parameters where it may not be 0 */
-    uint64_t n_touched;
+    linear_pending pending; /* not yet in z */
 } logistic_local;
 
 #endif

@@ -45,8 +45,6 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
  * columns of which are the task's block: y and z. */
 void logistic_take_target(logistic_local *local, const strads_task *task,
                           uint32_t target, double b);
-/* Forgets what has been told and is not yet in z. */
-void logistic_forget(logistic_local *local);
 
 /* Blocks' ids: moments' and turns' tell whose problem begins; fewer and fewer
  * columns are alive, so they have the round's; a fetch's are above 2^40. */

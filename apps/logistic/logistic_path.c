@@ -96,24 +96,19 @@ void logistic_path_start(logistic_state *state)
     path->before = state->l1;
 }
 
-static void describe(const strads_commit *commit, strads_path_point *point)
+static linear_standing stand(const void *at)
 {
-    const logistic_state *state = commit->state;
+    const logistic_state *state = at;
 
-    point->lambda = state->options.lambda;
-    point->objective = state->primal / state->weight;
-    point->gap = state->primal > 0 ? state->gap / state->primal : 0;
-    point->intercept = state->b[0];
-    point->deviance = 2 * state->loss;
-    point->nonzeros = state->nonzeros;
-}
-
-static bool is_reached(const strads_commit *commit)
-{
-    const logistic_state *state = commit->state;
-
-    return state->watch.stalled ||
-           state->gap <= commit->tolerance * state->primal;
+    return (linear_standing){.lambda = state->options.lambda,
+                             .objective = state->primal / state->weight,
+                             .gap = state->primal > 0
+                                        ? state->gap / state->primal
+                                        : 0,
+                             .intercept = state->b[0],
+                             .deviance = 2 * state->loss,
+                             .nonzeros = state->nonzeros,
+                             .stalled = state->watch.stalled};
 }
 
 static void certify(strads_commit *commit)
@@ -124,8 +119,7 @@ static void certify(strads_commit *commit)
 
 strads_err logistic_path_advance(strads_commit *commit, double *dual)
 {
-    static const linear_path_steps steps = {.reached = is_reached,
-                                            .describe = describe,
+    static const linear_path_steps steps = {.stand = stand,
                                             .go = go_to,
                                             .certify = certify};
     logistic_state *state = commit->state;
@@ -167,10 +161,11 @@ strads_err logistic_path_seed(logistic_state *state, uint32_t most)
 strads_err logistic_path_objective(void *user, strads_report *report)
 {
     const logistic_state *state = user;
+    linear_standing at = stand(state);
 
-    report->objective = state->scans > 0 ? state->primal / state->weight : NAN;
-    report->nonzeros = state->nonzeros;
-    linear_path_report(state->path, state->options.lambda, report);
+    if (state->scans == 0)
+        at.objective = NAN;
+    linear_path_report(state->path, &at, report);
     return STRADS_OK;
 }
 

@@ -107,7 +107,7 @@ strads_err logistic_softmax_start(const strads_task *task)
     for (uint64_t i = 0; i < local->rows && options->intercept; i++)
         memcpy(margins_of(local, i), task->value + at, n * sizeof(double));
     add_start(task);
-    logistic_forget(local); /* b and w, as committed */
+    linear_pending_forget(&local->pending); /* b and w, as committed */
     begin_turn(local, task->share, 0);
     return STRADS_OK;
 }

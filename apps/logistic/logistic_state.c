@@ -31,12 +31,10 @@ static bool reserve_local(logistic_local *local)
     local->c = calloc(n + 1, sizeof(double));
     local->z = calloc(n + 1, sizeof(double));
     local->r = calloc(n + 1, sizeof(double));
-    local->pending = calloc(p + 1, sizeof(double));
-    local->touched = calloc(p + 1, sizeof(uint32_t));
     local->curve = calloc(n + 1, sizeof(double));
     local->along = calloc(n + 1, sizeof(double));
     return local->curve && local->along && local->y && local->c && local->z &&
-           local->r && local->pending && local->touched;
+           local->r && linear_pending_new(p, &local->pending);
 }
 
 strads_err logistic_open(const strads_task *task, void **out)
@@ -90,8 +88,7 @@ void logistic_close(void *opened)
     free(local->offset);
     free(local->curve);
     free(local->along);
-    free(local->pending);
-    free(local->touched);
+    linear_pending_free(&local->pending);
     free(local);
 }
 
@@ -116,26 +113,18 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
     take_signs(local, share, 0);
 }
 
-void logistic_forget(logistic_local *local)
-{
-    for (uint64_t k = 0; k < local->n_touched; k++)
-        local->pending[local->touched[k]] = 0;
-    local->n_touched = 0;
-}
-
 void logistic_take_target(logistic_local *local, const strads_task *task,
                           uint32_t target, double b)
 {
     take_signs(local, task->share, target);
-    logistic_forget(local);
+    linear_pending_forget(&local->pending);
     local->target = target;
     for (uint64_t i = 0; i < local->rows; i++)
         local->z[i] = b;
     for (uint32_t j = 0; j < local->columns; j++) {
         const double w = task->value[(size_t)j * task->width + target];
-        local->pending[j] = w;
         if (w != 0)
-            local->touched[local->n_touched++] = j;
+            linear_pending_move(&local->pending, j, w);
     }
 }
 

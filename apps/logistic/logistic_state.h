@@ -118,7 +118,7 @@ typedef struct logistic_state {
     double share;  /* of the slopes that the last dual point has */
     double sphere; /* how far, at most, the best dual point is from it */
     uint64_t nonzeros;
-    uint64_t scans, levels, fetches;
+    uint64_t scans, levels;
     uint32_t searches; /* since the last scan */
     linear_watch watch;
     double shrink; /* how far below the gap's share the target lies */
