@@ -238,54 +238,21 @@ Test(engine_overlap, with_sub_blocks_a_lap_costs_the_longer_of_both_not_the_sum)
 
 /* ---- traces ------------------------------------------------------------ */
 
-typedef struct span {
-    double begin, end; /* us */
-    int node;
-} span;
-
 enum { ROOM = 4000, ROOM_TCP = 100 };
-
-static size_t spans(const json_t *trace, const char *word, double shortest,
-                    span *out, size_t capacity)
-{
-    size_t n = 0, k;
-    const json_t *event;
-    json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
-    {
-        const char *kind = json_string_value(json_object_get(event, "ph"));
-        const char *name = json_string_value(json_object_get(event, "name"));
-        double time = json_number_value(json_object_get(event, "dur"));
-        if (strcmp(kind, "X") || strncmp(name, word, strlen(word)) ||
-            time < shortest || n == capacity)
-            continue;
-        out[n].begin = json_number_value(json_object_get(event, "ts"));
-        out[n].end = out[n].begin + time;
-        out[n++].node = (int)json_integer_value(json_object_get(event, "pid"));
-    }
-    return n;
-}
 
 static int by_begin(const void *a, const void *b)
 {
-    const span *x = a, *y = b;
+    const trace_span *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-static json_t *load(const char *file)
-{
-    json_error_t error;
-    json_t *trace = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
-    cr_assert_not_null(trace, "%s", error.text);
-    return trace;
 }
 
 /* How much of the transfers' time their receiver computes. What one node
  * computes does not overlap. */
 static double hidden(const json_t *trace)
 {
-    static span moved[ROOM], worked[ROOM];
-    size_t n = spans(trace, "transfer ring step", 100, moved, ROOM);
-    size_t m = spans(trace, "update carry", 0, worked, ROOM);
+    static trace_span moved[ROOM], worked[ROOM];
+    size_t n = trace_spans(trace, "transfer ring step", 100, moved, ROOM);
+    size_t m = trace_spans(trace, "update carry", 0, worked, ROOM);
     double all = 0, covered = 0;
     for (size_t i = 0; i < n; i++) {
         all += moved[i].end - moved[i].begin;
@@ -303,11 +270,11 @@ static double hidden(const json_t *trace)
 Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
 {
     (void)makespan(2 * K, 0.45e-3);
-    json_t *trace = load(path[0]);
+    json_t *trace = expect_trace(path[0]);
     cr_expect_gt(hidden(trace), 0.85); /* the way home is not */
     json_decref(trace);
     (void)makespan(K, 0.45e-3);
-    trace = load(path[0]);
+    trace = expect_trace(path[0]);
     cr_expect_lt(hidden(trace), 0.1);
     json_decref(trace);
 }
@@ -318,14 +285,16 @@ Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
  * coordinator anything, and without a message there is no barrier. */
 Test(engine_overlap, the_trace_shows_that_no_step_asks_the_coordinator)
 {
-    static span sent[ROOM];
+    static trace_span sent[ROOM];
     for (uint32_t blocks = K; blocks <= 4 * K; blocks *= 2) {
         (void)makespan(blocks, 0.45e-3);
-        json_t *trace = load(path[0]);
-        const size_t down = spans(trace, "transfer dispatch", 0, sent, ROOM);
-        const size_t up = spans(trace, "transfer partial", 0, sent, ROOM);
-        const size_t all = spans(trace, "transfer", 0, sent, ROOM);
-        const size_t hops = spans(trace, "transfer ring step", 0, sent, ROOM);
+        json_t *trace = expect_trace(path[0]);
+        const size_t down =
+            trace_spans(trace, "transfer dispatch", 0, sent, ROOM);
+        const size_t up = trace_spans(trace, "transfer partial", 0, sent, ROOM);
+        const size_t all = trace_spans(trace, "transfer", 0, sent, ROOM);
+        const size_t hops =
+            trace_spans(trace, "transfer ring step", 0, sent, ROOM);
         cr_expect_eq(down, (LAPS + 2) * K, "%zu dispatches", down);
         cr_expect_eq(up, (LAPS + 2) * K, "%zu records", up);
         cr_expect_eq(hops, (size_t)LAPS * K * blocks, "%zu hops", hops);
@@ -350,21 +319,16 @@ Test(engine_overlap, over_tcp_a_half_moves_while_the_other_is_computed)
               .options = {.partitions = 2},
               .nodes = 2,
               .trace = {path[0], path[1]}};
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    team_run(&t, &result, end);
-    for (int k = 0; k < 2; k++)
-        cr_assert_eq(end[k].err, STRADS_OK, "node %d: %s", k, end[k].text);
-    strads_result_free(result);
+    strads_result_free(expect_team(&t));
     cr_assert(atomic_load(&waited));
-    json_t *trace = load(path[0]);
-    span moved[ROOM_TCP], worked[ROOM_TCP];
-    size_t n = spans(trace, "transfer", 0, moved, ROOM_TCP);
-    size_t m = spans(trace, "update carry", 0, worked, ROOM_TCP);
+    json_t *trace = expect_trace(path[0]);
+    trace_span moved[ROOM_TCP], worked[ROOM_TCP];
+    size_t n = trace_spans(trace, "transfer", 0, moved, ROOM_TCP);
+    size_t m = trace_spans(trace, "update carry", 0, worked, ROOM_TCP);
     cr_assert_geq(m, 3);
     qsort(worked, m, sizeof *worked, by_begin);
     /* The updates, then the first block; the second one until 1 has the first. */
-    const span *first = &worked[1], *second = &worked[2];
+    const trace_span *first = &worked[1], *second = &worked[2];
     size_t meanwhile = 0;
     for (size_t k = 0; k < n; k++)
         meanwhile += moved[k].end > first->end && moved[k].begin < second->end;

@@ -132,11 +132,7 @@ static void run_on_nodes(const strads_plan *plan, bool given, uint32_t nodes,
               .nodes = nodes};
     for (uint32_t k = 0; k < nodes; k++)
         t.workers[k] = workers;
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    team_run(&t, &result, end);
-    for (uint32_t k = 0; k < nodes; k++)
-        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+    strads_result *result = expect_team(&t);
     expect_same(result, &want, "nodes");
     strads_result_free(result);
 }

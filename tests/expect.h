@@ -3,9 +3,11 @@
 #define TESTS_EXPECT_H
 
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "strads/strads.h"
+#include "tests/nodes_team.h"
 
 /* It succeeds. */
 #define expect_ok(call) cr_assert_eq(call, STRADS_OK, "%s", strads_error_text())
@@ -22,5 +24,26 @@
         cr_assert_eq(call, error, "%s: \"%s\"", #call, strads_error_text()); \
         expect_says(part);                                                   \
     } while (0)
+
+/* A run on several nodes, all of which end well: its result. */
+strads_result *expect_team(const team *t);
+
+/* ---- traces ------------------------------------------------------------ */
+
+/* The file of one, to be dropped. */
+json_t *expect_trace(const char *path);
+
+/* A text of an event, or of its "args"; NULL: it has none. */
+const char *trace_text(const json_t *event, const char *key);
+
+typedef struct trace_span {
+    const char *name;
+    double begin, end; /* us */
+    int round, node;
+} trace_span;
+
+/* Spans of at least `shortest` us whose name begins with `word`. */
+size_t trace_spans(const json_t *trace, const char *word, double shortest,
+                   trace_span *out, size_t capacity);
 
 #endif

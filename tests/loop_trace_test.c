@@ -43,14 +43,9 @@ typedef struct sums {
     double last;         /* the end of the last span */
 } sums;
 
-static const char *text_of(const json_t *event, const char *key)
-{
-    return json_string_value(json_object_get(event, key));
-}
-
 static void take_span(const json_t *event, sums *s)
 {
-    const char *name = text_of(event, "name");
+    const char *name = trace_text(event, "name");
     double seconds = 1e-6 * json_real_value(json_object_get(event, "dur"));
     if (strcmp(name, "clock") == 0) {
         json_t *args = json_object_get(event, "args");
@@ -71,14 +66,12 @@ static void take_span(const json_t *event, sums *s)
 
 static void read_trace(const char *from, sums *s)
 {
-    json_error_t error;
-    json_t *root = json_load_file(from, JSON_REJECT_DUPLICATES, &error);
-    cr_assert_not_null(root, "%s, line %d: %s", from, error.line, error.text);
+    json_t *root = expect_trace(from);
     json_t *events = json_object_get(root, "traceEvents");
     for (size_t k = 0; k < json_array_size(events); k++) {
         const json_t *event = json_array_get(events, k);
-        const char *name = text_of(json_object_get(event, "args"), "name");
-        if (strcmp(text_of(event, "ph"), "X") == 0)
+        const char *name = trace_text(json_object_get(event, "args"), "name");
+        if (strcmp(trace_text(event, "ph"), "X") == 0)
             take_span(event, s);
         else if (name)
             s->partitions += strncmp(name, "partition ", 10) == 0;

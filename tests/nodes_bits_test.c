@@ -72,12 +72,7 @@ static void expect_same(const strads_result *one, const strads_result *many)
 
 static void run_together(team *t, const strads_result *alone)
 {
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    team_run(t, &result, end);
-    for (uint32_t k = 0; k < t->nodes; k++)
-        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(t);
     if (alone)
         expect_same(alone, result);
     cr_expect_gt(strads_result_progress(result)->bytes_sent, 0);

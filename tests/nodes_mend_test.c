@@ -189,11 +189,8 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
               .options = {.seed = 5, .partitions = 5, .depth = 1}};
     team_end end[TEAM_MAX];
     strads_result *whole;
-    uint64_t n, m;
-    uint32_t width;
     team_run(&t, &whole, end);
     cr_assert_not_null(whole, "%s", end[0].text);
-    const double *a = strads_result_values(whole, &n, &width);
     program.open = open_and_cut;
     for (uint64_t mean = 300; mean < 10000; mean *= 2) {
         roads r = {.seed = mean,
@@ -202,9 +199,7 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
                    .flips = mean % 1200 == 0};
         roads_of_opening = &r;
         strads_result *broken = run_broken(&t, &r);
-        const double *b = strads_result_values(broken, &m, &width);
-        cr_assert_eq(n, m);
-        cr_expect_eq(memcmp(a, b, sizeof *a * n * width), 0, "other bits");
+        cr_expect(toy_same_values(whole, broken), "other bits");
         strads_result_free(broken);
     }
     strads_result_free(whole);

@@ -8,6 +8,7 @@
 #include "sim_toy.h"
 #include "strads/lasso.h"
 #include "tests/expect.h"
+#include "tests/toy_data.h"
 
 /* A network where all takes time, and nothing takes the same time twice. */
 static strads_sim_options rough(uint32_t nodes)
@@ -61,7 +62,7 @@ Test(sim_repeat, the_same_seed_gives_the_same_run_event_for_event)
         cr_assert_eq(a.outcome.events, b.outcome.events);
         cr_assert_eq(a.outcome.bytes, b.outcome.bytes);
         cr_assert_eq(a.outcome.makespan, b.outcome.makespan);
-        cr_assert(sim_toy_same(a.result, b.result));
+        cr_assert(toy_same_values(a.result, b.result));
         cr_assert_gt(a.outcome.events, a.outcome.messages);
         free_both(a, b);
     }
@@ -73,7 +74,7 @@ Test(sim_repeat, another_seed_gives_another_run_when_there_is_jitter)
     cr_assert_neq(a.outcome.digest, b.outcome.digest);
     cr_assert_neq(a.outcome.makespan, b.outcome.makespan);
     /* The order of commits is fixed all the same, and so are the bits. */
-    cr_assert(sim_toy_same(a.result, b.result));
+    cr_assert(toy_same_values(a.result, b.result));
     free_both(a, b);
     a = squares(3, 0, true), b = squares(4, 0, true);
     cr_assert_eq(a.outcome.digest, b.outcome.digest);
@@ -100,11 +101,11 @@ static void same_bits_everywhere(const strads_program *program,
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         strads_result *threads =
             on_threads(program, config, data, *options, workers);
-        cr_assert(sim_toy_same(first, threads), "%u threads", workers);
+        cr_assert(toy_same_values(first, threads), "%u threads", workers);
         strads_sim_options sim = rough(workers);
         strads_result *nodes =
             sim_toy_simulate(program, config, data, options, &sim, NULL);
-        cr_assert(sim_toy_same(first, nodes), "%u nodes", workers);
+        cr_assert(toy_same_values(first, nodes), "%u nodes", workers);
         cr_assert_eq(strads_result_progress(first)->round,
                      strads_result_progress(nodes)->round);
         strads_result_free(threads);

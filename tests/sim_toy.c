@@ -239,13 +239,3 @@ strads_result *sim_toy_simulate(const strads_program *program,
                  strads_error_text());
     return result;
 }
-
-bool sim_toy_same(const strads_result *a, const strads_result *b)
-{
-    uint64_t n, m;
-    uint32_t width, width_b;
-    const double *x = strads_result_values(a, &n, &width);
-    const double *y = strads_result_values(b, &m, &width_b);
-    return n == m && width == width_b &&
-           memcmp(x, y, sizeof *x * n * width) == 0;
-}

@@ -46,7 +46,4 @@ strads_result *sim_toy_simulate(const strads_program *program,
                                 const strads_sim_options *sim,
                                 strads_sim_outcome *outcome);
 
-/* Whether two results hold the same bits. */
-bool sim_toy_same(const strads_result *a, const strads_result *b);
-
 #endif

@@ -38,9 +38,7 @@ static json_t *traced_on(bool threads, uint32_t depth, double jitter)
                                     &result, NULL));
     strads_result_free(result);
     strads_data_free(data);
-    json_error_t error;
-    json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    cr_assert_not_null(trace, "%s", error.text);
+    json_t *trace = expect_trace(path);
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(rmdir(dir), 0);
     return trace;
@@ -51,42 +49,13 @@ static json_t *traced(uint32_t depth)
     return traced_on(false, depth, 0);
 }
 
-typedef struct span {
-    const char *name;
-    double begin, end; /* us */
-    int round, node;
-} span;
-
-/* Spans whose name begins with `word`. */
-static size_t spans(const json_t *trace, const char *word, span *out,
-                    size_t capacity)
-{
-    size_t n = 0, k;
-    const json_t *event;
-    json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
-    {
-        span s;
-        const char *kind = json_string_value(json_object_get(event, "ph"));
-        if (strcmp(kind, "X") != 0)
-            continue;
-        s.name = json_string_value(json_object_get(event, "name"));
-        s.begin = json_number_value(json_object_get(event, "ts"));
-        s.end = s.begin + json_number_value(json_object_get(event, "dur"));
-        s.node = (int)json_integer_value(json_object_get(event, "pid"));
-        s.round = (int)json_integer_value(
-            json_object_get(json_object_get(event, "args"), "round"));
-        if (strncmp(s.name, word, strlen(word)) == 0 && n < capacity)
-            out[n++] = s;
-    }
-    return n;
-}
-
 /* Pairs of spans of different rounds that share more than a microsecond. */
 static size_t overlaps(const json_t *trace, const char *one, const char *other)
 {
     enum { ROOM = 1000 };
-    static span a[ROOM], b[ROOM];
-    size_t n = spans(trace, one, a, ROOM), m = spans(trace, other, b, ROOM);
+    static trace_span a[ROOM], b[ROOM];
+    size_t n = trace_spans(trace, one, 0, a, ROOM),
+           m = trace_spans(trace, other, 0, b, ROOM);
     size_t pairs = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++)
@@ -115,8 +84,8 @@ Test(sim_trace, nothing_of_two_rounds_overlaps_at_depth_0)
 Test(sim_trace, a_transfer_lasts_from_the_senders_port_to_the_receivers)
 {
     json_t *trace = traced(1);
-    static span moved[1000];
-    size_t n = spans(trace, "transfer", moved, 1000);
+    static trace_span moved[1000];
+    size_t n = trace_spans(trace, "transfer", 0, moved, 1000);
     cr_assert_gt(n, 4 * 20);
     for (size_t k = 0; k < n; k++)
         cr_assert_float_eq(moved[k].end - moved[k].begin, 1000, 0.01);
@@ -125,9 +94,10 @@ Test(sim_trace, a_transfer_lasts_from_the_senders_port_to_the_receivers)
 
 Test(sim_trace, with_jitter_messages_of_one_pair_overtake_each_other)
 {
-    static span sent[1000];
+    static trace_span sent[1000];
     json_t *trace = traced_on(false, 4, 10);
-    size_t n = spans(trace, "transfer dispatch", sent, 1000), overtaken = 0;
+    size_t n = trace_spans(trace, "transfer dispatch", 0, sent, 1000),
+           overtaken = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) /* the coordinator sends to worker 0 */
             overtaken += sent[i].node == 2 && sent[j].node == 2 &&
@@ -167,12 +137,14 @@ Test(sim_trace, every_role_and_every_link_has_a_track_on_its_node)
 
 Test(sim_trace, a_run_on_threads_names_its_spans_alike)
 {
-    static span found[1000];
+    static trace_span found[1000];
     for (int threads = 0; threads < 2; threads++) {
         json_t *trace = traced_on(threads, 0, 0);
-        cr_assert_eq(spans(trace, "update update", found, 1000), 2 * 20);
-        cr_assert_eq(spans(trace, "aggregate update", found, 1000), 20);
-        cr_assert_eq(spans(trace, "schedule", found, 1000), 20);
+        cr_assert_eq(trace_spans(trace, "update update", 0, found, 1000),
+                     2 * 20);
+        cr_assert_eq(trace_spans(trace, "aggregate update", 0, found, 1000),
+                     20);
+        cr_assert_eq(trace_spans(trace, "schedule", 0, found, 1000), 20);
         json_decref(trace);
     }
 }

@@ -114,6 +114,16 @@ strads_err toy_run_it(const toy_run *run, strads_result **out)
     return err;
 }
 
+bool toy_same_values(const strads_result *a, const strads_result *b)
+{
+    uint64_t n, m;
+    uint32_t width, width_b;
+    const double *x = strads_result_values(a, &n, &width);
+    const double *y = strads_result_values(b, &m, &width_b);
+    return n == m && width == width_b &&
+           memcmp(x, y, sizeof *x * n * width) == 0;
+}
+
 double toy_column_product(const strads_sparse *x, uint32_t i, uint32_t j)
 {
     double sum = 0;

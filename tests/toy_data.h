@@ -30,6 +30,9 @@ typedef struct toy_run {
 /* strads_run on a toy matrix; `out` may be NULL. */
 strads_err toy_run_it(const toy_run *run, strads_result **out);
 
+/* Whether two results hold the same bits. */
+bool toy_same_values(const strads_result *a, const strads_result *b);
+
 /* From now on runs are simulated, each worker on a node of its own, with
  * messages that overtake each other: blocks are packed, buffers copied. */
 void toy_simulate_from_now_on(void);

@@ -38,18 +38,10 @@ static sti_trace *start(void)
 static json_t *finish(sti_trace *trace)
 {
     expect_ok(sti_trace_close(trace));
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    cr_assert_not_null(root, "line %d: %s", error.line, error.text);
+    json_t *root = expect_trace(path);
     json_t *events = json_incref(json_object_get(root, "traceEvents"));
-    cr_assert(json_is_array(events));
     json_decref(root);
     return events;
-}
-
-static const char *text_of(const json_t *event, const char *key)
-{
-    return json_string_value(json_object_get(event, key));
 }
 
 /* The n-th event of a kind. */
@@ -57,7 +49,7 @@ static json_t *nth(json_t *events, const char *kind, size_t n)
 {
     for (size_t k = 0; k < json_array_size(events); k++) {
         json_t *event = json_array_get(events, k);
-        if (!strcmp(text_of(event, "ph"), kind) && n-- == 0)
+        if (!strcmp(trace_text(event, "ph"), kind) && n-- == 0)
             return event;
     }
     return NULL;
@@ -65,7 +57,7 @@ static json_t *nth(json_t *events, const char *kind, size_t n)
 
 static const char *name_in(const json_t *event)
 {
-    return text_of(json_object_get(event, "args"), "name");
+    return trace_text(json_object_get(event, "args"), "name");
 }
 
 Test(trace, a_span_keeps_its_nanoseconds_and_its_round, .init = make_folder,
@@ -77,7 +69,7 @@ Test(trace, a_span_keeps_its_nanoseconds_and_its_round, .init = make_folder,
     json_t *events = finish(trace);
     json_t *span = nth(events, "X", 0);
     cr_assert_not_null(span);
-    cr_assert_str_eq(text_of(span, "name"), "update");
+    cr_assert_str_eq(trace_text(span, "name"), "update");
     cr_assert_eq(json_integer_value(json_object_get(span, "pid")), 3);
     cr_assert_float_eq(json_real_value(json_object_get(span, "ts")),
                        1000000.007, 1e-9);
@@ -96,7 +88,7 @@ Test(trace, tracks_and_nodes_bear_their_names, .init = make_folder,
     uint32_t second = sti_trace_track(trace, 0, "a \"b\" \\ \n");
     cr_assert_neq(first, second);
     json_t *events = finish(trace);
-    cr_assert_str_eq(text_of(nth(events, "M", 0), "name"), "process_name");
+    cr_assert_str_eq(trace_text(nth(events, "M", 0), "name"), "process_name");
     cr_assert_str_eq(name_in(nth(events, "M", 0)), "node 0");
     cr_assert_str_eq(name_in(nth(events, "M", 1)), "coordinator");
     cr_assert_str_eq(name_in(nth(events, "M", 3)), "a \"b\" \\ \n");
