@@ -11,70 +11,23 @@
 
 TestSuite(data_bad_input, .init = oracle_enter, .fini = oracle_leave);
 
-/* Every part must occur in the sentence; each ends with NULL. */
-typedef struct wrong_text {
-    const char *text;
-    strads_err err;
-    const char *part[4];
-} wrong_text;
+static const strads_data_options plain;
 
-static void expect_sentence(const char *path, strads_err err,
-                            const char *const *part)
-{
-    const char *text = strads_error_text();
-    cr_assert_not_null(strstr(text, path), "%s", text);
-    for (size_t k = 0; k < 4 && part[k] != NULL; k++)
-        cr_assert_not_null(strstr(text, part[k]), "'%s' in '%s'", part[k],
-                           text);
-    cr_assert_null(strchr(text, '\n'), "one sentence");
-    cr_assert_lt(strlen(text), 600);
-    for (const char *p = text; *p != '\0'; p++)
-        cr_assert(*p >= ' ' && *p < 127, "printable");
-    (void)err;
-}
-
-static void expect_refused(const char *path, const char *labels, strads_err err,
-                           const char *const *part)
-{
-    for (uint32_t threads = 1; threads <= 4; threads += 3) {
-        strads_data_options o = {.size = sizeof o,
-                                 .threads = threads,
-                                 .partitions = threads,
-                                 .labels_path = labels};
-        strads_data *data = NULL;
-        strads_err got = strads_data_read(path, &o, &data);
-        cr_assert_eq(got, err, "%s: %s", strads_error_name(got),
-                     strads_error_text());
-        cr_assert_null(data);
-        expect_sentence(labels != NULL ? labels : path, err, part);
-        strads_data_summary summary;
-        cr_assert_eq(strads_data_summarize(path, &o, &summary), err);
-        expect_sentence(labels != NULL ? labels : path, err, part);
-    }
-}
-
-static void expect_all(const char *name, const wrong_text *wrong, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *path = oracle_text(name, wrong[i].text);
-        expect_refused(path, NULL, wrong[i].err, wrong[i].part);
-        /* The same from a compressed file. */
-        expect_refused(oracle_gzip(path, 1), NULL, wrong[i].err, wrong[i].part);
-    }
-}
+/* The file is refused by this error and a sentence of these parts. */
+#define REFUSE(path, err, ...) \
+    oracle_refuse(path, plain, \
+                  &(const oracle_wrong)WRONG_BY(err, NULL, __VA_ARGS__), true)
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 Test(data_bad_input, files_that_cannot_be_read)
 {
-    const char *const missing[4] = {"No such file"};
-    expect_refused("/nowhere/at/all.svm", NULL, STRADS_EIO, missing);
-    const char *const directory[4] = {"is a directory", "expected a file"};
-    expect_refused("/tmp", NULL, STRADS_EIO, directory);
-    const char *const empty[4] = {"is empty", "expected"};
-    expect_refused(oracle_text("empty.svm", ""), NULL, STRADS_EFORMAT, empty);
-    expect_refused(oracle_gzip(oracle_text("empty.svm", ""), 1), NULL,
-                   STRADS_EFORMAT, empty);
+    REFUSE("/nowhere/at/all.svm", STRADS_EIO, "No such file");
+    REFUSE("/tmp", STRADS_EIO, "is a directory", "expected a file");
+    REFUSE(oracle_text("empty.svm", ""), STRADS_EFORMAT, "is empty",
+           "expected");
+    REFUSE(oracle_gzip(oracle_text("empty.svm", ""), 1), STRADS_EFORMAT,
+           "is empty", "expected");
     strads_data *data = NULL;
     cr_assert_eq(strads_data_read(NULL, NULL, &data), STRADS_EINVAL);
 }
@@ -84,12 +37,10 @@ Test(data_bad_input, binary_junk)
     unsigned char junk[5000];
     for (size_t i = 0; i < sizeof junk; i++)
         junk[i] = (unsigned char)(i * 151 + i / 7 + 127);
-    const char *const part[4] = {"line 1", "found '\\x7f", "expected a label"};
-    expect_refused(oracle_write("junk.bin", junk, sizeof junk), NULL,
-                   STRADS_EFORMAT, part);
-    const char *const zeros[4] = {"line 2", "found '\\x00'", "expected"};
-    expect_refused(oracle_write("zeros.svm", "1 1:1\n1 1:\0\0\0 2:1\n", 18),
-                   NULL, STRADS_EFORMAT, zeros);
+    REFUSE(oracle_write("junk.bin", junk, sizeof junk), STRADS_EFORMAT,
+           "line 1", "found '\\x7f", "expected a label");
+    REFUSE(oracle_write("zeros.svm", "1 1:1\n1 1:\0\0\0 2:1\n", 18),
+           STRADS_EFORMAT, "line 2", "found '\\x00'", "expected");
 }
 
 /* What other programs write is called by its name, in every reader. */
@@ -98,108 +49,94 @@ Test(data_bad_input, files_of_other_programs)
     static const struct {
         const char *bytes;
         size_t size;
-        const char *part[4];
+        oracle_wrong wrong;
     } other[] = {
-        {"PAR1\0\0\0\0", 8, {"a Parquet file", "as CSV or LIBSVM"}},
-        {"ARROW1\0\0", 8, {"an Arrow file", "as CSV or LIBSVM"}},
-        {"\x89HDF\r\n\x1a\n", 8, {"an HDF5 file", "as CSV or LIBSVM"}},
-        {"BZh91AY&SY\1\2", 12, {"packed with bzip2", "unpack it first"}},
+        {"PAR1\0\0\0\0", 8, WRONG(NULL, "a Parquet file", "as CSV or LIBSVM")},
+        {"ARROW1\0\0", 8, WRONG(NULL, "an Arrow file", "as CSV or LIBSVM")},
+        {"\x89HDF\r\n\x1a\n", 8,
+         WRONG(NULL, "an HDF5 file", "as CSV or LIBSVM")},
+        {"BZh91AY&SY\1\2", 12,
+         WRONG(NULL, "packed with bzip2", "unpack it first")},
         {"\xfd"
          "7zXZ\0",
-         6,
-         {"packed with xz", "unpack it first"}},
+         6, WRONG(NULL, "packed with xz", "unpack it first")},
         {"\xff\xfe"
          "1\0",
-         4,
-         {"text in UTF-16", "UTF-8"}},
+         4, WRONG(NULL, "text in UTF-16", "UTF-8")},
     };
     for (size_t k = 0; k < COUNT(other); k++) {
         const char *path =
             oracle_write("other.bin", other[k].bytes, other[k].size);
-        expect_refused(path, NULL, STRADS_EFORMAT, other[k].part);
-        expect_refused(oracle_gzip(path, 1), NULL, STRADS_EFORMAT,
-                       other[k].part);
+        oracle_refuse(path, plain, &other[k].wrong, true);
+        oracle_refuse(oracle_gzip(path, 1), plain, &other[k].wrong, true);
         for (strads_kind kind = STRADS_KIND_CORPUS;
-             kind <= STRADS_KIND_DOCUMENTS; kind++) {
-            const strads_data_options o = {.size = sizeof o, .kind = kind};
-            strads_data *data = NULL;
-            cr_assert_eq(strads_data_read(path, &o, &data), STRADS_EFORMAT);
-            expect_sentence(path, STRADS_EFORMAT, other[k].part);
-        }
+             kind <= STRADS_KIND_DOCUMENTS; kind++)
+            oracle_refuse(path, (strads_data_options){.kind = kind},
+                          &other[k].wrong, false);
     }
 }
 
 Test(data_bad_input, indices)
 {
-    static const wrong_text wrong[] = {
-        {"1 1:1\n2 0:1\n",
-         STRADS_EFORMAT,
-         {"line 2", "'0:1'", "an index from 1 to", "this file from 0"}},
-        {"1 1:1\n\n2 -3:1\n",
-         STRADS_EFORMAT,
-         {"line 3", "'-3:1'", "an index from 1"}},
-        {"1 1:1 5:1 4:2\n",
-         STRADS_EFORMAT,
-         {"line 1", "'4:2'", "an index above 5"}},
-        {"1 1:1\n1 5:1 5:2\n",
-         STRADS_EFORMAT,
-         {"line 2", "'5:2'", "an index above 5"}},
-        {"1 9223372036854775808:1\n",
-         STRADS_ELIMIT,
-         {"line 1", "'9223372036854775808:1'", "from 1 to 4294967294"}},
-        {"1 99999999999999999999999999:1\n",
-         STRADS_ELIMIT,
-         {"line 1", "from 1 to 4294967294"}},
-        {"1 4294967295:1\n",
-         STRADS_ELIMIT,
-         {"'4294967295:1'", "from 1 to 4294967294"}},
-        {"1 1\n", STRADS_EFORMAT, {"line 1", "'1'", "index:value"}},
-        {"1 1:1 abc\n", STRADS_EFORMAT, {"'abc'", "index:value"}},
-        {"1 1.5:1\n", STRADS_EFORMAT, {"'1.5:1'", "index:value"}},
-        {"1 1:1 qid:3\n", STRADS_EFORMAT, {"'qid:3'", "index:value"}},
-        {"1 :1\n", STRADS_EFORMAT, {"':1'", "index:value"}}};
-    expect_all("index.svm", wrong, COUNT(wrong));
+    static const oracle_wrong wrong[] = {
+        WRONG("1 1:1\n2 0:1\n", "line 2", "'0:1'", "an index from 1 to",
+              "this file from 0"),
+        WRONG("1 1:1\n\n2 -3:1\n", "line 3", "'-3:1'", "an index from 1"),
+        WRONG("1 1:1 5:1 4:2\n", "line 1", "'4:2'", "an index above 5"),
+        WRONG("1 1:1\n1 5:1 5:2\n", "line 2", "'5:2'", "an index above 5"),
+        WRONG_BY(STRADS_ELIMIT, "1 9223372036854775808:1\n", "line 1",
+                 "'9223372036854775808:1'", "from 1 to 4294967294"),
+        WRONG_BY(STRADS_ELIMIT, "1 99999999999999999999999999:1\n", "line 1",
+                 "from 1 to 4294967294"),
+        WRONG_BY(STRADS_ELIMIT, "1 4294967295:1\n", "'4294967295:1'",
+                 "from 1 to 4294967294"),
+        WRONG("1 1\n", "line 1", "'1'", "index:value"),
+        WRONG("1 1:1 abc\n", "'abc'", "index:value"),
+        WRONG("1 1.5:1\n", "'1.5:1'", "index:value"),
+        WRONG("1 1:1 qid:3\n", "'qid:3'", "index:value"),
+        WRONG("1 :1\n", "':1'", "index:value")};
+    oracle_refuse_all("index.svm", plain, wrong, COUNT(wrong), true);
 }
 
 Test(data_bad_input, values)
 {
-    static const wrong_text wrong[] = {
-        {"1 1:NaN\n", STRADS_EFORMAT, {"line 1", "'NaN'", "finite"}},
-        {"1 1:1\n1 1:-inf\n", STRADS_EFORMAT, {"line 2", "'-inf'", "finite"}},
-        {"1 1:Infinity 2:1\n", STRADS_EFORMAT, {"'Infinity'", "finite"}},
-        {"1 1:1e400\n", STRADS_EFORMAT, {"'1e400'", "below 1.8e308"}},
-        {"1 1:\n", STRADS_EFORMAT, {"end of the line", "a value"}},
-        {"1 1:", STRADS_EFORMAT, {"end of the file", "a value"}},
-        {"1 1: 2:3\n", STRADS_EFORMAT, {"found a blank", "a value"}},
-        {"1 1:x\n", STRADS_EFORMAT, {"'x'", "a value"}},
-        {"1 1:2x\n", STRADS_EFORMAT, {"'2x'", "a value"}},
-        {"1 1:0x10\n", STRADS_EFORMAT, {"'0x10'", "a value"}},
-        {"1 1:1e\n", STRADS_EFORMAT, {"'1e'", "a value"}},
-        {"1 1:1,5\n", STRADS_EFORMAT, {"'1,5'", "a value"}},
-        {"1 1:--1\n", STRADS_EFORMAT, {"'--1'", "a value"}}};
-    expect_all("value.svm", wrong, COUNT(wrong));
+    static const oracle_wrong wrong[] = {
+        WRONG("1 1:NaN\n", "line 1", "'NaN'", "finite"),
+        WRONG("1 1:1\n1 1:-inf\n", "line 2", "'-inf'", "finite"),
+        WRONG("1 1:Infinity 2:1\n", "'Infinity'", "finite"),
+        WRONG("1 1:1e400\n", "'1e400'", "below 1.8e308"),
+        WRONG("1 1:\n", "end of the line", "a value"),
+        WRONG("1 1:", "end of the file", "a value"),
+        WRONG("1 1: 2:3\n", "found a blank", "a value"),
+        WRONG("1 1:x\n", "'x'", "a value"),
+        WRONG("1 1:2x\n", "'2x'", "a value"),
+        WRONG("1 1:0x10\n", "'0x10'", "a value"),
+        WRONG("1 1:1e\n", "'1e'", "a value"),
+        WRONG("1 1:1,5\n", "'1,5'", "a value"),
+        WRONG("1 1:--1\n", "'--1'", "a value")};
+    oracle_refuse_all("value.svm", plain, wrong, COUNT(wrong), true);
 }
 
 Test(data_bad_input, labels)
 {
-    static const wrong_text wrong[] = {
-        {"1 1:1\n1:1 2:1\n",
-         STRADS_EFORMAT,
-         {"line 2", "'1:1'", "a label", "before the first"}},
-        {"spam 1:1\n", STRADS_EFORMAT, {"'spam'", "a label (a number)"}},
-        {"1,2 1:1\n", STRADS_EFORMAT, {"'1,2'", "a label"}},
-        {"nan 1:1\n", STRADS_EFORMAT, {"'nan'", "a label", "finite"}},
-        {"1e999 1:1\n", STRADS_EFORMAT, {"'1e999'", "a label"}},
-        {"# only\n\n   \n", STRADS_EFORMAT, {"no rows", "expected"}}};
-    expect_all("label.svm", wrong, COUNT(wrong));
+    static const oracle_wrong wrong[] = {
+        WRONG("1 1:1\n1:1 2:1\n", "line 2", "'1:1'", "a label",
+              "before the first"),
+        WRONG("spam 1:1\n", "'spam'", "a label (a number)"),
+        WRONG("1,2 1:1\n", "'1,2'", "a label"),
+        WRONG("nan 1:1\n", "'nan'", "a label", "finite"),
+        WRONG("1e999 1:1\n", "'1e999'", "a label"),
+        WRONG("# only\n\n   \n", "no rows", "expected")};
+    oracle_refuse_all("label.svm", plain, wrong, COUNT(wrong), true);
 }
 
 Test(data_bad_input, the_first_thing_wrong_is_the_one_that_is_named)
 {
-    static const wrong_text wrong[] = {
-        {"1 1:1\n1 1:x\n1 0:1\nspam\n", STRADS_EFORMAT, {"line 2", "'x'"}},
-        {"1 1:1\n1 0:1\n1 1:x\n", STRADS_EFORMAT, {"line 2", "'0:1'"}}};
-    expect_all("first.svm", wrong, COUNT(wrong));
+    static const oracle_wrong wrong[] = {WRONG("1 1:1\n1 1:x\n1 0:1\nspam\n",
+                                               "line 2", "'x'"),
+                                         WRONG("1 1:1\n1 0:1\n1 1:x\n",
+                                               "line 2", "'0:1'")};
+    oracle_refuse_all("first.svm", plain, wrong, COUNT(wrong), true);
 }
 
 Test(data_bad_input, the_line_is_right_in_a_large_file)
@@ -211,10 +148,9 @@ Test(data_bad_input, the_line_is_right_in_a_large_file)
         used += (size_t)sprintf(text + used, "%d 1:1 20:2.5%s\n", i % 3,
                                 i == 14321 ? " 21:oops" : " 21:3");
     const char *path = oracle_write("large.svm", text, used);
-    const char *const part[4] = {"line 14321:", "'oops'"};
-    expect_refused(path, NULL, STRADS_EFORMAT, part);
-    expect_refused(oracle_gzip(path, 2), NULL, STRADS_EFORMAT, part);
-    expect_refused(oracle_zstd(path, 2), NULL, STRADS_EFORMAT, part);
+    REFUSE(path, STRADS_EFORMAT, "line 14321:", "'oops'");
+    REFUSE(oracle_gzip(path, 2), STRADS_EFORMAT, "line 14321:", "'oops'");
+    REFUSE(oracle_zstd(path, 2), STRADS_EFORMAT, "line 14321:", "'oops'");
     free(text);
 }
 
@@ -232,19 +168,18 @@ Test(data_bad_input, compressed_files_that_are_cut_short_or_damaged)
         struct stat whole;
         cr_assert_eq(stat(packed, &whole), 0);
         /* A zstd frame without a checksum may decompress to other text. */
-        const char *const damage[4] = {codec == 0 ? "damaged" : "t.svm.zst"};
         FILE *file = fopen(packed, "r+b");
         (void)fseek(file, whole.st_size / 2, SEEK_SET);
         (void)fwrite("\xff\x00\xff\x00\xff\x00\xff\x00", 1, 8, file);
         (void)fclose(file);
-        expect_refused(packed, NULL, STRADS_EFORMAT, damage);
+        REFUSE(packed, STRADS_EFORMAT, codec == 0 ? "damaged" : "t.svm.zst");
         packed = codec == 0 ? oracle_gzip(path, 1) : oracle_zstd(path, 1);
-        const char *const cut[4] = {codec == 0 ? "gzip" : "zstd", "cut short",
-                                    "copy it again"};
         cr_assert_eq(truncate(packed, whole.st_size * 2 / 3), 0);
-        expect_refused(packed, NULL, STRADS_EFORMAT, cut);
+        REFUSE(packed, STRADS_EFORMAT, codec == 0 ? "gzip" : "zstd",
+               "cut short", "copy it again");
         cr_assert_eq(truncate(packed, 5), 0);
-        expect_refused(packed, NULL, STRADS_EFORMAT, cut);
+        REFUSE(packed, STRADS_EFORMAT, codec == 0 ? "gzip" : "zstd",
+               "cut short", "copy it again");
     }
 }
 
@@ -260,8 +195,7 @@ Test(data_bad_input, bytes_after_a_gzip_member_are_refused_unless_zeros)
     file = fopen(path, "ab");
     (void)fwrite("more", 1, 4, file);
     (void)fclose(file);
-    const char *const part[4] = {"foreign bytes"};
-    expect_refused(path, NULL, STRADS_EFORMAT, part);
+    REFUSE(path, STRADS_EFORMAT, "foreign bytes");
 }
 
 /* A file of 100 MB that holds no newline, and takes no room on disk. */
@@ -279,19 +213,16 @@ static const char *write_huge(const char *head, char fill)
 Test(data_bad_input, a_line_of_100_megabytes_is_quoted_shortly)
 {
     const char *path = write_huge("1 1:1 ", 'x');
-    const char *const junk[4] = {"line 1", "'xxxxxxxxxx", "xxx...'",
-                                 "index:value"};
-    expect_refused(path, NULL, STRADS_EFORMAT, junk);
+    REFUSE(path, STRADS_EFORMAT, "line 1", "'xxxxxxxxxx", "xxx...'",
+           "index:value");
     path = write_huge("1 1:", '7');
-    const char *const digits[4] = {"line 1", "77...'", "1000 characters"};
-    expect_refused(path, NULL, STRADS_EFORMAT, digits);
-    expect_refused(oracle_gzip(path, 1), NULL, STRADS_EFORMAT, digits);
+    REFUSE(path, STRADS_EFORMAT, "line 1", "77...'", "1000 characters");
+    REFUSE(oracle_gzip(path, 1), STRADS_EFORMAT, "line 1", "77...'",
+           "1000 characters");
     path = write_huge("", '7');
-    const char *const label[4] = {"line 1", "77...'", "a label"};
-    expect_refused(path, NULL, STRADS_EFORMAT, label);
+    REFUSE(path, STRADS_EFORMAT, "line 1", "77...'", "a label");
     path = write_huge("1 1:1 2", '0');
-    const char *const index[4] = {"line 1", "00...'", "index"};
-    expect_refused(path, NULL, STRADS_EFORMAT, index);
+    REFUSE(path, STRADS_EFORMAT, "line 1", "00...'", "index");
 }
 
 Test(data_bad_input, a_comment_of_100_megabytes_is_a_comment)
@@ -319,113 +250,83 @@ Test(data_bad_input, values_too_large_for_32_bits)
 
 Test(data_bad_input, matrixmarket_headers)
 {
-    static const wrong_text wrong[] = {
-        {"%%MatrixMarket tensor coordinate real general\n1 1 0\n",
-         STRADS_EFORMAT,
-         {"line 1", "'tensor'", "'matrix'"}},
-        {"%%MatrixMarket matrix sparse real general\n1 1 0\n",
-         STRADS_EFORMAT,
-         {"'sparse'", "'coordinate' or 'array'"}},
-        {"%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
-         STRADS_EFORMAT,
-         {"'complex'", "'real'"}},
-        {"%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n",
-         STRADS_EFORMAT,
-         {"'hermitian'", "'general'"}},
-        {"%%MatrixMarket matrix coordinate real\n1 1 0\n",
-         STRADS_EFORMAT,
-         {"line 1", "end of the line", "'general'"}},
-        {"%%MatrixMarket matrix array pattern general\n1 1\n",
-         STRADS_EFORMAT,
-         {"line 1", "'pattern'"}},
-        {BANNER, STRADS_EFORMAT, {"end of the file", "the number of rows"}},
-        {BANNER "% c\n3 x 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "'x'", "the number of columns"}},
-        {BANNER "3 3\n1 1 1\n",
-         STRADS_EFORMAT,
-         {"line 2", "end of the line", "the number of entries"}},
-        {BANNER "-3 3 1\n", STRADS_EFORMAT, {"'-3'", "the number of rows"}},
-        {BANNER "3 3 1 4\n", STRADS_EFORMAT, {"'4'", "the end of the line"}},
-        {BANNER "5000000000 3 1\n",
-         STRADS_ELIMIT,
-         {"'5000000000'", "4294967294"}},
-        {BANNER "0 3 0\n", STRADS_EFORMAT, {"no rows"}},
-        {"%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n",
-         STRADS_EFORMAT,
-         {"line 2", "as many columns as rows"}}};
-    expect_all("header.mtx", wrong, COUNT(wrong));
+    static const oracle_wrong wrong[] = {
+        WRONG("%%MatrixMarket tensor coordinate real general\n1 1 0\n",
+              "line 1", "'tensor'", "'matrix'"),
+        WRONG("%%MatrixMarket matrix sparse real general\n1 1 0\n", "'sparse'",
+              "'coordinate' or 'array'"),
+        WRONG("%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
+              "'complex'", "'real'"),
+        WRONG("%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n",
+              "'hermitian'", "'general'"),
+        WRONG("%%MatrixMarket matrix coordinate real\n1 1 0\n", "line 1",
+              "end of the line", "'general'"),
+        WRONG("%%MatrixMarket matrix array pattern general\n1 1\n", "line 1",
+              "'pattern'"),
+        WRONG(BANNER, "end of the file", "the number of rows"),
+        WRONG(BANNER "% c\n3 x 1\n", "line 3", "'x'", "the number of columns"),
+        WRONG(BANNER "3 3\n1 1 1\n", "line 2", "end of the line",
+              "the number of entries"),
+        WRONG(BANNER "-3 3 1\n", "'-3'", "the number of rows"),
+        WRONG(BANNER "3 3 1 4\n", "'4'", "the end of the line"),
+        WRONG_BY(STRADS_ELIMIT, BANNER "5000000000 3 1\n", "'5000000000'",
+                 "4294967294"),
+        WRONG(BANNER "0 3 0\n", "no rows"),
+        WRONG("%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n",
+              "line 2", "as many columns as rows")};
+    oracle_refuse_all("header.mtx", plain, wrong, COUNT(wrong), true);
 }
 
 Test(data_bad_input, matrixmarket_entries)
 {
-    static const wrong_text wrong[] = {
-        {BANNER "2 3 1\n3 1 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "'3'", "a row from 1 to 2"}},
-        {BANNER "2 3 1\n1 4 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "'4'", "a column from 1 to 3"}},
-        {BANNER "2 3 1\n0 1 1\n", STRADS_EFORMAT, {"'0'", "a row from 1"}},
-        {BANNER "2 3 1\n1 -1 1\n", STRADS_EFORMAT, {"'-1'", "a column"}},
-        {BANNER "2 3 1\n1 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "end of the line", "a value"}},
-        {BANNER "2 3 1\n1 1 nan\n", STRADS_EFORMAT, {"'nan'", "finite"}},
-        {BANNER "2 3 1\n1 1 1 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "'1'", "the end of the line"}},
-        {BANNER "2 3 3\n1 1 1\n2 2 2\n",
-         STRADS_EFORMAT,
-         {"found 2 entries", "expected 3", "line 2"}},
-        {BANNER "2 3 1\n1 1 1\n\n2 2 2\n",
-         STRADS_EFORMAT,
-         {"line 5", "'2'", "after 1 entries"}},
-        {BANNER "2 3 3\n1 1 1\n2 2 2\n1 1 5\n",
-         STRADS_EFORMAT,
-         {"line 5", "row 1, column 1", "again", "line 3"}},
-        {"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n",
-         STRADS_EFORMAT,
-         {"line 3", "'1.5'", "an integer"}},
-        {"%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "on or below the diagonal"}},
-        {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
-         STRADS_EFORMAT,
-         {"line 3", "below the diagonal"}},
-        {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",
-         STRADS_EFORMAT,
-         {"found 3 entries", "expected 4"}},
-        {"%%MatrixMarket matrix array real general\n1 2\n1\n2\n3\n",
-         STRADS_EFORMAT,
-         {"line 5", "'3'", "after 2 entries"}}};
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        const char *path = oracle_text("entry.mtx", wrong[i].text);
-        strads_data *data = NULL;
-        cr_assert_eq(strads_data_read(path, NULL, &data), wrong[i].err);
-        expect_sentence(path, wrong[i].err, wrong[i].part);
-        path = oracle_gzip(path, 1);
-        cr_assert_eq(strads_data_read(path, NULL, &data), wrong[i].err);
-        expect_sentence(path, wrong[i].err, wrong[i].part);
-        cr_assert_null(data);
-    }
+    static const oracle_wrong wrong[] = {
+        WRONG(BANNER "2 3 1\n3 1 1\n", "line 3", "'3'", "a row from 1 to 2"),
+        WRONG(BANNER "2 3 1\n1 4 1\n", "line 3", "'4'", "a column from 1 to 3"),
+        WRONG(BANNER "2 3 1\n0 1 1\n", "'0'", "a row from 1"),
+        WRONG(BANNER "2 3 1\n1 -1 1\n", "'-1'", "a column"),
+        WRONG(BANNER "2 3 1\n1 1\n", "line 3", "end of the line", "a value"),
+        WRONG(BANNER "2 3 1\n1 1 nan\n", "'nan'", "finite"),
+        WRONG(BANNER "2 3 1\n1 1 1 1\n", "line 3", "'1'",
+              "the end of the line"),
+        WRONG(BANNER "2 3 3\n1 1 1\n2 2 2\n", "found 2 entries", "expected 3",
+              "line 2"),
+        WRONG(BANNER "2 3 1\n1 1 1\n\n2 2 2\n", "line 5", "'2'",
+              "after 1 entries"),
+        WRONG(BANNER "2 3 3\n1 1 1\n2 2 2\n1 1 5\n", "line 5",
+              "row 1, column 1", "again", "line 3"),
+        WRONG("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 "
+              "1.5\n",
+              "line 3", "'1.5'", "an integer"),
+        WRONG("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n",
+              "line 3", "on or below the diagonal"),
+        WRONG("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 "
+              "1 1\n",
+              "line 3", "below the diagonal"),
+        WRONG("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",
+              "found 3 entries", "expected 4"),
+        WRONG("%%MatrixMarket matrix array real general\n1 2\n1\n2\n3\n",
+              "line 5", "'3'", "after 2 entries")};
+    oracle_refuse_all("entry.mtx", plain, wrong, COUNT(wrong), false);
 }
 
 Test(data_bad_input, files_of_labels)
 {
-    static const wrong_text wrong[] = {
-        {"1\n", STRADS_EFORMAT, {"found 1 labels", "expected 2"}},
-        {"1\n2\n3\n", STRADS_EFORMAT, {"found 3 labels", "expected 2"}},
-        {"1\nspam\n", STRADS_EFORMAT, {"line 2", "'spam'", "a label"}},
-        {"1 1:1\n2\n", STRADS_EFORMAT, {"label 1", "one number a line"}},
-        {BANNER "2 1 0\n", STRADS_EFORMAT, {"line 1", "expected labels"}},
-        {"", STRADS_EFORMAT, {"is empty"}}};
+    static const oracle_wrong wrong[] = {
+        WRONG("1\n", "found 1 labels", "expected 2"),
+        WRONG("1\n2\n3\n", "found 3 labels", "expected 2"),
+        WRONG("1\nspam\n", "line 2", "'spam'", "a label"),
+        WRONG("1 1:1\n2\n", "label 1", "one number a line"),
+        WRONG(BANNER "2 1 0\n", "line 1", "expected labels"),
+        WRONG("", "is empty")};
     const char *path = oracle_text("t.mtx", BANNER "2 2 1\n1 1 1\n");
-    for (size_t i = 0; i < COUNT(wrong); i++)
-        expect_refused(path, oracle_text("labels.txt", wrong[i].text),
-                       wrong[i].err, wrong[i].part);
-    const char *const missing[4] = {"No such file"};
-    expect_refused(path, "/nowhere/labels.txt", STRADS_EIO, missing);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        const strads_data_options o = {
+            .labels_path = oracle_text("labels.txt", wrong[i].text)};
+        oracle_refuse(path, o, &wrong[i], true);
+    }
+    oracle_refuse(
+        path, (strads_data_options){.labels_path = "/nowhere/labels.txt"},
+        &(const oracle_wrong)WRONG_BY(STRADS_EIO, NULL, "No such file"), true);
 }
 
 static uint64_t draw(uint64_t *state)

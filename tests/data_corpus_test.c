@@ -140,102 +140,62 @@ Test(data_corpus, ldac_counts_words_from_0_and_keeps_empty_documents)
     cr_assert_eq(s.value_max, 9);
 }
 
-typedef struct wrong_corpus {
-    const char *text;
-    strads_err err;
-    const char *part[3];
-} wrong_corpus;
-
-static void expect_refused(const char *path, const wrong_corpus *wrong)
-{
-    for (uint32_t threads = 1; threads <= 4; threads += 3) {
-        strads_data_options o = {.size = sizeof o,
-                                 .threads = threads,
-                                 .partitions = threads,
-                                 .kind = STRADS_KIND_CORPUS};
-        strads_data *data = NULL;
-        strads_err err = strads_data_read(path, &o, &data);
-        const char *text = strads_error_text();
-        cr_assert_eq(err, wrong->err, "%s: %s", strads_error_name(err), text);
-        cr_assert_null(data);
-        cr_assert_not_null(strstr(text, path), "%s", text);
-        for (size_t k = 0; k < 3 && wrong->part[k] != NULL; k++)
-            cr_assert_not_null(strstr(text, wrong->part[k]), "'%s' in '%s'",
-                               wrong->part[k], text);
-    }
-}
-
-static const wrong_corpus wrong_bags[] = {
-    {"2\n3\n1\n0 1 1\n",
-     STRADS_EFORMAT,
-     {"line 4", "'0'", "a document from 1 to 2"}},
-    {"2\n3\n1\n3 1 1\n",
-     STRADS_EFORMAT,
-     {"line 4", "'3'", "a document from 1 to 2"}},
-    {"2\n3\n1\n1 0 1\n", STRADS_EFORMAT, {"line 4", "a word from 1 to 3"}},
-    {"2\n3\n1\n1 4 1\n", STRADS_EFORMAT, {"'4'", "a word from 1 to 3"}},
-    {"2\n3\n1\n1 1 0\n",
-     STRADS_EFORMAT,
-     {"line 4", "'0'", "a count, a whole number from 1 to 16777216"}},
-    {"2\n3\n1\n1 1 -2\n", STRADS_EFORMAT, {"'-2'", "a count"}},
-    {"2\n3\n1\n1 1 1099511627776\n", STRADS_EFORMAT, {"'1099511627776'"}},
-    {"2\n3\n1\n1 1 1.5\n", STRADS_EFORMAT, {"'1.5'", "a whole number"}},
-    {"2\n3\n1\n1 1 nan\n", STRADS_EFORMAT, {"'nan'", "finite"}},
-    {"2\n3\n1\n1 1\n", STRADS_EFORMAT, {"the end of the line", "a value"}},
-    {"2\n3\n1\n1 1 1 1\n", STRADS_EFORMAT, {"the end of the line after"}},
-    {"2\n3\n2\n1 1 1\n",
-     STRADS_EFORMAT,
-     {"found 1 entries, expected 2 as line 3 says"}},
-    {"2\n3\n1\n1 1 1\n2 1 1\n",
-     STRADS_EFORMAT,
-     {"line 5", "the end of the file after 1 entries"}},
-    {"2\n3\n2\n1 2 1\n1 2 4\n",
-     STRADS_EFORMAT,
-     {"line 5", "document 1, word 2 again", "line 4"}},
-    {"0\n3\n0\n", STRADS_EFORMAT, {"found no documents"}},
-    {"9999999999\n3\n0\n", STRADS_ELIMIT, {"line 1", "number of documents"}},
+static const oracle_wrong wrong_bags[] = {
+    WRONG("2\n3\n1\n0 1 1\n", "line 4", "'0'", "a document from 1 to 2"),
+    WRONG("2\n3\n1\n3 1 1\n", "line 4", "'3'", "a document from 1 to 2"),
+    WRONG("2\n3\n1\n1 0 1\n", "line 4", "a word from 1 to 3"),
+    WRONG("2\n3\n1\n1 4 1\n", "'4'", "a word from 1 to 3"),
+    WRONG("2\n3\n1\n1 1 0\n", "line 4", "'0'",
+          "a count, a whole number from 1 to 16777216"),
+    WRONG("2\n3\n1\n1 1 -2\n", "'-2'", "a count"),
+    WRONG("2\n3\n1\n1 1 1099511627776\n", "'1099511627776'"),
+    WRONG("2\n3\n1\n1 1 1.5\n", "'1.5'", "a whole number"),
+    WRONG("2\n3\n1\n1 1 nan\n", "'nan'", "finite"),
+    WRONG("2\n3\n1\n1 1\n", "the end of the line", "a value"),
+    WRONG("2\n3\n1\n1 1 1 1\n", "the end of the line after"),
+    WRONG("2\n3\n2\n1 1 1\n", "found 1 entries, expected 2 as line 3 says"),
+    WRONG("2\n3\n1\n1 1 1\n2 1 1\n", "line 5",
+          "the end of the file after 1 entries"),
+    WRONG("2\n3\n2\n1 2 1\n1 2 4\n", "line 5", "document 1, word 2 again",
+          "line 4"),
+    WRONG("0\n3\n0\n", "found no documents"),
+    WRONG_BY(STRADS_ELIMIT, "9999999999\n3\n0\n", "line 1",
+             "number of documents"),
 };
 
-static const wrong_corpus wrong_ldac[] = {
-    {"", STRADS_EFORMAT, {"is empty"}},
-    {"\n\n", STRADS_EFORMAT, {"found no documents", "`N word:count ...`"}},
-    {"two 1:1 2:1\n", STRADS_EFORMAT, {"line 1", "'two'", "number of pairs"}},
-    {"1 1:1\n2 1:1\n",
-     STRADS_EFORMAT,
-     {"line 2", "2 pairs in this line", "not 1"}},
-    {"1 1:1 2:1\n", STRADS_EFORMAT, {"line 1", "1 pairs", "not 2"}},
-    {"1 1:0\n", STRADS_EFORMAT, {"'1:0'", "whole number from 1 to 16777216"}},
-    {"1 1:-1\n", STRADS_EFORMAT, {"'1:-1'"}},
-    {"1 1:1099511627776\n", STRADS_EFORMAT, {"'1:1099511627776'"}},
-    {"1 1:1.5\n", STRADS_EFORMAT, {"'1:1.5'"}},
-    {"1 4294967294:1\n", STRADS_ELIMIT, {"a word from 0 to 4294967293"}},
-    {"1 -1:1\n", STRADS_EFORMAT, {"'-1:1'", "word:count"}},
-    {"1 1\n", STRADS_EFORMAT, {"'1'", "word:count"}},
-    {"1 0:1\n3 7:1 0:2 7:3\n",
-     STRADS_EFORMAT,
-     {"line 2", "document 1, word 7 again", "line 2 too"}},
-    {"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.5\n",
-     STRADS_EFORMAT,
-     {"line 3", "'2.5'", "a count"}},
+static const oracle_wrong wrong_ldac[] = {
+    WRONG("", "is empty"),
+    WRONG("\n\n", "found no documents", "`N word:count ...`"),
+    WRONG("two 1:1 2:1\n", "line 1", "'two'", "number of pairs"),
+    WRONG("1 1:1\n2 1:1\n", "line 2", "2 pairs in this line", "not 1"),
+    WRONG("1 1:1 2:1\n", "line 1", "1 pairs", "not 2"),
+    WRONG("1 1:0\n", "'1:0'", "whole number from 1 to 16777216"),
+    WRONG("1 1:-1\n", "'1:-1'"),
+    WRONG("1 1:1099511627776\n", "'1:1099511627776'"),
+    WRONG("1 1:1.5\n", "'1:1.5'"),
+    WRONG_BY(STRADS_ELIMIT, "1 4294967294:1\n", "a word from 0 to 4294967293"),
+    WRONG("1 -1:1\n", "'-1:1'", "word:count"),
+    WRONG("1 1\n", "'1'", "word:count"),
+    WRONG("1 0:1\n3 7:1 0:2 7:3\n", "line 2", "document 1, word 7 again",
+          "line 2 too"),
+    WRONG("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.5\n",
+          "line 3", "'2.5'", "a count"),
 };
-
-static void expect_all_refused(const wrong_corpus *wrong, size_t n)
-{
-    for (size_t k = 0; k < n; k++) {
-        const char *path = oracle_text("wrong.txt", wrong[k].text);
-        expect_refused(path, &wrong[k]);
-        expect_refused(oracle_gzip(path, 1), &wrong[k]);
-    }
-}
 
 Test(data_corpus, what_is_wrong_with_a_bag_of_words_is_said_with_its_line)
 {
-    expect_all_refused(wrong_bags, sizeof wrong_bags / sizeof *wrong_bags);
+    oracle_refuse_all("wrong.txt",
+                      (strads_data_options){.kind = STRADS_KIND_CORPUS},
+                      wrong_bags, sizeof wrong_bags / sizeof *wrong_bags,
+                      false);
 }
 
 Test(data_corpus, what_is_wrong_with_ldac_text_is_said_with_its_line)
 {
-    expect_all_refused(wrong_ldac, sizeof wrong_ldac / sizeof *wrong_ldac);
+    oracle_refuse_all("wrong.txt",
+                      (strads_data_options){.kind = STRADS_KIND_CORPUS},
+                      wrong_ldac, sizeof wrong_ldac / sizeof *wrong_ldac,
+                      false);
 }
 
 Test(data_corpus, labels_and_unknown_kinds_are_refused)

@@ -180,33 +180,20 @@ Test(data_label_names, given_names_keep_their_numbers_and_others_come_behind)
 
 /* ---- what is refused --------------------------------------------------- */
 
-static void expect_refused(const char *text, strads_err err, const char *part,
-                           const char *also)
-{
-    const char *path = oracle_text("w.svm", text);
-    const char *const file[] = {path, oracle_zstd(path, 1)};
-    for (size_t f = 0; f < 2; f++)
-        for (uint32_t threads = 1; threads <= 2; threads++) {
-            const strads_data_options o = {.size = sizeof o,
-                                           .threads = threads,
-                                           .named_labels = true};
-            strads_data *data = NULL;
-            cr_assert_eq(strads_data_read(file[f], &o, &data), err, "%s", text);
-            cr_assert_null(data);
-            expect_says(part);
-            expect_says(also);
-        }
-}
+#define REFUSE(err, text, ...)                                               \
+    oracle_refuse_all("w.svm", (strads_data_options){.named_labels = true},  \
+                      &(const oracle_wrong)WRONG_BY(err, text, __VA_ARGS__), \
+                      1, false)
 
 Test(data_label_names, names_and_numbers_do_not_mix)
 {
-    expect_refused("spam 1:1\nham 1:1\n3 1:1\n", STRADS_EFORMAT,
-                   "line 3: found '3'", "a name without , : = #, as in the");
-    expect_refused("1 1:1\n\nham 1:1\n", STRADS_EFORMAT, "line 3: found 'ham'",
-                   "a number, as in the first row");
-    expect_refused("spam 1:1\nNaN 1:1\n", STRADS_EFORMAT, "line 2", "a name");
-    expect_refused("spam 1:1\n-inf 1:1\n", STRADS_EFORMAT, "line 2", "a name");
-    expect_refused("spam 1:1\n1e999 1:1\n", STRADS_EFORMAT, "line 2", "a name");
+    REFUSE(STRADS_EFORMAT, "spam 1:1\nham 1:1\n3 1:1\n", "line 3: found '3'",
+           "a name without , : = #, as in the");
+    REFUSE(STRADS_EFORMAT, "1 1:1\n\nham 1:1\n", "line 3: found 'ham'",
+           "a number, as in the first row");
+    REFUSE(STRADS_EFORMAT, "spam 1:1\nNaN 1:1\n", "line 2", "a name");
+    REFUSE(STRADS_EFORMAT, "spam 1:1\n-inf 1:1\n", "line 2", "a name");
+    REFUSE(STRADS_EFORMAT, "spam 1:1\n1e999 1:1\n", "line 2", "a name");
 }
 
 Test(data_label_names, what_is_no_name_is_refused)
@@ -225,20 +212,20 @@ Test(data_label_names, what_is_no_name_is_refused)
     char text[200];
     for (size_t k = 0; k < COUNT(wrong); k++) {
         (void)snprintf(text, sizeof text, "ok 1:1\n%s 1:1\n", wrong[k]);
-        expect_refused(text, STRADS_EFORMAT, "line 2", "a name without");
+        REFUSE(STRADS_EFORMAT, text, "line 2", "a name without");
         (void)snprintf(text, sizeof text, "%s 1:1\n", wrong[k]);
-        expect_refused(text, STRADS_EFORMAT, "line 1", "a label (a number");
+        REFUSE(STRADS_EFORMAT, text, "line 1", "a label (a number");
     }
     memset(text, 'x', 100);
     memcpy(text, "ok 1:1\n", 7);
     memcpy(text + 7 + STRADS_LABEL_NAME_MAX + 1, " 1:1\n", 6);
-    expect_refused(text, STRADS_EFORMAT, "line 2", "at most 63 bytes");
+    REFUSE(STRADS_EFORMAT, text, "line 2", "at most 63 bytes");
     memcpy(text + 7 + STRADS_LABEL_NAME_MAX, " 1:1\n", 6);
     strads_data *data =
         must_read(oracle_text("long.svm", text), (strads_data_options){0});
     strads_data_free(data);
-    expect_refused("1:1 2:1\n", STRADS_EFORMAT, "line 1: found '1:1'",
-                   "a label (a number) before the first");
+    REFUSE(STRADS_EFORMAT, "1:1 2:1\n", "line 1: found '1:1'",
+           "a label (a number) before the first");
 }
 
 Test(data_label_names, too_many_names_are_refused_with_their_number)
@@ -248,8 +235,8 @@ Test(data_label_names, too_many_names_are_refused_with_their_number)
     for (int i = 0; i < 20000; i++)
         at +=
             (size_t)snprintf(text + at, sizeof text - at, "id%d 1:1\n", i / 2);
-    expect_refused(text, STRADS_ELIMIT, "line 2001: found 'id1000'",
-                   "at most 1000 different names");
+    REFUSE(STRADS_ELIMIT, text, "line 2001: found 'id1000'",
+           "at most 1000 different names");
 }
 
 Test(data_label_names, names_are_refused_unless_they_are_asked_for)

@@ -454,3 +454,49 @@ void oracle_expect(const oracle *m, const char *path, strads_data_options o,
     oracle_expect_data(m, data, o, labels);
     strads_data_free(data);
 }
+
+/* ---- what is refused --------------------------------------------------- */
+
+static void expect_sentence(const char *path, const oracle_wrong *wrong,
+                            strads_err err)
+{
+    const char *text = strads_error_text();
+    cr_assert_eq(err, wrong->err ? wrong->err : STRADS_EFORMAT, "%s: %s",
+                 strads_error_name(err), text);
+    cr_assert_not_null(strstr(text, path), "%s", text);
+    for (size_t k = 0; k < 4 && wrong->part[k] != NULL; k++)
+        cr_assert_not_null(strstr(text, wrong->part[k]), "'%s' in '%s'",
+                           wrong->part[k], text);
+    cr_assert_null(strchr(text, '\n'), "one sentence");
+    cr_assert_lt(strlen(text), 600);
+    for (const char *p = text; *p != '\0'; p++)
+        cr_assert(*p >= ' ' && *p < 127, "printable");
+}
+
+void oracle_refuse(const char *path, strads_data_options options,
+                   const oracle_wrong *wrong, bool too)
+{
+    const char *named = options.labels_path ? options.labels_path : path;
+    options.size = sizeof options;
+    for (uint32_t threads = 1; threads <= 4; threads += 3) {
+        strads_data *data = NULL;
+        strads_data_summary summary;
+        options.threads = options.partitions = threads;
+        expect_sentence(named, wrong, strads_data_read(path, &options, &data));
+        cr_assert_null(data);
+        if (too)
+            expect_sentence(named, wrong,
+                            strads_data_summarize(path, &options, &summary));
+    }
+}
+
+void oracle_refuse_all(const char *name, strads_data_options options,
+                       const oracle_wrong *wrong, size_t n, bool too)
+{
+    for (size_t k = 0; k < n; k++) {
+        const char *path = oracle_text(name, wrong[k].text);
+        oracle_refuse(path, options, &wrong[k], too);
+        oracle_refuse(oracle_gzip(path, 1), options, &wrong[k], too);
+        oracle_refuse(oracle_zstd(path, 1), options, &wrong[k], too);
+    }
+}

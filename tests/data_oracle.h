@@ -63,4 +63,33 @@ void oracle_expect(const oracle *matrix, const char *path,
 void oracle_expect_data(const oracle *matrix, const strads_data *data,
                         strads_data_options options, bool labels);
 
+/* ---- what is refused --------------------------------------------------- */
+
+/* A file, the error that it gives (0: STRADS_EFORMAT), and what occurs in the
+ * sentence. */
+typedef struct oracle_wrong {
+    const char *text;
+    strads_err err;
+    const char *part[4];
+} oracle_wrong;
+
+/* A row of a table of them; of another error. */
+#define WRONG(text_, ...)                        \
+    {                                            \
+        .text = (text_), .part = { __VA_ARGS__ } \
+    }
+#define WRONG_BY(err_, text_, ...)                              \
+    {                                                           \
+        .text = (text_), .err = (err_), .part = { __VA_ARGS__ } \
+    }
+
+/* Reads `path` on 1 and on 4 threads, which fails by one sentence that names the
+ * file (of labels, if there is one); a summary `too`. */
+void oracle_refuse(const char *path, strads_data_options options,
+                   const oracle_wrong *wrong, bool too);
+
+/* Each as a text, and compressed. */
+void oracle_refuse_all(const char *name, strads_data_options options,
+                       const oracle_wrong *wrong, size_t n, bool too);
+
 #endif
