@@ -21,18 +21,12 @@ typedef struct winding_config {
 enum { FLAWLESS, ENDLESS, CHOOSING, FAILING };
 
 static const strads_option OPTIONS[] = {
-    {.name = "stop-at",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(winding_config, stop_at),
-     .max = FAR},
-    {.name = "finish-at",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(winding_config, finish_at),
-     .max = FAR},
-    {.name = "flaw",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(winding_config, flaw),
-     .max = FAILING},
+    STRADS_OPTION(U32, winding_config, stop_at, "stop-at", NULL, NULL,
+                  .max = FAR),
+    STRADS_OPTION(U32, winding_config, finish_at, "finish-at", NULL, NULL,
+                  .max = FAR),
+    STRADS_OPTION(U32, winding_config, flaw, "flaw", NULL, NULL,
+                  .max = FAILING),
     {.name = NULL},
 };
 

@@ -133,18 +133,10 @@ static const strads_payload LUGGAGE = {.open = luggage_open,
                                        .unpack = luggage_unpack};
 
 static const strads_option OPTIONS[] = {
-    {.name = "laps",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(carry_config, laps)},
-    {.name = "carry-blocks",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(carry_config, blocks)},
-    {.name = "carry-bytes",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(carry_config, bytes)},
-    {.name = "waits",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(carry_config, waits)},
+    STRADS_OPTION(U32, carry_config, laps, "laps", NULL, NULL),
+    STRADS_OPTION(U32, carry_config, blocks, "carry-blocks", NULL, NULL),
+    STRADS_OPTION(U32, carry_config, bytes, "carry-bytes", NULL, NULL),
+    STRADS_OPTION(U32, carry_config, waits, "waits", NULL, NULL),
     {.name = NULL},
 };
 

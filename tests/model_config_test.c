@@ -18,17 +18,10 @@ typedef struct own_options {
 } own_options;
 
 static const strads_option own_table[] = {
-    {.name = "lambda-ratio",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(own_options, lambda_ratio),
-     .min = 1e-9,
-     .max = 1},
-    {.name = "positive",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(own_options, positive)},
-    {.name = "name",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(own_options, name)},
+    STRADS_OPTION(F64, own_options, lambda_ratio, "lambda-ratio", NULL, NULL,
+                  .min = 1e-9, .max = 1),
+    STRADS_OPTION(BOOL, own_options, positive, "positive", NULL, NULL),
+    STRADS_OPTION(STRING, own_options, name, "name", NULL, NULL),
     {.name = NULL},
 };
 

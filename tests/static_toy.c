@@ -166,14 +166,10 @@ static const strads_phase WALK = {.name = "walk",
                                   .aggregate = toy_aggregate};
 
 static const strads_option OPTIONS[] = {
-    {.name = "toy-blocks",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(static_toy_config, blocks),
-     .max = 1000},
-    {.name = "toy-objects",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(static_toy_config, objects),
-     .max = 1},
+    STRADS_OPTION(U32, static_toy_config, blocks, "toy-blocks", NULL, NULL,
+                  .max = 1000),
+    STRADS_OPTION(U32, static_toy_config, objects, "toy-objects", NULL, NULL,
+                  .max = 1),
     {.name = NULL},
 };
 

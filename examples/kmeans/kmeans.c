@@ -337,13 +337,8 @@ static strads_err kmeans_objective(void *state, strads_report *report)
 }
 
 static const strads_option kmeans_table[] = {
-    {.name = "centres",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(kmeans_options, centres),
-     .metavar = "K",
-     .help = "number of centres (default: 10)",
-     .min = 1,
-     .max = 1e6},
+    STRADS_OPTION(U32, kmeans_options, centres, "centres", "K",
+                  "number of centres (default: 10)", .min = 1, .max = 1e6),
     {.name = NULL},
 };
 

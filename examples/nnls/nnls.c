@@ -311,20 +311,13 @@ static const strads_phase phases[] = {
 };
 
 static const strads_option table[] = {
-    {.name = "scan-every",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(nnls_options, scan_every),
-     .metavar = "N",
-     .help = "rounds of blocks between two scans at most (default: 500)",
-     .min = 1,
-     .max = UINT32_MAX},
-    {.name = "sweeps",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(nnls_options, sweeps),
-     .metavar = "N",
-     .help = "steps of each column while its block is solved (default: 20)",
-     .min = 1,
-     .max = UINT32_MAX},
+    STRADS_OPTION(U32, nnls_options, scan_every, "scan-every", "N",
+                  "rounds of blocks between two scans at most (default: 500)",
+                  .min = 1, .max = UINT32_MAX),
+    STRADS_OPTION(
+        U32, nnls_options, sweeps, "sweeps", "N",
+        "steps of each column while its block is solved (default: 20)",
+        .min = 1, .max = UINT32_MAX),
     {.name = NULL}};
 
 static const nnls_options defaults = {.scan_every = 500, .sweeps = 20};

@@ -124,12 +124,9 @@ static strads_err ridge_objective(void *state, strads_report *report)
 }
 
 static const strads_option table[] = {
-    {.name = "lambda",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(ridge_options, lambda),
-     .metavar = "L",
-     .help = "weight of |w|^2 / 2, 0 or more (default: 0.1)",
-     .max = 1e300},
+    STRADS_OPTION(F64, ridge_options, lambda, "lambda", "L",
+                  "weight of |w|^2 / 2, 0 or more (default: 0.1)",
+                  .max = 1e300),
     {.name = NULL}};
 
 static const ridge_options defaults = {.lambda = 0.1};
