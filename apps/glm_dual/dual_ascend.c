@@ -111,6 +111,20 @@ static void fetch_row(const strads_share *share, const dual_sample *sample,
     __builtin_prefetch(value + 64);
 }
 
+/* |w|^2 where a block begins. The first of a run without a start has a w of 0,
+ * and b for it to be guessed; of several partitions no one could know the sum
+ * of their guesses. */
+static double begin_at(dual_local *local, const strads_share *given)
+{
+    const double reached =
+        local->kernels->dot_dense(local->columns + 1, local->w, local->w);
+    const bool alone = local->joint == local->w;
+
+    return reached == 0 && alone && local->loss->guess
+               ? local->loss->guess(local, dual_share(local, given))
+               : reached;
+}
+
 strads_err dual_update_ascend(strads_task *task)
 {
     dual_local *local = task->local;
@@ -126,8 +140,7 @@ strads_err dual_update_ascend(strads_task *task)
     draw_order(task);
     dual_begin_w(task);
     local->level = task->total[DUAL_LEVEL];
-    const double reached =
-        local->kernels->dot_dense(local->columns + 1, local->w, local->w);
+    const double reached = begin_at(local, task->share);
     dual_group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];

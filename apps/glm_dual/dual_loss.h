@@ -96,6 +96,9 @@ typedef struct dual_loss {
                           double z);
     /* Moves the b of a group's rows to their best, and w with them. */
     void (*visit)(dual_visit *v);
+    /* Where all b are 0: b that are better, of one partition alone, and their
+     * w; |w|^2. NULL: they begin at 0. */
+    double (*guess)(dual_local *local, const strads_share *share);
 } dual_loss;
 
 extern const dual_loss dual_hinge, dual_squared_hinge, dual_epsilon,
