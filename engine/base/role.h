@@ -26,7 +26,7 @@ enum {
 typedef enum sti_msg_kind {
     STI_MSG_DISPATCH = 1, /* coordinator, then worker to worker: sti_dispatch */
     STI_MSG_PARTIAL = 2,  /* up the merge tree, at last to the coordinator */
-    STI_MSG_RING_STEP = 3, /* RING: a block to its next holder: sti_hop */
+    STI_MSG_RING_STEP = 3, /* RING: a block to its next holder: sti_ring_step */
     STI_MSG_ASK = 4,       /* coordinator to a scheduler: sti_ask */
     STI_MSG_CHOICE = 5,    /* a scheduler to the coordinator: sti_choice */
     STI_MSG_FAIL = 6,      /* any role to the coordinator: sti_failure */

@@ -37,10 +37,10 @@ strads_err sti_needs_check(const char *path, const strads_data_options *options,
 
 /* What one chunk of rows holds. Counts are of entries. */
 typedef struct sti_tally {
-    uint32_t *col; /* [col_room], by column */
-    uint64_t col_room;
-    uint32_t *row; /* [row_room], by row of the chunk */
-    uint64_t row_room;
+    uint32_t *col; /* [col_capacity], by column */
+    uint64_t col_capacity;
+    uint32_t *row; /* [row_capacity], by row of the chunk */
+    uint64_t row_capacity;
     uint64_t cols, rows, nnz;
     sti_needs needs; /* what was too much, where something was */
 } sti_tally;
@@ -108,7 +108,7 @@ typedef struct sti_side {
     uint64_t nnz;
     uint64_t capacity; /* entries that index and values were made for */
     uint64_t *start;   /* of all parts, with room to rebase them */
-    uint64_t start_room;
+    uint64_t start_capacity;
     uint32_t *index; /* [capacity] */
     double *f64;
     float *f32;

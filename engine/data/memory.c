@@ -131,8 +131,8 @@ static uint64_t read_field(const char *path, const char *key)
 }
 
 /* A group's limit minus what it uses; the file cache in it can be dropped. */
-static uint64_t group_room(const char *folder, const char *limit_file,
-                           const char *usage_file)
+static uint64_t group_available(const char *folder, const char *limit_file,
+                                const char *usage_file)
 {
     uint64_t limit = read_number(folder, limit_file);
     if (limit >= UINT64_MAX / 4)
@@ -147,18 +147,18 @@ static uint64_t group_room(const char *folder, const char *limit_file,
     return limit > used ? limit - used : 0;
 }
 
-/* The least room of the group at `path` and of the groups above it. */
-static uint64_t groups_room(char *path, bool second)
+/* What is available at least of the group at `path` and of the groups above it. */
+static uint64_t groups_available(char *path, bool second)
 {
     uint64_t capacity = UINT64_MAX;
     for (;;) {
         char folder[440];
         (void)snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s",
                        second ? "" : "/memory", path);
-        uint64_t here = second
-                            ? group_room(folder, "memory.max", "memory.current")
-                            : group_room(folder, "memory.limit_in_bytes",
-                                         "memory.usage_in_bytes");
+        uint64_t here =
+            second ? group_available(folder, "memory.max", "memory.current")
+                   : group_available(folder, "memory.limit_in_bytes",
+                                     "memory.usage_in_bytes");
         capacity = least(capacity, here);
         char *cut = strrchr(path, '/');
         if (cut == NULL)
@@ -169,7 +169,7 @@ static uint64_t groups_room(char *path, bool second)
 
 /* /proc/self/cgroup has a line `0::/path` (version 2) and, in version 1, one
  * `n:...memory...:/path`. */
-static uint64_t cgroup_room(void)
+static uint64_t cgroup_available(void)
 {
     char line[400];
     uint64_t capacity = UINT64_MAX;
@@ -185,7 +185,7 @@ static uint64_t cgroup_room(void)
         *path = '\0';
         bool second = names[1] == '\0';
         if (second || strstr(names + 1, "memory") != NULL)
-            capacity = least(capacity, groups_room(path + 1, second));
+            capacity = least(capacity, groups_available(path + 1, second));
     }
     (void)fclose(file);
     return capacity;
@@ -195,7 +195,7 @@ uint64_t sti_memory_available(void)
 {
     uint64_t kilobytes = read_field("/proc/meminfo", "MemAvailable:");
     uint64_t system = kilobytes != 0 ? kilobytes * 1024 : UINT64_MAX;
-    return least(system, cgroup_room());
+    return least(system, cgroup_available());
 }
 
 /* Owns nothing between calls: helper threads live as long as one call. Tasks

@@ -19,7 +19,7 @@ struct strads_names {
     char *bytes;
     uint32_t *at;   /* [count + 1]: where names begin */
     uint32_t *slot; /* [slots], a power of two */
-    uint64_t slots, at_room, bytes_room;
+    uint64_t slots, at_capacity, bytes_capacity;
     uint32_t count;
 };
 
@@ -35,11 +35,11 @@ strads_err strads_names_new(strads_names **out)
     if (n == NULL)
         return no_memory(n);
     n->slots = FIRST_SLOTS;
-    n->at_room = FIRST_SLOTS / 2;
-    n->bytes_room = FIRST_BYTES;
+    n->at_capacity = FIRST_SLOTS / 2;
+    n->bytes_capacity = FIRST_BYTES;
     n->slot = calloc(n->slots, sizeof *n->slot);
-    n->at = calloc(n->at_room, sizeof *n->at);
-    n->bytes = malloc(n->bytes_room);
+    n->at = calloc(n->at_capacity, sizeof *n->at);
+    n->bytes = malloc(n->bytes_capacity);
     if (n->slot == NULL || n->at == NULL || n->bytes == NULL) {
         strads_names_free(n);
         return no_memory(NULL);
@@ -83,7 +83,7 @@ static bool widen(strads_names *n)
     uint32_t *at = realloc(n->at, n->slots * 2 * sizeof *at);
     if (at != NULL) {
         n->at = at;
-        n->at_room = n->slots * 2;
+        n->at_capacity = n->slots * 2;
     }
     if (slot == NULL || at == NULL) {
         free(slot);
@@ -97,18 +97,18 @@ static bool widen(strads_names *n)
     return true;
 }
 
-static bool make_room(strads_names *n, size_t size)
+static bool reserve(strads_names *n, size_t size)
 {
     uint64_t wanted = n->at[n->count] + size + 1;
-    uint64_t capacity = n->bytes_room;
+    uint64_t capacity = n->bytes_capacity;
     while (capacity < wanted)
         capacity *= 2;
-    if (capacity > n->bytes_room) {
+    if (capacity > n->bytes_capacity) {
         char *bytes = realloc(n->bytes, capacity);
         if (bytes == NULL)
             return false;
         n->bytes = bytes;
-        n->bytes_room = capacity;
+        n->bytes_capacity = capacity;
     }
     return (n->count + UINT64_C(2)) * 2 <= n->slots || widen(n);
 }
@@ -123,7 +123,7 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
                            "more names than fit: there are %u already, which "
                            "take %u bytes",
                            n->count, n->at[n->count]);
-    if (!make_room(n, size))
+    if (!reserve(n, size))
         return no_memory(n);
     uint32_t k = n->count;
     char *to = n->bytes + n->at[k];
@@ -270,7 +270,7 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
 
 static strads_err grow(sti_naming *n, uint32_t word)
 {
-    uint64_t capacity = n->df_room == 0 ? FIRST_ROOM : n->df_room;
+    uint64_t capacity = n->df_capacity == 0 ? FIRST_ROOM : n->df_capacity;
     while (capacity <= word)
         capacity *= 2;
     uint32_t *df = realloc(n->df, capacity * sizeof *df);
@@ -281,15 +281,16 @@ static strads_err grow(sti_naming *n, uint32_t word)
         n->last_row = last;
     if (df == NULL || last == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to count %u words", word);
-    memset(df + n->df_room, 0, (capacity - n->df_room) * sizeof *df);
-    memset(last + n->df_room, 0, (capacity - n->df_room) * sizeof *last);
-    n->df_room = capacity;
+    memset(df + n->df_capacity, 0, (capacity - n->df_capacity) * sizeof *df);
+    memset(last + n->df_capacity, 0,
+           (capacity - n->df_capacity) * sizeof *last);
+    n->df_capacity = capacity;
     return STRADS_OK;
 }
 
 strads_err sti_naming_count(sti_naming *n, uint32_t word, uint64_t row)
 {
-    strads_err err = word >= n->df_room ? grow(n, word) : STRADS_OK;
+    strads_err err = word >= n->df_capacity ? grow(n, word) : STRADS_OK;
     if (err != STRADS_OK || n->last_row[word] == row + 1)
         return err;
     n->last_row[word] = row + 1;
@@ -326,7 +327,7 @@ strads_err sti_naming_end(sti_naming *n)
     free(n->last_row);
     n->df = NULL;
     n->last_row = NULL;
-    n->df_room = 0;
+    n->df_capacity = 0;
     return err;
 }
 

@@ -30,7 +30,7 @@ typedef struct sti_naming {
     uint64_t rows;      /* documents that were met while adding */
     uint32_t *df;       /* by word: documents that have it; while adding */
     uint64_t *last_row; /* the last of these, counted from 1 */
-    uint64_t df_room;
+    uint64_t df_capacity;
     /* Entries that the last pass with values left out, because a name was not
      * known. Added to atomically. */
     uint64_t unknown;

@@ -32,8 +32,8 @@ uint64_t sti_side_bytes(const sti_side *s, strads_scalar values)
 
 bool sti_side_make_starts(sti_side *s, uint32_t spare)
 {
-    s->start_room = starts_of(s) + spare;
-    s->start = sti_big_alloc(s->start_room * sizeof *s->start);
+    s->start_capacity = starts_of(s) + spare;
+    s->start = sti_big_alloc(s->start_capacity * sizeof *s->start);
     if (s->start == NULL)
         return false;
     uint64_t *next = s->start;
@@ -302,7 +302,7 @@ void sti_side_free(sti_side *s)
 {
     uint64_t capacity = s->capacity;
     sti_side_free_places(s);
-    sti_big_free(s->start, s->start_room * sizeof *s->start);
+    sti_big_free(s->start, s->start_capacity * sizeof *s->start);
     if (!s->lent) {
         sti_big_free(s->index, capacity * sizeof *s->index);
         sti_big_free(s->f64, capacity * sizeof *s->f64);

@@ -94,7 +94,7 @@ static bool widen(sti_feed *f, sti_survey *s, sti_tally *t, uint64_t cols)
     t->needs = n;
     t->needs.count += tallies;
     if (sti_needs_check("", s->options, &t->needs) == STRADS_OK &&
-        grow_counts(&t->col, &t->col_room, cols)) {
+        grow_counts(&t->col, &t->col_capacity, cols)) {
         t->needs = (sti_needs){0};
         return true;
     }
@@ -109,7 +109,7 @@ static void count_entries(sti_feed *f, const sti_batch *b)
     uint32_t most = 0;
     for (size_t i = 0; i < b->n; i++)
         most = b->col[i] > most ? b->col[i] : most;
-    if (most >= t->col_room && !widen(f, s, t, (uint64_t)most + 1))
+    if (most >= t->col_capacity && !widen(f, s, t, (uint64_t)most + 1))
         return;
     if (most >= t->cols)
         t->cols = (uint64_t)most + 1;
@@ -122,7 +122,8 @@ static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
 {
     sti_survey *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
-    if (row >= t->row_room && !grow_counts(&t->row, &t->row_room, row + 1)) {
+    if (row >= t->row_capacity &&
+        !grow_counts(&t->row, &t->row_capacity, row + 1)) {
         sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL, "no memory to count it");
         return;
     }
@@ -135,16 +136,16 @@ static const sti_sink count_sink = {.entries = count_entries,
 
 static void free_tally_rows(sti_tally *t)
 {
-    sti_big_free(t->row, t->row_room * sizeof *t->row);
+    sti_big_free(t->row, t->row_capacity * sizeof *t->row);
     t->row = NULL;
-    t->row_room = 0;
+    t->row_capacity = 0;
 }
 
 static void free_tally_cols(sti_tally *t)
 {
-    sti_big_free(t->col, t->col_room * sizeof *t->col);
+    sti_big_free(t->col, t->col_capacity * sizeof *t->col);
     t->col = NULL;
-    t->col_room = 0;
+    t->col_capacity = 0;
 }
 
 void sti_survey_free_tallies(sti_survey *s)

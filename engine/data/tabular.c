@@ -60,7 +60,7 @@ typedef struct table {
     uint64_t *start; /* [rows + 1], as all below in arrays that grow */
     uint32_t *index;
     double *value, *label, *means;
-    uint64_t rows, row_room, nnz, capacity;
+    uint64_t rows, row_capacity, nnz, capacity;
     uint64_t unknown; /* fields with a value that no column stands for */
 } table;
 
@@ -101,7 +101,7 @@ static strads_err no_memory(const table *t)
 
 static uint64_t held(const table *t)
 {
-    return t->whole.room + t->row_room * 2 * sizeof(double) +
+    return t->whole.capacity + t->row_capacity * 2 * sizeof(double) +
            t->capacity * (sizeof(double) + sizeof(uint32_t));
 }
 
@@ -606,15 +606,15 @@ static strads_err take_label(table *t)
     return err;
 }
 
-static bool make_room(table *t)
+static bool reserve(table *t)
 {
-    const uint64_t rows = t->row_room ? 2 * t->row_room : 4096;
-    if (t->rows + 1 >= t->row_room) {
+    const uint64_t rows = t->row_capacity ? 2 * t->row_capacity : 4096;
+    if (t->rows + 1 >= t->row_capacity) {
         if (held(t) + rows * 16 > t->o.memory_limit ||
-            !grow(&t->start, t->row_room, rows, sizeof *t->start) ||
-            !grow(&t->label, t->row_room, rows, sizeof *t->label))
+            !grow(&t->start, t->row_capacity, rows, sizeof *t->start) ||
+            !grow(&t->label, t->row_capacity, rows, sizeof *t->label))
             return false;
-        t->row_room = rows;
+        t->row_capacity = rows;
     }
     if (t->nnz + t->n > t->capacity) {
         const uint64_t capacity = 2 * t->capacity + 4096 + t->n;
@@ -637,7 +637,7 @@ static strads_err encode(table *t)
 {
     uint32_t n = 0;
     bool ascends = true;
-    strads_err err = make_room(t) ? STRADS_OK : no_memory(t);
+    strads_err err = reserve(t) ? STRADS_OK : no_memory(t);
     for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
         column *c = &t->columns[k];
         if (c->use == TARGET)
@@ -795,8 +795,8 @@ static void free_table(table *t)
     strads_names_free(t->header);
     strads_names_free(t->own_names);
     sti_label_names_free(&t->labels);
-    sti_big_free(t->start, t->row_room * sizeof *t->start);
-    sti_big_free(t->label, t->row_room * sizeof *t->label);
+    sti_big_free(t->start, t->row_capacity * sizeof *t->start);
+    sti_big_free(t->label, t->row_capacity * sizeof *t->label);
     sti_big_free(t->index, t->capacity * sizeof *t->index);
     sti_big_free(t->value, t->capacity * sizeof *t->value);
     sti_text_bytes_free(&t->whole);

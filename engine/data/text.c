@@ -46,7 +46,7 @@ static strads_err map_file(sti_text *text, int fd)
     return STRADS_OK;
 }
 
-static bool double_room(sti_text *text, uint64_t limit)
+static bool double_capacity(sti_text *text, uint64_t limit)
 {
     size_t capacity = text->reserved == 0 ? FIRST_READ : 2 * text->reserved;
     void *bytes = (void *)(uintptr_t)text->bytes;
@@ -63,7 +63,8 @@ static bool double_room(sti_text *text, uint64_t limit)
 static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
 {
     for (;;) {
-        if (text->reserved - text->size <= PAGE && !double_room(text, limit))
+        if (text->reserved - text->size <= PAGE &&
+            !double_capacity(text, limit))
             return strads_fail(STRADS_ENOMEM,
                                "%s: no memory to hold more than %zu bytes of "
                                "it; a regular file needs none",
@@ -369,20 +370,22 @@ strads_err sti_text_whole(const sti_text *text, uint64_t limit,
     bool end = false;
     strads_err err = u != NULL ? STRADS_OK : STRADS_ENOMEM;
     while (err == STRADS_OK && !end) {
-        if (out->room - size <= STI_TEXT_SLACK) {
-            const size_t room = out->room > 0 ? 2 * out->room : FIRST_READ;
-            char *more = room <= limit
-                             ? sti_big_grow(out->unpacked, out->room, room)
-                             : NULL;
+        if (out->capacity - size <= STI_TEXT_SLACK) {
+            const size_t capacity =
+                out->capacity > 0 ? 2 * out->capacity : FIRST_READ;
+            char *more =
+                capacity <= limit
+                    ? sti_big_grow(out->unpacked, out->capacity, capacity)
+                    : NULL;
             if (more == NULL) {
                 err = STRADS_ENOMEM;
                 break;
             }
             out->unpacked = more;
-            out->room = room;
+            out->capacity = capacity;
         }
         err = unpacker_read(u, out->unpacked + size,
-                            out->room - size - STI_TEXT_SLACK, &got, &end);
+                            out->capacity - size - STI_TEXT_SLACK, &got, &end);
         size += got;
     }
     if (err == STRADS_ENOMEM)
@@ -400,7 +403,7 @@ strads_err sti_text_whole(const sti_text *text, uint64_t limit,
 
 void sti_text_bytes_free(sti_text_bytes *bytes)
 {
-    sti_big_free(bytes->unpacked, bytes->room);
+    sti_big_free(bytes->unpacked, bytes->capacity);
     *bytes = (sti_text_bytes){0};
 }
 
@@ -475,7 +478,7 @@ static bool fill(sti_stream *s, buffer *b, const buffer *before,
 
 /* Waits until a buffer is free; false when the stream was closed. The one
  * before it may be with the consumer: both only read its tail. */
-static bool wait_for_room(sti_stream *s)
+static bool wait_for_buffer(sti_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
     while (!s->stop && s->made - s->taken == BUFFERS)
@@ -490,7 +493,7 @@ static void *produce(void *arg)
     sti_stream *s = arg;
     const buffer *before = NULL;
     bool end = false;
-    for (size_t i = 0; !end && wait_for_room(s); i = (i + 1) % BUFFERS) {
+    for (size_t i = 0; !end && wait_for_buffer(s); i = (i + 1) % BUFFERS) {
         strads_err err = STRADS_OK;
         end = fill(s, &s->buffers[i], before, &err);
         before = &s->buffers[i];

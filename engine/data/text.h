@@ -73,8 +73,8 @@ uint64_t sti_text_count_lines(const char *begin, const char *end);
 /* All of a text at once, followed by STI_TEXT_SLACK readable bytes. */
 typedef struct sti_text_bytes {
     const char *begin, *end;
-    char *unpacked; /* NULL: they are the text's own, and live as long */
-    size_t room;    /* bytes that `unpacked` takes */
+    char *unpacked;  /* NULL: they are the text's own, and live as long */
+    size_t capacity; /* bytes that `unpacked` takes */
 } sti_text_bytes;
 
 /* Unpacks what is packed into at most `limit` bytes. STRADS_ENOMEM.

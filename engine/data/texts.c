@@ -15,18 +15,18 @@ enum { MOST_FIELDS = 4096, FIRST_ROOM = 1 << 20 };
 typedef struct gathered {
     const char *path;
     char *bytes;
-    size_t size, room;
+    size_t size, capacity;
     uint64_t limit;
 } gathered;
 
 static strads_err put(gathered *g, const char *bytes, size_t n)
 {
-    if (g->size + n + STI_TEXT_SLACK > g->room) {
-        size_t room = g->room ? 2 * g->room : FIRST_ROOM;
-        while (room < g->size + n + STI_TEXT_SLACK)
-            room *= 2;
-        char *grown = room + g->room <= g->limit
-                          ? sti_big_grow(g->bytes, g->room, room)
+    if (g->size + n + STI_TEXT_SLACK > g->capacity) {
+        size_t capacity = g->capacity ? 2 * g->capacity : FIRST_ROOM;
+        while (capacity < g->size + n + STI_TEXT_SLACK)
+            capacity *= 2;
+        char *grown = capacity + g->capacity <= g->limit
+                          ? sti_big_grow(g->bytes, g->capacity, capacity)
                           : NULL;
         if (grown == NULL)
             return strads_fail(STRADS_ENOMEM,
@@ -35,7 +35,7 @@ static strads_err put(gathered *g, const char *bytes, size_t n)
                                "document a line, or allow more (--memory)",
                                g->path, (unsigned long long)g->limit);
         g->bytes = grown;
-        g->room = room;
+        g->capacity = capacity;
     }
     if (n > 0)
         memcpy(g->bytes + g->size, bytes, n);
@@ -351,7 +351,7 @@ strads_err sti_texts_open(sti_text *text, const char *path,
     *text = (sti_text){.path = path,
                        .bytes = g.bytes,
                        .size = g.size,
-                       .reserved = g.room};
+                       .reserved = g.capacity};
     if (err != STRADS_OK)
         sti_text_close(text);
     return err;

@@ -706,7 +706,7 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *given)
     return err;
 }
 
-bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes)
+bool sti_mesh_has_capacity(sti_mesh *mesh, sti_address to, uint64_t bytes)
 {
     sti_retransmit *box = &mesh->retransmit[sti_run_node_of(mesh->run, to)];
     return sti_retransmit_bytes(box) + bytes < STI_RETRANSMIT_BYTES_MAX / 2;

@@ -175,7 +175,7 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
 
 /* Would a message of so many bytes leave without waiting? Half of what is kept
  * for a node is left to those who may wait. Any thread. */
-bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes);
+bool sti_mesh_has_capacity(sti_mesh *mesh, sti_address to, uint64_t bytes);
 
 /* Another node: asks node 0 to end the run with what there is. Waits for a
  * second at most; that it is lost shows elsewhere. Any thread. */

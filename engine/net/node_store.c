@@ -233,8 +233,9 @@ static bool send_all(sti_node_store *store, box *b, bool may_wait)
             take_failure(store, msg);
         } else if (is_here(store, msg->to)) {
             leave(store, msg);
-        } else if (may_wait || store->setup.has_room(store->setup.arg, msg->to,
-                                                     bytes_of(msg))) {
+        } else if (may_wait ||
+                   store->setup.has_capacity(store->setup.arg, msg->to,
+                                             bytes_of(msg))) {
             strads_err err = store->setup.send(store->setup.arg, msg);
             if (err)
                 fail(store, err);

@@ -27,7 +27,7 @@ typedef struct sti_node_store_setup {
     /* To another node; takes over the reference. */
     strads_err (*send)(void *arg, const sti_msg *msg);
     /* Can a message of so many bytes be sent there without waiting? */
-    bool (*has_room)(void *arg, sti_address to, uint64_t bytes);
+    bool (*has_capacity)(void *arg, sti_address to, uint64_t bytes);
     /* Something failed; the run is to end with that, and sti_node_store_abort
      * to be called. Any thread; must not call the store otherwise. */
     void (*failed)(void *arg, strads_err err, const char *text);

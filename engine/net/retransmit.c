@@ -75,8 +75,8 @@ static strads_err send(sti_retransmit *box, sti_retained *retained)
 }
 
 /* With the lock held, which is let go meanwhile. */
-static strads_err wait_for_room(sti_retransmit *box, uint64_t size,
-                                uint64_t wait_ns)
+static strads_err wait_for_capacity(sti_retransmit *box, uint64_t size,
+                                    uint64_t wait_ns)
 {
     const uint64_t limit = STI_RETRANSMIT_BYTES_MAX;
     const uint64_t until = sti_monotonic_in(wait_ns);
@@ -103,7 +103,7 @@ strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
     atomic_init(&retained->holders, 1);
     retained->next = NULL;
     pthread_mutex_lock(&box->lock);
-    strads_err err = wait_for_room(box, size, wait_ns);
+    strads_err err = wait_for_capacity(box, size, wait_ns);
     if (err) {
         pthread_mutex_unlock(&box->lock);
         let_go(retained);

@@ -679,10 +679,10 @@ static uint64_t trace_clock(const void *arg)
     return sti_monotonic_now() - nodes->all.zero_ns;
 }
 
-static bool has_room(void *arg, sti_address to, uint64_t bytes)
+static bool has_capacity(void *arg, sti_address to, uint64_t bytes)
 {
     const struct sti_loop_nodes *nodes = arg;
-    return sti_mesh_has_room(nodes->setup->mesh, to, bytes);
+    return sti_mesh_has_capacity(nodes->setup->mesh, to, bytes);
 }
 
 /* The tables' specs are all that is needed of them here, and on node 0 what
@@ -710,7 +710,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .journal = nodes->setup->journal,
         .run_id = sti_mesh_ticket_of(nodes->setup->mesh).run,
         .send = send,
-        .has_room = has_room,
+        .has_capacity = has_capacity,
         .failed = store_failed,
         .arg = nodes,
     };

@@ -323,8 +323,8 @@ static strads_err take_shape(sti_setup *setup)
 
 /* Better before the run than by the system's hand in the midst of it: columns
  * up to the largest number that the data has are parameters, used or not. */
-static strads_err check_room(const sti_run *run, const sti_layout *layout,
-                             uint64_t memory)
+static strads_err check_memory(const sti_run *run, const sti_layout *layout,
+                               uint64_t memory)
 {
     const strads_shape *shape = &run->shape;
     const uint64_t bytes = shape->parameters * shape->param_bytes;
@@ -487,7 +487,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = take_shape(setup);
     if (!err)
-        err = check_room(run, layout, setup->options.memory);
+        err = check_memory(run, layout, setup->options.memory);
     if (!err)
         err = take_ranges(run, setup->options.schedulers);
     if (!err)

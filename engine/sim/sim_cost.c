@@ -170,7 +170,7 @@ double sti_sim_cost_entries(const sti_sim_cost *cost, const sti_worker_job *job)
     return share * work;
 }
 
-double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job)
+double sti_sim_cost_updates(const sti_sim_cost *cost, const sti_worker_job *job)
 {
     double work = 0;
     for (uint32_t k = 0; k < job->dispatch->n_updates; k++) {
@@ -204,7 +204,7 @@ static double worker_seconds(const sti_sim_cost *cost,
     if (!step && job->dispatch->n_updates) {
         seconds += o->refresh_cost;
         if (o->refresh_entry_cost > 0)
-            seconds += o->refresh_entry_cost * sti_sim_cost_news(cost, job);
+            seconds += o->refresh_entry_cost * sti_sim_cost_updates(cost, job);
     }
     if (ring != step || (step && job->home))
         return seconds; /* a ring's updates alone, or a block back home */

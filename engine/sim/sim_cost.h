@@ -27,7 +27,8 @@ void sti_sim_cost_free(sti_sim_cost *cost);
  * changed. Only after sti_sim_cost_job has priced it. */
 double sti_sim_cost_entries(const sti_sim_cost *cost,
                             const sti_worker_job *job);
-double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job);
+double sti_sim_cost_updates(const sti_sim_cost *cost,
+                            const sti_worker_job *job);
 
 /* The next job's time in ns. Only after BEGIN has weighed the parameters.
  * STRADS_ENOMEM. */

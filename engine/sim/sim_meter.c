@@ -54,7 +54,7 @@ static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
     bool step = job->job.call == STI_CALL_RING_STEP;
     bool ring = cost->run->phases[d->phase].to == STRADS_TO_RING;
     if (d->n_updates && !step)
-        add(&meter->refresh, sti_sim_cost_news(cost, job), refresh);
+        add(&meter->refresh, sti_sim_cost_updates(cost, job), refresh);
     if (ring == step && !(step && job->home))
         add(&meter->update[d->phase], sti_sim_cost_entries(cost, job),
             ns - refresh);

@@ -291,7 +291,7 @@ void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
 enum { FIRST_ROOM = 4, SCANNED_ROOM = 16 };
 
 /* Beyond it the place index would need more than 32 bits. */
-static const uint32_t most_room = UINT32_C(1) << 30;
+static const uint32_t most_capacity = UINT32_C(1) << 30;
 
 uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
                              uint32_t guess)
@@ -318,10 +318,10 @@ static strads_err grow(sti_sparse_row *row, size_t cell_size,
     sti_sparse_row more = {.n = row->n,
                            .capacity =
                                row->capacity ? 2 * row->capacity : FIRST_ROOM};
-    if (row->capacity == most_room)
+    if (row->capacity == most_capacity)
         return strads_fail(STRADS_ELIMIT,
                            "a sparse row cannot hold more than %u columns",
-                           most_room);
+                           most_capacity);
     strads_err err =
         sti_budget_alloc(budget, bytes_of(more.capacity, cell_size),
                          "a sparse row", &more.values);

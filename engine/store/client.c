@@ -185,7 +185,8 @@ void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)
 
 /* Is there room for a push of `bytes`? A push is never too large for an empty
  * window. */
-static bool has_room(const sti_client *client, uint32_t shard, uint64_t bytes)
+static bool has_capacity(const sti_client *client, uint32_t shard,
+                         uint64_t bytes)
 {
     const sti_push_stream *s = &client->streams[shard];
     const uint64_t n = unacknowledged(s), most = client->setup.max_bytes;
@@ -342,7 +343,7 @@ static strads_err make_push(sti_client *client, uint32_t worker,
                           "increments of %zu bytes for one shard are "
                           "beyond 1 GiB: flush more often",
                           (*out)->size);
-    *wait = !err && !has_room(client, shard, (*out)->size);
+    *wait = !err && !has_capacity(client, shard, (*out)->size);
     if (!err && !*wait)
         err = reserve(&client->streams[shard]);
     if (err || *wait) {
@@ -372,7 +373,7 @@ static strads_err push_pieces(sti_client *client, uint32_t worker,
     while (!err && !*wait &&
            !choose_piece(client, end, shard, pending, leaves)) {
         sti_buffer *push = NULL;
-        *wait = !has_room(client, shard, 0);
+        *wait = !has_capacity(client, shard, 0);
         if (!*wait)
             err = make_push(client, worker, STI_PUSH_FLUSH, shard, pending,
                             leaves, wait, &push);
@@ -393,7 +394,7 @@ static strads_err push_last(sti_client *client, uint32_t worker,
     strads_err err = STRADS_OK;
     uint32_t made = 0;
     for (uint32_t s = 0; s < shards && !*wait; s++)
-        *wait = !has_room(client, s, 0);
+        *wait = !has_capacity(client, s, 0);
     for (; !err && !*wait && made < shards; made++) {
         uint32_t *leaves = client->leaves + (size_t)made * client->n_tables;
         err = choose_filtered(client, end, made, pending, leaves);
@@ -455,7 +456,7 @@ strads_err sti_client_push_early(sti_client *client, uint32_t worker,
     w->parked_ns = 0;
     memset(leaves, 0, client->n_tables * sizeof *leaves);
     leaves[pending->table] = sti_pending_fit(pending, &bytes);
-    *wait = !has_room(client, shard, 0);
+    *wait = !has_capacity(client, shard, 0);
     if (!*wait)
         err = make_push(client, worker, STI_PUSH_FLUSH, shard, first - shard,
                         leaves, wait, &push);
@@ -486,7 +487,7 @@ static void settle(sti_client *client, uint32_t shard, uint64_t n, uint64_t now,
                    sti_effects *out)
 {
     if (!sti_stream_settle(&client->streams[shard], n, now) ||
-        !has_room(client, shard, client->setup.max_bytes / 4))
+        !has_capacity(client, shard, client->setup.max_bytes / 4))
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].wants_window)

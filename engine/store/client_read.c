@@ -184,7 +184,7 @@ static bool is_repeated(const sti_waiting_call *call,
             memcmp(call->rows, read->rows, sizeof *read->rows * read->n) == 0);
 }
 
-static strads_err make_room(sti_waiting_call *call, uint32_t n)
+static strads_err reserve(sti_waiting_call *call, uint32_t n)
 {
     if (n <= call->capacity)
         return STRADS_OK;
@@ -204,7 +204,7 @@ static strads_err begin_call(sti_client_worker *worker,
                              uint64_t needs)
 {
     sti_waiting_call *call = &worker->call;
-    strads_err err = make_room(call, read->n);
+    strads_err err = reserve(call, read->n);
     if (err)
         return err;
     for (uint32_t k = 0; k < read->n; k++) {

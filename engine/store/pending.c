@@ -62,7 +62,7 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
 
 /* In front of the cells in a block: the head of a push of all rows, and a mark,
  * which has no rows. */
-static size_t head_room(const sti_pending *pending)
+static size_t head_capacity(const sti_pending *pending)
 {
     size_t bytes =
         sti_push_head_bytes(pending->capacity) + sti_push_head_bytes(0);
@@ -80,7 +80,7 @@ static strads_err no_memory(const sti_pending *pending, size_t rows)
 /* Nothing is in it yet. Its end is rounded up to 8. */
 static strads_err make_block(sti_pending *pending)
 {
-    const size_t head = head_room(pending);
+    const size_t head = head_capacity(pending);
     const size_t cells = pending->capacity * pending->row_bytes;
     if (sti_buffer_new(head + cells + 8, &pending->block))
         return no_memory(pending, pending->capacity);
@@ -463,7 +463,7 @@ static bool fits_around(const sti_pending *pending, uint32_t n,
 {
     return n == pending->n && n > pending->capacity / 2 &&
            n * pending->row_bytes >= pending->around_bytes &&
-           push->size + sti_push_head_bytes(n) <= head_room(pending);
+           push->size + sti_push_head_bytes(n) <= head_capacity(pending);
 }
 
 /* Makes the push around the rows. */

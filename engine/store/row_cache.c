@@ -55,7 +55,7 @@ void sti_cache_forget(sti_row_cache *cache, sti_cached_row *row)
 }
 
 /* Each row is passed twice at most: the first time it is only told so. */
-static void make_room(sti_row_cache *cache, uint64_t bytes)
+static void evict_for(sti_row_cache *cache, uint64_t bytes)
 {
     while (cache->n > cache->pinned && cache->bytes + bytes > cache->limit) {
         sti_cached_row *row = cache->hand;
@@ -118,7 +118,7 @@ strads_err sti_cache_place(sti_row_cache *cache, uint32_t table, uint32_t row,
     *out = sti_cache_find(cache, table, row);
     if (*out)
         return STRADS_OK;
-    make_room(cache, sizeof(sti_cached_row) + bytes);
+    evict_for(cache, sizeof(sti_cached_row) + bytes);
     strads_err err = cache->n < cache->capacity ? STRADS_OK : grow(cache);
     if (err)
         return err;

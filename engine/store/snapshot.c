@@ -150,7 +150,7 @@ static uint64_t count_numbers(const sti_table *table)
 }
 
 /* One allocation: starts, cells, columns. */
-static strads_err make_room(strads_snapshot *snapshot)
+static strads_err reserve(strads_snapshot *snapshot)
 {
     const sti_table *table = snapshot->table;
     uint64_t starts =
@@ -198,7 +198,7 @@ static strads_err copy_table(strads_snapshot *snapshot, sti_table *table)
     sti_stripes_take(&table->stripes, STI_STRIPES_ALL);
     snapshot->version = atomic_load(&table->version);
     snapshot->numbers = count_numbers(table);
-    strads_err err = make_room(snapshot);
+    strads_err err = reserve(snapshot);
     if (!err)
         copy_rows(snapshot);
     sti_stripes_drop(&table->stripes, STI_STRIPES_ALL);
