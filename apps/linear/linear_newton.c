@@ -31,6 +31,9 @@ enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
  * as they are, and a few signs may turn before. */
 #define CONJUGATE 30
 #define CONSTANT 10
+/* Then steps of conjugate gradients go over so many faces before the next sweep,
+ * which finds more of the signs that turn than they do. */
+enum { CONSTANT_FACES = 4 };
 /* A light support: so many columns at least, so many entries at most, and this
  * share of its signs may have turned in the last sweep. */
 enum { LIGHT_MIN = 50, LIGHT_ENTRIES = 1 << 17 };
@@ -270,6 +273,8 @@ static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place)
 
     for (uint32_t face = 0; face < FACES_MAX && cut; face++) {
         support s = find_support(set, n, place);
+        if (s.conjugate && set->is.constant && face == CONSTANT_FACES)
+            break;
         const strads_err err = s.n > 0 ? reserve(set, &s) : STRADS_OK;
         if (err)
             return err;
