@@ -414,7 +414,9 @@ Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
     (void)usleep(1500000); /* the silence is what is tested */
     kill(pid, SIGCONT);
     link_node_expect_alive(&victim, victim.links[5]);
+    pthread_mutex_lock(&victim.lock);
     cr_expect_eq(victim.lost, 0, "%s", victim.text);
+    pthread_mutex_unlock(&victim.lock);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     link_node_wait_lost(&victim, 1);

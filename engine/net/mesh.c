@@ -766,19 +766,25 @@ strads_err sti_mesh_open(const char *url, const sti_trust *trust,
 
 void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards)
 {
+    pthread_mutex_lock(&mesh->lock); /* a link may break meanwhile */
     mesh->window_ns = (uint64_t)(window * 1e9);
     mesh->takes_shards = takes_shards;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 void sti_mesh_generation(sti_mesh *mesh, uint32_t generation, uint32_t workers)
 {
+    pthread_mutex_lock(&mesh->lock);
     mesh->generation = generation;
     mesh->most_workers = workers;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 void sti_mesh_outlives(sti_mesh *mesh)
 {
+    pthread_mutex_lock(&mesh->lock);
     mesh->outlives = true;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 uint32_t sti_mesh_others(sti_mesh *mesh)
