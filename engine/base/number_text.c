@@ -188,6 +188,8 @@ size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
     shortest number;
     if (!isfinite(value))
         return (size_t)snprintf(out, STI_NUMBER_SIZE, "null");
+    if (value == 0 && signbit(value)) /* -0 would be read as the integer 0 */
+        return (size_t)snprintf(out, STI_NUMBER_SIZE, "-0.0");
     if (!find_shortest(fabs(value), &number))
         return format_any(value, out);
     size_t sign = value < 0;
