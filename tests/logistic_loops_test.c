@@ -72,7 +72,9 @@ static void expect_freeze(const logistic_loops *loops, const fixture *f,
     long double loss = 0;
 
     root[n] = rest[n] = 42;
-    const double got = loops->freeze(&rows, root, rest);
+    const double got = loops->curve(&rows, rest, root);
+    cr_expect_eq(loops->curve(&rows, NULL, NULL), got, "%s", loops->name);
+    loops->freeze(n, f->c, 1e-12, root, rest);
     for (uint64_t i = 0; i < n; i++) {
         const long double c = f->c[i], m = f->y[i] * f->z[i];
         const long double u = 1 / (1 + expl(m));
@@ -135,7 +137,8 @@ Test(logistic_loops, margins_of_any_size_have_finite_losses)
         cr_expect_eq(r[1], 1);
         cr_expect_eq(r[2], -1);
         cr_expect_float_eq(sides.of[1].loss, 1e6, 1e-6);
-        cr_expect_float_eq(all[k]->freeze(&rows, root, r), 2e6, 1e-6);
+        cr_expect_float_eq(all[k]->curve(&rows, r, root), 2e6, 1e-6);
+        all[k]->freeze(4, c, 1e-12, root, r);
         for (int i = 0; i < 4; i++)
             cr_expect(isfinite(r[i]) && root[i] > 0);
     }

@@ -62,7 +62,7 @@ static double dual_at(const glm_state *state, const double *r, double s)
     double sum = conjugate_rows(state, r, s);
 
     for (uint32_t g = 0; g < groups->n; g++) {
-        if (groups->dead[g])
+        if (groups->dead[g] || glm_rests(state, g))
             continue;
         const glm_term t = boxed_term(state, g);
         glm_gather(state, g);
@@ -90,7 +90,7 @@ static totals add_up(glm_state *state)
 
     state->nonzeros = 0;
     for (uint32_t g = 0; g < groups->n; g++) {
-        if (groups->dead[g])
+        if (groups->dead[g] || glm_rests(state, g))
             continue;
         glm_term t = boxed_term(state, g);
         glm_gather(state, g);
@@ -138,6 +138,8 @@ static double worst_violation(const glm_state *state, const double *r)
         worst = violation_share(state, fabs(state->slope[state->columns]),
                                 state->weight, 0, square);
     for (uint32_t g = 0; g < groups->n; g++) {
+        if (glm_rests(state, g))
+            continue;
         const glm_term t = glm_tangent_of(state, g);
         glm_gather(state, g);
         const double off = pen->violation(&t, groups->v, groups->q);

@@ -90,6 +90,8 @@ static bool may_move(const glm_state *state, uint32_t g)
     }
     const double q = state->share * sqrt(square) +
                      sqrt(glm_group_norm(state, g)) * state->sphere;
+    if (t.n == 1 && t.l1 > 0 && q * (1 + 1e-8) <= t.l1)
+        return false;
     bool moves = t.l1 == 0;
     for (int side = -1; side <= 1 && !moves; side += 2) {
         groups->q[0] = side * q * (1 + 1e-8);
@@ -149,6 +151,9 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
 
     for (uint32_t g = 0; g < groups->n && !err; g++) {
         if (groups->dead[g])
+            continue;
+        state->urgency[g] = 0;
+        if (glm_rests(state, g))
             continue;
         state->urgency[g] = own_gain(state, g, h);
         gains += state->urgency[g];

@@ -139,12 +139,8 @@ glm_term glm_term_of(const glm_state *state, uint32_t g)
     const uint32_t n = glm_size(state, g), first = glm_column(state, g, 0);
     const double s = n > 1 ? 1 : state->scale[first];
     const double a = problem->options.l1_ratio;
-    /* Alone, nothing that is penalised moves. */
-    const double factor = state->factor ? state->factor[first] : 1;
     const double weight =
-        factor * (problem->penalty->off ? 0
-                  : state->alone        ? 1e250
-                                        : state->weight * state->lambda);
+        (state->factor ? state->factor[first] : 1) * glm_penalty_weight(state);
 
     return (glm_term){.l1 = weight * a * s * sqrt(n),
                       .l2 = weight * (1 - a) * s * s,

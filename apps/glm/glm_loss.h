@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/kernels/logistic_loops.h"
+
 #define GLM_LOSSES(LOSS)                 \
     LOSS("squared", squared)             \
     LOSS("logistic", logistic)           \
@@ -18,10 +20,7 @@
     LOSS("huber", huber)
 
 /* Rows: targets, weights, margins. */
-typedef struct glm_rows {
-    uint64_t n;
-    const double *y, *c, *z;
-} glm_rows;
+typedef logistic_rows glm_rows;
 
 typedef enum glm_labels {
     GLM_NUMBERS, /* y is the label */

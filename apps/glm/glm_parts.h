@@ -8,6 +8,7 @@
 #ifndef GLM_PARTS_H
 #define GLM_PARTS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -146,6 +147,24 @@ static inline uint32_t glm_group_of(const glm_state *state, uint64_t column)
 static inline double glm_unit(const glm_state *state, uint32_t g, uint32_t j)
 {
     return glm_size(state, g) > 1 ? state->scale[j] : 1;
+}
+
+/* What penalties are multiplied by. Alone, nothing that is penalised moves. */
+static inline double glm_penalty_weight(const glm_state *state)
+{
+    return state->problem.penalty->off ? 0
+           : state->alone              ? 1e250
+                                       : state->weight * state->lambda;
+}
+
+/* Whether a column by itself is 0 and its slope is none that would move it: as
+ * almost all are. Its penalty and conjugate are 0 then. */
+static inline bool glm_rests(const glm_state *state, uint32_t g)
+{
+    return !state->groups.start && state->w[g] == 0 &&
+           fabs(state->slope[g]) <=
+               glm_penalty_weight(state) * state->problem.options.l1_ratio *
+                   state->scale[g] * (state->factor ? state->factor[g] : 1);
 }
 
 /* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */

@@ -20,10 +20,7 @@ static double freeze(const void *program, const double *z, double *root,
     const double loss =
         state->problem.loss->look(&rows, state->problem.p, rest, root);
 
-    for (uint64_t i = 0; i < set->n_rows; i++) {
-        root[i] = sqrt(fmax(root[i], FLAT * set->c[i]));
-        rest[i] = root[i] > 0 ? rest[i] / root[i] : 0;
-    }
+    logistic_loops_choose()->freeze(set->n_rows, set->c, FLAT, root, rest);
     return loss;
 }
 

@@ -18,19 +18,11 @@ static double value(double y, double z, double p)
     return fmax(-y * z, 0) + log1p(exp(-fabs(z)));
 }
 
-static double slope(double y, double z, double p)
+static double look(const glm_rows *rows, double p, double *r, double *h)
 {
     (void)p;
-    return -y * sigmoid(y * z);
+    return logistic_loops_choose()->curve(rows, r, h);
 }
-
-static double curve(double y, double z, double p)
-{
-    (void)y, (void)p;
-    return sigmoid(z) * sigmoid(-z);
-}
-
-GLM_LOOK(value, slope, curve)
 
 static double part(double s)
 {

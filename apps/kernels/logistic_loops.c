@@ -9,8 +9,6 @@
 
 #include "logistic_loops.h"
 
-#define LEAST_CURVATURE 1e-12
-
 static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
 {
     for (uint64_t i = 0; i < rows->n; i++) {
@@ -30,19 +28,29 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     }
 }
 
-static double freeze(const logistic_rows *rows, double *root, double *rest)
+static double curve(const logistic_rows *rows, double *r, double *h)
 {
     double loss = 0;
 
     for (uint64_t i = 0; i < rows->n; i++) {
         const double y = rows->y[i], c = rows->c[i], m = y * rows->z[i];
         const double e = exp(-fabs(m)), u = (m > 0 ? e : 1) / (1 + e);
-        const double h = e / ((1 + e) * (1 + e));
-        root[i] = sqrt(c * fmax(h, LEAST_CURVATURE));
-        rest[i] = c > 0 ? c * y * u / root[i] : 0;
+        if (r)
+            r[i] = c * y * u;
+        if (h)
+            h[i] = c * (e / ((1 + e) * (1 + e)));
         loss += c * (log1p(e) + fmax(-m, 0));
     }
     return loss;
+}
+
+void logistic_freeze_portable(uint64_t n, const double *c, double least,
+                              double *h, double *r)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        h[i] = sqrt(fmax(h[i], least * c[i]));
+        r[i] = h[i] > 0 ? r[i] / h[i] : 0;
+    }
 }
 
 static double value(double m)
@@ -98,7 +106,9 @@ const logistic_loss logistic_loss_itself = {.bend = .25,
 const logistic_loops logistic_loops_portable = {.name = "portable",
                                                 .loss = &logistic_loss_itself,
                                                 .look = look,
-                                                .freeze = freeze};
+                                                .curve = curve,
+                                                .freeze =
+                                                    logistic_freeze_portable};
 
 const logistic_loops *logistic_loops_choose(void)
 {

@@ -72,14 +72,18 @@ typedef struct logistic_loops {
     const logistic_loss *loss;
     /* r, and the sums of both classes. */
     void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
-    /* The quadratic model at z: root[i] = sqrt(h_i), h_i its curvature, at
-     * least 1e-12 c_i; rest[i] = r_i / root[i], 0 where c_i is. Returns
-     * sum c f. */
-    double (*freeze)(const logistic_rows *rows, double *root, double *rest);
+    /* r and h = c f''; either may be NULL. Returns sum c f. */
+    double (*curve)(const logistic_rows *rows, double *r, double *h);
+    /* The quadratic model of any loss: root = sqrt(max(h, least c)) in the place
+     * of h, and r / root, 0 where root is, in that of r. */
+    void (*freeze)(uint64_t n, const double *c, double least, double *h,
+                   double *r);
 } logistic_loops;
 
 extern const logistic_loss logistic_loss_itself;
 extern const logistic_loops logistic_loops_portable;
+void logistic_freeze_portable(uint64_t n, const double *c, double least,
+                              double *h, double *r);
 /* NULL where this build or processor has not got what they are named for. */
 const logistic_loops *logistic_loops_avx2(void);
 const logistic_loops *logistic_loops_avx512(void);

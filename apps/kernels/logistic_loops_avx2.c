@@ -8,6 +8,7 @@
 static const logistic_loops avx2 = {.name = "avx2",
                                     .loss = &logistic_loss_itself,
                                     .look = look,
+                                    .curve = curve,
                                     .freeze = freeze};
 
 const logistic_loops *logistic_loops_avx2(void)

@@ -2,8 +2,6 @@
 #include "logistic_loops.h"
 #include "vector_lanes.h"
 
-#define LEAST_CURVATURE 1e-12
-
 /* What both loops need of some rows; lanes outside of `mask` have weight 0. */
 typedef struct lanes {
     wide y, c, m, e, one_e, u, f;
@@ -55,20 +53,32 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     }
 }
 
-static double freeze(const logistic_rows *rows, double *root, double *rest)
+static double curve(const logistic_rows *rows, double *r, double *h)
 {
     wide loss = wide_all(0);
 
     for (uint64_t i = 0; i < rows->n; i += WIDE_LANES) {
         const wide_mask mask = lanes_first(rows->n - i);
         const lanes v = read_lanes(rows, i, mask);
-        const wide h =
-            wide_max(v.e / (v.one_e * v.one_e), wide_all(LEAST_CURVATURE));
-        const wide s = wide_sqrt(v.c * h);
-        const wide_mask used = wide_above(v.c, wide_all(0));
-        wide_store(root + i, mask, s);
-        wide_store(rest + i, mask, wide_keep(used, v.c * v.y * v.u / s));
+        if (r)
+            wide_store(r + i, mask, v.c * v.y * v.u);
+        if (h)
+            wide_store(h + i, mask, v.c * (v.e / (v.one_e * v.one_e)));
         loss = wide_fma(v.c, v.f, loss);
     }
     return wide_sum(loss);
+}
+
+static void freeze(uint64_t n, const double *c, double least, double *h,
+                   double *r)
+{
+    for (uint64_t i = 0; i < n; i += WIDE_LANES) {
+        const wide_mask mask = lanes_first(n - i);
+        const wide root =
+            wide_sqrt(wide_max(wide_load(mask, h + i),
+                               wide_load(mask, c + i) * wide_all(least)));
+        const wide_mask used = wide_above(root, wide_all(0));
+        wide_store(h + i, mask, root);
+        wide_store(r + i, mask, wide_keep(used, wide_load(mask, r + i) / root));
+    }
 }

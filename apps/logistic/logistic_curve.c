@@ -28,9 +28,10 @@ static void bend(logistic_local *local)
 
     if (local->bent)
         return;
-    (void)local->loops->freeze(&rows, local->curve, local->along);
+    (void)local->loops->curve(&rows, NULL, local->curve);
     for (uint64_t i = 0; i < local->rows; i++)
-        local->curve[i] *= local->curve[i];
+        local->curve[i] =
+            fmax(local->curve[i], LOGISTIC_LEAST_CURVATURE * local->c[i]);
     local->bent = true;
 }
 

@@ -16,8 +16,6 @@
 #include "apps/linear/linear_options.h"
 #include "logistic_hinge.h"
 
-#define LEAST_CURVATURE 1e-12
-
 /* ---- the loss ---------------------------------------------------------- */
 
 static double value(double m)
@@ -68,15 +66,16 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     }
 }
 
-static double freeze(const logistic_rows *rows, double *root, double *rest)
+static double curve(const logistic_rows *rows, double *r, double *h)
 {
     double loss = 0;
 
     for (uint64_t i = 0; i < rows->n; i++) {
         const double y = rows->y[i], c = rows->c[i];
         const double t = fmax(1 - y * rows->z[i], 0);
-        root[i] = sqrt(c * (t > 0 ? 2 : LEAST_CURVATURE));
-        rest[i] = t > 0 && c > 0 ? 2 * c * y * t / root[i] : 0;
+        if (r)
+            r[i] = 2 * c * y * t;
+        h[i] = t > 0 ? 2 * c : 0;
         loss += c * t * t;
     }
     return loss;
@@ -85,7 +84,8 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
 static const logistic_loops loops = {.name = "squared hinge",
                                      .loss = &hinge,
                                      .look = look,
-                                     .freeze = freeze};
+                                     .curve = curve,
+                                     .freeze = logistic_freeze_portable};
 
 /* ---- slots of the program ---------------------------------------------- */
 

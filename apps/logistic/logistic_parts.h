@@ -110,6 +110,9 @@ void logistic_certify(logistic_state *state, const strads_block *block,
  * scans before. */
 strads_err logistic_choose(strads_commit *commit, double dual);
 
+/* A row's curvature is at least this, times c. */
+#define LOGISTIC_LEAST_CURVATURE 1e-12
+
 /* logistic_set.c: the loss of a set at margins z; column j joins from w; takes in
  * the next members' columns; the rows' y and c: one number each, y c, whose sign
  * is there for c = 0, too. */

@@ -16,7 +16,11 @@ double logistic_freeze(const void *program, const double *z, double *root,
                                 .c = set->c,
                                 .z = z};
 
-    return state->loops->freeze(&rows, root, rest);
+    const double loss = state->loops->curve(&rows, rest, root);
+
+    state->loops->freeze(set->n_rows, set->c, LOGISTIC_LEAST_CURVATURE, root,
+                         rest);
+    return loss;
 }
 
 void logistic_set_clear(logistic_state *state)
