@@ -3,6 +3,7 @@
 #include "cli_cluster.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,26 +204,35 @@ static strads_err get(const char *key, char *out, size_t size)
 
 /* ---- the interface ----------------------------------------------------------- */
 
-/* Processes of several machines prove to each other that they belong here. */
-static strads_err make_token(const cli_cluster *c)
+strads_err cli_token_make(void)
 {
     unsigned char bytes[16];
     char text[2 * sizeof bytes + 1];
-    if (c->one_host || getenv("STRADS_TOKEN"))
+    if (getenv("STRADS_TOKEN"))
         return STRADS_OK;
-    if (!c->exchange) {
-        return strads_fail(STRADS_EINVAL,
-                           "%s started processes on several machines; they "
-                           "need a token: set STRADS_TOKEN to the same secret "
-                           "for all of them",
-                           c->by);
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return strads_fail(STRADS_EIO, "no random bytes for a token: %s",
+                           strerror(errno));
     }
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return strads_fail(STRADS_EIO, "no random bytes for a token");
     for (size_t k = 0; k < sizeof bytes; k++)
         (void)snprintf(text + 2 * k, 3, "%02x", bytes[k]);
     (void)setenv("STRADS_TOKEN", text, 1);
     return STRADS_OK;
+}
+
+/* Processes of several machines prove to each other that they belong here. */
+static strads_err find_token(const cli_cluster *c)
+{
+    if (c->one_host || getenv("STRADS_TOKEN"))
+        return STRADS_OK;
+    return c->exchange
+               ? cli_token_make()
+               : strads_fail(
+                     STRADS_EINVAL,
+                     "%s started processes on several machines; they "
+                     "need a token: set STRADS_TOKEN to the same secret "
+                     "for all of them",
+                     c->by);
 }
 
 strads_err cli_cluster_find(bool tls, cli_cluster *out)
@@ -240,7 +250,7 @@ strads_err cli_cluster_find(bool tls, cli_cluster *out)
         (void)snprintf(out->url, sizeof out->url, "%s://%s:0", out->scheme,
                        out->one_host ? "127.0.0.1" : "0.0.0.0");
     }
-    return out->rank == 0 ? make_token(out) : STRADS_OK;
+    return out->rank == 0 ? find_token(out) : STRADS_OK;
 }
 
 strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)

@@ -34,6 +34,10 @@ strads_err cli_cluster_hear(cli_cluster *cluster);
 /* Rank 0 has failed before it could tell: ends those that wait to hear. */
 void cli_cluster_abort(cli_cluster *cluster, int code);
 
+/* Makes STRADS_TOKEN of this process and its children a new secret, unless they
+ * have one. STRADS_EIO. */
+strads_err cli_token_make(void);
+
 /* Behind STRADS_EREGROUP: says what has happened, and reads from `path` what
  * this process keeps in the next generation. What a run has spent of its data is
  * gone, so all of it is read. */

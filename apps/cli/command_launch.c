@@ -5,11 +5,12 @@
  * Process 0 is the training itself with --nodes and --listen; the others are
  * `strads join` of its URL. One that is killed is started again, as often as
  * --max-restarts says: the run goes on without it meanwhile, and takes it in.
- * Process 0 comes back by --resume, where it keeps cuts. Each is in a process group of its own, so that a
- * terminal's Ctrl-C comes here alone and is passed on to process 0, which ends
- * the run for all of them. A process started by ssh runs under `launch --guard`
- * on its machine, which ends it when its standard input closes: so nothing
- * outlives this process there, however it dies. */
+ * Process 0 comes back by --resume, where it keeps cuts. Each is in a process
+ * group of its own, so that a terminal's Ctrl-C comes here alone and is passed
+ * on to process 0, which ends the run for all of them. A process started by ssh
+ * runs under `launch --guard` on its machine, which ends it when its standard
+ * input closes: so nothing outlives this process there, however it dies. */
+#include <argz.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,25 +19,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "cli_cluster.h"
 #include "cli_options.h"
 #include "engine/run/cut_files.h"
 
 enum {
     MOST_PROCESSES = 1024,
-    MOST_WORDS = 512,
     LINE_SIZE = 4096, /* longer lines are handed on in parts */
     PATIENCE = 10,    /* seconds from the first bad end to SIGTERM for all */
     ALONE_PATIENCE =
         1,             /* where it is process 0's, without which nothing goes */
     TERM_PATIENCE = 5, /* and from there to SIGKILL */
     WAIT = 60,         /* seconds that the others wait for process 0 */
-    TOKEN_BYTES = 16,
     TOKEN_SIZE = 256
 };
 
@@ -81,77 +79,94 @@ static const strads_option launch_table[] = {
 
 /* ---- words of a command line --------------------------------------------- */
 
+/* One behind the other, each with its end: argz of glibc. */
 typedef struct words {
-    const char *at[MOST_WORDS];
-    size_t n;
-    char *owned[MOST_WORDS]; /* what was made for it */
-    size_t n_owned;
+    char *text;
+    size_t size;
 } words;
+
+static strads_err check_added(error_t failed)
+{
+    return failed ? strads_fail(STRADS_ENOMEM,
+                                "no memory left for the words of a command")
+                  : STRADS_OK;
+}
 
 static strads_err add(words *w, const char *word)
 {
-    if (!word || w->n + 1 >= MOST_WORDS) {
-        return strads_fail(word ? STRADS_ELIMIT : STRADS_ENOMEM,
-                           word ? "the command to launch has more than %d words"
-                                : "no memory left for the words of a command",
-                           MOST_WORDS - 1);
-    }
-    w->at[w->n++] = word;
-    return STRADS_OK;
+    return check_added(argz_add(&w->text, &w->size, word));
 }
 
-static strads_err add_made(words *w, char *word)
+static strads_err add_all(words *w, const words *more)
 {
-    if (word && w->n_owned < MOST_WORDS)
-        w->owned[w->n_owned++] = word;
-    return add(w, word);
+    return check_added(argz_append(&w->text, &w->size, more->text, more->size));
 }
 
-static strads_err add_number(words *w, uint32_t number)
+static strads_err add_option(words *w, const char *name, const char *value)
+{
+    CLI_TRY(add(w, name));
+    return add(w, value);
+}
+
+static strads_err add_number(words *w, const char *name, uint32_t number)
 {
     char text[16];
     (void)snprintf(text, sizeof text, "%u", number);
-    return add_made(w, strdup(text));
+    return add_option(w, name, text);
 }
 
-static void words_free(words *w)
+/* The word behind `word`, which is NULL before the first; NULL: there is none.
+ */
+static const char *next(const words *w, const char *word)
 {
-    for (size_t k = 0; k < w->n_owned; k++)
-        free(w->owned[k]);
+    return argz_next(w->text, w->size, word);
 }
 
 /* The words of `text`, which blanks part. */
 static strads_err add_parted(words *w, const char *text)
 {
-    while (*(text += strspn(text, " "))) {
-        const size_t length = strcspn(text, " ");
-        CLI_TRY(add_made(w, strndup(text, length)));
-        text += length;
-    }
-    return STRADS_OK;
+    char *copy = strdup(text), *rest = NULL;
+    strads_err err = check_added(copy ? 0 : ENOMEM);
+    for (char *word = err ? NULL : strtok_r(copy, " ", &rest); word && !err;
+         word = strtok_r(NULL, " ", &rest))
+        err = add(w, word);
+    free(copy);
+    return err;
 }
 
 /* All of `from` as one word for a shell: each in quotes. */
 static strads_err add_quoted(words *w, const words *from)
 {
-    size_t size = 16;
-    for (size_t k = 0; k < from->n; k++)
-        size += 4 * strlen(from->at[k]) + 3;
-    char *text = malloc(size), *to = text;
-    if (!text)
-        return strads_fail(STRADS_ENOMEM, "no memory left for a command");
-    to = stpcpy(to, "exec");
-    for (size_t k = 0; k < from->n; k++) {
-        to = stpcpy(to, " '");
-        for (const char *c = from->at[k]; *c; c++)
-            if (*c == '\'')
-                to = stpcpy(to, "'\\''");
-            else
-                *to++ = *c;
-        to = stpcpy(to, "'");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return check_added(ENOMEM);
+    (void)fputs("exec", out);
+    for (const char *word = NULL; (word = next(from, word));) {
+        (void)fputs(" '", out);
+        for (const char *c = word; *c; c++)
+            (void)fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, out);
+        (void)fputc('\'', out);
     }
-    *to = '\0';
-    return add_made(w, text);
+    const strads_err err = fclose(out) ? check_added(ENOMEM) : add(w, text);
+    free(text);
+    return err;
+}
+
+/* What stands behind the option of that name; NULL: it is not among them. */
+static const char *option_of(const words *w, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *word = NULL; (word = next(w, word));) {
+        if (strncmp(word, name, length) == 0 && word[length] == '=')
+            return word + length + 1;
+        if (strcmp(word, name) == 0) {
+            const char *value = next(w, word);
+            return value ? value : "";
+        }
+    }
+    return NULL;
 }
 
 /* ---- processes ------------------------------------------------------------ */
@@ -177,9 +192,9 @@ typedef struct process {
 typedef struct launch {
     const launch_options *options;
     words command; /* the training, as given */
-    char self[4096], folder[64], url[512], token[TOKEN_SIZE];
-    char **host; /* [n_hosts] */
-    uint32_t *share, n_hosts;
+    words hosts;   /* a word for each process that there is room for */
+    char self[4096], folder[64], url[512];
+    const char *token; /* NULL: none is passed on */
     process *all;
     uint32_t n, begun;
 } launch;
@@ -199,34 +214,37 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The child's side of begin(): never returns. */
-static _Noreturn void become(const words *w, const int out[2], const int err[2],
-                             const int guard[2])
+/* What a child does: never returns. */
+static _Noreturn void become(const words *w, int in, int out, int err)
 {
-    (void)setpgid(0, 0);
+    char **argv = calloc(argz_count(w->text, w->size) + 1, sizeof *argv);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    (void)dup2(guard[0], STDIN_FILENO);
-    (void)dup2(out[1], STDOUT_FILENO);
-    (void)dup2(err[1], STDERR_FILENO);
-    (void)execvp(w->at[0], (char *const *)(uintptr_t)w->at);
-    (void)dprintf(STDERR_FILENO, "strads: %s cannot be started: %s\n", w->at[0],
+    (void)dup2(in, STDIN_FILENO);
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(err, STDERR_FILENO);
+    if (argv) {
+        argz_extract(w->text, w->size, argv);
+        (void)execvp(argv[0], argv);
+    }
+    (void)dprintf(STDERR_FILENO, "strads: %s cannot be started: %s\n", w->text,
                   strerror(errno));
     _exit(127);
 }
 
-static strads_err begin(launch *l, uint32_t k, words *w)
+static strads_err begin(launch *l, uint32_t k, const words *w)
 {
     int out[2], err[2], guard[2];
     process *p = &l->all[k];
-    w->at[w->n] = NULL;
     if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) ||
         pipe2(guard, O_CLOEXEC)) {
         return strads_fail(STRADS_EIO, "no pipe for process %u: %s", k,
                            strerror(errno));
     }
     p->pid = fork();
-    if (p->pid == 0)
-        become(w, out, err, guard);
+    if (p->pid == 0) {
+        (void)setpgid(0, 0);
+        become(w, guard[0], out[1], err[1]);
+    }
     (void)close(out[1]);
     (void)close(err[1]);
     (void)close(guard[0]);
@@ -240,57 +258,18 @@ static strads_err begin(launch *l, uint32_t k, words *w)
     }
     (void)setpgid(p->pid, p->pid);
     if (p->host) /* its token is no word that others could read */
-        (void)dprintf(p->guard, "%s\n", l->token);
+        (void)dprintf(p->guard, "%s\n", l->token ? l->token : "");
     return STRADS_OK;
 }
 
-/* Wraps `inner`, our own words, for the host that process k is on. */
-static strads_err start_on(launch *l, uint32_t k, const words *inner)
-{
-    const process *p = &l->all[k];
-    words w = {0}, guarded = {0};
-    strads_err err = STRADS_OK;
-    if (p->host) {
-        err = add(&guarded, l->options->remote);
-        err = err ? err : add(&guarded, "launch");
-        err = err ? err : add(&guarded, "--guard");
-        err = err ? err : add(&guarded, "--");
-        err = err ? err : add_parted(&w, l->options->ssh);
-        err = err ? err : add(&w, p->host);
-    }
-    words *to = p->host ? &guarded : &w;
-    err = err ? err : add(to, p->host ? l->options->remote : l->self);
-    for (size_t i = 0; i < inner->n && !err; i++)
-        err = add(to, inner->at[i]);
-    if (!err && p->host)
-        err = add_quoted(&w, &guarded);
-    err = err ? err : begin(l, k, &w);
-    words_free(&w);
-    return err;
-}
-
-/* What stands behind the option of that name; NULL: it is not among them. */
-static const char *option_of(const words *w, const char *name)
-{
-    const size_t length = strlen(name);
-    for (size_t k = 0; k < w->n; k++) {
-        if (strncmp(w->at[k], name, length) == 0) {
-            if (w->at[k][length] == '=')
-                return w->at[k] + length + 1;
-            if (w->at[k][length] == '\0')
-                return k + 1 < w->n ? w->at[k + 1] : "";
-        }
-    }
-    return NULL;
-}
-
 /* Threads of a process where nobody says it: its part of this machine. */
-static uint32_t workers_of(const launch *l)
+static strads_err add_workers(const launch *l, words *w)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (l->options->workers || l->n_hosts)
-        return l->options->workers;
-    return cores > l->n ? (uint32_t)cores / l->n : 1;
+    uint32_t workers = l->options->workers;
+    if (!workers && !l->hosts.size)
+        workers = cores > l->n ? (uint32_t)cores / l->n : 1;
+    return workers ? add_number(w, "--workers", workers) : STRADS_OK;
 }
 
 /* Where process 0 keeps its cuts; NULL: nowhere, and it cannot come back. */
@@ -300,87 +279,97 @@ static const char *cuts_of(const launch *l)
     return checkpoint ? checkpoint : option_of(&l->command, "--resume");
 }
 
-/* The command as given; `resumes`: from the cuts of the process before. */
-static strads_err add_command(const launch *l, words *w, bool resumes)
+/* The command as given, but for where it keeps its cuts: it goes on from there.
+ */
+static strads_err add_resumed(const launch *l, words *w)
 {
     static const char *const instead[] = {"--checkpoint", "--resume"};
-    for (size_t k = 0; k < l->command.n; k++) {
-        const char *word = l->command.at[k];
+    for (const char *word = NULL; (word = next(&l->command, word));) {
         size_t at = 0, length = 0;
-        for (; resumes && at < 2; at++) {
+        for (; at < 2; at++) {
             length = strlen(instead[at]);
             if (strncmp(word, instead[at], length) == 0 &&
                 (word[length] == '\0' || word[length] == '='))
                 break;
         }
-        if (!resumes || at == 2)
+        if (at == 2)
             CLI_TRY(add(w, word));
-        else
-            k += word[length] == '\0'; /* and its value */
+        else if (word[length] == '\0' && !(word = next(&l->command, word)))
+            break; /* it has no value, which it is told */
     }
-    if (resumes) {
-        CLI_TRY(add(w, "--resume"));
-        CLI_TRY(add(w, cuts_of(l)));
-    }
-    return STRADS_OK;
+    return add_option(w, "--resume", cuts_of(l));
 }
 
-static strads_err start_first(launch *l)
+static strads_err add_first(const launch *l, words *w)
 {
-    words w = {0};
     /* On another machine nobody looks: it says so itself when there is none. */
     const bool resumes = l->all[0].restarts > 0 &&
-                         (l->n_hosts || sti_cut_partitions(cuts_of(l)) > 0);
-    strads_err err = add_command(l, &w, resumes);
-    err = err ? err : add(&w, "--nodes");
-    err = err ? err : add_number(&w, l->n);
-    err = err ? err : add(&w, "--listen");
-    err = err ? err : add(&w, l->url);
-    const uint32_t workers = workers_of(l);
-    if (!err && workers && !option_of(&l->command, "--workers")) {
-        err = add(&w, "--workers");
-        err = err ? err : add_number(&w, workers);
+                         (l->hosts.size || sti_cut_partitions(cuts_of(l)) > 0);
+    CLI_TRY(resumes ? add_resumed(l, w) : add_all(w, &l->command));
+    CLI_TRY(add_number(w, "--nodes", l->n));
+    CLI_TRY(add_option(w, "--listen", l->url));
+    return option_of(&l->command, "--workers") ? STRADS_OK : add_workers(l, w);
+}
+
+static strads_err add_other(const launch *l, words *w)
+{
+    static const char *const passed[] = {"--token-file", "--tls-ca",
+                                         "--tls-cert", "--tls-key"};
+    const char *first = next(&l->command, NULL);
+    const char *second = next(&l->command, first);
+    CLI_TRY(add_option(w, "join", l->url));
+    CLI_TRY(add_workers(l, w));
+    if (l->options->max_restarts > 0)
+        CLI_TRY(add_number(w, "--wait", WAIT));
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        const char *value = option_of(&l->command, passed[i]);
+        if (value)
+            CLI_TRY(add_option(w, passed[i], value));
     }
-    err = err ? err : start_on(l, 0, &w);
-    words_free(&w);
+    /* Who launches all of them says what process 0 reads. */
+    CLI_TRY(l->options->data ? add_option(w, "--data", l->options->data)
+                             : add_option(w, "--data-root", "/"));
+    return second && strcmp(first, "run") == 0
+               ? add_option(w, "--program", second)
+               : STRADS_OK;
+}
+
+/* The words of process k; on a host they are one word of what reaches it. */
+static strads_err add_process(const launch *l, uint32_t k, words *w)
+{
+    const char *host = l->all[k].host;
+    words far = {0};
+    strads_err err = STRADS_OK;
+    if (!host) {
+        CLI_TRY(add(w, l->self));
+        return k ? add_other(l, w) : add_first(l, w);
+    }
+    CLI_TRY(add_parted(w, l->options->ssh));
+    CLI_TRY(add(w, host));
+    err = add_option(&far, l->options->remote, "launch");
+    err = err ? err : add_option(&far, "--guard", "--");
+    err = err ? err : add(&far, l->options->remote);
+    err = err ? err : k ? add_other(l, &far) : add_first(l, &far);
+    err = err ? err : add_quoted(w, &far);
+    free(far.text);
     return err;
 }
 
-static strads_err start_other(launch *l, uint32_t k)
+static strads_err start(launch *l, uint32_t k)
 {
     words w = {0};
-    strads_err err = add(&w, "join");
-    err = err ? err : add(&w, l->url);
-    const uint32_t workers = workers_of(l);
-    if (!err && workers) {
-        err = add(&w, "--workers");
-        err = err ? err : add_number(&w, workers);
-    }
-    if (!err && l->options->max_restarts > 0) {
-        err = add(&w, "--wait");
-        err = err ? err : add_number(&w, WAIT);
-    }
-    static const char *const passed[] = {"--token-file", "--tls-ca",
-                                         "--tls-cert", "--tls-key"};
-    for (size_t i = 0; i < sizeof passed / sizeof *passed && !err; i++) {
-        const char *value = option_of(&l->command, passed[i]);
-        if (value) {
-            err = add(&w, passed[i]);
-            err = err ? err : add(&w, value);
-        }
-    }
-    /* Who launches all of them says what process 0 reads. */
-    if (!err) {
-        err = add(&w, l->options->data ? "--data" : "--data-root");
-        err = err ? err : add(&w, l->options->data ? l->options->data : "/");
-    }
-    if (!err && l->command.n > 1 && strcmp(l->command.at[0], "run") == 0) {
-        err = add(&w, "--program");
-        err = err ? err : add(&w, l->command.at[1]);
-    }
-    err = err ? err : start_on(l, k, &w);
-    words_free(&w);
+    strads_err err = add_process(l, k, &w);
+    err = err ? err : begin(l, k, &w);
+    free(w.text);
     return err;
+}
+
+/* Those that have not been started yet. */
+static strads_err start_rest(launch *l)
+{
+    for (; l->begun < l->n; l->begun++)
+        CLI_TRY(start(l, l->begun));
+    return STRADS_OK;
 }
 
 /* ---- what they print ------------------------------------------------------- */
@@ -405,9 +394,7 @@ static strads_err look_for_url(launch *l, const char *line)
     at += strlen(": strads join ");
     (void)snprintf(l->url, sizeof l->url, "%.*s", (int)strcspn(at, " \r\n"),
                    at);
-    for (; l->begun < l->n; l->begun++)
-        CLI_TRY(start_other(l, l->begun));
-    return STRADS_OK;
+    return start_rest(l);
 }
 
 /* Takes in what is there; whole lines go on. */
@@ -488,7 +475,7 @@ static strads_err start_again(launch *l)
             (void)close(p->guard);
         cli_say(false, "process %u is started again (%u of --max-restarts %u)",
                 k, p->restarts, l->options->max_restarts);
-        CLI_TRY(k ? start_other(l, k) : start_first(l));
+        CLI_TRY(start(l, k));
     }
     return STRADS_OK;
 }
@@ -532,27 +519,18 @@ static bool any_left(const launch *l)
 
 static strads_err hear(launch *l)
 {
-    static struct pollfd polled[2 * MOST_PROCESSES];
-    static stream *of[2 * MOST_PROCESSES];
-    nfds_t n = 0;
+    static struct pollfd polled[MOST_PROCESSES][2]; /* -1 is passed over */
     for (uint32_t k = 0; k < l->n; k++) {
-        stream *both[] = {&l->all[k].out, &l->all[k].err};
-        for (int i = 0; i < 2; i++) {
-            if (both[i]->fd >= 0) {
-                polled[n] =
-                    (struct pollfd){.fd = both[i]->fd, .events = POLLIN};
-                of[n++] = both[i];
-            }
-        }
+        polled[k][0] = (struct pollfd){l->all[k].out.fd, POLLIN, 0};
+        polled[k][1] = (struct pollfd){l->all[k].err.fd, POLLIN, 0};
     }
-    if (poll(polled, n, 100) <= 0)
+    if (poll(polled[0], 2 * (nfds_t)l->n, 100) <= 0)
         return STRADS_OK;
-    for (nfds_t i = 0; i < n; i++) {
-        if (polled[i].revents) {
-            for (uint32_t k = 0; k < l->n; k++)
-                if (of[i] == &l->all[k].out || of[i] == &l->all[k].err)
-                    CLI_TRY(take(l, k, of[i]));
-        }
+    for (uint32_t k = 0; k < l->n; k++) {
+        if (polled[k][0].revents)
+            CLI_TRY(take(l, k, &l->all[k].out));
+        if (polled[k][1].revents)
+            CLI_TRY(take(l, k, &l->all[k].err));
     }
     return STRADS_OK;
 }
@@ -602,15 +580,11 @@ static strads_err read_hosts(launch *l)
 {
     char text[512];
     FILE *file = fopen(l->options->hosts, "re");
+    strads_err err = STRADS_OK;
     if (!file) {
         return strads_fail(STRADS_EINVAL, "--hosts %s: cannot be opened: %s",
                            l->options->hosts, strerror(errno));
     }
-    strads_err err =
-        cli_reserve(MOST_PROCESSES, sizeof *l->host, "hosts", (void *)&l->host);
-    err = err ? err
-              : cli_reserve(MOST_PROCESSES, sizeof *l->share, "hosts",
-                            (void *)&l->share);
     for (uint32_t line = 1; !err && fgets(text, sizeof text, file); line++) {
         char name[256], rest[8];
         uint32_t share = 1;
@@ -626,17 +600,12 @@ static strads_err read_hosts(launch *l)
                               "%s:%u: found \"%.60s\"; expected a host and how "
                               "many processes it has, `node1 2`",
                               l->options->hosts, line, text);
-        } else if (l->n_hosts == MOST_PROCESSES) {
-            err = strads_fail(STRADS_ELIMIT, "%s: more than %d hosts",
-                              l->options->hosts, MOST_PROCESSES);
-        } else if (!(l->host[l->n_hosts] = strdup(name))) {
-            err = strads_fail(STRADS_ENOMEM, "no memory left for hosts");
-        } else {
-            l->share[l->n_hosts++] = share;
         }
+        for (uint32_t k = 0; k < share && !err; k++)
+            err = add(&l->hosts, name);
     }
     (void)fclose(file);
-    return err || l->n_hosts
+    return err || l->hosts.size
                ? err
                : strads_fail(STRADS_EINVAL, "--hosts %s: names no host",
                              l->options->hosts);
@@ -645,66 +614,55 @@ static strads_err read_hosts(launch *l)
 /* Which host each process is on. */
 static strads_err place(launch *l)
 {
-    uint32_t most = 0, at = 0, used = 0;
-    for (uint32_t h = 0; h < l->n_hosts; h++)
-        most += l->share[h];
-    l->n = l->options->processes ? l->options->processes
-           : l->n_hosts          ? most
-                                 : 2;
-    if (l->n_hosts && l->n > most) {
+    const size_t most = argz_count(l->hosts.text, l->hosts.size);
+    const size_t n = l->options->processes ? l->options->processes
+                     : most                ? most
+                                           : 2;
+    const char *host = NULL;
+    if (most && n > most) {
         return strads_fail(STRADS_EINVAL,
-                           "--processes is %u and %s has room for %u; give its "
-                           "hosts more, `HOST PROCESSES`",
-                           l->n, l->options->hosts, most);
+                           "--processes is %zu and %s has room for %zu; give "
+                           "its hosts more, `HOST PROCESSES`",
+                           n, l->options->hosts, most);
     }
-    CLI_TRY(cli_reserve(l->n, sizeof *l->all, "processes", (void *)&l->all));
+    if (n > MOST_PROCESSES) {
+        return strads_fail(STRADS_ELIMIT,
+                           "%s: has room for %zu processes; say how many by "
+                           "--processes, up to %d",
+                           l->options->hosts, most, MOST_PROCESSES);
+    }
+    CLI_TRY(cli_reserve(n, sizeof *l->all, "processes", (void *)&l->all));
+    l->n = (uint32_t)n;
     for (uint32_t k = 0; k < l->n; k++) {
+        host = most ? next(&l->hosts, host) : NULL;
         l->all[k] = (process){.guard = -1,
+                              .host = host,
                               .out = {.fd = -1, .to = stdout},
                               .err = {.fd = -1, .to = stderr}};
-        if (l->n_hosts) {
-            l->all[k].host = l->host[at];
-            if (++used == l->share[at]) {
-                at++;
-                used = 0;
-            }
-        }
     }
     return STRADS_OK;
 }
 
 /* ---- the command ------------------------------------------------------------- */
 
-static strads_err make_token(launch *l)
+static strads_err find_token(launch *l)
 {
-    unsigned char bytes[TOKEN_BYTES];
-    const char *given = getenv("STRADS_TOKEN");
     if (option_of(&l->command, "--token-file"))
         return STRADS_OK; /* the same file is the others' */
-    if (given && strlen(given) >= sizeof l->token) {
-        return strads_fail(STRADS_EINVAL,
-                           "STRADS_TOKEN has %zu bytes; launch passes on up to "
-                           "%zu",
-                           strlen(given), sizeof l->token - 1);
-    }
-    if (given) {
-        (void)snprintf(l->token, sizeof l->token, "%s", given);
-        return STRADS_OK;
-    }
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return strads_fail(STRADS_EIO, "no random bytes for a token: %s",
-                           strerror(errno));
-    }
-    for (size_t k = 0; k < sizeof bytes; k++)
-        (void)snprintf(l->token + 2 * k, 3, "%02x", bytes[k]);
-    (void)setenv("STRADS_TOKEN", l->token, 1);
-    return STRADS_OK;
+    CLI_TRY(cli_token_make());
+    l->token = getenv("STRADS_TOKEN");
+    return strlen(l->token) < TOKEN_SIZE
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "STRADS_TOKEN has %zu bytes; launch passes on up "
+                             "to %d",
+                             strlen(l->token), TOKEN_SIZE - 1);
 }
 
 static strads_err check_command(const launch *l)
 {
-    static const char *const ours[] = {"--nodes", "--listen", "--workers"};
-    if (l->command.n == 0) {
+    static const char *const ours[] = {"--nodes", "--listen"};
+    if (l->command.size == 0) {
         return strads_fail(STRADS_EINVAL,
                            "nothing to launch; say what behind --, `strads "
                            "launch -- lasso train DATA --model M`");
@@ -717,7 +675,7 @@ static strads_err check_command(const launch *l)
                                ours[k]);
         }
     }
-    if (l->n_hosts && option_of(&l->command, "--quiet")) {
+    if (l->hosts.size && option_of(&l->command, "--quiet")) {
         return strads_fail(STRADS_EINVAL,
                            "--quiet behind --: on other machines process 0 has "
                            "to say where it listens; leave it away");
@@ -731,12 +689,12 @@ static strads_err start_all(launch *l)
     if (n < 0)
         return strads_fail(STRADS_EIO, "/proc/self/exe: %s", strerror(errno));
     l->self[n] = '\0';
-    if (l->n_hosts) {
+    if (l->hosts.size) {
         (void)snprintf(l->url, sizeof l->url, "%stcp://%s:0",
                        option_of(&l->command, "--tls-ca") ? "tls+" : "",
-                       l->host[0]);
+                       l->all[0].host);
         l->begun = 1; /* the others when it has said its port */
-        return start_first(l);
+        return start(l, 0);
     }
     if (option_of(&l->command, "--tls-ca")) {
         return strads_fail(STRADS_EINVAL,
@@ -755,11 +713,7 @@ static strads_err start_all(launch *l)
         return err;
     }
     (void)snprintf(l->url, sizeof l->url, "ipc://%s/node0", l->folder);
-    CLI_TRY(start_first(l));
-    l->begun = 1;
-    for (; l->begun < l->n; l->begun++)
-        CLI_TRY(start_other(l, l->begun));
-    return STRADS_OK;
+    return start_rest(l);
 }
 
 static int worst(const launch *l)
@@ -779,10 +733,8 @@ static void launch_free(launch *l)
         (void)unlink(path);
         (void)rmdir(l->folder);
     }
-    for (uint32_t h = 0; h < l->n_hosts; h++)
-        free(l->host[h]);
-    free(l->host);
-    free(l->share);
+    free(l->command.text);
+    free(l->hosts.text);
     free(l->all);
 }
 
@@ -791,7 +743,7 @@ static int launch_all(launch *l)
     strads_err err = l->options->hosts ? read_hosts(l) : STRADS_OK;
     err = err ? err : check_command(l);
     err = err ? err : place(l);
-    err = err ? err : make_token(l);
+    err = err ? err : find_token(l);
     if (err)
         return cli_complain(err, CLI_BEFORE);
     const struct sigaction action = {.sa_handler = catch};
@@ -811,7 +763,7 @@ static int launch_all(launch *l)
  * the run's token. */
 static int stand_guard(const launch *l)
 {
-    char line[256];
+    char line[TOKEN_SIZE];
     pid_t pid;
     size_t n = 0;
     while (n + 1 < sizeof line && read(STDIN_FILENO, line + n, 1) == 1 &&
@@ -820,18 +772,11 @@ static int stand_guard(const launch *l)
     line[n] = '\0';
     if (n > 0)
         (void)setenv("STRADS_TOKEN", line, 1);
-    words w = l->command;
-    w.at[w.n] = NULL;
     (void)signal(SIGPIPE, SIG_IGN); /* who listened is gone: go on to the end */
     pid = fork();
     if (pid == 0) {
-        const int null = open("/dev/null", O_RDONLY);
-        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-        (void)dup2(null, STDIN_FILENO);
-        (void)execvp(w.at[0], (char *const *)(uintptr_t)w.at);
-        (void)dprintf(STDERR_FILENO, "strads: %s cannot be started: %s\n",
-                      w.at[0], strerror(errno));
-        _exit(127);
+        become(&l->command, open("/dev/null", O_RDONLY), STDOUT_FILENO,
+               STDERR_FILENO);
     }
     int status = 0;
     double ends_at = 0;
