@@ -4,7 +4,7 @@ import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import engine
+from . import engine, plots
 from ._strads import ffi, lib
 
 
@@ -26,7 +26,7 @@ def _one_after_the_other(parts):
     return pandas.Index(users)
 
 
-class MatrixFactorization(TransformerMixin, BaseEstimator):
+class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
     """r_ui ~ mean + b_u + c_i + p_u'q_i.
 
     `fit` takes a matrix [users, items] whose entries that are not 0 are ratings
@@ -54,6 +54,8 @@ class MatrixFactorization(TransformerMixin, BaseEstimator):
     users_, items_ : names, of a data frame
     validation_error_ : root mean squared error on held-out ratings
     """
+
+    _table = plots.of_factors
 
     def __init__(self, rank=16, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=0.02,

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (_check_sample_weight, check_array,
                                       check_is_fitted)
 
-from . import engine
+from . import engine, plots
 from ._strads import ffi, lib
 
 
@@ -49,8 +49,10 @@ def folds_of(cv, rows):
     return max(2, min(cv, rows))
 
 
-class Fitted(BaseEstimator):
+class Fitted(plots.Shown, BaseEstimator):
     """What all linear estimators have: a run, and X @ coef_.T + intercept_."""
+
+    _table = plots.of_coefficients
 
     def _run(self, program, config, X, y, *, start=None, **more):
         if X.shape[0] == 0:
@@ -111,10 +113,6 @@ class _Regressor(RegressorMixin, Fitted):
     def predict(self, X):
         """X @ coef_ + intercept_."""
         return self._linear(X)
-
-    def _repr_html_(self):
-        from . import plots
-        return plots.with_coefficients(self, super()._repr_html_())
 
 
 # ---- Lasso and elastic net -------------------------------------------------

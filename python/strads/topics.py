@@ -6,11 +6,11 @@ import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from . import engine
+from . import engine, plots
 from ._strads import ffi, lib
 
 
-class LatentDirichletAllocation(TransformerMixin, BaseEstimator):
+class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation.
 
     Draws every token's topic from p(z | rest) ~ (n_dk + alpha)(n_wk + beta) /
@@ -33,6 +33,8 @@ class LatentDirichletAllocation(TransformerMixin, BaseEstimator):
     components_ : [topics, words] tokens of each word in each topic, plus beta
     log_likelihood_ : log p(words, topics) at the end
     """
+
+    _table = plots.of_topics
 
     def __init__(self, n_components=10, *, doc_topic_prior=0.1,
                  topic_word_prior=0.01, max_iter=100, fit_prior="no",

@@ -223,6 +223,17 @@ def test_names_of_features_are_kept():
         pandas.DataFrame(X, columns=["a", "b", "c"]), y)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert ">a</td>" in model._repr_html_()
+    assert ">a</td>" in model._repr_mimebundle_()["text/html"]
+
+
+def test_notebooks_show_topics_and_factors():
+    counts = np.random.default_rng(8).poisson(1.0, (30, 12))
+    for model in (strads.LatentDirichletAllocation(3, max_iter=5),
+                  strads.MatrixFactorization(2, max_iter=5)):
+        assert "<table>" not in model._repr_html_()
+        model.fit(counts)
+        assert "<table>" in model._repr_mimebundle_()["text/html"]
+    assert "<td style='text-align:left'>30</td>" in model._repr_html_()
 
 
 def test_models_of_the_command_are_read_and_written(tmp_path):

@@ -1,0 +1,88 @@
+"""The gallery's pages run, and their pictures can be read: each panel has a
+title or labels, and no two pieces of text of a picture lie on each other.
+
+With STRADS_GALLERY a folder, the pictures are kept there (docs/gallery/README.md).
+"""
+import glob
+import os
+import runpy
+
+import matplotlib
+import numpy as np
+import pytest
+
+import strads
+from strads import plots
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
+
+PAGES = sorted(glob.glob(os.path.join(
+    os.environ["STRADS_SOURCE"], "docs", "gallery", "*.py")))
+
+
+def texts(ax):
+    """What text a panel shows: titles, labels, ticks that are in its range."""
+    yield from [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+    for axis in ax.xaxis, ax.yaxis:
+        low, high = sorted(axis.get_view_interval())
+        for place, label in zip(axis.get_majorticklocs(),
+                                axis.get_majorticklabels()):
+            if low <= place <= high:
+                yield label
+
+
+def test_there_are_six_pages():
+    assert len(PAGES) >= 6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=os.path.basename)
+def test_a_page_runs_and_its_picture_can_be_read(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: None)
+    plt.close("all")
+    runpy.run_path(page, run_name="__main__")
+    figure = plt.gcf()
+    name = os.path.basename(page)[:-3] + ".png"
+    figure.savefig(os.path.join(os.environ.get("STRADS_GALLERY", tmp_path),
+                                name), dpi=80)
+    assert figure.findobj(matplotlib.axes.Axes)
+    for ax in figure.findobj(matplotlib.axes.Axes):
+        assert ax.get_title() or ax.get_xlabel() or ax.get_ylabel() or \
+            ax.images
+    renderer = figure.canvas.get_renderer()
+    seen = [(text.get_text(), text.get_window_extent(renderer))
+            for ax in figure.findobj(matplotlib.axes.Axes) if ax.axison
+            for text in texts(ax)
+            if text.get_text().strip() and text.get_visible()]
+    for k, (one, a) in enumerate(seen):
+        for other, b in seen[k + 1:]:
+            assert min(a.x1, b.x1) - max(a.x0, b.x0) < 1 or \
+                min(a.y1, b.y1) - max(a.y0, b.y0) < 1.5, (one, other)
+
+
+def test_names_at_a_path_do_not_collide():
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((80, 30))
+    y = X @ np.full(30, 0.5)  # all end at the same place
+    alphas, coefs, _ = strads.lasso_path(X, y, n_alphas=20)
+    figure, ax = plt.subplots()
+    plots.path(alphas, coefs, top=30, ax=ax)
+    ends = sorted(text.xy[1] for text in ax.texts)
+    low, high = ax.get_ylim()
+    assert len(ends) == 30
+    assert min(np.diff(ends)) / (high - low) * ax.get_window_extent().height \
+        >= 8.9 * figure.dpi / 72
+
+
+def test_coefficients_are_bars_of_each_class():
+    draws = np.random.default_rng(1)
+    X = draws.standard_normal((90, 6))
+    y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
+    model = strads.LogisticRegression("l1").fit(X, y)
+    _, ax = plt.subplots()
+    plots.coefficients(model, names=list("uvwxyz"), top=4, ax=ax)
+    assert len(ax.patches) == 3 * 4
+    assert {text.get_text() for text in ax.get_legend().texts} == set("abc")
+    assert {label.get_text() for label in ax.get_yticklabels()} >= set("uvw")
+    table = model._repr_mimebundle_()["text/html"]
+    assert "<td style='text-align:left'>b</td>" in table
