@@ -128,9 +128,25 @@ gives 0 logistic evaluate many.json many.svm
 says out accuracy
 gives 0 logistic show many.json --top 2
 cut -d" " -f1 many.svm | cmp -s - many.labels || fail "300 classes are not told apart"
-awk '{ $1 = "row" NR; for (k = 0; k < 20; k++) print $1 k " " $2 }' two.svm \
+# With all coefficients 0, intercepts are each class's log odds, which are known
+awk 'BEGIN { for (i = 0; i < 2000; i++) { row = "k" i
+    for (j = 0; j < 11; j++) if (int(i / 2 ^ j) % 2) row = row " " j + 1 ":1"
+    print row } }' >thousands.svm
+gives 0 logistic train thousands.svm --intercept --lambda-ratio 1 --l1-ratio 1 \
+    --model thousands.json --quiet
+gives 0 logistic show thousands.json --format csv
+awk -F, '$1 == 0 { n++; bad += ($NF + log(1999)) ^ 2 > 1e-12 }
+    END { exit n != 2000 || bad }' out || fail "2,000 classes have other odds"
+gives 0 logistic evaluate thousands.json thousands.svm
+says out 'class k1999'
+refuses 1 'for 11 parameters of 2000 numbers each' logistic train thousands.svm \
+    --lambda-ratio .1 --l1-ratio 1 --model none.json --quiet --memory 400K
+refuses 1 'parameters of 2000 numbers each' svm train thousands.svm \
+    --model none.json --quiet --memory 10M
+[ ! -e none.json ] || fail "a model was left behind"
+awk '{ $1 = "row" NR; for (k = 0; k < 200; k++) print $1 k " " $2 }' two.svm \
     >distinct.svm
-refuses 2 "expected at most 1000 different names of labels" logistic train \
+refuses 2 "expected at most 10000 different names of labels" logistic train \
     distinct.svm --quiet
 
 # Numbers wanted

@@ -92,7 +92,7 @@ Test(logistic_edge, what_are_no_classes_is_refused)
     o.classes = "1";
     expect_refused(&d, &o, STRADS_EINVAL, "expected two labels or more");
     o.classes = "1,-1,1";
-    expect_refused(&d, &o, STRADS_EINVAL, "2 to 1000 different labels");
+    expect_refused(&d, &o, STRADS_EINVAL, "2 to 10000 different labels");
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = (double)i + .5;
     expect_refused(&d, &without, STRADS_EFORMAT, "than 64 different labels");

@@ -7,7 +7,7 @@
 
 #include "strads/names.h"
 
-enum { CLI_LABELS_MAX = 1000 }; /* as the programs have it */
+enum { CLI_LABELS_MAX = 10000 }; /* as the programs have it */
 
 /* Two classes share a sum, which is positive for the second of them; of more
  * each has a sum of its own. Start with {0}. */

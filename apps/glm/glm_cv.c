@@ -36,14 +36,15 @@ static void fill(void *config, const linear_cv_rest *rest)
 static strads_err find_classes(const strads_data *data, judge *j)
 {
     const strads_glm_options *o = &j->problem.options;
-    linear_survey survey;
+    linear_survey *survey = NULL;
     strads_err err =
         linear_survey_data(data, (linear_weights){o->weights, o->row_weight},
                            &survey);
 
     if (!err)
-        err = glm_classes_of(&j->problem, strads_data_label_names(data),
-                             &survey, &j->classes);
+        err = glm_classes_of(&j->problem, strads_data_label_names(data), survey,
+                             &j->classes);
+    free(survey);
     return err;
 }
 
@@ -66,22 +67,22 @@ strads_err strads_glm_cv(const strads_data *data,
                          uint32_t *simplest)
 {
     strads_glm_path_options path = options->path;
-    char text[LINEAR_CLASSES_TEXT];
+    char *text = NULL;
     double *offset = NULL;
-    judge j;
+    judge j = {0};
     strads_err err = glm_options_resolve(&path.fit, &j.problem);
 
     if (!err)
         err = find_classes(data, &j);
     if (!err)
         err = read_offsets(data, &path.fit, &offset);
+    const bool classes = j.classes.n > 0;
+    if (!err && classes)
+        err = linear_classes_write(&j.classes, strads_data_label_names(data),
+                                   &text);
     if (!err) {
-        const bool classes = j.classes.n > 0;
-        if (classes) {
-            linear_classes_write(&j.classes, strads_data_label_names(data),
-                                 text);
+        if (classes)
             path.fit.classes = text;
-        }
         const linear_cv cv = {.program = &strads_program_glm_path,
                               .config = &path,
                               .fill = fill,
@@ -96,6 +97,8 @@ strads_err strads_glm_cv(const strads_data *data,
                               LINEAR_CV_OPTIONS(options)};
         err = linear_cv_run(data, &cv, points, best, simplest);
     }
+    linear_classes_free(&j.classes);
+    free(text);
     free(offset);
     return err;
 }

@@ -87,8 +87,8 @@ typedef struct glm_state {
     const strads_data *data;
     const column_kernels *kernels;
     uint64_t columns;
-    char classes[LINEAR_CLASSES_TEXT]; /* what options.classes points to */
-    double weight;                     /* W */
+    char *classes; /* what options.classes points to */
+    double weight; /* W */
     double unit; /* what margins are about: of numbers their root mean square */
     glm_groups groups;
     double *w;                 /* [columns] of the last scan */
@@ -222,9 +222,9 @@ strads_err glm_update_labels(strads_task *task);
 void glm_merge_labels(void *into, const void *from, size_t bytes);
 strads_err glm_aggregate_labels(strads_commit *commit);
 strads_err glm_receive_labels(strads_task *task);
-/* Rows as the classes have them. */
+/* Rows as the classes have them, which are the partition's from then on. */
 void glm_take_classes(glm_local *local, const strads_share *share,
-                      const linear_classes *classes);
+                      linear_classes *classes);
 size_t glm_moments_size(const strads_task *task);
 strads_err glm_update_moments(strads_task *task);
 strads_err glm_aggregate_moments(strads_commit *commit);

@@ -9,25 +9,30 @@
 
 /* What the labels of some rows are like. */
 typedef struct survey {
-    linear_survey labels;
     double weight, squares; /* sum c, sum c y^2 */
     double least;           /* label; 0 at most */
+    double unused;          /* the labels' survey follows */
 } survey;
+
+/* Losses of classes know two. */
+enum { WIDTH = 1 };
 
 size_t glm_labels_size(const strads_task *task)
 {
     (void)task;
-    return sizeof(survey);
+    return sizeof(survey) + linear_survey_size(WIDTH);
 }
 
 strads_err glm_update_labels(strads_task *task)
 {
     const glm_local *local = task->local;
     survey *s = (survey *)(void *)task->partial;
+    linear_survey *labels = (linear_survey *)(void *)(s + 1);
 
+    linear_survey_begin(labels, WIDTH);
     for (uint64_t i = 0; i < local->rows; i++) {
         const double y = task->share->label[i], c = local->c[i];
-        linear_survey_add(&s->labels, y, c);
+        linear_survey_add(labels, y, c);
         s->weight += c;
         s->squares += c * y * y;
         s->least = fmin(s->least, y);
@@ -41,7 +46,7 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     const survey *b = from;
 
     (void)bytes;
-    linear_survey_merge(&a->labels, &b->labels, sizeof(a->labels));
+    linear_survey_merge(a + 1, b + 1, linear_survey_size(WIDTH));
     a->weight += b->weight;
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
@@ -60,25 +65,20 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
     if (problem->loss->labels != GLM_CLASSES)
         return STRADS_OK;
     const strads_err err = linear_classes_of(&wanted, labels, out);
-    if (!err && out->n > 2)
-        return strads_fail(STRADS_EINVAL,
-                           "the loss %s tells two labels apart, and the "
-                           "data has %u; name two of them with classes, or "
-                           "use strads logistic",
-                           o->loss, out->n);
-    return err;
+    const uint32_t n = out->n;
+    if (err || n <= 2)
+        return err;
+    linear_classes_free(out);
+    return strads_fail(STRADS_EINVAL,
+                       "the loss %s tells two labels apart, and the data has "
+                       "%u; name two of them with classes, or use strads "
+                       "logistic",
+                       o->loss, n);
 }
 
-static strads_err classes_of(const glm_problem *problem,
-                             const strads_names *names, const survey *s,
-                             linear_classes *out)
+static strads_err check_labels(const glm_problem *problem, const survey *s,
+                               double total)
 {
-    const strads_err err = glm_classes_of(problem, names, &s->labels, out);
-
-    if (err)
-        return err;
-    if (out->n == 0)
-        out->total = s->weight;
     if (problem->loss->labels == GLM_COUNTS && s->least < 0)
         return strads_fail(STRADS_EINVAL,
                            "the loss %s is of counts, from 0 up, and a label "
@@ -89,17 +89,38 @@ static strads_err classes_of(const glm_problem *problem,
         return strads_fail(STRADS_EINVAL,
                            "all counts are 0: with an intercept there is no "
                            "minimum");
-    if (!(out->total > 0))
+    if (!(total > 0))
         return strads_fail(STRADS_EINVAL,
                            "no row counts: there are none, or all weights are "
                            "0");
     return STRADS_OK;
 }
 
-void glm_take_classes(glm_local *local, const strads_share *share,
-                      const linear_classes *classes)
+static strads_err classes_of(const glm_problem *problem,
+                             const strads_names *names, const survey *s,
+                             linear_classes *out)
 {
+    strads_err err =
+        glm_classes_of(problem, names,
+                       (const linear_survey *)(const void *)(s + 1), out);
+
+    if (err)
+        return err;
+    if (out->n == 0)
+        out->total = s->weight;
+    err = check_labels(problem, s, out->total);
+    if (err)
+        linear_classes_free(out);
+    return err;
+}
+
+void glm_take_classes(glm_local *local, const strads_share *share,
+                      linear_classes *classes)
+{
+    linear_classes_free(&local->classes);
     local->classes = *classes;
+    *classes = (linear_classes){0};
+    classes = &local->classes;
     for (uint64_t i = 0; i < local->rows; i++) {
         const double label = share->label[i];
         local->y[i] = label;
@@ -136,7 +157,11 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     state->weight = classes.total;
     state->unit = 1;
     if (classes.n > 0) {
-        linear_classes_write(&classes, names, state->classes);
+        const strads_err no_memory =
+            linear_classes_write(&classes, names, &state->classes);
+        linear_classes_free(&classes);
+        if (no_memory)
+            return no_memory;
         state->problem.options.classes = state->classes;
     } else if (state->problem.loss->labels == GLM_NUMBERS && s->squares > 0) {
         state->unit = sqrt(s->squares / s->weight);

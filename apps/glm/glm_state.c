@@ -84,34 +84,42 @@ void glm_close(void *opened)
     free(local->z);
     free(local->r);
     linear_pending_free(&local->pending);
+    linear_classes_free(&local->classes);
     free(local);
 }
 
 /* Margins can be made again by open and refresh; the classes cannot. */
 strads_err glm_pack(const void *opened, strads_bytes *out)
 {
-    const glm_local *local = opened;
+    const linear_classes *classes = &((const glm_local *)opened)->classes;
 
-    return strads_bytes_append(out, &local->classes, sizeof(local->classes));
+    return strads_bytes_append(out, classes->label,
+                               3 * (size_t)classes->n * sizeof(double));
 }
 
 strads_err glm_unpack(strads_task *task, const void *bytes, size_t size,
                       void **out)
 {
+    const size_t each = 3 * sizeof(double);
     linear_classes classes;
-    const strads_err err = glm_open(task, out);
+    strads_err err = glm_open(task, out);
 
     if (err)
         return err;
-    if (size != sizeof(classes)) {
+    if (size != 0 && size != 2 * each)
+        err = strads_fail(STRADS_EFORMAT,
+                          "a partition of a linear model came as %zu bytes "
+                          "instead of 0 or %zu",
+                          size, 2 * each);
+    if (!err)
+        err = linear_classes_new((uint32_t)(size / each), &classes);
+    if (err) {
         glm_close(*out);
         *out = NULL;
-        return strads_fail(STRADS_EFORMAT,
-                           "a partition of a linear model came as %zu bytes "
-                           "instead of %zu",
-                           size, sizeof(classes));
+        return err;
     }
-    memcpy(&classes, bytes, sizeof(classes));
+    if (size > 0)
+        memcpy(classes.label, bytes, size);
     glm_take_classes(*out, task->share, &classes);
     return STRADS_OK;
 }
@@ -218,6 +226,7 @@ void glm_end(void *begun)
     if (!state)
         return;
     linear_set_free(&state->set);
+    free(state->classes);
     free(state->offset);
     glm_groups_free(&state->groups);
     linear_path_free(state->path);

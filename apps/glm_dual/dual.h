@@ -265,18 +265,18 @@ typedef struct dual_heading {
 
 typedef struct dual_state {
     dual_problem problem;
-    char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
+    char *classes_text; /* options.classes points to it */
     linear_classes classes;
     double *scale; /* [columns] while w is that of copied columns, which are
                       over these, 0: left out; */
     double *shift; /* [columns] and less these, behind them; else NULL */
     const strads_data *data;
-    uint32_t width, target;               /* problems, and the one at hand */
-    dual_outcome done[LINEAR_LABELS_MAX]; /* of those that are not */
-    dual_pool *pool;                      /* [pools] */
-    double *urgency;    /* [groups] share of the gap when last looked at */
-    double *entries;    /* [groups] of rows that do not rest */
-    uint8_t *waits;     /* [groups] for a visit in this pass: dual_pass.c */
+    uint32_t width, target; /* problems, and the one at hand */
+    dual_outcome *done;     /* [width] of those that are not */
+    dual_pool *pool;        /* [pools] */
+    double *urgency;        /* [groups] share of the gap when last looked at */
+    double *entries;        /* [groups] of rows that do not rest */
+    uint8_t *waits;         /* [groups] for a visit in this pass: dual_pass.c */
     uint32_t *awake;    /* [groups] of each pool those of its pass in a row */
     uint32_t *told;     /* [groups] workspace: what the policy is told, */
     double *how;        /* [groups] and how urgent it is */
@@ -316,7 +316,7 @@ typedef struct dual_state {
     double bias_before; /* what the bias came to, before the level */
     double level_step;  /* went so far; */
     double level_share; /* of what the level lacks the bias is this share */
-    double intercept[LINEAR_LABELS_MAX];
+    double *intercept;  /* [width] */
 
     /* dual_newton.c; `step` is the phase that comes next, or DUAL_ASCEND. */
     uint32_t step;

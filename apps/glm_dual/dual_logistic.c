@@ -59,7 +59,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
     double most = 0;
 
     if (!data)
-        return suits_options(options, LINEAR_LABELS_MAX);
+        return suits_options(options, UINT32_MAX);
     if (outer_product_suits(data) ||
         linear_classes_count(options->classes, data, &labels) ||
         !suits_options(options, labels))

@@ -120,6 +120,7 @@ void dual_close(void *opened)
 
     if (!local)
         return;
+    linear_classes_free(&local->classes);
     free(local->value);
     free(local->sample);
     free(local->awake);
@@ -141,6 +142,7 @@ void dual_close(void *opened)
 static void begin_problem(dual_state *state);
 
 enum { PARAM_BYTES = 40 }; /* of wide data 43 were seen */
+enum { CLASS_BYTES = 24 }; /* of each class after the first */
 
 strads_err dual_shape(const dual_problem *problem, const strads_data *data,
                       strads_shape *shape)
@@ -157,7 +159,7 @@ strads_err dual_shape(const dual_problem *problem, const strads_data *data,
     shape->totals = DUAL_TOTALS;
     shape->parameters = dual_first_sample(shape) + rows;
     shape->block_max = UINT32_MAX;
-    shape->param_bytes = PARAM_BYTES;
+    shape->param_bytes = PARAM_BYTES + (shape->width - 1) * CLASS_BYTES;
     return err;
 }
 
@@ -227,6 +229,8 @@ static bool reserve_state(dual_state *state, const strads_shape *shape)
         dual_group_at(shape->rows, shape->rows, shape->partitions);
 
     state->groups = groups;
+    state->done = calloc(shape->width, sizeof(*state->done));
+    state->intercept = calloc(shape->width, sizeof(double));
     state->pool = calloc(shape->pools + 1, sizeof(*state->pool));
     state->own = calloc(shape->partitions + 1, sizeof(*state->own));
     state->held = calloc(shape->partitions + 1, sizeof(*state->held));
@@ -236,9 +240,9 @@ static bool reserve_state(dual_state *state, const strads_shape *shape)
     state->awake = calloc(groups + 1, sizeof(uint32_t));
     state->told = calloc(groups + 1, sizeof(uint32_t));
     state->how = calloc(groups + 1, sizeof(double));
-    return state->pool && state->own && state->held && state->urgency &&
-           state->entries && state->waits && state->awake && state->told &&
-           state->how;
+    return state->done && state->intercept && state->pool && state->own &&
+           state->held && state->urgency && state->entries && state->waits &&
+           state->awake && state->told && state->how;
 }
 
 strads_err dual_begin(const dual_problem *problem, const strads_data *data,
@@ -272,6 +276,10 @@ void dual_end(void *begun)
 
     if (!state)
         return;
+    linear_classes_free(&state->classes);
+    free(state->classes_text);
+    free(state->done);
+    free(state->intercept);
     free(state->scale);
     free(state->pool);
     free(state->held);
@@ -293,15 +301,13 @@ void dual_end(void *begun)
 /* The first phase of each problem: which labels there are, how many rows of
  * each, and what an intercept begins with. */
 typedef struct survey {
-    linear_survey labels;
     double rows, squares; /* how many, and sum |x|^2; */
-    double weight, sum;   /* sum c, and sum c y */
+    double weight, sum;   /* sum c, and sum c y; the labels' survey follows */
 } survey;
 
 size_t dual_partial_survey(const strads_task *task)
 {
-    (void)task;
-    return sizeof(survey);
+    return sizeof(survey) + linear_survey_size(task->width);
 }
 
 void dual_merge_survey(void *into, const void *from, size_t bytes)
@@ -309,7 +315,7 @@ void dual_merge_survey(void *into, const void *from, size_t bytes)
     survey *all = into;
     const survey *other = from;
 
-    linear_survey_merge(&all->labels, &other->labels, bytes);
+    linear_survey_merge(all + 1, other + 1, bytes - sizeof(survey));
     all->rows += other->rows;
     all->squares += other->squares;
     all->weight += other->weight;
@@ -334,11 +340,13 @@ strads_err dual_update_survey(strads_task *task)
 {
     dual_local *local = task->local;
     survey *found = (survey *)(void *)task->partial;
+    linear_survey *labels = (linear_survey *)(void *)(found + 1);
 
+    linear_survey_begin(labels, task->width);
     open_problem(local, task);
     for (uint64_t i = 0; i < local->rows; i++) {
         const double c = local->weight[i], y = task->share->label[i];
-        linear_survey_add(&found->labels, y, c);
+        linear_survey_add(labels, y, c);
         found->squares += local->sample[i].square - local->bias * local->bias;
         found->weight += c;
         found->sum += c * y;
@@ -349,7 +357,7 @@ strads_err dual_update_survey(strads_task *task)
 
 /* The classes; and C, where the sum of all weights tells it. */
 static strads_err classes_of(dual_problem *problem, const strads_names *names,
-                             const linear_survey *found, linear_classes *out)
+                             const survey *found, linear_classes *out)
 {
     strads_svm_options *options = &problem->options;
     const linear_class_options given = {.names = names,
@@ -358,10 +366,12 @@ static strads_err classes_of(dual_problem *problem, const strads_names *names,
                                         .weights = options->weights};
     strads_err err;
 
-    *out = (linear_classes){.weight = {1, 1}};
+    linear_classes_free(out);
     if (!problem->loss->classifies)
         return STRADS_OK;
-    err = linear_classes_of(&given, found, out);
+    err = linear_classes_of(&given,
+                            (const linear_survey *)(const void *)(found + 1),
+                            out);
     if (!err && problem->lambda > 0)
         options->c = 1 / (problem->lambda * out->total);
     return err;
@@ -455,8 +465,7 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     const survey *found = (const survey *)(const void *)commit->partial;
     const bool classifies = state->problem.loss->classifies;
     const strads_names *names = strads_data_label_names(state->data);
-    strads_err err =
-        classes_of(&state->problem, names, &found->labels, &state->classes);
+    strads_err err = classes_of(&state->problem, names, found, &state->classes);
 
     if (!err && classifies &&
         linear_classes_width(state->classes.n) != state->width)
@@ -479,7 +488,9 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     state->seed_due = has_start(commit);
     if (!classifies)
         return STRADS_OK;
-    linear_classes_write(&state->classes, names, state->classes_text);
+    err = linear_classes_write(&state->classes, names, &state->classes_text);
+    if (err)
+        return err;
     state->problem.options.classes = state->classes_text;
     if (state->target == 0)
         note_first_values(state);
@@ -492,7 +503,9 @@ static void take_samples(dual_local *local, const strads_share *share)
     const linear_classes *classes = &local->classes;
     const strads_svm_options *o = &local->problem.options;
     const double positive =
-        classes->label[linear_classes_positive(classes, local->target)];
+        classes->n > 0
+            ? classes->label[linear_classes_positive(classes, local->target)]
+            : 0;
 
     memset(local->awake, 0xff, local->groups * sizeof(*local->awake));
     memset(local->resting, 0, local->groups * sizeof(*local->resting));
@@ -512,7 +525,7 @@ strads_err dual_receive_survey(strads_task *task)
     dual_local *local = task->local;
     const survey *found = (const survey *)(const void *)task->partial;
     const strads_err err = classes_of(&local->problem, task->share->label_names,
-                                      &found->labels, &local->classes);
+                                      found, &local->classes);
 
     if (err)
         return err;

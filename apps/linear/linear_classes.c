@@ -13,14 +13,33 @@
 
 /* ---- which labels there are -------------------------------------------- */
 
-/* How many of n ascending labels are below one. */
-static int count_below(const double *sorted, int n, double label)
+static uint32_t labels_for(uint32_t width)
 {
-    int begin = 0, end = n;
+    return (width > LINEAR_FRACTIONS_MAX ? width : LINEAR_FRACTIONS_MAX) + 1;
+}
+
+size_t linear_survey_size(uint32_t width)
+{
+    const linear_survey *survey = NULL;
+
+    return sizeof(*survey) + labels_for(width) * sizeof(survey->of[0]);
+}
+
+void linear_survey_begin(linear_survey *survey, uint32_t width)
+{
+    *survey = (linear_survey){.most = labels_for(width)};
+}
+
+/* How many of n ascending numbers, each so many before the next, are below one.
+ */
+static uint32_t count_below(const double *sorted, size_t each, uint32_t n,
+                            double label)
+{
+    uint32_t begin = 0, end = n;
 
     while (begin < end) {
-        const int middle = (begin + end) / 2;
-        if (sorted[middle] < label)
+        const uint32_t middle = (begin + end) / 2;
+        if (sorted[middle * each] < label)
             begin = middle + 1;
         else
             end = middle;
@@ -30,20 +49,19 @@ static int count_below(const double *sorted, int n, double label)
 
 void linear_survey_add(linear_survey *survey, double label, double weight)
 {
-    const int n = (int)survey->n, k = count_below(survey->label, n, label);
+    const uint32_t n = (uint32_t)survey->n;
+    const uint32_t k = count_below(&survey->of[0].label, 2, n, label);
 
-    if (k < n && survey->label[k] == label) {
-        survey->weight[k] += weight;
+    if (k < n && survey->of[k].label == label) {
+        survey->of[k].weight += weight;
         return;
     }
-    if (n > LINEAR_LABELS_MAX)
+    if (survey->n >= survey->most)
         return;
-    memmove(survey->label + k + 1, survey->label + k,
-            (size_t)(n - k) * sizeof(double));
-    memmove(survey->weight + k + 1, survey->weight + k,
-            (size_t)(n - k) * sizeof(double));
-    survey->label[k] = label;
-    survey->weight[k] = weight;
+    memmove(&survey->of[k + 1], &survey->of[k],
+            (n - k) * sizeof(survey->of[0]));
+    survey->of[k].label = label;
+    survey->of[k].weight = weight;
     survey->n++;
 }
 
@@ -52,11 +70,46 @@ void linear_survey_merge(void *into, const void *from, size_t bytes)
     const linear_survey *other = from;
 
     (void)bytes;
-    for (int k = 0; k < (int)other->n; k++)
-        linear_survey_add(into, other->label[k], other->weight[k]);
+    for (uint32_t k = 0; k < (uint32_t)other->n; k++)
+        linear_survey_add(into, other->of[k].label, other->of[k].weight);
 }
 
 /* ---- which of them are the classes ------------------------------------- */
+
+strads_err linear_classes_new(uint32_t n, linear_classes *out)
+{
+    double *label = calloc(3 * (size_t)n + 1, sizeof(*label));
+
+    *out = (linear_classes){0};
+    if (!label)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u classes", n);
+    *out = (linear_classes){.n = n,
+                            .label = label,
+                            .weight = label + n,
+                            .sum = label + 2 * (size_t)n};
+    return STRADS_OK;
+}
+
+strads_err linear_classes_copy(const linear_classes *from, linear_classes *to)
+{
+    linear_classes copy;
+    const strads_err err = linear_classes_new(from->n, &copy);
+
+    if (err)
+        return err;
+    if (from->n > 0)
+        memcpy(copy.label, from->label, 3 * (size_t)from->n * sizeof(double));
+    copy.total = from->total;
+    linear_classes_free(to);
+    *to = copy;
+    return STRADS_OK;
+}
+
+void linear_classes_free(linear_classes *classes)
+{
+    free(classes->label);
+    *classes = (linear_classes){0};
+}
 
 /* The number at *text, and what follows it must be one of `ends`. */
 static bool read_number(const char **text, const char *ends, double *out)
@@ -119,31 +172,44 @@ strads_err linear_classes_read(const char *text, const strads_names *names,
                                linear_classes *out)
 {
     const char *at = text, *begin = text;
+    uint32_t n = 1;
+    double most = -INFINITY; /* of the labels so far */
+    strads_err err;
 
-    for (out->n = 0; out->n < LINEAR_LABELS_MAX;) {
-        double *label = &out->label[out->n];
+    for (const char *comma = strchr(text, ','); comma;
+         comma = strchr(comma + 1, ','))
+        n += n <= LINEAR_LABELS_MAX;
+    err = linear_classes_new(n, out);
+    if (err)
+        return err;
+    for (uint32_t k = 0; k < n && k < LINEAR_LABELS_MAX; k++) {
+        double *label = &out->label[k];
         begin = at;
         bool good = read_label(&at, ",", names, label);
-        for (uint32_t k = 0; k < out->n && good; k++)
-            good = out->label[k] != *label;
+        for (uint32_t i = 0; i < k && good && *label <= most; i++)
+            good = out->label[i] != *label;
         if (!good)
             break;
-        out->n++;
-        if (!*at++)
-            return out->n > 1 ? STRADS_OK
-                              : strads_fail(STRADS_EINVAL,
-                                            "--classes %s: expected two labels "
-                                            "or more",
-                                            text);
+        most = fmax(most, *label);
+        if (*at++)
+            continue;
+        if (n > 1)
+            return STRADS_OK;
+        err = strads_fail(STRADS_EINVAL,
+                          "--classes %s: expected two labels or more", text);
+        goto fail;
     }
-    return no_such_classes(text, begin, names);
+    err = no_such_classes(text, begin, names);
+fail:
+    linear_classes_free(out);
+    return err;
 }
 
 /* The classes are mostly in order, unless a user has named them. */
 static bool find_class(const linear_classes *classes, double label,
                        uint32_t *out)
 {
-    *out = (uint32_t)count_below(classes->label, (int)classes->n, label);
+    *out = count_below(classes->label, 1, classes->n, label);
     if (*out < classes->n && classes->label[*out] == label)
         return true;
     for (*out = 0; *out < classes->n; ++*out)
@@ -197,7 +263,7 @@ static strads_err check_labels(const linear_survey *survey,
     char text[3][LINEAR_LABEL_TEXT];
 
     for (int k = 0; k < n && !names; k++)
-        if (survey->label[k] != floor(survey->label[k]))
+        if (survey->of[k].label != floor(survey->of[k].label))
             most = LINEAR_FRACTIONS_MAX;
 
     if (n == 0)
@@ -207,16 +273,16 @@ static strads_err check_labels(const linear_survey *survey,
         return strads_fail(STRADS_EFORMAT,
                            "all rows have the label %s; expected labels of two "
                            "values",
-                           linear_label_write(names, survey->label[0], "%g",
+                           linear_label_write(names, survey->of[0].label, "%g",
                                               text[0]));
     if (n > most)
         return strads_fail(
             STRADS_EFORMAT,
             "there are more than %d different labels (%s, %s, %s, ...); "
             "expected classes%s",
-            most, linear_label_write(names, survey->label[0], "%g", text[0]),
-            linear_label_write(names, survey->label[1], "%g", text[1]),
-            linear_label_write(names, survey->label[2], "%g", text[2]),
+            most, linear_label_write(names, survey->of[0].label, "%g", text[0]),
+            linear_label_write(names, survey->of[1].label, "%g", text[1]),
+            linear_label_write(names, survey->of[2].label, "%g", text[2]),
             names ? "" : ": for numbers use strads lasso");
     return STRADS_OK;
 }
@@ -230,14 +296,14 @@ static strads_err match(const linear_class_options *options,
     uint32_t k;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (!find_class(out, survey->label[i], &k))
+        if (!find_class(out, survey->of[i].label, &k))
             return strads_fail(STRADS_EINVAL,
                                "--classes %s: there are rows with the label %s",
                                options->classes,
                                linear_label_write(options->names,
-                                                  survey->label[i], "%g",
+                                                  survey->of[i].label, "%g",
                                                   text));
-        out->sum[k] = survey->weight[i];
+        out->sum[k] = survey->of[i].weight;
     }
     for (k = 0; k < out->n; k++)
         if (!(out->sum[k] > 0))
@@ -259,15 +325,20 @@ strads_err linear_classes_of(const linear_class_options *options,
     double sum = 0;
     strads_err err = check_labels(survey, options->names);
 
-    *out = (linear_classes){.n = (uint32_t)survey->n};
-    for (uint32_t k = 0; k < out->n && !err; k++)
-        out->label[k] = survey->label[k];
-    if (!err && is_given(options->classes))
-        err = linear_classes_read(options->classes, options->names, out);
+    *out = (linear_classes){0};
+    if (!err)
+        err = is_given(options->classes)
+                  ? linear_classes_read(options->classes, options->names, out)
+                  : linear_classes_new((uint32_t)survey->n, out);
+    if (!err && !is_given(options->classes))
+        for (uint32_t k = 0; k < out->n; k++)
+            out->label[k] = survey->of[k].label;
     if (!err)
         err = match(options, survey, out);
-    if (err)
+    if (err) {
+        linear_classes_free(out);
         return err;
+    }
     for (uint32_t k = 0; k < out->n; k++) {
         out->weight[k] = 1;
         sum += out->sum[k];
@@ -280,6 +351,8 @@ strads_err linear_classes_of(const linear_class_options *options,
     out->total = 0;
     for (uint32_t k = 0; k < out->n; k++)
         out->total += out->sum[k] *= out->weight[k];
+    if (err)
+        linear_classes_free(out);
     return err;
 }
 
@@ -297,30 +370,38 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
 {
     const strads_names *names = strads_data_label_names(data);
     const strads_share *share;
-    linear_survey survey = {0};
+    linear_survey *survey;
     uint64_t rows = 0;
+    uint32_t n = names ? strads_names_count(names) : 2;
+    strads_err err = STRADS_OK;
 
     *out = 2;
     if (is_given(text)) {
-        linear_classes classes;
-        const strads_err err = linear_classes_read(text, names, &classes);
+        linear_classes classes = {0};
+        err = linear_classes_read(text, names, &classes);
         *out = err ? 2 : classes.n;
+        linear_classes_free(&classes);
         return err;
     }
+    survey = calloc(1, linear_survey_size(LINEAR_LABELS_MAX));
+    if (!survey)
+        return strads_fail(STRADS_ENOMEM, "no memory for the labels of rows");
+    linear_survey_begin(survey, LINEAR_LABELS_MAX);
     for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
-        const uint64_t n = share->rows.end - share->rows.begin;
+        const uint64_t here = share->rows.end - share->rows.begin;
         if (share->rows.begin < rows)
             continue; /* of a grid: other columns of the same rows */
-        survey_share(share, n, &survey);
-        rows += n;
+        survey_share(share, here, survey);
+        rows += here;
     }
-    uint32_t n = names ? strads_names_count(names) : 2;
-    if (rows == strads_data_rows(data))
-        n = (uint32_t)survey.n;
-    else if (n > LINEAR_LABELS_MAX)
-        n = LINEAR_LABELS_MAX + 1;
+    if (rows == strads_data_rows(data)) {
+        n = (uint32_t)survey->n;
+        if (n > 1) /* fewer: whoever comes to the classes says it */
+            err = check_labels(survey, names);
+    }
+    free(survey);
     *out = n > 2 ? n : 2;
-    return STRADS_OK;
+    return err;
 }
 
 bool linear_classes_named(const void *config)
@@ -332,25 +413,31 @@ bool linear_classes_named(const void *config)
 strads_err linear_classes_unnamed(const linear_classes *classes)
 {
     return strads_fail(STRADS_EINVAL,
-                       "the data has %u labels; where no process keeps all "
+                       "the data has %s%u labels; where no process keeps all "
                        "rows, more than two have to be named: --classes "
                        "LABEL,LABEL,...",
-                       classes->n);
+                       classes->n > LINEAR_FRACTIONS_MAX ? "more than " : "",
+                       classes->n > LINEAR_FRACTIONS_MAX ? LINEAR_FRACTIONS_MAX
+                                                         : classes->n);
 }
 
-void linear_classes_write(const linear_classes *classes,
-                          const strads_names *names,
-                          char out[LINEAR_CLASSES_TEXT])
+strads_err linear_classes_write(const linear_classes *classes,
+                                const strads_names *names, char **out)
 {
-    char text[LINEAR_LABEL_TEXT];
+    const size_t most = classes->n * (size_t)LINEAR_LABEL_TEXT + 1;
+    char *list = malloc(most), text[LINEAR_LABEL_TEXT];
     size_t at = 0;
 
-    out[0] = '\0';
+    if (!list)
+        return strads_fail(STRADS_ENOMEM, "no memory for the names of classes");
+    list[0] = '\0';
     for (uint32_t k = 0; k < classes->n; k++)
-        at += (size_t)snprintf(out + at, LINEAR_CLASSES_TEXT - at, "%s%s",
-                               k ? "," : "",
+        at += (size_t)snprintf(list + at, most - at, "%s%s", k ? "," : "",
                                linear_label_write(names, classes->label[k],
                                                   "%.17g", text));
+    free(*out);
+    *out = list;
+    return STRADS_OK;
 }
 
 /* ---- numbers of rows, one a line ---------------------------------------- */
@@ -453,23 +540,30 @@ strads_err linear_read_weights(linear_weights from, const strads_range *rows,
 }
 
 strads_err linear_survey_data(const strads_data *data, linear_weights from,
-                              linear_survey *out)
+                              linear_survey **out)
 {
     const uint64_t rows = strads_data_rows(data);
     double *weight = calloc(rows + 1, sizeof(*weight));
+    linear_survey *survey = calloc(1, linear_survey_size(LINEAR_LABELS_MAX));
     const strads_share *share;
     strads_err err = STRADS_OK;
 
-    *out = (linear_survey){0};
-    if (!weight)
-        return strads_fail(STRADS_ENOMEM, "no memory for the weights of rows");
+    if (!weight || !survey)
+        err = strads_fail(STRADS_ENOMEM, "no memory for the weights of rows");
+    else
+        linear_survey_begin(survey, LINEAR_LABELS_MAX);
     for (uint32_t p = 0; !err && (share = strads_data_share(data, p)); p++) {
         err = linear_read_weights(from, &share->rows, rows, weight);
         for (uint64_t i = 0;
              i < share->rows.end - share->rows.begin && share->label && !err;
              i++)
-            linear_survey_add(out, share->label[i], weight[i]);
+            linear_survey_add(survey, share->label[i], weight[i]);
     }
     free(weight);
+    if (err) {
+        free(survey);
+        survey = NULL;
+    }
+    *out = survey;
     return err;
 }

@@ -11,17 +11,21 @@
 
 /* So many classes at most; of labels that are not whole numbers, so few: more
  * are hardly meant as classes. */
-enum { LINEAR_LABELS_MAX = 1000, LINEAR_FRACTIONS_MAX = 64 };
+enum { LINEAR_LABELS_MAX = 10000, LINEAR_FRACTIONS_MAX = 64 };
 
 /* The distinct labels of some rows, ascending, and the sum of the weights of
- * each. Of more labels than there is room for, the first are kept and `n` is
- * one above. */
+ * each: at most `most`, those that were seen first. All 0: there are none. */
 typedef struct linear_survey {
-    double n;
-    double label[LINEAR_LABELS_MAX + 1];
-    double weight[LINEAR_LABELS_MAX + 1];
+    double n, most;
+    struct {
+        double label, weight;
+    } of[];
 } linear_survey;
 
+/* A survey that can tell whether there are more labels than problems of that
+ * width have, or too many fractions: how many bytes it has, and its begin. */
+size_t linear_survey_size(uint32_t width);
+void linear_survey_begin(linear_survey *survey, uint32_t width);
 void linear_survey_add(linear_survey *survey, double label, double weight);
 /* into += from, as strads_phase.merge_with. */
 void linear_survey_merge(void *into, const void *from, size_t bytes);
@@ -39,12 +43,18 @@ typedef struct linear_class_options {
  * positive one. */
 typedef struct linear_classes {
     uint32_t n;
-    double label[LINEAR_LABELS_MAX];
-    double weight[LINEAR_LABELS_MAX]; /* what rows of the class are multiplied
-                                         by */
-    double sum[LINEAR_LABELS_MAX];    /* of its rows' weights after that */
-    double total;                     /* of all */
+    double *label;  /* [3 n], of which the others are parts */
+    double *weight; /* [n] what rows of the class are multiplied by */
+    double *sum;    /* [n] of its rows' weights after that */
+    double total;   /* of all */
 } linear_classes;
+
+/* n classes, all numbers 0. STRADS_ENOMEM. */
+strads_err linear_classes_new(uint32_t n, linear_classes *out);
+/* Takes `from` instead of what `to` had. STRADS_ENOMEM. */
+strads_err linear_classes_copy(const linear_classes *from, linear_classes *to);
+/* It is {0} after that. */
+void linear_classes_free(linear_classes *classes);
 
 /* Two classes are one problem, in which the second is positive; more are as
  * many, each against all others. How many numbers a parameter has then: one for
@@ -64,14 +74,15 @@ static inline uint32_t linear_classes_positive(const linear_classes *classes,
 /* What rows with that label are multiplied by; 1 for one that is no class. */
 double linear_classes_weight(const linear_classes *classes, double label);
 
-/* Labels and n from text, at least two and all different. STRADS_EINVAL. */
+/* Labels and n from text, at least two and all different; to be freed, as all
+ * classes that are handed out. STRADS_EINVAL, STRADS_ENOMEM. */
 strads_err linear_classes_read(const char *text, const strads_names *names,
                                linear_classes *out);
 
 /* How many there are, as far as one process can tell before a run: of those
  * that `text` names, or, where it is NULL or "", of the data's labels when the
  * whole data is here, or of the names that these may have; otherwise 2.
- * STRADS_EINVAL. */
+ * STRADS_EINVAL; STRADS_EFORMAT: more than classes may be. STRADS_ENOMEM. */
 strads_err linear_classes_count(const char *text, const strads_data *data,
                                 uint32_t *out);
 
@@ -88,11 +99,10 @@ enum { LINEAR_LABEL_TEXT = STRADS_LABEL_NAME_MAX + 1 };
 const char *linear_label_write(const strads_names *names, double label,
                                const char *form, char out[LINEAR_LABEL_TEXT]);
 
-/* "LABEL,LABEL,...", as linear_classes_read takes it. */
-enum { LINEAR_CLASSES_TEXT = LINEAR_LABELS_MAX * (STRADS_LABEL_NAME_MAX + 2) };
-void linear_classes_write(const linear_classes *classes,
-                          const strads_names *names,
-                          char out[LINEAR_CLASSES_TEXT]);
+/* "LABEL,LABEL,...", as linear_classes_read takes it, to be freed, instead of
+ * what *out was. STRADS_ENOMEM. */
+strads_err linear_classes_write(const linear_classes *classes,
+                                const strads_names *names, char **out);
 
 /* Classes and their weights. STRADS_EINVAL, STRADS_EFORMAT: a sentence why
  * not. */
@@ -130,9 +140,9 @@ static inline bool linear_weighs(linear_weights from)
 strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight);
 
-/* The labels of all rows that are here, by what these weigh. As
- * linear_read_weights; STRADS_ENOMEM. */
+/* The labels of all rows that are here, by what these weigh; free() frees it.
+ * As linear_read_weights; STRADS_ENOMEM. */
 strads_err linear_survey_data(const strads_data *data, linear_weights from,
-                              linear_survey *out);
+                              linear_survey **out);
 
 #endif

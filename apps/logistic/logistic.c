@@ -265,8 +265,7 @@ static strads_err logistic_schedule(strads_turn *turn)
 
 static size_t partial_labels(const strads_task *task)
 {
-    (void)task;
-    return sizeof(linear_survey);
+    return linear_survey_size(task->width);
 }
 
 static size_t partial_rows(const strads_task *task)

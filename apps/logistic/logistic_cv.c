@@ -1,5 +1,6 @@
 /* The logistic regression's part of its cross-validation. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "apps/linear/linear_cv.h"
 #include "logistic_path.h"
@@ -29,12 +30,13 @@ static strads_err find_classes(const strads_data *data,
                                linear_classes *out)
 {
     const linear_weights from = {options->weights, options->row_weight};
-    linear_survey survey = {0};
+    linear_survey *survey = NULL;
     strads_err err = linear_survey_data(data, from, &survey);
 
     if (!err)
         err = logistic_classes_of(options, strads_data_label_names(data),
-                                  &survey, out);
+                                  survey, out);
+    free(survey);
     if (!err && out->n > 2)
         err = strads_fail(STRADS_EINVAL,
                           "there are %u different labels; a path is for two",
@@ -48,13 +50,13 @@ strads_err strads_logistic_cv(const strads_data *data,
                               uint32_t *simplest)
 {
     strads_logistic_path_options path = options->path;
-    linear_classes classes;
-    char text[LINEAR_CLASSES_TEXT];
-    const strads_err err = find_classes(data, &path.fit, &classes);
+    linear_classes classes = {0};
+    char *text = NULL;
+    strads_err err = find_classes(data, &path.fit, &classes);
 
-    if (err)
-        return err;
-    linear_classes_write(&classes, strads_data_label_names(data), text);
+    if (!err)
+        err = linear_classes_write(&classes, strads_data_label_names(data),
+                                   &text);
     path.fit.classes = text;
     const linear_cv cv = {.program = &strads_program_logistic_path,
                           .config = &path,
@@ -66,5 +68,9 @@ strads_err strads_logistic_cv(const strads_data *data,
                           .arg = &classes,
                           .classes = &classes,
                           LINEAR_CV_OPTIONS(options)};
-    return linear_cv_run(data, &cv, points, best, simplest);
+    if (!err)
+        err = linear_cv_run(data, &cv, points, best, simplest);
+    linear_classes_free(&classes);
+    free(text);
+    return err;
 }

@@ -40,7 +40,7 @@ strads_err logistic_open(const strads_task *task, void **out);
 void logistic_close(void *opened);
 /* Turns class weights into c, and labels into y of the first problem. */
 void logistic_take_classes(logistic_local *local, const strads_share *share,
-                           const linear_classes *classes);
+                           linear_classes *classes);
 /* One of several problems begins, from b and the w that all agree on, all
  * columns of which are the task's block: y and z. */
 void logistic_take_target(logistic_local *local, const strads_task *task,

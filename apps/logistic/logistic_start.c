@@ -13,6 +13,7 @@ strads_err logistic_update_labels(strads_task *task)
     const logistic_local *local = task->local;
     linear_survey *survey = (linear_survey *)(void *)task->partial;
 
+    linear_survey_begin(survey, task->width);
     for (uint64_t i = 0; i < local->rows; i++)
         linear_survey_add(survey, task->share->label[i], local->c[i]);
     return STRADS_OK;
@@ -179,7 +180,7 @@ static strads_err set_first_intercepts(strads_commit *commit)
     logistic_state *state = commit->state;
     const uint32_t last = (uint32_t)state->columns;
     const double *value = strads_store_dense(commit->store, 0);
-    double change[LINEAR_LABELS_MAX];
+    double *change = state->trial;
 
     if (!state->options.intercept)
         return STRADS_OK;
@@ -214,6 +215,8 @@ strads_err logistic_aggregate_labels(strads_commit *commit)
 {
     logistic_state *state = commit->state;
     const strads_names *names = strads_data_label_names(state->data);
+
+    linear_classes_free(&state->classes);
     const strads_err err = logistic_classes_of(
         &state->options, names,
         (const linear_survey *)(const void *)commit->partial, &state->classes);
@@ -223,7 +226,10 @@ strads_err logistic_aggregate_labels(strads_commit *commit)
     if (linear_classes_width(state->classes.n) != state->width)
         return linear_classes_unnamed(&state->classes);
     state->weight = state->classes.total;
-    linear_classes_write(&state->classes, names, state->classes_text);
+    const strads_err no_memory =
+        linear_classes_write(&state->classes, names, &state->classes_text);
+    if (no_memory)
+        return no_memory;
     state->options.classes = state->classes_text;
     note_first_values(state);
     state->surveys =

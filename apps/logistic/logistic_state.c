@@ -10,6 +10,7 @@
 enum {
     BLOCK_MAX = 1 << 20,
     PARAM_BYTES = 108, /* of wide data 117 to 190 were seen */
+    CLASS_BYTES = 24   /* of each class after the first */
 };
 
 /* ---- one partition ----------------------------------------------------- */
@@ -89,6 +90,7 @@ void logistic_close(void *opened)
     free(local->curve);
     free(local->along);
     linear_pending_free(&local->pending);
+    linear_classes_free(&local->classes);
     free(local);
 }
 
@@ -105,9 +107,12 @@ static void take_signs(logistic_local *local, const strads_share *share,
 }
 
 void logistic_take_classes(logistic_local *local, const strads_share *share,
-                           const linear_classes *classes)
+                           linear_classes *classes)
 {
+    linear_classes_free(&local->classes);
     local->classes = *classes;
+    *classes = (linear_classes){0};
+    classes = &local->classes;
     for (uint64_t i = 0; i < local->rows; i++)
         local->c[i] *= linear_classes_weight(classes, share->label[i]);
     take_signs(local, share, 0);
@@ -148,6 +153,7 @@ strads_err logistic_shape(const void *config, const strads_data *data,
         shape->parameters = 2 * (shape->cols + 1);
     else
         shape->param_bytes = PARAM_BYTES;
+    shape->param_bytes += (shape->width - 1) * CLASS_BYTES;
     return err;
 }
 
@@ -166,7 +172,10 @@ static bool reserve_state(logistic_state *state, uint64_t p)
         if (!(*columns[i] = calloc(p + 2, sizeof(uint32_t))))
             return false;
     state->wide = calloc((p + 2) * state->width, sizeof(double));
-    return state->wide != NULL;
+    state->b = calloc(2 * (size_t)state->width, sizeof(double));
+    state->trial = state->b ? state->b + state->width : NULL;
+    state->done = calloc(state->width, sizeof(*state->done));
+    return state->wide && state->b && state->done;
 }
 
 strads_err logistic_begin(const void *config, const strads_data *data,
@@ -248,6 +257,10 @@ void logistic_end(void *begun)
     logistic_ridge_free(&state->ridge);
     logistic_laps_free(&state->laps);
     linear_path_free(state->path);
+    linear_classes_free(&state->classes);
+    free(state->classes_text);
+    free(state->b);
+    free(state->done);
     free(state->mean);
     free(state->norm);
     free(state->scale);

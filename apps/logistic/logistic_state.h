@@ -67,7 +67,7 @@ typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
     linear_path *path;               /* NULL: one lambda */
-    char classes_text[LINEAR_CLASSES_TEXT];
+    char *classes_text;              /* what options.classes points to */
     const strads_data *data;
     const column_kernels *kernels;
     const logistic_loops *loops;
@@ -94,16 +94,17 @@ typedef struct logistic_state {
     double least_norm; /* the least norm / scale^2 of those that may enter */
     bool started;      /* some coefficients were given, so b has to be found */
 
-    uint32_t width;              /* problems, one after the other */
-    uint32_t target;             /* the one at hand */
-    bool surveys;                /* moments are for lambda_max alone */
-    double b[LINEAR_LABELS_MAX]; /* of the trial points */
+    uint32_t width;  /* problems, one after the other */
+    uint32_t target; /* the one at hand */
+    bool surveys;    /* moments are for lambda_max alone */
+    double *b;       /* [width] of the trial points */
+    double *trial;   /* [width] changes of b, on their way */
     struct {
         double primal, dual;
         uint64_t nonzeros;
-    } done[LINEAR_LABELS_MAX]; /* of problems that are not at hand */
-    double *wide;              /* [(columns + 1) x width] changes, spread */
-    bool softmax;              /* the problems are turns of one */
+    } * done;     /* [width] of problems that are not at hand */
+    double *wide; /* [(columns + 1) x width] changes, spread */
+    bool softmax; /* the problems are turns of one */
     logistic_laps laps;
     struct {
         double primal, dual;

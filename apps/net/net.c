@@ -52,7 +52,7 @@ enum { MEASURE_EPOCH, MEASURE_ACCURACY };
 typedef struct net_state {
     strads_net_options options;
     linear_classes classes;
-    char text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
+    char *text; /* options.classes points to it */
 } net_state;
 
 /* A partition's, for the whole run. */
@@ -244,9 +244,10 @@ static strads_err agree_on_classes(net_worker *w, linear_classes *out)
             strads_session_read_row(w->session, NET_FACTS, NET_LABELS, 0, fact);
     if (err)
         return err;
-    out->n = (uint32_t)fact[0];
-    memcpy(out->label, fact + 1, out->n * sizeof *out->label);
-    return STRADS_OK;
+    err = linear_classes_new((uint32_t)fact[0], out);
+    if (!err)
+        memcpy(out->label, fact + 1, out->n * sizeof *out->label);
+    return err;
 }
 
 static strads_err find_classes(net_worker *w, const linear_classes *all)
@@ -269,28 +270,16 @@ static strads_err find_classes(net_worker *w, const linear_classes *all)
     return STRADS_OK;
 }
 
-static strads_err worker_make(const strads_task *task, strads_session *session,
-                              net_worker **out)
+static strads_err make_with(net_worker *w, const linear_classes *classes)
 {
+    const strads_task *task = w->task;
     const strads_share *share = task->share;
-    net_worker *w = calloc(1, sizeof *w);
-    linear_classes classes = {0};
-    *out = w;
-    if (!w)
-        return strads_fail(STRADS_ENOMEM, "no memory for a worker");
-    w->task = task;
-    w->session = session;
-    w->x = &share->by_row;
-    strads_err err = net_options_take(task->config, &w->options);
-    if (!err)
-        err = agree_on_classes(w, &classes);
-    if (!err)
-        err = net_sizes_make(&w->options, task->shape->cols, classes.n,
-                             &w->sizes);
+    strads_err err =
+        net_sizes_make(&w->options, task->shape->cols, classes->n, &w->sizes);
     if (err)
         return err;
     if (w->sizes.rows != task->shape->parameters)
-        return linear_classes_unnamed(&classes);
+        return linear_classes_unnamed(classes);
     if ((share->partition % w->options.columns == 0) !=
         (share->cols.begin == 0))
         return strads_fail(STRADS_EINVAL,
@@ -311,7 +300,27 @@ static strads_err worker_make(const strads_task *task, strads_session *session,
     err = net_blas_load();
     if (!err)
         err = allocate(w);
-    return err ? err : find_classes(w, &classes);
+    return err ? err : find_classes(w, classes);
+}
+
+static strads_err worker_make(const strads_task *task, strads_session *session,
+                              net_worker **out)
+{
+    net_worker *w = calloc(1, sizeof *w);
+    linear_classes classes = {0};
+    *out = w;
+    if (!w)
+        return strads_fail(STRADS_ENOMEM, "no memory for a worker");
+    w->task = task;
+    w->session = session;
+    w->x = &task->share->by_row;
+    strads_err err = net_options_take(task->config, &w->options);
+    if (!err)
+        err = agree_on_classes(w, &classes);
+    if (!err)
+        err = make_with(w, &classes);
+    linear_classes_free(&classes);
+    return err;
 }
 
 /* ---- parameters ----------------------------------------------------------------- */
@@ -750,17 +759,29 @@ static strads_err net_tables(const void *config, const strads_shape *shape,
     return err;
 }
 
+static void net_end(void *begun)
+{
+    net_state *state = begun;
+    if (!state)
+        return;
+    linear_classes_free(&state->classes);
+    free(state->text);
+    free(state);
+}
+
 static strads_err net_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **out)
 {
-    linear_survey *survey = calloc(1, sizeof *survey);
+    linear_survey *survey = calloc(1, linear_survey_size(LINEAR_LABELS_MAX));
     net_state *state = calloc(1, sizeof *state);
     const strads_names *names = strads_data_label_names(data);
     strads_err err = STRADS_OK;
     if (!survey || !state)
         err = strads_fail(STRADS_ENOMEM, "no memory for the result");
-    if (!err)
+    if (!err) {
+        linear_survey_begin(survey, LINEAR_LABELS_MAX);
         err = net_options_take(config, &state->options);
+    }
     const bool given = !err && state->options.classes;
     for (uint32_t p = 0; !err && !given && p < shape->partitions;
          p += state->options.columns) {
@@ -781,12 +802,13 @@ static strads_err net_begin(const void *config, const strads_data *data,
         err = given ? linear_classes_read(state->options.classes, names,
                                           &state->classes)
                     : linear_classes_of(&wanted, survey, &state->classes);
+    if (!err)
+        err = linear_classes_write(&state->classes, names, &state->text);
     if (!err) {
-        linear_classes_write(&state->classes, names, state->text);
         state->options.classes = state->text;
         *out = state;
     } else {
-        free(state);
+        net_end(state);
     }
     free(survey);
     return err;
@@ -811,6 +833,6 @@ const strads_program strads_program_net = {
     .shape = net_shape,
     .tables = net_tables,
     .begin = net_begin,
-    .end = free,
+    .end = net_end,
     .measures = net_measures,
     .run = net_run};

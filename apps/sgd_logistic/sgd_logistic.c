@@ -172,8 +172,11 @@ static strads_err tell_result(sgd_worker *w)
     if (!isfinite(report.objective))
         return strads_fail(STRADS_EPROGRAM, "the weights overflow");
     state->options = w->rules.options;
-    linear_classes_write(&w->classes, w->task->share->label_names,
-                         state->classes);
+    const strads_err err =
+        linear_classes_write(&w->classes, w->task->share->label_names,
+                             &state->classes);
+    if (err)
+        return err;
     state->options.classes = state->classes;
     state->intercept = w->w[(size_t)(w->rows - 1) * SGD_ROW];
     strads_loop_report(w->task, &report);
@@ -290,6 +293,13 @@ static strads_err sgd_tables(const void *config, const strads_shape *shape,
     return err;
 }
 
+static void sgd_end(void *begun)
+{
+    if (begun)
+        free(((sgd_state *)begun)->classes);
+    free(begun);
+}
+
 static strads_err sgd_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
 {
@@ -325,7 +335,7 @@ const strads_program strads_program_sgd_logistic = {
     .shape = sgd_shape,
     .tables = sgd_tables,
     .begin = sgd_begin,
-    .end = free,
+    .end = sgd_end,
     .open = sgd_open,
     .close = sgd_close,
     .pack = sgd_pack,

@@ -59,7 +59,7 @@ typedef struct sgd_rules {
 /* The coordinator's: what the result tells. Partition 0 fills it in. */
 typedef struct sgd_state {
     strads_sgd_logistic_options options;
-    char classes[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
+    char *classes; /* options.classes points to it */
     double intercept;
 } sgd_state;
 

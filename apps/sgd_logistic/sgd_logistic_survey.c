@@ -97,9 +97,15 @@ static strads_err find_classes(const sgd_worker *w, double low, double high,
                            "all rows have the label %s; expected labels of two "
                            "values",
                            write(w, low, &text));
-    *out = (linear_classes){.n = 2, .label = {low, high}};
-    if (!given || !*given)
+    linear_classes_free(out);
+    if (!given || !*given) {
+        const strads_err no_memory = linear_classes_new(2, out);
+        if (no_memory)
+            return no_memory;
+        out->label[0] = low;
+        out->label[1] = high;
         return STRADS_OK;
+    }
     strads_err err =
         linear_classes_read(given, w->task->share->label_names, out);
     if (!err && out->n != 2)

@@ -134,6 +134,7 @@ strads_err sgd_open(const strads_task *task, void **local)
 void sgd_close(void *local)
 {
     sgd_worker *w = local;
+    linear_classes_free(&w->classes);
     free(w->y);
     free(w->order);
     free(w->turn);

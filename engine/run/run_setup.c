@@ -337,10 +337,12 @@ static strads_err check_memory(const sti_run *run, const sti_layout *layout,
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "program %s needs about %llu bytes of memory for %llu "
-                       "parameters, %llu may be used: number the columns that "
-                       "the data has without gaps, or allow more (--memory)",
+                       "parameters of %u numbers each, %llu may be used: "
+                       "number the columns that the data has without gaps, "
+                       "take fewer classes where there are several numbers, "
+                       "or allow more (--memory)",
                        run->program->name, (unsigned long long)bytes,
-                       (unsigned long long)shape->parameters,
+                       (unsigned long long)shape->parameters, shape->width,
                        (unsigned long long)capacity);
 }
 

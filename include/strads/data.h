@@ -258,7 +258,7 @@ typedef struct strads_data_options {
                       has a document in each row. NULL: see STRADS_KIND_TEXT */
 } strads_data_options;
 
-#define STRADS_LABEL_NAMES_MAX 1000
+#define STRADS_LABEL_NAMES_MAX 10000
 #define STRADS_LABEL_NAME_MAX 63
 
 /* What a file holds, seen without keeping the matrix. */
