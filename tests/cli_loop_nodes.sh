@@ -119,6 +119,34 @@ left=${others# }
 ends lost2 "${left%% *}" 0
 says lost.err "was lost" "the model is in lost.json"
 
+# A process of shards alone that is lost: so do they, with the shards, to the end
+# that a run comes to that has lost nobody; and once more, with none left.
+rm -f hosts.json hosts.jsonl
+start hosts sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+    --lambda 0.001 --seed 3 --staleness 0 --nodes 4 --workers 1 \
+    --listen tcp://127.0.0.1:0 --model hosts.json --log hosts.jsonl
+first=$child
+url=$(url_of hosts)
+start hosts2 join "$url" --workers 1
+other=$child
+for lost in 1 2; do
+    start "shards$lost" join "$url" --shard
+    eval "shards$lost=$child"
+done
+for lost in 1 2; do
+    until_there '"event": "nodes"' hosts.jsonl "$lost"
+    before=$(grep -c '"event": "round"' hosts.jsonl)
+    until_there '"event": "round"' hosts.jsonl $((before + 1))
+    eval "kill -KILL \$shards$lost"
+done
+until_there '"event": "nodes"' hosts.jsonl 3
+before=$(grep -c '"event": "round"' hosts.jsonl)
+until_there '"event": "round"' hosts.jsonl $((before + 1))
+kill -INT "$first"
+ends hosts "$first" 130
+ends hosts2 "$other" 0
+says hosts.err "was lost" "the model is in hosts.json"
+
 refuses 2 "only the tables of a loop" \
     lasso train "$party" --nodes 2 --shards 2 \
     --listen "ipc://$folder/rounds.sock"

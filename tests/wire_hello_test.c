@@ -21,7 +21,7 @@ static sti_hello some_hello(void)
                        .workers = 3,
                        .wanted_node = STI_NODE_NONE,
                        .run = 43,
-                       .seen = STI_SEEN_NEW,
+                       .seen = UINT64_MAX - 1,
                        .url = "tcp://127.0.0.1:7000"};
 }
 

@@ -30,8 +30,6 @@ static const strads_option join_table[] = {
             "threads of this process (default: one per core)", 1, 1024),
     CLI_FLAG(join_state, engine.shard, "shard",
              "no workers: a loop's tables (default: no)"),
-    CLI_TEXT(join_state, engine.journal, "journal", "DIR",
-             "with --shard: come back when killed (default: none)"),
     CLI_TEXT(join_state, data, "data", "PATH",
              "the data here (default: the coordinator's path, on one machine)"),
     CLI_TEXT(join_state, root, "data-root", "DIR",

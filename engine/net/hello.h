@@ -15,11 +15,6 @@ enum {
     STI_NODES_MAX = 4096 /* nodes of one run */
 };
 
-/* Words in the place of sti_hello.seen, of a node that was killed and started
- * again: it wants to be told the run once more; it has nothing yet. */
-#define STI_SEEN_ASKS UINT64_MAX
-#define STI_SEEN_NEW (UINT64_MAX - 1)
-
 /* What a node says of itself when it joins. Zero stands for "none" except
  * where another value is named. */
 typedef struct sti_hello {
@@ -30,8 +25,8 @@ typedef struct sti_hello {
     uint32_t workers;
     uint32_t wanted_node; /* STI_NODE_NONE: any */
     uint64_t run;         /* which one it belongs to already; 0: none yet */
-    uint64_t seen;   /* frames of the receiver's that it has, or see below */
-    const char *url; /* where this node listens */
+    uint64_t seen;        /* frames of the receiver's that it has */
+    const char *url;      /* where this node listens */
 } sti_hello;
 
 /* What the coordinator answers. urls[i] is where node i listens, "" for one

@@ -254,40 +254,15 @@ static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return HANDLED;
 }
 
-/* A node that was started again is ready once more. */
-static void take_ready_again(sti_mesh *mesh, sti_link link,
-                             const sti_frame *frame)
-{
-    if (sti_mesh_check_ready(mesh, link, frame))
-        return;
-    pthread_mutex_lock(&mesh->lock);
-    const sti_mesh_host host = mesh->host;
-    bool attached = mesh->attached && host.again;
-    mesh->delivering += attached;
-    pthread_mutex_unlock(&mesh->lock);
-    if (!attached)
-        return;
-    host.again(host.arg, frame->header.from);
-    end_delivery(mesh);
-}
-
-/* Node 0: once in each life of a node. */
+/* Node 0: once from each. */
 static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = peer_of(mesh, link);
-    const bool known = !mesh->joins && mesh->settled && p;
-    const bool first = known && !p->said_ready;
-    const bool again = known && !first && p->restarted;
-    if (first || again) {
+    const bool first = !mesh->joins && mesh->settled && p && !p->said_ready;
+    if (first)
         p->said_ready = true;
-        p->restarted = false;
-    }
-    if (!again)
-        return queue_if(mesh, link, frame, first);
-    pthread_mutex_unlock(&mesh->lock);
-    take_ready_again(mesh, link, frame);
-    return HANDLED;
+    return queue_if(mesh, link, frame, first);
 }
 
 /* What a node gives, once for each answer. */
@@ -812,18 +787,6 @@ bool sti_mesh_stop_was_asked(sti_mesh *mesh)
     const bool asked = mesh->stop_asked;
     pthread_mutex_unlock(&mesh->lock);
     return asked;
-}
-
-sti_mesh_ticket sti_mesh_ticket_of(const sti_mesh *mesh)
-{
-    return (sti_mesh_ticket){.run = mesh->run_id, .node = mesh->node};
-}
-
-void sti_mesh_expect_back(sti_mesh *mesh, uint32_t node)
-{
-    pthread_mutex_lock(&mesh->lock);
-    mesh->peers[node].comes_back = true;
-    pthread_mutex_unlock(&mesh->lock);
 }
 
 void sti_mesh_ask_stop(sti_mesh *mesh)

@@ -90,23 +90,6 @@ void sti_mesh_accepts(sti_mesh *mesh,
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
                          uint64_t timeout_ns, sti_mesh_terms *terms);
 
-/* What a node needs to come back when it was killed. */
-typedef struct sti_mesh_ticket {
-    uint64_t run; /* its number */
-    uint32_t node;
-} sti_mesh_ticket;
-sti_mesh_ticket sti_mesh_ticket_of(const sti_mesh *mesh);
-
-/* Such a node, in a process of its own: is told the terms again by node 0 at
- * `url`, and gets its links to all, by and by. Errors as sti_mesh_join. */
-strads_err sti_mesh_come_back(sti_mesh *mesh, const char *url,
-                              const sti_mesh_ticket *ticket,
-                              uint64_t timeout_ns, sti_mesh_terms *terms);
-
-/* Node `node` may be killed and come back; its machine's refusal to connect is
- * no reason to give it up. */
-void sti_mesh_expect_back(sti_mesh *mesh, uint32_t node);
-
 uint32_t sti_mesh_node(const sti_mesh *mesh);
 uint32_t sti_mesh_nodes(const sti_mesh *mesh);
 
@@ -115,8 +98,6 @@ typedef struct sti_mesh_host {
     void (*deliver)(void *arg, const sti_msg *msg); /* takes the reference */
     void (*abort)(void *arg, strads_err err, const char *text);
     uint64_t (*clock)(const void *arg); /* ns, for the trace */
-    /* Node 0: another one was started again and is ready. May be NULL. */
-    void (*again)(void *arg, uint32_t node);
     /* Node 0: the user of another one wants the run to end. With a lock of the
      * mesh held. */
     void (*stop)(void *arg);

@@ -198,8 +198,7 @@ static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
                                url);
     if (hello->run)
         return strads_fail(STRADS_EMISMATCH,
-                           "the node that joins belongs to another run, whose "
-                           "journal it has: give it an empty directory");
+                           "the node that joins belongs to another run");
     const unsigned least = mesh->takes_shards ? 0 : 1;
     if (hello->workers < least || hello->workers > 1024)
         return strads_fail(STRADS_EMISMATCH,
@@ -722,59 +721,6 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
         err = dial_lower(mesh, timeout_ns);
     if (!err)
         err = await_all(mesh, sti_monotonic_in(timeout_ns));
-    return conclude(mesh, terms, err);
-}
-
-/* The link that told the terms has done its part: from here on the mender dials
- * all others, node 0 too, as one who is new to them. Shards alone come back,
- * and their clients may push before the run is attached here again. */
-static void link_up_again(sti_mesh *mesh, sti_link asked)
-{
-    pthread_mutex_lock(&mesh->lock);
-    mesh->loops = true;
-    for (uint32_t k = 0; k < mesh->nodes; k++) {
-        if (k == mesh->node)
-            continue;
-        mesh->peers[k].link = 0;
-        mesh->peers[k].dialled = true;
-        mesh->peers[k].anew = true;
-        (void)sti_reconnect_broke(mesh, k, STRADS_EIO, "it was not reached");
-    }
-    pthread_mutex_unlock(&mesh->lock);
-    sti_net_part(mesh->net, asked);
-}
-
-/* Nobody has business with this node before it has dialled. */
-static strads_err settle_alone(sti_mesh *mesh)
-{
-    strads_err err = STRADS_OK;
-    while (!err && !sti_mesh_settle(mesh)) {
-        sti_arrival *a;
-        err = sti_mesh_await(mesh, UINT64_MAX, &a);
-        if (!err && a->frame)
-            sti_net_drop(mesh->net, a->link, "it is to be dialled first");
-        if (!err)
-            sti_mesh_free_arrival(a);
-    }
-    return err;
-}
-
-strads_err sti_mesh_come_back(sti_mesh *mesh, const char *url,
-                              const sti_mesh_ticket *ticket,
-                              uint64_t timeout_ns, sti_mesh_terms *terms)
-{
-    sti_link link;
-    sti_hello hello = sti_mesh_hello(mesh);
-    hello.wanted_node = ticket->node;
-    hello.run = ticket->run;
-    hello.seen = STI_SEEN_ASKS;
-    strads_err err = ask_for_terms(mesh, url, &hello, timeout_ns, &link, terms);
-    if (!err && (mesh->node != ticket->node || mesh->run_id != ticket->run))
-        err = strads_fail(STRADS_EPEER, "%s told of another run", url);
-    if (!err)
-        err = settle_alone(mesh);
-    if (!err)
-        link_up_again(mesh, link);
     return conclude(mesh, terms, err);
 }
 

@@ -4,11 +4,6 @@
  * side that was dialled only looks, now and then, whether anybody listens there
  * any more: a port that nobody has is a process that has ended.
  *
- * A node that is known to come back may end and be started again. It then has
- * nothing of this link (STI_SEEN_NEW), and it is the one that dials from then
- * on; what was sent to the one before is forgotten, which the store's protocol
- * makes good (S5, C4).
- *
  * A link that breaks again and again before a frame has come over it counts as
  * broken all the while: what damages every frame does not keep a run waiting
  * for ever.
@@ -81,7 +76,6 @@ static void is_mended(sti_peer *p, sti_link link)
 {
     p->link = link;
     p->trying = 0;
-    p->anew = false;
     p->replaced = false;
     p->broken_ns = 0;
     p->mended_ns = sti_monotonic_now();
@@ -147,27 +141,12 @@ static void take_back(sti_mesh *mesh, uint32_t node, sti_link link,
     sti_retransmit *box = &mesh->retransmit[node];
     if (sti_net_bind(mesh->net, link, node) != STRADS_OK)
         return; /* its loss is told, too */
-    if (seen == STI_SEEN_NEW) {
-        sti_retransmit_restart(box);
-        seen = 0;
-    }
     pthread_mutex_lock(&mesh->lock);
     const sti_outgoing first =
         seen_frame(mesh, node, mesh->peers[node].received);
     pthread_mutex_unlock(&mesh->lock);
     if (!sti_retransmit_go_on(box, link, seen, &first))
         refuse_number(mesh, link);
-}
-
-/* With the lock held, while it has no link. */
-static void adopt(sti_peer *p, sti_link link, uint64_t seen)
-{
-    is_mended(p, link);
-    if (seen != STI_SEEN_NEW)
-        return;
-    p->received = 0;
-    p->restarted = true;
-    p->dialled = false;
 }
 
 void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node)
@@ -178,14 +157,13 @@ void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node)
     const uint64_t seen = p->next_seen;
     p->next = 0;
     if (next)
-        adopt(p, next, seen);
+        is_mended(p, next);
     pthread_mutex_unlock(&mesh->lock);
     if (next)
         take_back(mesh, node, next, seen);
 }
 
-/* A node of this run that may dial here: who this node dials may not, unless
- * it was started again. */
+/* A node of this run that may dial here: who this node dials may not. */
 static bool belongs(sti_mesh *mesh, const sti_hello *hello)
 {
     const sti_hello mine = sti_mesh_hello(mesh);
@@ -194,22 +172,9 @@ static bool belongs(sti_mesh *mesh, const sti_hello *hello)
         node == mesh->node || sti_hello_check(&mine, hello))
         return false;
     pthread_mutex_lock(&mesh->lock);
-    const sti_peer *p = &mesh->peers[node];
-    bool may =
-        !p->gone && (hello->seen >= STI_SEEN_NEW ? p->comes_back : !p->dialled);
+    const bool may = !mesh->peers[node].gone && !mesh->peers[node].dialled;
     pthread_mutex_unlock(&mesh->lock);
     return may;
-}
-
-/* Where it listens now, as seen from here. */
-static void note_url(sti_mesh *mesh, sti_link link, const sti_hello *hello)
-{
-    char url[STI_URL_MAX + 1];
-    if (sti_net_seen_url(mesh->net, link, hello->url, url) != STRADS_OK)
-        return;
-    pthread_mutex_lock(&mesh->lock);
-    (void)snprintf(mesh->peers[hello->wanted_node].url, sizeof url, "%s", url);
-    pthread_mutex_unlock(&mesh->lock);
 }
 
 bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
@@ -219,13 +184,6 @@ bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         !belongs(mesh, &hello))
         return false;
     const uint32_t node = hello.wanted_node;
-    if (hello.seen == STI_SEEN_ASKS) {
-        if (!mesh->options || sti_mesh_say_welcome(mesh, node, link))
-            sti_net_drop(mesh->net, link, "there is nothing to be told");
-        return true;
-    }
-    if (hello.seen == STI_SEEN_NEW)
-        note_url(mesh, link, &hello);
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const sti_link old = p->link;
@@ -234,7 +192,7 @@ bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         p->next_seen = hello.seen;
         p->replaced = true;
     } else {
-        adopt(p, link, hello.seen);
+        is_mended(p, link);
     }
     pthread_mutex_unlock(&mesh->lock);
     if (old)
@@ -273,7 +231,7 @@ static void dial(sti_mesh *mesh, uint32_t node, const char *url)
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const bool due = !p->link && !p->gone;
-    const uint64_t seen = p->anew ? STI_SEEN_NEW : p->received;
+    const uint64_t seen = p->received;
     if (due)
         p->trying = link;
     pthread_mutex_unlock(&mesh->lock);
@@ -316,9 +274,7 @@ static void look_after(sti_mesh *mesh, uint32_t node)
     const bool broken = p->broken_ns && !p->gone;
     const bool late = now - p->futile_ns >= mesh->window_ns;
     const bool dials = p->dialled && !p->trying;
-    const bool looks = dials || (!p->comes_back && !p->dialled &&
-                                 now - p->probed_ns >= PROBE_NS);
-    const bool comes_back = p->comes_back;
+    const bool looks = dials || (!p->dialled && now - p->probed_ns >= PROBE_NS);
     if (broken && looks)
         p->probed_ns = now;
     (void)snprintf(url, sizeof url, "%s", p->url);
@@ -330,7 +286,7 @@ static void look_after(sti_mesh *mesh, uint32_t node)
         return;
     }
     strads_err err = looks ? sti_net_probe(url) : STRADS_OK;
-    if (err == STRADS_EPEER && !comes_back)
+    if (err == STRADS_EPEER)
         give_up(mesh, node, true);
     else if (!err && dials)
         dial(mesh, node, url);

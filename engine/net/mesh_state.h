@@ -73,9 +73,6 @@ typedef struct sti_peer {
 
     /* Mending, see mesh_reconnect.c. */
     bool dialled;       /* by this node, which dials it again */
-    bool comes_back;    /* killed, it may be started again */
-    bool anew;          /* this node was started again, and it must know */
-    bool restarted;     /* it was started again, and is not ready yet */
     sti_link trying;    /* dialled, HELLO is said, no answer yet */
     bool replaced;      /* its link is dropped for another */
     sti_link next;      /* it has dialled again before the loss showed .. */
@@ -105,11 +102,11 @@ struct sti_mesh {
     uint32_t most_workers;      /* node 0: of the others together; 0: any */
     bool outlives;              /* another node: it can do without node 0 */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
-    char *options;              /* node 0: what its WELCOMEs say .. */
-    uint64_t seed;              /* .. to who is started again */
-    sti_data_mark mark;         /* node 0: what READY must agree with */
-    bool said_done;             /* to all, by the thread that closes */
-    pthread_t reconnector;      /* mesh_reconnect.c */
+    char *options;              /* node 0: what its WELCOMEs say */
+    uint64_t seed;
+    sti_data_mark mark;    /* node 0: what READY must agree with */
+    bool said_done;        /* to all, by the thread that closes */
+    pthread_t reconnector; /* mesh_reconnect.c */
     bool has_reconnector;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -121,12 +118,12 @@ struct sti_mesh {
     uint32_t node, nodes;
     sti_peer *peers; /* [nodes], own entry unused */
     sti_arrival *first, **last;
-    bool settled;    /* who takes part is known for good */
-    bool hears;      /* another node: it waits for a TELL */
-    bool stop_asked; /* node 0: another node wants the run to end */
-    bool closing;    /* node 0 has sent CLOSE: others may be through */
-    bool loops; /* a data-parallel program was attached, or is to be again */
-    bool asks;  /* a run with several schedulers was */
+    bool settled;      /* who takes part is known for good */
+    bool hears;        /* another node: it waits for a TELL */
+    bool stop_asked;   /* node 0: another node wants the run to end */
+    bool closing;      /* node 0 has sent CLOSE: others may be through */
+    bool loops;        /* a data-parallel program was attached */
+    bool asks;         /* a run with several schedulers was */
     char trouble[512]; /* why nobody can be accepted, if so */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */

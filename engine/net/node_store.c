@@ -3,9 +3,8 @@
  * received a message: so a push is added, and rows are copied, by the thread that
  * has the bytes in its processor's cache. Who cannot have the lock leaves its
  * message to who has it; he looks once more after he has given it back, so that
- * none stays there. What would have to wait for room in a link's queue, or for a
- * journal's disk, is left for the store's own thread, which looks after timers,
- * too.
+ * none stays there. What would have to wait for room in a link's queue is left for
+ * the store's own thread, which looks after timers, too.
  *
  * Invariants: messages are taken in the order in which they came; what a role
  * sends leaves in the order in which it was asked for, because what cannot leave
@@ -24,8 +23,7 @@
 #include "engine/store/client.h"
 #include "engine/store/shard.h"
 
-/* Between nodes nothing is lost (retransmit.h), and a shard that was started
- * again says so (S5): what seems lost is only late. */
+/* Between nodes nothing is lost (retransmit.h): what seems lost is only late. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
 enum {
@@ -69,9 +67,7 @@ typedef struct client_box {
 } client_box;
 
 typedef struct shard_place {
-    sti_journal *journal; /* NULL: none */
     sti_shard *role;
-    uint64_t timer_at; /* UINT64_MAX: none */
     uint32_t track;
 } shard_place;
 
@@ -94,10 +90,9 @@ struct sti_node_store {
     bool called; /* the thread is to look up */
 
     atomic_bool stopping;
-    atomic_bool restarts; /* S5 is due */
-    atomic_bool loses;    /* some node is lost, and its workers are to leave */
-    atomic_bool *lost;    /* [nodes] */
-    atomic_bool aborted;  /* err and text are there */
+    atomic_bool loses;   /* some node is lost, and its workers are to leave */
+    atomic_bool *lost;   /* [nodes] */
+    atomic_bool aborted; /* err and text are there */
     pthread_mutex_t fail_lock;
     strads_err err;  /* fail_lock; the first */
     char text[1024]; /* fail_lock */
@@ -270,18 +265,6 @@ static strads_err init_box(box *b)
 
 /* ---- shards ------------------------------------------------------------ */
 
-/* With the lock held. */
-static void step_shard(sti_node_store *store, shard_place *shard,
-                       const sti_event *event)
-{
-    sti_effects *out = &store->box.effects;
-    const size_t before = out->n;
-    sti_shard_step(shard->role, event, 1, out);
-    for (size_t k = before; k < out->n; k++)
-        if (out->at[k].kind == STI_EFFECT_TIMER)
-            shard->timer_at = out->at[k].at;
-}
-
 static void take_shards_inbox(sti_node_store *store)
 {
     const sti_run *run = store->setup.run;
@@ -289,10 +272,11 @@ static void take_shards_inbox(sti_node_store *store)
     const size_t n = sti_inbox_take(&b->inbox, &b->taken, &b->room_taken);
     for (size_t k = 0; k < n; k++) {
         const uint32_t shard = b->taken[k].to - STI_SHARD_0;
-        step_shard(
-            store,
-            &store->shards[shard / (run->n_hosts ? run->n_hosts : run->nodes)],
-            &(sti_event){.now = now_of(store), .msg = b->taken[k]});
+        const sti_event event = {.now = now_of(store), .msg = b->taken[k]};
+        sti_shard_step(
+            store->shards[shard / (run->n_hosts ? run->n_hosts : run->nodes)]
+                .role,
+            &event, 1, &b->effects);
     }
 }
 
@@ -328,24 +312,6 @@ static void drive_shards(sti_node_store *store, bool may_wait)
             ring(store);
             return;
         }
-    }
-}
-
-/* S5, S6: what is due by time, or for a restart. */
-static void look_at_shards_time(sti_node_store *store)
-{
-    const uint64_t now = now_of(store);
-    const bool restarts = atomic_exchange(&store->restarts, false);
-    for (uint32_t k = 0; k < store->n_shards; k++) {
-        shard_place *shard = &store->shards[k];
-        if (restarts && shard->journal)
-            step_shard(store, shard,
-                       &(sti_event){.kind = STI_EVENT_START, .now = now});
-        if (now < shard->timer_at)
-            continue;
-        shard->timer_at = UINT64_MAX;
-        step_shard(store, shard,
-                   &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
     }
 }
 
@@ -431,13 +397,11 @@ static void look_around(sti_node_store *store)
         if (!atomic_load(&store->box.inbox.stirred) ||
             atomic_load(&store->stopping))
             continue;
-        if (store->setup.journal) {
-            ring(store);
-        } else if (pthread_mutex_trylock(&store->box.lock) == 0) {
-            drive_shards(store, false);
-            pthread_mutex_unlock(&store->box.lock);
-            again = true;
-        }
+        if (pthread_mutex_trylock(&store->box.lock) != 0)
+            continue;
+        drive_shards(store, false);
+        pthread_mutex_unlock(&store->box.lock);
+        again = true;
     }
 }
 
@@ -491,7 +455,6 @@ static void *live(void *arg)
         if (atomic_exchange(&store->loses, false))
             lose_workers(store);
         pthread_mutex_lock(&store->box.lock);
-        look_at_shards_time(store);
         drive_shards(store, true);
         pthread_mutex_unlock(&store->box.lock);
         for (uint32_t k = 0; k < store->n_clients; k++) {
@@ -511,16 +474,10 @@ static void *live(void *arg)
     return NULL;
 }
 
-void sti_node_store_restart(sti_node_store *store)
-{
-    atomic_store(&store->restarts, true);
-    ring(store);
-}
-
 bool sti_node_store_lose(sti_node_store *store, uint32_t node)
 {
     const sti_run *run = store->setup.run;
-    if (!atomic_load(&store->clients[0].host.has_peers) || store->setup.journal)
+    if (!atomic_load(&store->clients[0].host.has_peers))
         return false;
     for (uint32_t s = 0; s < run->shards; s++)
         if (sti_run_node_of(run, STI_SHARD_0 + s) == node)
@@ -766,40 +723,20 @@ static strads_err open_clients(sti_node_store *store)
     return err;
 }
 
-static strads_err open_journal(const sti_node_store *store, uint32_t number,
-                               sti_journal **out)
-{
-    char path[4096];
-    const sti_journal_options options = {.run = store->setup.run_id,
-                                         .shard = number};
-    int n = snprintf(path, sizeof path, "%s/shard-%u", store->setup.journal,
-                     number);
-    if (n >= (int)sizeof path)
-        return strads_fail(STRADS_EIO, "%s: too long a path",
-                           store->setup.journal);
-    return sti_journal_open(path, &options, out);
-}
-
 static strads_err open_shard(sti_node_store *store, uint32_t number)
 {
     const sti_run *run = store->setup.run;
     shard_place *shard = &store->shards[store->n_shards++];
     char name[32];
     (void)snprintf(name, sizeof name, "shard %u", number);
-    shard->timer_at = UINT64_MAX;
     shard->track = sti_trace_track(store->setup.trace, store->setup.node, name);
-    strads_err err = store->setup.journal
-                         ? open_journal(store, number, &shard->journal)
-                         : STRADS_OK;
     const sti_shard_setup setup = {.shard = number,
                                    .shards = run->shards,
                                    .clients = run->nodes + 1,
                                    .workers = run->partitions + 1,
                                    .tables = store->tables,
-                                   .n_tables = store->n_tables,
-                                   .journal = shard->journal,
-                                   .retell_ns = resend_ns};
-    return err ? err : sti_shard_new(&setup, &shard->role);
+                                   .n_tables = store->n_tables};
+    return sti_shard_new(&setup, &shard->role);
 }
 
 static strads_err open_shards(sti_node_store *store)
@@ -865,10 +802,8 @@ void sti_node_store_close(sti_node_store *store)
     sti_session_free(store->engine);
     for (uint32_t k = 0; k < store->n_clients; k++)
         free_client(&store->clients[k]);
-    for (uint32_t k = 0; k < store->n_shards; k++) {
+    for (uint32_t k = 0; k < store->n_shards; k++)
         sti_shard_free(store->shards[k].role);
-        sti_journal_close(store->shards[k].journal);
-    }
     for (uint32_t t = 0; t < store->n_tables; t++)
         free((char *)(uintptr_t)store->tables[t].name);
     free(store->tables);

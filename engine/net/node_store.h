@@ -21,9 +21,6 @@ typedef struct sti_node_store_setup {
     uint32_t n_tables;
     sti_trace *trace; /* of shards' jobs, from zero_ns on; NULL: none */
     uint64_t zero_ns;
-    /* Where its shards keep journals; NULL: they do not. */
-    const char *journal;
-    uint64_t run_id; /* the journals' */
     /* To another node; takes over the reference. */
     strads_err (*send)(void *arg, const sti_msg *msg);
     /* Can a message of so many bytes be sent there without waiting? */
@@ -39,14 +36,9 @@ typedef struct sti_node_store_setup {
 strads_err sti_node_store_open(const sti_node_store_setup *setup,
                                sti_node_store **out);
 
-/* S5, once messages can be sent: shards whose journals say that they were here
- * before tell all clients where they stand. */
-void sti_node_store_restart(sti_node_store *store);
-
 /* Node `node` is lost, behind its last message: can the run do without it? That
- * is so where peers learn from each other (strads/peers.h), none of its shards was
- * there, and nothing is journaled. True: its workers have left. Any thread; does
- * not block. */
+ * is so where peers learn from each other (strads/peers.h) and none of its shards
+ * was there. True: its workers have left. Any thread; does not block. */
 bool sti_node_store_lose(sti_node_store *store, uint32_t node);
 
 /* Stops the thread, and who drives shards: from now on nothing is sent but by

@@ -173,14 +173,6 @@ bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
     return can_be;
 }
 
-void sti_retransmit_restart(sti_retransmit *box)
-{
-    pthread_mutex_lock(&box->lock);
-    forget(box, box->put - box->seen);
-    box->put = box->seen = 0;
-    pthread_mutex_unlock(&box->lock);
-}
-
 void sti_retransmit_close(sti_retransmit *box)
 {
     pthread_mutex_lock(&box->lock);

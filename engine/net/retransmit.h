@@ -77,10 +77,6 @@ bool sti_retransmit_seen(sti_retransmit *box, uint64_t seen);
 bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
                           const sti_outgoing *first);
 
-/* The receiver begins anew: it is sent nothing of what was put so far, and what
- * comes next is number 1. */
-void sti_retransmit_restart(sti_retransmit *box);
-
 /* Nothing is sent any more, and nobody waits. */
 void sti_retransmit_close(sti_retransmit *box);
 

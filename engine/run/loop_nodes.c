@@ -37,8 +37,7 @@ struct sti_loop_nodes {
     sti_other_node *others; /* [n_nodes]; node 0's */
     uint32_t n_others;      /* that have loops */
     uint32_t n_done;
-    bool went, closed;      /* node 0: GO, CLOSE are said, */
-    bool told_end;          /* and END */
+    bool told_end;          /* node 0: END is said */
     bool may_go, may_leave; /* another node: GO, CLOSE have come */
     bool handed_over;       /* its report is with node 0 */
     uint64_t leaves_ns; /* another node, once its user has stopped it: when it
@@ -123,27 +122,8 @@ static void say(struct sti_loop_nodes *nodes, sti_address to,
         record_failure(nodes, err, strads_error_text(), true);
 }
 
-/* Another node was started again, and has heard nothing. */
-static void say_again(void *arg, uint32_t node)
-{
-    struct sti_loop_nodes *nodes = arg;
-    pthread_mutex_lock(&nodes->all.lock);
-    const bool went = nodes->went, closed = nodes->closed;
-    pthread_mutex_unlock(&nodes->all.lock);
-    if (went)
-        say(nodes, STI_CLIENT_0 + node, &nodes->go);
-    if (closed)
-        say(nodes, STI_CLIENT_0 + node,
-            &(sti_loop_note){.word = STI_LOOP_CLOSE});
-}
-
-/* Noted before: who is told again meanwhile is told twice, which is fine. */
 static void say_note(struct sti_loop_nodes *nodes, const sti_loop_note *note)
 {
-    pthread_mutex_lock(&nodes->all.lock);
-    nodes->went = nodes->went || note->word == STI_LOOP_GO;
-    nodes->closed = nodes->closed || note->word == STI_LOOP_CLOSE;
-    pthread_mutex_unlock(&nodes->all.lock);
     for (uint32_t k = 1; k < nodes->n_nodes; k++)
         say(nodes, STI_CLIENT_0 + k, note);
 }
@@ -707,8 +687,6 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .n_tables = n,
         .trace = nodes->all.trace,
         .zero_ns = nodes->all.zero_ns,
-        .journal = nodes->setup->journal,
-        .run_id = sti_mesh_ticket_of(nodes->setup->mesh).run,
         .send = send,
         .has_capacity = has_capacity,
         .failed = store_failed,
@@ -787,13 +765,10 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
     const sti_mesh_host host = {.deliver = deliver,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
-                                .again = say_again,
                                 .stop = stopped,
                                 .lost = mesh_lost,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
-    if (nodes->setup->again)
-        sti_node_store_restart(nodes->store);
     strads_err err =
         nodes->node == 0 ? run_first(nodes, out) : run_other(nodes);
     sti_node_store_stop(nodes->store); /* before there is nobody to send by */

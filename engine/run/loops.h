@@ -157,8 +157,6 @@ typedef struct sti_loop_nodes_setup {
     sti_mesh *mesh;
     uint32_t first, count; /* the partitions of this node; 0: shards alone */
     uint32_t with_loops;   /* nodes that have partitions */
-    const char *journal;   /* of this node's shards; NULL: none */
-    bool again;            /* this node was started again */
     sti_data_mark mark;
     /* Node 0, on the caller's thread. */
     void (*progress)(void *arg, const strads_progress *progress);

@@ -45,8 +45,6 @@ struct strads_engine {
     uint32_t *node_of; /* [workers] */
     uint32_t *hosts;   /* [n_hosts] nodes without workers */
     uint32_t n_hosts;
-    const char *journal; /* of this node's shards, or NULL */
-    bool again;          /* this node was started again */
 
     uint32_t generation; /* 1, 2, ..; 0: a node that is lost ends the run */
     char *url;           /* where node 0 is */
@@ -200,10 +198,8 @@ static strads_err find_hosts(strads_engine *engine)
     if (!engine->hosts)
         return no_memory();
     for (uint32_t n = 0; n < engine->terms.nodes; n++)
-        if (engine->terms.workers[n] == 0) {
+        if (engine->terms.workers[n] == 0)
             engine->hosts[engine->n_hosts++] = n;
-            sti_mesh_expect_back(engine->mesh, n);
-        }
     return STRADS_OK;
 }
 
@@ -378,34 +374,6 @@ static void forget_terms(strads_engine *engine)
     engine->strings = (sti_config_strings){0};
 }
 
-/* As somebody new; or as who it was, when its journal says so. */
-static strads_err take_place(strads_engine *engine, uint64_t timeout_ns,
-                             sti_mesh_terms *told)
-{
-    const strads_join_options *options = &engine->join;
-    const char *url = engine->url;
-    sti_mesh_ticket ticket;
-    strads_err err = STRADS_OK;
-    engine->journal = options->journal;
-    if (engine->journal)
-        err = sti_ticket_place(engine->journal);
-    if (!err && engine->journal)
-        err = sti_ticket_read(engine->journal, &ticket, &engine->again);
-    if (err)
-        return err;
-    if (engine->again)
-        return sti_mesh_come_back(engine->mesh, url, &ticket, timeout_ns, told);
-    err =
-        sti_mesh_join(engine->mesh, url,
-                      options->shard ? 0 : sti_setup_workers(&engine->options),
-                      timeout_ns, told);
-    if (!err && engine->journal) {
-        ticket = sti_mesh_ticket_of(engine->mesh);
-        err = sti_ticket_write(engine->journal, &ticket);
-    }
-    return err;
-}
-
 static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
 {
     const strads_join_options *options = &engine->join;
@@ -417,7 +385,10 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
     sti_mesh_accepts(engine->mesh, accept_program, (void *)(uintptr_t)options);
     if (options->wait > 0)
         sti_mesh_outlives(engine->mesh);
-    err = take_place(engine, timeout_ns, &told);
+    err =
+        sti_mesh_join(engine->mesh, engine->url,
+                      options->shard ? 0 : sti_setup_workers(&engine->options),
+                      timeout_ns, &told);
     if (!err) {
         engine->options.seed = told.seed;
         err = take_terms(engine, told.options, options);
@@ -481,10 +452,6 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
         return err;
     if (!options->find)
         return strads_fail(STRADS_EINVAL, "to join, options need find");
-    if (options->journal && !options->shard)
-        return strads_fail(STRADS_EINVAL,
-                           "a node with workers cannot come back when it was "
-                           "killed: a journal takes a node of shards alone");
     err = sti_instruction_set_check();
     if (err)
         return err;
@@ -616,10 +583,6 @@ strads_err strads_data_from_part(strads_engine *engine,
         err = strads_fail(STRADS_EINVAL,
                           "a run cannot go on without the rows of a node that "
                           "is lost: leave regroup out");
-    if (!err && engine->journal)
-        err = strads_fail(STRADS_EINVAL,
-                          "a node with a journal may come back alone, without "
-                          "the other nodes' parts: leave the journal out");
     if (err)
         return err;
     const sti_run run = {.workers = engine->workers,
@@ -846,8 +809,6 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .first = first,
         .count = sti_run_first(run, layout.first + layout.count) - first,
         .with_loops = engine->terms.nodes - engine->n_hosts,
-        .journal = engine->journal,
-        .again = engine->again,
         .mark = mark_of(data),
         .progress = tell_progress,
         .arg = engine,
@@ -938,8 +899,6 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
                   ? drive_loops(engine, &setup, data, &result)
                   : drive(engine, &setup, data, &result);
     engine->failed = err != STRADS_OK;
-    if (!err && engine->journal)
-        sti_ticket_remove(engine->journal, engine->terms.shards);
     if (err == STRADS_EREGROUP)
         err = regroup(engine);
     else if (err)

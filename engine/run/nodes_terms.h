@@ -1,8 +1,5 @@
-/* engine/run/nodes_terms.h - what a node is told when it joins, and what it
- * keeps to come back with: the terms of a run, as the JSON object that rides in
- * WELCOME; and the ticket of a node that hosts shards and no workers: of which
- * run it is which node. With it a process that was killed and started again
- * takes its place. */
+/* engine/run/nodes_terms.h - what a node is told when it joins: the terms of a
+ * run, as the JSON object that rides in WELCOME. */
 #ifndef STI_NODES_TERMS_H
 #define STI_NODES_TERMS_H
 
@@ -49,21 +46,5 @@ strads_err sti_run_terms_read(const char *text, const strads_program *program,
                               uint32_t nodes, sti_config_strings *strings,
                               sti_run_terms *out);
 void sti_run_terms_free(sti_run_terms *terms);
-
-/* Makes the directory, if it is not there, so that a place that cannot be
- * written to is found before anybody is told of the node. STRADS_EINVAL. */
-strads_err sti_ticket_place(const char *directory);
-
-/* *there: one was found. STRADS_EFORMAT: that is none. STRADS_EIO. */
-strads_err sti_ticket_read(const char *directory, sti_mesh_ticket *out,
-                           bool *there);
-
-/* STRADS_EIO, STRADS_ENOMEM. */
-strads_err sti_ticket_write(const char *directory,
-                            const sti_mesh_ticket *ticket);
-
-/* When the run has ended well: the journals of its shards below `shards`, the
- * ticket, and the directory, unless there is more in it. */
-void sti_ticket_remove(const char *directory, uint32_t shards);
 
 #endif

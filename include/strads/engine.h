@@ -278,17 +278,12 @@ STRADS_API strads_err strads_engine_listen(const strads_program *program,
 /* What a joining node needs to know beforehand. */
 typedef struct strads_join_options {
     size_t size;
-    uint32_t workers;    /* threads of this process; 0: one per core */
-    bool shard;          /* no workers: shards of a loop's tables. Where there
+    uint32_t workers;   /* threads of this process; 0: one per core */
+    bool shard;         /* no workers: shards of a loop's tables. Where there
                            are such nodes, all shards are on them */
-    const char *journal; /* with `shard`: a directory, made when it is not
-                           there, in which its shards are durable: when the
-                           process is killed, one that joins with the same
-                           directory takes its place, within the run's
-                           `reconnect`. Removed when the run ends well */
-    const char *listen;  /* where the other nodes reach this one; NULL: a free
+    const char *listen; /* where the other nodes reach this one; NULL: a free
                            port of the loopback, for one machine */
-    double timeout;      /* seconds for node 0 to answer; 0: 30. Once it has an
+    double timeout;     /* seconds for node 0 to answer; 0: 30. Once it has an
                            answer, a node waits as long as the coordinator */
     const char *trace;
     /* Finds a program by the name that the coordinator runs. */
@@ -358,8 +353,7 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
  * twice at once for an engine. STRADS_ESTATE: before strads_engine_keep.
  * STRADS_EMISMATCH: parts have other columns, names or kinds of labels; or
  * another node has read the data itself. STRADS_EINVAL: as
- * strads_data_from_arrays; no part has a row; columns are cut, too; a journal;
- * `regroup`.
+ * strads_data_from_arrays; no part has a row; columns are cut, too; `regroup`.
  * STRADS_EPEER: a node was lost, or has failed with that sentence.
  * STRADS_ELIMIT, STRADS_ENOMEM, STRADS_ECANCELED. After an error the engine is
  * to be freed. */
