@@ -341,6 +341,7 @@ static void sweep(linear_set *set, uint32_t n)
     set->left += left - set->listed;
     set->listed = left;
     set->spent += entries;
+    set->unfactored += entries;
     set->spent_in_all += entries + (double)n * VISIT;
     set->first = fmax(set->first, gain);
     set->visits += n;

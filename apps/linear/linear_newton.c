@@ -82,7 +82,6 @@ static support find_support(const linear_set *set, uint32_t n,
     for (uint32_t k = 0; k < n; k++)
         if (is_inside(&set->member[place[k]]))
             s.place[s.n++] = place[k];
-    s.conjugate = s.n > MATRIX_MAX;
     return s;
 }
 
@@ -101,7 +100,7 @@ bool linear_newton_is_light(const linear_set *set, uint32_t n,
            !set->is.prox && !set->is.constant;
 }
 
-static double cost_of(const linear_set *set, const support *s)
+static double cost_of(const linear_set *set, const support *s, bool conjugate)
 {
     double entries = 0;
 
@@ -109,7 +108,7 @@ static double cost_of(const linear_set *set, const support *s)
         const linear_member *m = &set->member[s->place[i]];
         entries += (double)m->n / (m->full ? DENSE : 1);
     }
-    if (s->conjugate)
+    if (conjugate)
         return (set->is.constant ? CONSTANT : CONJUGATE) * entries;
     return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
 }
@@ -267,13 +266,15 @@ static bool step_once(linear_set *set, support *s, bool *cut)
 }
 
 /* Steps from face to face, on which supports only shrink. */
-static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place)
+static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place,
+                             bool conjugate)
 {
     bool cut = true;
 
     for (uint32_t face = 0; face < FACES_MAX && cut; face++) {
         support s = find_support(set, n, place);
-        if (s.conjugate && set->is.constant && face == CONSTANT_FACES)
+        s.conjugate = conjugate;
+        if (conjugate && set->is.constant && face == CONSTANT_FACES)
             break;
         const strads_err err = s.n > 0 ? reserve(set, &s) : STRADS_OK;
         if (err)
@@ -282,6 +283,8 @@ static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place)
             break;
     }
     set->spent = 0;
+    if (!conjugate)
+        set->unfactored = 0;
     set->leapt = true;
     return STRADS_OK;
 }
@@ -312,9 +315,13 @@ strads_err linear_newton(linear_set *set, uint32_t n, const uint32_t *place)
 
     if (s.n == 0 || s.n > SUPPORT_MAX)
         return STRADS_OK;
-    if (turned <= (set->is.constant && s.conjugate ? LIGHT_TURNED * s.n : 0) &&
-        set->spent >= cost_of(set, &s))
-        return walk_faces(set, n, place);
+    const bool constant = set->is.constant;
+    const bool conjugate =
+        s.n > MATRIX_MAX ||
+        (constant && (turned > 0 || set->unfactored < cost_of(set, &s, false)));
+    if (turned <= (constant && conjugate ? LIGHT_TURNED * s.n : 0) &&
+        set->spent >= cost_of(set, &s, conjugate))
+        return walk_faces(set, n, place, conjugate);
     if (turned <= LIGHT_TURNED * s.n && linear_newton_is_light(set, n, place))
         return step_lightly(set, &s);
     return STRADS_OK;

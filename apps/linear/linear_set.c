@@ -37,7 +37,7 @@ void linear_set_clear(linear_set *set)
     set->n = 0;
     linear_packed_clear(&set->columns);
     set->looked = set->open = set->solved = false;
-    set->spent = 0;
+    set->spent = set->unfactored = 0;
 }
 
 void linear_set_free(linear_set *set)

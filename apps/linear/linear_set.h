@@ -114,14 +114,15 @@ typedef struct linear_set {
     double loss;    /* at z */
     double mass;    /* sum h */
     double beta;
-    double settled;  /* a model is solved when a sweep gains this share of the
+    double settled;    /* a model is solved when a sweep gains this share of the
                         first one, */
-    double worth;    /* or the tenth part of this */
-    double first;    /* the most that a first sweep has gained in it */
-    double left;     /* sum of members' urgencies */
-    double listed;   /* of those that sweeps go to */
-    uint64_t visits; /* members that blocks have had in it */
-    double spent;    /* entries read in sweeps since Newton's last step */
+    double worth;      /* or the tenth part of this */
+    double first;      /* the most that a first sweep has gained in it */
+    double left;       /* sum of members' urgencies */
+    double listed;     /* of those that sweeps go to */
+    uint64_t visits;   /* members that blocks have had in it */
+    double spent;      /* entries read in sweeps since Newton's last step */
+    double unfactored; /* ... and since its last one by a matrix */
     double spent_in_all;
     double *newton; /* [room_newton] its workspace */
     size_t room_newton;
