@@ -177,11 +177,15 @@ static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
     return err;
 }
 
-/* Dissolves the light blocks into the pool if that makes a real difference. */
+/* Dissolves the light blocks into the pool if that makes a real difference. All
+ * that moves fits one block: where it does not with what rests beside it, that
+ * is left out, or there would be the same two blocks again and again, of which
+ * the first one is taken. */
 static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
                               const progress *p)
 {
     const double worth = is_endless(s, p) ? 1 : 1.5;
+    const bool rests_too = !p->all || p->loose <= s->setup->block_max;
     if (!(p->light_weight > 0) || p->loose_weight <= p->light_weight ||
         p->loose_weight < worth * p->light_weight)
         return STRADS_OK;
@@ -194,7 +198,7 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
             continue;
         }
         b->pool_first = b->pool_first || k == 0;
-        err = dissolve(b, s, e, true);
+        err = dissolve(b, s, e, rests_too);
     }
     b->block.n = kept;
     return err;

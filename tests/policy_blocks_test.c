@@ -126,6 +126,36 @@ Test(policy_blocks, one_block_of_all_that_moves_takes_newcomers_in)
     harness_close(&h);
 }
 
+static double three_in_four_move(harness *h, uint32_t j)
+{
+    (void)h;
+    return j % 4 == 0 ? 0 : 1;
+}
+
+Test(policy_blocks, what_moves_is_one_block_where_all_were_two)
+{
+    enum { N = 40, MOVING = 30 };
+    harness h;
+    harness_setup setup = {.parameters = N,
+                           .work = 1e9,
+                           .threshold = 1,
+                           .block_max = 32};
+
+    must(harness_open(&h, &setup));
+    for (int round = 0; round < 2; round++) {
+        must(harness_ask(&h));
+        harness_commit(&h, harness_keeps);
+    }
+    harness_scan(&h, three_in_four_move);
+    must(harness_ask(&h));
+    cr_assert_eq(h.last.kind, STRADS_CHOOSE_BLOCKS);
+    uint32_t moving = 0;
+    for (uint32_t m = 0; m < h.last.blocks[0].n; m++)
+        moving += strads_block_param(&h.last.blocks[0], m) % 4 != 0;
+    cr_expect_eq(moving, MOVING);
+    harness_close(&h);
+}
+
 Test(policy_blocks, a_block_that_mostly_rests_is_dissolved)
 {
     enum { N = 128 };
