@@ -112,7 +112,11 @@ bool lasso_gram_pays(uint64_t n_set, double entries, bool dense)
 
     if (n_set > LASSO_GRAM_MAX)
         return false;
-    return dense || (double)n_set < few || mean > (double)n_set;
+    /* A step costs n_set numbers, or a dense column's twice, and the faces of a
+     * set that has far more columns than rows change for long. */
+    if (dense)
+        return (double)n_set <= 2 * mean;
+    return (double)n_set < few || mean > (double)n_set;
 }
 
 /* New members; their pairs are asked for against all. */
