@@ -86,17 +86,15 @@ search_small()
         breaks 'P1_staleness' "" $small -DSTALE_READ
         breaks 'P2_own' "" $small -DSTALENESS=1 -DSTALE_ROWS
         breaks 'P3_once' "" $small -DDOUBLE_COMMIT
-        breaks 'P3_once' -E $small -DSKIP -DRESTARTS=0 -DLOST_ACK
-        breaks 'P4_never_back' -E $small -DLOSSES=0 -DDUPLICATES=0 \
-            -DAPPLY_BEFORE_PERSIST
+        breaks 'P3_once' -E $small -DSKIP -DLOST_ACK
         breaks 'invalid end state' "" $small -DNO_RESEND
 
         ends $small
         ends $small -DSTALENESS=1
         keeps $small -DSTALENESS=1 -DFLUSHES=1 -DWINDOW=1
-        keeps $small -DSTALENESS=1 -DFLUSHES=1 -DJOURNAL
-        keeps $small -DSKIP -DJOURNAL
-        keeps $small -DROUGH_WORKERS=2 -DJOURNAL
+        keeps $small -DSTALENESS=1 -DFLUSHES=1
+        keeps $small -DSKIP
+        keeps $small -DROUGH_WORKERS=2
     }
 }
 

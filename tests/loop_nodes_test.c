@@ -322,11 +322,11 @@ Test(loop_nodes, a_node_that_speaks_for_another_is_found_out)
                                .to = STI_CLIENT_0,
                                .round = 1},
                      text);
-    expect_found_out((sti_msg){.kind = STI_MSG_SETTLED,
+    expect_found_out((sti_msg){.kind = STI_MSG_PUSH,
                                .from = STI_CLIENT_0,
                                .to = STI_SHARD_0},
                      text);
-    expect_found_out((sti_msg){.kind = STI_MSG_SETTLED,
+    expect_found_out((sti_msg){.kind = STI_MSG_PUSH,
                                .from = STI_CLIENT_0 + 1,
                                .to = STI_SHARD_0 + 1}, /* there is one */
                      text);

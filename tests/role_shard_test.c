@@ -6,7 +6,6 @@
 #include "engine/store/message.h"
 #include "engine/store/shard_state.h"
 #include "tests/expect.h"
-#include "tests/swarm/journal_memory.h"
 
 enum { CLIENTS = 2, SENT = 64, ROW = 5, COLUMNS = 3 };
 
@@ -24,12 +23,9 @@ static const strads_table_spec tables[] = {{.name = "rows",
 
 typedef struct hand {
     sti_shard *shard;
-    sti_memory_disk *disk; /* NULL: it has no journal */
-    sti_journal *journal;
     sti_msg sent[SENT];
     uint32_t n;
     uint64_t number[CLIENTS], clock[CLIENTS];
-    uint64_t timer;
 } hand;
 
 static strads_err open_shard(hand *h)
@@ -39,8 +35,7 @@ static strads_err open_shard(hand *h)
                                    .clients = CLIENTS,
                                    .workers = CLIENTS,
                                    .tables = tables,
-                                   .n_tables = 2,
-                                   .journal = h->journal};
+                                   .n_tables = 2};
     return sti_shard_new(&setup, &h->shard);
 }
 
@@ -61,8 +56,6 @@ static void close_hand(hand *h)
 {
     forget_sent(h);
     sti_shard_free(h->shard);
-    sti_journal_close(h->journal);
-    sti_memory_disk_free(h->disk);
 }
 
 static void take_effects(hand *h, sti_effects *effects)
@@ -71,8 +64,6 @@ static void take_effects(hand *h, sti_effects *effects)
         const sti_effect *e = &effects->at[k];
         if (e->kind == STI_EFFECT_SEND)
             h->sent[h->n++] = e->msg;
-        if (e->kind == STI_EFFECT_TIMER)
-            h->timer = e->at;
     }
     effects->n = 0;
     sti_effects_free(effects);
@@ -352,118 +343,21 @@ Test(role_shard, a_snapshot_holds_its_clock_and_nothing_later)
     close_hand(&h);
 }
 
-/* One runs ahead beyond a snapshot, and leaves; the other comes to it. With a
- * journal that lacks its log meanwhile: the snapshot is in the checkpoint. */
-static double read_behind(hand *h, bool restarts)
-{
-    double value = 0;
-    for (uint32_t k = 0; k < 5; k++)
-        end_clock(h, 0, ROW);
-    leave(h, 0);
-    (void)work(h);
-    if (restarts) {
-        sti_shard_free(h->shard);
-        sti_journal_close(h->journal);
-        cr_assert_eq(sti_journal_open_memory(
-                         h->disk, "test",
-                         &(sti_journal_options){.run = 1, .log_room = 1},
-                         &h->journal),
-                     STRADS_OK);
-        expect_ok(open_shard(h));
-    }
-    for (uint32_t k = 0; k < 4; k++)
-        end_clock(h, 1, ROW);
-    (void)work(h);
-    ask_for(h, 1, 1, 4, true);
-    cr_assert_not(answered(h, &value)->gone);
-    return value;
-}
-
+/* One runs ahead beyond a snapshot, and leaves; the other comes to it. */
 Test(role_shard, a_snapshot_lacks_what_one_who_ran_ahead_and_left_added_later)
 {
     hand h;
+    double value = 0;
     open_hand(&h);
-    const double value = read_behind(&h, false);
+    for (uint32_t k = 0; k < 5; k++)
+        end_clock(&h, 0, ROW);
+    leave(&h, 0);
+    (void)work(&h);
+    for (uint32_t k = 0; k < 4; k++)
+        end_clock(&h, 1, ROW);
+    (void)work(&h);
+    ask_for(&h, 1, 1, 4, true);
+    cr_assert_not(answered(&h, &value)->gone);
     cr_assert_float_eq(value, 8, 0);
-    close_hand(&h);
-}
-
-Test(role_shard, such_a_snapshot_is_kept_across_a_checkpoint)
-{
-    hand h = {0};
-    cr_assert_eq(sti_memory_disk_new(&h.disk), STRADS_OK);
-    cr_assert_eq(sti_journal_open_memory(h.disk, "test",
-                                         &(sti_journal_options){.run = 1,
-                                                                .log_room = 1},
-                                         &h.journal),
-                 STRADS_OK);
-    cr_assert_eq(open_shard(&h), STRADS_OK);
-    const double value = read_behind(&h, true);
-    cr_assert_float_eq(value, 8, 0);
-    close_hand(&h);
-}
-
-/* ---- restarts ---------------------------------------------------------- */
-
-Test(role_shard, after_a_restart_each_client_is_told_where_it_stands)
-{
-    hand h;
-    open_hand(&h);
-    end_clock(&h, 1, ROW);
-    (void)work(&h);
-    forget_sent(&h);
-    tell(&h, (sti_event){.kind = STI_EVENT_START});
-    cr_assert_eq(h.n, 2);
-    for (uint32_t c = 0; c < 2; c++) {
-        cr_assert_eq(h.sent[c].kind, STI_MSG_ATTACHED);
-        cr_assert_eq(h.sent[c].to, STI_CLIENT_0 + c);
-        cr_assert_eq(h.sent[c].round, c);
-    }
-    close_hand(&h);
-}
-
-/* Until they have said what they were told, in a network that loses that. */
-Test(role_shard, after_a_restart_those_who_are_silent_are_told_again)
-{
-    hand h;
-    open_hand(&h);
-    end_clock(&h, 1, ROW);
-    (void)work(&h);
-    tell(&h, (sti_event){.kind = STI_EVENT_START, .now = 7});
-    cr_assert_gt(h.timer, 7);
-    tell(&h, (sti_event){.msg = {.kind = STI_MSG_SETTLED,
-                                 .from = STI_CLIENT_0 + 1,
-                                 .round = 1}});
-    forget_sent(&h);
-    tell(&h, (sti_event){.kind = STI_EVENT_TIMER, .now = h.timer});
-    cr_assert_eq(h.n, 1);
-    cr_assert_eq(h.sent[0].kind, STI_MSG_ATTACHED);
-    cr_assert_eq(h.sent[0].to, STI_CLIENT_0);
-    tell(&h,
-         (sti_event){.msg = {.kind = STI_MSG_SETTLED, .from = STI_CLIENT_0}});
-    tell(&h, (sti_event){.kind = STI_EVENT_TIMER, .now = h.timer});
-    cr_assert_eq(h.n, 1);
-    close_hand(&h);
-}
-
-Test(role_shard, who_was_told_of_more_than_there_is_ends_the_run)
-{
-    hand h;
-    open_hand(&h);
-    end_clock(&h, 1, ROW);
-    (void)work(&h);
-    tell(&h, (sti_event){.kind = STI_EVENT_START});
-    tell(&h, (sti_event){.msg = {.kind = STI_MSG_SETTLED,
-                                 .from = STI_CLIENT_0 + 1,
-                                 .round = 3}});
-    cr_assert_eq(last(&h)->kind, STI_MSG_FAIL);
-    cr_assert_eq(last(&h)->to, STI_COORDINATOR);
-    const sti_failure *failure = (const sti_failure *)last(&h)->object;
-    cr_assert_eq(failure->err, STRADS_EIO);
-    cr_expect(strstr(failure->text,
-                     "shard 1 has lost what its disk had said was synced: "
-                     "client 1 was told that its pushes up to 3 are kept, the "
-                     "journal ends at 1 (clock 0)"),
-              "%s", failure->text);
     close_hand(&h);
 }

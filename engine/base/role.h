@@ -31,16 +31,11 @@ typedef enum sti_msg_kind {
     STI_MSG_CHOICE = 5,    /* a scheduler to the coordinator: sti_choice */
     STI_MSG_FAIL = 6,      /* any role to the coordinator: sti_failure */
     /* Of the store; a client is a sti_client of engine/store/client.h. */
-    STI_MSG_PUSH = 7,      /* client to shard: increments, as in message.h */
-    STI_MSG_ACK = 8,       /* shard to client: pushes up to `round` are in */
-    STI_MSG_ASK_ROWS = 9,  /* client to shard: sti_row_ask */
-    STI_MSG_ROWS = 10,     /* shard to client: sti_row_answer */
-    STI_MSG_ATTACHED = 12, /* shard that came up again to client: pushes up to
-                              `round` are in, and what else was asked of it is
-                              forgotten */
-    STI_MSG_SETTLED = 13,  /* client to shard, after ATTACHED: it was told that
-                              pushes up to `round` are in */
-    STI_MSG_LOOP = 14,     /* between the nodes of a data-parallel program:
+    STI_MSG_PUSH = 7,        /* client to shard: increments, as in message.h */
+    STI_MSG_ACK = 8,         /* shard to client: pushes up to `round` are in */
+    STI_MSG_ASK_ROWS = 9,    /* client to shard: sti_row_ask */
+    STI_MSG_ROWS = 10,       /* shard to client: sti_row_answer */
+    STI_MSG_LOOP = 14,       /* between the nodes of a data-parallel program:
                               sti_loop_note */
     STI_MSG_PEER_VECTOR = 15 /* client to client: a sti_peer_vector for the
                               peer
@@ -116,8 +111,7 @@ typedef struct sti_job {
 typedef enum sti_event_kind {
     STI_EVENT_MESSAGE = 0, /* msg; the role takes over its reference */
     STI_EVENT_DONE = 1,    /* a COMPUTE of this role has been carried out */
-    STI_EVENT_START = 2,   /* first event of a coordinator; of a shard that
-                              came up again from its journal */
+    STI_EVENT_START = 2,   /* first event of a coordinator */
     STI_EVENT_CANCEL = 3,  /* coordinator: end the run soon, keep the model */
     STI_EVENT_TIMER = 4    /* what an effect TIMER asked for; early is fine */
 } sti_event_kind;

@@ -75,7 +75,7 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
     else if (msg->kind == STI_MSG_ASK)
         good = node == 0 && sti_run_node_of(run, msg->to) == mesh->node;
     else if (msg->kind == STI_MSG_CHOICE || msg->kind == STI_MSG_PEER_VECTOR ||
-             (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED))
+             (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_ROWS))
         good = sti_run_node_of(run, msg->from) == node &&
                sti_run_node_of(run, msg->to) == mesh->node;
     return good ? STRADS_OK
@@ -377,8 +377,6 @@ static const message_kind kinds[] = {
     ROLE(ACK) = {"ACK", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ASK_ROWS) = {"ASK_ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ROWS) = {"ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
-    ROLE(ATTACHED) = {"ATTACHED", NOTE_LIMIT, IN_LOOPS, true, take_message},
-    ROLE(SETTLED) = {"SETTLED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(LOOP) = {"LOOP", NO_LIMIT, IN_LOOPS, true, take_message},
     ROLE(PEER_VECTOR) = {"PEER_VECTOR", NO_LIMIT, IN_LOOPS, true, take_message},
 };

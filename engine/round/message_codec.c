@@ -773,8 +773,6 @@ static const message_kind kinds[] = {
     [STI_MSG_ACK] = {sti_store_encode, get_stored},
     [STI_MSG_ASK_ROWS] = {sti_store_encode, get_stored},
     [STI_MSG_ROWS] = {sti_store_encode, get_stored},
-    [STI_MSG_ATTACHED] = {sti_store_encode, get_stored},
-    [STI_MSG_SETTLED] = {sti_store_encode, get_stored},
     [STI_MSG_LOOP] = {put_loop, get_loop},
     [STI_MSG_PEER_VECTOR] = {sti_store_encode, get_stored},
 };

@@ -225,7 +225,7 @@ static void deliver(void *arg, const sti_msg *msg)
 {
     struct sti_loop_nodes *nodes = arg;
     if (msg->kind == STI_MSG_PEER_VECTOR ||
-        (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED)) {
+        (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_ROWS)) {
         sti_node_store_deliver(nodes->store, msg);
         return;
     }

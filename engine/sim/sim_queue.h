@@ -20,7 +20,6 @@ typedef struct sti_sim_item {
     uint64_t time; /* virtual, ns since the start */
     sti_sim_what what;
     sti_address to;  /* ROLE */
-    uint64_t life;   /* ROLE: which of its node's it is for */
     sti_event event; /* ROLE; `now` is set when it is its turn */
     struct sti_sim_message *message; /* REACHES, RECEIVED */
 } sti_sim_item;

@@ -496,21 +496,6 @@ static void settle(sti_client *client, uint32_t shard, uint64_t n, uint64_t now,
     }
 }
 
-/* C4 to one shard that came up again, and what was asked of it. First what it
- * has told before: a shard that has less now finds out (S6). */
-static void attached(sti_client *client, uint32_t shard, uint64_t now,
-                     sti_effects *out)
-{
-    sti_effect_send(out,
-                    (sti_msg){.kind = STI_MSG_SETTLED,
-                              .from = STI_CLIENT_0 + client->setup.client,
-                              .to = STI_SHARD_0 + shard,
-                              .round = client->streams[shard].acknowledged});
-    resend_pushes(client, shard, now, out);
-    for (uint32_t w = 0; w < client->n_workers; w++)
-        sti_call_resend(client, &client->workers[w], shard, now, out);
-}
-
 /* ---- peers ----------------------------------------------------------------- */
 
 /* For one of its own workers. */
@@ -596,10 +581,6 @@ static void take(sti_client *client, const sti_msg *msg, uint64_t now,
     switch (msg->kind) {
     case STI_MSG_ACK:
         settle(client, shard, msg->round, now, out);
-        break;
-    case STI_MSG_ATTACHED:
-        settle(client, shard, msg->round, now, out);
-        attached(client, shard, now, out);
         break;
     case STI_MSG_ROWS:
         sti_client_take_rows(client, shard, (sti_row_answer *)msg->object, now,

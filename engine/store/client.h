@@ -49,8 +49,8 @@ typedef struct sti_client_setup {
 strads_err sti_client_new(const sti_client_setup *setup, sti_client **out);
 void sti_client_free(sti_client *client);
 
-/* Takes n events in order, appends effects: MESSAGE (ACK, ROWS, ATTACHED of
- * any shard), TIMER. It emits SEND (PUSH, ASK_ROWS, SETTLED; FAIL to the
+/* Takes n events in order, appends effects: MESSAGE (ACK, ROWS of any
+ * shard), TIMER. It emits SEND (PUSH, ASK_ROWS; FAIL to the
  * coordinator when a shard broke a rule or memory ran out), TIMER, WAKE. */
 void sti_client_step(sti_client *client, const sti_event *events, size_t n,
                      sti_effects *out);

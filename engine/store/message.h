@@ -1,5 +1,5 @@
 /* engine/store/message.h - what clients and shards of a store tell each other,
- * and all of it as bytes: pushes (C2), asks for rows (C5), rows (S4).
+ * and all of it as bytes: pushes (C2), asks for rows (C5), rows (S3).
  *
  * Rows of a table go round robin over the shards, table t from shard t on. Rows
  * that are neighbours are often hot together (words by how frequent they are,
@@ -139,7 +139,7 @@ typedef struct sti_row_ask {
 /* An ask for n rows, which are still to be filled in. STRADS_ENOMEM. */
 strads_err sti_row_ask_new(uint32_t n, sti_row_ask **out);
 
-/* ROWS (S4): parts ROWS (dense tables) or COLS (sparse ones), whose cells are
+/* ROWS (S3): parts ROWS (dense tables) or COLS (sparse ones), whose cells are
  * the rows' values. Its sender's clock is `as_of`: the values hold every update
  * of clocks below, and pushes up to `applied` of the stream of the client that
  * it goes to, and none above. An answer of many rows comes in pieces, in the

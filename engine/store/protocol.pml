@@ -1,7 +1,6 @@
 /* The store's protocol, for spin: docs/consistency.md has it in words, and
  * engine/store/client*.c and shard*.c in C, with the same names C1..C6,
- * S1..S5. (S6 compares what P4_never_back says of a restart here, where disks
- * do not lie.)
+ * S1..S3.
  *
  * Modelled: WORKERS workers, each a client of its own, and SHARDS shards of
  * one row each. In each of CLOCKS clocks a worker increments every shard's
@@ -11,10 +10,9 @@
  * ends.
  *
  * The network is a bag: what is under way arrives in any order, LOSSES times
- * not at all, DUPLICATES times twice. A shard restarts RESTARTS times: what
- * was under way to it is lost, what it had sent still arrives.
+ * not at all, DUPLICATES times twice.
  *
- * Six cuts keep the states few. Only the third hides what the budgets allow:
+ * Five cuts keep the states few. Only the third hides what the budgets allow:
  * - A worker that waits does nothing else, so its question needs no way to
  *   go: it arrives, is lost or is doubled as it is asked.
  * - Timers are patient: they go off when nothing is under way that could make
@@ -25,10 +23,8 @@
  *   shard's clock, and workers are alike; but a loss in one stream together
  *   with a duplicate in another is seen only where both are rough. (The rough
  *   shard is the one that is read first.)
- * - A push that is accepted and not yet persisted is seen by nobody: for all
- *   others it might be under way still, where a restart loses it as well. So
- *   S1, S2 and S3 are one step, except with JOURNAL, where the journal writes
- *   one push at a time and can be interrupted by a restart.
+ * - A push that is accepted and not yet applied is seen by nobody: for all
+ *   others it might be under way still. So S1 and S2 are one step.
  * - A row that is read from the cache is seen by nobody else: that is part of
  *   the step which made it fresh, or its reader's clock go on.
  * - With ALIKE, of two states that only exchange workers 1 and 2, whose streams
@@ -36,8 +32,7 @@
  *   one can take the other can, too.
  *
  * Not modelled: several workers that share a client, clients that die, workers
- * that leave, eviction, snapshots, checkpoints (a restart brings back what was
- * persisted, however), the size of anything but the window.
+ * that leave, eviction, snapshots, the size of anything but the window.
  *
  * Promises. Each is an assertion that bears its name:
  * - P1: what is served as of clock a holds all updates of clocks below a, and
@@ -51,17 +46,16 @@
  *   standstill is found; compiled with -DNP, so is going round in circles.
  *
  * Searched in full by tests/check_store_protocol.sh, two clocks each:
- * - 3 workers, 2 shards, s = 0, with a loss, a duplicate and a restart in one
- *   run; s = 1 with each of them alone (ONE_FAULT: the first step chooses);
- * - s = 1 with all three: 3 workers and 1 shard, 2 workers and 2 shards;
- * - 2 workers, 1 shard, all three: with a flush, a window of one push, the
- *   journal a step of its own, reads left out, or both workers rough, and the
- *   search for circles.
+ * - 3 workers, 2 shards, s = 0, with a loss and a duplicate in one run; s = 1
+ *   with each of them alone (ONE_FAULT: the first step chooses);
+ * - s = 1 with both: 3 workers and 1 shard, 2 workers and 2 shards;
+ * - 2 workers, 1 shard, both: with a flush, a window of one push, reads left
+ *   out, or both workers rough, and the search for circles.
  * 3 workers, 2 shards, s = 1 and all three in one run are 10.9 M states, 1.7 GB
  * and a minute of a processor: too much for a test. By hand it was searched in
  * full (`spin -a -DSTALENESS=1 -DALIKE`), and holds.
  * It also plants bugs, each of which spin must find: LOST_ACK, STALE_READ,
- * DOUBLE_COMMIT, APPLY_BEFORE_PERSIST, NO_RESEND, and STALE_ROWS, which is C6
+ * DOUBLE_COMMIT, NO_RESEND, and STALE_ROWS, which is C6
  * without its look at `applied`. */
 
 #ifndef WORKERS
@@ -82,16 +76,12 @@
 #ifdef ONE_FAULT
 #define LOSSES 0
 #define DUPLICATES 0
-#define RESTARTS 0
 #endif
 #ifndef LOSSES
 #define LOSSES 1
 #endif
 #ifndef DUPLICATES
 #define DUPLICATES 1
-#endif
-#ifndef RESTARTS
-#define RESTARTS 1
 #endif
 #ifndef FLUSHES
 #define FLUSHES 0
@@ -105,9 +95,6 @@
 
 #if WORKERS > 3 || SHARDS > 2 || CLOCKS > 3 || CLOCKS + FLUSHES > 4
 #error "the model has no macros for that many"
-#endif
-#if defined(JOURNAL) || defined(APPLY_BEFORE_PERSIST)
-#define JOURNAL_TAKES_TIME
 #endif
 
 #define STREAMS (WORKERS * SHARDS)
@@ -142,7 +129,6 @@ byte ended;
 byte pushes[STREAMS];  /* a bit for each number */
 byte asks[STREAMS];    /* a bit for each id */
 byte acks[STREAMS];    /* the last one; those before it say less */
-byte attached[STREAMS]; /* n + 1 */
 byte rows_id[STREAMS];
 byte rows_as_of[STREAMS];
 byte rows_applied[STREAMS];
@@ -152,13 +138,11 @@ byte applied[STREAMS];
 byte mark[STREAMS];    /* the worker's clock */
 byte part[STREAMS];    /* the worker's part of the row */
 byte parked[STREAMS];  /* id */
-byte writing[SHARDS];  /* worker + 1 whose next push the journal writes */
 byte seen[SHARDS];     /* greatest as-of that left the shard */
 
-/* What may still go wrong; with ONE_FAULT, one of the three, once. */
+/* What may still go wrong; with ONE_FAULT, one of the two, once. */
 byte losses = LOSSES;
 byte duplicates = DUPLICATES;
-byte restarts = RESTARTS;
 byte flushes = FLUSHES;
 
 /* No part of the state: used within a step. */
@@ -181,7 +165,7 @@ static uchar *const of_worker[] = {
     now.clock, now.flushed, now.sent, now.next, now.waits
 };
 static uchar *const of_stream[] = {
-    now.acked, now.cached, now.pushes, now.asks, now.acks, now.attached,
+    now.acked, now.cached, now.pushes, now.asks, now.acks,
     now.rows_id, now.rows_as_of, now.rows_applied,
     now.applied, now.mark, now.part, now.parked
 };
@@ -220,9 +204,6 @@ static void order(void)
         for (int h = 0; h < PER_WORKER; h++)
             exchange(of_stream[k] + PER_WORKER + h,
                      of_stream[k] + 2 * PER_WORKER + h);
-    for (int h = 0; h < PER_WORKER; h++)
-        if (now.writing[h] > 1)
-            now.writing[h] = 5 - now.writing[h];
 }
 }
 #else
@@ -325,7 +306,7 @@ inline find_clock(h)
     }
 }
 
-/* S4: the answer, as of the shard's clock, which is in `least`. */
+/* S3: the answer, as of the shard's clock, which is in `least`. */
 inline serve(w, h, id)
 {
     P1_staleness = 1;
@@ -359,7 +340,7 @@ inline serve(w, h, id)
 #define MAY_SERVE(id) (NEEDS((id) - 1) <= least)
 #endif
 
-/* S4: at once, or parked; a copy of an earlier question replaces none. */
+/* S3: at once, or parked; a copy of an earlier question replaces none. */
 inline take_ask(w, h, id)
 {
     find_clock(h);
@@ -382,7 +363,7 @@ inline add(w, h, n)
     part[AT(w, h)] = part[AT(w, h)] + UP_TO(w, n) - UP_TO(w, n - 1)
 }
 
-/* S3, and S4 for those who are parked and whom the new mark lets read. */
+/* S2, and S3 for those who are parked and whom the new mark lets read. */
 inline apply(w, h)
 {
     applied[AT(w, h)]++;
@@ -401,27 +382,12 @@ inline apply(w, h)
     skip
 }
 
-/* Whether rows change before the journal has what changes them. */
-#ifdef APPLY_BEFORE_PERSIST
-#define EAGER true
-#else
-#define EAGER false
-#endif
-
-/* S1; S2 where the journal takes time, for as long as that can matter. */
+/* S1 */
 inline accept(w, h, n)
 {
     if
     :: n == applied[AT(w, h)] + 1 ->
-#ifdef JOURNAL_TAKES_TIME
-        writing[h] = (restarts -> w + 1 : 0);
-        if
-        :: writing[h] && !EAGER
-        :: else -> apply(w, h)
-        fi
-#else
         apply(w, h)
-#endif
     :: n <= applied[AT(w, h)] ->
 #ifdef DOUBLE_COMMIT
         add(w, h, n);
@@ -429,47 +395,6 @@ inline accept(w, h, n)
         acknowledge(w, h)
     :: else
     fi
-}
-
-/* S2 ends: it is durable, and is applied now, not earlier. */
-inline persisted(h)
-{
-    i = writing[h] - 1;
-    writing[h] = 0;
-    if
-    :: EAGER
-    :: else -> apply(i, h)
-    fi
-}
-
-/* S5: what the journal was writing is gone, with it what nobody should have
- * applied before; questions are forgotten; each client hears the number. */
-inline restart(h)
-{
-    if
-    :: writing[h] && EAGER ->
-        i = AT(writing[h] - 1, h);
-        applied[i]--;
-        mark[i] = MARK(writing[h] - 1, applied[i]);
-        part[i] = UP_TO(writing[h] - 1, applied[i])
-    :: else
-    fi;
-    writing[h] = 0;
-    for (v : 0 .. WORKERS - 1) {
-        i = AT(v, h);
-        P4_never_back = applied[i] >= acked[i];
-        assert(P4_never_back);
-        parked[i] = 0;
-        pushes[i] = 0;
-        asks[i] = 0;
-        if
-        :: ROUGH(v, h) -> attached[i] = applied[i] + 1
-        :: else ->
-            settle(v, h, applied[i]);
-            resend(v, h)
-        fi
-    }
-    skip
 }
 
 /* ---- who does what, when --------------------------------------------- */
@@ -542,20 +467,13 @@ end:
     :: d_step { rows_id[s] -> cache(w, h); forget_rows(w, h) }
     :: d_step { losses && rows_id[s] -> losses--; forget_rows(w, h) }
     :: d_step { duplicates && rows_id[s] -> duplicates--; cache(w, h) }
-    :: d_step { attached[s] ->
-        settle(w, h, attached[s] - 1);
-        resend(w, h);
-        attached[s] = 0 }
-    :: d_step { losses && attached[s] -> losses--; attached[s] = 0 }
     :: d_step { RESEND_TIME && acked[s] < sent[w] && !acks[s] &&
-        !(pushes[s] >> (acked[s] + 1)) && !attached[s] &&
-        writing[h] != w + 1 ->
+        !(pushes[s] >> (acked[s] + 1)) ->
         resend(w, h) }
     od
 }
 
-/* The journal writes one push at a time; others wait on their way. */
-#define ARRIVES(w, h, n) (!writing[h] && (pushes[AT(w, h)] & BIT(n)))
+#define ARRIVES(w, h, n) (pushes[AT(w, h)] & BIT(n))
 #define PUSH(w, h, n) \
     :: d_step { ROUGH(w, h) && ARRIVES(w, h, n) -> \
         pushes[AT(w, h)] = pushes[AT(w, h)] - BIT(n); \
@@ -590,7 +508,7 @@ end:
 #define ASKS(w, h) ASK(w, h, 1) ASK(w, h, 2) ASK(w, h, 3)
 #endif
 
-/* S1 to S5. */
+/* S1 to S3. */
 proctype Shard(byte h)
 {
 end:
@@ -612,8 +530,6 @@ end:
     PUSHES(2, h)
     ASKS(2, h)
 #endif
-    :: d_step { writing[h] -> persisted(h); ORDER }
-    :: d_step { restarts && ended < WORKERS -> restarts--; restart(h); ORDER }
     od
 }
 
@@ -625,7 +541,6 @@ init
         if
         :: losses = 1
         :: duplicates = 1
-        :: restarts = 1
         fi;
 #endif
         for (i : 0 .. WORKERS - 1) {

@@ -52,8 +52,6 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
     shard->setup = *setup;
     if (!setup->piece_bytes)
         shard->setup.piece_bytes = UINT64_C(256) << 10;
-    if (!setup->retell_ns)
-        shard->setup.retell_ns = 500000000;
     shard->clock = setup->workers ? 0 : STI_CLOCK_GONE;
     shard->tables = calloc(setup->n_tables + 1, sizeof *shard->tables);
     shard->clients = calloc(setup->clients + 1, sizeof *shard->clients);
@@ -63,8 +61,6 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
                          : no_memory();
     for (uint32_t t = 0; !err && t < setup->n_tables; t++)
         err = add_table(shard, t);
-    if (!err && setup->journal)
-        err = sti_shard_recover(shard);
     if (err)
         sti_shard_free(shard);
     else
@@ -109,10 +105,9 @@ static void fail(sti_shard *shard, strads_err err, sti_effects *out)
 }
 
 /* Up to which push all of a client's are in. */
-static void tell(const sti_shard *shard, sti_msg_kind kind, uint32_t client,
-                 sti_effects *out)
+static void tell(const sti_shard *shard, uint32_t client, sti_effects *out)
 {
-    sti_effect_send(out, (sti_msg){.kind = kind,
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_ACK,
                                    .from = address_of(shard),
                                    .to = STI_CLIENT_0 + client,
                                    .round = shard->clients[client].applied});
@@ -130,7 +125,7 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
     bool due = msg->round == c->accepted + 1;
     if (!push || !due) {
         sti_object_drop(push);
-        tell(shard, STI_MSG_ACK, client, out);
+        tell(shard, client, out);
         return;
     }
     if (shard->n_waiting == shard->room_waiting) {
@@ -150,7 +145,7 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
     c->accepted++;
 }
 
-/* S4 SERVE, parking: one ask for each worker, which is answered when its clock
+/* S3 SERVE, parking: one ask for each worker, which is answered when its clock
  * has come; and once more when it came again while it was being answered. */
 static void park(sti_shard *shard, uint32_t client, const sti_msg *msg,
                  sti_effects *out)
@@ -182,31 +177,6 @@ static void park(sti_shard *shard, uint32_t client, const sti_msg *msg,
     w->again = false;
 }
 
-/* S6 COMPARE: what a client was told is in is in. Otherwise the disk has lost
- * what it had said was synced, and no client keeps it any more. */
-static void compare(sti_shard *shard, uint32_t client, uint64_t settled,
-                    sti_effects *out)
-{
-    sti_shard_client *c = &shard->clients[client];
-    c->silent = false;
-    if (settled <= c->applied)
-        return;
-    fail(
-        shard,
-        strads_fail(
-            STRADS_EIO,
-            "shard %u has lost what its disk had said was synced: client %u "
-            "was "
-            "told that its pushes up to %llu are kept, the journal ends at "
-            "%llu "
-            "(clock %llu): run again with a journal on another disk, and never "
-            "put back an older copy of its directory",
-            (unsigned)shard->setup.shard, (unsigned)client,
-            (unsigned long long)settled, (unsigned long long)c->applied,
-            (unsigned long long)shard->clock),
-        out);
-}
-
 static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
 {
     const uint32_t client = msg->from - STI_CLIENT_0;
@@ -223,27 +193,10 @@ static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
     case STI_MSG_ASK_ROWS:
         park(shard, client, msg, out);
         break;
-    case STI_MSG_SETTLED:
-        compare(shard, client, msg->round, out);
-        break;
     default:
         sti_object_drop(msg->object);
         break;
     }
-}
-
-/* S5, S6: where they stand, again and again to those who have not answered. */
-static void tell_silent(sti_shard *shard, sti_effects *out)
-{
-    bool some = false;
-    for (uint32_t c = 0; c < shard->setup.clients; c++) {
-        if (!shard->clients[c].silent)
-            continue;
-        tell(shard, STI_MSG_ATTACHED, c, out);
-        some = true;
-    }
-    if (some)
-        sti_effect_timer(out, shard->now + shard->setup.retell_ns);
 }
 
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
@@ -251,29 +204,15 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
 {
     for (size_t k = 0; k < n; k++) {
         shard->now = events[k].now;
-        switch (events[k].kind) {
-        case STI_EVENT_MESSAGE:
+        if (events[k].kind == STI_EVENT_MESSAGE)
             take(shard, &events[k].msg, out);
-            break;
-        case STI_EVENT_START: /* S5 RESTART: before anything else came */
-            for (uint32_t c = 0; c < shard->setup.clients; c++)
-                shard->clients[c].silent = true;
-            tell_silent(shard, out);
-            break;
-        case STI_EVENT_TIMER:
-            if (!shard->failed)
-                tell_silent(shard, out);
-            break;
-        case STI_EVENT_DONE:
-        case STI_EVENT_CANCEL:
-            break;
-        }
     }
 }
 
 /* ---- what it keeps ----------------------------------------------------- */
 
-strads_err sti_shard_check(const sti_shard *shard, const sti_buffer *push)
+/* S1: is a push one that can be carried out? STRADS_EPEER. */
+static strads_err check_push(const sti_shard *shard, const sti_buffer *push)
 {
     const sti_shard_setup *setup = &shard->setup;
     strads_err err = STRADS_OK;
@@ -375,7 +314,8 @@ static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
     return err;
 }
 
-void sti_shard_find_clock(sti_shard *shard)
+/* The least clock of the workers. */
+static void find_clock(sti_shard *shard)
 {
     shard->clock = STI_CLOCK_GONE;
     for (uint32_t w = 0; w < shard->setup.workers; w++)
@@ -395,7 +335,7 @@ static bool move_clock(sti_shard *shard, const sti_push_part *mark)
     if (to <= shard->workers[mark->worker].clock)
         return false;
     shard->workers[mark->worker].clock = to;
-    sti_shard_find_clock(shard);
+    find_clock(shard);
     if (shard->clock == before || shard->clock == STI_CLOCK_GONE)
         return false;
     for (uint32_t t = 0; t < shard->setup.n_tables; t++) {
@@ -416,8 +356,10 @@ void sti_shard_lose(sti_shard *shard, uint32_t worker)
                                              .worker = worker});
 }
 
-strads_err sti_shard_apply(sti_shard *shard, uint32_t client, uint64_t number,
-                           const sti_buffer *push, bool *snapshot)
+/* S2 APPLY: each push once, in order. *snapshot is set when a snapshot's clock
+ * has come. */
+static strads_err apply(sti_shard *shard, uint32_t client, uint64_t number,
+                        const sti_buffer *push, bool *snapshot)
 {
     strads_err err = STRADS_OK;
     sti_push_part part;
@@ -441,59 +383,34 @@ strads_err sti_shard_apply(sti_shard *shard, uint32_t client, uint64_t number,
 
 /* ---- work: pushes ------------------------------------------------------ */
 
-/* S2 PERSIST: checks the pushes that wait and hands them to the journal. */
-static strads_err persist(sti_shard *shard)
-{
-    strads_err err = STRADS_OK;
-    uint32_t k = 0;
-    for (; k < shard->n_waiting; k++) {
-        err = sti_shard_check(shard, shard->waiting[k].push);
-        if (!err && shard->setup.journal)
-            err = sti_shard_append(shard, &shard->waiting[k]);
-        if (err)
-            break;
-    }
-    strads_err late =
-        shard->setup.journal && k
-            ? shard->setup.journal->ops->sync(shard->setup.journal)
-            : STRADS_OK;
-    if (!late)
-        shard->durable = k;
-    return err ? err : late;
-}
-
-/* S3 APPLY: only what is durable, so nobody ever reads what a restart may take
- * back; up to a snapshot's clock, which is served before the next one's comes.
+/* Pushes up to a snapshot's clock, which is served before the next one's comes.
  * Then that is acknowledged, with one ACK for each client. After a failure what
  * came before it is applied. */
 static strads_err take_in(sti_shard *shard, sti_effects *out)
 {
     bool snapshot = false;
     uint32_t done = 0;
-    strads_err err = shard->durable ? STRADS_OK : persist(shard);
-    strads_err failed = STRADS_OK;
-    while (!failed && !snapshot && done < shard->durable) {
+    strads_err err = STRADS_OK;
+    while (!err && !snapshot && done < shard->n_waiting) {
         const sti_taken_push *push = &shard->waiting[done];
-        failed = sti_shard_apply(shard, push->client, push->number, push->push,
-                                 &snapshot);
-        if (failed)
+        err = check_push(shard, push->push);
+        if (!err)
+            err =
+                apply(shard, push->client, push->number, push->push, &snapshot);
+        if (err)
             break;
         shard->clients[push->client].moved = true;
         sti_object_drop(push->push);
         done++;
     }
     shard->n_waiting -= done;
-    shard->durable -= done;
     memmove(shard->waiting, shard->waiting + done,
             sizeof *shard->waiting * shard->n_waiting);
     for (uint32_t c = 0; done && c < shard->setup.clients; c++) {
         if (shard->clients[c].moved)
-            tell(shard, STI_MSG_ACK, c, out);
+            tell(shard, c, out);
         shard->clients[c].moved = false;
     }
-    err = failed ? failed : err;
-    if (!err && shard->setup.journal && !shard->durable)
-        err = sti_shard_shorten(shard);
     return err;
 }
 

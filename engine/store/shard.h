@@ -1,18 +1,17 @@
 /* engine/store/shard.h - the role that keeps rows: it takes in pushes of each
  * client in the order of their numbers, each once, says how far it is, and
- * answers who asks for rows (S1 to S6 of the protocol, docs/consistency.md).
+ * answers who asks for rows (S1 to S3 of the protocol, docs/consistency.md).
  *
  * What it keeps is one state: its rows of the tables, how far each client's
  * stream and each worker's clock is, and snapshots of exact clocks. It changes
  * by pushes alone, in one order, so the same pushes in the same order give the
- * same state again (S5).
+ * same state.
  *
  * Belongs to one thread at a time. */
 #ifndef STI_STORE_SHARD_H
 #define STI_STORE_SHARD_H
 
 #include "engine/base/role.h"
-#include "engine/store/journal.h"
 #include "engine/store/local_store.h"
 
 typedef struct sti_shard sti_shard;
@@ -27,23 +26,16 @@ typedef struct sti_shard_setup {
     const strads_table_spec *tables; /* copied; the same on all nodes */
     uint32_t n_tables;
     uint64_t memory_limit; /* of rows and snapshots; 0: what is free */
-    sti_journal *journal;  /* S2; NULL: nothing is persisted. Outlives it */
     uint64_t piece_bytes;  /* of an answer, about; 0: 256 KB */
-    uint64_t retell_ns;    /* S6; 0: 0.5 s */
 } sti_shard_setup;
 
-/* With what its journal holds (S5), which is nothing at first. STRADS_EINVAL: a
- * table's spec. STRADS_EMISMATCH: the journal is of another shard or run.
- * STRADS_EFORMAT, STRADS_ENOMEM, and what the journal says. */
+/* STRADS_EINVAL: a table's spec. STRADS_ENOMEM. */
 strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out);
 void sti_shard_free(sti_shard *shard);
 
-/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, SETTLED),
- * and START after a restart (S5): each client is told where it stands, and
- * again, by TIMER, until it has said what it was told before (S6). It sends ACK,
- * ROWS, ATTACHED, and FAIL to the coordinator when its work has failed, a client
- * broke a rule, or a client was told of more than there is; then it goes no
- * further. */
+/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS). It sends
+ * ACK, ROWS, and FAIL to the coordinator when its work has failed or a client
+ * broke a rule; then it goes no further. */
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
                     sti_effects *out);
 
@@ -52,12 +44,12 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
 bool sti_shard_has_work(const sti_shard *shard, uint64_t *bytes);
 
 /* Does it: takes in the pushes that wait, or answers all whose clock has come
- * with one piece each. May block for the journal's disk. */
+ * with one piece each. */
 void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out);
 
 /* ---- from outside of the protocol -------------------------------------- */
 
-/* A worker whose node is lost has left. Not with a journal. */
+/* A worker whose node is lost has left. */
 void sti_shard_lose(sti_shard *shard, uint32_t worker);
 
 /* Adds the shard's rows of all tables of `from`, before any push has come.

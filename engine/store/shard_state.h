@@ -1,5 +1,4 @@
-/* engine/store/shard_state.h - what a shard is: shard.c takes in and answers,
- * shard_journal.c brings it to a journal and back. */
+/* engine/store/shard_state.h - what a shard is. */
 #ifndef STI_STORE_SHARD_STATE_H
 #define STI_STORE_SHARD_STATE_H
 
@@ -17,7 +16,6 @@ typedef struct sti_shard_table {
 typedef struct sti_shard_client {
     uint64_t accepted, applied; /* the last number of each kind */
     bool moved;                 /* applied has grown in the last work */
-    bool silent;                /* since the restart */
 } sti_shard_client;
 
 /* A worker: its clock, and its ask. Ids only grow. */
@@ -47,9 +45,8 @@ struct sti_shard {
     sti_shard_worker *workers; /* [workers] */
     uint64_t clock;            /* the least of theirs; STI_CLOCK_GONE: all
                                   have left */
-    sti_taken_push *waiting;   /* [n_waiting], in the journal's order */
+    sti_taken_push *waiting;   /* [n_waiting], in their order */
     uint32_t n_waiting, room_waiting;
-    uint32_t durable; /* of those: in the journal */
     uint32_t *places; /* [capacity] scratch */
     uint32_t capacity;
     void *unpacked; /* scratch: cells of a packed part */
@@ -57,29 +54,5 @@ struct sti_shard {
     bool failed;
     uint64_t now; /* of the last event */
 };
-
-/* The least clock of the workers. */
-void sti_shard_find_clock(sti_shard *shard);
-
-/* S1: is a push one that can be carried out? STRADS_EPEER. What is not must not
- * be persisted: it could never be carried out again. */
-strads_err sti_shard_check(const sti_shard *shard, const sti_buffer *push);
-
-/* S3: carries out push `number`, which was checked, of a client: each once, in
- * order. *snapshot is set when a snapshot's clock has come. STRADS_ENOMEM. */
-strads_err sti_shard_apply(sti_shard *shard, uint32_t client, uint64_t number,
-                           const sti_buffer *push, bool *snapshot);
-
-/* ---- shard_journal.c --------------------------------------------------- */
-
-/* S2 PERSIST: a push that was checked goes into the journal, where marks lie in
- * its bytes. It is durable after the journal's next sync. */
-strads_err sti_shard_append(sti_shard *shard, const sti_taken_push *push);
-
-/* A checkpoint of all that was appended, when the log is long. */
-strads_err sti_shard_shorten(sti_shard *shard);
-
-/* S5 RESTART: takes what the journal holds into what was just opened. */
-strads_err sti_shard_recover(sti_shard *shard);
 
 #endif

@@ -3,8 +3,7 @@
  *
  * Invariants: a worker waits for exactly one thing, and `due` says that its
  * turn is in the queue; an event for a node that is paused is put back in the
- * queue for the pause's end, in the order in which it came up; an event of a
- * shard's former life is dropped. */
+ * queue for the pause's end, in the order in which it came up. */
 #include <inttypes.h>
 
 #include "engine/store/shard_state.h"
@@ -35,20 +34,10 @@ uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
     return sim->now < sim->slow_until[node] ? ns * sim->slowness[node] : ns;
 }
 
-static uint64_t life_of(const sti_sim_store *sim, sti_address role)
-{
-    return role == STI_SIM_WORLD || role >= STI_WORKER_0
-               ? 0
-               : sim->life[node_of(sim, role)];
-}
-
 void sti_sim_store_event(sti_sim_store *sim, uint64_t time, sti_address to,
                          sti_event event)
 {
-    const sti_sim_item item = {.time = time,
-                               .to = to,
-                               .life = life_of(sim, to),
-                               .event = event};
+    const sti_sim_item item = {.time = time, .to = to, .event = event};
     sti_sim_store_stop(sim, sti_sim_queue_push(&sim->queue, &item));
 }
 
@@ -98,15 +87,6 @@ static void leave(sti_sim_store *sim, const sti_msg *msg)
 static void send(sti_sim_store *sim, sti_msg *msg)
 {
     if (msg->kind == STI_MSG_FAIL) {
-        if (msg->from < STI_CLIENT_0 &&
-            sim->shards[node_of(sim, msg->from)].disk_ill) {
-            sti_sim_store_tell(sim, "shard %u fails with its disk",
-                               node_of(sim, msg->from));
-            sti_sim_store_shard_down(sim, node_of(sim, msg->from));
-            sim->outcome.disk_failures++;
-            sti_object_drop(msg->object);
-            return;
-        }
         const sti_failure *failure = (const sti_failure *)msg->object;
         sti_sim_store_stop(sim,
                            strads_fail(failure ? failure->err : STRADS_ENOMEM,
@@ -134,14 +114,13 @@ void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time)
                         (sti_event){.kind = STI_EVENT_TIMER});
 }
 
-/* Work is done when its time is over: until then the kill of its shard decides
- * how much of it happened. */
+/* Work is done when its time is over. */
 static void start_work(sti_sim_store *sim, sti_address role)
 {
     const uint32_t node = node_of(sim, role);
     sti_sim_shard *shard = &sim->shards[node];
     uint64_t ns = sim->setup.job_ns, bytes;
-    if (!shard->role || shard->busy || !sti_shard_has_work(shard->role, &bytes))
+    if (shard->busy || !sti_shard_has_work(shard->role, &bytes))
         return;
     ns = sti_sim_store_on_node(sim, node,
                                ns + sti_random_below(&sim->random, ns + 1));
@@ -206,13 +185,6 @@ static void note(sti_sim_store *sim, const sti_sim_item *item)
     sim->outcome.events++;
 }
 
-static bool is_there(const sti_sim_store *sim, sti_address role)
-{
-    uint32_t node = node_of(sim, role);
-    return role >= STI_CLIENT_0 || sim->shards[node].role != NULL;
-}
-
-/* What comes to a node that is down is lost. */
 static void receive(sti_sim_store *sim, sti_sim_letter *letter)
 {
     bool arrived;
@@ -222,11 +194,6 @@ static void receive(sti_sim_store *sim, sti_sim_letter *letter)
     sti_sim_store_stop(sim, err);
     if (err || !arrived) {
         sti_sim_store_tell(sim, "a frame is lost on its way, or refused");
-        return;
-    }
-    if (!is_there(sim, msg.to)) {
-        sti_sim_store_tell_msg(sim, " finds nobody", &msg);
-        sti_object_drop(msg.object);
         return;
     }
     sti_sim_store_tell_msg(sim, " arrives", &msg);
@@ -271,9 +238,6 @@ static uint32_t take(sti_sim_store *sim, sti_sim_item *item)
     } else if (item->to >= STI_WORKER_0) {
         sim->workers[item->to - STI_WORKER_0].due = false;
         return item->to - STI_WORKER_0;
-    } else if (!is_there(sim, item->to) ||
-               item->life != life_of(sim, item->to)) {
-        sti_sim_store_drop(item);
     } else if (item->to >= STI_CLIENT_0) {
         step_client(sim, item->to, &item->event);
     } else {
@@ -290,8 +254,7 @@ static bool at_end(const sti_sim_store *sim)
         if (!sti_client_settled(sim->clients[c]))
             return false;
     for (uint32_t k = 0; k < sim->setup.shards; k++)
-        if (!sim->shards[k].role ||
-            sim->shards[k].role->clock != STI_CLOCK_GONE)
+        if (sim->shards[k].role->clock != STI_CLOCK_GONE)
             return false;
     return true;
 }

@@ -6,9 +6,8 @@
  * body as a program's worker does, and its calls return when they are through,
  * in virtual time. All else is events of one queue, and messages are frames of
  * a network that loses, doubles, damages and delays (sim_store_net.h). Links
- * are cut, connections broken, nodes slowed and paused, shards killed and
- * restarted, as the setup plans it. The same setup gives the same run, event
- * for event. */
+ * are cut, connections broken, nodes slowed and paused, as the setup plans it.
+ * The same setup gives the same run, event for event. */
 #ifndef STI_SIM_STORE_H
 #define STI_SIM_STORE_H
 
@@ -22,19 +21,12 @@ typedef struct sti_sim_store sti_sim_store;
 typedef struct sti_sim_worker sti_sim_worker;
 
 typedef enum sti_sim_fault_kind {
-    STI_SIM_KILL = 0,  /* shard `node` is down for `lasts` */
-    STI_SIM_PAUSE = 1, /* `node` does nothing */
-    STI_SIM_SLOW = 2,  /* `node` takes `factor` times as long */
-    STI_SIM_CUT = 3,   /* nothing comes through between `node` and `other` */
-    STI_SIM_ISLE = 4,  /* the same, between `node` and all others */
-    STI_SIM_BREAK = 5, /* as CUT, and what is on its way is lost */
-    STI_SIM_FULL_DISK = 6, /* shard `node` cannot write much more, */
-    STI_SIM_BAD_DISK = 7,  /* or sync: it fails, and restarts when the disk is
-                              mended */
-    STI_SIM_FAULTS, /* so many are survived; and, which ends the run unless
-                       nobody had been told of what is lost: */
-    STI_SIM_LYING_DISK = STI_SIM_FAULTS /* as KILL, of shard `node`, and the
-                          end of its log is gone, synced or not */
+    STI_SIM_PAUSE = 0, /* `node` does nothing for `lasts` */
+    STI_SIM_SLOW = 1,  /* `node` takes `factor` times as long */
+    STI_SIM_CUT = 2,   /* nothing comes through between `node` and `other` */
+    STI_SIM_ISLE = 3,  /* the same, between `node` and all others */
+    STI_SIM_BREAK = 4, /* as CUT, and what is on its way is lost */
+    STI_SIM_FAULTS
 } sti_sim_fault_kind;
 
 typedef struct sti_sim_fault {
@@ -54,8 +46,7 @@ typedef struct sti_sim_store_setup {
     uint64_t piece_bytes, window_bytes;         /* pieces: in shard.h, too */
     uint64_t around_bytes;                      /* as in pending.h */
     uint32_t max_pushes;
-    uint64_t log_room; /* as in journal.h: small, for many checkpoints */
-    uint64_t job_ns;   /* a shard's job takes that, up to twice that */
+    uint64_t job_ns; /* a shard's job takes that, up to twice that */
     sti_sim_weather weather;
     const sti_sim_fault *faults;
     uint32_t n_faults;
@@ -65,8 +56,6 @@ typedef struct sti_sim_store_setup {
 
     /* A worker's life; it leaves the store before it returns. */
     void (*body)(void *arg, sti_sim_worker *worker);
-    /* NULL, or: a shard's disk has lost what was synced. */
-    void (*forgets)(void *arg, uint32_t shard);
     /* NULL, or: what a role sends, as it does; it may be changed on its way. */
     void (*sends)(void *arg, sti_msg *msg);
     void *arg;
@@ -78,12 +67,8 @@ typedef struct sti_sim_store_setup {
 typedef struct sti_sim_store_outcome {
     uint64_t events, now, digest; /* XXH3-64 of all events in order */
     uint64_t frames, bytes, lost, doubled, damaged;
-    uint64_t restarts, resent; /* resent: pushes, more than once */
-    uint64_t kept_reads;       /* answered by what a worker had kept */
-    uint64_t disk_failures;    /* that a shard found out */
-    uint64_t lies;             /* disks that lost what was synced, */
-    uint64_t forgotten; /* and how many clients had been told of what then was
-                           not there when the shard came up */
+    uint64_t resent;     /* pushes, more than once */
+    uint64_t kept_reads; /* answered by what a worker had kept */
 } sti_sim_store_outcome;
 
 /* STRADS_ENOMEM, STRADS_EINVAL. What the setup points to outlives the
@@ -93,8 +78,7 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
 void sti_sim_store_free(sti_sim_store *sim);
 
 /* Runs until all workers have left, all pushes are acknowledged and all shards
- * are up and know that all have left. Its error
- * is a role's, or what sti_sim_store_stop was told; STRADS_ELIMIT: stuck. */
+ * know that all have left. Its error is a role's, or what sti_sim_store_stop was told; STRADS_ELIMIT: stuck. */
 strads_err sti_sim_store_run(sti_sim_store *sim);
 
 /* From a body or `sends`: ends the run with this error, and the sentence that
@@ -103,10 +87,6 @@ void sti_sim_store_stop(sti_sim_store *sim, strads_err err);
 
 void sti_sim_store_outcome_of(const sti_sim_store *sim,
                               sti_sim_store_outcome *out);
-
-/* After a run that ended well: kills all shards and brings them up again. What
- * they keep then is what was durable. */
-strads_err sti_sim_store_restart(sti_sim_store *sim);
 
 /* What a shard keeps, after a run that ended well. */
 const sti_shard *sti_sim_store_shard(const sti_sim_store *sim, uint32_t shard);

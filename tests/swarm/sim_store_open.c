@@ -54,11 +54,25 @@ static strads_err open_client(sti_sim_store *sim, uint32_t number)
     return err;
 }
 
+static strads_err open_shard(sti_sim_store *sim, uint32_t number)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    const sti_shard_setup setup = {.shard = number,
+                                   .shards = s->shards,
+                                   .clients = s->clients,
+                                   .workers = sim->n_workers,
+                                   .tables = s->tables,
+                                   .n_tables = s->n_tables,
+                                   .memory_limit = UINT64_C(1) << 26,
+                                   .piece_bytes = s->piece_bytes};
+    return sti_shard_new(&setup, &sim->shards[number].role);
+}
+
 static strads_err open_roles(sti_sim_store *sim)
 {
     const sti_sim_store_setup *s = &sim->setup;
     for (uint32_t k = 0; k < s->shards && !sim->over; k++)
-        sti_sim_store_shard_up(sim, k);
+        sti_sim_store_stop(sim, open_shard(sim, k));
     for (uint32_t c = 0; c < s->clients && !sim->over; c++)
         sti_sim_store_stop(sim, open_client(sim, c));
     return sim->err;
@@ -72,13 +86,12 @@ static strads_err open_arrays(sti_sim_store *sim)
     sim->shards = calloc(s->shards, sizeof *sim->shards);
     sim->clients = calloc(s->clients, sizeof(sti_client *));
     sim->workers = calloc(sim->n_workers, sizeof *sim->workers);
-    sim->life = calloc(nodes, sizeof *sim->life);
     sim->paused_until = calloc(nodes, sizeof *sim->paused_until);
     sim->slow_until = calloc(nodes, sizeof *sim->slow_until);
     sim->slowness = calloc(nodes, sizeof *sim->slowness);
     sim->highest = calloc((size_t)s->clients * s->shards, sizeof *sim->highest);
     sim->digest = XXH3_createState();
-    bool all = sim->shards && sim->clients && sim->workers && sim->life &&
+    bool all = sim->shards && sim->clients && sim->workers &&
                sim->paused_until && sim->slow_until && sim->slowness &&
                sim->highest && sim->digest;
     if (!all)
@@ -148,14 +161,13 @@ void sti_sim_store_free(sti_sim_store *sim)
     for (uint32_t c = 0; sim->clients && c < sim->setup.clients; c++)
         sti_client_free(sim->clients[c]);
     for (uint32_t s = 0; sim->shards && s < sim->setup.shards; s++)
-        sti_sim_shard_free(&sim->shards[s]);
+        sti_shard_free(sim->shards[s].role);
     sti_sim_net_close(&sim->net);
     sti_effects_free(&sim->effects);
     (void)XXH3_freeState(sim->digest);
     free(sim->shards);
     free(sim->clients);
     free(sim->workers);
-    free(sim->life);
     free(sim->paused_until);
     free(sim->slow_until);
     free(sim->slowness);
@@ -174,16 +186,6 @@ void sti_sim_store_outcome_of(const sti_sim_store *sim,
     out->doubled = sim->net.doubled;
     out->damaged = sim->net.damaged;
     out->digest = XXH3_64bits_digest(sim->digest);
-}
-
-strads_err sti_sim_store_restart(sti_sim_store *sim)
-{
-    sim->over = false;
-    for (uint32_t k = 0; k < sim->setup.shards; k++) {
-        sti_sim_shard_kill(&sim->shards[k], &sim->random);
-        sti_sim_store_shard_up(sim, k);
-    }
-    return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }
 
 const sti_shard *sti_sim_store_shard(const sti_sim_store *sim, uint32_t shard)

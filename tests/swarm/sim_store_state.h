@@ -10,7 +10,6 @@
 #include "engine/sim/sim_run_token.h"
 #include "engine/sim/sim_queue.h"
 #include "tests/swarm/sim_store.h"
-#include "tests/swarm/sim_store_shard.h"
 
 struct sti_sim_worker {
     sti_client_host host; /* first: its session has it behind it */
@@ -23,6 +22,11 @@ struct sti_sim_worker {
     bool left;            /* its body has returned */
 };
 
+typedef struct sti_sim_shard {
+    sti_shard *role;
+    bool busy; /* its work is under way, and done when its time is over */
+} sti_sim_shard;
+
 struct sti_sim_store {
     sti_sim_store_setup setup;
     sti_sim_queue queue;
@@ -32,7 +36,6 @@ struct sti_sim_store {
     sti_client **clients;
     sti_sim_worker *workers;
     uint32_t n_workers, n_left;
-    uint64_t *life;         /* [nodes] how often it was killed */
     uint64_t *paused_until; /* [nodes] */
     uint64_t *slow_until, *slowness;
     uint64_t *highest; /* [clients x shards] the last push ever sent */
@@ -55,7 +58,7 @@ enum { STI_SIM_WORLD = STI_COORDINATOR };
 /* Carries out events until a worker is to go on; n_workers when it is over. */
 uint32_t sti_sim_store_next(sti_sim_store *sim);
 
-/* An event for a role, while its node lives as it does now. */
+/* An event for a role. */
 void sti_sim_store_event(sti_sim_store *sim, uint64_t time, sti_address to,
                          sti_event event);
 
@@ -73,9 +76,6 @@ uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
                                uint64_t ns);
 
 /* ---- sim_store_fault.c ------------------------------------------------- */
-
-void sti_sim_store_shard_up(sti_sim_store *sim, uint32_t number);
-void sti_sim_store_shard_down(sti_sim_store *sim, uint32_t number);
 
 /* Puts all that is planned into the queue; carries out one of it. */
 void sti_sim_store_plan(sti_sim_store *sim);

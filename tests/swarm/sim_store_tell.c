@@ -34,10 +34,6 @@ static const char *name_of(sti_msg_kind kind)
         return "ASK_ROWS";
     case STI_MSG_ROWS:
         return "ROWS";
-    case STI_MSG_ATTACHED:
-        return "ATTACHED";
-    case STI_MSG_SETTLED:
-        return "SETTLED";
     default:
         return "another message";
     }

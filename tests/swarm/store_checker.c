@@ -37,7 +37,6 @@ checker *checker_new(const checker_setup *setup)
     c->workers = setup->clients * setup->workers_each;
     c->worker = calloc(c->workers, sizeof *c->worker);
     c->told = calloc((size_t)setup->shards * setup->clients, sizeof *c->told);
-    c->forgetful = calloc(setup->shards, sizeof *c->forgetful);
     c->cells = calloc(setup->n_tables, sizeof(checker_cell *));
     c->sent = calloc(setup->n_tables, sizeof(uint16_t *));
     c->as_of = calloc(setup->n_tables, sizeof(uint64_t *));
@@ -46,8 +45,8 @@ checker *checker_new(const checker_setup *setup)
         if (setup->tables[t].rows > rows)
             rows = setup->tables[t].rows;
     c->found = calloc(rows, sizeof *c->found);
-    bool all = c->worker && c->told && c->forgetful && c->cells && c->sent &&
-               c->as_of && c->found;
+    bool all =
+        c->worker && c->told && c->cells && c->sent && c->as_of && c->found;
     for (uint32_t t = 0; all && t < setup->n_tables; t++) {
         uint64_t cells =
             setup->tables[t].rows * c->workers * (uint64_t)setup->clocks;
@@ -77,7 +76,6 @@ void checker_free(checker *c)
     free(c->sent);
     free(c->cells);
     free(c->told);
-    free(c->forgetful);
     free(c->found);
     free(c->worker);
     free(c);
@@ -114,10 +112,7 @@ void checker_barrier(checker *c, uint32_t worker)
                 worker, (unsigned long long)c->worker[worker].clock, v,
                 (unsigned long long)c->worker[v].clock);
 }
-void checker_forgets(checker *c, uint32_t shard)
-{
-    c->forgetful[shard] = true;
-}
+
 /* ---- what roles tell --------------------------------------------------- */
 
 static void told_number(checker *c, const sti_msg *msg, const char *what,
@@ -135,11 +130,11 @@ void checker_told(checker *c, const sti_msg *msg)
 {
     if (msg->kind == STI_MSG_PUSH)
         checker_saw_push(c, msg);
-    if (msg->to < STI_CLIENT_0 || c->forgetful[msg->from - STI_SHARD_0])
+    if (msg->to < STI_CLIENT_0)
         return;
     checker_tale *t =
         checker_tale_of(c, msg->from - STI_SHARD_0, msg->to - STI_CLIENT_0);
-    if (msg->kind == STI_MSG_ACK || msg->kind == STI_MSG_ATTACHED)
+    if (msg->kind == STI_MSG_ACK)
         told_number(c, msg, "acknowledged", msg->round, &t->acknowledged);
     if (msg->kind != STI_MSG_ROWS)
         return;

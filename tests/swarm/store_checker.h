@@ -60,10 +60,6 @@ void checker_clock(checker *c, uint32_t worker, uint64_t clock);
 /* A barrier let go. */
 void checker_barrier(checker *c, uint32_t worker);
 
-/* A shard's disk has lost what was synced: from now on nothing is promised of
- * what it tells and of its rows, until the end. */
-void checker_forgets(checker *c, uint32_t shard);
-
 /* ---- what workers see -------------------------------------------------- */
 
 typedef struct checker_read {

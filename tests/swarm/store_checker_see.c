@@ -181,18 +181,10 @@ static void check_as_of(checker *c, const checker_read *read)
             rows[read->rows[k]] = read->as_of;
 }
 
-static bool is_forgotten(const checker *c, uint32_t table, uint32_t row)
-{
-    return c->forgetful[sti_row_shard(table, row, c->setup.shards)];
-}
-
 void checker_saw(checker *c, const checker_read *read)
 {
     uint32_t cols = c->setup.tables[read->table].cols;
-    bool some_forgotten = false;
-    for (uint32_t k = 0; k < read->n; k++)
-        some_forgotten |= is_forgotten(c, read->table, read->rows[k]);
-    if (!read->exact && !some_forgotten)
+    if (!read->exact)
         check_as_of(c, read);
     if (read->as_of < read->needs)
         checker_break(c, "P1 staleness: worker %u reads as of %llu, needs %llu",
@@ -200,8 +192,6 @@ void checker_saw(checker *c, const checker_read *read)
                       (unsigned long long)read->needs);
     for (uint32_t k = 0; k < read->n; k++)
         for (uint32_t v = 0; v < c->workers && !c->breach[0]; v++) {
-            if (is_forgotten(c, read->table, read->rows[k]))
-                break;
             place p = {.what = read->exact ? "exact read of worker"
                                            : "read of worker",
                        .reader = read->worker,

@@ -40,7 +40,6 @@ struct checker {
     uint16_t **sent; /* [tables][cells x CHECKER_INCS] each one's push, by its
                          number in the stream */
     checker_tale *told; /* [shards x clients] */
-    bool *forgetful;    /* [shards] */
     uint64_t **as_of;   /* [tables][clients x rows] the highest that was seen */
     uint64_t held;      /* rows, by pushes */
     checker_found *found; /* scratch, [rows of the largest table] */

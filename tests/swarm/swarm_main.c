@@ -31,8 +31,7 @@ typedef struct board {
     atomic_uint_fast64_t next;    /* the seed after the last one taken */
     atomic_uint_fast64_t failing; /* the least seed that failed; UINT64_MAX */
     atomic_uint_fast64_t seeds, events, reads, incs, snapshots;
-    atomic_uint_fast64_t lost, doubled, damaged, restarts, resent;
-    atomic_uint_fast64_t disk_failures, early, kept_reads;
+    atomic_uint_fast64_t lost, doubled, damaged, resent, early, kept_reads;
     atomic_uint_fast64_t at[PROCESSES]; /* the seed that each is at */
 } board;
 
@@ -59,12 +58,9 @@ static int replay(uint64_t seed)
     (void)printf("  %" PRIu64 " reads (%" PRIu64 " exact, %" PRIu64
                  " of what was kept), %" PRIu64 " increments; %" PRIu64
                  " frames: %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64
-                 " damaged; %" PRIu64 " restarts, %" PRIu64
-                 " by disks, %" PRIu64 " pushes early, %" PRIu64
-                 " sent again\n",
+                 " damaged; %" PRIu64 " pushes early, %" PRIu64 " sent again\n",
                  r.reads, r.snapshots, o->kept_reads, r.incs, o->frames,
-                 o->lost, o->doubled, o->damaged, o->restarts, o->disk_failures,
-                 r.early, o->resent);
+                 o->lost, o->doubled, o->damaged, r.early, o->resent);
     (void)printf("%s\n", r.breach[0] ? r.breach : "every promise was kept");
     return r.breach[0] ? 1 : 0;
 }
@@ -119,11 +115,9 @@ static void add_up(board *b, const swarm_result *r)
     (void)atomic_fetch_add(&b->lost, r->outcome.lost);
     (void)atomic_fetch_add(&b->doubled, r->outcome.doubled);
     (void)atomic_fetch_add(&b->damaged, r->outcome.damaged);
-    (void)atomic_fetch_add(&b->restarts, r->outcome.restarts);
     (void)atomic_fetch_add(&b->resent, r->outcome.resent);
     (void)atomic_fetch_add(&b->early, r->early);
     (void)atomic_fetch_add(&b->kept_reads, r->outcome.kept_reads);
-    (void)atomic_fetch_add(&b->disk_failures, r->outcome.disk_failures);
 }
 
 /* The threads of a run take turns: on one core a turn costs least. */
@@ -174,9 +168,6 @@ static void print_board(const board *b, double took)
                  " pushes early, %" PRIuFAST64 " sent again\n",
                  b->reads, b->snapshots, b->kept_reads, b->incs, b->lost,
                  b->doubled, b->damaged, b->early, b->resent);
-    (void)printf("  shards: %" PRIuFAST64 " restarts, %" PRIuFAST64
-                 " failed with their disk\n",
-                 b->restarts, b->disk_failures);
 }
 
 /* Everyone's child; one that does not end by itself was at a seed that failed.

@@ -1,5 +1,5 @@
 /* Everything is small, so that what is rare in a real run (an eviction, a full
- * window, a kill between two syncs) happens in most runs. Times are those of a
+ * window) happens in most runs. Times are those of a
  * local network: a way of 20 to 120 us, and rarely much more. */
 #include "tests/swarm/swarm_plan.h"
 
@@ -7,7 +7,7 @@
 
 /* Each part that a seed draws has numbers of its own, so that a new part leaves
  * what older seeds draw as it was. */
-enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, AROUND, HABIT };
+enum { PURPOSE = 0x73776172, CLUSTER = 0, AROUND = 2, HABIT };
 enum { US = 1000 };
 
 static uint32_t below(sti_random *r, uint32_t n)
@@ -74,9 +74,6 @@ static void draw_fault(sti_random *r, const sti_sim_store_setup *s,
                          .factor = 2 + below(r, 20)};
     f->node = below(r, 2) ? shard : client;
     f->other = f->node == shard ? client : shard;
-    bool disk = f->kind == STI_SIM_FULL_DISK || f->kind == STI_SIM_BAD_DISK;
-    if (disk || f->kind == STI_SIM_KILL)
-        f->node = shard;
     if (f->kind == STI_SIM_BREAK) {
         f->node = client;
         f->other = shard;
@@ -101,7 +98,6 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
                               .piece_bytes = ONE_OF(r, 1, 100, 1000, 1 << 20),
                               .window_bytes = ONE_OF(r, 1, 200, 2000, 1 << 20),
                               .resend_ns = ONE_OF(r, 300, 1000, 4000) * US,
-                              .log_room = ONE_OF(r, 1, 3000, 1 << 20),
                               .job_ns = ONE_OF(r, 1, 20, 100) * US,
                               .faults = plan->faults};
     uint32_t workers = plan->setup.clients * plan->setup.workers_each;
@@ -151,18 +147,6 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     s->limit_ns = UINT64_C(100) * (s->calm_at + 100 * s->resend_ns);
 }
 
-void swarm_plan_lose(uint64_t seed, swarm_plan *plan)
-{
-    sti_random r = sti_random_stream(seed, PURPOSE, LOSS);
-    sti_sim_store_setup *s = &plan->setup;
-    s->n_faults = s->n_faults < SWARM_FAULTS ? s->n_faults + 1 : SWARM_FAULTS;
-    plan->faults[s->n_faults - 1] =
-        (sti_sim_fault){.kind = STI_SIM_LYING_DISK,
-                        .node = below(&r, s->shards),
-                        .at = sti_random_below(&r, s->calm_at - 3000 * US),
-                        .lasts = ONE_OF(&r, 50, 500, 3000) * US + 1};
-}
-
 /* ---- in words ---------------------------------------------------------- */
 
 static const char *staleness_text(uint32_t staleness, char *text, size_t size)
@@ -192,11 +176,8 @@ static void print_table(const strads_table_spec *t, uint32_t number, FILE *to)
 
 static void print_fault(const sti_sim_fault *f, FILE *to)
 {
-    static const char *const kind[] = {"kill",         "pause",
-                                       "slow",         "cut",
-                                       "isolate",      "break",
-                                       "fill disk",    "break disk",
-                                       "lying disk of"};
+    static const char *const kind[] = {"pause", "slow", "cut", "isolate",
+                                       "break"};
     (void)fprintf(to, "  %9.3f us %s node %u", 1e-3 * (double)f->at,
                   kind[f->kind], f->node);
     if (f->kind == STI_SIM_SLOW)
@@ -219,11 +200,10 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
                   "  cache %" PRIu64 " bytes, window %u pushes and %" PRIu64
                   " bytes, pieces of %" PRIu64 ", asked for %" PRIu64
                   " at once, resend after %" PRIu64 " us, jobs of %" PRIu64
-                  " us, logs of %" PRIu64 " bytes, around from %" PRIu64
-                  " bytes, worker %u straggles%s\n",
+                  " us, around from %" PRIu64 " bytes, worker %u straggles%s\n",
                   s->cache_bytes, s->max_pushes, s->max_bytes, s->piece_bytes,
                   s->window_bytes, s->resend_ns / US, s->job_ns / US,
-                  s->log_room, s->around_bytes, plan->straggler,
+                  s->around_bytes, plan->straggler,
                   plan->sweeps ? ", workers sweep" : "");
     (void)fprintf(to,
                   "  network: %" PRIu64 " to %" PRIu64

@@ -22,9 +22,6 @@ typedef struct swarm_plan {
  * points into *plan. */
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan);
 
-/* One disk loses what it had synced, some time while the work goes on. */
-void swarm_plan_lose(uint64_t seed, swarm_plan *plan);
-
 void swarm_plan_print(const swarm_plan *plan, FILE *to);
 
 #endif

@@ -76,11 +76,6 @@ static void watch(void *arg, sti_msg *msg)
                                                checker_breach(s->checker)));
 }
 
-static void forgets(void *arg, uint32_t shard)
-{
-    checker_forgets(((swarm *)arg)->checker, shard);
-}
-
 /* ---- what a worker does ------------------------------------------------ */
 
 static void put_cell(strads_scalar type, void *cells, uint32_t at, double value)
@@ -374,24 +369,11 @@ static void body(void *arg, sti_sim_worker *worker)
 
 /* ---- a seed ------------------------------------------------------------ */
 
-/* Twice: what the shards hold, and what they hold after a loss of power. */
-static strads_err check_end(swarm *s)
-{
-    strads_err err = STRADS_OK;
-    for (int again = 0; !err && again < 2; again++) {
-        if (again)
-            err = sti_sim_store_restart(s->sim);
-        for (uint32_t k = 0; !err && k < s->plan.setup.shards; k++)
-            checker_end(s->checker, k, sti_sim_store_shard(s->sim, k));
-    }
-    return err;
-}
-
 static void finish(swarm *s, strads_err err)
 {
     swarm_result *result = s->result;
-    if (!err)
-        err = check_end(s);
+    for (uint32_t k = 0; !err && k < s->plan.setup.shards; k++)
+        checker_end(s->checker, k, sti_sim_store_shard(s->sim, k));
     if (!err && checker_breach(s->checker)[0])
         err = strads_fail(STRADS_EPEER, "%s", checker_breach(s->checker));
     if (err)
@@ -409,7 +391,6 @@ static void run_plan(swarm *s, FILE *tell, uint64_t tell_from)
     sti_sim_store_setup setup = s->plan.setup;
     setup.body = body;
     setup.sends = watch;
-    setup.forgets = forgets;
     setup.arg = s;
     setup.tell = tell;
     setup.tell_from = tell_from;
@@ -448,12 +429,4 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
 void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result)
 {
     run_seed(seed, lie, NULL, 0, result);
-}
-
-void swarm_seed_of_loss(uint64_t seed, FILE *tell, swarm_result *result)
-{
-    swarm s = {.adding = UINT32_MAX, .result = result};
-    swarm_plan_draw(seed, &s.plan);
-    swarm_plan_lose(seed, &s.plan);
-    run_plan(&s, tell, 0);
 }

@@ -31,9 +31,4 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
 /* The same seed with shards that lie. */
 void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result);
 
-/* The same seed where, besides, one disk loses the end of what it said was
- * synced. A breach is the store's own
- * sentence then, or of what is left at the end. */
-void swarm_seed_of_loss(uint64_t seed, FILE *tell, swarm_result *result);
-
 #endif

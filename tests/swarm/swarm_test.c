@@ -6,7 +6,7 @@
 #include "tests/swarm/store_checker.h"
 #include "tests/swarm/swarm_run.h"
 
-enum { SEEDS = 200, LYING_SEEDS = 60, LOSING_SEEDS = 200 };
+enum { SEEDS = 200, LYING_SEEDS = 60 };
 
 Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
 {
@@ -24,10 +24,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.outcome.lost += r.outcome.lost;
         sum.outcome.doubled += r.outcome.doubled;
         sum.outcome.damaged += r.outcome.damaged;
-        sum.outcome.restarts += r.outcome.restarts;
         sum.outcome.resent += r.outcome.resent;
         sum.outcome.kept_reads += r.outcome.kept_reads;
-        sum.outcome.disk_failures += r.outcome.disk_failures;
     }
     cr_assert_gt(sum.reads, 10 * SEEDS);
     cr_assert_gt(sum.snapshots, SEEDS);
@@ -38,11 +36,9 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.outcome.lost, 2 * SEEDS);
     cr_assert_gt(sum.outcome.doubled, SEEDS / 2);
     cr_assert_gt(sum.outcome.damaged, SEEDS / 10);
-    cr_assert_gt(sum.outcome.restarts, SEEDS / 4);
     cr_assert_gt(sum.outcome.resent, 10 * SEEDS);
     cr_assert_gt(sum.early, SEEDS / 4);
     cr_assert_gt(sum.outcome.kept_reads, SEEDS / 2);
-    cr_assert_gt(sum.outcome.disk_failures, SEEDS / 16);
 }
 
 Test(swarm, another_seed_is_another_run)
@@ -68,32 +64,6 @@ Test(swarm, each_lie_is_found)
         }
         cr_assert(found, "no seed finds lie %d", (int)lie);
     }
-}
-
-/* A run goes on as ever when nobody had been told of what is gone: it is sent
- * again. Otherwise it ends with the sentence that says what is gone, however
- * rough the network, and never with a model that lacks it, nor never at all. */
-Test(swarm, a_disk_that_loses_what_it_had_synced_ends_the_run_with_a_sentence)
-{
-    static const char sentence[] =
-        "has lost what its disk had said was synced: client ";
-    uint32_t found = 0, healed = 0;
-    for (uint64_t seed = 1; seed <= LOSING_SEEDS; seed++) {
-        swarm_result r;
-        swarm_seed_of_loss(seed, NULL, &r);
-        bool says_so = strstr(r.breach, sentence) != NULL;
-        cr_assert(says_so || r.breach[0] == '\0', "seed %d: %s", (int)seed,
-                  r.breach);
-        cr_assert(says_so || r.outcome.forgotten == 0,
-                  "seed %d: %d clients knew of more, and the run ended well",
-                  (int)seed, (int)r.outcome.forgotten);
-        cr_assert(!says_so || r.outcome.lies, "seed %d: %s", (int)seed,
-                  r.breach);
-        found += says_so;
-        healed += r.outcome.lies && !says_so;
-    }
-    cr_assert_gt(found, LOSING_SEEDS / 8);
-    cr_assert_gt(healed, LOSING_SEEDS / 40);
 }
 
 /* ---- the checker ------------------------------------------------------- */
