@@ -45,7 +45,7 @@ refuses 2 "names no host" \
 
 # Ctrl-C: the model so far, 130, and nobody is left
 start away launch --processes 3 -- lasso train "$year_train" \
-    --lambda-ratio 0.0001 --tolerance 1e-15 --partitions 6 --model away.json \
+    --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model away.json \
     --log away.jsonl
 until_there '"event": "round"' away.jsonl
 kill -INT "$child"
@@ -54,7 +54,7 @@ says away.err "the model is in away.json"
 
 # A process that is killed is started again, and taken in
 start lost launch --processes 3 -- lasso train "$year_train" \
-    --lambda-ratio 0.0001 --tolerance 1e-15 --partitions 6 --model lost.json \
+    --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model lost.json \
     --log lost.jsonl
 launched=$child
 until_there '"event": "round"' lost.jsonl
@@ -96,7 +96,7 @@ END
 
     # The launcher is killed: what it started over there ends by itself
     start gone launch --hosts hosts --ssh "$reach" --remote "$STRADS_BIN" \
-        --workers 1 -- lasso train "$year_train" --lambda-ratio 0.0001 \
+        --workers 1 -- lasso train "$year_train" --lambda-ratio 1e-6 \
         --tolerance 1e-15 --partitions 6 --model "$folder/gone.json" \
         --log "$folder/gone.jsonl"
     until_there '"event": "round"' gone.jsonl
