@@ -248,7 +248,7 @@ strads_err lasso_choose(strads_commit *commit, double dual)
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
     state->spent = 0;
-    if (lasso_gram_pays(state->n_set, entries, dense))
+    if (!state->gram->blurred && lasso_gram_pays(state->n_set, entries, dense))
         return use_pairs(commit, violators);
     return at_hand ? use_columns(commit) : use_data(commit, entries);
 }

@@ -19,8 +19,8 @@
 /* By how much of it |r_c|^2 may be off after a scan's blocks. */
 #define BLUR 1e-6
 
-/* Numbers of a cache line. */
-enum { STRIP = 8 };
+/* Numbers of a cache line; sweeps over a block. */
+enum { STRIP = 8, SWEEPS = 5 };
 
 /* ---- memory ------------------------------------------------------------ */
 
@@ -28,13 +28,9 @@ strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
 {
     lasso_gram *gram = calloc(1, sizeof(*gram));
 
-    if (gram) {
+    if (gram)
         gram->place = calloc(columns + 1, sizeof(uint32_t));
-        gram->live = calloc(1, sizeof(*gram->live));
-    }
-    if (gram && gram->live)
-        gram->live->place = calloc(columns + 1, sizeof(uint32_t));
-    if (!gram || !gram->place || !gram->live || !gram->live->place) {
+    if (!gram || !gram->place) {
         lasso_gram_free(gram);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the places of %llu columns",
@@ -53,11 +49,9 @@ void lasso_gram_free(lasso_gram *gram)
     free(gram->entry);
     free(gram->q);
     free(gram->w);
-    free(gram->past);
-    free(gram->beyond);
+    free(gram->before);
+    free(gram->trial);
     free(gram->newton);
-    free(gram->origin);
-    lasso_gram_free(gram->live);
     free(gram);
 }
 
@@ -70,7 +64,8 @@ static bool widen(double **array, size_t numbers)
     return wider != NULL;
 }
 
-strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n)
+/* Room for n members; the entries are moved to their longer lines. */
+static strads_err reserve(lasso_gram *gram, uint32_t n)
 {
     if (n <= gram->capacity)
         return STRADS_OK;
@@ -78,16 +73,11 @@ strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n)
     double *entry = linear_room((uint64_t)capacity * capacity);
     uint32_t *member = realloc(gram->member, capacity * sizeof(*member));
 
-    uint32_t *origin = realloc(gram->origin, capacity * sizeof(*origin));
-
     if (member)
         gram->member = member;
-    if (origin)
-        gram->origin = origin;
-    if (!entry || !member || !origin || !widen(&gram->q, capacity) ||
-        !widen(&gram->w, capacity) ||
-        !widen(&gram->beyond, (size_t)2 * capacity) ||
-        !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * capacity)) {
+    if (!entry || !member || !widen(&gram->q, capacity) ||
+        !widen(&gram->w, capacity) || !widen(&gram->before, capacity) ||
+        !widen(&gram->trial, (size_t)4 * capacity)) {
         free(entry);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the pairs of %u columns: %zu bytes",
@@ -100,7 +90,6 @@ strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n)
     free(gram->entry);
     gram->entry = entry;
     gram->capacity = capacity;
-    gram->n_past = 0;
     return STRADS_OK;
 }
 
@@ -124,7 +113,7 @@ static strads_err let_join(strads_commit *commit)
 {
     const lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
-    const strads_err err = lasso_gram_reserve(gram, state->n_set);
+    const strads_err err = reserve(gram, state->n_set);
 
     if (err)
         return err;
@@ -244,15 +233,6 @@ static void move(lasso_state *state, uint32_t k, double d)
     state->spent += gram->n;
 }
 
-static void remember(lasso_gram *gram)
-{
-    double *w = gram->past + (size_t)2 * gram->n_past * gram->capacity;
-
-    memcpy(w, gram->w, gram->n * sizeof(*w));
-    memcpy(w + gram->capacity, gram->q, gram->n * sizeof(*w));
-    gram->n_past++;
-}
-
 static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     double sum = 0, gain;
@@ -266,58 +246,23 @@ static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
     return sum;
 }
 
-void lasso_gram_go(lasso_state *state, const double *w, const double *q)
-{
-    lasso_gram *gram = state->gram;
-
-    for (uint32_t k = 0; k < gram->n; k++) {
-        const double d = w[k] - gram->w[k];
-        if (d == 0)
-            continue;
-        gram->squares -= d * (gram->q[k] + q[k]);
-        state->intercept -= state->mean[gram->member[k]] * d;
-    }
-    memcpy(gram->w, w, gram->n * sizeof(*w));
-    memcpy(gram->q, q, gram->n * sizeof(*q));
-}
-
-/* Sweeps over n members, then goes to the point beyond that they show, if it
- * lowers P, and to the minimum on their support. All are one and the same move
- * of the block. */
+/* Sweeps over n members, then goes to the minimum on their support. All are one
+ * and the same move of the block. */
 static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     lasso_gram *gram = state->gram;
     double first = 0;
 
-    gram->n_past = 0;
-    remember(gram);
-    while (gram->n_past < LASSO_GRAM_PAST) {
+    for (uint32_t i = 0; i < SWEEPS; i++) {
         const double gain = sweep(state, n, place);
-        remember(gram);
-        if (gram->n_past == 2)
+        if (i == 0) {
+            memcpy(gram->before, gram->w, gram->n * sizeof(double));
             first = gain;
+        }
         if (gain <= first * SETTLED_WELL)
             return;
     }
-    double *w = gram->beyond, *q = w + gram->capacity;
-    if (lasso_extrapolate(state, gram, w, q))
-        lasso_gram_go(state, w, q);
     lasso_newton(state, n, place);
-}
-
-/* The same on the live part of the set alone. Once a block: who is live next
- * time, and whether anybody is, follows from what the policy then chooses. */
-static bool descend_live(lasso_state *state, uint32_t n, uint32_t *place)
-{
-    lasso_gram *gram = state->gram;
-
-    if (n < gram->n || !lasso_live_enter(state))
-        return false;
-    for (uint32_t k = 0; k < gram->live->n; k++)
-        place[k] = k;
-    descend(state, gram->live->n, place);
-    lasso_live_leave(state, gram);
-    return true;
 }
 
 /* ---- the commit -------------------------------------------------------- */
@@ -349,8 +294,7 @@ strads_err lasso_gram_solve(strads_commit *commit)
     uint32_t *place = state->candidate; /* free between scans */
     const uint32_t n = find_places(commit, place);
 
-    if (!descend_live(state, n, place))
-        descend(state, n, place);
+    descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
         if (at)

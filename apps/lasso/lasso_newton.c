@@ -99,22 +99,54 @@ static uint32_t go(const lasso_state *state, const support *s, double share,
     return stopped;
 }
 
+/* P(w_new) - P(w), where q_new is X_c' r_c at w_new: |r - X d|^2 / 2 - |r|^2 / 2
+ * = -d'(q + q_new) / 2. */
+static double rise_to(const lasso_state *state, const double *w_new,
+                      const double *q_new)
+{
+    const lasso_gram *gram = state->gram;
+    double sum = 0;
+
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const double s = lasso_scale(state, gram->member[k]), w = gram->w[k];
+        sum -= (w_new[k] - w) * (gram->q[k] + q_new[k]) / 2;
+        sum += state->l1 * s * (fabs(w_new[k]) - fabs(w));
+        sum += state->l2 / 2 * s * s * (w_new[k] * w_new[k] - w * w);
+    }
+    return sum;
+}
+
+/* Moves the set to w, where q is X_c' r_c. */
+static void move_to(lasso_state *state, const double *w, const double *q)
+{
+    lasso_gram *gram = state->gram;
+
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const double d = w[k] - gram->w[k];
+        if (d == 0)
+            continue;
+        gram->squares -= d * (gram->q[k] + q[k]);
+        state->intercept -= state->mean[gram->member[k]] * d;
+    }
+    memcpy(gram->w, w, gram->n * sizeof(*w));
+    memcpy(gram->q, q, gram->n * sizeof(*q));
+}
+
 /* Goes as far as lowers P most; false, and nothing changes, where no way does.
  */
 static bool go_best(lasso_state *state, const support *s, uint32_t *stopped)
 {
     lasso_gram *gram = state->gram;
-    double *w = gram->beyond, *q = w + gram->capacity;
-    /* Others go where the passes are kept: they are over. */
-    double *w_other = gram->past, *q_other = w_other + gram->capacity;
+    double *w = gram->trial, *q = w + gram->capacity;
+    double *w_other = q + gram->capacity, *q_other = w_other + gram->capacity;
     double share = 1, rise;
 
     *stopped = go(state, s, share, w, q);
-    rise = lasso_rise(state, w, q);
+    rise = rise_to(state, w, q);
     for (uint32_t k = 1; k < LENGTHS && *stopped; k++) {
         share /= 2;
         const uint32_t n = go(state, s, share, w_other, q_other);
-        const double other = lasso_rise(state, w_other, q_other);
+        const double other = rise_to(state, w_other, q_other);
         if (other >= rise)
             continue;
         rise = other;
@@ -125,7 +157,7 @@ static bool go_best(lasso_state *state, const support *s, uint32_t *stopped)
     /* The minimum of a face is worth having even where P is flat. */
     if (!(rise < (*stopped ? 0 : FLAT * state->primal)))
         return false;
-    lasso_gram_go(state, w, q);
+    move_to(state, w, q);
     return true;
 }
 
@@ -219,13 +251,11 @@ static bool is_solved(const lasso_state *state, uint32_t n,
     return true;
 }
 
-/* Whether all signs are what they were before the last sweeps. */
+/* Whether all signs are what they were after the first sweep. */
 static bool is_steady(const lasso_gram *gram, uint32_t n, const uint32_t *place)
 {
-    const double *before = gram->past + (size_t)2 * gram->capacity;
-
     for (uint32_t i = 0; i < n; i++) {
-        const double v = before[place[i]], w = gram->w[place[i]];
+        const double v = gram->before[place[i]], w = gram->w[place[i]];
         if ((v > 0) != (w > 0) || (v < 0) != (w < 0))
             return false;
     }
