@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "cli_options.h"
 
 /* ---- to train on --------------------------------------------------------- */
 
@@ -24,9 +24,9 @@ void cli_words_free(cli_words *words)
 
 strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
-    strads_err err =
-        w->kind ? cli_corpus_kind(w->kind, &options->kind) : STRADS_OK;
-    if (!err && w->stop) {
+    strads_err err = STRADS_OK;
+    options->kind = cli_data_kind(w->kind, options->kind);
+    if (w->stop) {
         err = strads_names_read(w->stop, &w->stop_names);
         options->stop_words = w->stop_names;
     }
@@ -178,21 +178,6 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
 }
 
 /* ---- to be asked about --------------------------------------------------- */
-
-strads_err cli_corpus_kind(const char *name, strads_kind *kind)
-{
-    static const strads_kind kinds[] = {STRADS_KIND_DOCUMENTS,
-                                        STRADS_KIND_CORPUS, STRADS_KIND_TEXT};
-    static const char *const names[] = {"documents", "corpus", "text"};
-    for (size_t k = 0; k < 3; k++) {
-        if (!name || strcmp(name, names[k]) == 0) {
-            *kind = kinds[k];
-            return STRADS_OK;
-        }
-    }
-    return strads_fail(STRADS_EINVAL,
-                       "--kind %s: expected documents, corpus or text", name);
-}
 
 void cli_corpus_free(cli_corpus *corpus)
 {
@@ -364,8 +349,8 @@ static void measure(cli_corpus *corpus)
 strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            const cli_corpus_options *options, cli_corpus *out)
 {
-    strads_kind kind;
-    strads_err err = cli_corpus_kind(options->kind, &kind);
+    strads_kind kind = cli_data_kind(options->kind, STRADS_KIND_DOCUMENTS);
+    strads_err err = STRADS_OK;
     if (options->column && !options->kind) {
         kind = STRADS_KIND_TEXT;
     } else if (options->column && kind != STRADS_KIND_TEXT) {
@@ -374,10 +359,8 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            "leave one out",
                            options->column, options->kind);
     }
-    if (!err && kind == STRADS_KIND_DOCUMENTS)
-        err = strads_data_find_kind(path, &kind);
-    if (err)
-        return err;
+    if (kind == STRADS_KIND_DOCUMENTS)
+        CLI_TRY(strads_data_find_kind(path, &kind));
     err = kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
                                    : read_counts(model, path, options, out);
     if (!err)

@@ -34,8 +34,9 @@ typedef struct cli_words {
                  "text: a table's column with a document a row"),              \
         CLI_TEXT(type, member.vocab, "vocab", "FILE",                          \
                  "the words' names, one a line; text: these words alone"),     \
-        CLI_TEXT(type, member.kind, "kind", "KIND",                            \
-                 "corpus, text, documents (by the first line)")
+        CLI_CHOICE(type, member.kind, "kind", "KIND",                          \
+                   "corpus, text, documents (by the first line)",              \
+                   "documents|corpus|text")
 
 /* Reads the files and sets what data are read with; an option that was not
  * given leaves it as it is. STRADS_EINVAL, and as strads_names_read. */
@@ -83,9 +84,5 @@ strads_lda_words cli_corpus_words(const cli_corpus *corpus, uint64_t d,
 
 /* Says for people how many tokens are unknown, if any. */
 void cli_corpus_tell(const cli_corpus *corpus, bool quiet);
-
-/* The kind of that name: documents (NULL, too), corpus or text.
- * STRADS_EINVAL. */
-strads_err cli_corpus_kind(const char *name, strads_kind *kind);
 
 #endif

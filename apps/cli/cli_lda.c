@@ -343,9 +343,10 @@ static const strads_option data_table[] = {
     CLI_TEXT(reading, read.vocab, "vocab", "FILE",
              "names of DATA's words, one a line: words go by name, not by "
              "number"),
-    CLI_TEXT(reading, read.kind, "kind", "KIND",
-             "corpus (counts), text, documents: either, by its first line "
-             "(default: documents)"),
+    CLI_CHOICE(reading, read.kind, "kind", "KIND",
+               "corpus (counts), text, documents: either, by its first line "
+               "(default: documents)",
+               "documents|corpus|text"),
     CLI_TEXT(reading, read.column, "text-column", "NAME",
              "DATA is a table, and this the column with a document a row"),
     {.name = NULL},

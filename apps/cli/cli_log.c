@@ -111,79 +111,41 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     cli_log_end_line(log, &j);
 }
 
-typedef double worker_figure(const strads_worker_time *w);
-static double computing(const strads_worker_time *w)
-{
-    return w->callback_seconds;
-}
-static double waiting(const strads_worker_time *w)
-{
-    return w->waiting_seconds;
-}
-static double network(const strads_worker_time *w)
-{
-    return w->network_seconds;
-}
-static double clock_of(const strads_worker_time *w)
-{
-    return (double)w->clock;
-}
+/* A list of what each of n has: `each` with k as its place. */
+#define PUT_EACH(j, name, n, format, each)                             \
+    do {                                                               \
+        cli_json_open(j, name, '[');                                   \
+        for (uint32_t k = 0; k < (n); k++)                             \
+            (void)fprintf((j)->out, "%s" format, k ? ", " : "", each); \
+        cli_json_close(j, ']');                                        \
+    } while (0)
 
-/* To the microsecond: they are there for pictures. */
-static void put_each(cli_json *j, const char *name, const strads_progress *p,
-                     worker_figure *figure)
-{
-    cli_json_open(j, name, '[');
-    for (uint32_t w = 0; w < p->n_workers; w++)
-        (void)fprintf(j->out, "%s%.6g", w ? ", " : "", figure(&p->worker[w]));
-    cli_json_close(j, ']');
-}
-
-/* Up to the last place that has any. */
-static void put_priorities(cli_json *j, const uint64_t *count)
-{
-    uint32_t n = STRADS_PRIORITY_BINS;
-    while (n > 0 && count[n - 1] == 0)
-        n--;
-    cli_json_open(j, "priorities", '[');
-    for (uint32_t k = 0; k < n; k++)
-        (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", count[k]);
-    cli_json_close(j, ']');
-}
-
+/* Seconds to the microsecond: they are there for pictures. */
 static void put_workers(cli_json *j, const strads_progress *p)
 {
-    const bool loop = p->priorities == NULL;
-    put_each(j, "worker_computing", p, computing);
-    put_each(j, "worker_waiting", p, waiting);
-    if (loop) {
-        put_each(j, "worker_network", p, network);
-        put_each(j, "worker_clock", p, clock_of);
-    } else {
-        put_priorities(j, p->priorities);
+    const strads_worker_time *w = p->worker;
+    uint32_t n = STRADS_PRIORITY_BINS;
+    PUT_EACH(j, "worker_computing", p->n_workers, "%.6g",
+             w[k].callback_seconds);
+    PUT_EACH(j, "worker_waiting", p->n_workers, "%.6g", w[k].waiting_seconds);
+    if (!p->priorities) { /* a loop */
+        PUT_EACH(j, "worker_network", p->n_workers, "%.6g",
+                 w[k].network_seconds);
+        PUT_EACH(j, "worker_clock", p->n_workers, "%.6g", (double)w[k].clock);
+        return;
     }
+    while (n > 0 && p->priorities[n - 1] == 0)
+        n--; /* up to the last place that has any */
+    PUT_EACH(j, "priorities", n, "%" PRIu64, p->priorities[k]);
 }
 
-static uint64_t sent_to(const strads_node_state *n)
+static void put_nodes(cli_json *j, const strads_progress *p)
 {
-    return n->bytes_sent;
-}
-static uint64_t received_from(const strads_node_state *n)
-{
-    return n->bytes_received;
-}
-static uint64_t is_linked(const strads_node_state *n)
-{
-    return n->linked;
-}
-
-static void put_nodes(cli_json *j, const char *name, const strads_progress *p,
-                      uint64_t (*figure)(const strads_node_state *n))
-{
-    cli_json_open(j, name, '[');
-    for (uint32_t k = 0; k < p->n_nodes; k++)
-        (void)fprintf(j->out, "%s%" PRIu64, k ? ", " : "", figure(&p->node[k]));
-    cli_json_close(j, ']');
+    const strads_node_state *node = p->node;
+    PUT_EACH(j, "node_sent", p->n_nodes, "%" PRIu64, node[k].bytes_sent);
+    PUT_EACH(j, "node_received", p->n_nodes, "%" PRIu64,
+             node[k].bytes_received);
+    PUT_EACH(j, "node_linked", p->n_nodes, "%d", node[k].linked ? 1 : 0);
 }
 
 static void put_progress(const cli_log *log, cli_json *j,
@@ -211,11 +173,8 @@ static void put_progress(const cli_log *log, cli_json *j,
     cli_json_count(j, "in_flight", p->in_flight);
     if (p->n_workers > 0)
         put_workers(j, p);
-    if (p->n_nodes > 0) {
-        put_nodes(j, "node_sent", p, sent_to);
-        put_nodes(j, "node_received", p, received_from);
-        put_nodes(j, "node_linked", p, is_linked);
-    }
+    if (p->n_nodes > 0)
+        put_nodes(j, p);
 }
 
 static void name_nodes(cli_log *log, const strads_progress *p)

@@ -18,7 +18,7 @@
 #include "strads/mf.h"
 
 #define FORMAT "strads-mf"
-enum { VERSION = 2, NPY_HEADER = 128, PATH_SIZE = 4096 };
+enum { VERSION = 2, PATH_SIZE = 4096 };
 
 static strads_err no_memory(void)
 {
@@ -39,23 +39,7 @@ static void checksum_text(const void *bytes, size_t size, char out[17])
     (void)snprintf(out, 17, "%016" PRIx64, (uint64_t)XXH3_64bits(bytes, size));
 }
 
-/* ---- NPY --------------------------------------------------------------- */
-
-/* Version 1.0 of numpy's format, with a header of 128 bytes. */
-static void npy_header(uint64_t rows, uint32_t width, char out[NPY_HEADER + 1])
-{
-    char text[NPY_HEADER];
-    (void)snprintf(text, sizeof text,
-                   "{'descr': '<f4', 'fortran_order': False, "
-                   "'shape': (%" PRIu64 ", %" PRIu32 "), }",
-                   rows, width);
-    (void)snprintf(out, NPY_HEADER + 1, "%-*s\n", NPY_HEADER - 1, "");
-    static const char magic[] = {'\x93', 'N', 'U', 'M',  'P',
-                                 'Y',    1,   0,   0x76, 0};
-    memcpy(out, magic, sizeof magic);
-    for (size_t k = 0; text[k]; k++) /* blanks stay behind it */
-        out[sizeof magic + k] = text[k];
-}
+/* ---- arrays ------------------------------------------------------------ */
 
 static const char *const array_name[2] = {"users", "items"};
 
@@ -71,15 +55,15 @@ static strads_err write_array(const char *path, const array *a,
                               sti_atomic_file *target)
 {
     char name[PATH_SIZE];
-    char header[NPY_HEADER + 1];
+    char header[CLI_NPY_HEADER + 1];
     strads_err err = beside(path, a->what, name);
     if (!err)
         err = sti_atomic_file_open(name, target);
     if (err)
         return err;
-    npy_header(a->rows, a->width, header);
+    cli_npy_header("<f4", a->rows, a->width, header);
     /* What does not get there is noticed when it is synced. */
-    (void)fwrite(header, 1, NPY_HEADER, target->stream);
+    (void)fwrite(header, 1, CLI_NPY_HEADER, target->stream);
     (void)fwrite(a->x, sizeof *a->x * a->width, a->rows, target->stream);
     return sti_atomic_file_sync(target);
 }
@@ -88,15 +72,15 @@ static strads_err write_array(const char *path, const array *a,
 static bool take_array(const char *name, const array *a, const char *checksum,
                        float *x)
 {
-    char header[NPY_HEADER + 1];
-    char found[NPY_HEADER + 1] = "";
+    char header[CLI_NPY_HEADER + 1];
+    char found[CLI_NPY_HEADER + 1] = "";
     char sum[17] = "";
     FILE *file = fopen(name, "re");
     if (!file)
         return false;
-    size_t n = fread(found, 1, NPY_HEADER, file);
-    npy_header(a->rows, a->width, header);
-    if (n == NPY_HEADER && memcmp(header, found, NPY_HEADER) == 0 &&
+    size_t n = fread(found, 1, CLI_NPY_HEADER, file);
+    cli_npy_header("<f4", a->rows, a->width, header);
+    if (n == CLI_NPY_HEADER && memcmp(header, found, CLI_NPY_HEADER) == 0 &&
         fread(x, sizeof *x * a->width, a->rows, file) == a->rows)
         checksum_text(x, sizeof *x * a->width * a->rows, sum);
     (void)fclose(file);

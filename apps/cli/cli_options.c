@@ -116,7 +116,7 @@ strads_err cli_option_refuse(const strads_program *program, const char *name)
                        name, program->name, rule->reason);
 }
 
-strads_err cli_data_kind(const char *name, strads_kind *kind)
+strads_kind cli_data_kind(const char *name, strads_kind usual)
 {
     static const char *const names[] = {
         [STRADS_KIND_SAMPLES] = "samples",
@@ -126,18 +126,10 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
         [STRADS_KIND_DOCUMENTS] = "documents",
         [STRADS_KIND_GRAPH] = "graph",
     };
-    if (!name)
-        return STRADS_OK;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        if (strcmp(name, names[k]) == 0) {
-            *kind = (strads_kind)k;
-            return STRADS_OK;
-        }
-    }
-    return strads_fail(STRADS_EINVAL,
-                       "--kind %s: expected samples, corpus, text, documents, "
-                       "ratings or graph",
-                       name);
+    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++)
+        if (strcmp(name, names[k]) == 0)
+            return (strads_kind)k;
+    return usual;
 }
 
 strads_err cli_tables_use(const cli_tables *t, strads_data_options *options)

@@ -43,9 +43,10 @@ bool cli_option_suits(const strads_program *program, const char *name);
 /* STRADS_EINVAL, with the reason, where it cannot. */
 strads_err cli_option_refuse(const strads_program *program, const char *name);
 
-/* What `--kind` of a data file says: samples, corpus, text, documents or
- * ratings; NULL leaves *kind as it is. STRADS_EINVAL. */
-strads_err cli_data_kind(const char *name, strads_kind *kind);
+/* The kind of data that an option of CLI_DATA_KINDS names; NULL: the usual one.
+ */
+strads_kind cli_data_kind(const char *name, strads_kind usual);
+#define CLI_DATA_KINDS "samples|corpus|text|documents|ratings|graph"
 
 /* How a table of samples is read; of models of tables. */
 typedef struct cli_tables {

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,10 +84,29 @@ static uint32_t cells_of(const cli_column *column)
     return column->width ? column->width : 1;
 }
 
-/* A numpy array [rows x cols] of f64, or [rows]: its header has 128 bytes. */
+void cli_npy_header(const char *type, uint64_t rows, uint64_t cols,
+                    char out[CLI_NPY_HEADER + 1])
+{
+    static const char magic[] = "\x93NUMPY\x01\x00\x76";
+    char more[24] = "";
+    if (cols > 0)
+        (void)snprintf(more, sizeof more, " %" PRIu64, cols);
+    memset(out, ' ', CLI_NPY_HEADER);
+    memcpy(out, magic, sizeof magic); /* and its end: the size is 118 */
+    const size_t at = sizeof magic;
+    const int n = snprintf(out + at, CLI_NPY_HEADER - at,
+                           "{'descr': '%.8s', 'fortran_order': False, "
+                           "'shape': (%" PRIu64 ",%s), }",
+                           type, rows, more);
+    out[at + (size_t)n] = ' '; /* blanks up to the end of the line */
+    out[CLI_NPY_HEADER - 1] = '\n';
+    out[CLI_NPY_HEADER] = '\0';
+}
+
+/* An array [rows x cols] of f64, or [rows]. */
 static strads_err put_npy_header(const cli_table *t)
 {
-    char text[118], shape[48];
+    char header[CLI_NPY_HEADER + 1];
     uint64_t cols = 0;
     bool vector = true;
     for (uint32_t c = 0; c < t->n; c++) {
@@ -100,14 +120,8 @@ static strads_err put_npy_header(const cli_table *t)
                            "--format npy: an array holds numbers, and these "
                            "are names; choose text, csv or json");
     }
-    (void)snprintf(shape, sizeof shape,
-                   vector ? "%" PRIu64 "," : "%" PRIu64 ", %" PRIu64, t->rows,
-                   cols);
-    (void)snprintf(text, sizeof text,
-                   "{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }",
-                   shape);
-    (void)fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, t->out);
-    (void)fprintf(t->out, "%-117s\n", text);
+    cli_npy_header("<f8", t->rows, vector ? 0 : cols, header);
+    (void)fwrite(header, 1, CLI_NPY_HEADER, t->out);
     return STRADS_OK;
 }
 
@@ -209,6 +223,20 @@ void cli_table_text(cli_table *t, const char *text)
         (void)fputs(text, t->out);
     }
     end_cell(t);
+}
+
+cli_column cli_id_column(const char *name, const strads_names *names)
+{
+    return (cli_column){name, names ? CLI_STRING : CLI_COUNT, 0};
+}
+
+void cli_table_id(cli_table *t, const strads_names *names, uint64_t id,
+                  uint64_t base)
+{
+    if (names)
+        cli_table_text(t, strads_names_at(names, (uint32_t)id));
+    else
+        cli_table_count(t, id + base);
 }
 
 strads_err cli_measures_write(FILE *out, cli_format format,
@@ -351,4 +379,42 @@ void cli_csv_number(FILE *out, double value)
     char text[STI_NUMBER_SIZE];
     (void)sti_number_format(value, text);
     (void)fputs(text, out);
+}
+
+/* Text of users may hold what XML means something by. */
+void cli_xml_text(FILE *out, const char *text)
+{
+    for (const char *c = text; c && *c; c++) {
+        const char *entity = *c == '<'   ? "&lt;"
+                             : *c == '>' ? "&gt;"
+                             : *c == '&' ? "&amp;"
+                             : *c == '"' ? "&quot;"
+                                         : NULL;
+        if (entity)
+            (void)fputs(entity, out);
+        else
+            (void)fputc((unsigned char)*c < ' ' && *c != '\n' ? ' ' : *c, out);
+    }
+}
+
+/* ---- lines of a file ------------------------------------------------------- */
+
+strads_err cli_lines(const char *path,
+                     strads_err (*take)(void *arg, size_t number, char *line),
+                     void *arg)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t size = 0, number = 0;
+    strads_err err = STRADS_OK;
+    while (file && !err && getline(&line, &size, file) > 0)
+        err = take(arg, ++number, line);
+    if (!err && (!file || ferror(file))) {
+        err = strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                          strerror(errno));
+    }
+    if (file)
+        (void)fclose(file);
+    free(line);
+    return err;
 }

@@ -66,6 +66,18 @@ void cli_table_number(cli_table *table, double value);
 void cli_table_count(cli_table *table, uint64_t value);
 void cli_table_text(cli_table *table, const char *text);
 
+/* A column of things that have names, or else numbers from `base`; one of them.
+ */
+cli_column cli_id_column(const char *name, const strads_names *names);
+void cli_table_id(cli_table *table, const strads_names *names, uint64_t id,
+                  uint64_t base);
+
+/* The head of a file of numpy's format, version 1.0: an array [rows x cols] of
+ * that type ("<f8"), or [rows] where cols is 0. */
+enum { CLI_NPY_HEADER = 128 };
+void cli_npy_header(const char *type, uint64_t rows, uint64_t cols,
+                    char out[CLI_NPY_HEADER + 1]);
+
 /* Figures about a model: of all, or of a part ("train", a class). As a table:
  * measure, part, value, low, high. */
 typedef struct cli_measure {
@@ -111,5 +123,13 @@ const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,
 void cli_csv_text(FILE *out, const char *text);
 /* A number, the shortest text that reads back as it. */
 void cli_csv_number(FILE *out, double value);
+/* Text within HTML and SVG; NULL: none. */
+void cli_xml_text(FILE *out, const char *text);
+
+/* Has `take` take each line of a file, with its end, until it fails; numbers are
+ * from 1. STRADS_EIO. */
+strads_err cli_lines(const char *path,
+                     strads_err (*take)(void *arg, size_t number, char *line),
+                     void *arg);
 
 #endif

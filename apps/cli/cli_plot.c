@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_output.h"
 
 /* Pixels: a diagram's frame, and the room around it for ticks and names. */
 enum { WIDE = 400, HIGH = 280, LEFT = 90, TOP = 78, BELOW = 62, RIGHT = 170 };
@@ -44,26 +45,11 @@ static double down(const cli_plot *p, double y)
     return TOP + HIGH * (1 - along(&p->y, y));
 }
 
-/* Text of users may hold what XML means something by. */
-static void put_text(FILE *out, const char *words)
-{
-    for (const char *c = words; *c; c++) {
-        const char *entity = *c == '<'   ? "&lt;"
-                             : *c == '>' ? "&gt;"
-                             : *c == '&' ? "&amp;"
-                                         : NULL;
-        if (entity)
-            (void)fputs(entity, out);
-        else
-            (void)fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
-    }
-}
-
 static void text(const cli_plot *p, double x, double y, const char *attributes,
                  const char *words)
 {
     (void)fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    put_text(p->out, words);
+    cli_xml_text(p->out, words);
     (void)fputs("</text>\n", p->out);
 }
 
@@ -76,13 +62,13 @@ void cli_plot_begin(FILE *out, unsigned diagrams, const char *title)
                   "fill=\"#333\">\n<title>",
                   diagrams * APART, TOP + HIGH + BELOW, diagrams * APART,
                   TOP + HIGH + BELOW);
-    put_text(out, title);
+    cli_xml_text(out, title);
     (void)fputs("</title>\n"
                 "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
                 "<text x=\"12\" y=\"24\" font-size=\"15\" "
                 "font-weight=\"bold\">",
                 out);
-    put_text(out, title);
+    cli_xml_text(out, title);
     (void)fputs("</text>\n", out);
 }
 
@@ -240,7 +226,7 @@ void cli_plot_frame(cli_plot *p)
                   "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
                   "text-anchor=\"middle\">",
                   left_of(p) - LEFT + 18, TOP + HIGH / 2.0);
-    put_text(p->out, p->y.name);
+    cli_xml_text(p->out, p->y.name);
     (void)fputs("</text>\n", p->out);
 }
 
@@ -341,7 +327,7 @@ void cli_plot_finish(cli_plot *p)
                       "<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">",
                       colour(p->note[k].shade), x + 2, p->note[k].at, x + 14,
                       at[k], x + 17, at[k] + 4, colour(p->note[k].shade));
-        put_text(p->out, p->note[k].text);
+        cli_xml_text(p->out, p->note[k].text);
         (void)fputs("</text>\n", p->out);
     }
 }

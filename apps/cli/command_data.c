@@ -13,10 +13,11 @@ typedef struct info_state {
 } info_state;
 
 static const strads_option info_table[] = {
-    CLI_TEXT(info_state, kind, "kind", "KIND",
-             "samples (LIBSVM), corpus (bag of words, ldac), text (a document "
-             "a line), documents (either) or ratings; MatrixMarket is any but "
-             "text (default: samples)"),
+    CLI_CHOICE(info_state, kind, "kind", "KIND",
+               "samples (LIBSVM), corpus (bag of words, ldac), text (a "
+               "document a line), documents (either), ratings or graph; "
+               "MatrixMarket is any but text (default: samples)",
+               CLI_DATA_KINDS),
     CLI_TEXT(info_state, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
     CLI_TABLE_OPTIONS(info_state, tables),
@@ -143,9 +144,9 @@ static strads_err info(void *state, const char *const *path)
         .threads = i->use.workers,
         .labels_path = i->labels,
         .named_labels = true,
+        .kind = cli_data_kind(i->kind, STRADS_KIND_SAMPLES),
     };
     i->path = path[0];
-    CLI_TRY(cli_data_kind(i->kind, &wanted.kind));
     CLI_TRY(cli_tables_use(&i->tables, &wanted));
     return strads_data_summarize(path[0], &wanted, &i->summary);
 }

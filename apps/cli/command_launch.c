@@ -576,37 +576,34 @@ static strads_err wait_for_all(launch *l)
 
 /* ---- hosts ------------------------------------------------------------------ */
 
+static strads_err take_host(void *arg, size_t number, char *text)
+{
+    launch *l = arg;
+    char name[256], rest[8];
+    uint32_t share = 1;
+    text[strcspn(text, "#\r\n")] = '\0';
+    const int found = sscanf(text, "%255s %u %7s", name, &share, rest);
+    if (text[strspn(text, " \t")] == '\0')
+        return STRADS_OK;
+    if (found > 2 ||
+        (found < 2 && text[strcspn(text, " \t")] != '\0' &&
+         sscanf(text, "%*s %7s", rest) == 1) ||
+        share < 1 || share > MOST_PROCESSES || name[0] == '-') {
+        return strads_fail(STRADS_EINVAL,
+                           "%s:%zu: found \"%.60s\"; expected a host and how "
+                           "many processes it has, `node1 2`",
+                           l->options->hosts, number, text);
+    }
+    for (uint32_t k = 0; k < share; k++)
+        CLI_TRY(add(&l->hosts, name));
+    return STRADS_OK;
+}
+
 static strads_err read_hosts(launch *l)
 {
-    char text[512];
-    FILE *file = fopen(l->options->hosts, "re");
-    strads_err err = STRADS_OK;
-    if (!file) {
-        return strads_fail(STRADS_EINVAL, "--hosts %s: cannot be opened: %s",
-                           l->options->hosts, strerror(errno));
-    }
-    for (uint32_t line = 1; !err && fgets(text, sizeof text, file); line++) {
-        char name[256], rest[8];
-        uint32_t share = 1;
-        text[strcspn(text, "#\r\n")] = '\0';
-        const int found = sscanf(text, "%255s %u %7s", name, &share, rest);
-        if (text[strspn(text, " \t")] == '\0')
-            continue;
-        if (found > 2 ||
-            (found < 2 && text[strcspn(text, " \t")] != '\0' &&
-             sscanf(text, "%*s %7s", rest) == 1) ||
-            share < 1 || share > MOST_PROCESSES || name[0] == '-') {
-            err = strads_fail(STRADS_EINVAL,
-                              "%s:%u: found \"%.60s\"; expected a host and how "
-                              "many processes it has, `node1 2`",
-                              l->options->hosts, line, text);
-        }
-        for (uint32_t k = 0; k < share && !err; k++)
-            err = add(&l->hosts, name);
-    }
-    (void)fclose(file);
-    return err || l->hosts.size
-               ? err
+    CLI_TRY(cli_lines(l->options->hosts, take_host, l));
+    return l->hosts.size
+               ? STRADS_OK
                : strads_fail(STRADS_EINVAL, "--hosts %s: names no host",
                              l->options->hosts);
 }

@@ -60,28 +60,13 @@ typedef struct prediction {
     strads_data *data;
 } prediction;
 
-/* A column of users or items: names, or numbers. */
-static cli_column id_column(const char *name, const strads_names *names)
-{
-    return (cli_column){name, names ? CLI_STRING : CLI_COUNT, 0};
-}
-
-static void put_id(cli_table *t, const strads_names *names, uint64_t id,
-                   uint64_t base)
-{
-    if (names)
-        cli_table_text(t, strads_names_at(names, (uint32_t)id));
-    else
-        cli_table_count(t, id + base);
-}
-
 static strads_err put_predictions(void *state, FILE *out)
 {
     const prediction *p = state;
     const cli_mf_model *m = &p->model;
     const strads_sparse *rows = &strads_data_share(p->data, 0)->by_row;
-    const cli_column columns[] = {id_column("user", m->user_names),
-                                  id_column("item", m->item_names),
+    const cli_column columns[] = {cli_id_column("user", m->user_names),
+                                  cli_id_column("item", m->item_names),
                                   {"rating", CLI_NUMBER, 0}};
     cli_table t = {.out = out,
                    .format = cli_format_of(&p->use.out),
@@ -93,8 +78,8 @@ static strads_err put_predictions(void *state, FILE *out)
     for (uint64_t u = 0; u < rows->lines && !err; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             const uint32_t i = rows->index[e];
-            put_id(&t, m->user_names, u, m->index_base);
-            put_id(&t, m->item_names, i, m->index_base);
+            cli_table_id(&t, m->user_names, u, m->index_base);
+            cli_table_id(&t, m->item_names, i, m->index_base);
             cli_table_number(&t, (double)(float)cli_mf_model_predict(m, u, i));
         }
     }
@@ -374,8 +359,8 @@ static void put_lines(recommendation *r, const char *user, uint32_t n)
         cli_table_text(&r->table, user);
         if (r->table.n == 4)
             cli_table_count(&r->table, k + 1);
-        put_id(&r->table, r->model.item_names, r->scored[k].item,
-               r->model.index_base);
+        cli_table_id(&r->table, r->model.item_names, r->scored[k].item,
+                     r->model.index_base);
         cli_table_number(&r->table, (double)r->scored[k].score);
     }
 }
@@ -435,7 +420,7 @@ static strads_err put_recommendations(void *state, FILE *out)
     const cli_format format = cli_format_of(&r->use.out);
     const cli_column ranked[] = {{"user", CLI_STRING, 0},
                                  {"rank", CLI_COUNT, 0},
-                                 id_column("item", r->model.item_names),
+                                 cli_id_column("item", r->model.item_names),
                                  {"score", CLI_NUMBER, 0}};
     const cli_column bare[] = {ranked[0], ranked[2], ranked[3]};
     const bool text = format == CLI_FORMAT_TEXT;
@@ -574,7 +559,7 @@ static strads_err put_factors(void *state, FILE *out)
     char(*name)[24] = NULL;
     CLI_TRY(cli_reserve(m->rank + 2, sizeof *column, "a table", &column));
     strads_err err = cli_reserve(m->rank + 1, sizeof *name, "a table", &name);
-    column[0] = id_column(users ? "user" : "item", names);
+    column[0] = cli_id_column(users ? "user" : "item", names);
     column[1] = (cli_column){"bias", CLI_NUMBER, 0};
     for (uint32_t k = 1; k <= m->rank && !err; k++) {
         (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
@@ -587,7 +572,7 @@ static strads_err put_factors(void *state, FILE *out)
                    .rows = n};
     err = err ? err : cli_table_begin(&t);
     for (uint64_t row = 0; row < n && !err; row++) {
-        put_id(&t, names, row, m->index_base);
+        cli_table_id(&t, names, row, m->index_base);
         for (uint32_t k = 0; k <= m->rank; k++)
             cli_table_number(&t, (double)*x++);
     }

@@ -44,9 +44,10 @@ static const strads_option make_table[] = {
                "rotation or weighted (default: weighted)", "rotation|weighted"),
     CLI_TEXT(plan_state, data, "data", "FILE",
              "weights from its columns' counts (default: all 1)"),
-    CLI_TEXT(plan_state, kind, "kind", "KIND",
-             "of data: samples, corpus, text, documents, ratings (default: "
-             "samples)"),
+    CLI_CHOICE(plan_state, kind, "kind", "KIND",
+               "of data: samples, corpus, text, documents, ratings, graph "
+               "(default: samples)",
+               CLI_DATA_KINDS),
     {.name = NULL},
 };
 
@@ -80,13 +81,14 @@ static strads_err weigh(plan_state *s)
     if (!s->data)
         return STRADS_OK;
     strads_data_options options = {.size = sizeof options,
+                                   .kind = cli_data_kind(s->kind,
+                                                         STRADS_KIND_SAMPLES),
                                    .partitions = s->partitions,
                                    .layout = STRADS_LAYOUT_COLS,
                                    .named_labels = true,
                                    .memory_limit = s->use.memory,
                                    .threads = s->use.workers};
     strads_data *data = NULL;
-    CLI_TRY(cli_data_kind(s->kind, &options.kind));
     CLI_TRY(strads_data_read(s->data, &options, &data));
     const strads_err err = weigh_by_data(s, data);
     strads_data_free(data);

@@ -25,7 +25,8 @@ typedef struct scored {
 
 typedef struct report {
     cli_use use;
-    const char *model_path, *scores_path, *pictures, *evaluation_path;
+    const char *log_path, *model_path, *scores_path, *pictures;
+    const char *evaluation_path;
     json_t *start, *end;   /* of the log; NULL: it has none */
     json_t *round[ROUNDS]; /* one of every `stride` */
     size_t n, seen, stride;
@@ -35,7 +36,7 @@ typedef struct report {
     char *svg; /* all pictures */
     size_t svg_size;
     scored *scores;
-    size_t n_scores, n_positive;
+    size_t n_scores, n_positive, most_scores;
 } report;
 
 static const strads_option table[] = {
@@ -69,9 +70,9 @@ static void keep_round(report *r, json_t *line)
         r->round[r->n++] = json_incref(line);
 }
 
-static strads_err take_line(report *r, const char *path, size_t number,
-                            const char *text)
+static strads_err take_line(void *arg, size_t number, char *text)
 {
+    report *r = arg;
     json_error_t error;
     json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     const char *event = json_string_value(json_object_get(line, "event"));
@@ -80,7 +81,8 @@ static strads_err take_line(report *r, const char *path, size_t number,
         return strads_fail(STRADS_EFORMAT,
                            "%s: line %zu is no line of a log (%s); expected "
                            "what --log has written",
-                           path, number, line ? "no \"event\"" : error.text);
+                           r->log_path, number,
+                           line ? "no \"event\"" : error.text);
     }
     if (strcmp(event, "start") == 0 && !r->start)
         r->start = json_incref(line);
@@ -92,25 +94,14 @@ static strads_err take_line(report *r, const char *path, size_t number,
     return STRADS_OK;
 }
 
-static strads_err read_log(report *r, const char *path)
+static strads_err read_log(report *r)
 {
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t size = 0, number = 0;
-    strads_err err = STRADS_OK;
-    if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
-    }
-    while (!err && getline(&text, &size, file) > 0)
-        err = take_line(r, path, ++number, text);
-    free(text);
-    (void)fclose(file);
-    return err || r->start ? err
-                           : strads_fail(STRADS_EFORMAT,
-                                         "%s: has no \"start\"; expected a "
-                                         "run's log, as --log writes it",
-                                         path);
+    CLI_TRY(cli_lines(r->log_path, take_line, r));
+    return r->start ? STRADS_OK
+                    : strads_fail(STRADS_EFORMAT,
+                                  "%s: has no \"start\"; expected a run's log, "
+                                  "as --log writes it",
+                                  r->log_path);
 }
 
 static int by_score(const void *a, const void *b)
@@ -119,48 +110,42 @@ static int by_score(const void *a, const void *b)
     return (x->score < y->score) - (x->score > y->score);
 }
 
-static strads_err read_scores(report *r, const char *path)
+static strads_err take_score(void *arg, size_t number, char *text)
 {
-    FILE *file = fopen(path, "re");
-    char text[256], rest;
-    size_t capacity = 0;
-    strads_err err = STRADS_OK;
-    if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
+    report *r = arg;
+    char rest;
+    double label, score;
+    if (r->n_scores == r->most_scores) {
+        const size_t most = 2 * r->most_scores + 1024;
+        scored *more = realloc(r->scores, most * sizeof *more);
+        if (!more)
+            return strads_fail(STRADS_ENOMEM, "no memory for the scores");
+        r->scores = more;
+        r->most_scores = most;
     }
-    while (!err && fgets(text, sizeof text, file)) {
-        double label, score;
-        if (r->n_scores == capacity) {
-            capacity = capacity ? 2 * capacity : 1024;
-            scored *more = realloc(r->scores, capacity * sizeof *more);
-            if (!more) {
-                err = strads_fail(STRADS_ENOMEM, "no memory for the scores");
-                break;
-            }
-            r->scores = more;
-        }
-        if (sscanf(text, "%lf%*[ ,\t]%lf %c", &label, &score, &rest) != 2 ||
-            !(score >= 0 && score <= 1) ||
-            !(label == 1 || label == 0 || label == -1)) {
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s: line %zu: expected a label, 1 or 0 or -1, "
-                              "and its probability, from 0 to 1",
-                              path, r->n_scores + 1);
-            break;
-        }
-        r->scores[r->n_scores++] = (scored){score, label > 0};
-        r->n_positive += label > 0;
+    if (sscanf(text, "%lf%*[ ,\t]%lf %c", &label, &score, &rest) != 2 ||
+        !(score >= 0 && score <= 1) ||
+        !(label == 1 || label == 0 || label == -1)) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: line %zu: expected a label, 1 or 0 or -1, and "
+                           "its probability, from 0 to 1",
+                           r->scores_path, number);
     }
-    (void)fclose(file);
-    if (!err && (r->n_positive == 0 || r->n_positive == r->n_scores)) {
-        err = strads_fail(STRADS_EINVAL,
-                          "%s: needs rows of both classes; %zu of %zu are 1",
-                          path, r->n_positive, r->n_scores);
+    r->scores[r->n_scores++] = (scored){score, label > 0};
+    r->n_positive += label > 0;
+    return STRADS_OK;
+}
+
+static strads_err read_scores(report *r)
+{
+    CLI_TRY(cli_lines(r->scores_path, take_score, r));
+    if (r->n_positive == 0 || r->n_positive == r->n_scores) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: needs rows of both classes; %zu of %zu are 1",
+                           r->scores_path, r->n_positive, r->n_scores);
     }
-    if (!err)
-        qsort(r->scores, r->n_scores, sizeof *r->scores, by_score);
-    return err;
+    qsort(r->scores, r->n_scores, sizeof *r->scores, by_score);
+    return STRADS_OK;
 }
 
 /* Topic models have a format of their own. */
@@ -177,35 +162,38 @@ static strads_err read_model(report *r)
                : strads_model_read(r->model_path, NULL, &r->model);
 }
 
-/* One picture, which must be one of ours: nothing in it may act. */
+/* One of the pictures, as it is read. */
+typedef struct picture {
+    const char *path;
+    FILE *into;
+    size_t lines;
+} picture;
+
+/* It must be one of ours: nothing in it may act. */
+static strads_err take_picture(void *arg, size_t number, char *line)
+{
+    picture *p = arg;
+    p->lines = number;
+    if ((number == 1 && strncmp(line, "<svg ", 5) != 0) ||
+        strcasestr(line, "<script") || strcasestr(line, "href")) {
+        return strads_fail(
+            STRADS_EFORMAT,
+            "%s: line %zu: expected a picture as --svg writes it", p->path,
+            number);
+    }
+    (void)fputs(line, p->into);
+    return STRADS_OK;
+}
+
 static strads_err read_picture(const char *path, FILE *into)
 {
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t size = 0, n = 0;
-    strads_err err = STRADS_OK;
-    if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
-    }
-    while (!err && getline(&line, &size, file) > 0) {
-        if ((n++ == 0 && strncmp(line, "<svg ", 5) != 0) ||
-            strcasestr(line, "<script") || strcasestr(line, "href")) {
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s: line %zu: expected a picture as --svg "
-                              "writes it",
-                              path, n);
-        } else {
-            (void)fputs(line, into);
-        }
-    }
-    free(line);
-    (void)fclose(file);
-    return err || n > 0 ? err
-                        : strads_fail(STRADS_EFORMAT,
-                                      "%s: is empty; expected a picture as "
-                                      "--svg writes it",
-                                      path);
+    picture p = {.path = path, .into = into};
+    CLI_TRY(cli_lines(path, take_picture, &p));
+    return p.lines > 0 ? STRADS_OK
+                       : strads_fail(STRADS_EFORMAT,
+                                     "%s: is empty; expected a picture as "
+                                     "--svg writes it",
+                                     path);
 }
 
 static strads_err read_pictures(report *r)
@@ -242,14 +230,15 @@ static strads_err read_all(void *state, const char *const *args)
 {
     report *r = state;
     r->stride = 1;
-    CLI_TRY(read_log(r, args[0]));
+    r->log_path = args[0];
+    CLI_TRY(read_log(r));
     if (r->model_path)
         CLI_TRY(read_model(r));
     if (r->evaluation_path)
         CLI_TRY(read_evaluation(r));
     if (r->pictures)
         CLI_TRY(read_pictures(r));
-    return r->scores_path ? read_scores(r, r->scores_path) : STRADS_OK;
+    return r->scores_path ? read_scores(r) : STRADS_OK;
 }
 
 static void release(void *state)
@@ -268,34 +257,12 @@ static void release(void *state)
 
 /* ---- words -------------------------------------------------------------------- */
 
-static void put_words(FILE *out, const char *words)
-{
-    for (; words && *words; words++) {
-        switch (*words) {
-        case '<':
-            (void)fputs("&lt;", out);
-            break;
-        case '>':
-            (void)fputs("&gt;", out);
-            break;
-        case '&':
-            (void)fputs("&amp;", out);
-            break;
-        case '"':
-            (void)fputs("&quot;", out);
-            break;
-        default:
-            (void)fputc(*words, out);
-        }
-    }
-}
-
 /* A member as text: "-" where there is none. */
 static void put_member(FILE *out, const json_t *of, const char *name)
 {
     const json_t *v = json_object_get(of, name);
     if (json_is_string(v))
-        put_words(out, json_string_value(v));
+        cli_xml_text(out, json_string_value(v));
     else if (json_is_number(v))
         (void)fprintf(out, "%.9g", json_number_value(v));
     else
@@ -477,7 +444,7 @@ static void put_coefficients(const report *r, FILE *out)
         char buffer[CLI_NAME_SIZE];
         const double largest = size_of(m, best[0]);
         (void)fputs("<tr><th scope=\"row\">", out);
-        put_words(out, cli_name(m->names, m->index[best[k]], 1, buffer));
+        cli_xml_text(out, cli_name(m->names, m->index[best[k]], 1, buffer));
         (void)fputs("</th>", out);
         for (uint32_t c = 0; c < width && c < LINES; c++) {
             const double v = m->value[best[k] * width + c];
@@ -597,7 +564,7 @@ static void put_value(FILE *out, const json_t *v)
     } else if (json_is_number(v)) {
         (void)fprintf(out, "%.6g", json_number_value(v));
     } else {
-        put_words(out, json_is_string(v) ? json_string_value(v) : "-");
+        cli_xml_text(out, json_is_string(v) ? json_string_value(v) : "-");
     }
 }
 
@@ -608,13 +575,13 @@ static void put_evaluation(FILE *out, const json_t *of, const char *title)
     const char *name;
     json_t *value;
     (void)fputs("<div><h3>", out);
-    put_words(out, title);
+    cli_xml_text(out, title);
     (void)fputs("</h3><table>\n", out);
     json_object_foreach((json_t *)of, name, value)
     {
         if (!json_is_object(value)) {
             (void)fputs("<tr><th scope=\"row\">", out);
-            put_words(out, name);
+            cli_xml_text(out, name);
             (void)fputs("</th><td>", out);
             put_value(out, value);
             (void)fputs("</td></tr>\n", out);
@@ -693,7 +660,7 @@ static strads_err write_page(void *state, FILE *out)
     char *options = json_dumps(json_object_get(r->start, "options"),
                                JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     (void)fputs("<section><h2>Options</h2><pre>", out);
-    put_words(out, options);
+    cli_xml_text(out, options);
     (void)fputs("</pre></section>\n</main></body></html>\n", out);
     free(options);
     return STRADS_OK;

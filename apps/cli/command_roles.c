@@ -90,19 +90,6 @@ static void network_free(network *n)
     strads_lda_model_free(n->model);
 }
 
-static cli_column node_column(const char *name, const strads_lda_model *m)
-{
-    return (cli_column){name, m->names ? CLI_STRING : CLI_COUNT, 0};
-}
-
-static void put_node(cli_table *t, const strads_lda_model *m, uint32_t node)
-{
-    if (m->names)
-        cli_table_text(t, strads_names_at(m->names, node));
-    else
-        cli_table_count(t, node + UINT64_C(1));
-}
-
 /* ---- evaluate -------------------------------------------------------------- */
 
 typedef struct evaluation {
@@ -272,7 +259,7 @@ static strads_err put_members(const shown *s, FILE *out)
     const strads_lda_model *m = s->n.model;
     const cli_column columns[] = {{"role", CLI_COUNT, 0},
                                   {"rank", CLI_COUNT, 0},
-                                  node_column("node", m),
+                                  cli_id_column("node", m->names),
                                   {"share", CLI_NUMBER, 0},
                                   {"links", CLI_NUMBER, 0}};
     const size_t n = (size_t)m->topics * s->top;
@@ -293,7 +280,7 @@ static strads_err put_members(const shown *s, FILE *out)
         const double share = share_of(m, s->node[i], role, &all);
         cli_table_count(&t, role);
         cli_table_count(&t, i % s->top + 1);
-        put_node(&t, m, s->node[i]);
+        cli_table_id(&t, m->names, s->node[i], 1);
         cli_table_number(&t, share);
         cli_table_number(&t, all / 2);
     }
@@ -303,7 +290,7 @@ static strads_err put_members(const shown *s, FILE *out)
 static strads_err put_shares(const shown *s, FILE *out)
 {
     const strads_lda_model *m = s->n.model;
-    const cli_column columns[] = {node_column("node", m),
+    const cli_column columns[] = {cli_id_column("node", m->names),
                                   {"role", CLI_NUMBER, m->topics}};
     const bool npy = cli_format_of(&s->use.out) == CLI_FORMAT_NPY;
     cli_table t = {.out = out,
@@ -318,7 +305,7 @@ static strads_err put_shares(const shown *s, FILE *out)
         uint64_t i = m->start[u];
         (void)share_of(m, u, 0, &all);
         if (!npy)
-            put_node(&t, m, u);
+            cli_table_id(&t, m->names, u, 1);
         for (uint32_t k = 0; k < m->topics; k++) {
             const bool has = i < m->start[u + 1] && m->topic[i] == k;
             cli_table_number(&t, has ? m->count[i++] / all : 0);
@@ -386,8 +373,8 @@ static strads_err put_predictions(void *state, FILE *out)
 {
     const prediction *p = state;
     const strads_lda_model *m = p->n.model;
-    const cli_column columns[] = {node_column("u", m),
-                                  node_column("v", m),
+    const cli_column columns[] = {cli_id_column("u", m->names),
+                                  cli_id_column("v", m->names),
                                   {"score", CLI_NUMBER, 0}};
     cli_table t = {.out = out,
                    .format = cli_format_of(&p->use.out),
@@ -397,8 +384,8 @@ static strads_err put_predictions(void *state, FILE *out)
                    .gap = "\t"};
     CLI_TRY(cli_table_begin(&t));
     for (uint64_t i = 0; i < p->pairs; i++) {
-        put_node(&t, m, p->u[i]);
-        put_node(&t, m, p->v[i]);
+        cli_table_id(&t, m->names, p->u[i], 1);
+        cli_table_id(&t, m->names, p->v[i], 1);
         cli_table_number(&t, p->score[i]);
     }
     return STRADS_OK;
