@@ -22,7 +22,7 @@ static const char *word_name(const strads_lda_model *m, uint32_t word,
  * file's name ends with. */
 typedef struct matrix {
     const strads_lda_model *model;
-    cli_format format;
+    cli_out as;
     uint64_t *start; /* [topics + 2] a topic's pairs */
     uint32_t *word, *count;
     double *phi; /* [words] of the topic at hand */
@@ -68,19 +68,18 @@ static strads_err put_matrix(void *arg, FILE *out)
 {
     matrix *x = arg;
     const strads_lda_model *m = x->model;
-    const bool npy = x->format == CLI_FORMAT_NPY;
+    const cli_format format = cli_format_of(&x->as);
+    const bool npy = format == CLI_FORMAT_NPY;
     const cli_column columns[] = {{"topic", CLI_COUNT, 0},
                                   {"probabilities", CLI_NUMBER,
                                    (uint32_t)m->words}};
-    cli_table t = {.out = out,
-                   .format = x->format,
-                   .column = npy ? columns + 1 : columns,
+    cli_table t = {.column = npy ? columns + 1 : columns,
                    .n = npy ? 1 : 2,
                    .rows = m->topics,
                    .digits = 9,
                    .bare = true};
     char buffer[CLI_NAME_SIZE];
-    if (x->format == CLI_FORMAT_CSV) {
+    if (format == CLI_FORMAT_CSV) {
         (void)fputs("topic", out);
         for (uint32_t w = 0; w < m->words; w++) {
             (void)fputc(',', out);
@@ -88,7 +87,7 @@ static strads_err put_matrix(void *arg, FILE *out)
         }
         (void)fputc('\n', out);
     }
-    strads_err err = cli_table_begin(&t);
+    strads_err err = cli_table_begin(&t, &x->as, out);
     for (uint32_t k = 0; k < m->topics && !err; k++) {
         fill_topic(x, k);
         if (!npy)
@@ -101,16 +100,11 @@ static strads_err put_matrix(void *arg, FILE *out)
 
 static strads_err write_matrix(const strads_lda_model *model, const char *path)
 {
-    static const char *const ending[] = {[CLI_FORMAT_CSV] = ".csv",
-                                         [CLI_FORMAT_JSON] = ".json",
-                                         [CLI_FORMAT_NPY] = ".npy"};
-    matrix x = {.model = model, .format = CLI_FORMAT_CSV};
-    const size_t n = strlen(path);
-    while (x.format <= CLI_FORMAT_NPY &&
-           (n <= strlen(ending[x.format]) ||
-            strcmp(path + n - strlen(ending[x.format]), ending[x.format]) != 0))
-        x.format++;
-    if (x.format > CLI_FORMAT_NPY) {
+    const char *dot = strrchr(path, '.');
+    matrix x = {.model = model, .as = {.format = dot ? dot + 1 : ""}};
+    if (dot == path ||
+        (strcmp(x.as.format, "csv") != 0 && strcmp(x.as.format, "json") != 0 &&
+         strcmp(x.as.format, "npy") != 0)) {
         return strads_fail(STRADS_EINVAL,
                            "--matrix %s: expected a name that ends with .npy, "
                            ".csv or .json",
@@ -218,17 +212,11 @@ static strads_err put_topics(void *arg, FILE *out)
                                          {"name", CLI_STRING, 0},
                                          {"score", CLI_NUMBER, 0}};
     const top_words *t = arg;
-    cli_table table = {.out = out,
-                       .format = cli_format_of(&t->use.out),
-                       .column = columns,
-                       .n = 5,
-                       .digits = 9};
+    cli_table table = {.column = columns, .n = 5, .digits = 9};
     const uint32_t n = t->model->topics;
-    strads_err err = STRADS_OK;
     for (uint32_t k = 0; k < n; k++)
         table.rows += words_found(t->word + (size_t)k * t->words, t->words);
-    if (table.format == CLI_FORMAT_CSV || table.format == CLI_FORMAT_NPY)
-        err = cli_table_begin(&table);
+    const strads_err err = cli_table_begin(&table, &t->use.out, out);
     for (uint32_t k = 0; k < n && !err; k++)
         if (table.format == CLI_FORMAT_TEXT)
             put_text_topic(t, k, out);
@@ -412,14 +400,12 @@ static strads_err put_inference(void *arg, FILE *out)
     const cli_column columns[] = {{"document", named ? CLI_STRING : CLI_COUNT,
                                    0},
                                   {"topics", CLI_NUMBER, topics}};
-    cli_table t = {.out = out,
-                   .format = format,
-                   .column = first ? columns : columns + 1,
+    cli_table t = {.column = first ? columns : columns + 1,
                    .n = first ? 2 : 1,
                    .rows = documents,
                    .digits = 9,
                    .bare = true};
-    strads_err err = cli_table_begin(&t);
+    strads_err err = cli_table_begin(&t, &f->r.use.out, out);
     for (uint32_t d = 0; d < documents && !err; d++) {
         strads_lda_words words =
             cli_corpus_words(&f->r.corpus, d, f->r.word, f->r.count);
@@ -528,14 +514,12 @@ static strads_err put_prediction(void *state, FILE *out)
     const strads_lda_draws draws = draws_of(&p->r);
     const cli_column columns[] = {{"label", CLI_STRING, 0},
                                   {"score", CLI_NUMBER, m->classes}};
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&p->r.use.out),
-                   .column = columns,
+    cli_table t = {.column = columns,
                    .n = p->scores ? 2 : 1,
                    .rows = strads_data_rows(p->r.corpus.data),
                    .digits = 9,
                    .bare = true};
-    strads_err err = cli_table_begin(&t);
+    strads_err err = cli_table_begin(&t, &p->r.use.out, out);
     for (uint64_t d = 0; d < t.rows && !err; d++) {
         strads_lda_words words =
             cli_corpus_words(&p->r.corpus, d, p->r.word, p->r.count);
@@ -592,14 +576,12 @@ static strads_err put_shown(void *state, FILE *out)
                                          {"share", CLI_NUMBER, 0}};
     const shown *s = state;
     const strads_lda_model *m = s->model;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = columns,
+    cli_table t = {.column = columns,
                    .n = 4,
                    .rows = (uint64_t)m->classes * m->topics,
                    .digits = 9,
                    .gap = "\t"};
-    CLI_TRY(cli_table_begin(&t));
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     for (uint64_t i = 0; i < t.rows; i++) {
         const uint32_t k = (uint32_t)(i % m->topics);
         cli_table_text(&t,
@@ -951,7 +933,7 @@ static strads_err put_figures(const evaluation *e, FILE *out, cli_format format)
     if (!err && format == CLI_FORMAT_JSON)
         put_json(e, &f, out);
     else if (!err)
-        err = cli_measures_write(out, format, f.list, f.n);
+        err = cli_measures_write(out, &e->r.use.out, f.list, f.n);
     free(f.list);
     free(f.number);
     return err;

@@ -337,12 +337,10 @@ static strads_err put_predictions(void *state, FILE *out)
                            "expected label or decision");
     }
     CLI_TRY(cli_reserve(1, sizeof *h, "a table", &h));
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&l->use.out),
-                   .column = h->column,
+    cli_table t = {.column = h->column,
                    .n = make_heading(l, h),
                    .rows = l->share->by_row.lines};
-    const strads_err err = cli_table_begin(&t);
+    const strads_err err = cli_table_begin(&t, &l->use.out, out);
     for (uint64_t i = 0; i < l->share->by_row.lines && !err; i++) {
         add_up_row(l, i);
         put_row(l, &t);
@@ -649,7 +647,7 @@ static strads_err put_evaluation(void *state, FILE *out)
     else if (format == CLI_FORMAT_JSON)
         put_json(e, out);
     else
-        return cli_measures_write(out, format, e->measure, e->n);
+        return cli_measures_write(out, &e->l.use.out, e->measure, e->n);
     return STRADS_OK;
 }
 
@@ -701,7 +699,7 @@ typedef struct shown {
     cli_labels of;             /* n is 0: the model has one sum */
     weight *weight;
     uint64_t n;
-    cli_format format; /* of the file at hand */
+    cli_out as; /* the file at hand */
 } shown;
 
 static const strads_option show_table[] = {
@@ -777,16 +775,14 @@ static strads_err put_shown(void *arg, FILE *out)
     const shown *s = arg;
     const strads_model *m = s->model;
     char buffer[CLI_NAME_SIZE];
-    cli_table t = {.out = out,
-                   .format = s->format,
-                   .column = s->of.n ? with_label : alone_,
+    cli_table t = {.column = s->of.n ? with_label : alone_,
                    .n = s->of.n ? 4 : 3,
                    .rows = (m->n + 1) * m->width};
-    if (s->format == CLI_FORMAT_TEXT) {
+    if (cli_format_of(&s->as) == CLI_FORMAT_TEXT) {
         put_top(s, out);
         return STRADS_OK;
     }
-    strads_err err = cli_table_begin(&t);
+    strads_err err = cli_table_begin(&t, &s->as, out);
     for (uint32_t c = 0; c < m->width && !err; c++)
         put_coefficient(s, &t, 0, "(intercept)", c, intercept_of(m, c));
     for (uint64_t k = 0; k < m->n && !err; k++) {
@@ -836,10 +832,10 @@ static strads_err show(void *state, const char *const *path)
     CLI_TRY(cli_names_read(s->names_path, s->model->columns, &s->own_names));
     s->names = s->own_names ? s->own_names : s->model->names;
     CLI_TRY(sort_weights(s));
-    s->format = CLI_FORMAT_CSV;
+    s->as = (cli_out){.format = "csv"};
     if (s->csv) /* the old name of --output FILE --format csv */
         CLI_TRY(cli_output(s->csv, put_shown, s));
-    s->format = cli_format_of(&s->use.out);
+    s->as = s->use.out;
     return STRADS_OK;
 }
 

@@ -138,8 +138,10 @@ static void put_csv_header(const cli_table *t)
     (void)fputc('\n', t->out);
 }
 
-strads_err cli_table_begin(cli_table *t)
+strads_err cli_table_begin(cli_table *t, const cli_out *as, FILE *out)
 {
+    t->out = out;
+    t->format = cli_format_of(as);
     t->cell = t->part = 0;
     if (t->format == CLI_FORMAT_CSV && !t->bare)
         put_csv_header(t);
@@ -239,7 +241,7 @@ void cli_table_id(cli_table *t, const strads_names *names, uint64_t id,
         cli_table_count(t, id + base);
 }
 
-strads_err cli_measures_write(FILE *out, cli_format format,
+strads_err cli_measures_write(FILE *out, const cli_out *as,
                               const cli_measure *measure, uint32_t n)
 {
     static const cli_column columns[] = {{"measure", CLI_STRING, 0},
@@ -247,13 +249,8 @@ strads_err cli_measures_write(FILE *out, cli_format format,
                                          {"value", CLI_NUMBER, 0},
                                          {"low", CLI_NUMBER, 0},
                                          {"high", CLI_NUMBER, 0}};
-    cli_table t = {.out = out,
-                   .format = format,
-                   .column = columns,
-                   .n = 5,
-                   .rows = n,
-                   .gap = "\t"};
-    strads_err err = cli_table_begin(&t);
+    cli_table t = {.column = columns, .n = 5, .rows = n, .gap = "\t"};
+    strads_err err = cli_table_begin(&t, as, out);
     for (uint32_t k = 0; k < n && !err; k++) {
         cli_table_text(&t, measure[k].name);
         cli_table_text(&t, measure[k].part ? measure[k].part : "");

@@ -49,7 +49,7 @@ typedef struct cli_column {
  * 1.0 with f64, of the columns that are numbers: [rows] of a single one, else
  * [rows x cells]. */
 typedef struct cli_table {
-    FILE *out;
+    FILE *out; /* this and the format: of cli_table_begin */
     cli_format format;
     const cli_column *column; /* [n] */
     uint32_t n;
@@ -61,7 +61,7 @@ typedef struct cli_table {
 } cli_table;
 
 /* STRADS_EINVAL: there is nothing but text, and the format is npy. */
-strads_err cli_table_begin(cli_table *table);
+strads_err cli_table_begin(cli_table *table, const cli_out *as, FILE *out);
 void cli_table_number(cli_table *table, double value);
 void cli_table_count(cli_table *table, uint64_t value);
 void cli_table_text(cli_table *table, const char *text);
@@ -85,7 +85,7 @@ typedef struct cli_measure {
     double value, low, high; /* NaN: not known */
 } cli_measure;
 
-strads_err cli_measures_write(FILE *out, cli_format format,
+strads_err cli_measures_write(FILE *out, const cli_out *as,
                               const cli_measure *measure, uint32_t n);
 
 /* ---- JSON ---------------------------------------------------------------- */

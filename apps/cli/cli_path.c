@@ -92,12 +92,8 @@ static strads_err write_table(void *state, FILE *out)
                                          {"seconds", CLI_NUMBER, 0},
                                          {"deviance", CLI_NUMBER, 0}};
     const path_job *job = state;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&job->use.out),
-                   .column = columns,
-                   .n = 6,
-                   .rows = job->n_points};
-    strads_err err = cli_table_begin(&t);
+    cli_table t = {.column = columns, .n = 6, .rows = job->n_points};
+    strads_err err = cli_table_begin(&t, &job->use.out, out);
     for (uint32_t k = 0; k < job->n_points && !err; k++) {
         const strads_path_point *point = &job->point[k];
         cli_table_number(&t, point->lambda);
@@ -118,11 +114,8 @@ static strads_err write_coefficients(void *state, FILE *out)
                                          {"value", CLI_NUMBER, 0}};
     const path_job *job = state;
     char buffer[CLI_NAME_SIZE];
-    cli_table t = {.out = out,
-                   .format = CLI_FORMAT_CSV,
-                   .column = columns,
-                   .n = 4};
-    strads_err err = cli_table_begin(&t);
+    cli_table t = {.column = columns, .n = 4};
+    strads_err err = cli_table_begin(&t, &(cli_out){.format = "csv"}, out);
     for (uint32_t k = 0; k < job->n_points; k++) {
         const strads_path_point *point = &job->point[k];
         for (uint64_t e = 0; e <= point->nonzeros; e++) {
@@ -365,12 +358,8 @@ static strads_err cv_write_table(void *state, FILE *out)
         used[4] = columns[5];
         used[5] = columns[6];
     }
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&job->use.out),
-                   .column = used,
-                   .n = classifies ? 6 : 5,
-                   .rows = job->n};
-    strads_err err = cli_table_begin(&t);
+    cli_table t = {.column = used, .n = classifies ? 6 : 5, .rows = job->n};
+    strads_err err = cli_table_begin(&t, &job->use.out, out);
     for (uint32_t k = 0; k < job->n && !err; k++) {
         const strads_cv_point *e = &job->error[k];
         const bool best = k == job->best, simplest = k == job->simplest;

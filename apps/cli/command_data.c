@@ -25,7 +25,7 @@ static const strads_option info_table[] = {
 };
 
 /* A row with all figures: as csv, json or npy. */
-static strads_err put_row(const info_state *i, FILE *out, cli_format format)
+static strads_err put_row(const info_state *i, FILE *out)
 {
     static const cli_column columns[] = {
         {"path", CLI_STRING, 0},           {"format", CLI_STRING, 0},
@@ -53,13 +53,11 @@ static strads_err put_row(const info_state *i, FILE *out, cli_format format)
                              s->nnz > 0 ? s->value_min : NAN,
                              s->nnz > 0 ? s->value_max : NAN};
     char checksum[17];
-    cli_table t = {.out = out,
-                   .format = format,
-                   .column = columns,
+    cli_table t = {.column = columns,
                    .n = sizeof columns / sizeof *columns,
                    .rows = 1};
     (void)snprintf(checksum, sizeof checksum, "%016" PRIx64, s->checksum);
-    CLI_TRY(cli_table_begin(&t));
+    CLI_TRY(cli_table_begin(&t, &i->use.out, out));
     cli_table_text(&t, i->path);
     cli_table_text(&t, s->format);
     cli_table_text(&t, s->compression);
@@ -128,9 +126,8 @@ static void put_text(const char *path, const strads_data_summary *s, FILE *out)
 static strads_err put_info(void *state, FILE *out)
 {
     const info_state *i = state;
-    const cli_format format = cli_format_of(&i->use.out);
-    if (format != CLI_FORMAT_TEXT)
-        return put_row(i, out, format);
+    if (cli_format_of(&i->use.out) != CLI_FORMAT_TEXT)
+        return put_row(i, out);
     put_text(i->path, &i->summary, out);
     return STRADS_OK;
 }

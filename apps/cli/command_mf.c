@@ -68,13 +68,8 @@ static strads_err put_predictions(void *state, FILE *out)
     const cli_column columns[] = {cli_id_column("user", m->user_names),
                                   cli_id_column("item", m->item_names),
                                   {"rating", CLI_NUMBER, 0}};
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&p->use.out),
-                   .column = columns,
-                   .n = 3,
-                   .rows = rows->nnz,
-                   .gap = "\t"};
-    strads_err err = cli_table_begin(&t);
+    cli_table t = {.column = columns, .n = 3, .rows = rows->nnz, .gap = "\t"};
+    strads_err err = cli_table_begin(&t, &p->use.out, out);
     for (uint64_t u = 0; u < rows->lines && !err; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             const uint32_t i = rows->index[e];
@@ -237,9 +232,8 @@ static strads_err put_evaluation(void *state, FILE *out)
     const evaluation *e = state;
     cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
     const uint32_t n = measure_all(e, measure);
-    const cli_format format = cli_format_of(&e->use.out);
-    if (format != CLI_FORMAT_JSON)
-        return cli_measures_write(out, format, measure, n);
+    if (cli_format_of(&e->use.out) != CLI_FORMAT_JSON)
+        return cli_measures_write(out, &e->use.out, measure, n);
     put_json_measures(measure, n, out);
     return STRADS_OK;
 }
@@ -417,21 +411,17 @@ static strads_err put_recommendations(void *state, FILE *out)
     recommendation *r = state;
     const uint32_t listed = r->list ? strads_names_count(r->list) : 0;
     uint64_t user = 0;
-    const cli_format format = cli_format_of(&r->use.out);
     const cli_column ranked[] = {{"user", CLI_STRING, 0},
                                  {"rank", CLI_COUNT, 0},
                                  cli_id_column("item", r->model.item_names),
                                  {"score", CLI_NUMBER, 0}};
     const cli_column bare[] = {ranked[0], ranked[2], ranked[3]};
-    const bool text = format == CLI_FORMAT_TEXT;
+    const bool text = cli_format_of(&r->use.out) == CLI_FORMAT_TEXT;
     r->out = out;
-    r->table = (cli_table){.out = out,
-                           .format = format,
-                           .column = text ? bare : ranked,
+    r->table = (cli_table){.column = text ? bare : ranked,
                            .n = text ? 3 : 4,
                            .gap = "\t"};
-    if (format != CLI_FORMAT_JSON)
-        (void)cli_table_begin(&r->table);
+    (void)cli_table_begin(&r->table, &r->use.out, out);
     if (r->folded)
         return put_folded(r);
     for (uint32_t k = 0; k < listed; k++) {
@@ -565,12 +555,8 @@ static strads_err put_factors(void *state, FILE *out)
         (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
         column[k + 1] = (cli_column){name[k], CLI_NUMBER, 0};
     }
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = column,
-                   .n = m->rank + 2,
-                   .rows = n};
-    err = err ? err : cli_table_begin(&t);
+    cli_table t = {.column = column, .n = m->rank + 2, .rows = n};
+    err = err ? err : cli_table_begin(&t, &s->use.out, out);
     for (uint64_t row = 0; row < n && !err; row++) {
         cli_table_id(&t, names, row, m->index_base);
         for (uint32_t k = 0; k <= m->rank; k++)

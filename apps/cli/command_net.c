@@ -49,12 +49,10 @@ static strads_err put_net(void *state, FILE *out)
                                   {"labels", CLI_STRING, 0},
                                   {"weights", CLI_COUNT, 0},
                                   {"loss", CLI_NUMBER, 0}};
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = columns,
+    cli_table t = {.column = columns,
                    .n = sizeof columns / sizeof *columns,
                    .rows = 1};
-    CLI_TRY(cli_table_begin(&t));
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     cli_table_count(&t, strads_net_inputs(s->net));
     cli_table_count(&t, strads_net_classes(s->net));
     cli_table_text(&t, strads_net_labels(s->net));

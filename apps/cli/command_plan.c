@@ -229,11 +229,8 @@ static strads_err put_plan(void *state, FILE *out)
     const strads_plan *plan = s->plan;
     const double busiest = strads_plan_imbalance(plan);
     const size_t cells = (size_t)plan->steps * plan->partitions;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = columns,
-                   .n = 3,
-                   .rows = plan->start[cells]};
+    cli_table t = {.column = columns, .n = 3, .rows = plan->start[cells]};
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     if (t.format == CLI_FORMAT_JSON) {
         (void)fprintf(out,
                       "{\"partitions\": %" PRIu32 ", \"blocks\": %" PRIu32
@@ -249,7 +246,6 @@ static strads_err put_plan(void *state, FILE *out)
         put_grid(plan, out);
         return STRADS_OK;
     }
-    CLI_TRY(cli_table_begin(&t));
     for (size_t c = 0; c < cells; c++) {
         for (uint32_t e = plan->start[c]; e < plan->start[c + 1]; e++) {
             cli_table_count(&t, c / plan->partitions);

@@ -178,9 +178,8 @@ static strads_err put_evaluation(void *state, FILE *out)
         measure[n++] = (cli_measure){"common_neighbours_auc", NULL,
                                      l->common_neighbours_auc, NAN, NAN};
     }
-    const cli_format format = cli_format_of(&e->use.out);
-    if (format != CLI_FORMAT_JSON)
-        return cli_measures_write(out, format, measure, n);
+    if (cli_format_of(&e->use.out) != CLI_FORMAT_JSON)
+        return cli_measures_write(out, &e->use.out, measure, n);
     cli_json j = {.out = out};
     cli_json_open(&j, NULL, '{');
     for (uint32_t k = 0; k < n; k++)
@@ -263,15 +262,10 @@ static strads_err put_members(const shown *s, FILE *out)
                                   {"share", CLI_NUMBER, 0},
                                   {"links", CLI_NUMBER, 0}};
     const size_t n = (size_t)m->topics * s->top;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = columns,
-                   .n = 5,
-                   .digits = 9,
-                   .gap = "\t"};
+    cli_table t = {.column = columns, .n = 5, .digits = 9, .gap = "\t"};
     for (size_t i = 0; i < n; i++)
         t.rows += s->node[i] != STRADS_LDA_NO_WORD;
-    CLI_TRY(cli_table_begin(&t));
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     for (size_t i = 0; i < n; i++) {
         double all;
         const uint32_t role = (uint32_t)(i / s->top);
@@ -293,13 +287,11 @@ static strads_err put_shares(const shown *s, FILE *out)
     const cli_column columns[] = {cli_id_column("node", m->names),
                                   {"role", CLI_NUMBER, m->topics}};
     const bool npy = cli_format_of(&s->use.out) == CLI_FORMAT_NPY;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = npy ? columns + 1 : columns,
+    cli_table t = {.column = npy ? columns + 1 : columns,
                    .n = npy ? 1 : 2,
                    .rows = m->words,
                    .digits = 9};
-    CLI_TRY(cli_table_begin(&t));
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     for (uint32_t u = 0; u < m->words; u++) {
         double all;
         uint64_t i = m->start[u];
@@ -376,13 +368,8 @@ static strads_err put_predictions(void *state, FILE *out)
     const cli_column columns[] = {cli_id_column("u", m->names),
                                   cli_id_column("v", m->names),
                                   {"score", CLI_NUMBER, 0}};
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&p->use.out),
-                   .column = columns,
-                   .n = 3,
-                   .rows = p->pairs,
-                   .gap = "\t"};
-    CLI_TRY(cli_table_begin(&t));
+    cli_table t = {.column = columns, .n = 3, .rows = p->pairs, .gap = "\t"};
+    CLI_TRY(cli_table_begin(&t, &p->use.out, out));
     for (uint64_t i = 0; i < p->pairs; i++) {
         cli_table_id(&t, m->names, p->u[i], 1);
         cli_table_id(&t, m->names, p->v[i], 1);

@@ -533,13 +533,11 @@ static strads_err put_points(void *arg, FILE *out)
                                          {"messages", CLI_COUNT, 0},
                                          {"bytes", CLI_COUNT, 0}};
     const sim *s = arg;
-    cli_table t = {.out = out,
-                   .format = cli_format_of(&s->use.out),
-                   .column = columns,
+    cli_table t = {.column = columns,
                    .n = sizeof columns / sizeof *columns,
                    .rows = s->n_points};
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     const bool text = t.format == CLI_FORMAT_TEXT;
-    CLI_TRY(text ? STRADS_OK : cli_table_begin(&t));
     for (const point *p = s->point; p < s->point + s->n_points; p++) {
         if (text) {
             (s->curve ? print_row : print_one)(s, p, out);
