@@ -176,8 +176,7 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
 {
     const size_t first = (size_t)topic * t->words;
     const uint32_t n = words_found(t->word + first, t->words);
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(out);
     cli_json_count(&j, "topic", topic);
     cli_json_count(&j, "tokens", t->model->total[topic]);
     cli_json_open(&j, "words", '[');
@@ -187,8 +186,7 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
     for (uint32_t i = 0; i < n; i++)
         cli_json_number(&j, NULL, t->score[first + i]);
     cli_json_close(&j, ']');
-    cli_json_close(&j, '}');
-    (void)fputc('\n', out);
+    cli_json_end(&j);
 }
 
 static void put_topic_rows(const top_words *t, uint32_t topic, cli_table *table)
@@ -823,8 +821,7 @@ static void put_json(const evaluation *e, const figures *f, FILE *out)
     for (uint32_t k = 0; k < f->n; k++) {
         const cli_measure *now = &f->list[k];
         if (k == 0 || now->part != now[-1].part) {
-            j = (cli_json){.out = out};
-            cli_json_open(&j, NULL, '{');
+            j = cli_json_begin(out);
             if (k < f->n_all)
                 cli_json_string(&j, "measure", now->part);
             else
@@ -839,8 +836,7 @@ static void put_json(const evaluation *e, const figures *f, FILE *out)
             put_words(m, e->top + topic * e->words, e->words, &j);
             cli_json_close(&j, ']');
         }
-        cli_json_close(&j, '}');
-        (void)fputc('\n', out);
+        cli_json_end(&j);
     }
 }
 

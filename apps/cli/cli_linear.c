@@ -567,8 +567,7 @@ static void put_json_measure(cli_json *j, const cli_measure *m)
 static void put_json(const evaluation *e, FILE *out)
 {
     const linear *l = &e->l;
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(out);
     cli_json_count(&j, "rows", l->tally.rows);
     if (l->tally.unknown > 0)
         cli_json_count(&j, "unknown_labels", l->tally.unknown);
@@ -591,8 +590,7 @@ static void put_json(const evaluation *e, FILE *out)
         }
         cli_json_close(&j, ']');
     }
-    cli_json_close(&j, '}');
-    (void)fputc('\n', out);
+    cli_json_end(&j);
 }
 
 /* The figures of all rows by the names that people know. */

@@ -297,6 +297,19 @@ void cli_json_close(cli_json *j, char bracket)
     j->follows = true;
 }
 
+cli_json cli_json_begin(FILE *out)
+{
+    cli_json j = {.out = out};
+    cli_json_open(&j, NULL, '{');
+    return j;
+}
+
+void cli_json_end(cli_json *j)
+{
+    cli_json_close(j, '}');
+    (void)fputc('\n', j->out);
+}
+
 void cli_json_number(cli_json *j, const char *key, double value)
 {
     put_key(j, key);

@@ -90,12 +90,14 @@ strads_err cli_measures_write(FILE *out, const cli_out *as,
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* JSON in one line. Start with {.out = file}. `key` is NULL in arrays. */
+/* JSON in one line, an object. `key` is NULL in arrays. */
 typedef struct cli_json {
     FILE *out;
     bool follows; /* something stands before at this level */
 } cli_json;
 
+cli_json cli_json_begin(FILE *out);
+void cli_json_end(cli_json *j);
 void cli_json_open(cli_json *j, const char *key, char bracket);
 void cli_json_close(cli_json *j, char bracket);
 /* The shortest text that reads back as the number; null where there is none. */

@@ -137,8 +137,7 @@ static void put_prices(cli_json *j, const key *keys, const void *values)
 static strads_err put_file(void *arg, FILE *out)
 {
     const prices *p = arg;
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(out);
     put_prices(&j, other_keys, p->net);
     cli_json_open(&j, "phases", '{');
     for (uint32_t k = 0; k < p->net->n_phases; k++) {
@@ -147,8 +146,7 @@ static strads_err put_file(void *arg, FILE *out)
         cli_json_close(&j, '}');
     }
     cli_json_close(&j, '}');
-    cli_json_close(&j, '}');
-    (void)fputc('\n', out);
+    cli_json_end(&j);
     return STRADS_OK;
 }
 

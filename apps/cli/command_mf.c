@@ -202,8 +202,7 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
 /* Parts are objects of their own. */
 static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
 {
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(out);
     for (uint32_t k = 0; k < n; k++) {
         const char *before = k ? m[k - 1].part : NULL;
         char interval[32];
@@ -223,8 +222,7 @@ static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
     }
     if (m[n - 1].part)
         cli_json_close(&j, '}');
-    cli_json_close(&j, '}');
-    (void)fputc('\n', out);
+    cli_json_end(&j);
 }
 
 static strads_err put_evaluation(void *state, FILE *out)
@@ -329,8 +327,7 @@ typedef struct id_source {
 static void put_json_user(const recommendation *r, const char *user, uint32_t n)
 {
     char buffer[CLI_NAME_SIZE];
-    cli_json j = {.out = r->out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(r->out);
     cli_json_string(&j, "user", user);
     cli_json_open(&j, "items", '[');
     for (uint32_t k = 0; k < n; k++) {
@@ -342,8 +339,7 @@ static void put_json_user(const recommendation *r, const char *user, uint32_t n)
         cli_json_close(&j, '}');
     }
     cli_json_close(&j, ']');
-    cli_json_close(&j, '}');
-    (void)fputc('\n', r->out);
+    cli_json_end(&j);
 }
 
 /* text: user item score; csv: user,rank,item,score. */

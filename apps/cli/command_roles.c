@@ -180,12 +180,10 @@ static strads_err put_evaluation(void *state, FILE *out)
     }
     if (cli_format_of(&e->use.out) != CLI_FORMAT_JSON)
         return cli_measures_write(out, &e->use.out, measure, n);
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(out);
     for (uint32_t k = 0; k < n; k++)
         cli_json_number(&j, measure[k].name, measure[k].value);
-    cli_json_close(&j, '}');
-    (void)fputc('\n', out);
+    cli_json_end(&j);
     return STRADS_OK;
 }
 

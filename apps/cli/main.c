@@ -88,41 +88,30 @@ static int show_help(FILE *out)
     return CLI_OK;
 }
 
-/* How many of the words name this command; 0: they do not. */
-static int words_of(const cli_command *command, int argc, char **argv)
-{
-    const char *rest = command->name;
-    for (int k = 0; k < argc; k++) {
-        size_t length = strlen(argv[k]);
-        if (length == 0 || strncmp(rest, argv[k], length) != 0)
-            return 0;
-        if (rest[length] == '\0')
-            return k + 1;
-        if (rest[length] != ' ')
-            return 0;
-        rest += length + 1;
-    }
-    return 0;
-}
+enum { WORDS_SIZE = 128, MOST_WORDS = 3 };
 
-static const cli_command *find_command(int argc, char **argv, int *words)
-{
-    const cli_command *command;
-    for (size_t k = 0; (command = cli_command_at(k)); k++) {
-        *words = words_of(command, argc, argv);
-        if (*words > 0)
-            return command;
-    }
-    return NULL;
-}
-
-enum { WORDS_SIZE = 128 };
-
-/* One word or two. */
+/* The first n words as one text, cut where they are too long to be a name. */
 static void join_words(int n, char **argv, char out[WORDS_SIZE])
 {
-    (void)snprintf(out, WORDS_SIZE, "%s%s%s", argv[0], n > 1 ? " " : "",
-                   n > 1 ? argv[1] : "");
+    size_t at = 0;
+    for (int k = 0; k < n && at < WORDS_SIZE; k++) {
+        at += (size_t)snprintf(out + at, WORDS_SIZE - at, "%s%s", k ? " " : "",
+                               argv[k]);
+    }
+}
+
+/* The command that the line begins with, and how many words name it. */
+static const cli_command *find_command(int argc, char **argv, int *words)
+{
+    char name[WORDS_SIZE];
+    const cli_command *command;
+    for (*words = argc < MOST_WORDS ? argc : MOST_WORDS; *words > 0; --*words) {
+        join_words(*words, argv, name);
+        for (size_t k = 0; (command = cli_command_at(k)); k++)
+            if (strcmp(command->name, name) == 0)
+                return command;
+    }
+    return NULL;
 }
 
 /* "lasso" alone: names what goes on from there. False: nothing does. */
@@ -212,19 +201,13 @@ static int run_command(int argc, char **argv)
                    : unknown_command(argc, argv);
 }
 
-/* `strads help [COMMAND]` */
+/* `strads help COMMAND` is `strads COMMAND --help`. */
 static int help(int argc, char **argv)
 {
-    char option[] = "--help";
-    char *words[] = {option, NULL};
-    int n = 0;
-    if (argc == 0)
-        return show_help(stdout);
-    const cli_command *command = find_command(argc, argv, &n);
-    if (!command && show_half(argc, argv))
-        return CLI_OK;
-    return command ? cli_command_run(command, 1, words)
-                   : unknown_command(argc, argv);
+    static char option[] = "--help";
+    memmove(argv, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+    argv[argc - 1] = option;
+    return argc > 1 ? run_command(argc, argv) : show_help(stdout);
 }
 
 static int dispatch(int argc, char **argv)
@@ -240,7 +223,7 @@ static int dispatch(int argc, char **argv)
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
         return show_help(stdout);
     if (strcmp(argv[0], "help") == 0)
-        return help(argc - 1, argv + 1);
+        return help(argc, argv);
     if (strcmp(argv[0], "--generate") == 0)
         return cli_generate(argc - 1, argv + 1);
     return run_command(argc, argv);

@@ -252,8 +252,7 @@ static strads_err put_data(const map *p, FILE *out)
     FILE *file = open_memstream(&text, &size);
     if (!file)
         return strads_fail(STRADS_ENOMEM, "no memory for a map");
-    cli_json j = {.out = file};
-    cli_json_open(&j, NULL, '{');
+    cli_json j = cli_json_begin(file);
     cli_json_count(&j, "tokens", m->tokens);
     cli_json_count(&j, "vocabulary", m->words);
     cli_json_count(&j, "all", m->topics);
