@@ -369,13 +369,15 @@ static strads_lda_draws draws_of(const reading *r)
                               .seed = r->seed};
 }
 
-/* ---- infer --------------------------------------------------------------- */
+/* ---- infer and predict ------------------------------------------------------ */
 
+/* One number for each of a model's topics or labels, of every document. */
 typedef struct inference {
     reading r;
     const char *documents_path;
     strads_names *documents; /* their names, or NULL */
-    double *theta;
+    bool scores;             /* of labels: all of them, too */
+    double *share;           /* [topics or labels] of the document at hand */
 } inference;
 
 static const strads_option infer_table[] = {
@@ -384,38 +386,45 @@ static const strads_option infer_table[] = {
              "names of the documents, one a line, not for npy (none)"),
     {.name = NULL},
 };
+static const strads_option predict_table[] = {
+    DRAW_OPTIONS(""),
+    CLI_FLAG(inference, scores, "scores",
+             "each label's score, too (default: no)"),
+    {.name = NULL},
+};
+
+static strads_lda_words words_of(const reading *r, uint64_t d)
+{
+    return cli_corpus_words(&r->corpus, d, r->word, r->count);
+}
 
 /* text and csv have no header, and a name only where there are names. */
 static strads_err put_inference(void *arg, FILE *out)
 {
     inference *f = arg;
     const uint32_t topics = f->r.model->topics;
-    const uint64_t documents = strads_data_rows(f->r.corpus.data);
     const strads_lda_draws draws = draws_of(&f->r);
     const cli_format format = cli_format_of(&f->r.use.out);
     const bool named = f->documents && format != CLI_FORMAT_NPY;
     const bool first = named || format == CLI_FORMAT_JSON;
-    const cli_column columns[] = {{"document", named ? CLI_STRING : CLI_COUNT,
-                                   0},
+    const cli_column columns[] = {cli_id_column("document",
+                                                named ? f->documents : NULL),
                                   {"topics", CLI_NUMBER, topics}};
     cli_table t = {.column = first ? columns : columns + 1,
                    .n = first ? 2 : 1,
-                   .rows = documents,
+                   .rows = strads_data_rows(f->r.corpus.data),
                    .digits = 9,
                    .bare = true};
-    strads_err err = cli_table_begin(&t, &f->r.use.out, out);
-    for (uint32_t d = 0; d < documents && !err; d++) {
-        strads_lda_words words =
-            cli_corpus_words(&f->r.corpus, d, f->r.word, f->r.count);
-        err = strads_lda_infer(f->r.model, &draws, &words, f->theta);
-        if (!err && named)
-            cli_table_text(&t, strads_names_at(f->documents, d));
-        else if (!err && first)
-            cli_table_count(&t, d);
-        for (uint32_t k = 0; k < topics && !err; k++)
-            cli_table_number(&t, f->theta[k]);
+    CLI_TRY(cli_table_begin(&t, &f->r.use.out, out));
+    for (uint64_t d = 0; d < t.rows; d++) {
+        const strads_lda_words words = words_of(&f->r, d);
+        CLI_TRY(strads_lda_infer(f->r.model, &draws, &words, f->share));
+        if (first)
+            cli_table_id(&t, f->documents, d, 0);
+        for (uint32_t k = 0; k < topics; k++)
+            cli_table_number(&t, f->share[k]);
     }
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err name_documents(inference *f)
@@ -438,45 +447,9 @@ static strads_err infer(void *state, const char *const *path)
     if (f->documents_path)
         CLI_TRY(name_documents(f));
     cli_corpus_tell(&f->r.corpus, f->r.use.quiet);
-    return cli_reserve(f->r.model->topics, sizeof *f->theta, "a document",
-                       &f->theta);
+    return cli_reserve(f->r.model->topics, sizeof *f->share, "a document",
+                       &f->share);
 }
-
-static void inference_release(void *state)
-{
-    inference *f = state;
-    strads_names_free(f->documents);
-    free(f->theta);
-    reading_release(&f->r);
-}
-
-const cli_verb cli_lda_infer = {
-    .size = sizeof(inference),
-    .initial = &(const inference){.r = {.sweeps = 50, .burn_in = 10}},
-    .table = infer_table,
-    .more = data_table,
-    .title = "Data:",
-    .usual = "csv",
-    .has = CLI_HAS_QUIET,
-    .read = infer,
-    .write = put_inference,
-    .release = inference_release,
-};
-
-/* ---- predict --------------------------------------------------------------- */
-
-typedef struct prediction {
-    reading r;
-    bool scores;
-    double *score; /* [classes] */
-} prediction;
-
-static const strads_option predict_table[] = {
-    DRAW_OPTIONS(""),
-    CLI_FLAG(prediction, scores, "scores",
-             "each label's score, too (default: no)"),
-    {.name = NULL},
-};
 
 static uint32_t best_of(const double *score, uint32_t classes)
 {
@@ -497,60 +470,57 @@ static strads_err check_classes(const strads_lda_model *m, const char *path)
 
 static strads_err predict(void *state, const char *const *path)
 {
-    prediction *p = state;
-    CLI_TRY(read_documents(&p->r, path));
-    CLI_TRY(check_classes(p->r.model, path[0]));
-    cli_corpus_tell(&p->r.corpus, p->r.use.quiet);
-    return cli_reserve(p->r.model->classes, sizeof *p->score, "a document",
-                       &p->score);
+    inference *f = state;
+    CLI_TRY(read_documents(&f->r, path));
+    CLI_TRY(check_classes(f->r.model, path[0]));
+    cli_corpus_tell(&f->r.corpus, f->r.use.quiet);
+    return cli_reserve(f->r.model->classes, sizeof *f->share, "a document",
+                       &f->share);
 }
 
 static strads_err put_prediction(void *state, FILE *out)
 {
-    prediction *p = state;
-    const strads_lda_model *m = p->r.model;
-    const strads_lda_draws draws = draws_of(&p->r);
+    inference *f = state;
+    const strads_lda_model *m = f->r.model;
+    const strads_lda_draws draws = draws_of(&f->r);
     const cli_column columns[] = {{"label", CLI_STRING, 0},
                                   {"score", CLI_NUMBER, m->classes}};
     cli_table t = {.column = columns,
-                   .n = p->scores ? 2 : 1,
-                   .rows = strads_data_rows(p->r.corpus.data),
+                   .n = f->scores ? 2 : 1,
+                   .rows = strads_data_rows(f->r.corpus.data),
                    .digits = 9,
                    .bare = true};
-    strads_err err = cli_table_begin(&t, &p->r.use.out, out);
-    for (uint64_t d = 0; d < t.rows && !err; d++) {
-        strads_lda_words words =
-            cli_corpus_words(&p->r.corpus, d, p->r.word, p->r.count);
-        err = strads_lda_decide(m, &draws, &words, p->score);
-        if (!err) {
-            cli_table_text(&t, strads_names_at(m->labels,
-                                               best_of(p->score, m->classes)));
-        }
-        for (uint32_t y = 0; y < m->classes && p->scores && !err; y++)
-            cli_table_number(&t, p->score[y]);
+    CLI_TRY(cli_table_begin(&t, &f->r.use.out, out));
+    for (uint64_t d = 0; d < t.rows; d++) {
+        const strads_lda_words words = words_of(&f->r, d);
+        CLI_TRY(strads_lda_decide(m, &draws, &words, f->share));
+        cli_table_id(&t, m->labels, best_of(f->share, m->classes), 0);
+        for (uint32_t y = 0; y < m->classes && f->scores; y++)
+            cli_table_number(&t, f->share[y]);
     }
-    return err;
+    return STRADS_OK;
 }
 
-static void prediction_release(void *state)
+static void inference_release(void *state)
 {
-    prediction *p = state;
-    free(p->score);
-    reading_release(&p->r);
+    inference *f = state;
+    strads_names_free(f->documents);
+    free(f->share);
+    reading_release(&f->r);
 }
 
-const cli_verb cli_lda_predict = {
-    .size = sizeof(prediction),
-    .initial = &(const prediction){.r = {.sweeps = 50, .burn_in = 10}},
-    .table = predict_table,
-    .more = data_table,
-    .title = "Data:",
-    .usual = "csv",
-    .has = CLI_HAS_QUIET,
-    .read = predict,
-    .write = put_prediction,
-    .release = prediction_release,
-};
+#define INFERENCE(table_, read_, write_)                                       \
+    {                                                                          \
+        .size = sizeof(inference),                                             \
+        .initial = &(const inference){.r = {.sweeps = 50, .burn_in = 10}},     \
+        .table = table_, .more = data_table, .title = "Data:", .usual = "csv", \
+        .has = CLI_HAS_QUIET, .read = read_, .write = write_,                  \
+        .release = inference_release                                           \
+    }
+
+const cli_verb cli_lda_infer = INFERENCE(infer_table, infer, put_inference);
+const cli_verb cli_lda_predict =
+    INFERENCE(predict_table, predict, put_prediction);
 
 /* ---- show ------------------------------------------------------------------ */
 
@@ -643,8 +613,7 @@ static strads_err score_documents(evaluation *e, bool completion,
     strads_err err = STRADS_OK;
     for (uint64_t d = 0; d < strads_data_rows(e->r.corpus.data) && !err; d++) {
         strads_lda_score one = {0};
-        strads_lda_words words =
-            cli_corpus_words(&e->r.corpus, d, e->r.word, e->r.count);
+        const strads_lda_words words = words_of(&e->r, d);
         err = completion ? strads_lda_complete(e->r.model, &draws, &words, &one)
                          : strads_lda_left_to_right(e->r.model, e->particles,
                                                     e->r.seed, &words, &one);
@@ -680,8 +649,7 @@ static strads_err judge_labels(evaluation *e, const strads_lda_labels *labels,
         const uint64_t from = labels->start[d], end = labels->start[d + 1];
         if (from == end)
             continue;
-        strads_lda_words words =
-            cli_corpus_words(&e->r.corpus, d, e->r.word, e->r.count);
+        const strads_lda_words words = words_of(&e->r, d);
         CLI_TRY(strads_lda_decide(m, &draws, &words, score));
         const uint32_t best = best_of(score, m->classes);
         bool right = false;
