@@ -289,6 +289,26 @@ Test(svm_edge, losses_with_kinks_converge_on_few_rows_at_a_large_c)
         }
 }
 
+/* Newton's steps of a squared loss, too, may lead a million times too far. */
+Test(svm_edge, constant_columns_beside_an_intercept_converge_at_any_c)
+{
+    static const strads_svm_options losses[] = {
+        {.loss = "hinge", .intercept = true},
+        {.loss = "squared-hinge", .intercept = true},
+        {.loss = "squared-epsilon", .epsilon = .1, .intercept = true}};
+
+    for (size_t k = 0; k < 9; k++) {
+        strads_svm_options options = losses[k % 3];
+        options.c = (const double[]){1, 100, k % 3 ? 1e6 : 1e4}[k / 3];
+        lasso_design d = unequal_columns(200, 200, 0, k % 3 < 2, k);
+        for (uint64_t j = 0; j < 200; j += 6)
+            for (uint64_t i = 0; i < 200; i++)
+                lasso_design_col(&d, j)[i] = 7;
+        expect_soon(&d, &options, 2);
+        lasso_design_free(&d);
+    }
+}
+
 Test(svm_edge, a_tolerance_below_rounding_ends_a_fit_near_the_optimum)
 {
     const strads_engine_options engine = {.workers = 1,

@@ -78,7 +78,7 @@ typedef struct dual_loss {
     bool smooth;     /* the loss has no kinks: z alone tells b */
     bool quadratic;  /* so is g between its bounds, and rows may rest there */
     double strong;   /* g bends by this over C c at least */
-    double bend; /* the loss by this times C c at most, where that changes */
+    double bend; /* the loss by this times C c at most, where it is smooth */
     /* Bounds and the like of a row with that target, C c and epsilon, b = 0.
      * The square stays. */
     void (*set)(dual_sample *x, double target, double cost, double epsilon);

@@ -187,14 +187,18 @@ static void set_squared_epsilon(dual_sample *x, double target, double cost,
 
 const dual_loss dual_hinge = {QUADRATIC, .name = "hinge", .classifies = true,
                               .set = set_hinge};
-const dual_loss dual_squared_hinge = {
-    QUADRATIC,    .name = "squared-hinge", .classifies = true, .smooth = true,
-    .strong = .5, .set = set_squared_hinge};
+const dual_loss dual_squared_hinge = {QUADRATIC,
+                                      .name = "squared-hinge",
+                                      .classifies = true,
+                                      .smooth = true,
+                                      .strong = .5,
+                                      .bend = 2,
+                                      .set = set_squared_hinge};
 const dual_loss dual_epsilon = {QUADRATIC, .name = "epsilon",
                                 .set = set_epsilon};
-const dual_loss dual_squared_epsilon = {QUADRATIC, .name = "squared-epsilon",
-                                        .smooth = true, .strong = .5,
-                                        .set = set_squared_epsilon};
+const dual_loss dual_squared_epsilon = {
+    QUADRATIC, .name = "squared-epsilon", .smooth = true, .strong = .5,
+    .bend = 2, .set = set_squared_epsilon};
 
 const dual_loss *const dual_losses[DUAL_LOSSES] = {&dual_hinge,
                                                    &dual_squared_hinge,
