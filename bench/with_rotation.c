@@ -9,7 +9,7 @@
  * NS: simulated instead, a node a worker, with so many ns for a word of a
  * document; 10 Gbit/s and 50 us between nodes. */
 #include <math.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,17 @@
 enum { BLOCKS = 8, MOST_WORKERS = 1024 };
 static const double ALPHA = 0.1, BETA = 0.01;
 
+/* What a worker last had at the end of a sweep. */
+typedef struct ended {
+    pthread_mutex_t lock; /* guards all that follows */
+    uint16_t *topic; /* of its tokens by word; NULL before its first sweep */
+    uint64_t *start; /* [words + 1] */
+    double of_documents; /* its documents' part of the likelihood */
+} ended;
+
 typedef struct setup {
     uint32_t topics, sweeps, staleness;
-    _Atomic double of_documents[MOST_WORKERS], tokens[MOST_WORKERS];
+    ended ended[MOST_WORKERS];
 } setup;
 
 /* A worker of the data-parallel loop. */
@@ -42,6 +50,7 @@ typedef struct worker {
     uint32_t *length; /* [documents] */
     uint32_t words, *row;
     double *count, *change; /* [words of a block + 1 x topics] */
+    uint32_t *tally;        /* [words x topics] of worker 0, for reports */
 } worker;
 
 static void make_site(worker *x, uint32_t topics)
@@ -94,6 +103,8 @@ static void make_worker(worker *x, uint32_t topics)
     x->row = rotation_zeroed(most, sizeof *x->row);
     x->count = rotation_zeroed(most * topics, sizeof *x->count);
     x->change = rotation_zeroed(topics, sizeof *x->change);
+    if (x->share->partition == 0)
+        x->tally = rotation_zeroed((size_t)x->words * topics, sizeof *x->tally);
 }
 
 static void free_worker(worker *x)
@@ -112,7 +123,8 @@ static void free_worker(worker *x)
                          x->topic,
                          x->row,
                          x->count,
-                         x->change};
+                         x->change,
+                         x->tally};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         free(all[k]);
@@ -188,45 +200,73 @@ static strads_err turn_clock(worker *x, const strads_task *task, uint64_t clock)
     return err ? err : strads_session_clock(x->session);
 }
 
-/* Parts of the likelihood that are words': of all that worker 0 may see. */
-static strads_err of_words(worker *x, double *sum, double *seen)
+/* Keeps where this worker's tokens are for worker 0's reports. */
+static void end_sweep(worker *x)
 {
-    const uint32_t topics = x->site.topics;
-    uint32_t n = 0;
-    strads_err err = STRADS_OK;
+    ended *e = &x->setup->ended[x->share->partition];
+    const size_t tokens = x->start[x->words], starts = x->words + 1;
+    const double sum = of_documents(x);
 
-    for (uint32_t b = 0; b < BLOCKS && !err; b++) {
-        err = pull(x, b, &n);
-        for (size_t i = 0; !err && i < (size_t)(n - 1) * topics; i++)
-            *sum += rise(BETA, x->count[i]);
+    (void)pthread_mutex_lock(&e->lock);
+    if (!e->topic) {
+        e->topic = rotation_zeroed(tokens + 1, sizeof *e->topic);
+        e->start = rotation_zeroed(starts, sizeof *e->start);
+        memcpy(e->start, x->start, starts * sizeof *e->start);
     }
-    const double *total = x->count + (size_t)(n - 1) * topics;
-    for (uint32_t k = 0; !err && k < topics; k++) {
-        *sum -= rise(x->words * BETA, total[k]);
-        *seen += total[k];
-    }
-    return err;
+    memcpy(e->topic, x->topic, tokens * sizeof *e->topic);
+    e->of_documents = sum;
+    (void)pthread_mutex_unlock(&e->lock);
 }
 
-/* The likelihood as worker 0 sees it: the tables by the consistency rule, the
- * documents as their workers last summed them up. Nothing is said before all
- * tokens have been drawn once. */
-static strads_err report(worker *x, const strads_task *task, double sweep)
+/* Adds a worker's tokens to the tally by word and topic, and its documents' part
+ * to *sum. False: it has not ended a sweep yet. */
+static bool tally(worker *x, ended *e, double *sum, double *tokens)
 {
-    double sum = 0, tokens = 0, seen = 0;
-    bool all = true;
-    strads_err err = of_words(x, &sum, &seen);
-
-    for (uint32_t p = 0; p < task->share->partitions; p++) {
-        sum += x->setup->of_documents[p];
-        tokens += x->setup->tokens[p];
-        all = all && x->setup->of_documents[p] < 0;
+    (void)pthread_mutex_lock(&e->lock);
+    const bool any = e->topic != NULL;
+    for (uint32_t w = 0; any && w < x->words; w++)
+        for (uint64_t t = e->start[w]; t < e->start[w + 1]; t++)
+            x->tally[(size_t)w * x->site.topics + e->topic[t]]++;
+    if (any) {
+        *sum += e->of_documents;
+        *tokens += (double)e->start[x->words];
     }
-    if (all && seen >= tokens)
-        strads_loop_report(task, &(strads_report){.objective = -sum / tokens,
-                                                  .gap = NAN,
-                                                  .measure = {sweep}});
-    return err;
+    (void)pthread_mutex_unlock(&e->lock);
+    return any;
+}
+
+/* The part of the likelihood that is words'. */
+static double of_words(const worker *x)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < x->site.topics; k++) {
+        double total = 0;
+        for (uint32_t w = 0; w < x->words; w++) {
+            const double n = x->tally[(size_t)w * x->site.topics + k];
+            sum += rise(BETA, n);
+            total += n;
+        }
+        sum -= rise(x->words * BETA, total);
+    }
+    return sum;
+}
+
+/* The likelihood of where all tokens were when their workers last ended a sweep, not of
+ * the tables' rows: each of these is as old as the staleness lets it be, and counts
+ * that do not belong together can be likelier than any that do. */
+static void report(worker *x, const strads_task *task, double sweep)
+{
+    double sum = 0, tokens = 0;
+
+    memset(x->tally, 0, (size_t)x->words * x->site.topics * sizeof *x->tally);
+    for (uint32_t p = 0; p < task->share->partitions; p++)
+        if (!tally(x, &x->setup->ended[p], &sum, &tokens))
+            return;
+    sum += of_words(x);
+    strads_loop_report(task, &(strads_report){.objective = -sum / tokens,
+                                              .gap = NAN,
+                                              .measure = {sweep}});
 }
 
 static strads_err run(strads_task *task, strads_session *session)
@@ -238,16 +278,15 @@ static strads_err run(strads_task *task, strads_session *session)
     strads_err err = STRADS_OK;
 
     make_worker(&x, s->topics);
-    s->tokens[me] = (double)x.start[x.words];
     for (uint64_t c = 0; c < clocks && !err; c++) {
         if (strads_loop_ends(task))
             break;
         err = turn_clock(&x, task, c);
         if (err || (c + 1) % BLOCKS)
             continue;
-        s->of_documents[me] = of_documents(&x);
+        end_sweep(&x);
         if (me == 0)
-            err = report(&x, task, (double)((c + 1) / BLOCKS));
+            report(&x, task, (double)((c + 1) / BLOCKS));
     }
     free_worker(&x);
     return err;
@@ -325,11 +364,18 @@ int main(int argc, char **argv)
                                      .kind = STRADS_KIND_CORPUS,
                                      .values = STRADS_F32};
     strads_data *data = NULL;
+    for (uint32_t p = 0; p < workers; p++)
+        (void)pthread_mutex_init(&s.ended[p].lock, NULL);
     strads_err err = strads_data_read(argv[2], &cut, &data);
     if (!err)
         err = train(strcmp(method, "ring") == 0, &s, data, workers, ns);
     if (err)
         (void)fprintf(stderr, "with_rotation: %s\n", strads_error_text());
     strads_data_free(data);
+    for (uint32_t p = 0; p < workers; p++) {
+        (void)pthread_mutex_destroy(&s.ended[p].lock);
+        free(s.ended[p].topic);
+        free(s.ended[p].start);
+    }
     return err ? 1 : 0;
 }
