@@ -73,7 +73,7 @@ Test(link_breach, garbage_is_dropped)
 
 Test(link_breach, garbage_shorter_than_a_header_is_dropped_in_time)
 {
-    const sti_net_options options = {.hello_ns = 50000000};
+    const sti_net_options options = {.hello_ns = 500000000};
     open_both(&options);
     expect_stranger_dropped("hello?", 6, "no complete HELLO");
     close_both();
@@ -81,7 +81,7 @@ Test(link_breach, garbage_shorter_than_a_header_is_dropped_in_time)
 
 Test(link_breach, silence_is_dropped_in_time)
 {
-    const sti_net_options options = {.hello_ns = 50000000};
+    const sti_net_options options = {.hello_ns = 500000000};
     open_both(&options);
     expect_stranger_dropped("", 0, "no complete HELLO");
     close_both();
@@ -284,7 +284,7 @@ Test(link_breach, a_message_before_the_welcome_costs_the_link)
 
 Test(link_breach, a_member_that_never_answers_a_goodbye_delays_it_only_so_long)
 {
-    const sti_net_options options = {.hello_ns = 50000000};
+    const sti_net_options options = {.hello_ns = 500000000};
     open_both(&options);
     int fd = say_hello(5);
     raw_wait_frame(fd);
