@@ -75,6 +75,7 @@ strads_err strads_data_from_arrays(const strads_arrays *,
 strads_err strads_data_read(const char *, const strads_data_options *,
                             strads_data **);
 void strads_data_free(strads_data *);
+strads_err strads_data_weigh(strads_data *, const double *, uint64_t);
 uint64_t strads_data_rows(const strads_data *);
 uint64_t strads_data_cols(const strads_data *);
 uint64_t strads_data_bytes(const strads_data *);

@@ -189,3 +189,75 @@ Test(lasso_weights, weights_from_memory_are_those_of_a_file)
     (void)unlink(path);
     lasso_design_free(&d);
 }
+
+/* Runs the Lasso on the design, rows weighed by its options or by the data. */
+static strads_result *weighed(const lasso_design *d, uint32_t partitions,
+                              const double *of_options, const double *of_data)
+{
+    const strads_lasso_options o = {.lambda_ratio = .1,
+                                    .intercept = true,
+                                    .row_weight = of_options};
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .workers = 1,
+                                          .partitions = partitions,
+                                          .deterministic = true,
+                                          .tolerance = 1e-10};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+
+    expect_ok(lasso_design_data(d, partitions, &data));
+    if (of_data)
+        expect_ok(strads_data_weigh(data, of_data, d->rows));
+    expect_ok(strads_run(&strads_program_lasso, &o, data, &engine, &result));
+    strads_data_free(data);
+    return result;
+}
+
+static const double *values_of(const strads_result *result)
+{
+    uint64_t parameters;
+    uint32_t width;
+    return strads_result_values(result, &parameters, &width);
+}
+
+Test(lasso_weights, weights_of_the_data_are_those_of_the_options)
+{
+    const lasso_recipe recipe = {
+        .rows = 30, .cols = 5, .seed = 6, .density = 1, .noise = .5};
+    lasso_design d = lasso_design_random(&recipe);
+    double weight[30];
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        weight[i] = weight_of(i);
+    for (uint32_t partitions = 1; partitions <= 3; partitions++) {
+        strads_result *options = weighed(&d, partitions, weight, NULL);
+        strads_result *data = weighed(&d, partitions, NULL, weight);
+        strads_result *none = weighed(&d, partitions, NULL, NULL);
+        const double *w = values_of(options);
+        cr_expect_arr_eq(w, values_of(data), d.cols * sizeof *w);
+        cr_expect_arr_neq(w, values_of(none), d.cols * sizeof *w);
+        strads_result_free(options);
+        strads_result_free(data);
+        strads_result_free(none);
+    }
+    lasso_design_free(&d);
+}
+
+Test(lasso_weights, weights_that_are_none_leave_the_data_as_they_are)
+{
+    const lasso_recipe recipe = {
+        .rows = 30, .cols = 5, .seed = 6, .density = 1, .noise = .5};
+    lasso_design d = lasso_design_random(&recipe);
+    double weight[30] = {1, 2, 3};
+    strads_data *data = NULL;
+
+    expect_ok(lasso_design_data(&d, 2, &data));
+    cr_expect_eq(strads_data_weigh(data, weight, 29), STRADS_EINVAL);
+    expect_says("29 weights for 30 rows; expected one a row");
+    weight[7] = -1;
+    cr_expect_eq(strads_data_weigh(data, weight, 30), STRADS_EINVAL);
+    expect_says("the weight of row 8 is -1");
+    cr_expect_null(strads_data_share(data, 0)->weight);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}

@@ -27,7 +27,7 @@ static strads_err read_rows(glm_local *local, const strads_task *task)
     const strads_range *rows = &task->share->rows;
     const linear_weights weights = {o->weights, o->row_weight};
     strads_err err =
-        linear_read_weights(weights, rows, task->shape->rows, local->c);
+        linear_read_weights(weights, task->share, task->shape->rows, local->c);
 
     if (!err)
         err = glm_read_offsets(o, rows, task->shape->rows, local->o);

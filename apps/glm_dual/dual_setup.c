@@ -103,8 +103,8 @@ strads_err dual_open(const strads_task *task, const dual_problem *problem,
     local->span = span_of(task);
     err = reserve(local, task->shape->partitions == 1);
     if (!err)
-        err = linear_read_weights(problem->weights, &share->rows,
-                                  task->shape->rows, local->weight);
+        err = linear_read_weights(problem->weights, share, task->shape->rows,
+                                  local->weight);
     if (err) {
         dual_close(local);
         return err;

@@ -27,7 +27,7 @@ strads_err lasso_take_weights(const strads_task *task, lasso_local *local)
     const uint64_t entries = share->by_col.start[share->by_col.lines];
     strads_err err;
 
-    if (!linear_weighs(from))
+    if (!linear_weighs(from) && !share->weight)
         return STRADS_OK;
     double *value = calloc(entries + 1, sizeof(*value));
     local->weighted = *share;
@@ -39,8 +39,7 @@ strads_err lasso_take_weights(const strads_task *task, lasso_local *local)
                            "no memory for %llu values times the weights of "
                            "their rows",
                            (unsigned long long)entries);
-    err =
-        linear_read_weights(from, &share->rows, task->shape->rows, local->root);
+    err = linear_read_weights(from, share, task->shape->rows, local->root);
     for (uint64_t i = 0; i < local->rows; i++)
         local->root[i] = sqrt(local->root[i]);
     if (!err)

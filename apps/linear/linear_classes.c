@@ -523,15 +523,16 @@ static strads_err copy_values(const double *from, const strads_range *rows,
     return STRADS_OK;
 }
 
-strads_err linear_read_weights(linear_weights from, const strads_range *rows,
+strads_err linear_read_weights(linear_weights from, const strads_share *share,
                                uint64_t total, double *weight)
 {
+    const strads_range *rows = &share->rows;
     static const linear_lines lines = {.option = "--weights",
                                        .what = "the weight of a row",
                                        .of = "rows"};
 
     for (uint64_t i = 0; i < rows->end - rows->begin; i++)
-        weight[i] = 1;
+        weight[i] = share->weight ? share->weight[i] : 1;
     if (from.value)
         return copy_values(from.value, rows, weight);
     return linear_weighs(from)
@@ -553,7 +554,7 @@ strads_err linear_survey_data(const strads_data *data, linear_weights from,
     else
         linear_survey_begin(survey, LINEAR_LABELS_MAX);
     for (uint32_t p = 0; !err && (share = strads_data_share(data, p)); p++) {
-        err = linear_read_weights(from, &share->rows, rows, weight);
+        err = linear_read_weights(from, share, rows, weight);
         for (uint64_t i = 0;
              i < share->rows.end - share->rows.begin && share->label && !err;
              i++)

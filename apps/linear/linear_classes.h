@@ -124,7 +124,7 @@ strads_err linear_read_lines(const linear_lines *lines, const char *path,
                              double *out);
 
 /* Where the weights of rows come from: `value` [rows], else the file `path`,
- * with one a line, else (NULL or "") all are 1. */
+ * with one a line, else (NULL or "") the data, else all are 1. */
 typedef struct linear_weights {
     const char *path;
     const double *value;
@@ -135,9 +135,10 @@ static inline bool linear_weighs(linear_weights from)
     return from.value || (from.path && *from.path);
 }
 
-/* The weights of the rows `rows` of `total`, in weight[]. STRADS_EINVAL: there
- * is no such file, or a value is below 0. STRADS_EIO, STRADS_EFORMAT. */
-strads_err linear_read_weights(linear_weights from, const strads_range *rows,
+/* The weights of the rows of a share, of `total` in the data, in weight[]: where
+ * `from` says nothing, those of the data (strads_data_weigh). STRADS_EINVAL:
+ * there is no such file, or a value is below 0. STRADS_EIO, STRADS_EFORMAT. */
+strads_err linear_read_weights(linear_weights from, const strads_share *share,
                                uint64_t total, double *weight);
 
 /* The labels of all rows that are here, by what these weigh; free() frees it.

@@ -176,9 +176,9 @@ static bool rest_new(const study *s, rest *r)
     if (!r->config)
         return false;
     memcpy(r->config, s->cv.config, s->cv.program->config_size);
-    const linear_cv_rest filling = {.weight = linear_weighs(s->cv.weights)
-                                                  ? r->weight
-                                                  : NULL,
+    const bool weighs =
+        linear_weighs(s->cv.weights) || strads_data_share(s->data, 0)->weight;
+    const linear_cv_rest filling = {.weight = weighs ? r->weight : NULL,
                                     .offset = s->cv.offset ? r->offset : NULL,
                                     .points = s->path->points,
                                     .lambda = s->path->lambda};
@@ -504,6 +504,7 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
 {
     const uint64_t rows = strads_data_rows(data);
     study s = {.data = data, .begin = now(), .lock = PTHREAD_MUTEX_INITIALIZER};
+    const strads_share *share;
     strads_err err = resolve(data, cv, &s.cv);
 
     if (!err)
@@ -516,9 +517,9 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
         deal(&s, rows);
     if (!err)
         err = reserve_folds(&s);
-    if (!err)
-        err = linear_read_weights(s.cv.weights, &(strads_range){0, rows}, rows,
-                                  s.weight);
+    for (uint32_t p = 0; !err && (share = strads_data_share(data, p)); p++)
+        err = linear_read_weights(s.cv.weights, share, rows,
+                                  s.weight + share->rows.begin);
     if (!err) {
         (void)linear_path_begin(s.path, 0);
         weigh_folds(&s, rows);

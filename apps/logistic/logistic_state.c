@@ -59,7 +59,7 @@ strads_err logistic_open(const strads_task *task, void **out)
         goto no_memory;
     err = linear_read_weights((linear_weights){options->weights,
                                                options->row_weight},
-                              &share->rows, task->shape->rows, local->c);
+                              share, task->shape->rows, local->c);
     if (err)
         goto fail;
     *out = local;

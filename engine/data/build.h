@@ -175,6 +175,7 @@ struct strads_data {
     sti_side by_col, by_row;
     double *label; /* [label_count]; NULL when there are none */
     uint64_t label_count;
+    double *weight; /* of the rows that are held, or NULL */
     uint64_t bytes;
     const strads_names *row_names, *col_names;
     strads_names *own_row_names, *own_col_names; /* where made by the reader */

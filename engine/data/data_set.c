@@ -2,6 +2,8 @@
  * what is to be spent. */
 #include "engine/data/build.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -116,6 +118,7 @@ void strads_data_free(strads_data *data)
     free(data->own_col_means);
     sti_big_free(data->row_nnz, data->rows * sizeof *data->row_nnz);
     free(data->row_bounds);
+    free(data->weight);
     free(data->shares);
     free(data);
 }
@@ -201,6 +204,40 @@ uint64_t strads_data_unknown(const strads_data *data)
 uint64_t strads_data_repeated(const strads_data *data)
 {
     return data->repeated;
+}
+
+strads_err strads_data_weigh(strads_data *data, const double *weight,
+                             uint64_t n)
+{
+    const uint32_t kept = data->keep_count;
+    const uint64_t begin = kept > 0 ? data->shares[0].rows.begin : 0;
+    const uint64_t held =
+        kept > 0 ? data->shares[kept - 1].rows.end - begin : 0;
+
+    if (n != held)
+        return strads_fail(STRADS_EINVAL,
+                           "%" PRIu64 " weights for %" PRIu64
+                           " rows; expected one a row",
+                           n, held);
+    for (uint64_t i = 0; i < n; i++)
+        if (!(weight[i] >= 0) || isinf(weight[i])) {
+            const uint64_t row = begin + i + 1;
+            return strads_fail(STRADS_EINVAL,
+                               "the weight of row %" PRIu64 " is %g; expected "
+                               "a number from 0 up",
+                               row, weight[i]);
+        }
+    double *own = malloc((n + 1) * sizeof *own);
+    if (own == NULL)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the weights of %" PRIu64 " rows", n);
+    if (n > 0)
+        memcpy(own, weight, n * sizeof *own);
+    free(data->weight);
+    data->weight = own;
+    for (uint32_t k = 0; k < kept; k++)
+        data->shares[k].weight = own + (data->shares[k].rows.begin - begin);
+    return STRADS_OK;
 }
 
 void strads_data_spend(strads_data *data)

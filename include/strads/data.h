@@ -122,6 +122,7 @@ typedef struct strads_share {
     /* Of the whole data set, as strads_data_label_names: label[i] is a number
      * of these; NULL: labels are numbers of their own. */
     const strads_names *label_names;
+    const double *weight; /* as label; see strads_data_weigh */
 } strads_share;
 
 /* Simple loops over lines, for programs that need no kernels of their own. `v`
@@ -428,6 +429,15 @@ STRADS_API const strads_share *strads_data_share(const strads_data *data,
  * thread. */
 STRADS_API strads_err strads_data_find_kind(const char *path,
                                             strads_kind *found);
+
+/* What each row counts, from 0 up, in programs that weigh rows (lasso, glm,
+ * logistic, svm, their paths and their cross-validation, where their options have
+ * no weights): `weight` [n], copied, of the rows that are held here, in order.
+ * The checksum does not tell of them. Before the run; no other may use the data
+ * meanwhile. STRADS_EINVAL: another number of rows is held, or a weight is below
+ * 0 or not finite; STRADS_ENOMEM. */
+STRADS_API strads_err strads_data_weigh(strads_data *data, const double *weight,
+                                        uint64_t n);
 
 /* The next run is all that the data are for: a program that has made something
  * else of a share's entries may give back what these take. Afterwards they

@@ -35,9 +35,15 @@ class _Classifier(ClassifierMixin, Fitted):
         weight = row_weights(sample_weight, X)
         if self.class_weight is None:
             return weight
-        each = compute_class_weight(self.class_weight, classes=self.classes_,
-                                    y=self.classes_[number.astype(int)])
-        each = np.ascontiguousarray(each[number.astype(int)], dtype=np.float64)
+        number = number.astype(int)
+        rows = engine.agreed(sum, np.bincount(
+            number, minlength=len(self.classes_)))
+        each = rows.sum() / (len(rows) * rows) \
+            if isinstance(self.class_weight, str) and \
+            self.class_weight == "balanced" else compute_class_weight(
+                self.class_weight, classes=self.classes_,
+                y=self.classes_[number])
+        each = np.ascontiguousarray(each[number], dtype=np.float64)
         return each if weight is None else each * weight
 
     def _weighted(self, X, y, sample_weight):
@@ -45,7 +51,8 @@ class _Classifier(ClassifierMixin, Fitted):
         X, number = self._checked(X, y)
         X, number, weight = counted(
             X, number, self._weights(sample_weight, X, number))
-        if weight is not None and np.all(number == number[:1]):
+        if weight is not None and engine.agreed(
+                lambda all_: len(set().union(*all_)), set(number)) < 2:
             raise ValueError("all samples whose weight is not 0 are of one "
                              "class; a classifier needs at least two classes")
         return X, number, weight
@@ -104,7 +111,7 @@ class LogisticRegression(_Classifier):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _config(self, weight):
+    def _config(self):
         """The options, and what they borrow."""
         if self.penalty not in ("l1", "l2", "elasticnet"):
             raise ValueError(f"penalty is {self.penalty!r}; one of 'l1', 'l2', "
@@ -120,14 +127,12 @@ class LogisticRegression(_Classifier):
         config = ffi.new("strads_logistic_options *", {
             "l1_ratio": share, "intercept": self.fit_intercept,
             "multiclass": kept})
-        if weight is not None:
-            config.row_weight = engine.pointer(weight, "double *")
         return config, kept
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
         X, number, weight = self._weighted(X, y, sample_weight)
-        config, kept = self._config(weight)
+        config, kept = self._config()
         config.c = positive("C", self.C)
         dual = self.penalty == "l2" and \
             X.shape[1] > engine.agreed(sum, X.shape[0]) // 2 and \
@@ -137,7 +142,8 @@ class LogisticRegression(_Classifier):
         if start is not None:
             before = np.ascontiguousarray(self.intercept_, dtype=np.float64)
             config.start_intercept = engine.pointer(before, "double *")
-        finished = self._run(program, config, X, number, start=start)
+        finished = self._run(program, config, X, number, weight=weight,
+                             start=start)
         intercepts = lib.strads_svm_intercepts(finished.state) if dual else \
             lib.strads_logistic_intercepts(finished.state)
         self._keep(finished, intercepts, X.shape[1])
@@ -174,7 +180,7 @@ def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
         raise ValueError("a path is of two classes; y has "
                          f"{len(model.classes_)}")
     config = ffi.new("strads_logistic_path_options *")
-    fit, kept = model._config(None)
+    fit, kept = model._config()
     config.fit = fit[0]
     config.points, config.ratio = n_points, eps
     finished = engine.run(engine.program_named("logistic-path"), config, X,
@@ -225,11 +231,11 @@ class LogisticRegressionCV(LogisticRegression):
                              "'elasticnet', or search over C of "
                              "LogisticRegression")
         weight = self._weights(sample_weight, X, number)
-        config, kept = self._config(weight)
+        config, kept = self._config()
         program = engine.program_named("logistic")
         config.lambda_ratio = 1.0
         largest = lib.strads_logistic_lambda_max(
-            self._run(program, config, X, number).state)
+            self._run(program, config, X, number, weight=weight).state)
         config.lambda_ratio = 0.0
         if largest <= 0:
             largest = 1.0
@@ -245,7 +251,8 @@ class LogisticRegressionCV(LogisticRegression):
             "size": ffi.sizeof("strads_engine_options"), "workers": 1,
             "partitions": 1})
         setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, number)
+        data = engine.cut_for(program, config, options, X, number,
+                              weight)
         table, best, simplest = cross_validate(lib.strads_logistic_cv, search,
                                                data, self.n_points)
         total = X.shape[0] if weight is None else weight.sum()
@@ -253,7 +260,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.deviance_, self.deviance_deviation_, self.accuracy_ = table[:, 1:].T
         self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]
         setattr(config, "lambda", table[best, 0])
-        finished = self._run(program, config, X, number)
+        finished = self._run(program, config, X, number, weight=weight)
         self._keep(finished, lib.strads_logistic_intercepts(finished.state),
                    X.shape[1])
         del kept
@@ -299,9 +306,9 @@ class LinearSVC(_Classifier):
             return self._fit_l1(X, number, weight)
         if self.penalty != "l2":
             raise ValueError(f"penalty is {self.penalty!r}; 'l1' or 'l2'")
-        config, kept = svm_config(self, self._losses, weight)
+        config, kept = svm_config(self, self._losses)
         finished = self._run(engine.program_named("svm"), config, X, number,
-                             start=self._start(X.shape[1]))
+                             weight=weight, start=self._start(X.shape[1]))
         self._keep(finished, lib.strads_svm_intercepts(finished.state),
                    X.shape[1])
         del kept
@@ -314,9 +321,8 @@ class LinearSVC(_Classifier):
         config.fit.c = positive("C", self.C)
         config.fit.l1_ratio = 1.0
         config.fit.intercept = self.fit_intercept
-        if weight is not None:
-            config.fit.row_weight = engine.pointer(weight, "double *")
-        finished = self._run(engine.program_named("svm-l1"), config, X, number)
+        finished = self._run(engine.program_named("svm-l1"), config, X, number,
+                             weight=weight)
         self._keep(finished, lib.strads_logistic_intercepts(finished.state),
                    X.shape[1])
         return self._done(finished)

@@ -54,10 +54,10 @@ def _fit_piece(model, blocks, rank, size, address, key):
     hub = _hubs.pop(key) if rank == 0 else tuple(address)
     team = spread.Team(rank, size, hub, host.rpartition(":")[0], key)
     try:
-        labels = [block[1] for block in blocks if len(block) > 1]
+        given = {key: np.concatenate([block[key] for block in blocks])
+                 for key in blocks[0] if key != "X"}
         team.fit(super(type(model), model).fit.__func__, model,
-                 _stack([block[0] for block in blocks]),
-                 *([np.concatenate(labels)] if labels else []))
+                 _stack([block["X"] for block in blocks]), **given)
     finally:
         team.close()
     return spread.fitted(model) if rank == 0 else None
@@ -65,11 +65,11 @@ def _fit_piece(model, blocks, rank, size, address, key):
 
 # ---- at the client ---------------------------------------------------------
 
-def _blocks(X, y):
-    """Pairs of blocks of rows, as delayed tuples that are computed where the
-    first of the pair is."""
-    parts = []
-    for data in (X, y):
+def _blocks(**given):
+    """Blocks of rows of all that is given, as delayed dicts that are computed
+    where the first of each is."""
+    parts = {}
+    for key, data in given.items():
         if data is None:
             continue
         if not hasattr(data, "to_delayed"):
@@ -78,14 +78,16 @@ def _blocks(X, y):
                              "process take the estimators of strads itself")
         made = np.asarray(data.to_delayed(), dtype=object)
         if made.ndim == 2 and made.shape[1] > 1:
-            raise ValueError(f"X is cut into {made.shape[1]} ranges of columns;"
+            raise ValueError(f"{key} is cut into {made.shape[1]} ranges of columns;"
                              " expected blocks of whole rows: "
-                             "X.rechunk({1: -1})")
-        parts.append(made.ravel())
-    if len(parts) == 2 and len(parts[0]) != len(parts[1]):
-        raise ValueError(f"X has {len(parts[0])} blocks of rows and y "
-                         f"{len(parts[1])}; expected as many, of the same rows")
-    return [dask.delayed(tuple)(pair) for pair in zip(*parts)]
+                             f"{key}.rechunk({{1: -1}})")
+        parts[key] = made.ravel()
+        if len(parts[key]) != len(parts["X"]):
+            raise ValueError(f"X has {len(parts['X'])} blocks of rows and {key} "
+                             f"{len(parts[key])}; expected as many, of the "
+                             "same rows")
+    return [dask.delayed(dict)(zip(parts, blocks))
+            for blocks in zip(*parts.values())]
 
 
 def _alive(client, addresses):
@@ -146,16 +148,16 @@ def _ended(client, futures, workers):
         time.sleep(_POLL)
 
 
-def _fit(model, fit, X, y=None, *, client=None, retries=2):
+def _fit(model, fit, X, y=None, sample_weight=None, *, client=None, retries=2):
     """Fits the model to dask collections, blocks of rows; returns self.
 
-    X, y: arrays or frames; of topic models documents by words, of ratings users
+    X, y, sample_weight: arrays or frames; of topic models documents by words, of ratings users
     by items or frames of (user, item, rating), all of a user in one block. A
     bag holds rows: arrays or sparse matrices. client: the newest one;
     retries: how often to begin anew when workers are lost."""
     del fit  # workers take the base class's
     client = client or distributed.default_client()
-    blocks = _blocks(X, y)
+    blocks = _blocks(X=X, y=y, sample_weight=sample_weight)
     for left in range(retries, -1, -1):
         made = _try(client, model, blocks)
         if made is not None:

@@ -169,12 +169,12 @@ def _numbers(array):
     return array
 
 
-def data_of(matrix, label, cut, node=None):
+def data_of(matrix, label, cut, node=None, weight=None):
     """A strads_data * over a matrix that it borrows and keeps alive
     (strads_data_from_arrays; of a node, its part: strads_data_from_part).
 
     matrix: numpy, or scipy in any form (CSC and CSR are taken as they are);
-    label: [rows] or None; cut: a strads_data_options."""
+    label, weight: [rows] or None; cut: a strads_data_options."""
     import scipy.sparse as sparse
     given = ffi.new("strads_arrays *", {
         "size": ffi.sizeof("strads_arrays"), "rows": matrix.shape[0],
@@ -206,6 +206,9 @@ def data_of(matrix, label, cut, node=None):
     else:
         call(lib.strads_data_from_part, node, given, cut, out)
     data = ffi.gc(out[0], lib.strads_data_free)
+    if weight is not None:
+        call(lib.strads_data_weigh, data, pointer(weight, "double *"),
+             len(weight))
     _keep[data] = (matrix, value)
     return data
 
@@ -303,7 +306,7 @@ def agreed(combine, value):
     return combine([value] if team is None else team.gather(value))
 
 
-def cut_for(program, config, options, matrix, label):
+def cut_for(program, config, options, matrix, label, weight=None):
     """A strads_data * of the matrix, or of a File, cut as a run of the program
     wants it; what it borrows lives as long."""
     cut = ffi.new("strads_data_options *",
@@ -315,15 +318,17 @@ def cut_for(program, config, options, matrix, label):
     if bounds is not None:
         cut.partitions, cut.partition_entries = len(bounds) - 1, 0
         cut.row_bounds = pointer(bounds, "uint64_t *")
-    return data_of(matrix, label, cut)
+    return data_of(matrix, label, cut, weight=weight)
 
 
-def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
+def run(program, config, matrix, label, *, name, weight=None, workers=1,
+        tolerance=0.0,
         max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
         policy=None, callbacks=None, verbose=0):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
-    start: (parameters, values [n, width]) to begin with, or None."""
+    weight: [rows] what each counts, or None; start: (parameters, values [n,
+    width]) to begin with, or None."""
     watch = _Watch(callbacks, verbose, name)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {
@@ -349,7 +354,7 @@ def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
         try:
             result, interrupted = team.run(
                 program, config, options,
-                lambda node, keep: data_of(matrix, label, keep, node))
+                lambda node, keep: data_of(matrix, label, keep, node, weight))
         finally:
             watch.close()
         if watch.failure is not None:
@@ -357,7 +362,7 @@ def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
             raise watch.failure
         return Run(result, interrupted)
     try:
-        data = cut_for(program, config, options, matrix, label)
+        data = cut_for(program, config, options, matrix, label, weight)
         err, text, interrupted = interruptible(
             watch.stop, lib.strads_run, program, config, data, options,
             out)

@@ -26,10 +26,10 @@ def _groups_of(groups, columns):
 
 
 def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
-            parameter=0, fit_intercept=True, weight=None, offset=None):
+            parameter=0, fit_intercept=True, offset=None):
     """strads_glm_options, and what has to live as long as they do."""
     kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
-    kept += [weight, offset]
+    kept.append(offset)
     config = ffi.new("strads_glm_options *", {
         "loss": kept[0], "penalty": kept[1], "loss_parameter": parameter,
         "intercept": fit_intercept})
@@ -40,8 +40,6 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
     if groups is not None or penalty == "group":
         kept.append(_groups_of(groups, columns))
         config.column_group = engine.pointer(kept[-1], "uint32_t *")
-    if weight is not None:
-        config.row_weight = engine.pointer(weight, "double *")
     if offset is not None:
         config.row_offset = engine.pointer(offset, "double *")
     return config, kept
@@ -94,6 +92,10 @@ class GLM(_Regressor):
                              "of numbers (for classes: LogisticRegression, "
                              "LinearSVC)")
         X, y = self._checked(X, y)
+        if engine.agreed(lambda all_: len(all_) > 1 and any(all_),
+                         offset is not None):
+            raise ValueError("offset: rows have none on several processes in "
+                             "this version; leave it out")
         if offset is not None:
             offset = np.ascontiguousarray(offset, dtype=np.float64)
             if offset.shape != (X.shape[0],) or not np.all(np.isfinite(offset)):
@@ -108,22 +110,22 @@ class GLM(_Regressor):
             l1_ratio=getattr(self, "l1_ratio", 0.5),
             gamma=getattr(self, "gamma", None),
             groups=getattr(self, "groups", None), parameter=self._parameter,
-            fit_intercept=self.fit_intercept, weight=weight, offset=offset)
-        return X, y, config, kept
+            fit_intercept=self.fit_intercept, offset=offset)
+        return X, y, weight, config, kept
 
-    def _fitted(self, config, X, y):
+    def _fitted(self, config, X, y, weight):
         finished = self._run(engine.program_named("glm"), config, X, y,
-                             start=self._start(X.shape[1]))
+                             weight=weight, start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:X.shape[1], 0].copy()
         self.intercept_ = lib.strads_glm_intercept(finished.state)
         return finished
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
-        X, y, config, kept = self._prepared(X, y, sample_weight, offset)
+        X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
         if self._penalty != "none":
             setattr(config, "lambda", positive("alpha", self.alpha))
-        return self._done(self._fitted(config, X, y))
+        return self._done(self._fitted(config, X, y, weight))
 
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
@@ -225,8 +227,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
     fit, kept = _config(X.shape[1], loss, penalty, l1_ratio=l1_ratio,
                         gamma=gamma, groups=groups,
                         parameter=loss_parameter or 0,
-                        fit_intercept=fit_intercept, weight=weight,
-                        offset=offset)
+                        fit_intercept=fit_intercept, offset=offset)
     config = ffi.new("strads_glm_path_options *")
     config.fit = fit[0]
     config.points, config.ratio = n_alphas, eps
@@ -237,7 +238,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
         config.points, config.ratio = alphas.size, 0
         setattr(config, "lambda", engine.pointer(alphas, "double *"))
     finished = engine.run(engine.program_named("glm-path"), config, X, y,
-                          name="path", workers=engine.n_threads(n_jobs),
+                          name="path", weight=weight, workers=engine.n_threads(n_jobs),
                           tolerance=tol)
     count = ffi.new("uint32_t *")
     points = lib.strads_glm_path(finished.state, count)
@@ -276,12 +277,12 @@ class GLMCV(GLM):
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Chooses alpha, then fits with it; returns self."""
-        X, y, config, kept = self._prepared(X, y, sample_weight, offset)
+        X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
         folds = folds_of(self.cv, X.shape[0])
         program = engine.program_named("glm")
         config.lambda_ratio = 1.0
         largest = lib.strads_glm_lambda_max(
-            self._run(program, config, X, y).state)
+            self._run(program, config, X, y, weight=weight).state)
         config.lambda_ratio = 0.0
         if largest <= 0:  # nothing to explain: any alpha gives w = 0
             largest = 1.0
@@ -296,10 +297,10 @@ class GLMCV(GLM):
             "size": ffi.sizeof("strads_engine_options"), "workers": 1,
             "partitions": 1})
         setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, y)
+        data = engine.cut_for(program, config, options, X, y, weight)
         table, best, simplest = cross_validate(lib.strads_glm_cv, search, data,
                                                self.n_alphas)
         self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)
-        return self._done(self._fitted(config, X, y))
+        return self._done(self._fitted(config, X, y, weight))

@@ -24,8 +24,8 @@ def positive(name, value):
 
 
 def row_weights(sample_weight, X):
-    """[rows] of f64, or None where all rows weigh 1."""
-    if sample_weight is None:
+    """[rows] of f64, or None where all rows, here and elsewhere, weigh 1."""
+    if not engine.agreed(any, sample_weight is not None):
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weight < 0):
@@ -55,7 +55,7 @@ class Fitted(plots.Shown, BaseEstimator):
     _table = plots.of_coefficients
 
     def _run(self, program, config, X, y, *, start=None, **more):
-        if X.shape[0] == 0:
+        if engine.agreed(sum, X.shape[0]) == 0:
             raise ValueError("every row has weight 0; expected at least one "
                              "that counts")
         finished = engine.run(
@@ -117,13 +117,10 @@ class _Regressor(RegressorMixin, Fitted):
 
 # ---- Lasso and elastic net -------------------------------------------------
 
-def _lasso_config(l1_ratio, fit_intercept, positive_only, weight):
-    config = ffi.new("strads_lasso_options *", {
+def _lasso_config(l1_ratio, fit_intercept, positive_only):
+    return ffi.new("strads_lasso_options *", {
         "l1_ratio": l1_ratio, "intercept": fit_intercept,
         "positive": positive_only})
-    if weight is not None:
-        config.row_weight = engine.pointer(weight, "double *")
-    return config
 
 
 class ElasticNet(_Regressor):
@@ -164,10 +161,10 @@ class ElasticNet(_Regressor):
         """Fits the model; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
         config = _lasso_config(getattr(self, "l1_ratio", 1.0),
-                               self.fit_intercept, self.positive, weight)
+                               self.fit_intercept, self.positive)
         setattr(config, "lambda", positive("alpha", self.alpha))
         finished = self._run(engine.program_named("lasso"), config, X, y,
-                             start=self._start(X.shape[1]))
+                             weight=weight, start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:, 0]
         self.intercept_ = lib.strads_lasso_intercept(finished.state)
         return self._done(finished)
@@ -211,7 +208,7 @@ def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
     config = ffi.new("strads_lasso_path_options *")
-    config.fit = _lasso_config(l1_ratio, fit_intercept, positive, None)[0]
+    config.fit = _lasso_config(l1_ratio, fit_intercept, positive)[0]
     config.points, config.ratio = n_alphas, eps
     finished = engine.run(engine.program_named("lasso-path"), config, X, y,
                           name="path", workers=engine.n_threads(n_jobs),
@@ -278,11 +275,11 @@ class ElasticNetCV(_Regressor):
         """Chooses alpha, then fits with it; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
         config = _lasso_config(getattr(self, "l1_ratio", 1.0),
-                               self.fit_intercept, self.positive, weight)
+                               self.fit_intercept, self.positive)
         program = engine.program_named("lasso")
         config.lambda_ratio = 1.0
         largest = lib.strads_lasso_lambda_max(
-            self._run(program, config, X, y).state)
+            self._run(program, config, X, y, weight=weight).state)
         config.lambda_ratio = 0.0
         if largest <= 0:  # nothing to explain: any alpha gives w = 0
             largest = 1.0
@@ -297,13 +294,13 @@ class ElasticNetCV(_Regressor):
             "size": ffi.sizeof("strads_engine_options"), "workers": 1,
             "partitions": 1})
         setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, y)
+        data = engine.cut_for(program, config, options, X, y, weight)
         table, best, simplest = cross_validate(lib.strads_lasso_cv, search,
                                                data, self.n_alphas)
         self.alphas_, self.mse_, self.mse_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)
-        finished = self._run(program, config, X, y)
+        finished = self._run(program, config, X, y, weight=weight)
         self.coef_ = finished.values()[:, 0]
         self.intercept_ = lib.strads_lasso_intercept(finished.state)
         return self._done(finished)
@@ -356,17 +353,17 @@ class LinearSVR(_Regressor):
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
-        config, kept = svm_config(self, self._losses, weight)
+        config, kept = svm_config(self, self._losses)
         config.epsilon = self.epsilon
         finished = self._run(engine.program_named("svm"), config, X, y,
-                             start=self._start(X.shape[1]))
+                             weight=weight, start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:, 0]
         self.intercept_ = lib.strads_svm_intercepts(finished.state)[0]
         del kept
         return self._done(finished)
 
 
-def svm_config(model, losses, weight):
+def svm_config(model, losses):
     """The options of a support vector machine, and what they borrow."""
     loss = losses.get(model.loss)
     if loss is None:
@@ -378,6 +375,4 @@ def svm_config(model, losses, weight):
         config.intercept = True
     elif model.fit_intercept:
         config.bias = positive("intercept_scaling", model.intercept_scaling)
-    if weight is not None:
-        config.row_weight = engine.pointer(weight, "double *")
     return config, kept

@@ -17,9 +17,9 @@ from mpi4py import MPI
 from . import spread
 
 
-def _fit(model, fit, X, y=None, *, comm=None):
+def _fit(model, fit, X, y=None, *, comm=None, **more):
     """Fits the model to the pieces of all ranks of `comm` (COMM_WORLD), each of
-    which calls this with its own; returns self."""
+    which calls this with its own (and its sample_weight); returns self."""
     comm = MPI.COMM_WORLD if comm is None else comm
     rank, size = comm.Get_rank(), comm.Get_size()
     host = spread.host_among(comm.allgather(socket.gethostname()))
@@ -29,7 +29,7 @@ def _fit(model, fit, X, y=None, *, comm=None):
     address, key = comm.bcast((hub.address, key) if rank == 0 else None)
     team = spread.Team(rank, size, hub or address, host, key)
     try:
-        return team.fit(fit, model, X, y)
+        return team.fit(fit, model, X, y, **more)
     finally:
         team.close()
 

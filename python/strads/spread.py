@@ -97,13 +97,13 @@ class Team:
             k = min(failed)[1]
             raise _Told(said[k][0], f"process {k}: {said[k][1]}")
 
-    def fit(self, fit, model, *data):
-        """Has all processes fit `model` on their pieces by fit(model, *data);
+    def fit(self, fit, model, *data, **more):
+        """Has all processes fit `model` on their pieces by fit(model, *data, **more);
         afterwards all have the fitted model."""
         try:
             with engine.together(self):
                 try:
-                    fit(model, *data)
+                    fit(model, *data, **more)
                 except Joined:
                     pass
             model.__dict__.update(
@@ -281,9 +281,6 @@ def host_among(hosts):
 def spread(kind, fit):
     """A class like `kind`, for pieces: fit(model, base_fit, X, y, **more)."""
     def fit_pieces(self, X, y=None, **more):
-        if getattr(self, "class_weight", None) is not None:
-            raise ValueError("class_weight: rows have no weights on several "
-                             "processes in this version; leave it out")
         return fit(self, kind.fit, X, y, **more)
     fit_pieces.__doc__ = fit.__doc__
     return type(kind.__name__, (kind,), {"fit": fit_pieces,

@@ -17,12 +17,14 @@ def piece(X, bounds):
     return X[bounds[rank]:bounds[rank + 1]]
 
 
-def compare(name, kind, X, y, **parameters):
+def compare(name, kind, X, y, weight=None, **parameters):
     bounds = bounds_of(X.shape[0], size)
-    data = [piece(X, bounds)] + ([] if y is None else [piece(y, bounds)])
-    model = getattr(mpi, name)(**parameters).fit(*data)
+    data = {"X": X, "y": y, "sample_weight": weight}
+    data = {key: rows for key, rows in data.items() if rows is not None}
+    model = getattr(mpi, name)(**parameters).fit(
+        **{key: piece(rows, bounds) for key, rows in data.items()})
     with engine.cut_at(bounds):
-        alone = kind(**parameters).fit(*[X] + ([] if y is None else [y]))
+        alone = kind(**parameters).fit(**data)
     same(name, model, alone)
 
 
@@ -51,6 +53,13 @@ def main():
     labels[0], labels[-1] = "no", "yes"
     compare("LogisticRegression", strads.LogisticRegression, X, labels,
             penalty="l1", C=0.3)
+    weight = np.random.default_rng(8).random(len(y)) + 0.5
+    compare("ElasticNet", strads.ElasticNet, X, y, weight, alpha=0.05)
+    compare("PoissonRegressor", strads.PoissonRegressor, X, np.exp(y / 4),
+            weight)
+    compare("LinearSVC", strads.LinearSVC, X, labels, weight, penalty="l1")
+    compare("LogisticRegression", strads.LogisticRegression, X, labels, weight,
+            class_weight={"yes": 3.0})
     compare("LatentDirichletAllocation", strads.LatentDirichletAllocation,
             counts(), None, n_components=4, max_iter=10, random_state=3)
     frame = ratings()
