@@ -43,6 +43,10 @@ refuses 2 'hosts:1: found "node1 two"; expected a host' \
 refuses 2 "names no host" \
     launch --hosts /dev/null -- lasso train "$year_train" --model none.json
 
+printf 'node1 1000\nnode2 1000\n' >hosts
+refuses 2 "1024" launch --hosts hosts -- lasso train "$year_train" \
+    --model none.json
+
 # Ctrl-C: the model so far, 130, and nobody is left
 start away launch --processes 3 -- lasso train "$year_train" \
     --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model away.json \

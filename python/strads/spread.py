@@ -279,8 +279,11 @@ def host_among(hosts):
 
 
 def spread(kind, fit):
-    """A class like `kind`, for pieces: fit(model, base_fit, X, y, **more)."""
-    def fit_pieces(self, X, y=None, **more):
+    """A class like `kind`, for pieces: fit(model, base_fit, X, y, **more), where
+    `more` has a sample_weight only if there is one."""
+    def fit_pieces(self, X, y=None, sample_weight=None, **more):
+        if sample_weight is not None:
+            more["sample_weight"] = sample_weight
         return fit(self, kind.fit, X, y, **more)
     fit_pieces.__doc__ = fit.__doc__
     return type(kind.__name__, (kind,), {"fit": fit_pieces,

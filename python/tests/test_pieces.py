@@ -94,7 +94,7 @@ def test_dask_arrays_have_the_bits_of_one_process(client):
     same("Lasso", model, alone)
     assert np.allclose(model.predict(X), alone.predict(X))
     weight = np.arange(len(y)) % 3 + 0.5
-    model.fit(dX, dy, sample_weight=blocks_of(client, X, weight, 4)[1])
+    model.fit(dX, dy, blocks_of(client, X, weight, 4)[1])
     with engine.cut_at([0, first, len(y)]):
         alone.fit(X[rows], y[rows], weight[rows])
     same("Lasso of weighed rows", model, alone)
