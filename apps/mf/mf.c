@@ -1,7 +1,7 @@
 /* Matrix factorisation as a program: what is computed where, phase by phase.
  *
  *     count    how many ratings there are     -> which are held out
- *     survey   sums by item                   -> mean, deviation, first biases
+ *     statistics  sums by item                   -> mean, deviation, first biases
  *     bias     sums by item, users' biases out -> biases
  *     build    ratings into cells              -> errors of the biases alone
  *     epoch    RING: one pass of SGD           -> does the sweep stand?
@@ -13,7 +13,7 @@
  *     users    factors to the coordinator, a piece at a time
  *
  * Items are dealt to the blocks by how often they are rated, on every node
- * alike, when the survey is merged. */
+ * alike, when the statistics are merged. */
 #include "mf_parts.h"
 
 #include <errno.h>
@@ -222,7 +222,7 @@ static strads_err mf_schedule(strads_turn *turn)
     case MF_COUNT:
         preparation_begins(s);
         return dispatch_none(turn, s, MF_COUNT);
-    case MF_SURVEY:
+    case MF_STATISTICS:
     case MF_BIAS:
     case MF_BUILD:
     case MF_REPORT:
@@ -408,7 +408,7 @@ static strads_err mf_counted(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
-    s->next = MF_SURVEY;
+    s->next = MF_STATISTICS;
     return STRADS_OK;
 }
 
@@ -423,7 +423,7 @@ static strads_err keep_counts(mf_state *s, const double *count)
     return STRADS_OK;
 }
 
-static strads_err mf_surveyed(strads_commit *commit)
+static strads_err mf_aggregate_statistics(strads_commit *commit)
 {
     mf_state *s = commit->state;
     strads_err err = mf_scale_take(&s->options, commit->partial, &s->scale);
@@ -546,15 +546,15 @@ static const strads_phase phases[] = {
                   .update = mf_update_count,
                   .aggregate = mf_counted,
                   .receive = mf_receive_count},
-    [MF_SURVEY] = {.name = "survey",
-                   .when = STRADS_WHEN_CALLED,
-                   .result = STRADS_RESULT_WORKERS,
-                   .ignores_values = true,
-                   .keeps_values = true,
-                   .partial = mf_partial_survey,
-                   .update = mf_update_survey,
-                   .aggregate = mf_surveyed,
-                   .receive = mf_receive_survey},
+    [MF_STATISTICS] = {.name = "statistics",
+                       .when = STRADS_WHEN_CALLED,
+                       .result = STRADS_RESULT_WORKERS,
+                       .ignores_values = true,
+                       .keeps_values = true,
+                       .partial = mf_partial_statistics,
+                       .update = mf_update_statistics,
+                       .aggregate = mf_aggregate_statistics,
+                       .receive = mf_receive_statistics},
     [MF_BIAS] = {.name = "bias",
                  .when = STRADS_WHEN_CALLED,
                  .result = STRADS_RESULT_WORKERS,

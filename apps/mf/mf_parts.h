@@ -17,7 +17,7 @@
 
 enum mf_phase {
     MF_COUNT,
-    MF_SURVEY,
+    MF_STATISTICS,
     MF_BIAS,
     MF_BUILD,
     MF_EPOCH,
@@ -36,7 +36,7 @@ enum mf_phase {
 enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
 
 /* Places of the sums in partials. */
-enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* survey; then per item */
+enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* statistics; then per item */
 enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
 enum {
     MF_PENALTY = MF_HELD_N,
@@ -79,7 +79,7 @@ void mf_step_schedule_follow(mf_step_schedule *c, double train, double held);
 
 /* ---- state ------------------------------------------------------------------ */
 
-/* What merging the surveys has told: the same on all partitions. */
+/* What merging the statistics has told: the same on all partitions. */
 typedef struct mf_scale {
     double ratings;     /* of the whole data set, held out or not */
     double n, mean, sd; /* of those trained on */
@@ -269,9 +269,9 @@ uint32_t mf_slab(const strads_mf_options *o);
 size_t mf_partial_count(const strads_task *task);
 strads_err mf_update_count(strads_task *task);
 strads_err mf_receive_count(strads_task *task);
-size_t mf_partial_survey(const strads_task *task);
-strads_err mf_update_survey(strads_task *task);
-strads_err mf_receive_survey(strads_task *task);
+size_t mf_partial_statistics(const strads_task *task);
+strads_err mf_update_statistics(strads_task *task);
+strads_err mf_receive_statistics(strads_task *task);
 size_t mf_partial_bias(const strads_task *task);
 strads_err mf_update_bias(strads_task *task);
 strads_err mf_receive_bias(strads_task *task);

@@ -49,7 +49,7 @@ static uint64_t hold_salt(uint64_t seed, uint64_t user)
     return strads_random_bits(seed, MF_DRAW_HOLD, user, 0);
 }
 
-size_t mf_partial_survey(const strads_task *task)
+size_t mf_partial_statistics(const strads_task *task)
 {
     return MF_SUMS + 2 * (size_t)task->shape->cols;
 }
@@ -69,7 +69,7 @@ static strads_err refuse_negative(const strads_task *task, uint64_t user,
                            : "a model without negative factors");
 }
 
-strads_err mf_update_survey(strads_task *task)
+strads_err mf_update_statistics(strads_task *task)
 {
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
@@ -122,7 +122,7 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
     return STRADS_OK;
 }
 
-strads_err mf_receive_survey(strads_task *task)
+strads_err mf_receive_statistics(strads_task *task)
 {
     mf_local *l = task->local;
     const double *count = task->partial + MF_SUMS, *sum = count + l->items;

@@ -205,7 +205,7 @@ static strads_err finish(sgd_worker *w, uint64_t last)
 
 static strads_err start(sgd_worker *w)
 {
-    strads_err err = sgd_survey(w);
+    strads_err err = sgd_statistics(w);
     if (err || strads_session_now(w->session) >= SGD_FIRST_CLOCK)
         return err; /* it goes on from a cut */
     err = sgd_take_start(w);

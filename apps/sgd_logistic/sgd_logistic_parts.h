@@ -39,7 +39,7 @@ enum {
     SGD_N_FACTS
 };
 
-/* Clocks before the first batch: the survey, the start values. */
+/* Clocks before the first batch: the statistics, the start values. */
 enum { SGD_FIRST_CLOCK = 2 };
 
 /* No staleness: workers add to the one copy of w that they share. */
@@ -125,9 +125,9 @@ static inline uint64_t sgd_batch_at(const sgd_worker *w, uint64_t batch)
 /* Draws the order of batches in an epoch. */
 void sgd_worker_shuffle(sgd_worker *worker, uint32_t epoch);
 
-/* sgd_logistic_survey.c: what all partitions must know of each other: labels,
+/* sgd_logistic_statistics.c: what all partitions must know of each other: labels,
  * q_k, F and L. Takes clock 0; later it is known. */
-strads_err sgd_survey(sgd_worker *worker);
+strads_err sgd_statistics(sgd_worker *worker);
 
 /* sgd_logistic_exchange.c: weights from the table and back. */
 

@@ -186,33 +186,33 @@ static void emit(sti_feed *f, const source *s)
 
 static void count_batch(sti_feed *f, const sti_batch *b)
 {
-    sti_survey *survey = f->context;
+    sti_totals *counts = f->context;
     for (size_t i = 0; i < b->n; i++) {
-        survey->col_nnz[b->col[i]]++;
-        survey->row_nnz[b->row[i]]++;
+        counts->col_nnz[b->col[i]]++;
+        counts->row_nnz[b->row[i]]++;
     }
-    survey->nnz += b->n;
+    counts->nnz += b->n;
 }
 
 static const sti_sink count_sink = {.entries = count_batch};
 
 static strads_err count(const source *s, const strads_data_options *o,
-                        sti_feed *f, sti_survey *survey)
+                        sti_feed *f, sti_totals *counts)
 {
-    survey->rows = s->a->rows;
-    survey->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
+    counts->rows = s->a->rows;
+    counts->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
     const sti_needs needs =
-        sti_needs_of(o, survey->rows, survey->cols,
+        sti_needs_of(o, counts->rows, counts->cols,
                      s->a->start && !s->a->borrow ? s->nnz : 0);
     strads_err err = sti_needs_check(s->name, o, &needs);
     if (err != STRADS_OK)
         return err;
-    survey->col_nnz = sti_big_alloc(survey->cols * sizeof *survey->col_nnz);
-    survey->row_nnz = sti_big_alloc(survey->rows * sizeof *survey->row_nnz);
-    if (survey->col_nnz == NULL || survey->row_nnz == NULL)
+    counts->col_nnz = sti_big_alloc(counts->cols * sizeof *counts->col_nnz);
+    counts->row_nnz = sti_big_alloc(counts->rows * sizeof *counts->row_nnz);
+    if (counts->col_nnz == NULL || counts->row_nnz == NULL)
         return strads_fail(STRADS_ENOMEM, "%s: no memory to count them",
                            s->name);
-    f->context = survey;
+    f->context = counts;
     f->sink = &count_sink;
     emit(f, s);
     return STRADS_OK;
@@ -222,11 +222,11 @@ static strads_err count(const source *s, const strads_data_options *o,
 static strads_err join_whole(source *s, sti_build *b, uint64_t **bounds)
 {
     if (s->whole == NULL) {
-        s->own = (strads_range){0, b->survey->rows};
+        s->own = (strads_range){0, b->counts->rows};
         return STRADS_OK;
     }
     b->options.partition_entries = 0;
-    sti_survey *v = b->survey;
+    sti_totals *v = b->counts;
     sti_counts counts = {v->rows, v->cols, v->nnz, v->col_nnz, v->row_nnz};
     const strads_err err =
         s->whole->count(s->whole->arg, &b->options, b->has_labels, &counts,
@@ -339,7 +339,7 @@ static strads_err from_source(source *s, const strads_data_options *options,
 {
     uint64_t *bounds = NULL;
     strads_data_options o;
-    sti_survey survey = {0};
+    sti_totals counts = {0};
     strads_err err = sti_data_options(options, &o);
     if (err == STRADS_OK)
         err = check(s, &o);
@@ -347,13 +347,13 @@ static strads_err from_source(source *s, const strads_data_options *options,
         return err;
     sti_build build = {.name = s->name,
                        .options = o,
-                       .survey = &survey,
+                       .counts = &counts,
                        .has_labels = s->a->label != NULL};
     sti_feed *feed = calloc(1, sizeof *feed);
     if (feed == NULL)
         err = strads_fail(STRADS_ENOMEM, "%s: no memory to read them", s->name);
     if (err == STRADS_OK)
-        err = count(s, &o, feed, &survey);
+        err = count(s, &o, feed, &counts);
     if (err == STRADS_OK)
         err = join_whole(s, &build, &bounds);
     if (err == STRADS_OK)
@@ -361,7 +361,7 @@ static strads_err from_source(source *s, const strads_data_options *options,
     free(feed);
     free(bounds);
     sti_build_free(&build);
-    sti_survey_free(&survey);
+    sti_totals_free(&counts);
     return err;
 }
 

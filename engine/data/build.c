@@ -98,7 +98,7 @@ static void settle_partitions(sti_build *b)
     strads_data_options *o = &b->options;
     if (o->partition_entries == 0)
         return;
-    uint64_t worth = b->survey->nnz / o->partition_entries;
+    uint64_t worth = b->counts->nnz / o->partition_entries;
     if (worth < o->partitions)
         o->partitions = worth > 1 ? (uint32_t)worth : 1;
     o->keep_count = o->partitions;
@@ -108,7 +108,7 @@ static void settle_partitions(sti_build *b)
 static strads_err take_bounds(sti_build *b, uint32_t ranges)
 {
     const uint64_t *given = b->options.row_bounds;
-    bool good = given[0] == 0 && given[ranges] == b->survey->rows;
+    bool good = given[0] == 0 && given[ranges] == b->counts->rows;
     for (uint32_t p = 0; p < ranges; p++)
         good = good && given[p] <= given[p + 1];
     if (!good)
@@ -117,7 +117,7 @@ static strads_err take_bounds(sti_build *b, uint32_t ranges)
                            "from 0 to %llu and ascending",
                            b->name, (unsigned long long)given[0],
                            (unsigned long long)given[ranges],
-                           (unsigned long long)b->survey->rows);
+                           (unsigned long long)b->counts->rows);
     memcpy(b->row_bounds, given, ((size_t)ranges + 1) * sizeof *given);
     return STRADS_OK;
 }
@@ -127,7 +127,7 @@ static strads_err cut(sti_build *b)
     const uint32_t parts = b->options.partitions;
     const uint32_t columns = is_grid(b) ? b->options.grid_cols : parts;
     const uint32_t ranges = is_grid(b) ? parts / columns : parts;
-    const sti_survey *s = b->survey;
+    const sti_totals *s = b->counts;
     b->row_bounds = calloc((size_t)parts + 1, sizeof *b->row_bounds);
     b->col_bounds = calloc((size_t)parts + 1, sizeof *b->col_bounds);
     if (b->row_bounds == NULL || b->col_bounds == NULL)
@@ -170,20 +170,20 @@ static strads_range rows_of(const sti_build *b, uint32_t partition)
 {
     const uint64_t *at = b->row_bounds + row_range(b, partition);
     return splits_rows(b) ? (strads_range){at[0], at[1]}
-                          : (strads_range){0, b->survey->rows};
+                          : (strads_range){0, b->counts->rows};
 }
 
 static strads_range cols_of(const sti_build *b, uint32_t partition)
 {
     const uint64_t *at = b->col_bounds + col_range(b, partition);
     return splits_cols(b) ? (strads_range){at[0], at[1]}
-                          : (strads_range){0, b->survey->cols};
+                          : (strads_range){0, b->counts->cols};
 }
 
 /* Lays out the parts of one side, without memory for them yet. */
 static strads_err shape(sti_build *b, sti_side *side, bool by_col)
 {
-    const sti_survey *s = b->survey;
+    const sti_totals *s = b->counts;
     const strads_data_options *o = &b->options;
     bool along = !is_grid(b) && (by_col ? splits_cols(b) : splits_rows(b));
     bool cols_cut = !is_grid(b) && along == by_col;
@@ -232,7 +232,7 @@ static strads_err allocate_side(sti_build *b, sti_side *side)
 
 strads_err sti_build_begin(sti_build *b)
 {
-    sti_survey *s = b->survey;
+    sti_totals *s = b->counts;
     const strads_data_options *o = &b->options;
     strads_data *d = calloc(1, sizeof *d);
     b->data = d;
@@ -309,7 +309,7 @@ bool sti_build_affords(const sti_build *b, size_t chunks)
     return places * (chunks - 1) <= b->data->bytes / 8;
 }
 
-/* A side cut along its lines: the survey's counts are the starts'. */
+/* A side cut along its lines: the counts by line are its starts. */
 static void take_counts(sti_side *side, const uint32_t *nnz)
 {
     strads_range lines = side->parts[0].line;
@@ -352,7 +352,7 @@ strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks)
 {
     strads_data *d = b->data;
     bool enough = open_side(&d->by_col, d->col_nnz, tallies, chunks) &&
-                  open_side(&d->by_row, b->survey->row_nnz, NULL, chunks);
+                  open_side(&d->by_row, b->counts->row_nnz, NULL, chunks);
     return enough ? STRADS_OK : no_memory(b);
 }
 
@@ -495,8 +495,8 @@ strads_err sti_build_finish(sti_build *b, strads_data **out)
     d->row_bounds = b->row_bounds;
     b->row_bounds = NULL;
     if (d->by_row.wanted) {
-        d->row_nnz = b->survey->row_nnz;
-        b->survey->row_nnz = NULL;
+        d->row_nnz = b->counts->row_nnz;
+        b->counts->row_nnz = NULL;
     }
     *out = d;
     b->data = NULL;

@@ -46,7 +46,7 @@ typedef struct sti_tally {
 } sti_tally;
 
 /* The sizes of a whole text. */
-typedef struct sti_survey {
+typedef struct sti_totals {
     uint64_t rows, cols, nnz;
     uint32_t *col_nnz;  /* [cols] */
     uint32_t *row_nnz;  /* [rows] */
@@ -55,23 +55,23 @@ typedef struct sti_survey {
     const strads_data_options *options;
     uint64_t width_limit; /* columns that a tally may have; 0: any */
     bool too_wide;        /* result: a tally met that limit */
-} sti_survey;
+} sti_totals;
 
 /* Counts text that goes row by row, in chunks; `pass` has text, parser, chunks.
  * The rows before each chunk are put into its first_row. When the columns are
  * so many that a count of each per chunk would outweigh the matrix, the pass
  * is run again with fewer chunks: `pass->count` may shrink. */
-strads_err sti_survey_rows(sti_survey *survey, sti_pass *pass,
-                           uint64_t min_cols);
+strads_err sti_count_rows(sti_totals *counts, sti_pass *pass,
+                          uint64_t min_cols);
 
 /* Counts entries in any order; the sizes are the header's. */
-strads_err sti_survey_sized(sti_survey *survey, sti_pass *pass,
-                            uint64_t min_cols);
+strads_err sti_count_sized(sti_totals *counts, sti_pass *pass,
+                           uint64_t min_cols);
 
-void sti_survey_free(sti_survey *survey);
+void sti_totals_free(sti_totals *counts);
 
 /* Gives up what only the placing pass of one chunk needed. */
-void sti_survey_free_tallies(sti_survey *survey);
+void sti_totals_free_tallies(sti_totals *counts);
 
 /* ---- one orientation ---------------------------------------------------- */
 
@@ -210,7 +210,7 @@ uint64_t sti_digest_finish(const sti_digest *digest);
 typedef struct sti_build {
     const char *name; /* of the source, for sentences */
     strads_data_options options;
-    sti_survey *survey;
+    sti_totals *counts;
     bool has_labels;
     bool shared; /* several chunks may place into the same line, in any order */
     uint64_t *row_bounds; /* [partitions + 1] */
@@ -220,8 +220,8 @@ typedef struct sti_build {
     sti_digest digest; /* its sums are added to atomically */
 } sti_build;
 
-/* The build's first five fields are set, the rest is 0. survey->col_nnz moves
- * to the data set; so does survey->row_nnz, at its end, where rows are kept. */
+/* The build's first five fields are set, the rest is 0. counts->col_nnz moves
+ * to the data set; so does counts->row_nnz, at its end, where rows are kept. */
 strads_err sti_build_begin(sti_build *build);
 
 /* Makes the arrays, but of a side that is lent the starts only. */

@@ -245,7 +245,7 @@ strads_err strads_names_read(const char *path, strads_names **out)
     return STRADS_OK;
 }
 
-enum { FIRST_ROOM = 1024 };
+enum { FIRST_CAPACITY = 1024 };
 
 strads_err sti_axis_open(sti_axis *axis, const strads_names *given)
 {
@@ -270,7 +270,7 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
 
 static strads_err grow(sti_naming *n, uint32_t word)
 {
-    uint64_t capacity = n->df_capacity == 0 ? FIRST_ROOM : n->df_capacity;
+    uint64_t capacity = n->df_capacity == 0 ? FIRST_CAPACITY : n->df_capacity;
     while (capacity <= word)
         capacity *= 2;
     uint32_t *df = realloc(n->df, capacity * sizeof *df);

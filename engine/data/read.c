@@ -126,7 +126,7 @@ strads_err sti_reading_measure(sti_reading *r)
 strads_err sti_reading_check_names(const sti_reading *r)
 {
     const strads_names *names = r->options.col_names;
-    uint64_t cols = r->format.header ? r->format.market.cols : r->survey.cols;
+    uint64_t cols = r->format.header ? r->format.market.cols : r->counts.cols;
     if (names == NULL || cols == strads_names_count(names))
         return STRADS_OK;
     return strads_fail(STRADS_EFORMAT,
@@ -283,7 +283,7 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
 
 void sti_reading_close(sti_reading *r)
 {
-    sti_survey_free(&r->survey);
+    sti_totals_free(&r->counts);
     sti_naming_free(&r->naming);
     sti_label_names_free(&r->label_names);
     free(r->pass.chunks);
@@ -321,17 +321,17 @@ static strads_err check_entries(sti_reading *r)
     return read > r->format.market.entries ? explain(r, err) : err;
 }
 
-strads_err sti_reading_survey(sti_reading *r)
+strads_err sti_reading_count(sti_reading *r)
 {
-    sti_survey *s = &r->survey;
+    sti_totals *s = &r->counts;
     uint64_t cols = r->options.min_cols;
     s->options = &r->options;
     strads_err err = sti_reading_measure(r);
     if (err == STRADS_OK && r->options.col_names != NULL)
         cols = strads_names_count(r->options.col_names);
     if (err == STRADS_OK)
-        err = r->format.by_row ? sti_survey_rows(s, &r->pass, cols)
-                               : sti_survey_sized(s, &r->pass, cols);
+        err = r->format.by_row ? sti_count_rows(s, &r->pass, cols)
+                               : sti_count_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain(r, err);
     if (r->options.most_cols > 0 && s->cols > 0) /* 0 would be: all */
@@ -345,7 +345,7 @@ strads_err sti_reading_survey(sti_reading *r)
     return err == STRADS_OK && r->format.header ? check_entries(r) : err;
 }
 
-/* Finds where each partition's rows begin; tasks are the survey's chunks. */
+/* Finds where each partition's rows begin; tasks are the chunks that were counted. */
 typedef struct row_search {
     const sti_chunk *chunks;
     const uint64_t *bounds;
@@ -378,7 +378,7 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
     uint32_t parts = b->options.partitions / b->options.grid_cols;
     row_search search = {.chunks = r->pass.chunks,
                          .bounds = b->row_bounds,
-                         .rows = r->survey.rows,
+                         .rows = r->counts.rows,
                          .count = r->pass.count,
                          .partitions = parts,
                          .every_line = r->format.parser->every_line,
@@ -404,11 +404,11 @@ static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
         pass->count == 1)
         return STRADS_OK;
     if (b->data->by_col.cross) {
-        sti_survey_free_tallies(&r->survey);
+        sti_totals_free_tallies(&r->counts);
         return chunk_by_partition(r, b);
     }
     if (!sti_build_affords(b, pass->count)) {
-        sti_survey_free_tallies(&r->survey);
+        sti_totals_free_tallies(&r->counts);
         pass->chunks[0].end = pass->chunks[pass->count - 1].end;
         pass->count = 1;
     }
@@ -430,8 +430,8 @@ static strads_err place_all(sti_reading *r, sti_build *b)
     if (err == STRADS_OK && sti_build_must_count(b))
         err = run(r, b, &sti_build_count_sink, false);
     if (err == STRADS_OK)
-        err = sti_build_open(b, r->survey.tallies, r->pass.count);
-    sti_survey_free_tallies(&r->survey);
+        err = sti_build_open(b, r->counts.tallies, r->pass.count);
+    sti_totals_free_tallies(&r->counts);
     if (err == STRADS_OK)
         err = run(r, b, &sti_build_place_sink, true);
     return err;
@@ -440,7 +440,7 @@ static strads_err place_all(sti_reading *r, sti_build *b)
 strads_err sti_reading_labels(sti_reading *r, double **out)
 {
     const char *path = r->options.labels_path;
-    uint64_t rows = r->survey.rows;
+    uint64_t rows = r->counts.rows;
     const sti_labels_options options = {.rows = rows,
                                         .memory = r->options.memory_limit,
                                         .named = r->options.named_labels,
@@ -467,7 +467,7 @@ static strads_err add_labels(sti_reading *r, sti_build *b)
     if (err != STRADS_OK || labels == NULL)
         return err;
     sti_build_give_labels(b, (strads_range){0, b->data->rows}, labels);
-    sti_big_free(labels, r->survey.rows * sizeof *labels);
+    sti_big_free(labels, r->counts.rows * sizeof *labels);
     return STRADS_OK;
 }
 
@@ -506,7 +506,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
 
 static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
 {
-    strads_err err = sti_reading_survey(r);
+    strads_err err = sti_reading_count(r);
     if (err == STRADS_OK)
         err = sti_build_begin(b);
     if (err == STRADS_OK)
@@ -535,7 +535,7 @@ strads_err strads_data_read(const char *path,
     const char *labels = reading.options.labels_path;
     sti_build build = {.name = path,
                        .options = reading.options,
-                       .survey = &reading.survey,
+                       .counts = &reading.counts,
                        .has_labels = reading.format.labels || labels != NULL,
                        .shared =
                            !reading.format.by_row && reading.pass.count > 1};
@@ -566,8 +566,8 @@ static const char *expected(strads_kind kind)
     }
 }
 
-static strads_err look_at_market(const char *path, strads_kind kind,
-                                 const sti_piece *piece, sti_format *out)
+static strads_err detect_market(const char *path, strads_kind kind,
+                                const sti_piece *piece, sti_format *out)
 {
     *out = (sti_format){.parser = &sti_market_parser, .header = true};
     if (kind == STRADS_KIND_RATINGS)
@@ -588,8 +588,8 @@ static strads_err look_at_market(const char *path, strads_kind kind,
                              (unsigned long long)out->market.cols);
 }
 
-static strads_err look_at_corpus(const char *path, const sti_piece *piece,
-                                 sti_format *out)
+static strads_err detect_corpus(const char *path, const sti_piece *piece,
+                                sti_format *out)
 {
     *out = (sti_format){.parser = &sti_ldac_parser, .by_row = true};
     if (!sti_bag_is(piece->begin, piece->end))
@@ -598,8 +598,8 @@ static strads_err look_at_corpus(const char *path, const sti_piece *piece,
     return sti_bag_header(path, piece->begin, piece->end, &out->market);
 }
 
-static strads_err look_at_graph(const char *path, const sti_piece *piece,
-                                sti_format *out)
+static strads_err detect_graph(const char *path, const sti_piece *piece,
+                               sti_format *out)
 {
     *out = (sti_format){.parser = &sti_graph_parser,
                         .repeats = STI_REPEATS_LAST,
@@ -609,8 +609,8 @@ static strads_err look_at_graph(const char *path, const sti_piece *piece,
     return sti_graph_look(path, piece->begin, piece->end, &out->ratings.body);
 }
 
-static strads_err look_at_ratings(const char *path, const sti_piece *piece,
-                                  const strads_data_options *o, sti_format *out)
+static strads_err detect_ratings(const char *path, const sti_piece *piece,
+                                 const strads_data_options *o, sti_format *out)
 {
     const char *const given[] = {o->user, o->item, o->rating};
     *out = (sti_format){.parser = &sti_ratings_parser,
@@ -656,8 +656,8 @@ static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
 }
 
 /* The text has at least a byte. */
-static strads_err look(const sti_text *text, const sti_piece *piece,
-                       const strads_data_options *options, sti_format *out)
+static strads_err detect(const sti_text *text, const sti_piece *piece,
+                         const strads_data_options *options, sti_format *out)
 {
     const strads_kind kind = kind_of(piece, options->kind);
     if (kind == STRADS_KIND_TEXT) {
@@ -668,13 +668,13 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
         return STRADS_OK;
     }
     if (sti_market_is(piece->begin, piece->end))
-        return look_at_market(text->path, kind, piece, out);
+        return detect_market(text->path, kind, piece, out);
     if (kind == STRADS_KIND_CORPUS)
-        return look_at_corpus(text->path, piece, out);
+        return detect_corpus(text->path, piece, out);
     if (kind == STRADS_KIND_RATINGS)
-        return look_at_ratings(text->path, piece, options, out);
+        return detect_ratings(text->path, piece, options, out);
     if (kind == STRADS_KIND_GRAPH)
-        return look_at_graph(text->path, piece, out);
+        return detect_graph(text->path, piece, out);
     *out = (sti_format){.parser = &sti_libsvm_parser,
                         .by_row = true,
                         .labels = true,
@@ -713,7 +713,7 @@ strads_err sti_format_find(const sti_text *text,
     if (err == STRADS_OK) {
         const size_t mark = sti_text_mark(piece.begin, piece.end);
         piece.begin += mark;
-        err = look(text, &piece, options, out);
+        err = detect(text, &piece, options, out);
         out->skip = mark + out->market.body + out->ratings.body;
     }
     sti_stream_close(stream);

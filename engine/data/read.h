@@ -143,7 +143,7 @@ typedef struct sti_reading {
     sti_text text;
     sti_format format;
     sti_pass pass;
-    sti_survey survey;
+    sti_totals counts;
     sti_naming naming;
     sti_label_names label_names;
 } sti_reading;
@@ -166,8 +166,8 @@ strads_err sti_reading_check_names(const sti_reading *reading);
 /* Names become the data set's, and how many entries had others. */
 void sti_reading_give_names(sti_reading *reading, strads_data *data);
 
-/* The first pass: fills `survey`. */
-strads_err sti_reading_survey(sti_reading *reading);
+/* The first pass: fills `counts`. */
+strads_err sti_reading_count(sti_reading *reading);
 void sti_reading_close(sti_reading *reading);
 
 #endif

@@ -10,7 +10,7 @@
 #include "engine/data/memory.h"
 #include "engine/data/read.h"
 
-enum { MOST_FIELDS = 4096, FIRST_ROOM = 1 << 20 };
+enum { MOST_FIELDS = 4096, FIRST_CAPACITY = 1 << 20 };
 
 typedef struct gathered {
     const char *path;
@@ -22,7 +22,7 @@ typedef struct gathered {
 static strads_err put(gathered *g, const char *bytes, size_t n)
 {
     if (g->size + n + STI_TEXT_SLACK > g->capacity) {
-        size_t capacity = g->capacity ? 2 * g->capacity : FIRST_ROOM;
+        size_t capacity = g->capacity ? 2 * g->capacity : FIRST_CAPACITY;
         while (capacity < g->size + n + STI_TEXT_SLACK)
             capacity *= 2;
         char *grown = capacity + g->capacity <= g->limit

@@ -109,13 +109,13 @@ static strads_err check_sizes(const strads_plan *plan)
 }
 
 /* What was seen of the plan so far. */
-typedef struct survey {
+typedef struct meetings {
     uint32_t *met;  /* [B x K] 1 + the step in which b met p; 0: not yet */
     uint32_t *held; /* [B] 1 + the step in which b was seen last */
     uint32_t *by;   /* [B] and by whom */
-} survey;
+} meetings;
 
-static strads_err take_entry(const strads_plan *plan, survey *s, uint32_t t,
+static strads_err take_entry(const strads_plan *plan, meetings *s, uint32_t t,
                              uint32_t p, uint32_t b)
 {
     if (b >= plan->blocks)
@@ -139,7 +139,7 @@ static strads_err take_entry(const strads_plan *plan, survey *s, uint32_t t,
     return STRADS_OK;
 }
 
-static strads_err check_meetings(const strads_plan *plan, survey *s)
+static strads_err check_meetings(const strads_plan *plan, meetings *s)
 {
     uint32_t K = plan->partitions;
     for (uint32_t t = 0; t < plan->steps; t++)
@@ -221,9 +221,9 @@ strads_err strads_plan_check(const strads_plan *plan, double balance)
     if (err)
         return err;
     size_t pairs = (size_t)plan->blocks * plan->partitions;
-    survey s = {.met = calloc(pairs, sizeof *s.met),
-                .held = calloc(plan->blocks, sizeof *s.held),
-                .by = calloc(plan->blocks, sizeof *s.by)};
+    meetings s = {.met = calloc(pairs, sizeof *s.met),
+                  .held = calloc(plan->blocks, sizeof *s.held),
+                  .by = calloc(plan->blocks, sizeof *s.by)};
     err = s.met && s.held && s.by ? check_meetings(plan, &s) : no_memory();
     free(s.met);
     free(s.held);

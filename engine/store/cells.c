@@ -288,7 +288,7 @@ void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
 
 /* ---- sparse rows --------------------------------------------------------- */
 
-enum { FIRST_ROOM = 4, SCANNED_ROOM = 16 };
+enum { FIRST_CAPACITY = 4, SCANNED_CAPACITY = 16 };
 
 /* Beyond it the place index would need more than 32 bits. */
 static const uint32_t most_capacity = UINT32_C(1) << 30;
@@ -308,7 +308,7 @@ uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
 
 static uint64_t bytes_of(uint32_t capacity, size_t cell_size)
 {
-    uint64_t slots = capacity > SCANNED_ROOM ? 2 : 0;
+    uint64_t slots = capacity > SCANNED_CAPACITY ? 2 : 0;
     return capacity * (cell_size + (1 + slots) * sizeof(uint32_t));
 }
 
@@ -316,8 +316,8 @@ static strads_err grow(sti_sparse_row *row, size_t cell_size,
                        sti_budget *budget)
 {
     sti_sparse_row more = {.n = row->n,
-                           .capacity =
-                               row->capacity ? 2 * row->capacity : FIRST_ROOM};
+                           .capacity = row->capacity ? 2 * row->capacity
+                                                     : FIRST_CAPACITY};
     if (row->capacity == most_capacity)
         return strads_fail(STRADS_ELIMIT,
                            "a sparse row cannot hold more than %u columns",
@@ -332,7 +332,7 @@ static strads_err grow(sti_sparse_row *row, size_t cell_size,
         memcpy(more.values, row->values, row->n * cell_size);
         memcpy(more.cols, row->cols, row->n * sizeof *row->cols);
     }
-    if (more.capacity > SCANNED_ROOM) {
+    if (more.capacity > SCANNED_CAPACITY) {
         more.slots = more.cols + more.capacity;
         for (uint32_t i = 0; i < more.n; i++)
             sti_index_put(more.slots, 2 * more.capacity, more.cols, i);

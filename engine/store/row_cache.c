@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_CAPACITY = 64 };
 
 static uint32_t home(const sti_row_cache *cache, uint32_t table, uint32_t row)
 {
@@ -79,7 +79,7 @@ static strads_err no_memory(void)
 static strads_err grow(sti_row_cache *cache)
 {
     sti_row_cache more = *cache;
-    more.capacity = cache->capacity ? 2 * cache->capacity : FIRST_ROOM;
+    more.capacity = cache->capacity ? 2 * cache->capacity : FIRST_CAPACITY;
     more.bucket = calloc(more.capacity, sizeof(sti_cached_row *));
     if (!more.bucket)
         return no_memory();

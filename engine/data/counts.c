@@ -12,11 +12,11 @@
 #include "engine/data/memory.h"
 #include "engine/data/tabular.h"
 
-enum { FIRST_ROOM = 4096 };
+enum { FIRST_CAPACITY = 4096 };
 
 static bool grow_counts(uint32_t **counts, uint64_t *capacity, uint64_t wanted)
 {
-    uint64_t larger = *capacity == 0 ? FIRST_ROOM : *capacity;
+    uint64_t larger = *capacity == 0 ? FIRST_CAPACITY : *capacity;
     while (larger < wanted)
         larger *= 2;
     uint32_t *fresh = sti_big_grow(*counts, *capacity * sizeof **counts,
@@ -80,7 +80,7 @@ strads_err sti_needs_check(const char *path, const strads_data_options *o,
 
 /* Columns come up to `cols`: whether there is memory for all that follows from
  * that, and for each chunk's count of them. */
-static bool widen(sti_feed *f, sti_survey *s, sti_tally *t, uint64_t cols)
+static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
 {
     const sti_needs n = sti_needs_of(s->options, t->rows, cols, t->nnz);
     const uint64_t tallies = cols * sizeof *t->col * s->count;
@@ -104,7 +104,7 @@ static bool widen(sti_feed *f, sti_survey *s, sti_tally *t, uint64_t cols)
 
 static void count_entries(sti_feed *f, const sti_batch *b)
 {
-    sti_survey *s = f->context;
+    sti_totals *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
     uint32_t most = 0;
     for (size_t i = 0; i < b->n; i++)
@@ -120,7 +120,7 @@ static void count_entries(sti_feed *f, const sti_batch *b)
 
 static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
 {
-    sti_survey *s = f->context;
+    sti_totals *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
     if (row >= t->row_capacity &&
         !grow_counts(&t->row, &t->row_capacity, row + 1)) {
@@ -148,7 +148,7 @@ static void free_tally_cols(sti_tally *t)
     t->col_capacity = 0;
 }
 
-void sti_survey_free_tallies(sti_survey *s)
+void sti_totals_free_tallies(sti_totals *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free_tally_rows(&s->tallies[i]);
@@ -159,16 +159,16 @@ void sti_survey_free_tallies(sti_survey *s)
     s->count = 0;
 }
 
-void sti_survey_free(sti_survey *s)
+void sti_totals_free(sti_totals *s)
 {
-    sti_survey_free_tallies(s);
+    sti_totals_free_tallies(s);
     sti_big_free(s->col_nnz, s->cols * sizeof *s->col_nnz);
     sti_big_free(s->row_nnz, s->rows * sizeof *s->row_nnz);
     s->col_nnz = NULL;
     s->row_nnz = NULL;
 }
 
-static strads_err make_totals(sti_survey *s, const char *path)
+static strads_err make_totals(sti_totals *s, const char *path)
 {
     const sti_needs needs = sti_needs_of(s->options, s->rows, s->cols, s->nnz);
     strads_err err = sti_needs_check(path, s->options, &needs);
@@ -182,7 +182,7 @@ static strads_err make_totals(sti_survey *s, const char *path)
 }
 
 /* Joins the chunks' counts; gives each chunk the row that it starts with. */
-static void add_tallies(sti_survey *s, sti_chunk *chunks)
+static void add_tallies(sti_totals *s, sti_chunk *chunks)
 {
     uint64_t row = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -197,7 +197,7 @@ static void add_tallies(sti_survey *s, sti_chunk *chunks)
     }
 }
 
-static strads_err total(sti_survey *s, const sti_pass *pass, uint64_t min_cols)
+static strads_err total(sti_totals *s, const sti_pass *pass, uint64_t min_cols)
 {
     const char *path = pass->text->path;
     s->cols = min_cols;
@@ -228,10 +228,10 @@ static uint64_t width_for(const sti_pass *pass)
     if (pass->count == 1)
         return 0;
     uint64_t width = pass->text->size / 16 / pass->count;
-    return width < FIRST_ROOM ? FIRST_ROOM : width;
+    return width < FIRST_CAPACITY ? FIRST_CAPACITY : width;
 }
 
-strads_err sti_survey_rows(sti_survey *s, sti_pass *pass, uint64_t min_cols)
+strads_err sti_count_rows(sti_totals *s, sti_pass *pass, uint64_t min_cols)
 {
     pass->sink = &count_sink;
     pass->context = s;
@@ -255,7 +255,7 @@ strads_err sti_survey_rows(sti_survey *s, sti_pass *pass, uint64_t min_cols)
             return err;
         const char *begin = pass->chunks[0].begin;
         const char *end = pass->chunks[pass->count - 1].end;
-        sti_survey_free_tallies(s);
+        sti_totals_free_tallies(s);
         pass->count /= 2;
         sti_pass_cut(begin, end, pass->chunks, pass->count);
     }
@@ -263,7 +263,7 @@ strads_err sti_survey_rows(sti_survey *s, sti_pass *pass, uint64_t min_cols)
 
 static void add_entries(sti_feed *f, const sti_batch *b)
 {
-    sti_survey *s = f->context;
+    sti_totals *s = f->context;
     for (size_t i = 0; i < b->n; i++) {
         __atomic_fetch_add(&s->col_nnz[b->col[i]], 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&s->row_nnz[b->row[i]], 1, __ATOMIC_RELAXED);
@@ -273,7 +273,7 @@ static void add_entries(sti_feed *f, const sti_batch *b)
 
 static const sti_sink add_sink = {.entries = add_entries};
 
-strads_err sti_survey_sized(sti_survey *s, sti_pass *pass, uint64_t min_cols)
+strads_err sti_count_sized(sti_totals *s, sti_pass *pass, uint64_t min_cols)
 {
     s->rows = pass->row_limit;
     s->cols = pass->col_limit;
@@ -384,7 +384,7 @@ static uint64_t count_empty(const uint32_t *nnz, uint64_t lines, uint64_t *most)
 
 static void fill_sizes(const sti_reading *r, strads_data_summary *out)
 {
-    const sti_survey *s = &r->survey;
+    const sti_totals *s = &r->counts;
     out->format = r->pass.parser->name;
     out->compression = sti_codec_name(r->text.codec);
     out->rows = s->rows;
@@ -429,9 +429,9 @@ static strads_err observe_labels_file(sti_reading *r, observer *o)
     strads_err err = sti_reading_labels(r, &labels);
     if (err != STRADS_OK || labels == NULL)
         return err;
-    for (uint64_t row = 0; row < r->survey.rows; row++)
+    for (uint64_t row = 0; row < r->counts.rows; row++)
         observe_label(o, row, labels[row]);
-    sti_big_free(labels, r->survey.rows * sizeof *labels);
+    sti_big_free(labels, r->counts.rows * sizeof *labels);
     return STRADS_OK;
 }
 
@@ -524,7 +524,7 @@ strads_err strads_data_summarize(const char *path,
     if (err != STRADS_OK)
         return err;
     observer *all = NULL;
-    err = sti_reading_survey(&reading);
+    err = sti_reading_count(&reading);
     if (err == STRADS_OK) {
         all = calloc(reading.pass.count, sizeof *all);
         err = all != NULL ? observe(&reading, all, out)

@@ -172,7 +172,7 @@ static void take_theorem(sgd_worker *w, const double *facts, double penalty)
         w->grain = exp2(floor(log2(o->diameter)) - 46);
 }
 
-strads_err sgd_survey(sgd_worker *w)
+strads_err sgd_statistics(sgd_worker *w)
 {
     const uint32_t partitions = w->task->shape->partitions;
     double *facts = malloc(sizeof(*facts) * partitions * SGD_N_FACTS);
