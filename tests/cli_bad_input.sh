@@ -61,6 +61,8 @@ for program in lasso logistic svm; do
         'allow more (--memory)'
 done
 refuses 1 '104857600 may be used' data info wide.svm --memory 100M
+refuses 1 '104857600 may be used' data info wide.svm --memory 100MiB
+refuses 1 '104857600 may be used' data info wide.svm --memory 100MB
 # Data alone would fit: logistic regression's parameters do not, beside them.
 printf '1 1:1\n0 100000:1\n' >wide.svm
 refuses 1 'program logistic needs about 10800000 bytes' logistic train \

@@ -96,7 +96,8 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
     return err;
 }
 
-/* A number with a unit, as far as 53 bits are exact. */
+/* A number with a unit (1.5G, 1.5GB, 1.5GiB: all the same), as far as 53 bits
+ * are exact. */
 static strads_err set_bytes(const strads_option *option, uint64_t *field,
                             const char *text)
 {
@@ -104,6 +105,8 @@ static strads_err set_bytes(const strads_option *option, uint64_t *field,
     char number[STI_NUMBER_SIZE];
     double value = 0;
     size_t n = strlen(text);
+    if (n > 1 && toupper((unsigned char)text[n - 1]) == 'B')
+        n -= text[n - 2] == 'i' ? 2 : 1;
     const char *unit =
         n > 0 ? strchr(units, toupper((unsigned char)text[n - 1])) : NULL;
     n -= unit != NULL;

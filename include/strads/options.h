@@ -24,8 +24,9 @@ typedef enum strads_option_kind {
     STRADS_OPTION_U32 = 2,    /* uint32_t */
     STRADS_OPTION_BOOL = 3,   /* bool; a flag without a value */
     STRADS_OPTION_STRING = 4, /* const char *; owned by the strads_config */
-    STRADS_OPTION_BYTES = 5   /* uint64_t; text may end in K, M, G or T, 1024 of
-                                 each the next: "1.5G" */
+    /* uint64_t; text may end in K, M, G or T (KB, KiB), 1024 of each the next:
+     * "1.5G" */
+    STRADS_OPTION_BYTES = 5
 } strads_option_kind;
 
 /* One option. `name` is written with '-' on the command line, in JSON and in
