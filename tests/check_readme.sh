@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every fragment of C in the README stands, as it is, in the Lasso.
+# Every fragment of C in the README stands, as it is, in the example that it names.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
@@ -11,7 +11,7 @@ FILENAME != "README.md" { code = code $0 "\n"; next }
     inside = 0
     n++
     if (!index(code, text)) {
-        printf "README.md:%d: this fragment is not in apps/lasso\n", line
+        printf "README.md:%d: this fragment is not in examples/lasso_paper\n", line
         wrong = 1
     }
 }
@@ -19,4 +19,4 @@ inside { text = text $0 "\n" }
 END {
     if (n < 3) print "README.md: only " n + 0 " fragments were found"
     exit wrong || n < 3
-}' apps/lasso/*.c README.md
+}' examples/lasso_paper/*.c README.md
