@@ -6,6 +6,9 @@
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
 KILLS=${KILLS:-5} # of each run; ./dev soak has more
+if [ -n "$STRADS_SANITIZE" ]; then # slow enough for as many with less to do
+    KILLS=3 SWEEPS=${SWEEPS:-200} EPOCHS=${EPOCHS:-500}
+fi
 seed=${SEED:-$$}
 echo "SEED=$seed"
 
@@ -59,7 +62,7 @@ gives 0 lda train "$documents" $lda --partitions 4 --model whole.model
 killed lda lda train "$documents" $lda --model lda.model
 cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
 
-mf="--rank 20 --sweeps 1500 --patience 100000 --tolerance 1e-15"
+mf="--rank 20 --sweeps $((${SWEEPS:-600} * 5 / 2)) --patience 100000 --tolerance 1e-15"
 ratings=$STRADS_SOURCE/data/unvotes-tiny.txt
 # shellcheck disable=SC2086 # words
 gives 0 mf train "$ratings" $mf --partitions 4 --model whole.mf

@@ -56,7 +56,7 @@ same "$(member last objective)" "$(member run.json objective)" "simulated"
 # One of four processes is killed: the others go on along the ring without it
 # shellcheck disable=SC2086 # words
 for mode in ssp bsp; do
-    start first run $svm "$party" $how --epochs 3000 --partitions 4 --workers 1 \
+    start first run $svm "$party" $how --epochs 1000 --partitions 4 --workers 1 \
         --nodes 4 --listen tcp://127.0.0.1:0 --graph ring --mode $mode \
         --reconnect 0.5 --model lost$mode.json --log lost$mode.jsonl
     first=$child
