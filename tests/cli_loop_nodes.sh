@@ -106,18 +106,29 @@ ends left "$first" 130
 ends left2 "${others# }" 0
 says left.err "interrupted" "the model is in left.json"
 
-# A node that is lost: the others go on without it, in the next generation
-trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock"
+# A node that is lost: the others go on without it, in the next generation; one
+# that comes late is taken in behind a cut, into one more. Times add up.
+trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock" \
+    --checkpoint lost.cuts --checkpoint-every 0.1s
 until_there '"event": "round"' lost.jsonl
 kill -KILL "${others##* }"
 until_there '"event": "nodes"' lost.jsonl 2
+start late join "$url" --workers 1
+late=$child
+until_there '"event": "nodes"' lost.jsonl 3
 before=$(grep -c '"event": "round"' lost.jsonl)
 until_there '"event": "round"' lost.jsonl $((before + 1))
 kill -INT "$first"
 ends lost "$first" 130
 left=${others# }
 ends lost2 "${left%% *}" 0
+ends late "$late" 0
 says lost.err "was lost" "the model is in lost.json"
+says late.err "waits until it is taken in" "keeps " "the run is over"
+sed -n 's/.*"\(round\|end\)", .*"seconds": \([^,]*\),.*"bytes_sent": \([0-9]*\).*/\2 \3/p' \
+    lost.jsonl | awk '$1 < s || $2 < b { exit bad = 1 }
+                      { s = $1; b = $2; n++ } END { exit bad || n < 3 }' ||
+    fail "seconds or bytes begin anew with a generation"
 
 # A process of shards alone that is lost: so do they, with the shards, to the end
 # that a run comes to that has lost nobody; and once more, with none left.

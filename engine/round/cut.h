@@ -78,10 +78,11 @@ static inline bool sti_cut_asks_workers(const strads_program *program)
            (program->pack || program->payload);
 }
 
-/* Whether what is committed is a cut at any time. */
+/* Whether what is committed is a cut at any time: of rounds alone. */
 static inline bool sti_cut_is_committed(const strads_program *program)
 {
-    return !program->pack_state && !sti_cut_asks_workers(program);
+    return !program->run && !program->pack_state &&
+           !sti_cut_asks_workers(program);
 }
 
 #endif

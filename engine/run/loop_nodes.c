@@ -89,6 +89,11 @@ void sti_loop_nodes_fail(struct sti_loop_nodes *nodes, strads_err err,
     record_failure(nodes, err, text, true);
 }
 
+void sti_loop_nodes_regroup(struct sti_loop_nodes *nodes, const char *text)
+{
+    record_failure(nodes, STRADS_EREGROUP, text, false);
+}
+
 static strads_err failure(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
@@ -483,7 +488,7 @@ static void lead_cut(struct sti_loop_nodes *nodes)
         strads_err err = make_cut(nodes);
         if (err)
             record_failure(nodes, err, strads_error_text(), true);
-        else
+        else if (!all->failed) /* as when the next generation begins with it */
             lead_go_on(nodes, false);
     }
 }
@@ -613,8 +618,7 @@ static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
         all->end = STRADS_END_ROUNDS;
     sti_loops_sum_locked(all);
     pthread_mutex_unlock(&all->lock);
-    sti_mesh_count(nodes->setup->mesh, &all->progress.bytes_sent,
-                   &all->progress.bytes_received);
+    nodes->setup->add(nodes->setup->arg, &all->progress);
     return sti_result_new(nodes->setup->setup, &all->progress, all->end, out);
 }
 
@@ -651,6 +655,12 @@ static bool mesh_lost(void *arg, uint32_t node)
     if (o->notice)
         o->notice(o->notice_arg, text);
     return true;
+}
+
+static void mesh_late(void *arg, uint32_t workers)
+{
+    const struct sti_loop_nodes *nodes = arg;
+    nodes->setup->late(nodes->setup->arg, workers);
 }
 
 static uint64_t trace_clock(const void *arg)
@@ -711,6 +721,9 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
     sti_loops_go_on(&nodes->all);
     if (run->cuts)
         sti_loop_cuts_open(&nodes->all, run->max_rounds);
+    nodes->setup->begun(nodes->setup->arg, nodes);
+    if (nodes->setup->stopped)
+        stopped(nodes);
     drop_tables(run);
     nodes->all.wall = sti_loop_now(CLOCK_MONOTONIC);
     nodes->go = (sti_loop_note){.word = STI_LOOP_GO,
@@ -767,6 +780,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                 .clock = trace_clock,
                                 .stop = stopped,
                                 .lost = mesh_lost,
+                                .late = mesh_late,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     strads_err err =
@@ -779,7 +793,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
 }
 
 strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
-                              strads_result **out)
+                              strads_progress *progress, strads_result **out)
 {
     struct sti_loop_nodes nodes = {
         .setup = setup,
@@ -804,6 +818,9 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
         err = open_store(&nodes);
     if (!err)
         err = run_attached(&nodes, out);
+    if (err) /* otherwise the result's, which are added up */
+        sti_loops_sum_locked(&nodes.all);
+    *progress = nodes.all.progress;
     sti_node_store_close(nodes.store);
     for (uint32_t k = 0; nodes.others && k < nodes.n_nodes; k++)
         sti_object_drop(nodes.others[k].parts);

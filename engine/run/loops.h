@@ -158,15 +158,27 @@ typedef struct sti_loop_nodes_setup {
     uint32_t first, count; /* the partitions of this node; 0: shards alone */
     uint32_t with_loops;   /* nodes that have partitions */
     sti_data_mark mark;
-    /* Node 0, on the caller's thread. */
+    /* Node 0: the run is to end with its first cut, as its user wants. */
+    bool stopped;
+    /* Node 0, on the caller's thread: all are ready; a report; what the links
+     * and earlier generations add to a progress that is this one's. */
+    void (*begun)(void *arg, struct sti_loop_nodes *nodes);
     void (*progress)(void *arg, const strads_progress *progress);
+    void (*add)(const void *arg, strads_progress *progress);
+    /* Node 0, on any thread: a node with so many workers waits to join. */
+    void (*late)(void *arg, uint32_t workers);
     void *arg;
 } sti_loop_nodes_setup;
 
 /* Runs this node's part: one thread a partition. *out is node 0's, and NULL on
- * the others. The first failure of any node is that of all. */
+ * the others; so is what the run came to in *progress, whatever ends it. The
+ * first failure of any node is that of all. */
 strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
-                              strads_result **out);
+                              strads_progress *progress, strads_result **out);
+
+/* Ends the generation for all nodes: STRADS_EREGROUP. Node 0, from `begun` on;
+ * without the lock. */
+void sti_loop_nodes_regroup(struct sti_loop_nodes *nodes, const char *text);
 
 /* The session of a partition of this node. */
 strads_err sti_loop_nodes_session(struct sti_loop_nodes *nodes,

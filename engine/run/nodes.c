@@ -50,7 +50,8 @@ struct strads_engine {
     char *url;           /* where node 0 is */
     sti_trust trust;
     strads_join_options join; /* of a joined node */
-    sti_node *node;           /* while it runs */
+    sti_node *node;           /* while it runs; or, of a loop: */
+    struct sti_loop_nodes *loops;
 
     /* Node 0's, over all generations. */
     sti_cut_files *cuts;
@@ -605,8 +606,9 @@ strads_err strads_data_from_part(strads_engine *engine,
 }
 
 /* What the links have carried, and all that earlier generations took. */
-static void add_to(const strads_engine *engine, strads_progress *p)
+static void add_to(const void *arg, strads_progress *p)
 {
+    const strads_engine *engine = arg;
     const strads_progress *before = &engine->before;
     sti_mesh_count(engine->mesh, &p->bytes_sent, &p->bytes_received);
     p->bytes_sent += before->bytes_sent;
@@ -614,6 +616,8 @@ static void add_to(const strads_engine *engine, strads_progress *p)
     p->seconds += before->seconds;
     p->cpu_seconds += before->cpu_seconds;
     p->callback_seconds += before->callback_seconds;
+    p->waiting_seconds += before->waiting_seconds;
+    p->network_seconds += before->network_seconds;
 }
 
 static void tell_progress(void *arg, const strads_progress *progress)
@@ -687,8 +691,11 @@ static uint64_t clock_of_node(const void *arg)
 
 static void take_in(strads_engine *engine)
 {
-    sti_node_abort(engine->node, STRADS_EREGROUP,
-                   "a node has come, with which the run goes on");
+    static const char text[] = "a node has come, with which the run goes on";
+    if (engine->loops)
+        sti_loop_nodes_regroup(engine->loops, text);
+    else
+        sti_node_abort(engine->node, STRADS_EREGROUP, text);
 }
 
 /* It is asked again and again. One that there is no partition for waits; and a
@@ -740,19 +747,22 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     return err;
 }
 
-/* Node 0, when a generation has ended by what is no error: what it got to. */
-static void hold(strads_engine *engine, const sti_run *run,
-                 const sti_node *node)
+/* Node 0, when a generation has ended by what is no error: what it took. Its
+ * user may have stopped it while the nodes came together again: then it goes on
+ * alone. */
+static strads_err end_generation(strads_engine *engine, strads_err err,
+                                 strads_progress *progress)
 {
-    sti_cut_position at;
-    const bool begun = sti_node_position(node, &at);
-    strads_progress progress;
-    sti_node_progress(node, &progress);
-    if (atomic_load(&engine->since_ns)) {
-        add_to(engine, &progress);
-        engine->before = progress;
+    const bool begun = atomic_load(&engine->since_ns);
+    engine->goes_alone = err == STRADS_ECANCELED && engine->generation > 1 &&
+                         !engine->joined && !begun;
+    if (engine->goes_alone)
+        err = STRADS_EREGROUP;
+    if (err == STRADS_EREGROUP && !engine->joined && begun) {
+        add_to(engine, progress);
+        engine->before = *progress;
     }
-    sti_cut_files_hold(engine->cuts, run, begun ? &at : NULL);
+    return err;
 }
 
 static strads_err drive(strads_engine *engine, sti_setup *setup,
@@ -780,21 +790,29 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
     err = sti_node_new(&options, &node);
     if (!err)
         err = run_node(engine, setup, data, node, trace);
-    engine->goes_alone = err == STRADS_ECANCELED && engine->generation > 1 &&
-                         !engine->joined && !atomic_load(&engine->since_ns);
-    if (engine->goes_alone)
-        err = STRADS_EREGROUP;
-    if (err == STRADS_EREGROUP && !engine->joined)
-        hold(engine, &setup->run, node);
-    if (!err && !engine->joined) {
-        strads_progress progress;
+    strads_progress progress = {0};
+    if (node && !engine->joined)
         sti_node_progress(node, &progress);
+    err = end_generation(engine, err, &progress);
+    if (err == STRADS_EREGROUP && !engine->joined) {
+        sti_cut_position at;
+        const bool came = sti_node_position(node, &at);
+        sti_cut_files_hold(engine->cuts, &setup->run, came ? &at : NULL);
+    }
+    if (!err && !engine->joined) {
         add_to(engine, &progress);
         err = sti_result_new(setup, &progress, sti_node_end(node), out);
     }
     err = sti_run_trace_close(trace, err); /* it holds names of the node's */
     sti_node_free(node);
     return err;
+}
+
+static void loops_begun(void *arg, struct sti_loop_nodes *loops)
+{
+    strads_engine *engine = arg;
+    engine->loops = loops;
+    atomic_store(&engine->since_ns, sti_monotonic_now());
 }
 
 static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
@@ -810,10 +828,18 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .count = sti_run_first(run, layout.first + layout.count) - first,
         .with_loops = engine->terms.nodes - engine->n_hosts,
         .mark = mark_of(data),
+        .stopped = engine->stop_told,
+        .begun = loops_begun,
         .progress = tell_progress,
+        .add = add_to,
+        .late = take_late,
         .arg = engine,
     };
-    return sti_loop_nodes_run(&loops, out);
+    strads_progress progress;
+    atomic_store(&engine->since_ns, 0);
+    strads_err err = sti_loop_nodes_run(&loops, &progress, out);
+    engine->loops = NULL;
+    return end_generation(engine, err, &progress);
 }
 
 static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
