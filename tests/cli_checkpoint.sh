@@ -123,6 +123,23 @@ sgd="sgd-logistic train $party --epochs 20 --partitions 3"
     values_in rest.json | cmp -s - whole.values || fail "killed loops: other bits"
 }
 
+# A network: amid a batch, whose z has just been summed, and between two
+net="net train $party --hidden 8 --epochs 12 --batch 64 --seed 2"
+# shellcheck disable=SC2086 # words
+for how in "--partitions 1" "--partitions 3 --columns 3 --f32" \
+    "--partitions 4 --columns 2"; do
+    gives 0 $net $how --model whole.json
+    values_in whole.json >whole.values
+    [ -s whole.values ] || fail "no values: $(head -c 300 whole.json)"
+    for rounds in 101 102; do
+        rm -rf net
+        gives 0 $net $how --max-rounds "$rounds" --checkpoint net
+        gives 0 $net $how --resume net --model rest.json
+        values_in rest.json | cmp -s - whole.values ||
+            fail "net $how, $rounds clocks: other bits"
+    done
+done
+
 two() { # WORDS...: lda on two processes; the second one's number goes to $second
     start one lda train "$documents" --topics 20 --sweeps 200 --partitions 2 \
         --workers 1 --nodes 2 --listen "ipc://$folder/two.sock" "$@"

@@ -83,6 +83,17 @@ sed -n '/"values"/,/\]/p; /"index"/,/\]/p' sgd.model | cmp -s - whole.values ||
     fail "sgd-logistic: other bits"
 [ -s whole.values ] || fail "no values: $(head -c 300 whole.sgd)"
 
+# shellcheck disable=SC2086 # words
+{
+    net="--hidden 16 --columns 2 --batch 64 --epochs $((${EPOCHS:-1500} / 5)) --seed 1"
+    gives 0 net train "$party" $net --partitions 4 --classes=-1,1 --model whole.net
+    killed net net train "$party" $net --classes=-1,1 --model net.model
+}
+sed -n '/"values"/,/\]/p; /"index"/,/\]/p' whole.net >whole.values
+sed -n '/"values"/,/\]/p; /"index"/,/\]/p' net.model | cmp -s - whole.values ||
+    fail "net: other bits"
+[ -s whole.values ] || fail "no values: $(head -c 300 whole.net)"
+
 # A worker that falls silent for so long that the run goes on without it is told
 # so when it comes to itself, and joins anew. From SIGKILL to the next round.
 start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \

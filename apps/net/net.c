@@ -19,7 +19,12 @@
  * of batch t shows that all have read that of batch t - 1, whose rows batch
  * t + 1 takes. The group's first partition takes the old sum away with what it
  * adds. All that is added is a multiple of a grain, so that sums do not depend
- * on the order in which they are made, and what is taken away is gone. */
+ * on the order in which they are made, and what is taken away is gone.
+ *
+ * A cut is made within a call that ends one of training's clocks. All that it
+ * leaves to be packed is what the tables do not have: of R = 1 the weights, and
+ * the epoch's loss so far. The clock tells which batch is under way, and whether
+ * its z has been summed: a run that goes on forms it again and reads the sum. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +103,18 @@ typedef struct net_worker {
     uint64_t seen;
     uint64_t ends_at; /* the first batch that all leave out */
     bool asked;       /* this partition has said so */
+
+    bool trains;  /* a clock that ends now may be a cut's; */
+    bool sums;    /* it is the one that sums z */
+    void *packed; /* what a cut had of it, until the run takes it */
+    uint64_t packed_size;
 } net_worker;
+
+/* What a cut has of a partition, before so many bytes of weights and sums. */
+typedef struct packed_head {
+    double loss, correct;
+    uint64_t seen, weights, sums;
+} packed_head;
 
 /* ---- numbers of either type ------------------------------------------------- */
 
@@ -200,14 +216,17 @@ static strads_err allocate(net_worker *w)
     return err;
 }
 
-static void worker_free(net_worker *w)
+static void net_close(void *local)
 {
+    net_worker *w = local;
+    if (!w)
+        return;
     void *const scratch[] = {w->class,   w->order,     w->row,    w->label,
                              w->mark,    w->id,        w->place,  w->dense,
                              w->gather,  w->w,         w->grad,   w->z,
                              w->scratch, w->p,         w->delta,  w->spare,
                              w->slot,    w->exchanged, w->old[0], w->old[1],
-                             w->start};
+                             w->start,   w->packed};
     for (size_t k = 0; k < sizeof scratch / sizeof *scratch; k++)
         free(scratch[k]);
     free(w);
@@ -229,7 +248,7 @@ static strads_err agree_on_classes(net_worker *w, linear_classes *out)
 {
     double fact[NET_N_FACTS];
     strads_err err = STRADS_OK;
-    if (w->task->share->partition == 0) {
+    if (!w->packed && w->task->share->partition == 0) {
         const net_state *state = w->task->state;
         err = strads_session_inc(w->session, NET_FACTS, NET_LABELS, 0,
                                  state->classes.n);
@@ -237,7 +256,7 @@ static strads_err agree_on_classes(net_worker *w, linear_classes *out)
             err = strads_session_inc(w->session, NET_FACTS, NET_LABELS, k + 1,
                                      state->classes.label[k]);
     }
-    if (!err)
+    if (!err && !w->packed)
         err = strads_session_clock(w->session);
     if (!err)
         err =
@@ -303,14 +322,19 @@ static strads_err make_with(net_worker *w, const linear_classes *classes)
     return err ? err : find_classes(w, classes);
 }
 
-static strads_err worker_make(const strads_task *task, strads_session *session,
-                              net_worker **out)
+/* The rest is made in the run, where there is a session to agree by. */
+static strads_err net_open(const strads_task *task, void **local)
 {
-    net_worker *w = calloc(1, sizeof *w);
+    (void)task;
+    *local = calloc(1, sizeof(net_worker));
+    return *local ? STRADS_OK
+                  : strads_fail(STRADS_ENOMEM, "no memory for a worker");
+}
+
+static strads_err worker_make(net_worker *w, const strads_task *task,
+                              strads_session *session)
+{
     linear_classes classes = {0};
-    *out = w;
-    if (!w)
-        return strads_fail(STRADS_ENOMEM, "no memory for a worker");
     w->task = task;
     w->session = session;
     w->x = &task->share->by_row;
@@ -369,6 +393,25 @@ static strads_err fetch(net_worker *w, uint32_t staleness)
     for (uint32_t k = 0; !err && k < w->n_id; k++)
         narrow(w, ld, w->exchanged + k * ld, numbers_of(w, w->w, w->place[k]));
     return err;
+}
+
+static strads_err of_other_data(const net_worker *w)
+{
+    return strads_fail(STRADS_EFORMAT,
+                       "the cut's part of partition %u is not of these data",
+                       w->task->share->partition);
+}
+
+/* Those that a cut has of the batch under way: the table may be ahead of it. */
+static strads_err fetch_packed(net_worker *w)
+{
+    const uint64_t row = w->sizes.width * w->arithmetic->bytes;
+    if (w->packed_size != w->n_id * row)
+        return of_other_data(w);
+    for (uint32_t k = 0; k < w->n_id; k++)
+        memcpy(numbers_of(w, w->w, w->place[k]),
+               (const char *)w->packed + k * row, row);
+    return STRADS_OK;
 }
 
 /* Adds `from` less `start`, where that is not NULL, of the parameters that are
@@ -505,8 +548,10 @@ static void read_flags(net_worker *w, const double *flags)
 }
 
 /* Ends a clock; z of a group's partitions is summed, if there are several. Then
- * all have read what they need of the parameters. */
-static strads_err exchange(net_worker *w, uint64_t step, uint32_t n)
+ * all have read what they need of the parameters. `summed`: a cut's clock was the
+ * one. */
+static strads_err exchange(net_worker *w, uint64_t step, uint32_t n,
+                           bool summed)
 {
     const uint64_t ld = w->sizes.width;
     const uint32_t sums = w->members > 1 ? n : 0;
@@ -522,15 +567,16 @@ static strads_err exchange(net_worker *w, uint64_t step, uint32_t n)
     for (uint64_t k = 0; old && k < sums * ld; k++)
         w->exchanged[k] -= old[k];
     strads_err err = STRADS_OK;
-    if (sums > 0)
+    if (sums > 0 && !summed)
         err = strads_session_inc_rows(w->session, NET_SUMS, sums, w->slot,
                                       w->exchanged);
-    if (!err)
+    if (!err && !summed)
         err = ask_end(w, step);
     if (!err)
-        err =
-            strads_session_clock_and_read(w->session, NET_SUMS, sums + w->flags,
-                                          w->slot, 0, w->exchanged);
+        err = (summed ? strads_session_read_rows
+                      : strads_session_clock_and_read)(w->session, NET_SUMS,
+                                                       sums + w->flags, w->slot,
+                                                       0, w->exchanged);
     if (err)
         return err;
     narrow(w, sums * ld, w->exchanged, w->z);
@@ -540,11 +586,11 @@ static strads_err exchange(net_worker *w, uint64_t step, uint32_t n)
     return STRADS_OK;
 }
 
-static strads_err end_alone(net_worker *w, uint64_t step)
+static strads_err end_alone(net_worker *w, uint64_t step, bool summed)
 {
-    if (strads_loop_ends(w->task))
+    if (!summed && strads_loop_ends(w->task))
         w->ends_at = step + 1;
-    return STRADS_OK;
+    return summed ? STRADS_OK : strads_session_clock(w->session);
 }
 
 static void count(net_worker *w, uint32_t n)
@@ -591,9 +637,9 @@ static strads_err descend(net_worker *w, uint32_t n, double by)
     return STRADS_OK;
 }
 
-/* rate 0: the batch's loss alone. */
+/* rate 0: the batch's loss alone. `summed`: see exchange. */
 static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
-                        double rate)
+                        double rate, bool summed)
 {
     const net_arithmetic *f = w->arithmetic;
     uint32_t all;
@@ -601,14 +647,16 @@ static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
     strads_err err = STRADS_OK;
     if (w->groups > 1) {
         name_touched(w, n);
-        err = fetch(w, 0);
+        err = summed ? fetch_packed(w) : fetch(w, 0);
     }
     if (err)
         return err;
     f->input(&w->sizes, w->x, w->dense, w->columns, n, w->row, w->w, w->gather,
              w->z);
-    err = w->task->shape->partitions > 1 ? exchange(w, step, n)
-                                         : end_alone(w, step);
+    w->sums = true;
+    err = w->task->shape->partitions > 1 ? exchange(w, step, n, summed)
+                                         : end_alone(w, step, summed);
+    w->sums = false;
     if (err)
         return err;
     f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->scratch,
@@ -643,14 +691,25 @@ static void forget(net_worker *w)
     w->seen = 0;
 }
 
-/* All batches of an epoch, or those before the end. */
-static strads_err pass_over(net_worker *w, uint64_t *step, double rate)
+static uint64_t batches_of(const net_worker *w)
 {
-    const uint64_t batches = (w->all_rows + w->batch_max - 1) / w->batch_max;
+    return (w->all_rows + w->batch_max - 1) / w->batch_max;
+}
+
+/* The batches of an epoch that are left, or those before the end. `summed`: of
+ * the first one, see exchange. */
+static strads_err pass_over(net_worker *w, uint64_t *step, double rate,
+                            bool summed)
+{
+    const uint64_t batches = batches_of(w);
     strads_err err = STRADS_OK;
-    forget(w);
-    for (uint64_t b = 0; !err && b < batches && *step < w->ends_at; b++)
-        err = visit(w, (*step)++, b, rate);
+    if (*step % batches == 0 && !summed)
+        forget(w);
+    for (uint64_t b = *step % batches;
+         !err && b < batches && *step < w->ends_at; b++) {
+        err = visit(w, (*step)++, b, rate, summed);
+        summed = false;
+    }
     return err;
 }
 
@@ -677,33 +736,125 @@ static strads_err finish(net_worker *w, uint64_t epoch)
                       fact[2]);
 }
 
+/* ---- cuts ---------------------------------------------------------------------------- */
+
+/* Bytes of what no table has, or not for long enough: of R = 1 the weights,
+ * otherwise those that the batch under way has read; the sums that a group's
+ * first partition takes away, both turns'. */
+static uint64_t own_weights(const net_worker *w)
+{
+    const uint64_t read = w->sums ? w->n_id : 0;
+    return (w->groups > 1 ? read : w->columns + net_upper(&w->sizes)) *
+           w->sizes.width * w->arithmetic->bytes;
+}
+
+static uint64_t own_sums(const net_worker *w)
+{
+    return w->member > 0
+               ? 0
+               : (uint64_t)w->batch_max * w->sizes.width * sizeof(double);
+}
+
+static strads_err net_pack(const void *local, strads_bytes *out)
+{
+    const net_worker *w = local;
+    if (!w->trains)
+        return STRADS_OK;
+    const packed_head head = {.loss = w->loss,
+                              .correct = w->correct,
+                              .seen = w->seen,
+                              .weights = own_weights(w),
+                              .sums = own_sums(w)};
+    strads_err err = strads_bytes_append(out, &head, sizeof head);
+    for (int turn = 0; !err && head.sums && turn < 2; turn++)
+        err = strads_bytes_append(out, w->old[turn], head.sums);
+    if (!err && w->groups == 1)
+        err = strads_bytes_append(out, w->w, head.weights);
+    const uint64_t row = w->sizes.width * w->arithmetic->bytes;
+    for (uint64_t k = 0; !err && w->groups > 1 && k < head.weights / row; k++)
+        err = strads_bytes_append(out, numbers_of(w, w->w, w->place[k]), row);
+    return err;
+}
+
+static strads_err net_unpack(strads_task *task, const void *bytes, size_t size,
+                             void **local)
+{
+    strads_err err = net_open(task, local);
+    net_worker *w = *local;
+    if (!err)
+        err = reserve(size, 1, &w->packed);
+    if (!err) {
+        memcpy(w->packed, bytes, size);
+        w->packed_size = size;
+        return STRADS_OK;
+    }
+    net_close(w);
+    *local = NULL;
+    return err;
+}
+
+/* Where a cut's clock was: its batch, and whether that one's z was summed. */
+static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
+{
+    const uint64_t begin = w->groups > 1 ? 2 : 1; /* classes; start values */
+    const uint64_t clock = strads_session_now(w->session) - begin;
+    const uint64_t sums = own_sums(w), most = w->packed_size;
+    char *from = w->packed;
+    packed_head head = {0};
+    if (most >= sizeof head)
+        memcpy(&head, from, sizeof head);
+    if (head.sums != sums || most < sizeof head + 2 * sums ||
+        head.weights != most - sizeof head - 2 * sums ||
+        (w->groups == 1 && head.weights != own_weights(w)))
+        return of_other_data(w);
+    from += sizeof head;
+    for (int turn = 0; sums && turn < 2; turn++)
+        memcpy(w->old[turn], from + (size_t)turn * sums, sums);
+    from += 2 * sums;
+    if (w->groups == 1)
+        memcpy(w->w, from, head.weights);
+    else
+        memmove(w->packed, from, head.weights); /* for fetch_packed */
+    w->packed_size = head.weights;
+    w->loss = head.loss;
+    w->correct = head.correct;
+    w->seen = head.seen;
+    *summed = w->groups > 1 ? clock % 2 == 1 : clock > 0;
+    *step = w->groups > 1 ? clock / 2 : clock - *summed;
+    return STRADS_OK;
+}
+
 static strads_err work(net_worker *w)
 {
     const strads_net_options *o = &w->options;
-    uint64_t step = 0, epoch = 0;
-    strads_err err = take_start(w);
+    uint64_t step = 0;
+    bool summed = false;
+    strads_err err = STRADS_OK;
+    if (!w->packed || w->start) /* the table still has the start */
+        err = take_start(w);
     if (!err)
-        err = give_start(w);
+        err = w->packed ? go_on(w, &step, &summed) : give_start(w);
+    uint64_t epoch = err ? 0 : step / batches_of(w);
+    w->trains = true;
     for (; !err && epoch < o->epochs && step < w->ends_at; epoch++) {
         shuffle(w, epoch);
-        err = pass_over(w, &step, o->rate / (1 + o->decay * (double)epoch));
+        err = pass_over(w, &step, o->rate / (1 + o->decay * (double)epoch),
+                        summed);
+        summed = false;
         if (!err && w->seen > 0)
             err = tell(w, epoch + 1, w->loss, w->correct, (double)w->seen);
     }
+    w->trains = false;
     if (!err && step < w->ends_at)
-        err = pass_over(w, &step, 0);
+        err = pass_over(w, &step, 0, false);
     return err ? err : finish(w, epoch);
 }
 
 static strads_err net_run(strads_task *task, strads_session *session)
 {
-    net_worker *w;
-    strads_err err = worker_make(task, session, &w);
-    if (!err)
-        err = work(w);
-    if (w)
-        worker_free(w);
-    return err;
+    net_worker *w = task->local;
+    const strads_err err = worker_make(w, task, session);
+    return err ? err : work(w);
 }
 
 /* ---- the table ------------------------------------------------------------------------ */
@@ -834,5 +985,9 @@ const strads_program strads_program_net = {
     .tables = net_tables,
     .begin = net_begin,
     .end = net_end,
+    .open = net_open,
+    .close = net_close,
+    .pack = net_pack,
+    .unpack = net_unpack,
     .measures = net_measures,
     .run = net_run};
