@@ -36,6 +36,35 @@ for program in lasso logistic svm; do
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
 done
 
+# Linear models of any loss, and paths, which keep the points that they have
+gives 0 glm train "$party" --loss logistic --lambda-ratio 0.01 --log whole.jsonl
+gives 3 glm train "$party" --loss logistic --lambda-ratio 0.01 --max-rounds 12 \
+    --checkpoint cuts-glm
+gives 0 glm train "$party" --loss logistic --lambda-ratio 0.01 --resume cuts-glm \
+    --log rest.jsonl
+near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "glm"
+points_differ() { # ONE.csv OTHER.csv: lambdas, or objectives by more than 1e-7
+    paste -d, "$1" "$2" | awk -F, 'NR > 1 { n++; d = ($3 - $9) / $3
+        if ($1 != $7 || d * d > 1e-14) exit bad = 1 } END { exit !(bad || n != 30) }'
+}
+for path in "lasso path $year_train --ratio 0.01" "logistic path $party" \
+    "glm path $party --loss squared-hinge --intercept"; do
+    rm -rf cuts-path
+    # shellcheck disable=SC2086 # words
+    {
+        gives 0 $path --points 30 --tolerance 1e-8 --output whole.csv
+        gives 3 $path --points 30 --tolerance 1e-8 --output part.csv \
+            --max-rounds 25 --checkpoint cuts-path
+        gives 0 $path --points 30 --tolerance 1e-8 --output rest.csv \
+            --resume cuts-path
+    }
+    [ "$(wc -l <part.csv)" -gt 2 ] || fail "no points of $path: make it longer"
+    ! points_differ whole.csv rest.csv || fail "other points: $path"
+    # those before the cut are the cut's: found in no time
+    awk -F, 'NR == 2 { first = $5 } { same += $5 == first }
+        END { exit !(same > 1) }' rest.csv || fail "points found anew: $path"
+done
+
 # Rings: state is packed, and the rest of the run has the bits of a whole one,
 # on one process or on two, one of which was killed.
 documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt

@@ -53,9 +53,8 @@ static bool is_all_values(const strads_program *program)
 /* A path's values do not tell at which lambda it is. */
 static bool has_cuts(const strads_program *program)
 {
-    return (program->run ? program->pack != NULL
-                         : program->pack_state || !program->payload) &&
-           !strads_option_find(program->options, "points");
+    return program->run ? program->pack != NULL
+                        : program->pack_state || !program->payload;
 }
 
 static const char no_cuts[] = "it does not say how its state is packed";

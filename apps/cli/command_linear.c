@@ -488,8 +488,7 @@ const cli_command cli_linear_commands[] = {
     {.name = "glm path",
      .args = "DATA",
      .summary = "the same at one lambda after the other",
-     .about = "Fits a model of any loss and penalty at one lambda after the "
-              "other; --model keeps the last.",
+     .about = "Fits at one lambda after the other; --model keeps the last.",
      .run = cli_path_main,
      .of = &glm_path},
     {.name = "glm cv",

@@ -289,12 +289,11 @@ static const strads_phase phases[] = {
                     .aggregate = glm_search},
 };
 
-#define PROGRAM                                                     \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,     \
-    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .open = glm_open, \
-    .close = glm_close, .refresh = refresh, .pack = glm_pack,       \
-    .unpack = glm_unpack, .schedule = schedule, .phases = phases,   \
-    .n_phases = sizeof(phases) / sizeof(phases[0]),                 \
+#define PROGRAM                                                       \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,       \
+    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .open = glm_open,   \
+    .close = glm_close, .refresh = refresh, .schedule = schedule,     \
+    .phases = phases, .n_phases = sizeof(phases) / sizeof(phases[0]), \
     .named_labels = glm_named_labels
 
 const strads_program strads_program_glm = {
@@ -320,4 +319,6 @@ const strads_program strads_program_glm_path = {
     .shape = glm_path_shape,
     .begin = glm_path_begin,
     .objective = glm_path_objective,
+    .pack_state = glm_path_pack,
+    .unpack_state = glm_path_unpack,
     .measures = path_measures};

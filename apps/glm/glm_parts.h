@@ -190,9 +190,6 @@ strads_err glm_shape(const void *config, const strads_data *data,
                      strads_shape *shape);
 strads_err glm_open(const strads_task *task, void **local);
 void glm_close(void *local);
-strads_err glm_pack(const void *local, strads_bytes *out);
-strads_err glm_unpack(strads_task *task, const void *bytes, size_t size,
-                      void **local);
 strads_err glm_begin(const void *config, const strads_data *data,
                      const strads_shape *shape, void **state);
 void glm_end(void *state);
@@ -202,6 +199,8 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
 strads_err glm_path_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **state);
+strads_err glm_path_pack(const void *state, strads_bytes *out);
+strads_err glm_path_unpack(void *state, const void *bytes, size_t size);
 strads_err glm_path_objective(void *state, strads_report *report);
 linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
 /* After a scan that is certified: keeps the point at hand if it is reached, and
@@ -222,9 +221,6 @@ strads_err glm_update_labels(strads_task *task);
 void glm_merge_labels(void *into, const void *from, size_t bytes);
 strads_err glm_aggregate_labels(strads_commit *commit);
 strads_err glm_receive_labels(strads_task *task);
-/* Rows as the classes have them, which are the partition's from then on. */
-void glm_take_classes(glm_local *local, const strads_share *share,
-                      linear_classes *classes);
 size_t glm_moments_size(const strads_task *task);
 strads_err glm_update_moments(strads_task *task);
 strads_err glm_aggregate_moments(strads_commit *commit);

@@ -114,8 +114,9 @@ static strads_err classes_of(const glm_problem *problem,
     return err;
 }
 
-void glm_take_classes(glm_local *local, const strads_share *share,
-                      linear_classes *classes)
+/* Rows as the classes have them, which are the partition's from then on. */
+static void take_classes(glm_local *local, const strads_share *share,
+                         linear_classes *classes)
 {
     linear_classes_free(&local->classes);
     local->classes = *classes;
@@ -140,7 +141,7 @@ strads_err glm_receive_labels(strads_task *task)
         classes_of(&local->problem, task->share->label_names, s, &classes);
 
     if (!err)
-        glm_take_classes(local, task->share, &classes);
+        take_classes(local, task->share, &classes);
     return err;
 }
 

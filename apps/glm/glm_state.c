@@ -88,42 +88,6 @@ void glm_close(void *opened)
     free(local);
 }
 
-/* Margins can be made again by open and refresh; the classes cannot. */
-strads_err glm_pack(const void *opened, strads_bytes *out)
-{
-    const linear_classes *classes = &((const glm_local *)opened)->classes;
-
-    return strads_bytes_append(out, classes->label,
-                               3 * (size_t)classes->n * sizeof(double));
-}
-
-strads_err glm_unpack(strads_task *task, const void *bytes, size_t size,
-                      void **out)
-{
-    const size_t each = 3 * sizeof(double);
-    linear_classes classes;
-    strads_err err = glm_open(task, out);
-
-    if (err)
-        return err;
-    if (size != 0 && size != 2 * each)
-        err = strads_fail(STRADS_EFORMAT,
-                          "a partition of a linear model came as %zu bytes "
-                          "instead of 0 or %zu",
-                          size, 2 * each);
-    if (!err)
-        err = linear_classes_new((uint32_t)(size / each), &classes);
-    if (err) {
-        glm_close(*out);
-        *out = NULL;
-        return err;
-    }
-    if (size > 0)
-        memcpy(classes.label, bytes, size);
-    glm_take_classes(*out, task->share, &classes);
-    return STRADS_OK;
-}
-
 /* ---- the coordinator ----------------------------------------------------- */
 
 strads_err glm_shape(const void *config, const strads_data *data,

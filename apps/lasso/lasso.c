@@ -335,4 +335,6 @@ const strads_program strads_program_lasso_path = {
     .shape = lasso_path_shape,
     .begin = lasso_path_begin,
     .objective = lasso_path_objective,
+    .pack_state = lasso_path_pack,
+    .unpack_state = lasso_path_unpack,
     .measures = path_measures};

@@ -170,6 +170,16 @@ strads_err lasso_path_objective(void *user, strads_report *report)
     return STRADS_OK;
 }
 
+strads_err lasso_path_pack(const void *state, strads_bytes *out)
+{
+    return linear_path_pack(((const lasso_state *)state)->path, out);
+}
+
+strads_err lasso_path_unpack(void *state, const void *bytes, size_t size)
+{
+    return linear_path_unpack(((lasso_state *)state)->path, bytes, size);
+}
+
 const strads_path_point *strads_lasso_path(const void *state, uint32_t *n)
 {
     const linear_path *path = ((const lasso_state *)state)->path;

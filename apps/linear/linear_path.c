@@ -182,7 +182,7 @@ double linear_path_begin(linear_path *path, double lambda_max)
 
     for (uint32_t k = 0; k < path->points && !path->given; k++)
         path->lambda[k] = k == 0 ? first : first * pow(path->ratio, k / last);
-    return path->lambda[0];
+    return path->lambda[linear_path_is_over(path) ? path->n - 1 : path->n];
 }
 
 /* The coefficients that are not 0, for a point to own. */
@@ -255,6 +255,79 @@ strads_err linear_path_advance(strads_commit *commit, linear_path *path,
 bool linear_path_is_over(const linear_path *path)
 {
     return path->n == path->points;
+}
+
+/* ---- cuts -------------------------------------------------------------- */
+
+strads_err linear_path_pack(const linear_path *path, strads_bytes *out)
+{
+    const uint64_t n = path->n;
+    strads_err err = strads_bytes_append(out, &n, sizeof(n));
+
+    for (uint32_t k = 0; k < n && !err; k++) {
+        strads_path_point point = path->point[k];
+        const size_t count = (size_t)point.nonzeros;
+        const uint32_t *index = point.index;
+        const double *value = point.value;
+        point.index = NULL;
+        point.value = NULL;
+        err = strads_bytes_append(out, &point, sizeof(point));
+        if (!err)
+            err = strads_bytes_append(out, index, count * sizeof(*index));
+        if (!err)
+            err = strads_bytes_append(out, value, count * sizeof(*value));
+    }
+    return err;
+}
+
+/* The next `size` bytes, if there are so many. */
+static bool take(const char **at, size_t *left, void *to, size_t size)
+{
+    if (size > *left)
+        return false;
+    memcpy(to, *at, size);
+    *at += size;
+    *left -= size;
+    return true;
+}
+
+static strads_err unpack_point(linear_path *path, const char **at, size_t *left)
+{
+    static const char wrong[] = "the cut's points are not of this path";
+    strads_path_point point;
+
+    if (!take(at, left, &point, sizeof(point)) ||
+        point.nonzeros > *left / (sizeof(*point.index) + sizeof(*point.value)))
+        return strads_fail(STRADS_EFORMAT, wrong);
+    const size_t count = (size_t)point.nonzeros;
+    uint32_t *index = calloc(count + 1, sizeof(*index));
+    double *value = calloc(count + 1, sizeof(*value));
+    point.index = index;
+    point.value = value;
+    if (!index || !value) {
+        free(index);
+        free(value);
+        return no_memory();
+    }
+    path->point[path->n++] = point; /* which owns them from here on */
+    path->worst = fmax(path->worst, point.gap);
+    return take(at, left, index, count * sizeof(*index)) &&
+                   take(at, left, value, count * sizeof(*value))
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT, wrong);
+}
+
+strads_err linear_path_unpack(linear_path *path, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    uint64_t n = 0;
+    strads_err err = STRADS_OK;
+
+    if (!take(&at, &size, &n, sizeof(n)) || n > path->points)
+        return strads_fail(STRADS_EFORMAT, "the cut is not of this path");
+    while (path->n < n && !err)
+        err = unpack_point(path, &at, &size);
+    return err;
 }
 
 void linear_path_report(const linear_path *path, const linear_standing *at,

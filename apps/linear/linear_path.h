@@ -57,7 +57,7 @@ strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
                            linear_path **out);
 void linear_path_free(linear_path *path);
 
-/* The first lambda, when lambda_max is known. */
+/* The first lambda that is not reached, when lambda_max is known. */
 double linear_path_begin(linear_path *path, double lambda_max);
 
 /* After a scan of a block of columns that is certified: keeps the point at hand
@@ -66,6 +66,12 @@ double linear_path_begin(linear_path *path, double lambda_max);
 strads_err linear_path_advance(strads_commit *commit, linear_path *path,
                                const linear_path_steps *steps, uint64_t columns,
                                bool *moved);
+
+/* The points that are reached, for a cut and from one; their program makes the
+ * rest again. STRADS_ENOMEM, STRADS_EFORMAT. */
+strads_err linear_path_pack(const linear_path *path, strads_bytes *out);
+strads_err linear_path_unpack(linear_path *path, const void *bytes,
+                              size_t size);
 
 /* Whether all points are reached. */
 bool linear_path_is_over(const linear_path *path);

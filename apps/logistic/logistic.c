@@ -421,4 +421,6 @@ const strads_program strads_program_logistic_path = {
     .begin = logistic_path_begin,
     .open = logistic_open,
     .objective = logistic_path_objective,
+    .pack_state = logistic_path_pack,
+    .unpack_state = logistic_path_unpack,
     .measures = path_measures};

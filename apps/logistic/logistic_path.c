@@ -169,6 +169,16 @@ strads_err logistic_path_objective(void *user, strads_report *report)
     return STRADS_OK;
 }
 
+strads_err logistic_path_pack(const void *state, strads_bytes *out)
+{
+    return linear_path_pack(((const logistic_state *)state)->path, out);
+}
+
+strads_err logistic_path_unpack(void *state, const void *bytes, size_t size)
+{
+    return linear_path_unpack(((logistic_state *)state)->path, bytes, size);
+}
+
 const strads_path_point *strads_logistic_path(const void *state, uint32_t *n)
 {
     const linear_path *path = ((const logistic_state *)state)->path;

@@ -16,6 +16,8 @@ strads_err logistic_path_shape(const void *config, const strads_data *data,
                                strads_shape *shape);
 strads_err logistic_path_begin(const void *config, const strads_data *data,
                                const strads_shape *shape, void **out);
+strads_err logistic_path_pack(const void *state, strads_bytes *out);
+strads_err logistic_path_unpack(void *state, const void *bytes, size_t size);
 strads_err logistic_path_objective(void *user, strads_report *report);
 
 /* Before the first scan: lambda_max is known, the path starts. */

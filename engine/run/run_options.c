@@ -42,8 +42,8 @@
                       .max = LARGEST_WHOLE),                                   \
         STRADS_OPTION(                                                         \
             BYTES, strads_engine_options, memory, "memory", "SIZE",            \
-            "bytes for all of it: 512M, 1.5G (default: what is free)",         \
-            .min = 1, .max = LARGEST_WHOLE),                                   \
+            "bytes for all of it: 512M, 1.5G (default: free memory)",          \
+            .rare = true, .min = 1, .max = LARGEST_WHOLE),                     \
         STRADS_OPTION(STRING, strads_engine_options, trace, "trace", "FILE",   \
                       "write a Chrome/Perfetto trace (default: none)",         \
                       .rare = true),                                           \
