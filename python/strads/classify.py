@@ -11,8 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import engine
 from ._strads import ffi, lib
-from .linear import (Fitted, counted, cross_validate, folds_of, path_points,
-                     positive, row_weights, svm_config)
+from .linear import (Fitted, counted, cross_validate, cross_validate_pieces,
+                     folds_of, path_points, positive, row_weights, svm_config,
+                     whole)
 
 
 class _Classifier(ClassifierMixin, Fitted):
@@ -194,6 +195,12 @@ def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
     return 1 / (X.shape[0] * lambdas), coefs, gaps, intercepts
 
 
+def _deviance(z, number):
+    """Of two classes that are numbered 0 and 1."""
+    side = 2 * number - 1
+    return 2 * np.logaddexp(0, -side * z), side * z > 0
+
+
 class LogisticRegressionCV(LogisticRegression):
     """Logistic regression of two classes with an L1 penalty or an elastic net,
     whose C is chosen by cross-validation of the deviance.
@@ -234,28 +241,30 @@ class LogisticRegressionCV(LogisticRegression):
         config, kept = self._config()
         program = engine.program_named("logistic")
         config.lambda_ratio = 1.0
-        largest = lib.strads_logistic_lambda_max(
-            self._run(program, config, X, number, weight=weight).state)
+        largest = engine.shared(lambda: lib.strads_logistic_lambda_max(
+            self._run(program, config, X, number, weight=weight).state))
         config.lambda_ratio = 0.0
         if largest <= 0:
             largest = 1.0
         search = ffi.new("strads_logistic_cv_options *", {
-            "folds": folds_of(self.cv, X.shape[0]),
+            "folds": folds_of(self.cv, engine.agreed(sum, X.shape[0])),
             "tolerance": self.tol,
             "threads": max(1, engine.n_threads(self.n_jobs)),
             "seed": engine.seed_of(self.random_state)})
         search.path.fit = config[0]
         search.path.points, search.path.ratio = self.n_points, self.eps
         search.path.first = largest
-        options = ffi.new("strads_engine_options *", {
-            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
-            "partitions": 1})
-        setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, number,
-                              weight)
-        table, best, simplest = cross_validate(lib.strads_logistic_cv, search,
-                                               data, self.n_points)
-        total = X.shape[0] if weight is None else weight.sum()
+        if engine.team():
+            table, best, simplest = cross_validate_pieces(
+                self, engine.program_named("logistic-path"), search,
+                lib.strads_logistic_path, _deviance, X, number, weight)
+        else:
+            table, best, simplest = cross_validate(
+                lib.strads_logistic_cv, search,
+                whole(program, config, largest, X, number, weight),
+                self.n_points)
+        total = engine.agreed(
+            sum, X.shape[0] if weight is None else weight.sum())
         self.Cs_ = 1 / (total * table[:, 0])
         self.deviance_, self.deviance_deviation_, self.accuracy_ = table[:, 1:].T
         self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]

@@ -302,8 +302,20 @@ def cut_at(bounds):
 
 def agreed(combine, value):
     """combine([values of all processes that fit together])."""
-    team = getattr(_here, "team", None)
-    return combine([value] if team is None else team.gather(value))
+    others = team()
+    return combine([value] if others is None else others.gather(value))
+
+
+def team():
+    """The processes that fit together, a strads.spread.Team; None: this one alone
+    does."""
+    return getattr(_here, "team", None)
+
+
+def shared(work):
+    """work(), which makes one run: its value at process 0, at all of them."""
+    others = team()
+    return work() if others is None else others.share(work)
 
 
 def cut_for(program, config, options, matrix, label, weight=None):
@@ -349,10 +361,9 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         options.start_param = pointer(parameters, "uint32_t *")
         options.start_value = pointer(values, "double *")
     out = ffi.new("strads_result **")
-    team = getattr(_here, "team", None)
-    if team is not None:
+    if team() is not None:
         try:
-            result, interrupted = team.run(
+            result, interrupted = team().run(
                 program, config, options,
                 lambda node, keep: data_of(matrix, label, keep, node, weight))
         finally:

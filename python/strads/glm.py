@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_array
 
 from . import engine
 from ._strads import ffi, lib
-from .linear import (_Regressor, counted, cross_validate, folds_of, path_points,
-                     positive, row_weights)
+from .linear import (_Regressor, counted, cross_validate, folds_of,
+                     path_points, positive, row_weights, whole)
 
 
 def _groups_of(groups, columns):
@@ -293,11 +293,7 @@ class GLMCV(GLM):
         search.path.fit = config[0]
         search.path.points, search.path.ratio = self.n_alphas, self.eps
         search.path.first = largest
-        options = ffi.new("strads_engine_options *", {
-            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
-            "partitions": 1})
-        setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, y, weight)
+        data = whole(program, config, largest, X, y, weight)
         table, best, simplest = cross_validate(lib.strads_glm_cv, search, data,
                                                self.n_alphas)
         self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T

@@ -228,6 +228,15 @@ def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
                      n_jobs=n_jobs)
 
 
+def whole(program, config, largest, X, y, weight):
+    """The data in one partition, as strads_*_cv wants it."""
+    options = ffi.new("strads_engine_options *", {
+        "size": ffi.sizeof("strads_engine_options"), "workers": 1,
+        "partitions": 1})
+    setattr(config, "lambda", largest)
+    return engine.cut_for(program, config, options, X, y, weight)
+
+
 def cross_validate(function, config, data, points):
     """Calls a strads_*_cv; returns its points as arrays, best and simplest."""
     out = ffi.new("strads_cv_point[]", points)
@@ -242,6 +251,56 @@ def cross_validate(function, config, data, points):
     table = np.array([(getattr(p, "lambda"), p.error, p.deviation, p.accuracy)
                       for p in out])
     return table, best[0], simplest[0]
+
+
+def cross_validate_pieces(model, program, search, points_of, losses, X, y,
+                          weight):
+    """As cross_validate, of rows that several processes hold: a path for each
+    fold, in which its rows weigh nothing.
+
+    points_of: strads_*_path; losses(z, y [rows, 1]): what predictions z [rows,
+    points] lose, and which labels they find. Who is in which fold is drawn by
+    numpy's default_rng, so they are others than those of one process."""
+    rows = engine.agreed(list, len(y))
+    first = sum(rows[:engine.team().rank])
+    order = np.random.default_rng(engine.seed_of(model.random_state)) \
+        .permutation(sum(rows))
+    fold = np.empty(len(order), dtype=int)
+    fold[order] = np.arange(len(order)) % search.folds
+    fold = fold[first:first + len(y)]
+    weight = np.ones(len(y)) if weight is None else weight
+    config, count = ffi.addressof(search[0], "path"), ffi.new("uint32_t *")
+
+    def path(others):
+        finished = model._run(program, config, X, y, weight=others)
+        return path_points(points_of(finished.state, count), count[0],
+                           X.shape[1])
+
+    error, right, size = [], [], []
+    for k in range(search.folds):
+        lambdas, coefficients, intercepts, _ = engine.shared(
+            lambda: path(weight * (fold != k)))
+        held = np.flatnonzero(fold == k)
+        z = safe_sparse_dot(X[held], coefficients, dense_output=True)
+        lost, found = losses(z + intercepts, y[held, None])
+        sums = engine.agreed(lambda all_: np.sum(all_, axis=0), np.vstack(
+            [weight[held] @ lost, weight[held] @ found,
+             np.full(len(lambdas), weight[held].sum())]))
+        size.append(sums[2, 0])
+        error.append(sums[0] / max(size[-1], 1e-300))
+        right.append(sums[1])
+    share = np.array(size) / sum(size)
+    mean = share @ error
+    deviation = np.sqrt(share @ (error - mean) ** 2 /
+                        max(np.count_nonzero(size) - 1, 1))
+    best = int(np.argmin(mean))
+    simplest = int(np.argmax(mean <= mean[best] + deviation[best]))
+    return np.column_stack([lambdas, mean, deviation,
+                            np.sum(right, axis=0) / sum(size)]), best, simplest
+
+
+def _squares(z, y):
+    return (y - z) ** 2, np.zeros_like(z)
 
 
 class ElasticNetCV(_Regressor):
@@ -278,25 +337,27 @@ class ElasticNetCV(_Regressor):
                                self.fit_intercept, self.positive)
         program = engine.program_named("lasso")
         config.lambda_ratio = 1.0
-        largest = lib.strads_lasso_lambda_max(
-            self._run(program, config, X, y, weight=weight).state)
+        largest = engine.shared(lambda: lib.strads_lasso_lambda_max(
+            self._run(program, config, X, y, weight=weight).state))
         config.lambda_ratio = 0.0
         if largest <= 0:  # nothing to explain: any alpha gives w = 0
             largest = 1.0
         search = ffi.new("strads_lasso_cv_options *", {
-            "folds": folds_of(self.cv, X.shape[0]), "tolerance": self.tol,
+            "folds": folds_of(self.cv, engine.agreed(sum, X.shape[0])),
+            "tolerance": self.tol,
             "threads": max(1, engine.n_threads(self.n_jobs)),
             "seed": engine.seed_of(self.random_state)})
         search.path.fit = config[0]
         search.path.points, search.path.ratio = self.n_alphas, self.eps
         search.path.first = largest
-        options = ffi.new("strads_engine_options *", {
-            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
-            "partitions": 1})
-        setattr(config, "lambda", largest)
-        data = engine.cut_for(program, config, options, X, y, weight)
-        table, best, simplest = cross_validate(lib.strads_lasso_cv, search,
-                                               data, self.n_alphas)
+        if engine.team():
+            table, best, simplest = cross_validate_pieces(
+                self, engine.program_named("lasso-path"), search,
+                lib.strads_lasso_path, _squares, X, y, weight)
+        else:
+            table, best, simplest = cross_validate(
+                lib.strads_lasso_cv, search,
+                whole(program, config, largest, X, y, weight), self.n_alphas)
         self.alphas_, self.mse_, self.mse_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)

@@ -18,7 +18,8 @@ from multiprocessing.connection import Client, Listener, wait
 from . import engine
 from ._strads import ffi, lib
 
-SPREADABLE = ("Lasso", "ElasticNet", "LogisticRegression", "LinearSVC",
+SPREADABLE = ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV",
+              "LogisticRegression", "LogisticRegressionCV", "LinearSVC",
               "LinearSVR", "GLM", "PoissonRegressor", "HuberRegressor",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8
@@ -73,6 +74,14 @@ class Team:
     def gather(self, value):
         """The values of all processes, in order; every one calls it."""
         return self._exchange((0, value))
+
+    def share(self, work):
+        """See engine.shared."""
+        try:
+            made = work()
+        except Joined:
+            made = None
+        return self.gather(made)[0]
 
     def _exchange(self, mine):
         try:

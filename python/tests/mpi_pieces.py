@@ -28,6 +28,30 @@ def compare(name, kind, X, y, weight=None, **parameters):
     same(name, model, alone)
 
 
+def cross_validated(name, X, y, z_of, loss, **parameters):
+    """Against its folds, one after the other, in one process."""
+    bounds = bounds_of(len(y), size)
+    model = getattr(mpi, name)(cv=3, random_state=4, tol=1e-9, **parameters).fit(
+        piece(X, bounds), piece(y, bounds))
+    fold = np.empty(len(y), dtype=int)
+    fold[np.random.default_rng(4).permutation(len(y))] = \
+        np.arange(len(y)) % 3
+    grid = model.alphas_ if name == "LassoCV" else model.Cs_
+    error = np.zeros(len(grid))
+    for k in range(3):
+        rest, held = fold != k, fold == k
+        for i, at in enumerate(grid):
+            if name != "LassoCV":  # C weighs a sum of losses, not their mean
+                at *= len(y) / rest.sum()
+            error[i] += loss(z_of(at, X[rest], y[rest], X[held]),
+                             y[held]).sum() / len(y)
+    got = model.mse_ if name == "LassoCV" else model.deviance_
+    np.testing.assert_allclose(got, error, rtol=1e-5)
+    chosen = model.alpha_ if name == "LassoCV" else model.C_
+    assert chosen == grid[np.argmin(error)] and 0 < np.argmin(error)
+    return model
+
+
 def main():
     if "wrong" in sys.argv:
         X, y = samples()
@@ -57,6 +81,19 @@ def main():
     compare("ElasticNet", strads.ElasticNet, X, y, weight, alpha=0.05)
     compare("PoissonRegressor", strads.PoissonRegressor, X, np.exp(y / 4),
             weight)
+    model = cross_validated(
+        "LassoCV", X, y, lambda alpha, A, b, B: strads.Lasso(
+            alpha, tol=1e-9).fit(A, b).predict(B),
+        lambda z, b: (b - z) ** 2, n_alphas=8, eps=0.01)
+    with engine.cut_at(bounds_of(len(y), size)):
+        alone = strads.Lasso(model.alpha_, tol=1e-9).fit(X, y)
+    assert np.array_equal(model.coef_, alone.coef_)
+    cross_validated(
+        "LogisticRegressionCV", X, labels,
+        lambda C, A, b, B: strads.LogisticRegression(
+            "l1", C=C, tol=1e-9).fit(A, b).decision_function(B),
+        lambda z, b: 2 * np.log1p(np.exp(np.where(b == "yes", -z, z))),
+        n_points=6)
     compare("LinearSVC", strads.LinearSVC, X, labels, weight, penalty="l1")
     compare("LogisticRegression", strads.LogisticRegression, X, labels, weight,
             class_weight={"yes": 3.0})
