@@ -28,6 +28,7 @@ for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
     same "$(member four.json objective)" "$(member one.json objective)" \
         "$url: the objective"
     says second.err "joined $url: program lasso" "the run is over"
+    says first.err "1 worker (one process would do), seed 5"
     [ ! -s fourth.err ] || fail "--quiet said: $(cat fourth.err)"
     grep '"event": "end"' four.jsonl | grep -q '"bytes_sent": [1-9]' ||
         fail "$url: the log counts no bytes"

@@ -429,6 +429,17 @@ static uint32_t tell_workers(const cli_job *j, char *text, size_t size)
     return used;
 }
 
+/* Whether the data is too small for a second partition to pay, and so for a
+ * second process that was started on it. */
+static bool one_would_do(const cli_job *j)
+{
+    const strads_engine_options alone = {.size = sizeof alone};
+    strads_data_options cut = {.size = sizeof cut};
+    return j->engine.nodes > 1 &&
+           !strads_run_cut(j->train->program, j->config, &alone, &cut) &&
+           strads_data_nnz(j->data) / 2 < cut.partition_entries;
+}
+
 static void announce(cli_job *j)
 {
     char workers[80];
@@ -447,11 +458,11 @@ static void announce(cli_job *j)
     cli_log_begin(&j->log, &start);
     cli_say(j->files.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
-            " entries, %s in memory; %s, seed %" PRIu64,
+            " entries, %s in memory; %s%s, seed %" PRIu64,
             start.program, j->data_path, strads_data_rows(j->data),
             strads_data_cols(j->data), strads_data_nnz(j->data),
             cli_bytes(strads_data_bytes(j->data), held), workers,
-            j->engine.seed);
+            one_would_do(j) ? " (one process would do)" : "", j->engine.seed);
     if (j->train->program->kind == STRADS_KIND_RATINGS &&
         strads_data_repeated(j->data) > 0) {
         cli_say(j->files.quiet,
