@@ -309,7 +309,9 @@ class ElasticNetCV(_Regressor):
     Attributes beside those of ElasticNet: ``alpha_``, ``alphas_`` [n],
     ``mse_`` [n] the mean squared error of held-out rows, ``mse_deviation_`` [n]
     its standard error, ``alpha_1se_`` the largest alpha whose error is within
-    one standard error of the best.
+    one standard error of the best. ``l1_ratio`` may be a list, of which
+    ``l1_ratio_`` is the best one; ``alphas_``, ``mse_`` and ``mse_deviation_`` are
+    [ratios, n] then.
     """
 
     def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, cv=5,
@@ -333,9 +335,31 @@ class ElasticNetCV(_Regressor):
     def fit(self, X, y, sample_weight=None):
         """Chooses alpha, then fits with it; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
-        config = _lasso_config(getattr(self, "l1_ratio", 1.0),
-                               self.fit_intercept, self.positive)
         program = engine.program_named("lasso")
+        given = getattr(self, "l1_ratio", 1.0)
+        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        tables, chosen = [], []
+        for ratio in ratios:
+            config = _lasso_config(ratio, self.fit_intercept, self.positive)
+            table, best, simplest = self._search(program, config, X, y, weight)
+            tables.append(table[:, :3].T)
+            chosen.append((table[best, 1], table[best, 0], table[simplest, 0]))
+        k = min(range(len(ratios)), key=lambda i: chosen[i][0])
+        self.l1_ratio_ = ratios[k]
+        _, self.alpha_, self.alpha_1se_ = chosen[k]
+        several = np.swapaxes(tables, 0, 1)  # [3, ratios, n]
+        self.alphas_, self.mse_, self.mse_deviation_ = \
+            several[:, 0] if np.ndim(given) == 0 else several
+        config = _lasso_config(self.l1_ratio_, self.fit_intercept,
+                               self.positive)
+        setattr(config, "lambda", self.alpha_)
+        finished = self._run(program, config, X, y, weight=weight)
+        self.coef_ = finished.values()[:, 0]
+        self.intercept_ = lib.strads_lasso_intercept(finished.state)
+        return self._done(finished)
+
+    def _search(self, program, config, X, y, weight):
+        """cross_validate at one l1_ratio."""
         config.lambda_ratio = 1.0
         largest = engine.shared(lambda: lib.strads_lasso_lambda_max(
             self._run(program, config, X, y, weight=weight).state))
@@ -351,20 +375,12 @@ class ElasticNetCV(_Regressor):
         search.path.points, search.path.ratio = self.n_alphas, self.eps
         search.path.first = largest
         if engine.team():
-            table, best, simplest = cross_validate_pieces(
+            return cross_validate_pieces(
                 self, engine.program_named("lasso-path"), search,
                 lib.strads_lasso_path, _squares, X, y, weight)
-        else:
-            table, best, simplest = cross_validate(
-                lib.strads_lasso_cv, search,
-                whole(program, config, largest, X, y, weight), self.n_alphas)
-        self.alphas_, self.mse_, self.mse_deviation_ = table[:, :3].T
-        self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
-        setattr(config, "lambda", self.alpha_)
-        finished = self._run(program, config, X, y, weight=weight)
-        self.coef_ = finished.values()[:, 0]
-        self.intercept_ = lib.strads_lasso_intercept(finished.state)
-        return self._done(finished)
+        return cross_validate(
+            lib.strads_lasso_cv, search,
+            whole(program, config, largest, X, y, weight), self.n_alphas)
 
 
 class LassoCV(ElasticNetCV):

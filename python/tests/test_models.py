@@ -387,3 +387,20 @@ def test_huber_forgets_outliers_and_minimises_its_objective():
     mine = objective(np.append(ours.coef_, ours.intercept_))
     assert mine <= best * (1 + 1e-6)
     assert np.allclose(ours.coef_[:5], 1, atol=0.2)
+
+
+def test_an_elastic_nets_mixture_is_chosen_out_of_several():
+    draws = np.random.default_rng(9)
+    X = draws.standard_normal((80, 30))
+    y = X[:, :4].sum(axis=1) + draws.standard_normal(80)
+    search = strads.ElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=12, cv=4,
+                                 random_state=2).fit(X, y)
+    alone = [strads.ElasticNetCV(l1_ratio=ratio, n_alphas=12, cv=4,
+                                 random_state=2).fit(X, y)
+             for ratio in (0.1, 0.9)]
+    best = min(alone, key=lambda model: model.mse_.min())
+    assert search.alphas_.shape == search.mse_.shape == (2, 12)
+    assert np.array_equal(search.mse_, [model.mse_ for model in alone])
+    assert search.l1_ratio_ == best.l1_ratio_ == best.l1_ratio
+    assert search.alpha_ == best.alpha_
+    assert np.array_equal(search.coef_, best.coef_)
