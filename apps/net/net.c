@@ -402,6 +402,12 @@ static strads_err of_other_data(const net_worker *w)
                        w->task->share->partition);
 }
 
+static void forget_packed(net_worker *w)
+{
+    free(w->packed);
+    w->packed = NULL;
+}
+
 /* Those that a cut has of the batch under way: the table may be ahead of it. */
 static strads_err fetch_packed(net_worker *w)
 {
@@ -411,6 +417,7 @@ static strads_err fetch_packed(net_worker *w)
     for (uint32_t k = 0; k < w->n_id; k++)
         memcpy(numbers_of(w, w->w, w->place[k]),
                (const char *)w->packed + k * row, row);
+    forget_packed(w);
     return STRADS_OK;
 }
 
@@ -811,16 +818,19 @@ static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
     for (int turn = 0; sums && turn < 2; turn++)
         memcpy(w->old[turn], from + (size_t)turn * sums, sums);
     from += 2 * sums;
-    if (w->groups == 1)
-        memcpy(w->w, from, head.weights);
-    else
-        memmove(w->packed, from, head.weights); /* for fetch_packed */
-    w->packed_size = head.weights;
+    *summed = w->groups > 1 ? clock % 2 == 1 : clock > 0;
+    *step = w->groups > 1 ? clock / 2 : clock - *summed;
     w->loss = head.loss;
     w->correct = head.correct;
     w->seen = head.seen;
-    *summed = w->groups > 1 ? clock % 2 == 1 : clock > 0;
-    *step = w->groups > 1 ? clock / 2 : clock - *summed;
+    if (w->groups > 1 && *summed) { /* for fetch_packed */
+        memmove(w->packed, from, head.weights);
+        w->packed_size = head.weights;
+        return STRADS_OK;
+    }
+    if (w->groups == 1)
+        memcpy(w->w, from, head.weights);
+    forget_packed(w);
     return STRADS_OK;
 }
 
