@@ -94,6 +94,112 @@ sed -n '/"values"/,/\]/p; /"index"/,/\]/p' net.model | cmp -s - whole.values ||
     fail "net: other bits"
 [ -s whole.values ] || fail "no values: $(head -c 300 whole.net)"
 
+# A ledger of whole numbers: nothing is lost and nothing counted twice, at any
+# clock of any reader, whatever was read and written when a process was killed.
+cat >ledger.c <<'END'
+#include <math.h>
+#include <stdlib.h>
+#include <strads/strads.h>
+
+enum { SUMS = 0, LINES = 1, STALENESS = 2 };
+typedef struct entries { uint64_t made; int open; } entries;
+
+static strads_err begin(const strads_task *task, void **local)
+{
+    (void)task;
+    *local = calloc(1, sizeof(entries));
+    return *local ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
+}
+static strads_err pack(const void *local, strads_bytes *out)
+{
+    const entries *e = local;
+    return e->open ? strads_bytes_append(out, &e->made, sizeof e->made)
+                   : STRADS_OK;
+}
+static strads_err unpack(strads_task *task, const void *bytes, size_t size,
+                         void **local)
+{
+    strads_err err = begin(task, local);
+    if (!err && size == sizeof(uint64_t))
+        ((entries *)*local)->made = *(const uint64_t *)bytes;
+    return err;
+}
+/* Partition q's line at clock c of a reader: all clocks that are older than the
+ * staleness, and none that q cannot have come to yet. */
+static strads_err audit(strads_session *session, uint32_t q, uint64_t c,
+                        uint32_t staleness)
+{
+    int64_t line;
+    strads_err err =
+        strads_session_read_row(session, LINES, q, staleness, &line);
+    const int64_t least = (int64_t)c - staleness, most = (int64_t)c + 1 + staleness;
+    if (!err && (line < least || line > most))
+        err = strads_fail(STRADS_EPROGRAM, "at clock %llu the ledger has %lld "
+                          "entries of partition %u", (unsigned long long)c,
+                          (long long)line, q);
+    return err;
+}
+static strads_err run(strads_task *task, strads_session *session)
+{
+    entries *e = task->local;
+    const uint64_t clocks = *(const uint64_t *)task->config;
+    const uint32_t p = task->share->partition, n = task->shape->partitions;
+    const uint32_t rows = (uint32_t)task->shape->parameters;
+    strads_err err = STRADS_OK;
+    e->open = 1;
+    if (e->made != strads_session_now(session))
+        err = strads_fail(STRADS_EPROGRAM, "partition %u goes on at clock %llu "
+                          "with %llu entries", p,
+                          (unsigned long long)strads_session_now(session),
+                          (unsigned long long)e->made);
+    for (uint64_t c = e->made; !err && c < clocks; c++) {
+        (void)strads_loop_ends(task);
+        err = audit(session, (uint32_t)((p + c) % n), c, STALENESS);
+        if (!err)
+            err = strads_session_inc(session, SUMS,
+                                     (uint32_t)((31 * c + 17 * p) % rows), 0, p + 1);
+        if (!err)
+            err = strads_session_inc(session, LINES, p, 0, 1);
+        e->made++;
+        if (!err)
+            err = strads_session_clock(session);
+        const strads_report report = {.objective = (double)c, .gap = NAN};
+        if (!err && p == 0 && c % 500 == 0)
+            strads_loop_report(task, &report);
+    }
+    e->open = 0;
+    if (!err)
+        err = strads_session_barrier(session);
+    for (uint32_t q = 0; !err && q < n; q++)
+        err = audit(session, q, clocks, 0);
+    return err;
+}
+static strads_err tables(const void *config, const strads_shape *shape,
+                         strads_store *store)
+{
+    const strads_table_spec lines = {.name = "lines", .rows = shape->partitions,
+                                     .cols = 1, .type = STRADS_I64};
+    (void)config;
+    return strads_store_create(store, &lines, &(uint32_t){0});
+}
+static const strads_option options[] = {
+    {"clocks", STRADS_OPTION_U64, 0, "N", "how many", 1, 1e9}, {.name = NULL}};
+static const strads_program ledger = {
+    .size = sizeof ledger, .name = "ledger", .summary = "whole numbers",
+    .layout = STRADS_LAYOUT_ROWS, .options = options,
+    .config_size = sizeof(uint64_t), .defaults = &(const uint64_t){1000},
+    .tables = tables, .open = begin, .close = free, .pack = pack,
+    .unpack = unpack, .run = run};
+STRADS_EXPORT_PROGRAM(ledger)
+END
+"$STRADS_CC" -std=gnu17 -O1 -shared -fPIC -I"$STRADS_SOURCE/include" ledger.c \
+    -o ledger.so
+clocks=$((${EPOCHS:-1500} * 8))
+killed ledger run ./ledger.so "$party" --clocks $clocks --model ledger.model
+sed -n 's/.*"value": \[\(.*\)\].*/\1/p' ledger.model | tr ',' '\n' |
+    awk -v clocks=$clocks '{ n += $1 } END { exit n != 10 * clocks }' ||
+    fail "ledger: entries are lost or doubled"
+
 # A worker that falls silent for so long that the run goes on without it is told
 # so when it comes to itself, and joins anew. From SIGKILL to the next round.
 start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
