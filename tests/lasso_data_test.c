@@ -35,7 +35,7 @@ static linear_fit fit_through_data(const lasso_design *design,
                                    const strads_lasso_options *options,
                                    const strads_engine_options *engine)
 {
-    strads_phase phases[LASSO_LOOK + 1];
+    strads_phase phases[LASSO_RECKON + 1];
     strads_program program = strads_program_lasso;
 
     cr_assert_eq(program.n_phases, sizeof(phases) / sizeof(phases[0]));

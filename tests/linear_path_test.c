@@ -346,7 +346,7 @@ Test(linear_path, columns_that_looks_leave_out_meet_the_conditions_too)
                                  .offset = 1};
     lasso_design d = lasso_design_random(&recipe);
     strads_program path = strads_program_lasso_path;
-    strads_phase phases[LASSO_LOOK + 1];
+    strads_phase phases[LASSO_RECKON + 1];
 
     cr_assert_eq(path.n_phases, sizeof(phases) / sizeof(phases[0]));
     memcpy(phases, path.phases, sizeof(phases));
@@ -362,6 +362,58 @@ Test(linear_path, columns_that_looks_leave_out_meet_the_conditions_too)
         cr_expect_lt(looked_at, looks * d.cols / 2);
         strads_result_free(result);
     }
+    lasso_design_free(&d);
+}
+
+static uint64_t reckonings, scans;
+static strads_err (*take_reckoning)(strads_commit *commit);
+static strads_err (*take_scan)(strads_commit *commit);
+
+static strads_err count_reckoning(strads_commit *commit)
+{
+    reckonings++;
+    return take_reckoning(commit);
+}
+
+static strads_err count_scan(strads_commit *commit)
+{
+    scans++;
+    return take_scan(commit);
+}
+
+/* Few full columns: all points but the last are certified by pairs, and what
+ * they say is what the data say, centred, scaled and far from 0 as well. */
+Test(linear_path, points_that_pairs_certify_meet_the_conditions_too)
+{
+    const lasso_recipe recipe = {.rows = 300,
+                                 .cols = 30,
+                                 .seed = 8,
+                                 .density = 1,
+                                 .noise = .5,
+                                 .correlation = .8,
+                                 .offset = 2};
+    lasso_design d = lasso_design_random(&recipe);
+    strads_program path = strads_program_lasso_path;
+    strads_phase phases[LASSO_RECKON + 1];
+
+    cr_assert_eq(path.n_phases, sizeof(phases) / sizeof(phases[0]));
+    memcpy(phases, path.phases, sizeof(phases));
+    take_reckoning = phases[LASSO_RECKON].aggregate;
+    phases[LASSO_RECKON].aggregate = count_reckoning;
+    take_scan = phases[LASSO_SCAN].aggregate;
+    phases[LASSO_SCAN].aggregate = count_scan;
+    path.phases = phases;
+    for (uint32_t workers = 1; workers <= 4; workers *= 2)
+        for (size_t kind = 0; kind < lasso->n_kinds; kind++) {
+            const question q = {.kind = kind, .points = 40, .ratio = .01};
+            reckonings = scans = 0;
+            strads_result *result = run_as(lasso, &path, &d, &q, workers, 4);
+            check_points(lasso, &d, &q, result);
+            cr_expect_geq(reckonings, 38, "kind %zu: %llu reckonings", kind,
+                          (unsigned long long)reckonings);
+            cr_expect_leq(scans, 4, "%llu scans", (unsigned long long)scans);
+            strads_result_free(result);
+        }
     lasso_design_free(&d);
 }
 

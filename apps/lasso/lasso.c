@@ -9,6 +9,7 @@
  *     scan     X'r of all columns        -> gap, working set, priorities
  *     drift    |r - r_scan|^2            -> who needs a look; then
  *     look     X'r of these columns      -> the same as from a scan of all
+ *     reckon   nothing                   -> the same by the pairs of all
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
  *     solve    nothing                   -> descent on B by the set's pairs
@@ -157,7 +158,8 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
     strads_err err = STRADS_OK;
 
     state->scans++;
-    lasso_note_scan(commit);
+    if (commit->phase != LASSO_RECKON)
+        lasso_note_scan(commit);
     lasso_certify(commit);
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
@@ -168,6 +170,16 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
     if (err || (state->path && linear_path_is_over(state->path)))
         return err;
     return lasso_choose(commit, dual);
+}
+
+static strads_err lasso_aggregate_reckon(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    lasso_gram_reckon(state, commit->value);
+    state->looked = false;
+    commit->partial = state->gram->scan;
+    return lasso_aggregate_scan(commit);
 }
 
 /* The first scan, unless start values have moved the residual. */
@@ -301,6 +313,13 @@ static const strads_phase phases[] = {
                     .partial = partial_scan,
                     .update = lasso_update_look,
                     .aggregate = lasso_aggregate_scan},
+    [LASSO_RECKON] = {.name = "reckon",
+                      .when = STRADS_WHEN_CALLED,
+                      .to = STRADS_TO_NOBODY,
+                      .exclusive = true,
+                      .reports = true,
+                      .ignores_values = true,
+                      .aggregate = lasso_aggregate_reckon},
 };
 
 /* What one lambda and a path have in common: all that is computed. A path's

@@ -120,14 +120,18 @@ static uint32_t grow_set(lasso_state *state, const double *w)
     for (uint32_t j = 0; j < state->columns && state->scans == 1; j++)
         if (w[j] != 0)
             lasso_join(state, j);
+    const bool all = state->scans == 1 && lasso_gram_takes_all(state);
     const uint32_t violators = find_violators(state);
-    const uint32_t n = select_violators(state, violators);
+    const uint32_t n = all ? 0 : select_violators(state, violators);
+
+    if (all)
+        lasso_gram_take_all(state);
 
     for (uint32_t k = 0; k < n; k++)
         lasso_join(state, state->candidate[k]);
     for (uint32_t k = n; k < violators; k++)
         state->urgency[state->candidate[k]] = 0;
-    if (state->path)
+    if (state->path && !all)
         lasso_path_seed(state, SEED_MAX);
     for (uint32_t k = 0; k < state->n_set; k++) {
         const uint32_t j = state->set[k];

@@ -6,7 +6,9 @@
  * residuals with the next scan. */
 #include "lasso_gram.h"
 
+#include "apps/linear/linear_path.h"
 #include "apps/linear/linear_room.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +30,12 @@ strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
 {
     lasso_gram *gram = calloc(1, sizeof(*gram));
 
-    if (gram)
+    if (gram) {
         gram->place = calloc(columns + 1, sizeof(uint32_t));
-    if (!gram || !gram->place) {
+        gram->scan = calloc(columns + 3, sizeof(double));
+        gram->far_squares = -1;
+    }
+    if (!gram || !gram->place || !gram->scan) {
         lasso_gram_free(gram);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the places of %llu columns",
@@ -52,6 +57,9 @@ void lasso_gram_free(lasso_gram *gram)
     free(gram->before);
     free(gram->trial);
     free(gram->newton);
+    free(gram->scan);
+    free(gram->far_q);
+    free(gram->far_w);
     free(gram);
 }
 
@@ -77,6 +85,7 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
         gram->member = member;
     if (!entry || !member || !widen(&gram->q, capacity) ||
         !widen(&gram->w, capacity) || !widen(&gram->before, capacity) ||
+        !widen(&gram->far_q, capacity) || !widen(&gram->far_w, capacity) ||
         !widen(&gram->trial, (size_t)4 * capacity)) {
         free(entry);
         return strads_fail(STRADS_ENOMEM,
@@ -149,7 +158,81 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
         gram->blurred = true;
     gram->squares = state->squares;
     gram->target = gap_target;
+    if (commit->phase != LASSO_RECKON) {
+        memcpy(gram->far_q, gram->q, gram->n * sizeof(*gram->q));
+        memcpy(gram->far_w, gram->w, gram->n * sizeof(*gram->w));
+        gram->far_squares = state->squares;
+    }
     return STRADS_OK;
+}
+
+/* ---- instead of a scan -------------------------------------------------- */
+
+/* Columns at most; rows for each of them at least. */
+enum { ALL_MAX = 512, ALL_ROWS = 4 };
+
+/* |r_c|^2 below this share of what it was at the last scan has too few digits
+ * left in it. */
+#define FAR 1e-3
+
+bool lasso_gram_takes_all(const lasso_state *state)
+{
+    uint64_t n = 0;
+
+    if (!state->path || state->columns > ALL_MAX)
+        return false;
+    for (uint64_t j = 0; j < state->columns; j++)
+        n += state->norm[j] > 0;
+    return n <= state->path->points && (double)(ALL_ROWS * n) <= state->rows &&
+           state->entries >= .5 * state->rows * (double)state->columns;
+}
+
+void lasso_gram_take_all(lasso_state *state)
+{
+    for (uint32_t j = 0; j < state->columns; j++)
+        if (state->norm[j] > 0 && !state->in_set[j])
+            lasso_join(state, j);
+    state->gram->complete = true;
+}
+
+bool lasso_gram_may_reckon(const lasso_state *state)
+{
+    const lasso_gram *gram = state->gram;
+
+    return gram->complete && !gram->blurred && gram->known == state->n_set &&
+           gram->far_squares >= 0 && state->route == LASSO_SOLVE &&
+           gram->squares >= FAR * gram->far_squares &&
+           state->path->n + 1 < state->path->points;
+}
+
+/* With d = w - w at the last scan: q less G d, |r_c|^2 less 2 d'q, and d'G d. */
+void lasso_gram_reckon(lasso_state *state, const double *w)
+{
+    lasso_gram *gram = state->gram;
+    double *rest = gram->scan + state->columns, response = 0;
+    double squares = gram->far_squares;
+    double sum = state->options.intercept ? state->label_sum : 0;
+
+    memcpy(gram->q, gram->far_q, gram->n * sizeof(*gram->q));
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const double d = w[gram->member[k]] - gram->far_w[k];
+        if (d == 0)
+            continue;
+        const double *row = gram->entry + (size_t)k * gram->capacity;
+        squares -= d * (gram->q[k] + gram->q[k] - d * row[k]);
+        state->kernels->add_dense(gram->n, -d, row, gram->q);
+    }
+    for (uint32_t k = 0; k < gram->n; k++)
+        sum -= state->rows * state->mean[gram->member[k]] * w[gram->member[k]];
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const uint32_t j = gram->member[k];
+        gram->scan[j] = gram->q[k] + state->mean[j] * sum;
+        response += gram->q[k] * w[j];
+    }
+    squares = fmax(squares, 0);
+    rest[0] = squares + (sum == 0 ? 0 : sum * sum / state->rows); /* r'r */
+    rest[1] = squares + response; /* y_c'r_c = (r_c + X_c w)'r_c */
+    rest[2] = sum;
 }
 
 /* New members first .. end - 1, both ways: few enough that each line of the

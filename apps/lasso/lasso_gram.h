@@ -24,6 +24,12 @@ typedef struct lasso_gram {
     double *trial;    /* [4 x capacity] (w, q) at the end of Newton's steps */
     double *newton;   /* [room_newton] its workspace */
     size_t room_newton;
+
+    /* A path whose set is of all columns that can enter, lasso_gram_reckon. */
+    bool complete;
+    double *scan;          /* [columns + 3] a scan's sums */
+    double *far_q, *far_w; /* [capacity] q and w at the last scan, */
+    double far_squares;    /* and |r_c|^2; below 0: there was none */
 } lasso_gram;
 
 enum { LASSO_GRAM_MAX = 4096 };
@@ -42,6 +48,17 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target);
 
 /* Aggregate of the pairs: stores those that lasso_gram_start asked for. */
 strads_err lasso_gram_store(strads_commit *commit);
+
+/* Paths over few, full columns have them all as members at once, whose pairs
+ * cost less than a scan for each point: whether this is such a one; lets them
+ * join. */
+bool lasso_gram_takes_all(const lasso_state *state);
+void lasso_gram_take_all(lasso_state *state);
+/* What a scan would tell, from the last one and the pairs: into gram->scan, as
+ * a scan's partial. Points before a path's last one are certified so; false:
+ * only a scan will do. */
+bool lasso_gram_may_reckon(const lasso_state *state);
+void lasso_gram_reckon(lasso_state *state, const double *w);
 
 /* Aggregate of the solve phase: descent on the block's members. */
 strads_err lasso_gram_solve(strads_commit *commit);

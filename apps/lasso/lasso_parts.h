@@ -304,7 +304,8 @@ enum {
     LASSO_COLUMNS,
     LASSO_BY_COLUMNS,
     LASSO_DRIFT,
-    LASSO_LOOK
+    LASSO_LOOK,
+    LASSO_RECKON
 };
 
 /* lasso_block.c: what aggregate does with a block. */

@@ -1,6 +1,7 @@
 /* What comes next: the beginning, then scans, each followed by what its way of
  * solving needs and by the policy's blocks until the policy rests. */
 #include "lasso_columns.h"
+#include "lasso_gram.h"
 
 static strads_err go(strads_turn *turn, uint32_t phase, lasso_next then)
 {
@@ -105,6 +106,10 @@ strads_err lasso_schedule(strads_turn *turn)
     case LASSO_TO_LOOK:
         return look(turn);
     case LASSO_TO_SCAN:
+        if (!turn->ends && lasso_gram_may_reckon(state)) {
+            state->chosen = false;
+            return go(turn, LASSO_RECKON, LASSO_TO_SOLVE);
+        }
         if (lasso_may_look(state))
             return go_on(turn, LASSO_DRIFT, LASSO_TO_LOOK);
         state->chosen = false;
