@@ -158,11 +158,13 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
         gram->blurred = true;
     gram->squares = state->squares;
     gram->target = gap_target;
-    if (commit->phase != LASSO_RECKON) {
-        memcpy(gram->far_q, gram->q, gram->n * sizeof(*gram->q));
-        memcpy(gram->far_w, gram->w, gram->n * sizeof(*gram->w));
-        gram->far_squares = state->squares;
+    if (commit->phase == LASSO_RECKON)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < gram->n; k++) {
+        gram->far_q[k] = gram->q[k];
+        gram->far_w[k] = gram->w[k];
     }
+    gram->far_squares = state->squares;
     return STRADS_OK;
 }
 
@@ -213,7 +215,8 @@ void lasso_gram_reckon(lasso_state *state, const double *w)
     double squares = gram->far_squares;
     double sum = state->options.intercept ? state->label_sum : 0;
 
-    memcpy(gram->q, gram->far_q, gram->n * sizeof(*gram->q));
+    for (uint32_t k = 0; k < gram->n; k++)
+        gram->q[k] = gram->far_q[k];
     for (uint32_t k = 0; k < gram->n; k++) {
         const double d = w[gram->member[k]] - gram->far_w[k];
         if (d == 0)
