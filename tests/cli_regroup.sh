@@ -45,6 +45,25 @@ killed() {
     [ "$n" -ge 2 ] || fail "$name: $n kills were in time: make it longer"
 }
 
+# slowed NAME WORDS...: on two processes of two partitions each, of which the
+# second has a fifth of the time: it gives a partition to the first.
+slowed() {
+    run=$1
+    shift
+    start "$run" "$@" --partitions 4 --workers 1 --nodes 2 \
+        --listen tcp://127.0.0.1:0 --checkpoint "$run" --checkpoint-every 0.2s
+    first=$child
+    start "$run.slow" join "$(url_of "$run")" --workers 1
+    slow=$child
+    while ! grep -q "a node is slow" "$run.err" && kill -0 "$first"; do
+        kill -STOP "$slow" && sleep 0.2 && kill -CONT "$slow" && sleep 0.05
+    done 2>/dev/null
+    ends "$run" "$first" 0
+    ends "$run.slow" "$slow" 0
+    says "$run.err" "a node is slow: another one takes partitions of its over"
+    says "$run.slow.err" "a node is slow" "now keeps"
+}
+
 # Rounds: the same certified optimum
 far="--lambda-ratio 0.00002 --tolerance 1e-7"
 # shellcheck disable=SC2086 # words
@@ -61,6 +80,9 @@ gives 0 lda train "$documents" $lda --partitions 4 --model whole.model
 # shellcheck disable=SC2086 # words
 killed lda lda train "$documents" $lda --model lda.model
 cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
+# shellcheck disable=SC2086 # words
+slowed slow lda train "$documents" $lda --model slow.model
+cmp -s whole.model.npy slow.model.npy || fail "lda: other bits with a slow node"
 
 mf="--rank 20 --sweeps $((${SWEEPS:-600} * 5 / 2)) --patience 100000 --tolerance 1e-15"
 ratings=$STRADS_SOURCE/data/unvotes-tiny.txt
@@ -81,6 +103,10 @@ killed sgd sgd-logistic train "$party" $sgd --model sgd.model
 sed -n '/"values"/,/\]/p; /"index"/,/\]/p' whole.sgd >whole.values
 sed -n '/"values"/,/\]/p; /"index"/,/\]/p' sgd.model | cmp -s - whole.values ||
     fail "sgd-logistic: other bits"
+# shellcheck disable=SC2086 # words
+slowed slower sgd-logistic train "$party" $sgd --model slow.sgd
+sed -n '/"values"/,/\]/p; /"index"/,/\]/p' slow.sgd | cmp -s - whole.values ||
+    fail "sgd-logistic: other bits with a slow node"
 [ -s whole.values ] || fail "no values: $(head -c 300 whole.sgd)"
 
 # shellcheck disable=SC2086 # words

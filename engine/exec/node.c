@@ -415,6 +415,15 @@ uint64_t sti_node_clock(const sti_node *node)
     return clock_ns(CLOCK_MONOTONIC) - node->started_ns;
 }
 
+uint64_t sti_node_busy(const sti_node *node)
+{
+    uint64_t busy = 0;
+    for (uint32_t t = 0; t < node->options.threads; t++)
+        busy += atomic_load_explicit(&node->contexts[t].callback_ns,
+                                     memory_order_relaxed);
+    return busy;
+}
+
 void sti_node_progress(const sti_node *node, strads_progress *out)
 {
     *out = *sti_coordinator_progress(node->coordinator);

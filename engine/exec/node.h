@@ -53,6 +53,9 @@ void sti_node_stop(sti_node *node);
 /* ns since the run began. Any thread, once it has begun. */
 uint64_t sti_node_clock(const sti_node *node);
 
+/* ns in callbacks, of all this node's threads so far. Any thread. */
+uint64_t sti_node_busy(const sti_node *node);
+
 /* Progress with times; on the coordinating node after the run. */
 void sti_node_progress(const sti_node *node, strads_progress *out);
 strads_end sti_node_end(const sti_node *node);

@@ -31,6 +31,7 @@ void sti_hello_encode(const sti_hello *hello, sti_writer *w)
     sti_write_u64(w, hello->checksum);
     sti_write_u64(w, hello->run);
     sti_write_u64(w, hello->seen);
+    sti_write_u64(w, hello->pace);
     sti_write_string(w, hello->url);
 }
 
@@ -51,6 +52,7 @@ strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
     hello.checksum = sti_read_u64(&r);
     hello.run = sti_read_u64(&r);
     hello.seen = sti_read_u64(&r);
+    hello.pace = sti_read_u64(&r);
     hello.url = sti_read_string(&r);
     strads_err err = sti_reader_end(&r, "a HELLO");
     if (err != STRADS_OK)

@@ -26,6 +26,7 @@ typedef struct sti_hello {
     uint32_t wanted_node; /* STI_NODE_NONE: any */
     uint64_t run;         /* which one it belongs to already; 0: none yet */
     uint64_t seen;        /* frames of the receiver's that it has */
+    uint64_t pace;        /* as sti_mesh_host's, lately; 0: not known */
     const char *url;      /* where this node listens */
 } sti_hello;
 

@@ -314,6 +314,22 @@ static verdict take_stop(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return due ? HANDLED : REFUSED;
 }
 
+/* Node 0. */
+static verdict take_pace(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    sti_reader r;
+    sti_reader_init(&r, frame->payload, frame->header.size);
+    const uint64_t pace = sti_read_u64(&r);
+    const bool whole = sti_reader_end(&r, "a PACE") == STRADS_OK;
+    pthread_mutex_lock(&mesh->lock);
+    const sti_peer *p = peer_of(mesh, link);
+    const bool due = whole && !mesh->joins && mesh->settled && p;
+    if (due && mesh->attached && mesh->host.paced)
+        mesh->host.paced(mesh->host.arg, (uint32_t)(p - mesh->peers), pace);
+    pthread_mutex_unlock(&mesh->lock);
+    return due ? HANDLED : REFUSED;
+}
+
 /* While the nodes come together it answers the HELLO with which this one
  * joins. */
 static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
@@ -367,6 +383,7 @@ static const message_kind kinds[] = {
     [STI_KIND_STOP] = {"STOP", 0, ALWAYS, true, take_stop},
     [STI_KIND_GIVE] = {"GIVE", NO_LIMIT, ALWAYS, true, take_give},
     [STI_KIND_TELL] = {"TELL", NO_LIMIT, ALWAYS, true, take_tell},
+    [STI_KIND_PACE] = {"PACE", NOTE_LIMIT, ALWAYS, true, take_pace},
     ROLE(DISPATCH) = {"DISPATCH", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(PARTIAL) = {"PARTIAL", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(RING_STEP) = {"RING_STEP", NO_LIMIT, ALWAYS, true, take_message},
@@ -794,6 +811,23 @@ void sti_mesh_ask_stop(sti_mesh *mesh)
     (void)sti_mesh_put(mesh, 0, header, &nothing, STI_SECOND);
 }
 
+void sti_mesh_tell_pace(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const sti_mesh_host *host = &mesh->host;
+    const bool asks = mesh->attached && !mesh->leaving && host->pace;
+    const uint64_t pace = asks ? host->pace(host->arg) : 0;
+    if (pace && !mesh->joins)
+        host->paced(host->arg, 0, pace);
+    pthread_mutex_unlock(&mesh->lock);
+    if (!pace || !mesh->joins)
+        return;
+    sti_writer w = {0};
+    sti_write_u64(&w, pace);
+    const sti_header header = {.kind = STI_KIND_PACE, .from = mesh->node};
+    (void)sti_mesh_put(mesh, 0, header, &w, 0);
+}
+
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
     sti_object *failure = sti_failure_object(err, text);
@@ -886,6 +920,11 @@ uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node)
     return mesh->peers[node].workers;
 }
 
+uint64_t sti_mesh_pace(const sti_mesh *mesh, uint32_t node)
+{
+    return mesh->peers[node].pace;
+}
+
 void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
                      const sti_mesh_host *host, sti_trace *trace)
 {
@@ -895,6 +934,7 @@ void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
     mesh->asks = run->schedulers > 1;
     mesh->host = *host;
     mesh->attached = true;
+    pthread_cond_signal(&mesh->mend); /* which tells paces from now on */
     mesh->trace = trace;
     if (mesh->failure)
         host->abort(host->arg, mesh->failure, mesh->failure_text);

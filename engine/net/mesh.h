@@ -64,8 +64,10 @@ const char *sti_mesh_url(const sti_mesh *mesh);
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
                            uint64_t wait_ns, uint32_t *joined);
 
-/* Worker threads of a node, as its HELLO said; node 0's are not known here. */
+/* Worker threads of a node, and its pace, as its HELLO said; node 0's are not
+ * known here. */
 uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
+uint64_t sti_mesh_pace(const sti_mesh *mesh, uint32_t node);
 
 /* Node 0: welcomes all, with the run's options (JSON). */
 strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed);
@@ -83,12 +85,14 @@ void sti_mesh_accepts(sti_mesh *mesh,
                       strads_err (*accepts)(void *arg, const char *program),
                       void *arg);
 
-/* Another node: joins the run at `url` with so many workers, and links up with
+/* Another node: joins the run at `url` with so many workers, at the pace that it
+ * had in the generation before, 0: in none, and links up with
  * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
  * else the coordinator says; STRADS_EREGROUP: to come again in a moment, on a
  * new mesh; STRADS_EIO: nobody answers for `timeout_ns`. */
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
-                         uint64_t timeout_ns, sti_mesh_terms *terms);
+                         uint64_t pace, uint64_t timeout_ns,
+                         sti_mesh_terms *terms);
 
 uint32_t sti_mesh_node(const sti_mesh *mesh);
 uint32_t sti_mesh_nodes(const sti_mesh *mesh);
@@ -108,6 +112,11 @@ typedef struct sti_mesh_host {
      * without it, and nothing that is sent there is missed. With a lock of the
      * mesh held. May be NULL: none can. */
     bool (*lost)(void *arg, uint32_t node);
+    /* Of a run with generations, asked each second: how long a partition of this
+     * node computes, in ns for each second of the generation; 0: too early to
+     * say. Node 0 then hears of each node's. With a lock of the mesh held. */
+    uint64_t (*pace)(void *arg);
+    void (*paced)(void *arg, uint32_t node, uint64_t pace);
     void *arg;
 } sti_mesh_host;
 

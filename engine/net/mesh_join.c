@@ -222,6 +222,7 @@ static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
     pthread_mutex_lock(&mesh->lock);
     p->link = link;
     p->workers = hello->workers;
+    p->pace = hello->pace;
     (void)snprintf(p->url, sizeof p->url, "%s", url);
     pthread_mutex_unlock(&mesh->lock);
     return STRADS_OK;
@@ -711,11 +712,13 @@ void sti_mesh_accepts(sti_mesh *mesh,
 }
 
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
-                         uint64_t timeout_ns, sti_mesh_terms *terms)
+                         uint64_t pace, uint64_t timeout_ns,
+                         sti_mesh_terms *terms)
 {
     sti_link link;
     sti_hello hello = sti_mesh_hello(mesh);
     hello.workers = workers;
+    hello.pace = pace;
     strads_err err = ask_for_terms(mesh, url, &hello, timeout_ns, &link, terms);
     if (!err)
         err = dial_lower(mesh, timeout_ns);

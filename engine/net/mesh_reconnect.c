@@ -307,7 +307,14 @@ static void *mend(void *arg)
     pthread_mutex_lock(&mesh->lock);
     while (!mesh->reconnect_stops) {
         if (!anything_broken(mesh)) {
-            pthread_cond_wait(&mesh->mend, &mesh->lock);
+            const uint64_t second = sti_monotonic_in(STI_SECOND);
+            if (!mesh->generation || !mesh->attached)
+                pthread_cond_wait(&mesh->mend, &mesh->lock);
+            else if (!sti_monotonic_wait(&mesh->mend, &mesh->lock, second)) {
+                pthread_mutex_unlock(&mesh->lock);
+                sti_mesh_tell_pace(mesh);
+                pthread_mutex_lock(&mesh->lock);
+            }
             continue;
         }
         pthread_mutex_unlock(&mesh->lock);

@@ -34,6 +34,7 @@ enum {
     STI_KIND_GIVE =
         STI_KIND_FIRST_MESSAGE + 6, /* to node 0: see sti_exchange */
     STI_KIND_TELL = STI_KIND_FIRST_MESSAGE + 7, /* .. and its answer */
+    STI_KIND_PACE = STI_KIND_FIRST_MESSAGE + 8, /* to node 0: how fast it is */
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
@@ -56,6 +57,7 @@ typedef struct sti_peer {
     sti_link link; /* once settled: 0 while it is broken, or gone */
     char url[STI_URL_MAX + 1];
     uint32_t workers;
+    uint64_t pace; /* node 0: of the generation before, as its HELLO said */
     bool accepted; /* node 0: it has the run's program */
     bool has_met;  /* dialled while the nodes come together, it has answered */
     bool said_ready;  /* its READY has come */
@@ -149,6 +151,9 @@ sti_hello sti_mesh_hello(const sti_mesh *mesh);
 /* Sends over the retransmit of a node; the payload is taken over, on errors too. */
 strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
                         sti_writer *payload, uint64_t wait_ns);
+
+/* Tells node 0 this node's pace, if there is one; by the reconnecting thread. */
+void sti_mesh_tell_pace(sti_mesh *mesh);
 
 /* Settles the mesh if nothing is left to look at: from now on its retransmit queues use
  * the links that the table has. */

@@ -63,6 +63,8 @@ typedef struct sti_run {
     uint64_t seed;
     uint32_t depth, want, partitions, workers;
     const uint32_t *node_of; /* [workers] */
+    const uint32_t *first;   /* [workers + 1] partitions, where nodes differ in
+                                pace; NULL: spread evenly */
     uint32_t nodes, shards;  /* of a run on several nodes */
     sti_tuning tuning;       /* the same */
     uint32_t schedulers;     /* 1 .. parameters */
@@ -101,15 +103,25 @@ typedef struct sti_run {
     uint64_t priorities[STRADS_PRIORITY_BINS]; /* told; the schedulers' jobs */
 } sti_run;
 
-/* The worker that hosts partition p: contiguous, as even as possible. */
+/* The worker that hosts partition p: contiguous, as even as possible, or as the
+ * run says. */
 static inline uint32_t sti_run_host(const sti_run *run, uint32_t p)
 {
-    return (uint32_t)((uint64_t)p * run->workers / run->partitions);
+    uint32_t w = (uint32_t)((uint64_t)p * run->workers / run->partitions);
+    if (run->first) {
+        while (run->first[w] > p)
+            w--;
+        while (run->first[w + 1] <= p)
+            w++;
+    }
+    return w;
 }
 
 /* The first partition of worker w; w == workers gives the end. */
 static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
 {
+    if (run->first)
+        return run->first[w];
     return (uint32_t)(((uint64_t)w * run->partitions + run->workers - 1) /
                       run->workers);
 }

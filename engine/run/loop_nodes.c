@@ -663,6 +663,26 @@ static void mesh_late(void *arg, uint32_t workers)
     nodes->setup->late(nodes->setup->arg, workers);
 }
 
+static uint64_t mesh_pace(void *arg)
+{
+    const struct sti_loop_nodes *nodes = arg;
+    return nodes->setup->pace(nodes->setup->arg);
+}
+
+static void mesh_paced(void *arg, uint32_t node, uint64_t pace)
+{
+    const struct sti_loop_nodes *nodes = arg;
+    nodes->setup->paced(nodes->setup->arg, node, pace);
+}
+
+uint64_t sti_loop_nodes_busy(struct sti_loop_nodes *nodes)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    const double computing = sti_loops_times_locked(&nodes->all).computing;
+    pthread_mutex_unlock(&nodes->all.lock);
+    return computing > 0 ? (uint64_t)(1e9 * computing) : 0;
+}
+
 static uint64_t trace_clock(const void *arg)
 {
     const struct sti_loop_nodes *nodes = arg;
@@ -748,6 +768,8 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
     strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
     if (!err)
         err = wait_for(nodes, &nodes->may_go);
+    if (!err)
+        nodes->setup->begun(nodes->setup->arg, nodes);
     nodes->all.start = nodes->go.clock;
     nodes->all.from = nodes->go.parts;
     if (!err && nodes->go.cuts && nodes->setup->count)
@@ -781,6 +803,8 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                 .stop = stopped,
                                 .lost = mesh_lost,
                                 .late = mesh_late,
+                                .pace = mesh_pace,
+                                .paced = mesh_paced,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     strads_err err =

@@ -160,13 +160,16 @@ typedef struct sti_loop_nodes_setup {
     sti_data_mark mark;
     /* Node 0: the run is to end with its first cut, as its user wants. */
     bool stopped;
-    /* Node 0, on the caller's thread: all are ready; a report; what the links
-     * and earlier generations add to a progress that is this one's. */
+    /* On the caller's thread. All are ready; and of node 0 alone: a report; what
+     * the links and earlier generations add to a progress that is this one's. */
     void (*begun)(void *arg, struct sti_loop_nodes *nodes);
     void (*progress)(void *arg, const strads_progress *progress);
     void (*add)(const void *arg, strads_progress *progress);
     /* Node 0, on any thread: a node with so many workers waits to join. */
     void (*late)(void *arg, uint32_t workers);
+    /* As sti_mesh_host's. */
+    uint64_t (*pace)(void *arg);
+    void (*paced)(void *arg, uint32_t node, uint64_t pace);
     void *arg;
 } sti_loop_nodes_setup;
 
@@ -179,6 +182,9 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
 /* Ends the generation for all nodes: STRADS_EREGROUP. Node 0, from `begun` on;
  * without the lock. */
 void sti_loop_nodes_regroup(struct sti_loop_nodes *nodes, const char *text);
+
+/* ns that this node's loops have computed so far. Any thread, from `begun` on. */
+uint64_t sti_loop_nodes_busy(struct sti_loop_nodes *nodes);
 
 /* The session of a partition of this node. */
 strads_err sti_loop_nodes_session(struct sti_loop_nodes *nodes,

@@ -21,6 +21,7 @@
 #include "engine/run/cut_files.h"
 #include "engine/run/data_part.h"
 #include "engine/run/loops.h"
+#include "engine/run/node_spread.h"
 #include "engine/run/nodes_terms.h"
 #include "engine/run/program_check.h"
 #include "engine/run/run_setup.h"
@@ -29,6 +30,10 @@ enum {
     STUCK_MAX = 10 /* generations in a row that have committed nothing */
 };
 #define COME_AGAIN_NS (STI_SECOND / 10)
+/* A generation's pace says something from here on, when its nodes have had laps;
+ * and another spread is worth it only where reading the data took a tenth. */
+#define PACE_AFTER_NS (5 * STI_SECOND)
+enum { PACE_AFTER_READS = 10 };
 #define STI_SECOND UINT64_C(1000000000)
 
 struct strads_engine {
@@ -43,6 +48,7 @@ struct strads_engine {
     sti_config_strings strings;
     uint32_t workers;  /* of all nodes */
     uint32_t *node_of; /* [workers] */
+    uint32_t *first;   /* [workers + 1], of terms.hosted; or NULL */
     uint32_t *hosts;   /* [n_hosts] nodes without workers */
     uint32_t n_hosts;
 
@@ -52,14 +58,18 @@ struct strads_engine {
     strads_join_options join; /* of a joined node */
     sti_node *node;           /* while it runs; or, of a loop: */
     struct sti_loop_nodes *loops;
+    uint64_t kept_ns;       /* all are there, and read their data */
+    atomic_ullong since_ns; /* all are ready; 0: not yet */
+    atomic_ullong own_pace; /* of this one, or the last one that had any */
 
     /* Node 0's, over all generations. */
     sti_cut_files *cuts;
     strads_progress before; /* times and bytes of earlier ones */
     uint64_t cut_at;        /* where this one began .. */
     uint32_t stuck;         /* .. as so many before it */
-    atomic_ullong since_ns; /* all are ready; 0: not yet */
     atomic_bool late;       /* a node waits for the next one */
+    atomic_bool uneven;     /* it is worth to spread partitions anew */
+    sti_pace *pace;         /* [nodes], of this one */
     bool stop_told;         /* by another node */
     bool goes_alone;        /* stopped before a later generation had begun */
 };
@@ -231,6 +241,64 @@ static strads_err spread(strads_engine *engine)
     return STRADS_OK;
 }
 
+/* The partitions of each node's workers, as they would be spread evenly. */
+static void count_parts(const strads_engine *engine, sti_pace *nodes)
+{
+    const sti_run even = {.workers = engine->workers,
+                          .partitions = engine->terms.partitions};
+    uint32_t w = 0;
+    for (uint32_t n = 0; n < engine->terms.nodes; n++) {
+        const uint32_t workers = engine->terms.workers[n];
+        nodes[n].workers = workers;
+        nodes[n].parts =
+            sti_run_first(&even, w + workers) - sti_run_first(&even, w);
+        w += workers;
+    }
+}
+
+/* By the paces that nodes had before, terms.hosted; NULL where even is as good:
+ * then workers have what they would have had. */
+static strads_err spread_by_pace(strads_engine *engine)
+{
+    const uint32_t nodes = engine->terms.nodes;
+    free(engine->pace);
+    engine->pace = calloc(nodes, sizeof *engine->pace);
+    if (!engine->pace)
+        return no_memory();
+    count_parts(engine, engine->pace);
+    for (uint32_t n = 0; n < nodes; n++)
+        engine->pace[n].pace =
+            n ? sti_mesh_pace(engine->mesh, n) : atomic_load(&engine->own_pace);
+    if (sti_node_spread(engine->pace, nodes)) {
+        engine->terms.hosted =
+            calloc(engine->workers, sizeof *engine->terms.hosted);
+        if (!engine->terms.hosted)
+            return no_memory();
+        for (uint32_t n = 0, w = 0; n < nodes; n++) {
+            const sti_pace *p = &engine->pace[n];
+            for (uint32_t k = 0; k < p->workers; k++)
+                engine->terms.hosted[w++] =
+                    p->parts / p->workers + (k < p->parts % p->workers);
+        }
+    }
+    for (uint32_t n = 0; n < nodes; n++)
+        engine->pace[n].pace = 0;
+    return STRADS_OK;
+}
+
+/* Workers' first partitions, where the terms say how many each has. */
+static strads_err take_hosted(strads_engine *engine)
+{
+    if (!engine->terms.hosted)
+        return STRADS_OK;
+    engine->first = calloc((size_t)engine->workers + 1, sizeof *engine->first);
+    if (!engine->first)
+        return no_memory();
+    for (uint32_t w = 0; w < engine->workers; w++)
+        engine->first[w + 1] = engine->first[w] + engine->terms.hosted[w];
+    return STRADS_OK;
+}
+
 /* A default config for a program that was started without one. */
 static strads_err tell_terms(strads_engine *engine)
 {
@@ -257,9 +325,12 @@ static strads_err tell_terms(strads_engine *engine)
 static void forget_members(strads_engine *engine)
 {
     free(engine->terms.workers);
+    free(engine->terms.hosted);
     free(engine->node_of);
+    free(engine->first);
     free(engine->hosts);
     engine->terms.workers = engine->node_of = engine->hosts = NULL;
+    engine->terms.hosted = engine->first = NULL;
     engine->n_hosts = 0;
 }
 
@@ -290,6 +361,10 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
     else if (!engine->terms.partitions && engine->options.resume)
         engine->terms.partitions = sti_cut_partitions(engine->options.resume);
     err = spread(engine);
+    if (!err)
+        err = spread_by_pace(engine);
+    if (!err)
+        err = take_hosted(engine);
     if (!engine->options.shards && engine->n_hosts)
         engine->terms.shards = engine->n_hosts;
     if (!err)
@@ -362,6 +437,8 @@ static strads_err take_terms(strads_engine *engine, const char *text,
     if (!err)
         err = spread(engine);
     if (!err)
+        err = take_hosted(engine);
+    if (!err)
         sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
     return err;
 }
@@ -389,7 +466,7 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
     err =
         sti_mesh_join(engine->mesh, engine->url,
                       options->shard ? 0 : sti_setup_workers(&engine->options),
-                      timeout_ns, &told);
+                      atomic_load(&engine->own_pace), timeout_ns, &told);
     if (!err) {
         engine->options.seed = told.seed;
         err = take_terms(engine, told.options, options);
@@ -508,12 +585,12 @@ void strads_engine_free(strads_engine *engine)
     sti_mesh_close(engine->mesh, engine->failed ? STRADS_EPEER : STRADS_OK);
     sti_cut_files_close(engine->cuts);
     free(engine->url);
+    free(engine->pace);
     if (!engine->joined)
         engine->terms.config = NULL;
+    forget_members(engine);
     sti_run_terms_free(&engine->terms);
     sti_config_strings_free(&engine->strings);
-    free(engine->node_of);
-    free(engine->hosts);
     free(engine);
 }
 
@@ -521,6 +598,7 @@ static sti_layout own_layout(const strads_engine *engine)
 {
     sti_layout layout = {.workers = engine->workers,
                          .node_of = engine->node_of,
+                         .first_of = engine->first,
                          .nodes = engine->terms.nodes,
                          .hosts = engine->hosts,
                          .n_hosts = engine->n_hosts};
@@ -556,7 +634,8 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
     }
     const sti_layout layout = own_layout(engine);
     const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->terms.partitions};
+                         .partitions = engine->terms.partitions,
+                         .first = engine->first};
     options->partitions = engine->terms.partitions;
     options->keep_first = sti_run_first(&run, layout.first);
     options->keep_count =
@@ -568,6 +647,7 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
     if (!options->memory_limit)
         options->memory_limit = sti_run_memory(&engine->options);
     sti_sized_return(given, options);
+    engine->kept_ns = sti_monotonic_now();
     return STRADS_OK;
 }
 
@@ -691,7 +771,10 @@ static uint64_t clock_of_node(const void *arg)
 
 static void take_in(strads_engine *engine)
 {
-    static const char text[] = "a node has come, with which the run goes on";
+    const char *text = atomic_load(&engine->late)
+                           ? "a node has come, with which the run goes on"
+                           : "a node is slow: another one takes partitions of "
+                             "its over";
     if (engine->loops)
         sti_loop_nodes_regroup(engine->loops, text);
     else
@@ -716,7 +799,59 @@ static void take_late(void *arg, uint32_t workers)
 static void cut_is_taken(void *arg)
 {
     strads_engine *engine = arg;
-    if (atomic_load(&engine->late))
+    if (atomic_load(&engine->late) || atomic_load(&engine->uneven))
+        take_in(engine);
+}
+
+/* ---- nodes that are slow: the next generation gives them less ------------ */
+
+/* More loops than cores share these, and each looks as slow as all of them. */
+static uint64_t own_pace(void *arg)
+{
+    strads_engine *engine = arg;
+    const uint64_t since = atomic_load(&engine->since_ns);
+    const uint64_t passed = since ? sti_monotonic_now() - since : 0;
+    if (passed < PACE_AFTER_NS ||
+        passed / PACE_AFTER_READS < since - engine->kept_ns)
+        return 0;
+    const sti_layout layout = own_layout(engine);
+    const sti_run run = {.workers = engine->workers,
+                         .partitions = engine->terms.partitions,
+                         .first = engine->first};
+    const uint32_t parts = sti_run_first(&run, layout.first + layout.count) -
+                           sti_run_first(&run, layout.first);
+    if (!parts)
+        return 0;
+    double busy = engine->loops ? (double)sti_loop_nodes_busy(engine->loops)
+                                : (double)sti_node_busy(engine->node);
+    if (engine->loops)
+        busy *= (double)layout.count / parts;
+    const uint64_t pace = (uint64_t)(1e9 * busy / (double)passed / parts);
+    atomic_store(&engine->own_pace, pace);
+    return pace;
+}
+
+/* Node 0, when it hears of one node's pace: would another spread be worth a
+ * generation? Only when it knows all of them. */
+static void take_pace(void *arg, uint32_t node, uint64_t pace)
+{
+    strads_engine *engine = arg;
+    const uint32_t nodes = engine->terms.nodes;
+    engine->pace[node].pace = pace;
+    if (!engine->cuts || atomic_load(&engine->uneven))
+        return;
+    sti_pace *other = calloc(nodes, sizeof *other);
+    bool all = other != NULL;
+    for (uint32_t n = 0; all && n < nodes; n++) {
+        other[n] = engine->pace[n];
+        all = other[n].pace || !other[n].workers;
+    }
+    const bool uneven = all && sti_node_spread(other, nodes);
+    free(other);
+    if (!uneven)
+        return;
+    atomic_store(&engine->uneven, true);
+    if (sti_cut_is_committed(&engine->program))
         take_in(engine);
 }
 
@@ -732,6 +867,8 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                                 .clock = clock_of_node,
                                 .stop = stop_node,
                                 .late = take_late,
+                                .pace = own_pace,
+                                .paced = take_pace,
                                 .arg = engine};
     engine->node = node;
     if (engine->stop_told)
@@ -833,6 +970,8 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .progress = tell_progress,
         .add = add_to,
         .late = take_late,
+        .pace = own_pace,
+        .paced = take_pace,
         .arg = engine,
     };
     strads_progress progress;
@@ -868,6 +1007,7 @@ static strads_err regroup(strads_engine *engine)
         engine->stuck = at == engine->cut_at ? engine->stuck + 1 : 0;
         engine->cut_at = at;
         const bool late = atomic_exchange(&engine->late, false);
+        atomic_store(&engine->uneven, false);
         engine->terms.nodes =
             engine->goes_alone ? 1 : 1 + sti_mesh_others(engine->mesh) + late;
         engine->stop_told =

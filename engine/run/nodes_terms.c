@@ -34,14 +34,22 @@ static json_t *choosing_json(const sti_run_terms *terms)
                      terms->threshold, "policy", terms->policy);
 }
 
+static json_t *numbers_json(const uint32_t *numbers, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t k = 0; list && k < n; k++)
+        json_array_append_new(list, json_integer(numbers[k]));
+    return list;
+}
+
 char *sti_run_terms_write(const sti_run_terms *terms)
 {
-    json_t *workers = json_array();
-    for (uint32_t k = 0; workers && k < terms->nodes; k++)
-        json_array_append_new(workers, json_integer(terms->workers[k]));
+    uint32_t n_workers = 0;
+    for (uint32_t k = 0; k < terms->nodes; k++)
+        n_workers += terms->workers[k];
     json_t *all = json_pack(
         "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:I, s:o, s:o*, s:o, "
-        "s:s?}",
+        "s:o*, s:s?}",
         "program", terms->program->name, "config", config_json(terms),
         "partitions", (json_int_t)terms->partitions, "depth",
         (json_int_t)terms->depth, "max_rounds", (json_int_t)terms->max_rounds,
@@ -49,8 +57,10 @@ char *sti_run_terms_write(const sti_run_terms *terms)
         "tables", tuning_json(&terms->tuning), "blocks",
         (json_int_t)terms->blocks, "pools", (json_int_t)terms->pools,
         "choosing", choosing_json(terms), "plan",
-        terms->plan ? sti_plan_json(terms->plan) : NULL, "workers", workers,
-        "data", terms->data_path);
+        terms->plan ? sti_plan_json(terms->plan) : NULL, "workers",
+        numbers_json(terms->workers, terms->nodes), "hosted",
+        terms->hosted ? numbers_json(terms->hosted, n_workers) : NULL, "data",
+        terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return text;
@@ -110,6 +120,31 @@ static strads_err read_workers(json_t *all, sti_run_terms *out)
         out->workers[k] = (uint32_t)n;
     }
     return STRADS_OK;
+}
+
+/* Behind workers and partitions. */
+static strads_err read_hosted(json_t *all, sti_run_terms *out)
+{
+    const json_t *list = json_object_get(all, "hosted");
+    uint32_t n = 0;
+    json_int_t sum = 0;
+    if (!list)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < out->nodes; k++)
+        n += out->workers[k];
+    if (json_array_size(list) != n)
+        return refuse("spread of partitions");
+    out->hosted = calloc((size_t)n + 1, sizeof *out->hosted);
+    if (!out->hosted)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u workers", n);
+    for (uint32_t w = 0; w < n; w++) {
+        const json_int_t has = json_integer_value(json_array_get(list, w));
+        if (has < 1 || has > out->partitions)
+            return refuse("spread of partitions");
+        out->hosted[w] = (uint32_t)has;
+        sum += has;
+    }
+    return sum == out->partitions ? STRADS_OK : refuse("spread of partitions");
 }
 
 static strads_err read_tuning(json_t *all, sti_tuning *out)
@@ -207,6 +242,8 @@ strads_err sti_run_terms_read(const char *text, const strads_program *program,
     if (!err)
         err = read_workers(all, out);
     if (!err)
+        err = read_hosted(all, out);
+    if (!err)
         err = read_config(all, strings, out);
     json_decref(all);
     return err;
@@ -216,6 +253,7 @@ void sti_run_terms_free(sti_run_terms *terms)
 {
     free(terms->config);
     free(terms->workers);
+    free(terms->hosted);
     free(terms->data_path);
     strads_plan_free(terms->plan_read);
     free(terms->policy);

@@ -28,7 +28,9 @@ typedef struct sti_run_terms {
     char *policy; /* NULL: the default */
     uint32_t nodes;
     uint32_t *workers; /* [nodes] */
-    char *data_path;   /* NULL: not told */
+    uint32_t
+        *hosted;     /* [all workers] partitions of each; NULL: spread evenly */
+    char *data_path; /* NULL: not told */
 } sti_run_terms;
 
 /* The caller frees the text; NULL: no memory. */

@@ -467,6 +467,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     run->program = program = &setup->program;
     run->data = data;
     run->workers = layout->workers;
+    run->first = layout->first_of;
     run->nodes = layout->nodes ? layout->nodes : 1;
     run->hosts = layout->hosts;
     run->n_hosts = layout->n_hosts;

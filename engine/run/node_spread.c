@@ -1,0 +1,107 @@
+/* Greedy: one partition after the other from the node that all wait for to the
+ * one that has it done soonest. */
+#include "engine/run/node_spread.h"
+
+#include <stdlib.h>
+
+static const double WORTH =
+    0.8; /* of the time before: reading data is not free */
+
+/* What all wait for: the rounds in which a worker takes its partitions. */
+static double lap_of(const sti_pace *node, uint32_t parts, double usual)
+{
+    if (!node->workers)
+        return 0;
+    const uint32_t turns = (parts + node->workers - 1) / node->workers;
+    return (node->pace ? (double)node->pace : usual) * turns;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of those that are known; 0: none is. */
+static double median(const sti_pace *nodes, uint32_t n)
+{
+    uint32_t known = 0;
+    uint64_t *pace = calloc(n, sizeof *pace);
+    for (uint32_t k = 0; pace && k < n; k++)
+        if (nodes[k].workers && nodes[k].pace)
+            pace[known++] = nodes[k].pace;
+    if (known)
+        qsort(pace, known, sizeof *pace, compare);
+    const double middle = known ? (double)pace[known / 2] : 0;
+    free(pace);
+    return middle;
+}
+
+static uint32_t slowest(const sti_pace *nodes, const uint32_t *parts,
+                        uint32_t n, double usual)
+{
+    uint32_t most = 0;
+    for (uint32_t k = 1; k < n; k++)
+        if (lap_of(&nodes[k], parts[k], usual) >
+            lap_of(&nodes[most], parts[most], usual))
+            most = k;
+    return most;
+}
+
+/* Who has one partition more done soonest; n: nobody else has workers. */
+static uint32_t quickest(const sti_pace *nodes, const uint32_t *parts,
+                         uint32_t n, uint32_t but, double usual)
+{
+    uint32_t least = n;
+    for (uint32_t k = 0; k < n; k++)
+        if (k != but && nodes[k].workers &&
+            (least == n || lap_of(&nodes[k], parts[k] + 1, usual) <
+                               lap_of(&nodes[least], parts[least] + 1, usual)))
+            least = k;
+    return least;
+}
+
+/* A node's turns may need several partitions less before they are fewer: the
+ * best of all that is passed on the way counts. */
+static double improve(const sti_pace *nodes, uint32_t *parts, uint32_t *best,
+                      uint32_t n, double usual)
+{
+    uint32_t from = slowest(nodes, parts, n, usual);
+    double lap = lap_of(&nodes[from], parts[from], usual);
+    for (;;) {
+        const uint32_t to = quickest(nodes, parts, n, from, usual);
+        if (to == n || parts[from] <= nodes[from].workers ||
+            lap_of(&nodes[to], parts[to] + 1, usual) >= lap)
+            return lap;
+        parts[from]--;
+        parts[to]++;
+        const uint32_t next = slowest(nodes, parts, n, usual);
+        const double now = lap_of(&nodes[next], parts[next], usual);
+        if (now < lap) {
+            lap = now;
+            from = next;
+            for (uint32_t k = 0; k < n; k++)
+                best[k] = parts[k];
+        }
+    }
+}
+
+bool sti_node_spread(sti_pace *nodes, uint32_t n)
+{
+    const double usual = median(nodes, n);
+    uint32_t *parts = calloc(2 * (size_t)n, sizeof *parts);
+    if (!parts || usual <= 0) {
+        free(parts);
+        return false;
+    }
+    uint32_t *best = parts + n;
+    for (uint32_t k = 0; k < n; k++)
+        parts[k] = best[k] = nodes[k].parts;
+    const uint32_t first = slowest(nodes, parts, n, usual);
+    const double before = lap_of(&nodes[first], parts[first], usual);
+    const bool worth = improve(nodes, parts, best, n, usual) <= WORTH * before;
+    for (uint32_t k = 0; worth && k < n; k++)
+        nodes[k].parts = best[k];
+    free(parts);
+    return worth;
+}
