@@ -40,6 +40,26 @@ alike() {
         fail "$1 and $2 differ by $(cat far)"
 }
 
+# goes_on BOUND NAME DATA WORDS...: stopped again and again it comes to what a
+# run does that is not: whole numbers have its bits.
+goes_on() {
+    bound=$1 name=$2 data=$3
+    shift 3
+    gives 0 run "made-$name/$name.so" "$data" --model whole.json --quiet "$@"
+    from="--checkpoint cuts" parts=0
+    rm -rf cuts
+    until [ "$parts" -gt 0 ] && ! grep -q "to go on" stop.err; do
+        # shellcheck disable=SC2086 # words
+        gives 0 run "made-$name/$name.so" "$data" --model parts.json \
+            --time-limit 0.03s $from "$@"
+        cp err stop.err
+        from="--resume cuts" parts=$((parts + 1))
+        [ "$parts" -lt 200 ] || break
+    done
+    [ "$parts" -gt 2 ] && [ "$parts" -lt 200 ] || fail "$name: $parts parts"
+    alike whole.json parts.json "$bound"
+}
+
 # Counts are whole numbers: the same bits, whoever comes first.
 corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 trains loop_lda "$corpus" --sweeps 20 --partitions 2 --workers 1
@@ -47,6 +67,7 @@ falls 0.93
 mv loop_lda.json alone.json
 trains loop_lda "$corpus" --sweeps 20 --partitions 2 --workers 2
 alike alone.json loop_lda.json 0
+goes_on 0 loop_lda "$corpus" --sweeps 20 --partitions 2
 values loop_lda.json | awk '{ n += $1 } END { print n / 2 }' >tokens
 same "$(cat tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' "$corpus")" \
     "tokens that are counted"
@@ -60,6 +81,7 @@ for partitions in 1 2; do
     mv loop_mf.json "mf$partitions.json"
 done
 alike mf1.json mf2.json 1e-9
+goes_on 1e-9 loop_mf "$votes" --sweeps 300 --partitions 2
 trains loop_mf "$votes" --workers 2 --staleness 3
 falls 0.6
 
@@ -75,6 +97,7 @@ for partitions in 1 2; do
     mv mlp.json "mlp$partitions.json"
 done
 alike mlp1.json mlp2.json 1e-9
+goes_on 1e-9 mlp party.svm --epochs 20 --step 2 --partitions 2
 refuses 2 "--classes: labels are 0 and up" run made-mlp/mlp.so "$party" --quiet
 
 # Three groups: the best of some starts finds them. Each motif counts three
@@ -99,6 +122,7 @@ for seed in 1 2 3 4; do
         cp curve best.curve
     fi
 done
+goes_on 0 triangles links --roles 3 --sweeps 300 --partitions 2
 mv best.curve curve
 falls 0.5
 same "$(values best.json | awk '{ n += $1 } END { print n }')" "$(cat motifs)" \

@@ -6,7 +6,8 @@
  * when it was; who comes there waits until the cut is made or given up. A cut
  * is given up when the run ends, when a partition has, or when one packs nothing:
  * a partition that is told of the end advances past clocks in which it does
- * nothing, and those are no state to go on from. */
+ * nothing, and one that takes several clocks for a step has, in its midst, no
+ * state to go on from. A later clock has its turn then at once, some times. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -80,6 +81,8 @@ bool sti_loop_cut_is_due_locked(const sti_loops *all)
 
 /* ---- its end ----------------------------------------------------------- */
 
+enum { DECLINES_MAX = 64 }; /* clocks of a step */
+
 void sti_loop_cut_release_locked(sti_loops *all)
 {
     sti_loop_cut *cut = &all->cut;
@@ -88,16 +91,18 @@ void sti_loop_cut_release_locked(sti_loops *all)
     sti_object_drop(cut->parts);
     cut->parts = NULL;
     cut->arrived = 0;
+    cut->declines = cut->declined ? cut->declines + 1 : 0;
     cut->declined = false;
     cut->under_way = false;
     cut->over = cut->over || was >= cut->final || all->running < all->count;
     cut->at = cut->over ? UINT64_MAX : cut->final;
     cut->agreed = true;
+    const bool again = !cut->over && cut->declines % DECLINES_MAX;
     if (cuts && cuts->every_ns)
-        cut->due_ns = sti_monotonic_now() + cuts->every_ns;
-    if (cut->ends)
+        cut->due_ns = sti_monotonic_now() + (again ? 0 : cuts->every_ns);
+    if (cut->ends && !again)
         sti_loops_end_locked(all, cut->end);
-    cut->ends = false;
+    cut->ends = cut->ends && again;
     pthread_cond_broadcast(&all->moved);
 }
 

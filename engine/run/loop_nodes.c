@@ -436,6 +436,7 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
     sti_loops *all = &nodes->all;
     pthread_mutex_lock(&all->lock);
     all->cut.over = all->cut.over || over;
+    all->cut.declined = all->cut.declined || nodes->declined;
     sti_loop_cut_release_locked(all);
     for (uint32_t k = 1; k < nodes->n_nodes; k++) {
         sti_object_drop(nodes->others[k].parts);

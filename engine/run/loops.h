@@ -43,7 +43,8 @@ typedef struct sti_loop_cut {
     bool ends;         /* when the next one is there the run ends, */
     strads_end end;    /* for that reason */
     uint64_t due_ns;   /* the next one; 0: none is */
-    bool declined;     /* a partition has packed nothing: it cannot be made */
+    bool declined;     /* a partition has packed nothing: it cannot be made, */
+    uint32_t declines; /* so many in a row */
     uint32_t arrived;  /* partitions of this process that are there, */
     sti_buffer *parts; /* and what they have packed; NULL: nothing */
 } sti_loop_cut;

@@ -10,10 +10,12 @@
  *     inc(what has changed of n_wk and n_k)
  *
  * With staleness 0 nobody pushes before all have read, so threads change
- * nothing: counts are whole numbers, which add up exactly. `strads lda train`
- * has the better schedule: nobody else has a word while it is drawn. */
+ * nothing: counts are whole numbers, which add up exactly. A cut holds tokens'
+ * topics beside the table. `strads lda train` has the better schedule: nobody
+ * else has a word while it is drawn. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/strads.h>
 
@@ -31,7 +33,7 @@ typedef struct worker {
     const lda_options *o;
     const strads_sparse *x; /* by word */
     uint32_t words;
-    uint64_t tokens;
+    uint64_t tokens, documents;
     uint64_t *start;     /* [words] a word's first token */
     uint32_t *topic;     /* [tokens] `topics`: none yet */
     double *of_document; /* [documents x topics + 1], their sum last */
@@ -112,7 +114,8 @@ static strads_err loop(worker *k)
 {
     const uint64_t clocks = (uint64_t)k->o->sweeps * PARTS;
     strads_err err = STRADS_OK;
-    for (uint64_t c = 0; !err && c < clocks; c++) {
+    for (uint64_t c = strads_session_now(k->session) / 2; !err && c < clocks;
+         c++) {
         if (strads_loop_ends(k->task))
             break;
         k->loss = c % PARTS ? k->loss : 0;
@@ -127,39 +130,110 @@ static strads_err loop(worker *k)
     return err ? err : strads_session_advance(k->session, 2 * clocks);
 }
 
-static strads_err lda_run(strads_task *task, strads_session *session)
+static void lda_close(void *local)
+{
+    worker *k = local;
+    free(k->start);
+    free(k->row);
+    free(k->topic);
+    free(k->count);
+    free(k);
+}
+
+static strads_err take(worker *k)
+{
+    const size_t topics = k->o->topics, cells = (k->words + 1) * topics;
+    k->start = calloc((size_t)k->words + 1, sizeof *k->start);
+    for (uint32_t w = 0; k->start && w < k->words; w++) {
+        k->start[w] = k->tokens;
+        for (uint64_t e = k->x->start[w]; e < k->x->start[w + 1]; e++)
+            k->tokens += (uint32_t)strads_sparse_value(k->x, e);
+    }
+    k->row = calloc((size_t)k->words + 1, sizeof *k->row);
+    k->topic = malloc((k->tokens + 1) * sizeof *k->topic);
+    k->count =
+        calloc(2 * cells + (k->documents + 1) * (topics + 1), sizeof *k->count);
+    if (!k->start || !k->row || !k->topic || !k->count)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    for (uint64_t i = 0; i < k->tokens; i++)
+        k->topic[i] = k->o->topics;
+    k->before = k->count + cells;
+    k->p = k->before + cells;
+    k->of_document = k->p + topics;
+    return STRADS_OK;
+}
+
+static strads_err lda_open(const strads_task *task, void **local)
 {
     const strads_share *share = task->share;
-    worker k = {.task = task, .session = session, .o = task->config};
-    k.x = &share->by_col;
-    k.words = (uint32_t)k.x->lines;
-    const size_t documents = (size_t)(share->rows.end - share->rows.begin);
-    const size_t topics = k.o->topics, cells = (k.words + 1) * topics;
-    k.start = calloc(k.words + 1, sizeof *k.start);
-    for (uint32_t w = 0; k.start && w < k.words; w++) {
-        k.start[w] = k.tokens;
-        for (uint64_t e = k.x->start[w]; e < k.x->start[w + 1]; e++)
-            k.tokens += (uint32_t)strads_sparse_value(k.x, e);
-    }
-    k.row = calloc(k.words + 1, sizeof *k.row);
-    k.topic = malloc((k.tokens + 1) * sizeof *k.topic);
-    k.count =
-        calloc(2 * cells + (documents + 1) * (topics + 1), sizeof *k.count);
-    strads_err err = STRADS_OK;
-    if (!k.start || !k.row || !k.topic || !k.count)
-        err = strads_fail(STRADS_ENOMEM, "no memory");
-    for (uint64_t i = 0; !err && i < k.tokens; i++)
-        k.topic[i] = k.o->topics;
-    k.before = k.count + cells;
-    k.p = k.before + cells;
-    k.of_document = k.p + topics;
-    if (!err)
-        err = loop(&k);
-    free(k.start);
-    free(k.row);
-    free(k.topic);
-    free(k.count);
+    worker *k = calloc(1, sizeof *k);
+    if (!k)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    k->task = task;
+    k->o = task->config;
+    k->x = &share->by_col;
+    k->words = (uint32_t)k->x->lines;
+    k->documents = share->rows.end - share->rows.begin;
+    const strads_err err = take(k);
+    if (err)
+        lda_close(k);
+    else
+        *local = k;
     return err;
+}
+
+/* Not between reading and adding: what was read is not in the table. */
+static strads_err lda_pack(const void *local, strads_bytes *out)
+{
+    const worker *k = local;
+    if (strads_session_now(k->session) % 2)
+        return STRADS_OK;
+    const strads_err err = strads_bytes_append(out, &k->loss, sizeof k->loss);
+    return err ? err
+               : strads_bytes_append(out, k->topic,
+                                     k->tokens * sizeof *k->topic);
+}
+
+/* Documents' counts follow from their tokens' topics. */
+static void count(worker *k)
+{
+    const size_t topics = k->o->topics;
+    uint64_t i = 0;
+    for (uint64_t e = 0; e < k->x->nnz; e++)
+        for (uint32_t n = (uint32_t)strads_sparse_value(k->x, e); n > 0; n--) {
+            double *of_document =
+                k->of_document + k->x->index[e] * (topics + 1);
+            if (k->topic[i] < topics)
+                of_document[k->topic[i]]++, of_document[topics]++;
+            i++;
+        }
+}
+
+static strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
+                             void **local)
+{
+    strads_err err = lda_open(task, local);
+    if (err)
+        return err;
+    worker *k = *local;
+    if (size != sizeof k->loss + k->tokens * sizeof *k->topic) {
+        lda_close(k);
+        *local = NULL;
+        return strads_fail(STRADS_EFORMAT, "the cut is not of these documents");
+    }
+    memcpy(&k->loss, bytes, sizeof k->loss);
+    memcpy(k->topic, (const char *)bytes + sizeof k->loss,
+           size - sizeof k->loss);
+    count(k);
+    return STRADS_OK;
+}
+
+static strads_err lda_run(strads_task *task, strads_session *session)
+{
+    worker *k = task->local;
+    k->task = task;
+    k->session = session;
+    return loop(k);
 }
 
 static strads_err lda_shape(const void *config, const strads_data *data,
@@ -190,6 +264,10 @@ static const strads_program loop_lda = {
     .config_size = sizeof(lda_options),
     .defaults = &(const lda_options){20, 50, 0},
     .shape = lda_shape,
+    .open = lda_open,
+    .close = lda_close,
+    .pack = lda_pack,
+    .unpack = lda_unpack,
     .run = lda_run,
 };
 STRADS_EXPORT_PROGRAM(loop_lda)

@@ -12,9 +12,11 @@
  * n_i is how many ratings item i has: a gradient that is summed up over all of
  * them takes a step that is that much shorter. With staleness 0 nobody pushes
  * before all have read, and the result does not depend on who has which users,
- * but for rounding. `strads mf train` has better schedules and methods. */
+ * but for rounding. A cut holds users' factors beside the tables.
+ * `strads mf train` has better schedules and methods. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/policy.h>
 #include <strads/strads.h>
@@ -38,6 +40,7 @@ typedef struct worker {
     double *q, *g;  /* [items x rank] */
     double *raters; /* [items] n_i */
     double squares; /* of its errors in a pass */
+    void *memory;
 } worker;
 
 static void draw(const worker *k, uint64_t what, uint64_t row, double *out)
@@ -89,21 +92,29 @@ static strads_err turn_clock(worker *k)
     return err ? err : strads_session_clock(k->session);
 }
 
+/* The clock at which all see what was there at first. */
+static uint64_t begin_of(const worker *k)
+{
+    return (uint64_t)k->o->staleness + 1;
+}
+
 static strads_err loop(worker *k)
 {
     const bool first = k->task->share->partition == 0;
-    const uint64_t begin = (uint64_t)k->o->staleness + 1;
+    const bool anew = strads_session_now(k->session) == 0;
+    const uint64_t begin = begin_of(k);
     strads_err err = STRADS_OK;
-    if (first)
+    if (first && anew)
         err = strads_session_inc_rows(k->session, FACTORS, k->items, k->all,
                                       k->q);
-    for (uint64_t e = 0; !err && e < k->x->nnz; e++)
+    for (uint64_t e = 0; !err && anew && e < k->x->nnz; e++)
         err = strads_session_inc(k->session, RATERS, 0, k->x->index[e], 1);
-    if (!err) /* so far on, all see what was there at first */
+    if (!err)
         err = strads_session_advance(k->session, begin);
     if (!err)
         err = strads_session_read_row(k->session, RATERS, 0, 0, k->raters);
-    for (uint32_t c = 0; !err && c < k->o->sweeps; c++) {
+    for (uint64_t c = (strads_session_now(k->session) - begin) / 2;
+         !err && c < k->o->sweeps; c++) {
         if (strads_loop_ends(k->task))
             break;
         err = turn_clock(k);
@@ -118,33 +129,82 @@ static strads_err loop(worker *k)
                                         begin + 2 * (uint64_t)k->o->sweeps);
 }
 
-static strads_err mf_run(strads_task *task, strads_session *session)
+static void mf_close(void *local)
 {
-    worker k = {.task = task, .session = session, .o = task->config};
-    k.x = &task->share->by_row;
-    k.items = (uint32_t)task->shape->parameters;
-    const size_t rank = k.o->rank, cells = k.items * rank;
-    double *all = calloc(2 * cells + k.items + k.x->lines * rank, sizeof *all);
-    k.all = calloc(k.items + 1, sizeof *k.all);
-    if (!all || !k.all) {
+    worker *k = local;
+    free(k->memory);
+    free(k->all);
+    free(k);
+}
+
+static strads_err mf_open(const strads_task *task, void **local)
+{
+    const mf_options *o = task->config;
+    const strads_sparse *x = &task->share->by_row;
+    const uint32_t items = (uint32_t)task->shape->parameters;
+    const size_t rank = o->rank, cells = items * rank;
+    worker *k = calloc(1, sizeof *k);
+    uint32_t *all = calloc((size_t)items + 1, sizeof *all);
+    double *memory =
+        calloc(2 * cells + items + x->lines * rank, sizeof *memory);
+    if (!k || !all || !memory) {
+        free(k);
         free(all);
-        free(k.all);
+        free(memory);
         return strads_fail(STRADS_ENOMEM, "no memory");
     }
-    k.q = all;
-    k.g = k.q + cells;
-    k.raters = k.g + cells;
-    k.p = k.raters + k.items;
-    for (uint32_t i = 0; i < k.items; i++) {
-        k.all[i] = i;
-        draw(&k, DRAW_ITEM, i, k.q + i * rank);
+    *k = (worker){.task = task, .o = o, .x = x, .items = items, .all = all};
+    k->memory = k->q = memory;
+    k->g = k->q + cells;
+    k->raters = k->g + cells;
+    k->p = k->raters + items;
+    for (uint32_t i = 0; i < items; i++) {
+        k->all[i] = i;
+        draw(k, DRAW_ITEM, i, k->q + i * rank);
     }
-    for (uint64_t u = 0; u < k.x->lines; u++)
-        draw(&k, DRAW_USER, task->share->rows.begin + u, k.p + u * rank);
-    const strads_err err = loop(&k);
-    free(all);
-    free(k.all);
-    return err;
+    for (uint64_t u = 0; u < x->lines; u++)
+        draw(k, DRAW_USER, task->share->rows.begin + u, k->p + u * rank);
+    *local = k;
+    return STRADS_OK;
+}
+
+static size_t bytes_of(const worker *k)
+{
+    return k->x->lines * k->o->rank * sizeof *k->p;
+}
+
+/* Not between reading and adding: what was read is not in the tables. */
+static strads_err mf_pack(const void *local, strads_bytes *out)
+{
+    const worker *k = local;
+    const uint64_t now = strads_session_now(k->session), begin = begin_of(k);
+    if (now > begin && (now - begin) % 2)
+        return STRADS_OK;
+    return strads_bytes_append(out, k->p, bytes_of(k));
+}
+
+static strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
+                            void **local)
+{
+    strads_err err = mf_open(task, local);
+    if (err)
+        return err;
+    worker *k = *local;
+    if (size != bytes_of(k)) {
+        mf_close(k);
+        *local = NULL;
+        return strads_fail(STRADS_EFORMAT, "the cut is not of these users");
+    }
+    memcpy(k->p, bytes, size);
+    return STRADS_OK;
+}
+
+static strads_err mf_run(strads_task *task, strads_session *session)
+{
+    worker *k = task->local;
+    k->task = task;
+    k->session = session;
+    return loop(k);
 }
 
 static strads_err mf_shape(const void *config, const strads_data *data,
@@ -185,6 +245,10 @@ static const strads_program loop_mf = {
     .defaults = &(const mf_options){8, 50, 0},
     .shape = mf_shape,
     .tables = mf_tables,
+    .open = mf_open,
+    .close = mf_close,
+    .pack = mf_pack,
+    .unpack = mf_unpack,
     .run = mf_run,
 };
 STRADS_EXPORT_PROGRAM(loop_mf)

@@ -10,9 +10,11 @@
  *     inc(-step / batch's size times  d' x', d z')
  *
  * Nobody pushes before all have read: the weights do not depend on who has which
- * rows. `gradient_error` is that of a gradient against differences of the loss. */
+ * rows. `gradient_error` is that of a gradient against differences of the loss.
+ * All that a cut holds beside the table is the loss so far. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/policy.h>
 #include <strads/strads.h>
@@ -29,9 +31,9 @@ typedef struct worker {
     const mlp_options *o;
     const strads_sparse *x; /* its rows */
     uint32_t inputs, rows, width, *all;
-    double *w, *g;      /* [rows x width] weights, gradient */
-    double *z, *d;      /* [hidden] [classes] of a row at hand */
-    double error, loss; /* of a gradient; of an epoch's rows, summed up */
+    double *w, *g;  /* [rows x width] weights, gradient */
+    double *z, *d;  /* [hidden] [classes] of a row at hand */
+    double seen[2]; /* a gradient's error; an epoch's loss so far */
 } worker;
 
 /* Row i's loss; adds its gradient to g, where it is wanted. */
@@ -115,54 +117,104 @@ static strads_err turn_clock(worker *k, uint64_t clock, uint64_t batches)
         err = strads_session_clock(k->session);
     if (err || (err = strads_session_barrier(k->session))) /* all have read */
         return err;
-    k->loss += pass(k, clock % batches, batches, true);
+    k->seen[1] += pass(k, clock % batches, batches, true);
     if (clock == 0)
-        k->error = compare(k, batches);
+        k->seen[0] = compare(k, batches);
     for (size_t j = 0; j < (size_t)k->rows * k->width; j++)
         k->g[j] *= -k->o->step / n;
     err = strads_session_inc_rows(k->session, 0, k->rows, k->all, k->g);
     return err ? err : strads_session_clock(k->session);
 }
 
+static void mlp_close(void *local)
+{
+    worker *k = local;
+    free(k->w);
+    free(k->all);
+    free(k);
+}
+
+static strads_err check_labels(const worker *k)
+{
+    const double *label = k->task->share->label;
+    for (uint64_t i = 0; i < k->x->lines; i++)
+        if (!label || !(label[i] >= 0) || !(label[i] < k->o->classes))
+            return strads_fail(STRADS_EINVAL, "--classes: labels are 0 and up");
+    return STRADS_OK;
+}
+
+static strads_err mlp_open(const strads_task *task, void **local)
+{
+    const strads_shape *shape = task->shape;
+    const size_t cells = shape->parameters * shape->width;
+    worker *k = calloc(1, sizeof *k);
+    if (!k)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    *k = (worker){.task = task, .o = task->config, .x = &task->share->by_row};
+    k->inputs = (uint32_t)shape->cols;
+    k->rows = (uint32_t)shape->parameters, k->width = shape->width;
+    k->seen[0] = NAN;
+    k->w = calloc(2 * cells + k->o->hidden + k->o->classes, sizeof *k->w);
+    k->all = calloc(k->rows, sizeof *k->all);
+    strads_err err = k->w && k->all ? check_labels(k)
+                                    : strads_fail(STRADS_ENOMEM, "no memory");
+    if (err) {
+        mlp_close(k);
+        return err;
+    }
+    k->g = k->w + cells, k->z = k->g + cells, k->d = k->z + k->o->hidden;
+    for (uint32_t r = 0; r < k->rows; r++)
+        k->all[r] = r;
+    for (size_t j = 0; j < cells; j++)
+        k->w[j] = strads_random_unit(task->seed, 0, 0, j) / 4 - 0.125;
+    *local = k;
+    return STRADS_OK;
+}
+
+/* Not between reading and adding: what was read is not in the table. */
+static strads_err mlp_pack(const void *local, strads_bytes *out)
+{
+    const worker *k = local;
+    if (strads_session_now(k->session) % 2 == 0)
+        return STRADS_OK;
+    return strads_bytes_append(out, k->seen, sizeof k->seen);
+}
+
+static strads_err mlp_unpack(strads_task *task, const void *bytes, size_t size,
+                             void **local)
+{
+    const strads_err err = mlp_open(task, local);
+    if (!err && size == sizeof((worker *)*local)->seen)
+        memcpy(((worker *)*local)->seen, bytes, size);
+    return err;
+}
+
 static strads_err mlp_run(strads_task *task, strads_session *session)
 {
-    const mlp_options *o = task->config;
-    const strads_shape *shape = task->shape;
-    worker k = {task, session, o, &task->share->by_row, .error = NAN};
-    k.inputs = (uint32_t)shape->cols;
-    k.rows = (uint32_t)shape->parameters, k.width = shape->width;
-    const uint64_t batches = (shape->rows + o->batch - 1) / o->batch;
+    worker *k = task->local;
+    const mlp_options *o = k->o;
+    const uint64_t batches = (task->shape->rows + o->batch - 1) / o->batch;
     const uint64_t clocks = batches * o->epochs;
-    const size_t cells = shape->parameters * shape->width;
-    k.w = calloc(2 * cells + o->hidden + o->classes, sizeof *k.w);
-    k.all = calloc(k.rows, sizeof *k.all);
-    strads_err err =
-        k.w && k.all ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-    k.g = k.w + cells, k.z = k.g + cells, k.d = k.z + o->hidden;
-    for (uint64_t i = 0; !err && i < k.x->lines; i++)
-        if (!task->share->label || !(task->share->label[i] >= 0) ||
-            !(task->share->label[i] < o->classes))
-            err = strads_fail(STRADS_EINVAL, "--classes: labels are 0 and up");
-    for (uint32_t r = 0; !err && r < k.rows; r++)
-        k.all[r] = r;
-    for (size_t j = 0; !err && j < cells; j++)
-        k.w[j] = strads_random_unit(task->seed, 0, 0, j) / 4 - 0.125;
-    if (!err && task->share->partition == 0)
-        err = strads_session_inc_rows(session, 0, k.rows, k.all, k.w);
-    if (!err)
-        err = strads_session_clock(session);
-    for (uint64_t c = 0; !err && c < clocks && !strads_loop_ends(task); c++) {
-        err = turn_clock(&k, c, batches);
+    const bool first = task->share->partition == 0;
+    strads_err err = STRADS_OK;
+    k->task = task, k->session = session;
+    if (strads_session_now(session) == 0) {
+        if (first)
+            err = strads_session_inc_rows(session, 0, k->rows, k->all, k->w);
+        if (!err)
+            err = strads_session_clock(session);
+    }
+    for (uint64_t c = (strads_session_now(session) - 1) / 2;
+         !err && c < clocks && !strads_loop_ends(task); c++) {
+        err = turn_clock(k, c, batches);
         if (err || (c + 1) % batches)
             continue;
-        strads_report report = {.gap = NAN, .measure = {k.error}};
-        report.objective = k.loss / (double)k.x->lines;
-        if (task->share->partition == 0) /* of its own rows */
+        strads_report report = {.gap = NAN, .measure = {k->seen[0]}};
+        report.objective = k->seen[1] / (double)k->x->lines;
+        if (first) /* of its own rows */
             strads_loop_report(task, &report);
-        k.loss = 0;
+        k->seen[1] = 0;
     }
-    free(k.w);
-    free(k.all);
     return err ? err : strads_session_advance(session, 2 * clocks + 1);
 }
 
@@ -194,6 +246,10 @@ static const strads_program mlp = {
     .config_size = sizeof(mlp_options),
     .defaults = &(const mlp_options){32, 2, 32, 20, 0.1},
     .shape = mlp_shape,
+    .open = mlp_open,
+    .close = mlp_close,
+    .pack = mlp_pack,
+    .unpack = mlp_unpack,
     .measures = (const char *const[]){"gradient_error", NULL},
     .run = mlp_run,
 };

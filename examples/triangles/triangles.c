@@ -13,9 +13,10 @@
  * less by the number of nodes that could be the one where it is open. Workers
  * have the motifs of their nodes, at most `most` neighbours each, and read rows
  * that are `staleness` clocks old; a clock is a pass over them. The model is
- * n_ix. `strads roles train` is faster, and better at finding groups. */
+ * n_ix. A cut holds motifs' roles beside the tables. `strads roles train` is faster, and better at finding groups. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/policy.h>
 #include <strads/strads.h>
@@ -46,6 +47,9 @@ typedef struct worker {
     motif *motif;
     size_t n, room;
     double loss;
+    bool found;
+    uint32_t (*packed)[3]; /* [n_packed] roles from a cut; or NULL */
+    size_t n_packed;
 } worker;
 
 /* Class and kind of three roles, and among how many an open one may be open. */
@@ -170,13 +174,14 @@ static strads_err take(worker *k, uint64_t line, uint64_t j_at)
 static strads_err find(worker *k)
 {
     const int32_t one = 1;
+    const bool anew = strads_session_now(k->session) == 0;
     strads_err err = STRADS_OK;
-    for (uint64_t l = 0; l < k->x->lines; l++)
+    for (uint64_t l = 0; anew && l < k->x->lines; l++)
         for (uint64_t e = k->x->start[l]; !err && e < k->x->start[l + 1]; e++)
             err = strads_session_inc_sparse(k->session, LINKS,
                                             k->task->share->rows.begin + l, 1,
                                             &k->x->index[e], &one);
-    if (!err)
+    if (!err && anew)
         err = strads_session_clock(k->session);
     for (uint64_t l = 0; l < k->x->lines; l++)
         for (uint64_t e = k->x->start[l];
@@ -187,6 +192,11 @@ static strads_err find(worker *k)
             if (!err)
                 err = take(k, l, e);
         }
+    k->found = true;
+    if (!err && k->packed && k->n_packed != k->n)
+        err = strads_fail(STRADS_EFORMAT, "the cut is not of these links");
+    for (size_t i = 0; !err && i < k->n_packed; i++)
+        memcpy(k->motif[i].role, k->packed[i], sizeof k->motif[i].role);
     return err;
 }
 
@@ -195,8 +205,8 @@ static strads_err loop(worker *k)
     const uint64_t clocks = k->o->sweeps;
     const strads_share *share = k->task->share;
     strads_err err = find(k);
-    for (uint64_t c = 0; !err && c < clocks && !strads_loop_ends(k->task);
-         c++) {
+    for (uint64_t c = (strads_session_now(k->session) - 1) / 2;
+         !err && c < clocks && !strads_loop_ends(k->task); c++) {
         err = turn_clock(k, c);
         const double motifs = k->n ? (double)k->n : 1;
         if (!err && share->partition == 0) /* of its own motifs */
@@ -214,29 +224,84 @@ static strads_err loop(worker *k)
     return err;
 }
 
+static void triangles_close(void *local)
+{
+    worker *k = local;
+    free(k->all);
+    free(k->links);
+    free(k->p);
+    free(k->motif);
+    free(k->packed);
+    free(k);
+}
+
+static strads_err triangles_open(const strads_task *task, void **local)
+{
+    const triangle_options *o = task->config;
+    const uint32_t nodes = (uint32_t)task->shape->parameters;
+    const size_t roles = o->roles, classes = (2 * roles + 1) * KINDS;
+    const size_t cells = nodes * roles, rows = nodes + 2 * roles + 1;
+    worker *k = calloc(1, sizeof *k);
+    if (!k)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    *k = (worker){.task = task, .o = o, .x = &task->share->by_row};
+    k->nodes = nodes;
+    k->all = calloc(rows, sizeof *k->all);
+    k->links = calloc(nodes + 2 * (cells + classes), sizeof *k->links);
+    k->p = calloc(roles, sizeof *k->p);
+    if (!k->all || !k->links || !k->p) {
+        triangles_close(k);
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    }
+    k->count = k->links + nodes;
+    k->class = k->count + cells;
+    k->change = k->class + classes;
+    k->of_class = k->change + cells;
+    for (uint32_t j = 0; j < rows; j++)
+        k->all[j] = j;
+    *local = k;
+    return STRADS_OK;
+}
+
+/* Not before it has found its motifs, nor between reading and adding: what was
+ * read is not in the tables. */
+static strads_err triangles_pack(const void *local, strads_bytes *out)
+{
+    const worker *k = local;
+    if (!k->found || strads_session_now(k->session) % 2 == 0)
+        return STRADS_OK;
+    strads_err err = strads_bytes_append(out, &k->n, sizeof k->n);
+    for (size_t i = 0; !err && i < k->n; i++)
+        err =
+            strads_bytes_append(out, k->motif[i].role, sizeof k->motif[i].role);
+    return err;
+}
+
+static strads_err triangles_unpack(strads_task *task, const void *bytes,
+                                   size_t size, void **local)
+{
+    strads_err err = triangles_open(task, local);
+    if (err)
+        return err;
+    worker *k = *local;
+    const size_t roles = size < sizeof k->n ? 0 : size - sizeof k->n;
+    k->n_packed = roles / sizeof *k->packed;
+    k->packed = malloc(roles + 1);
+    if (!k->packed) {
+        triangles_close(k);
+        *local = NULL;
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    }
+    memcpy(k->packed, (const char *)bytes + sizeof k->n, roles);
+    return STRADS_OK;
+}
+
 static strads_err triangles_run(strads_task *task, strads_session *session)
 {
-    worker k = {task, session, task->config, &task->share->by_row, .n = 0};
-    k.nodes = (uint32_t)task->shape->parameters;
-    const size_t roles = k.o->roles, classes = (2 * roles + 1) * KINDS;
-    const size_t cells = k.nodes * roles;
-    k.all = calloc(k.nodes + 2 * roles + 1, sizeof *k.all);
-    k.links = calloc(k.nodes + 2 * (cells + classes), sizeof *k.links);
-    k.p = calloc(roles, sizeof *k.p);
-    k.count = k.links + k.nodes;
-    k.class = k.count + cells;
-    k.change = k.class + classes;
-    k.of_class = k.change + cells;
-    for (uint32_t j = 0; k.all && j < k.nodes + 2 * roles + 1; j++)
-        k.all[j] = j;
-    const strads_err err = k.all && k.links && k.p
-                               ? loop(&k)
-                               : strads_fail(STRADS_ENOMEM, "no memory");
-    free(k.all);
-    free(k.links);
-    free(k.p);
-    free(k.motif);
-    return err;
+    worker *k = task->local;
+    k->task = task;
+    k->session = session;
+    return loop(k);
 }
 
 static strads_err triangles_shape(const void *config, const strads_data *data,
@@ -282,6 +347,10 @@ static const strads_program triangles = {
     .defaults = &(const triangle_options){5, 100, 0, 30},
     .shape = triangles_shape,
     .tables = triangles_tables,
+    .open = triangles_open,
+    .close = triangles_close,
+    .pack = triangles_pack,
+    .unpack = triangles_unpack,
     .run = triangles_run,
 };
 STRADS_EXPORT_PROGRAM(triangles)

@@ -548,7 +548,7 @@ typedef struct strads_program {
      * begins: all sessions stop there, within the call that ends the clock
      * before, what they have added is in the tables, and each one's thread has
      * its task->local packed; where one appends nothing, no cut is made of that
-     * clock. A run that goes on unpacks that, and calls this with sessions that
+     * clock, and one of the next is tried. A run that goes on unpacks that, and calls this with sessions that
      * are at the cut's clock (strads_session_now), the tables as they were then.
      */
     strads_err (*run)(strads_task *task, strads_session *session);
