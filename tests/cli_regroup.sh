@@ -276,4 +276,26 @@ kill -INT "$first"
 ends first "$first" 130
 gives 0 lasso predict again.json "$year_test"
 kill -KILL "$second"
+
+# One process is lost after the other, and none of the generations has a cut: the
+# run does not begin anew for ever.
+start first lda train "$documents" --topics 20 --sweeps 1000000 --partitions 12 \
+    --workers 1 --nodes 12 --listen tcp://127.0.0.1:0 --reconnect 1 \
+    --checkpoint vain --checkpoint-every 600s --log vain.jsonl
+first=$child others=
+url=$(url_of first)
+for node in 1 2 3 4 5 6 7 8 9 10 11; do
+    start "node$node" join "$url" --workers 1
+    others="$others $child"
+done
+lost=0
+for node in $others; do
+    lost=$((lost + 1))
+    [ "$lost" -le 10 ] || break
+    before=$(grep -c '"event": "round"' vain.jsonl 2>/dev/null) || :
+    until_there '"event": "round"' vain.jsonl "$((${before:-0} + 1))"
+    kill -KILL "$node"
+done
+ends first "$first" 1
+says first.err "10 times in a row the run has lost a node before it came further"
 finish
