@@ -14,7 +14,9 @@
 #include "engine/base/monotonic_clock.h"
 #include "engine/round/cut.h"
 #include "engine/round/partials.h"
+#include "engine/round/job.h"
 #include "engine/run/loops.h"
+#include "engine/sim/sim_loop.h"
 #include "engine/store/session.h"
 
 /* ---- which clock ------------------------------------------------------- */
@@ -47,7 +49,7 @@ void sti_loop_cuts_open(sti_loops *all, uint64_t last)
     cut->at = cut->over ? UINT64_MAX : cut->final;
     cut->agreed = true;
     if (run->cuts && run->cuts->every_ns)
-        cut->due_ns = sti_monotonic_now() + run->cuts->every_ns;
+        cut->due_ns = sti_loops_now(all) + run->cuts->every_ns;
 }
 
 uint64_t sti_loop_cut_ask_locked(sti_loops *all)
@@ -68,7 +70,7 @@ void sti_loop_cut_choose_locked(sti_loops *all, uint64_t least)
     cut->at = at < cut->final ? at : cut->final;
     cut->agreed = true;
     cut->under_way = true;
-    pthread_cond_broadcast(&all->moved);
+    sti_loops_moved_locked(all);
 }
 
 bool sti_loop_cut_is_due_locked(const sti_loops *all)
@@ -76,7 +78,7 @@ bool sti_loop_cut_is_due_locked(const sti_loops *all)
     const sti_loop_cut *cut = &all->cut;
     return cut->keeps && !cut->under_way && !cut->over && !all->ends &&
            !all->failed &&
-           (cut->ends || (cut->due_ns && sti_monotonic_now() >= cut->due_ns));
+           (cut->ends || (cut->due_ns && sti_loops_now(all) >= cut->due_ns));
 }
 
 /* ---- its end ----------------------------------------------------------- */
@@ -99,11 +101,11 @@ void sti_loop_cut_release_locked(sti_loops *all)
     cut->agreed = true;
     const bool again = !cut->over && cut->declines % DECLINES_MAX;
     if (cuts && cuts->every_ns)
-        cut->due_ns = sti_monotonic_now() + (again ? 0 : cuts->every_ns);
+        cut->due_ns = sti_loops_now(all) + (again ? 0 : cuts->every_ns);
     if (cut->ends && !again)
         sti_loops_end_locked(all, cut->end);
     cut->ends = cut->ends && again;
-    pthread_cond_broadcast(&all->moved);
+    sti_loops_moved_locked(all);
 }
 
 bool sti_loop_cut_end_locked(sti_loops *all, strads_end end)
@@ -156,7 +158,29 @@ static strads_err pack_locked(sti_loop *l)
         err = sti_cut_join(*parts, own);
     sti_object_drop(own);
     all->cut.arrived++;
-    pthread_cond_broadcast(&all->moved);
+    sti_loops_moved_locked(all);
+    return err;
+}
+
+/* What simulated shards hold, once all pushes are in, stands for the store that
+ * the threads of a process have. */
+static strads_err make_simulated(const sti_loops *all, uint64_t clock)
+{
+    sti_run *run = &all->setup->run;
+    strads_store *before = run->store;
+    uint32_t n = 0;
+    while (strads_store_spec(before, n))
+        n++;
+    strads_err err = sti_sim_loop_settle(all->sim);
+    if (!err)
+        err = sti_job_make_tables(run);
+    if (err)
+        return err;
+    err = sti_sim_loop_tables(all->sim, n, run->store);
+    if (!err)
+        err = sti_loop_cut_make(all, all->cut.parts, clock);
+    strads_store_free(run->store);
+    run->store = before;
     return err;
 }
 
@@ -169,8 +193,10 @@ static strads_err make_alone_locked(sti_loop *l)
     sti_loops_sum_locked(all);
     const bool declined = all->cut.declined;
     pthread_mutex_unlock(&all->lock);
-    strads_err err =
-        declined ? STRADS_OK : sti_loop_cut_make(all, all->cut.parts, clock);
+    strads_err err = STRADS_OK;
+    if (!declined)
+        err = all->sim ? make_simulated(all, clock)
+                       : sti_loop_cut_make(all, all->cut.parts, clock);
     pthread_mutex_lock(&all->lock);
     sti_loop_cut_release_locked(all);
     return err;
@@ -210,6 +236,10 @@ strads_err sti_loop_arrive(void *arg)
             packed = true;
             if (!err && !all->nodes && cut->arrived == all->count)
                 err = make_alone_locked(l);
+        } else if (all->sim) {
+            pthread_mutex_unlock(&all->lock);
+            err = sti_sim_loop_pause(all->sim, l->partition);
+            pthread_mutex_lock(&all->lock);
         } else {
             pthread_cond_wait(&all->moved, &all->lock);
         }

@@ -25,11 +25,21 @@ double sti_loop_now(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds, real or virtual. */
+uint64_t sti_loops_now(const sti_loops *all)
+{
+    return all->sim ? sti_sim_loop_now(all->sim) : sti_monotonic_now();
+}
+
 static double now_of(const sti_loops *all)
 {
-    return all->sim ? 1e-9 * (double)sti_sim_loop_now(all->sim)
-                    : sti_loop_now(CLOCK_MONOTONIC);
+    return 1e-9 * (double)sti_loops_now(all);
+}
+
+void sti_loops_moved_locked(sti_loops *all)
+{
+    pthread_cond_broadcast(&all->moved);
+    if (all->sim && all->cut.keeps) /* none pauses without cuts */
+        sti_sim_loop_wake(all->sim);
 }
 
 /* ---- what a loop says and asks ----------------------------------------- */
@@ -315,7 +325,7 @@ void sti_loop_live(sti_loop *l)
     if (l->session)
         publish_locked(l);
     all->running--;
-    pthread_cond_broadcast(&all->moved);
+    sti_loops_moved_locked(all);
     pthread_mutex_unlock(&all->lock);
     sti_session_free(l->session);
 }

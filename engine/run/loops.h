@@ -78,6 +78,9 @@ typedef struct sti_loops {
 
 double sti_loop_now(clockid_t clock);
 
+/* ns, real or virtual. */
+uint64_t sti_loops_now(const sti_loops *all);
+
 /* Makes what is guarded, and a trace where one is asked for; frees it. Closing
  * passes an error on, or says why the trace is not there. */
 strads_err sti_loops_open(sti_loops *all);
@@ -109,6 +112,8 @@ void sti_loops_end_locked(sti_loops *all, strads_end end);
 void sti_loops_end_soon_locked(sti_loops *all, strads_end end);
 /* Is it to end by now: a time limit, the user? */
 void sti_loops_look_locked(sti_loops *all);
+/* Who waits for `moved`, or pauses in virtual time, looks again. */
+void sti_loops_moved_locked(sti_loops *all);
 /* This process's loops, so far. */
 sti_loop_times sti_loops_times_locked(const sti_loops *all);
 
@@ -143,6 +148,18 @@ bool sti_loop_cut_end_locked(sti_loops *all, strads_end end);
 /* Writes it, of what is in run->store. */
 strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
                              uint64_t clock);
+
+/* ---- in virtual time: simulate.c ---------------------------------------- */
+
+/* A loop's run on simulated nodes; with cuts, where the setup's run has them.
+ * With `spent` (measuring): until so many seconds were computed; and *spent is
+ * what a clock took. `loses` as sti_sim_loop_setup's, or NULL. *out is to be freed
+ * with an error, too. */
+strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
+                             double *spent,
+                             bool (*loses)(void *arg, const sti_msg *msg),
+                             void *loses_arg, strads_result **out,
+                             strads_sim_outcome *outcome);
 
 /* ---- in one process ----------------------------------------------------- */
 

@@ -87,31 +87,24 @@ static strads_err take_model(sti_loops *all)
     strads_store *before = run->store;
     strads_err err = sti_job_make_parameters(run);
     if (!err)
-        err = sti_sim_loop_model(all->sim, run->store);
+        err = sti_sim_loop_tables(all->sim, 1, run->store);
     strads_store_free(before);
     return err;
 }
 
 static strads_err simulate_loops(sti_loops *all,
-                                 const strads_sim_options *costs,
-                                 const strads_table_spec *specs, uint32_t n,
+                                 const sti_sim_loop_setup *setup,
                                  strads_result **out,
                                  strads_sim_outcome *outcome)
 {
     const sti_run *run = &all->setup->run;
-    const sti_sim_loop_setup setup = {.run = run,
-                                      .costs = costs,
-                                      .tables = specs,
-                                      .n_tables = n,
-                                      .trace = all->trace,
-                                      .body = live,
-                                      .visit = tell,
-                                      .arg = all};
-    strads_err err = sti_sim_loop_new(&setup, run->store, &all->sim);
+    strads_err err = sti_sim_loop_new(setup, run->store, &all->sim);
     if (err)
         return err;
     all->wall = 0;
     all->zero_ns = 0;
+    if (run->cuts)
+        sti_loop_cuts_open(all, run->max_rounds);
     err = run_all(all);
     if (!all->ends && all->counted)
         all->end = STRADS_END_ROUNDS;
@@ -131,12 +124,11 @@ static uint64_t clocks_of(const sti_loops *all)
     return all->progress.round * all->count;
 }
 
-/* With `spent` (measuring): until so many seconds were computed; and *spent is
- * what a clock took. *out is to be freed with an error, too. */
-static strads_err simulate_loop(sti_setup *setup,
-                                const strads_sim_options *costs, double *spent,
-                                strads_result **out,
-                                strads_sim_outcome *outcome)
+strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
+                             double *spent,
+                             bool (*loses)(void *arg, const sti_msg *msg),
+                             void *loses_arg, strads_result **out,
+                             strads_sim_outcome *outcome)
 {
     sti_run *run = &setup->run;
     sti_loops all = {
@@ -155,10 +147,21 @@ static strads_err simulate_loop(sti_setup *setup,
     sti_object_drop(begin.start);
     if (!err)
         err = sti_loops_specs(run, &specs, &n);
-    if (!err)
+    if (!err) {
+        sti_loops_go_on(&all);
         sti_loops_prepare(&all);
-    if (!err)
-        err = simulate_loops(&all, costs, specs, n, out, outcome);
+        const sti_sim_loop_setup of = {.run = run,
+                                       .costs = costs,
+                                       .tables = specs,
+                                       .n_tables = n,
+                                       .trace = all.trace,
+                                       .body = live,
+                                       .visit = tell,
+                                       .arg = &all,
+                                       .loses = loses,
+                                       .loses_arg = loses_arg};
+        err = simulate_loops(&all, &of, out, outcome);
+    }
     if (!err && spent)
         *spent = 1e-9 * (double)sti_sim_loop_spent(all.sim) /
                  (double)(clocks_of(&all) ? clocks_of(&all) : 1);
@@ -236,7 +239,8 @@ static strads_err simulate(const given *g, const void *config,
     err =
         sti_setup_make(&setup, &g->program, config, data, &g->options, &layout);
     if (!err)
-        err = loop ? simulate_loop(&setup, &g->sim, spent, out, outcome)
+        err = loop ? sti_simulate_loop(&setup, &g->sim, spent, NULL, NULL, out,
+                                       outcome)
                    : drive(&setup, &g->sim, meter, out, outcome);
     sti_setup_free(&setup, *out != NULL);
     free(node_of);

@@ -57,7 +57,7 @@ struct sti_sim_loop {
     char text[1024];
 };
 
-/* Nothing is lost, so nothing is sent again. */
+/* What is lost is lost for good, so nothing is sent again. */
 static const uint64_t never_ns = STI_SIM_TIME_MAX / 2;
 
 static strads_err no_memory(void)
@@ -140,9 +140,10 @@ static void send(sti_sim_loop *sim, const sti_msg *msg)
         return;
     }
     sti_sim_item item = {.what = STI_SIM_REACHES};
+    const sti_sim_loop_setup *setup = &sim->setup;
     if (msg->kind == STI_MSG_FAIL) {
         fail_by(sim, msg);
-    } else {
+    } else if (!setup->loses || !setup->loses(setup->loses_arg, msg)) {
         strads_err err = sti_sim_wire_send(sim->wire, msg, sim->now,
                                            &item.message, &item.time);
         if (!err) {
@@ -245,8 +246,9 @@ static uint32_t take(sti_sim_loop *sim, sti_sim_item *item)
     } else if (item->what == STI_SIM_RECEIVED) {
         receive(sim, item->message);
     } else if (item->to >= STI_WORKER_0) {
-        sim->loopers[item->to - STI_WORKER_0].due = false;
-        return item->to - STI_WORKER_0;
+        looper *l = &sim->loopers[item->to - STI_WORKER_0];
+        l->due = false;
+        return l->left ? sim->setup.run->partitions : l->number;
     } else {
         step(sim, item->to, &item->event);
     }
@@ -261,15 +263,18 @@ static void drop_item(sti_sim_loop *sim, const sti_sim_item *item)
         sti_object_drop(item->event.msg.object);
 }
 
-static bool at_end(const sti_sim_loop *sim)
+/* All pushes are in. */
+static bool is_settled(const sti_sim_loop *sim)
 {
-    const sti_run *run = sim->setup.run;
-    if (sim->n_left < run->partitions)
-        return false;
-    for (uint32_t c = 0; c < run->nodes; c++)
+    for (uint32_t c = 0; c < sim->setup.run->nodes; c++)
         if (!sti_client_settled(sim->clients[c]))
             return false;
     return true;
+}
+
+static bool at_end(const sti_sim_loop *sim)
+{
+    return sim->n_left == sim->setup.run->partitions && is_settled(sim);
 }
 
 /* Carries out events until a partition is to go on; `partitions` when it is
@@ -396,6 +401,30 @@ uint64_t sti_sim_loop_now(const sti_sim_loop *sim)
 uint64_t sti_sim_loop_spent(const sti_sim_loop *sim)
 {
     return sim->spent_ns;
+}
+
+strads_err sti_sim_loop_pause(sti_sim_loop *sim, uint32_t partition)
+{
+    return wait_turn(&sim->loopers[partition]);
+}
+
+void sti_sim_loop_wake(sti_sim_loop *sim)
+{
+    for (uint32_t p = 0; p < sim->setup.run->partitions; p++)
+        wake_partition(sim, p, sim->now);
+}
+
+strads_err sti_sim_loop_settle(sti_sim_loop *sim)
+{
+    sti_sim_item item;
+    while (!sim->over && !is_settled(sim)) {
+        if (sti_sim_queue_pop(&sim->queue, &item) && item.time < never_ns)
+            (void)take(sim, &item); /* who is woken too early looks again */
+        else
+            stop(sim, strads_fail(STRADS_ESTATE,
+                                  "simulation: a push is lost before a cut"));
+    }
+    return check_over(sim);
 }
 
 void sti_sim_loop_visit(sti_sim_loop *sim, uint32_t partition)
@@ -569,11 +598,12 @@ strads_err sti_sim_loop_run(sti_sim_loop *sim)
 
 /* ---- what came of it --------------------------------------------------- */
 
-strads_err sti_sim_loop_model(sti_sim_loop *sim, strads_store *to)
+strads_err sti_sim_loop_tables(sti_sim_loop *sim, uint32_t n, strads_store *to)
 {
     strads_err err = STRADS_OK;
-    for (uint32_t s = 0; !err && s < sim->setup.run->shards; s++)
-        err = sti_shard_read_out(sim->shards[s].role, 0, to);
+    for (uint32_t t = 0; t < n; t++)
+        for (uint32_t s = 0; !err && s < sim->setup.run->shards; s++)
+            err = sti_shard_read_out(sim->shards[s].role, t, to);
     return err;
 }
 

@@ -1,6 +1,7 @@
 /* engine/sim/sim_loop.h - data-parallel loops on simulated nodes, in
  * virtual time: the shards, clients and messages of a run over nodes, on a
- * network that loses nothing and takes the time that it is said to take.
+ * network that loses nothing, unless it is told to, and takes the time that it is
+ * said to take.
  *
  * Each partition is a thread that holds the run token (sim_run_token.h) while it
  * computes: that really happens, and takes no virtual time but what a clock is
@@ -23,6 +24,9 @@ typedef struct sti_sim_loop_setup {
     void (*body)(void *arg, uint32_t partition); /* a partition's life */
     void (*visit)(void *arg); /* on the caller's thread: see _visit */
     void *arg;
+    /* Whether a message between nodes gets lost, for good; NULL: none does. */
+    bool (*loses)(void *arg, const sti_msg *msg);
+    void *loses_arg;
 } sti_sim_loop_setup;
 
 /* Starts with what is in the tables of `start`, which is not needed after.
@@ -35,8 +39,9 @@ void sti_sim_loop_free(sti_sim_loop *sim);
  * they wait for what does not come. */
 strads_err sti_sim_loop_run(sti_sim_loop *sim);
 
-/* Adds table 0, as the shards hold it after a run, to that of `to`. */
-strads_err sti_sim_loop_model(sti_sim_loop *sim, strads_store *to);
+/* Adds the first `n` tables, all of them dense, as the shards hold them to those
+ * of `to`. */
+strads_err sti_sim_loop_tables(sti_sim_loop *sim, uint32_t n, strads_store *to);
 
 void sti_sim_loop_outcome(const sti_sim_loop *sim, strads_sim_outcome *out);
 
@@ -49,6 +54,15 @@ strads_err sti_sim_loop_session(sti_sim_loop *sim, uint32_t partition,
 /* Virtual ns since the start; what computing really took, by the processor. */
 uint64_t sti_sim_loop_now(const sti_sim_loop *sim);
 uint64_t sti_sim_loop_spent(const sti_sim_loop *sim);
+
+/* The partition's turn does not come before all are woken. STRADS_ECANCELED: the
+ * run is over. */
+strads_err sti_sim_loop_pause(sti_sim_loop *sim, uint32_t partition);
+void sti_sim_loop_wake(sti_sim_loop *sim);
+
+/* While all others pause: time goes on until all pushes are in. STRADS_ESTATE:
+ * one is lost. */
+strads_err sti_sim_loop_settle(sti_sim_loop *sim);
 
 /* Has the caller's thread call `visit`, and waits for it. No time passes. */
 void sti_sim_loop_visit(sti_sim_loop *sim, uint32_t partition);

@@ -1,6 +1,7 @@
-/* Generations in virtual time: a run of rounds and one of a ring lose nodes at
- * any message, and node 0; other numbers of nodes go on from the cut, as
- * engine/run/nodes.c has them do. They end where a run ends that loses nobody. A
+/* Generations in virtual time: runs of rounds, of a ring and of a loop lose nodes
+ * at any message, and node 0; other numbers of nodes go on from the cut, as
+ * engine/run/nodes.c has them do, and what the disk has of the newest cut may be
+ * half of it. They end where a run ends that loses nobody. A
  * seed that fails is in the sentence. */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -8,12 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/random.h"
 #include "engine/run/cut_files.h"
+#include "engine/run/loops.h"
 #include "engine/sim/sim.h"
 #include "strads/lasso.h"
+#include "strads/sgd_logistic.h"
 #include "tests/expect.h"
 #include "tests/lasso_design.h"
 #include "tests/lda_corpus.h"
@@ -29,8 +33,10 @@ typedef struct world {
     sti_cut_files *cuts;
     uint64_t draws; /* of the seed */
     /* This generation: from message `at` on nothing reaches or leaves it. */
+    const sti_run *run;
     uint64_t messages, at;
     sti_address dead; /* a worker, or STI_COORDINATOR */
+    uint32_t torn;    /* newest cuts that node 0 lost half of, when it died */
     bool counts_old;  /* planted: the next begins with the tables of this one */
     bool planted;     /* .. and they were not those of the cut */
 } world;
@@ -41,6 +47,7 @@ typedef struct outcome {
     double *values; /* table 0 */
     uint64_t n;
     uint32_t lost; /* generations that ended by a fault */
+    uint32_t torn; /* cuts */
 } outcome;
 
 static uint32_t draw(world *w, uint32_t below)
@@ -57,6 +64,18 @@ static bool loses(void *arg, const sti_msg *msg)
         return false;
     return w->dead == STI_COORDINATOR || msg->from == w->dead ||
            msg->to == w->dead;
+}
+
+/* Of a loop, whose node has a client and perhaps a shard. */
+static bool loses_of_loop(void *arg, const sti_msg *msg)
+{
+    world *w = arg;
+    const uint32_t dead = w->dead - STI_WORKER_0;
+    if (w->messages++ < w->at)
+        return false;
+    return w->dead == STI_COORDINATOR ||
+           sti_run_node_of(w->run, msg->from) == dead ||
+           sti_run_node_of(w->run, msg->to) == dead;
 }
 
 /* The last cut, with the tables as this generation has left them. */
@@ -92,15 +111,72 @@ static void use_cuts(world *w, sti_setup *setup)
     expect_ok(sti_cut_files_open(setup, w->data, true, &w->cuts));
 }
 
-static void take_outcome(const sti_run *run, const sti_sim *sim, outcome *out)
+static void take_values(const sti_run *run, outcome *out)
 {
-    strads_progress progress;
-    sti_sim_progress(sim, &progress);
-    out->objective = progress.objective;
     out->n = run->shape.parameters * run->shape.width;
     out->values = malloc(out->n * sizeof *out->values);
     memcpy(out->values, strads_store_dense(run->store, 0),
            out->n * sizeof *out->values);
+}
+
+/* Rounds or a ring; *at: what has been committed when it ends, if *begun. */
+static strads_err run_rounds(world *w, sti_setup *setup,
+                             const strads_sim_options *costs, outcome *out,
+                             sti_cut_position *at, bool *begun)
+{
+    sti_sim *sim;
+    const sti_sim_options o = {.run = &setup->run,
+                               .costs = costs,
+                               .loses = loses,
+                               .arg = w};
+    cr_assert_eq(sti_sim_new(&o, &sim), STRADS_OK);
+    const strads_err err = sti_sim_run(sim);
+    *begun = err && sti_sim_position(sim, at);
+    if (!err) {
+        strads_progress progress;
+        sti_sim_progress(sim, &progress);
+        out->objective = progress.objective;
+        take_values(&setup->run, out);
+    }
+    sti_sim_free(sim);
+    return err;
+}
+
+static strads_err run_loop(world *w, sti_setup *setup,
+                           const strads_sim_options *costs, outcome *out)
+{
+    strads_result *result = NULL;
+    strads_sim_outcome traffic;
+    const strads_err err = sti_simulate_loop(setup, costs, NULL, loses_of_loop,
+                                             w, &result, &traffic);
+    if (!err)
+        take_values(&setup->run, out);
+    strads_result_free(result);
+    return err;
+}
+
+/* As if the machine had lost what it had not synced, which it says it had: half of
+ * the newest cut, where there is one before it. */
+static void tear(world *w)
+{
+    char path[512], newest[256] = "";
+    uint32_t n = 0;
+    DIR *dir = opendir(w->options.checkpoint);
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        if (strncmp(e->d_name, "cut-", 4) != 0)
+            continue;
+        n++;
+        if (strcmp(e->d_name, newest) > 0)
+            (void)snprintf(newest, sizeof newest, "%s", e->d_name);
+    }
+    if (dir)
+        (void)closedir(dir);
+    if (n < 2 || draw(w, 2))
+        return;
+    (void)snprintf(path, sizeof path, "%s/%s", w->options.checkpoint, newest);
+    struct stat file;
+    cr_assert(stat(path, &file) == 0 && truncate(path, file.st_size / 2) == 0);
+    w->torn++;
 }
 
 /* One generation on `nodes` nodes; whether the run has come to its end. */
@@ -121,33 +197,29 @@ static bool live(world *w, uint32_t nodes, outcome *out)
                                       .jitter = 3};
     sti_setup setup = {0};
     sti_cut_position at;
-    sti_sim *sim;
+    bool begun = false;
     expect_ok(sti_setup_make(&setup, w->program, w->config, w->data,
                              &w->options, &layout));
     use_cuts(w, &setup);
-    const sti_sim_options o = {.run = &setup.run,
-                               .costs = &costs,
-                               .loses = loses,
-                               .arg = w};
-    cr_assert_eq(sti_sim_new(&o, &sim), STRADS_OK);
+    const bool loop = w->program->run != NULL;
+    w->run = &setup.run;
     w->messages = 0;
-    const strads_err err = sti_sim_run(sim);
-    const bool noticed = w->planted && err == STRADS_EPROGRAM;
-    if (!err)
-        take_outcome(&setup.run, sim, out);
-    else
+    const strads_err err =
+        loop ? run_loop(w, &setup, &costs, out)
+             : run_rounds(w, &setup, &costs, out, &at, &begun);
+    const bool noticed = w->planted && err && err != STRADS_ESTATE;
+    if (err)
         cr_assert(noticed || err == STRADS_ESTATE, "%s", strads_error_text());
     if (err && w->dead == STI_COORDINATOR) {
         sti_cut_files_close(w->cuts); /* what is in memory is gone, too */
         w->cuts = NULL;
+        tear(w);
     } else if (err && w->counts_old) {
         plant(w, &setup.run, w->cuts);
     } else if (err) {
-        const bool begun = sti_sim_position(sim, &at);
         sti_cut_files_hold(w->cuts, &setup.run, begun ? &at : NULL);
     }
-    sti_sim_free(sim);
-    sti_setup_free(&setup, false);
+    sti_setup_free(&setup, loop && !err);
     return !err || noticed; /* without an outcome */
 }
 
@@ -179,6 +251,7 @@ static outcome whole(world w, uint32_t faults, uint32_t most, bool *planted)
         ended = live(&w, nodes, &out);
         out.lost += !ended;
     }
+    out.torn = w.torn;
     if (planted)
         *planted = w.planted;
     sti_cut_files_close(w.cuts);
@@ -203,7 +276,7 @@ Test(generations, rounds_end_at_the_same_optimum)
     const strads_lasso_options config = {.lambda_ratio = 0.02};
     lasso_design design = lasso_design_random(&recipe);
     strads_data *data = NULL;
-    uint32_t lost = 0;
+    uint32_t lost = 0, torn = 0;
     cr_assert_eq(lasso_design_data(&design, K, &data), STRADS_OK);
     world w = {.program = &strads_program_lasso,
                .config = &config,
@@ -222,9 +295,11 @@ Test(generations, rounds_end_at_the_same_optimum)
                            "seed %d: %.12g, not %.12g", (int)seed,
                            out.objective, best.objective);
         lost += out.lost;
+        torn += out.torn;
         free(out.values);
     }
     cr_expect_gt(lost, SEEDS, "only %u generations were lost", lost);
+    cr_expect_gt(torn, 0);
     free(best.values);
     strads_data_free(data);
     lasso_design_free(&design);
@@ -247,7 +322,7 @@ static world ring(strads_data **data)
 Test(generations, a_ring_ends_with_the_same_bits)
 {
     strads_data *data;
-    uint32_t lost = 0;
+    uint32_t lost = 0, torn = 0;
     world w = ring(&data);
     outcome best = whole(w, 0, 1, NULL);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -255,25 +330,68 @@ Test(generations, a_ring_ends_with_the_same_bits)
         outcome out = whole(w, FAULTS, 400, NULL);
         cr_expect(same(&out, &best), "seed %d: other bits", (int)seed);
         lost += out.lost;
+        torn += out.torn;
         free(out.values);
     }
     cr_expect_gt(lost, SEEDS, "only %u generations were lost", lost);
+    cr_expect_gt(torn, 0);
     free(best.values);
     strads_data_free(data);
 }
 
-/* The planted bug: what the dead generation had committed counts in the next. */
-Test(generations, what_an_old_generation_has_committed_is_found)
+static world loop(strads_data **data, lasso_design *design)
+{
+    static const strads_sgd_logistic_options config = {.lambda = 0.01,
+                                                       .epochs = 10,
+                                                       .batch = 4,
+                                                       .staleness = "0"};
+    const lasso_recipe recipe = {
+        .rows = 60, .cols = 12, .seed = 9, .density = 0.5, .noise = 0.3};
+    *design = lasso_design_random(&recipe);
+    for (uint64_t i = 0; i < design->rows; i++)
+        design->y[i] = design->y[i] > 0 ? 1 : -1;
+    cr_assert_eq(lasso_design_lay(design, K, STRADS_LAYOUT_ROWS, data),
+                 STRADS_OK);
+    return (world){.program = &strads_program_sgd_logistic,
+                   .config = &config,
+                   .data = *data,
+                   .options = {.size = sizeof(strads_engine_options),
+                               .partitions = K,
+                               .shards = 2,
+                               .checkpoint_every = 2e-3}};
+}
+
+Test(generations, a_loop_without_staleness_ends_with_the_same_bits)
 {
     strads_data *data;
+    lasso_design design;
+    uint32_t lost = 0, torn = 0;
+    world w = loop(&data, &design);
+    outcome best = whole(w, 0, 1, NULL);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        w.draws = seed;
+        outcome out = whole(w, FAULTS, 600, NULL);
+        cr_expect(same(&out, &best), "seed %d: other bits", (int)seed);
+        lost += out.lost;
+        torn += out.torn;
+        free(out.values);
+    }
+    cr_expect_gt(lost, SEEDS, "only %u generations were lost", lost);
+    cr_expect_gt(torn, 0);
+    free(best.values);
+    strads_data_free(data);
+    lasso_design_free(&design);
+}
+
+static void expect_planted_are_found(world w, uint32_t messages)
+{
     uint32_t planted = 0, found = 0;
-    world w = ring(&data);
     outcome best = whole(w, 0, 1, NULL);
     w.counts_old = true;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         bool differs = false;
         w.draws = seed;
-        outcome out = whole(w, FAULTS, 400, &differs);
+        outcome out = whole(w, FAULTS, messages, &differs);
         planted += differs;
         found += differs && !same(&out, &best);
         free(out.values);
@@ -281,5 +399,22 @@ Test(generations, what_an_old_generation_has_committed_is_found)
     cr_expect_gt(planted, 0);
     cr_expect_eq(found, planted, "of %u planted %u were found", planted, found);
     free(best.values);
+}
+
+/* The planted bug: what the dead generation had committed counts in the next. */
+Test(generations, what_an_old_generation_has_committed_is_found)
+{
+    strads_data *data;
+    expect_planted_are_found(ring(&data), 400);
     strads_data_free(data);
+}
+
+/* And of a loop: its tables are those of the cut before. */
+Test(generations, tables_of_another_clock_than_the_cuts_are_found)
+{
+    strads_data *data;
+    lasso_design design;
+    expect_planted_are_found(loop(&data, &design), 600);
+    strads_data_free(data);
+    lasso_design_free(&design);
 }
