@@ -77,6 +77,30 @@ for mode in ssp bsp; do
         "lost$mode.json" "$party")
     near "$all" "$best" 0.5 "a peer lost, $mode"
 done
+# Behind a cut the others take over its rows, too: the same bits.
+# shellcheck disable=SC2086 # words
+{
+    gives 0 run $svm "$party" $how --epochs 1000 --partitions 4 --graph ring \
+        --mode bsp --model whole.json
+    start first run $svm "$party" $how --epochs 1000 --partitions 4 --workers 1 \
+        --nodes 3 --listen tcp://127.0.0.1:0 --graph ring --mode bsp \
+        --reconnect 0.5 --checkpoint kept --checkpoint-every 0.1s \
+        --model taken.json
+    first=$child
+    for k in 1 2; do
+        start other$k join "$(url_of first)" --program $svm --workers 1
+        eval other$k=\$child
+    done
+}
+until [ -n "$(ls kept/cut-* 2>/dev/null)" ] || ! kill -0 "$first"; do
+    sleep 0.02
+done
+kill -KILL "$other2"
+ends first "$first" 0
+ends other1 "$other1" 0
+says first.err "the run goes on from its last cut"
+same_bits "a lost peer's rows" whole.json taken.json
+
 # Stopped and gone on with, by threads and processes
 # shellcheck disable=SC2086 # words
 {

@@ -47,6 +47,7 @@ struct sti_loop_nodes {
      * has sent its parts. */
     bool asked, refused, declined, sent;
     uint32_t n_answers, n_parts;
+    bool has_cut; /* node 0: at least one */
     uint64_t least;
     sti_loop_note go; /* GO, as it is said or was heard */
     strads_err err;   /* the first failure */
@@ -397,6 +398,14 @@ static void drop_tables(sti_run *run)
 
 /* ---- cuts, on the caller's thread --------------------------------------- */
 
+/* Node 0: there is one to go back to. */
+static void note_cut(struct sti_loop_nodes *nodes)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    nodes->has_cut = true;
+    pthread_mutex_unlock(&nodes->all.lock);
+}
+
 /* All are at the cut's clock, node 0's pushes not yet in. A cut that there is no
  * memory for costs no run. */
 static strads_err make_cut(struct sti_loop_nodes *nodes)
@@ -422,6 +431,8 @@ static strads_err make_cut(struct sti_loop_nodes *nodes)
         err = gather_tables(nodes, UINT32_MAX);
         if (!err)
             err = sti_loop_cut_make(all, parts, clock);
+        if (!err)
+            note_cut(nodes);
         else if (err == STRADS_ENOMEM)
             run->cuts->take(run->cuts->arg, NULL);
         err = err == STRADS_ENOMEM ? STRADS_OK : err;
@@ -636,13 +647,17 @@ static void mesh_failed(void *arg, strads_err err, const char *text)
 }
 
 /* Peers go on without a node that is lost, but for the first: it has the
- * result. */
+ * result. Where there is a cut node 0 ends the generation instead, so that
+ * others take over the rows, too. */
 static bool mesh_lost(void *arg, uint32_t node)
 {
     struct sti_loop_nodes *nodes = arg;
     const strads_engine_options *o = &nodes->setup->setup->options;
     char text[96];
-    if (node == 0 || !sti_node_store_lose(nodes->store, node))
+    pthread_mutex_lock(&nodes->all.lock);
+    const bool goes_back = nodes->has_cut;
+    pthread_mutex_unlock(&nodes->all.lock);
+    if (node == 0 || goes_back || !sti_node_store_lose(nodes->store, node))
         return false;
     pthread_mutex_lock(&nodes->all.lock);
     if (nodes->node == 0 && !nodes->others[node].done) {
@@ -653,7 +668,7 @@ static bool mesh_lost(void *arg, uint32_t node)
     pthread_mutex_unlock(&nodes->all.lock);
     (void)snprintf(text, sizeof text,
                    "node %u was lost: its peers go on without it", node);
-    if (o->notice)
+    if (o->notice && nodes->node == 0)
         o->notice(o->notice_arg, text);
     return true;
 }
@@ -740,6 +755,8 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
     if (err)
         return err;
     sti_loops_go_on(&nodes->all);
+    if (nodes->all.start)
+        note_cut(nodes);
     if (run->cuts)
         sti_loop_cuts_open(&nodes->all, run->max_rounds);
     nodes->setup->begun(nodes->setup->arg, nodes);

@@ -17,8 +17,9 @@
  * each sender a receiver keeps the newest vectors that it has not read, one
  * unless it asks for more; none is ever seen in part.
  *
- * Where a node is lost its peers are, and the others go on from where they are:
- * nothing rolls back. A peer hears of it in a gather; from then on whoever sent to
+ * Where a node is lost and the run has a cut, it goes back to that, with all its
+ * peers, on the nodes that are left. Without one the lost node's peers and rows
+ * are lost, and the others go on from where they are: nothing rolls back. A peer hears of it in a gather; from then on whoever sent to
  * a lost peer sends to those that it sent to, so that all still reach all. Node 0,
  * which has the result, and nodes with shards cannot be missed. */
 #ifndef STRADS_PEERS_H
