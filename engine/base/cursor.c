@@ -83,6 +83,12 @@ void sti_write_f64(sti_writer *w, double value)
     put(w, &value, sizeof value);
 }
 
+void sti_writer_reserve(sti_writer *w, uint64_t count)
+{
+    if (!w->err && count < SIZE_MAX / 4 && w->size + count > w->capacity)
+        (void)grow(w, w->size + count);
+}
+
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size)
 {
     if (w->err == STRADS_OK && count > SIZE_MAX / 4 / size)

@@ -40,6 +40,9 @@ void sti_write_u32s(sti_writer *w, const uint32_t *values, uint64_t count);
 void sti_write_u64s(sti_writer *w, const uint64_t *values, uint64_t count);
 void sti_write_f64s(sti_writer *w, const double *values, uint64_t count);
 
+/* Space for `count` more bytes, so that they are not moved as they grow. */
+void sti_writer_reserve(sti_writer *w, uint64_t count);
+
 /* An array to be filled in place: writes the count and returns space for the
  * elements of `size` bytes each, or NULL after an error. Valid until the next
  * call on the writer. */

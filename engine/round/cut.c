@@ -1,6 +1,7 @@
 /* Cuts as bytes. Nothing is kept here but while a job runs. */
 #include "engine/round/cut.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/cursor.h"
@@ -39,54 +40,81 @@ strads_err sti_cut_pack(strads_err (*pack)(const void *object,
     return err;
 }
 
-/* ---- a partition's part --------------------------------------------------- */
+/* ---- a partition's part --------------------------------------------------
+ *
+ * What programs pack goes straight into the records, which may be large: laid out
+ * as a sti_writer would. */
 
-static strads_err write_packed(sti_writer *w,
-                               strads_err (*pack)(const void *object,
-                                                  strads_bytes *out),
-                               const void *object)
+static strads_err append(sti_buffer *to, const void *from, size_t size,
+                         size_t align)
 {
-    sti_buffer *packed = NULL;
-    strads_err err = sti_cut_pack(pack, object, &packed);
-    if (!err)
-        sti_write_bytes(w, packed->bytes, packed->size);
-    sti_object_drop(packed);
-    return err ? err : w->err;
+    const size_t at = to->size, skip = (align - at % align) % align;
+    strads_err err = sti_buffer_resize(to, at + skip + size);
+    if (!err) {
+        memset(to->bytes + at, 0, skip);
+        if (size)
+            memcpy(to->bytes + at + skip, from, size);
+    }
+    return err;
 }
 
-static strads_err write_partition(const sti_run *run, const sti_partition *part,
-                                  sti_writer *w, bool *empty)
+static strads_err append_packed(sti_buffer *to,
+                                strads_err (*pack)(const void *object,
+                                                   strads_bytes *out),
+                                const void *object)
+{
+    uint64_t size = 0;
+    strads_err err = append(to, &size, sizeof size, sizeof size);
+    const size_t at = to->size;
+    if (!err)
+        err = pack(object, &(strads_bytes){to});
+    size = to->size - at;
+    if (!err)
+        memcpy(to->bytes + at - sizeof size, &size, sizeof size);
+    return err;
+}
+
+static strads_err append_partition(const sti_run *run,
+                                   const sti_partition *part, sti_buffer *to,
+                                   bool *empty)
 {
     const strads_program *program = run->program;
+    const size_t at = to->size;
     strads_err err = STRADS_OK;
     uint32_t parked = 0;
     for (uint32_t k = 0; program->payload && k < part->n_parked; k++)
         parked += part->parked[k].object != NULL;
     if (program->pack)
-        err = write_packed(w, program->pack, part->local);
-    *empty = w->size <= sizeof(uint64_t); /* how many bytes there are */
-    sti_write_u32(w, parked);
+        err = append_packed(to, program->pack, part->local);
+    *empty = to->size - at <= sizeof(uint64_t); /* how many bytes there are */
+    if (!err)
+        err = append(to, &parked, sizeof parked, sizeof parked);
     for (uint32_t k = 0; !err && parked && k < part->n_parked; k++) {
         if (!part->parked[k].object)
             continue;
-        sti_write_u64(w, part->parked[k].block);
-        err = write_packed(w, program->payload->pack, part->parked[k].object);
+        const uint64_t block = part->parked[k].block;
+        err = append(to, &block, sizeof block, sizeof block);
+        if (!err)
+            err = append_packed(to, program->payload->pack,
+                                part->parked[k].object);
     }
-    return err ? err : w->err;
+    return err;
 }
 
 strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
                                     sti_buffer *records, bool *empty)
 {
-    sti_writer w = {0};
     sti_record record;
-    strads_err err =
-        write_partition(run, &run->partition[partition], &w, empty);
+    strads_err err = sti_records_append(records, partition, 0, 0, &record);
+    const size_t at = records->size;
     if (!err)
-        err = sti_records_append(records, partition, w.size, 0, &record);
+        err = append_partition(run, &run->partition[partition], records, empty);
+    const size_t size = records->size - at;
     if (!err)
-        memcpy(record.partial, w.bytes, w.size);
-    sti_writer_free(&w);
+        err = append(records, NULL, 0, sizeof(uint64_t));
+    record.partial = (double *)(void *)(records->bytes + at); /* it has moved */
+    if (!err)
+        sti_records_shrink(records, &record, size);
     return err;
 }
 
@@ -306,25 +334,55 @@ static void read_position(sti_reader *r, sti_cut_position *at)
     memcpy(p->measure, measure, sizeof p->measure);
 }
 
+/* What a writer has written, as a buffer. */
+typedef struct written {
+    sti_object head;
+    sti_writer w;
+} written;
+
+static void free_written(sti_object *object)
+{
+    sti_writer_free(&((written *)object)->w);
+    free(object);
+}
+
+static strads_err hand_over(sti_writer *w, sti_buffer **out)
+{
+    written *all = malloc(sizeof *all);
+    if (!all)
+        return strads_fail(STRADS_ENOMEM, "no memory for a cut");
+    sti_object_init(&all->head, free_written);
+    all->w = *w;
+    *w = (sti_writer){0};
+    strads_err err =
+        sti_buffer_over(&all->head, all->w.bytes, all->w.size, out);
+    sti_object_drop(all);
+    return err;
+}
+
 strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
                          const sti_buffer *state, const sti_buffer *parts,
                          sti_buffer **out)
 {
     const strads_store *store = run->store;
-    sti_writer tables = {0}, w = {0};
+    sti_writer w = {0};
+    uint64_t room = parts ? parts->size : 0;
     for (uint32_t t = 0; t < store->n_tables; t++)
-        write_table(&tables, store->tables[t]);
+        if (store->tables[t]->dense)
+            room += store->tables[t]->spec.rows * store->tables[t]->row_bytes;
+    sti_writer_reserve(&w, room + room / 64 + 4096);
     sti_write_string(&w, run->cuts->identity);
     write_position(&w, at);
     sti_write_bytes(&w, state ? state->bytes : NULL, state ? state->size : 0);
     sti_write_bytes(&w, parts ? parts->bytes : NULL, parts ? parts->size : 0);
-    sti_write_bytes(&w, tables.bytes, tables.size);
-    strads_err err = tables.err ? tables.err : w.err;
-    sti_writer_free(&tables);
-    if (!err)
-        err = sti_buffer_new(w.size, out);
-    if (!err)
-        memcpy((*out)->bytes, w.bytes, w.size);
+    sti_write_bytes(&w, NULL, 0);
+    const uint64_t tables = w.size;
+    for (uint32_t t = 0; t < store->n_tables; t++)
+        write_table(&w, store->tables[t]);
+    const uint64_t size = w.size - tables;
+    if (!w.err)
+        memcpy(w.bytes + tables - sizeof size, &size, sizeof size);
+    strads_err err = w.err ? w.err : hand_over(&w, out);
     sti_writer_free(&w);
     return err;
 }
