@@ -9,7 +9,7 @@ common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 gives 0 lasso train "$year_train" $common --model one.json
 
 # Three processes here: the bits of one, lines with numbers, no folder left
-gives 0 launch --processes 3 -- lasso train "$year_train" $common \
+gives 0 launch -n 3 -- lasso train "$year_train" $common \
     --model three.json
 same_bits "three processes" one.json three.json
 says err "[0] strads: lasso on " "[1] strads: joined" "[2] strads: joined" \

@@ -42,6 +42,7 @@ killed() {
     done
     ends "$name" "$launched" 0
     says "$name.err" "was ended by signal 9" "is started again"
+    echo "$name: $n kills"
     [ "$n" -ge 2 ] || fail "$name: $n kills were in time: make it longer"
 }
 

@@ -6,7 +6,12 @@ gives 0 logistic train "$party" --model m.json --log run.jsonl
 gives 0 logistic predict m.json "$party_test" --format csv
 tail -n +2 out >probability
 cut -d' ' -f1 "$party_test" | paste -d' ' - probability >scores
-gives 0 report run.jsonl --model m.json --scores scores --output report.html
+gives 0 report run.jsonl --model m.json --scores scores --output long.html
+gives 0 report run.jsonl m.json --scores scores -o report.html
+cmp -s long.html report.html || fail "a report by short words is another one"
+refuses 2 "two models" report run.jsonl m.json --model other.json
+refuses 2 "too many" report run.jsonl m.json m.json
+refuses 2 "unknown option -n" report run.jsonl -n 2
 [ ! -s out ] || fail "something on standard output"
 says report.html "<!DOCTYPE html>" "Objective" "Gap" "What each worker did" \
     "Coefficients" "ROC" "Calibration" "&quot;tolerance&quot;: 1e-6" "</html>"

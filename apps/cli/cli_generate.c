@@ -135,7 +135,10 @@ static void put_man_option(const page *p, const strads_option *o)
     (void)fputs(".TP\n.B ", p->out);
     char name[96];
     const bool flag = o->kind == STRADS_OPTION_BOOL;
-    (void)snprintf(name, sizeof name, "--%s%s%s", o->name, flag ? "" : "=",
+    const char letter = cli_option_letter(o->name);
+    char by_letter[] = {'-', letter, ',', ' ', '\0'};
+    (void)snprintf(name, sizeof name, "%s--%s%s%s", letter ? by_letter : "",
+                   o->name, flag ? "" : "=",
                    flag         ? ""
                    : o->metavar ? o->metavar
                                 : "VALUE");

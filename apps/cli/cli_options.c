@@ -184,7 +184,7 @@ typedef struct cli_reader {
     cli_assignment *assignments;
     size_t n_assignments;
     const char *arg[CLI_MOST_ARGS];
-    size_t n_args, n_wanted;
+    size_t n_args, n_wanted, n_most;
     bool help;
 } cli_reader;
 
@@ -240,9 +240,12 @@ static void add_parts(cli_reader *r)
     r->n_config = r->n_parts;
     if (r->syntax->config)
         add_part(r, NULL, cli_config_table, &r->meta);
-    r->n_wanted = *r->syntax->args != '\0';
-    for (const char *c = r->syntax->args; *c; c++)
-        r->n_wanted += *c == ' ';
+    r->n_most = *r->syntax->args != '\0';
+    r->n_wanted = r->n_most;
+    for (const char *c = r->syntax->args; *c; c++) {
+        r->n_most += *c == ' ';
+        r->n_wanted += *c == ' ' && c[1] != '[';
+    }
 }
 
 /* A user's program may not give a name of the command another meaning. */
@@ -266,12 +269,38 @@ static strads_err check_tables(const cli_reader *r)
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Takes the option in argv[*at]; steps over its value. */
-static strads_err take_option(cli_reader *r, int argc, char **argv, int *at)
+/* Options that other commands have by a letter, too. */
+static const struct short_option {
+    char letter;
+    const char *name;
+} short_options[] = {{'n', "processes"}, {'o', "output"}, {'q', "quiet"}};
+
+char cli_option_letter(const char *name)
+{
+    for (size_t k = 0; k < sizeof short_options / sizeof *short_options; k++)
+        if (strcmp(short_options[k].name, name) == 0)
+            return short_options[k].letter;
+    return '\0';
+}
+
+/* What "-o" stands for here; NULL: nothing. */
+static const char *long_name(const cli_reader *r, const char *word)
+{
+    void *values;
+    for (size_t k = 0; k < sizeof short_options / sizeof *short_options; k++)
+        if (word[1] == short_options[k].letter && !word[2] &&
+            find(r, short_options[k].name, &values))
+            return short_options[k].name;
+    return NULL;
+}
+
+/* Takes the option in argv[*at], whose name `word` begins with; steps over its
+ * value. */
+static strads_err take_option(cli_reader *r, const char *word, int argc,
+                              char **argv, int *at)
 {
     char name[64];
     void *values;
-    const char *word = argv[*at] + 2;
     const size_t length = strcspn(word, "=");
     const char *text = word[length] ? word + length + 1 : NULL;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
@@ -310,7 +339,9 @@ static strads_err take_words(cli_reader *r, int argc, char **argv)
             r->help = true;
             return STRADS_OK;
         } else if (options && word[0] == '-' && word[1] == '-') {
-            CLI_TRY(take_option(r, argc, argv, &at));
+            CLI_TRY(take_option(r, word + 2, argc, argv, &at));
+        } else if (options && word[0] == '-' && word[1] && long_name(r, word)) {
+            CLI_TRY(take_option(r, long_name(r, word), argc, argv, &at));
         } else if (options && word[0] == '-' && word[1]) {
             return strads_fail(STRADS_EINVAL,
                                "unknown option %s; options begin with two "
@@ -448,7 +479,10 @@ static void put_option(const strads_option *o)
 {
     const bool flag = o->kind == STRADS_OPTION_BOOL;
     const char *value = flag ? "" : o->metavar ? o->metavar : "VALUE";
-    int at = printf("  --%s%s%s", o->name, flag ? "" : "=", value);
+    const char letter = cli_option_letter(o->name);
+    int at = letter ? printf("  -%c, --%s%s%s", letter, o->name,
+                             flag ? "" : "=", value)
+                    : printf("  --%s%s%s", o->name, flag ? "" : "=", value);
     if (at + 2 > HELP_COLUMN && (size_t)at + 2 + strlen(o->help) > HELP_WIDTH) {
         (void)putchar('\n');
         at = 0;
@@ -557,12 +591,11 @@ static strads_err check_args(const cli_reader *r)
                            r->n_args == 0 ? "an argument" : "the last argument",
                            r->syntax->name, r->syntax->args);
     }
-    if (r->n_args > r->n_wanted) {
+    if (r->n_args > r->n_most) {
         return strads_fail(STRADS_EINVAL,
                            "\"%s\" is one argument too many; usage: strads %s "
                            "[OPTION...] %s",
-                           r->arg[r->n_wanted], r->syntax->name,
-                           r->syntax->args);
+                           r->arg[r->n_most], r->syntax->name, r->syntax->args);
     }
     return STRADS_OK;
 }

@@ -22,7 +22,8 @@ typedef struct cli_group {
 
 typedef struct cli_syntax {
     const char *name;    /* "lasso train" */
-    const char *args;    /* "DATA", "MODEL DATA": that many are needed */
+    const char *args;    /* "DATA", "MODEL DATA": that many are needed, but for
+                            the last ones in brackets: "LOG [MODEL]" */
     const char *summary; /* a sentence or two */
     const char *footer;  /* below the options, or NULL */
     cli_group groups[CLI_MOST_GROUPS];
@@ -105,6 +106,9 @@ bool cli_parse_is_described(void);
 
 /* Whether --help, manual and completion tell of the option. */
 bool cli_option_listed(const cli_syntax *syntax, const strads_option *option);
+
+/* The letter that stands for an option, too; 0: none does. */
+char cli_option_letter(const char *name);
 
 /* --config and --print-config. */
 extern const strads_option cli_config_table[];

@@ -231,6 +231,11 @@ static strads_err read_all(void *state, const char *const *args)
     report *r = state;
     r->stride = 1;
     r->log_path = args[0];
+    if (args[1] && r->model_path)
+        return strads_fail(STRADS_EINVAL, "two models, %s and %s: name one",
+                           args[1], r->model_path);
+    if (args[1])
+        r->model_path = args[1];
     CLI_TRY(read_log(r));
     if (r->model_path)
         CLI_TRY(read_model(r));
@@ -674,7 +679,7 @@ static const cli_verb report_verb = {.size = sizeof(report),
 
 const cli_command cli_report_commands[] = {
     {.name = "report",
-     .args = "RUN.jsonl",
+     .args = "RUN.jsonl [MODEL]",
      .summary = "what a run was, as one HTML file",
      .about = "Draws the log of a run, and its model: one HTML file that needs "
               "nothing else.",
