@@ -90,21 +90,6 @@ strads_err linear_classes_new(uint32_t n, linear_classes *out)
     return STRADS_OK;
 }
 
-strads_err linear_classes_copy(const linear_classes *from, linear_classes *to)
-{
-    linear_classes copy;
-    const strads_err err = linear_classes_new(from->n, &copy);
-
-    if (err)
-        return err;
-    if (from->n > 0)
-        memcpy(copy.label, from->label, 3 * (size_t)from->n * sizeof(double));
-    copy.total = from->total;
-    linear_classes_free(to);
-    *to = copy;
-    return STRADS_OK;
-}
-
 void linear_classes_free(linear_classes *classes)
 {
     free(classes->label);

@@ -51,8 +51,6 @@ typedef struct linear_classes {
 
 /* n classes, all numbers 0. STRADS_ENOMEM. */
 strads_err linear_classes_new(uint32_t n, linear_classes *out);
-/* Takes `from` instead of what `to` had. STRADS_ENOMEM. */
-strads_err linear_classes_copy(const linear_classes *from, linear_classes *to);
 /* It is {0} after that. */
 void linear_classes_free(linear_classes *classes);
 

@@ -39,16 +39,6 @@ static inline uint64_t linear_packed_room(const linear_packed *packed)
     return packed->room_entries + LINEAR_PACKED_SLACK;
 }
 
-static inline data_column linear_packed_column(const linear_packed *packed,
-                                               uint32_t k)
-{
-    const bool full = packed->count[k] == packed->rows;
-
-    return (data_column){.n = packed->count[k],
-                         .index = full ? NULL : packed->index + packed->at[k],
-                         .f64 = packed->value + packed->at[k]};
-}
-
 /* The id of a block of columns that are to be packed; it says how many entries
  * they have, below 2^40, as a partial's size is known before the dispatch. */
 static inline uint64_t linear_packed_id(uint64_t number, uint64_t entries)

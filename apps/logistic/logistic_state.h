@@ -127,13 +127,6 @@ typedef struct logistic_state {
     bool enough;   /* the last search gained so little that a scan is due */
 } logistic_state;
 
-/* Whether parameter j is the intercept. */
-static inline bool logistic_is_intercept(const logistic_state *state,
-                                         uint32_t j)
-{
-    return j == state->columns;
-}
-
 /* A model is solved when a sweep gains this share of the first one; that of a
  * softmax' turn, which has one scan only, is solved better. */
 #define LOGISTIC_SETTLED 0.2

@@ -55,7 +55,7 @@ void sti_mesh_queue(sti_mesh *mesh, sti_arrival *a)
     pthread_cond_signal(&mesh->arrived);
 }
 
-void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *a)
+static void requeue(sti_mesh *mesh, sti_arrival *a)
 {
     pthread_mutex_lock(&mesh->lock);
     sti_mesh_queue(mesh, a);
@@ -543,7 +543,7 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
     while (early) {
         sti_arrival *a = early;
         early = a->next;
-        sti_mesh_requeue(mesh, a);
+        requeue(mesh, a);
     }
     return err;
 }

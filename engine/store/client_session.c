@@ -203,7 +203,7 @@ static strads_err barrier(strads_session *session)
 
 typedef struct posting {
     uint32_t to;
-    sti_buffer *packed;
+    sti_buffer **packed; /* NULL when it has gone */
 } posting;
 
 static strads_err try_post(const call *c, const void *arg, bool *wait)
@@ -211,16 +211,18 @@ static strads_err try_post(const call *c, const void *arg, bool *wait)
     const posting *p = arg;
     sti_client_host *host = c->host;
     (void)wait;
+    sti_buffer *packed = *p->packed;
+    *p->packed = NULL;
     atomic_store(&host->has_peers, true);
-    return sti_client_post(host->client, p->to, host->home(host, p->to),
-                           p->packed, host->effects);
+    return sti_client_post(host->client, p->to, host->home(host, p->to), packed,
+                           host->effects);
 }
 
 static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
 {
-    const posting p = {to, sti_object_keep(packed)};
+    const posting p = {to, &packed};
     strads_err err = repeat(session, try_post, &p, false);
-    sti_object_drop(packed);
+    sti_object_drop(packed); /* nobody has come to it: the run has failed */
     return err;
 }
 
