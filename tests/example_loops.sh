@@ -46,12 +46,13 @@ goes_on() {
     bound=$1 name=$2 data=$3
     shift 3
     gives 0 run "made-$name/$name.so" "$data" --model whole.json --quiet "$@"
-    from="--checkpoint cuts" parts=0
+    from="--checkpoint cuts" parts=0 part=0.03s
+    [ -z "$STRADS_SANITIZE" ] || part=0.3s
     rm -rf cuts
     until [ "$parts" -gt 0 ] && ! grep -q "to go on" stop.err; do
         # shellcheck disable=SC2086 # words
         gives 0 run "made-$name/$name.so" "$data" --model parts.json \
-            --time-limit 0.03s $from "$@"
+            --time-limit $part $from "$@"
         cp err stop.err
         from="--resume cuts" parts=$((parts + 1))
         [ "$parts" -lt 200 ] || break
