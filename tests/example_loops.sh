@@ -57,7 +57,7 @@ goes_on() {
         from="--resume cuts" parts=$((parts + 1))
         [ "$parts" -lt 200 ] || break
     done
-    [ "$parts" -gt 2 ] && [ "$parts" -lt 200 ] || fail "$name: $parts parts"
+    [ "$parts" -gt 1 ] && [ "$parts" -lt 200 ] || fail "$name: $parts parts"
     alike whole.json parts.json "$bound"
 }
 
