@@ -49,6 +49,29 @@ echo 1 >weights
 refuses 2 "has 1 lines and the data 200 rows" lasso cv some.svm \
     --weights weights --quiet
 
+# Mixtures: the best of what each gives alone, and a model that says which
+gives 0 lasso cv some.svm --points 6 --folds 3 --choose best --output mixed.csv \
+    --l1-ratios 0.1,0.5,1 --model mixed.json
+for ratio in 0.1 0.5 1; do
+    gives 0 lasso cv some.svm --points 6 --folds 3 --choose best --output one.csv \
+        --l1-ratio $ratio --model one.json
+    tail -n +2 one.csv | cut -d, -f1-4 | sed "s/^/$ratio,/"
+    awk -F, -v r=$ratio '$5 ~ /best/ { print $3, r }' one.csv >>each
+done >apart
+tail -n +2 mixed.csv | cut -d, -f1-5 | cmp -s - apart ||
+    fail "three mixtures at once are not three"
+ratio=$(sort -g each | head -n 1 | cut -d' ' -f2)
+same "$(awk -F, '$6 ~ /best/ { print $1 }' mixed.csv)" "$ratio" "the best mixture"
+gives 0 lasso cv some.svm --points 6 --folds 3 --choose best \
+    --l1-ratio "$ratio" --model one.json
+for model in one mixed; do
+    grep -E '"(index|value)"' $model.json >$model.bits
+done
+cmp -s one.bits mixed.bits || fail "the model of the best mixture is another one"
+near "$(member mixed.json l1-ratio)" "$ratio" 1e-12 "the model's mixture"
+refuses 2 "--l1-ratio x: expected" lasso cv some.svm --l1-ratios 0.1,x
+refuses 2 "has no mixture" glm cv some.svm --l1-ratios 0.1,1 --quiet
+
 refuses 2 "--listen: strads lasso cv is for one process" lasso cv some.svm \
     --nodes 2 --listen tcp://127.0.0.1:0
 refuses 2 "--nodes: strads lasso cv is for one process" lasso cv some.svm \

@@ -5,6 +5,7 @@
 #include "cli_path.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,13 +286,23 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
 
 /* ---- cross-validation ---------------------------------------------------------- */
 
-typedef struct cv_job {
-    cli_use use;
-    const char *svg, *choice, *fold_file;
-    uint32_t folds;
+/* A path on all rows, and its errors on rows left out. */
+typedef struct cv_path {
+    char ratio[32];         /* of the l1-ratios, as given; "": the only one */
+    strads_result *own;     /* what it was fitted by, if not by the command */
     strads_cv_point *error; /* [n] */
     const strads_path_point *point;
-    uint32_t n, best, simplest, chosen;
+    uint32_t n, best, simplest;
+} cv_path;
+
+typedef struct cv_job {
+    cli_use use;
+    const char *svg, *choice, *fold_file, *ratios;
+    uint32_t folds;
+    cv_path *path; /* [n_paths] */
+    uint32_t n_paths;
+    const cv_path *chosen; /* and the point on it */
+    uint32_t at;
 } cv_job;
 
 static const strads_option cv_table[] = {
@@ -302,15 +313,39 @@ static const strads_option cv_table[] = {
                   .rare = true),
     CLI_CHOICE(cv_job, choice, "choose", "WHICH",
                "the model's lambda: best or 1se (default: 1se)", "best|1se"),
+    STRADS_OPTION(STRING, cv_job, ratios, "l1-ratios", "LIST",
+                  "choose among these mixtures, too: A,A,... (no)",
+                  .rare = true),
     CLI_TEXT(cv_job, svg, "svg", "FILE",
              "draw errors and nonzeros (default: no)"),
     {.name = NULL},
 };
 
+/* Number k of the l1-ratios, into a program's options; *more: there are others
+ * behind it. */
+static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
+                            char text[32], bool *more)
+{
+    const strads_option *table = path_of(&job->use)->train.program->options;
+    const char *at = job->ratios;
+    for (; k > 0; k--)
+        at += strcspn(at, ",") + 1;
+    const size_t n = strcspn(at, ",");
+    (void)snprintf(text, 32, "%.*s", (int)(n < 31 ? n : 31), at);
+    *more = at[n] == ',';
+    return strads_option_set(strads_option_find(table, "l1-ratio"), config,
+                             text);
+}
+
 static strads_err cv_check(void *state, void *config)
 {
-    (void)config;
     const cv_job *job = state;
+    char text[32];
+    bool more = job->ratios != NULL;
+    for (uint32_t k = 0; more; k++)
+        CLI_TRY(set_ratio(job, k, config, text, &more));
+    if (job->ratios) /* all are right: the run is of the first one */
+        CLI_TRY(set_ratio(job, 0, config, text, &more));
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
 
@@ -336,76 +371,90 @@ static strads_err cv_look(void *state, const strads_data *data)
     return STRADS_OK;
 }
 
-static bool has_accuracy(const cv_job *job)
+static bool has_accuracy(const cv_path *path)
 {
-    return job->n > 0 && !isnan(job->error[0].accuracy);
+    return path->n > 0 && !isnan(path->error[0].accuracy);
+}
+
+static void cv_write_point(cli_table *t, const cv_job *job, const cv_path *path,
+                           uint32_t k)
+{
+    const strads_cv_point *e = &path->error[k];
+    const bool best = k == path->best, simplest = k == path->simplest;
+    if (job->ratios)
+        cli_table_number(t, strtod(path->ratio, NULL));
+    cli_table_number(t, e->lambda);
+    cli_table_count(t, path->point[k].nonzeros);
+    cli_table_number(t, e->error);
+    cli_table_number(t, e->deviation);
+    if (has_accuracy(path))
+        cli_table_number(t, e->accuracy);
+    cli_table_text(t, path != job->chosen ? ""
+                      : best && simplest  ? "best 1se"
+                      : best              ? "best"
+                      : simplest          ? "1se"
+                                          : "");
 }
 
 static strads_err cv_write_table(void *state, FILE *out)
 {
-    static const cli_column columns[] = {{"lambda", CLI_NUMBER, 0},
-                                         {"nonzeros", CLI_COUNT, 0},
-                                         {"error", CLI_NUMBER, 0},
-                                         {"deviation", CLI_NUMBER, 0},
-                                         {"choice", CLI_STRING, 0},
-                                         {"accuracy", CLI_NUMBER, 0},
-                                         {"choice", CLI_STRING, 0}};
-    cli_column used[6];
+    static const cli_column ratio = {"l1_ratio", CLI_NUMBER, 0},
+                            all[] = {{"lambda", CLI_NUMBER, 0},
+                                     {"nonzeros", CLI_COUNT, 0},
+                                     {"error", CLI_NUMBER, 0},
+                                     {"deviation", CLI_NUMBER, 0}},
+                            right = {"accuracy", CLI_NUMBER, 0},
+                            choice = {"choice", CLI_STRING, 0};
     const cv_job *job = state;
-    const bool classifies = has_accuracy(job);
-    memcpy(used, columns, sizeof used);
-    if (classifies) {
-        used[4] = columns[5];
-        used[5] = columns[6];
-    }
-    cli_table t = {.column = used, .n = classifies ? 6 : 5, .rows = job->n};
+    cli_column used[7];
+    uint32_t n = 0, rows = 0;
+    if (job->ratios)
+        used[n++] = ratio;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        used[n++] = all[k];
+    if (has_accuracy(job->chosen))
+        used[n++] = right;
+    used[n++] = choice;
+    for (uint32_t p = 0; p < job->n_paths; p++)
+        rows += job->path[p].n;
+    cli_table t = {.column = used, .n = n, .rows = rows};
     strads_err err = cli_table_begin(&t, &job->use.out, out);
-    for (uint32_t k = 0; k < job->n && !err; k++) {
-        const strads_cv_point *e = &job->error[k];
-        const bool best = k == job->best, simplest = k == job->simplest;
-        cli_table_number(&t, e->lambda);
-        cli_table_count(&t, job->point[k].nonzeros);
-        cli_table_number(&t, e->error);
-        cli_table_number(&t, e->deviation);
-        if (classifies)
-            cli_table_number(&t, e->accuracy);
-        cli_table_text(&t, best && simplest ? "best 1se"
-                           : best           ? "best"
-                           : simplest       ? "1se"
-                                            : "");
-    }
+    for (uint32_t p = 0; p < job->n_paths && !err; p++)
+        for (uint32_t k = 0; k < job->path[p].n; k++)
+            cv_write_point(&t, job, &job->path[p], k);
     return err;
 }
 
 static strads_err cv_draw(void *state, FILE *out)
 {
     const cv_job *job = state;
+    const cv_path *path = job->chosen;
     double *x;
-    CLI_TRY(cli_reserve(2 * (size_t)job->n, sizeof *x, "the drawing", &x));
+    CLI_TRY(cli_reserve(2 * (size_t)path->n, sizeof *x, "the drawing", &x));
     cli_plot plot = {.out = out,
                      .title = path_of(&job->use)->title,
-                     .x = lambda_axis(job->point, job->n, x),
+                     .x = lambda_axis(path->point, path->n, x),
                      .y = {.name = "error, with its standard error",
                            .first = INFINITY,
                            .last = -INFINITY}};
     cli_plot both = plot;
-    for (uint32_t k = 0; k < job->n; k++) {
-        const strads_cv_point *e = &job->error[k];
+    for (uint32_t k = 0; k < path->n; k++) {
+        const strads_cv_point *e = &path->error[k];
         plot.y.first = fmin(plot.y.first, e->error - e->deviation);
         plot.y.last = fmax(plot.y.last, e->error + e->deviation);
     }
     cli_plot_begin(out, 2, job->use.command->name);
     cli_plot_frame(&plot);
-    for (uint32_t k = 0; k < job->n; k++) {
-        const strads_cv_point *e = &job->error[k];
+    for (uint32_t k = 0; k < path->n; k++) {
+        const strads_cv_point *e = &path->error[k];
         cli_plot_bar(&plot, x[k], e->error, e->error - e->deviation,
                      e->error + e->deviation);
     }
-    cli_plot_mark(&plot, x[job->best],
-                  job->best == job->simplest ? "best, 1se" : "best");
-    if (job->best != job->simplest)
-        cli_plot_mark(&plot, x[job->simplest], "1se");
-    draw_nonzeros(both, job->point, job->n, x, x + job->n);
+    cli_plot_mark(&plot, x[path->best],
+                  path->best == path->simplest ? "best, 1se" : "best");
+    if (path->best != path->simplest)
+        cli_plot_mark(&plot, x[path->simplest], "1se");
+    draw_nonzeros(both, path->point, path->n, x, x + path->n);
     cli_plot_end(out);
     free(x);
     return STRADS_OK;
@@ -421,66 +470,147 @@ double cli_cv_time_left(const cli_trained *trained)
     return limit > 0 ? fmax(left, 1e-9) : 0;
 }
 
-static strads_err validate(cv_job *job, const cli_trained *trained)
+static strads_err validate(const cv_job *job, const cli_trained *trained,
+                           cv_path *out)
 {
     const cli_path *path = path_of(&job->use);
     const strads_end end = strads_result_end(trained->result);
     double *lambda;
-    job->point = path->points(strads_result_state(trained->result), &job->n);
+    out->point = path->points(strads_result_state(trained->result), &out->n);
     if (end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED) {
         return strads_fail(STRADS_ECANCELED,
                            "the path on all rows was cut short after %" PRIu32
                            " points, and has no errors",
-                           job->n);
+                           out->n);
     }
-    CLI_TRY(cli_reserve(job->n, sizeof *job->error, "the errors", &job->error));
-    CLI_TRY(cli_reserve(job->n, sizeof *lambda, "the lambdas", &lambda));
-    for (uint32_t k = 0; k < job->n; k++)
-        lambda[k] = job->point[k].lambda;
+    CLI_TRY(cli_reserve(out->n, sizeof *out->error, "the errors", &out->error));
+    CLI_TRY(cli_reserve(out->n, sizeof *lambda, "the lambdas", &lambda));
+    for (uint32_t k = 0; k < out->n; k++)
+        lambda[k] = out->point[k].lambda;
     const strads_err err =
         path->validate(trained,
                        &(cli_folds){.n = job->folds,
                                     .file = job->fold_file,
-                                    .points = job->n,
+                                    .points = out->n,
                                     .lambda = lambda},
-                       job->error, &job->best, &job->simplest);
+                       out->error, &out->best, &out->simplest);
     free(lambda);
+    return err;
+}
+
+/* A path on all rows at another mixture than the command's. */
+static strads_err fit_again(const cli_trained *trained,
+                            const strads_program *program, const void *config,
+                            strads_result **out)
+{
+    strads_engine_options engine = *trained->engine;
+    engine.time_limit = cli_cv_time_left(trained);
+    engine.progress = NULL;
+    engine.checkpoint = engine.resume = engine.trace = NULL;
+    return strads_run(program, config, trained->data, &engine, out);
+}
+
+static strads_err validate_mixtures(cv_job *job, const cli_trained *trained)
+{
+    const strads_program *program = path_of(&job->use)->train.program;
+    void *config;
+    bool more = true;
+    strads_err err = STRADS_OK;
+    CLI_TRY(cli_reserve(program->config_size, 1, "options", &config));
+    memcpy(config, trained->config, program->config_size);
+    for (uint32_t k = 0; more && !err; k++) {
+        cv_path *paths = realloc(job->path, (k + 1) * sizeof *paths);
+        if (!paths) {
+            err =
+                strads_fail(STRADS_ENOMEM, "no memory for %u mixtures", k + 1);
+            break;
+        }
+        job->path = paths;
+        job->path[k] = (cv_path){.n = 0};
+        job->n_paths = k + 1;
+        cv_path *path = &job->path[k];
+        cli_trained again = *trained;
+        err = set_ratio(job, k, config, path->ratio, &more);
+        if (!err && k > 0)
+            err = fit_again(trained, program, config, &path->own);
+        again.config = config;
+        if (path->own)
+            again.result = path->own;
+        if (!err)
+            err = validate(job, &again, path);
+    }
+    free(config);
     return err;
 }
 
 static void tell_place(const cv_job *job, const char *what, uint32_t place)
 {
-    const strads_cv_point *e = &job->error[place];
-    char right[64] = "";
-    if (has_accuracy(job)) {
+    const cv_path *path = job->chosen;
+    const strads_cv_point *e = &path->error[place];
+    char right[64] = "", mixture[64] = "";
+    if (has_accuracy(path)) {
         (void)snprintf(right, sizeof right, ", %.2f %% of labels right",
                        100 * e->accuracy);
     }
+    if (job->ratios)
+        (void)snprintf(mixture, sizeof mixture, "l1-ratio %s, ", path->ratio);
     cli_say(false,
-            "%s: lambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros%s", what,
-            e->lambda, e->error, e->deviation, job->point[place].nonzeros,
-            right);
+            "%s: %slambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros%s",
+            what, mixture, e->lambda, e->error, e->deviation,
+            path->point[place].nonzeros, right);
 }
 
 static strads_err cv_finish(void *state, const cli_trained *trained)
 {
     cv_job *job = state;
-    CLI_TRY(validate(job, trained));
+    if (job->ratios) {
+        CLI_TRY(validate_mixtures(job, trained));
+    } else {
+        CLI_TRY(cli_reserve(1, sizeof *job->path, "a path", &job->path));
+        job->path[0] = (cv_path){.n = 0};
+        job->n_paths = 1;
+        CLI_TRY(validate(job, trained, job->path));
+    }
+    job->chosen = job->path;
+    for (uint32_t k = 1; k < job->n_paths; k++)
+        if (job->path[k].error[job->path[k].best].error <
+            job->chosen->error[job->chosen->best].error)
+            job->chosen = &job->path[k];
     const bool best = job->choice && strcmp(job->choice, "best") == 0;
-    job->chosen = best ? job->best : job->simplest;
+    job->at = best ? job->chosen->best : job->chosen->simplest;
     if (!trained->quiet) {
-        tell_place(job, "best", job->best);
-        tell_place(job, "within one standard error", job->simplest);
+        tell_place(job, "best", job->chosen->best);
+        tell_place(job, "within one standard error", job->chosen->simplest);
     }
     return job->svg ? cli_output(job->svg, cv_draw, job) : STRADS_OK;
+}
+
+/* The run's options, with the mixture that was chosen; to be freed. */
+static char *options_of(const cv_job *job, const char *options)
+{
+    if (!job->ratios)
+        return strdup(options);
+    json_t *all = json_loads(options, 0, NULL);
+    char *text = NULL;
+    if (all &&
+        !json_object_set_new(all, "l1-ratio",
+                             json_real(strtod(job->chosen->ratio, NULL))))
+        text = json_dumps(all, JSON_PRESERVE_ORDER | JSON_INDENT(2) |
+                                   JSON_REAL_PRECISION(15));
+    json_decref(all);
+    return text;
 }
 
 /* The model is the path's point at the choice: fitted on all rows. */
 static strads_err write_model(const cli_trained *trained, const char *path)
 {
     const cv_job *job = trained->state;
-    const strads_path_point *point = &job->point[job->chosen];
-    const strads_progress *p = strads_result_progress(trained->result);
+    const strads_path_point *point = &job->chosen->point[job->at];
+    const strads_result *result =
+        job->chosen->own ? job->chosen->own : trained->result;
+    char *options = options_of(job, trained->options);
+    if (!options)
+        return strads_fail(STRADS_ENOMEM, "no memory for the options");
     strads_model model = {.program = path_of(&job->use)->train.model,
                           .columns = strads_data_cols(trained->data),
                           .width = 1,
@@ -488,21 +618,29 @@ static strads_err write_model(const cli_trained *trained, const char *path)
                           .n = point->nonzeros,
                           .index = point->index,
                           .value = point->value,
-                          .options = trained->options,
+                          .options = options,
                           .fit = {.objective = point->objective,
                                   .gap = point->gap,
                                   .rounds = point->round,
-                                  .seconds = p->seconds,
+                                  .seconds =
+                                      strads_result_progress(result)->seconds,
                                   .seed = trained->seed,
-                                  .partitions = strads_result_partitions(
-                                      trained->result)}};
+                                  .partitions =
+                                      strads_result_partitions(result)}};
     cli_model_name(&model, trained->data, trained->target);
-    return cli_model_write(&model, path, trained->quiet);
+    const strads_err err = cli_model_write(&model, path, trained->quiet);
+    free(options);
+    return err;
 }
 
 static void cv_release(void *state)
 {
-    free(((cv_job *)state)->error);
+    cv_job *job = state;
+    for (uint32_t k = 0; k < job->n_paths; k++) {
+        free(job->path[k].error);
+        strads_result_free(job->path[k].own);
+    }
+    free(job->path);
 }
 
 int cli_cv_main(const cli_command *self, int argc, char **argv)
