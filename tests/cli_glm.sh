@@ -142,6 +142,27 @@ refuses 2 'bad:5: the group is 1.5; expected a whole number' glm train \
     "$year_train" --penalty group --groups bad --quiet
 refuses 2 'above 2' glm train "$year_train" --penalty scad --gamma 2 --quiet
 
+# Few rows and a weak penalty: lambda is gone down to; svm's own solver agrees, and
+# a run that is cut short on the way has not converged.
+awk 'BEGIN { srand(11); for (i = 0; i < 150; i++) { s = ""; z = 0
+    for (j = 1; j <= 100; j++) {
+        v = rand() + rand() + rand() - 1.5
+        s = s sprintf(" %d:%.4f", j, v)
+        if (j < 9) z += v }
+    print (z + rand() - .5 > 0 ? "+1" : "-1") s } }' >near.svm
+gives 0 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 --model flat.json
+lambda=$(member flat.json lambda)
+gives 0 svm train near.svm --l1-ratio 1 --tolerance 1e-8 --model hinge.json \
+    --c "$(awk -v l="$lambda" 'BEGIN { printf "%.17g", 1 / (300 * l) }')"
+near "$(awk -v x="$(member flat.json objective)" 'BEGIN { printf "%.17g", 2 * x }')" \
+    "$(member hinge.json objective)" 1e-6 "glm beside svm"
+gives 3 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 \
+    --max-rounds 60 --model early.json
+gives 0 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 --start early.json \
+    --model rest.json
+near "$(member rest.json objective)" "$(member flat.json objective)" 2e-6 \
+    "from where it was cut short"
+
 # What makes no sense is told before anything is fitted
 echo 1 >short
 refuses 2 'expected the offset of a row in each' glm train "$year_train" \

@@ -27,6 +27,15 @@
 
 /* The fit that tells lambda_max is as good as this. */
 #define ALONE 1e-10
+/* Which rows a loss with a flat side bends at changes on the way of a step, so that
+ * where columns fit nearly all labels a model of it holds for a small part of that.
+ * Below this share of lambda_max, with at most so many rows a column, lambda is
+ * gone down to instead: by this share from one to the next, each solved to this
+ * gap. */
+#define DOWN_FROM .01
+#define DOWN_ROWS 4
+#define DOWN_BY .3
+#define DOWN_GAP .01
 
 /* ---- workers ------------------------------------------------------------- */
 
@@ -108,6 +117,15 @@ static void return_start(strads_commit *commit)
     }
 }
 
+static bool goes_down(const glm_state *state, double lambda)
+{
+    const glm_penalty *penalty = state->problem.penalty;
+
+    return lambda < DOWN_FROM * state->lambda_max &&
+           state->problem.loss->flat && !penalty->off && !penalty->tangent &&
+           !state->held && state->set.n_rows <= DOWN_ROWS * state->columns;
+}
+
 /* What is not penalised has been fitted: lambda, from the slopes there. Where no
  * column says anything about the labels any lambda is as good. */
 static void find_lambda(glm_state *state)
@@ -124,7 +142,24 @@ static void find_lambda(glm_state *state)
     state->alone = false;
     if (state->path)
         lambda = linear_path_begin(state->path, state->lambda_max);
+    else if (goes_down(state, lambda)) {
+        state->goal = lambda;
+        lambda = DOWN_BY * state->lambda_max;
+    }
     glm_begin_lambda(state, lambda);
+}
+
+/* The next lambda on the way down, as long as the one at hand is solved. */
+static void go_down(glm_state *state, strads_commit *commit)
+{
+    while (state->goal > 0 &&
+           (state->gap <= DOWN_GAP || state->watch.stalled)) {
+        const double lambda = fmax(state->goal, DOWN_BY * state->lambda);
+        if (lambda == state->goal)
+            state->goal = 0;
+        glm_begin_lambda(state, lambda);
+        glm_certify(commit);
+    }
 }
 
 static strads_err aggregate_scan(strads_commit *commit)
@@ -168,6 +203,7 @@ static strads_err aggregate_scan(strads_commit *commit)
             linear_path_is_over(state->path))
             return err;
     }
+    go_down(state, commit);
     return glm_choose(commit);
 }
 
@@ -180,7 +216,7 @@ static strads_err objective(void *user, strads_report *report)
         return STRADS_OK;
     report->objective = state->primal / state->weight;
     report->nonzeros = state->nonzeros;
-    if (!state->alone) {
+    if (!state->alone && state->goal == 0) {
         report->gap = state->gap;
         report->stop = state->watch.stalled;
     }

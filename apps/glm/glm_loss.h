@@ -32,6 +32,7 @@ typedef struct glm_loss {
     glm_labels labels;
     bool constant; /* f'' is 1 everywhere: the model of a step is exact */
     double bend;   /* f'' at most; INFINITY: no bound */
+    bool flat;     /* f'' is 0 on one side of a point, and not on the other */
     double usual;  /* the loss's parameter p, where none is given; 0: it has
                       none */
     double (*value)(double y, double z, double p); /* f */

@@ -96,7 +96,8 @@ typedef struct glm_state {
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
     double lambda, lambda_max; /* as users see them */
-    bool alone; /* lambda is to be found: so far all that is not penalised */
+    double goal; /* the lambda that this one is on the way to; 0: it is */
+    bool alone;  /* lambda is to be found: so far all that is not penalised */
     linear_path *path; /* NULL: one lambda */
     bool began;        /* the first scan has been; */
     double *held; /* [columns] start values, until lambda is found; or NULL */

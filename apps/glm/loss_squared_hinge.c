@@ -43,6 +43,7 @@ static double mean(double z)
 
 const glm_loss glm_loss_squared_hinge = {.labels = GLM_CLASSES,
                                          .bend = 1,
+                                         .flat = true,
                                          .value = value,
                                          .look = look,
                                          .conjugate = conjugate,
