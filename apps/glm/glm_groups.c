@@ -80,8 +80,16 @@ strads_err glm_groups_read(glm_state *state)
 {
     glm_groups *groups = &state->groups;
     const uint64_t n = state->columns;
+    const strads_glm_options *o = &state->problem.options;
     strads_err err = STRADS_OK;
 
+    if (state->problem.penalty->grouped && !o->column_group &&
+        !(o->groups && *o->groups))
+        return strads_fail(
+            STRADS_EINVAL,
+            "the penalty %s needs groups, a file with the number "
+            "of each column's group",
+            o->penalty);
     groups->n = (uint32_t)n;
     if (state->problem.penalty->grouped) {
         double *number = calloc(n + 1, sizeof(*number));

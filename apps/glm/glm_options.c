@@ -119,13 +119,12 @@ static strads_err check_parameters(const glm_problem *p)
                                  "above %g",
                                  o->gamma, o->penalty, p->penalty->least);
     const bool groups = o->column_group || (o->groups && *o->groups);
-    if (groups != p->penalty->grouped)
-        return strads_fail(STRADS_EINVAL,
-                           groups ? "there are groups, and the penalty %s has "
-                                    "no use for them; take the penalty group"
-                                  : "the penalty %s needs groups, a file with "
-                                    "the number of each column's group",
-                           o->penalty);
+    if (groups && !p->penalty->grouped) /* other nodes do not have them */
+        return strads_fail(
+            STRADS_EINVAL,
+            "there are groups, and the penalty %s has no use for "
+            "them; take the penalty group",
+            o->penalty);
     if (groups && (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
         (o->lower != 0 || o->upper != 0))
         return strads_fail(STRADS_EINVAL,

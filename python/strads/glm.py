@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_array
 
 from . import engine
 from ._strads import ffi, lib
-from .linear import (_Regressor, counted, cross_validate, folds_of,
-                     path_points, positive, row_weights, whole)
+from .linear import (_Regressor, counted, cross_validate,
+                     cross_validate_pieces, folds_of, path_points, positive,
+                     row_weights, whole)
 
 
 def _groups_of(groups, columns):
@@ -247,6 +248,26 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
         (alphas, coefs, gaps)
 
 
+_HUBER = 1.345  # the usual parameter, docs/glm.md
+
+
+def _twice_the_loss(loss, parameter):
+    """losses(z, y) of cross_validate_pieces: the squared error, the deviance."""
+    def squared(z, y):
+        return (y - z) ** 2
+
+    def poisson(z, y):
+        kept = np.where(y > 0, y * (np.log(np.where(y > 0, y, 1)) - z), 0)
+        return 2 * (kept - y + np.exp(z))
+
+    def huber(z, y):
+        away = np.abs(y - z)
+        return np.where(away <= parameter, away ** 2,
+                        parameter * (2 * away - parameter))
+    value = {"squared": squared, "poisson": poisson, "huber": huber}[loss]
+    return lambda z, y: (value(z, y), np.zeros_like(z))
+
+
 class GLMCV(GLM):
     """A GLM whose alpha is chosen by cross-validation.
 
@@ -278,11 +299,11 @@ class GLMCV(GLM):
     def fit(self, X, y, sample_weight=None, offset=None):
         """Chooses alpha, then fits with it; returns self."""
         X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
-        folds = folds_of(self.cv, X.shape[0])
+        folds = folds_of(self.cv, engine.agreed(sum, X.shape[0]))
         program = engine.program_named("glm")
         config.lambda_ratio = 1.0
-        largest = lib.strads_glm_lambda_max(
-            self._run(program, config, X, y, weight=weight).state)
+        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
+            self._run(program, config, X, y, weight=weight).state))
         config.lambda_ratio = 0.0
         if largest <= 0:  # nothing to explain: any alpha gives w = 0
             largest = 1.0
@@ -293,9 +314,16 @@ class GLMCV(GLM):
         search.path.fit = config[0]
         search.path.points, search.path.ratio = self.n_alphas, self.eps
         search.path.first = largest
-        data = whole(program, config, largest, X, y, weight)
-        table, best, simplest = cross_validate(lib.strads_glm_cv, search, data,
-                                               self.n_alphas)
+        if engine.team():
+            table, best, simplest = cross_validate_pieces(
+                self, engine.program_named("glm-path"), search,
+                lib.strads_glm_path, _twice_the_loss(
+                    self._loss, self._parameter or _HUBER),
+                X, y, weight)
+        else:
+            data = whole(program, config, largest, X, y, weight)
+            table, best, simplest = cross_validate(lib.strads_glm_cv, search,
+                                                   data, self.n_alphas)
         self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)

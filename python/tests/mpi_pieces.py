@@ -28,7 +28,7 @@ def compare(name, kind, X, y, weight=None, **parameters):
     same(name, model, alone)
 
 
-def cross_validated(name, X, y, z_of, loss, **parameters):
+def cross_validated(name, X, y, z_of, loses, **parameters):
     """Against its folds, one after the other, in one process."""
     bounds = bounds_of(len(y), size)
     model = getattr(mpi, name)(cv=3, random_state=4, tol=1e-9, **parameters).fit(
@@ -36,18 +36,19 @@ def cross_validated(name, X, y, z_of, loss, **parameters):
     fold = np.empty(len(y), dtype=int)
     fold[np.random.default_rng(4).permutation(len(y))] = \
         np.arange(len(y)) % 3
-    grid = model.alphas_ if name == "LassoCV" else model.Cs_
+    grid = model.Cs_ if name == "LogisticRegressionCV" else model.alphas_
     error = np.zeros(len(grid))
     for k in range(3):
         rest, held = fold != k, fold == k
         for i, at in enumerate(grid):
-            if name != "LassoCV":  # C weighs a sum of losses, not their mean
+            if name == "LogisticRegressionCV":  # C weighs a sum of losses, not their mean
                 at *= len(y) / rest.sum()
-            error[i] += loss(z_of(at, X[rest], y[rest], X[held]),
-                             y[held]).sum() / len(y)
-    got = model.mse_ if name == "LassoCV" else model.deviance_
-    np.testing.assert_allclose(got, error, rtol=1e-5)
-    chosen = model.alpha_ if name == "LassoCV" else model.C_
+            error[i] += loses(z_of(at, X[rest], y[rest], X[held]),
+                              y[held]).sum() / len(y)
+    got = {"LassoCV": "mse_", "LogisticRegressionCV": "deviance_",
+           "GLMCV": "error_"}[name]
+    np.testing.assert_allclose(getattr(model, got), error, rtol=1e-5)
+    chosen = model.C_ if name == "LogisticRegressionCV" else model.alpha_
     assert chosen == grid[np.argmin(error)] and 0 < np.argmin(error)
     return model
 
@@ -81,6 +82,8 @@ def main():
     compare("ElasticNet", strads.ElasticNet, X, y, weight, alpha=0.05)
     compare("PoissonRegressor", strads.PoissonRegressor, X, np.exp(y / 4),
             weight)
+    compare("GroupLasso", strads.GroupLasso, X, y, weight, alpha=0.05,
+            groups=np.arange(X.shape[1]) // 3)
     model = cross_validated(
         "LassoCV", X, y, lambda alpha, A, b, B: strads.Lasso(
             alpha, tol=1e-9).fit(A, b).predict(B),
@@ -88,6 +91,16 @@ def main():
     with engine.cut_at(bounds_of(len(y), size)):
         alone = strads.Lasso(model.alpha_, tol=1e-9).fit(X, y)
     assert np.array_equal(model.coef_, alone.coef_)
+    for loss, b in ("poisson", np.round(np.exp(y / 4))), ("huber", y):
+        cross_validated(
+            "GLMCV", X, b, lambda alpha, A, b, B: strads.GLM(
+                loss, alpha=alpha, tol=1e-9).fit(A, b)._linear(B),
+            lambda z, b: 2 * np.exp(z) - 2 * b * z - 2 * b + 2 * np.where(
+                b > 0, b * np.log(np.maximum(b, 1)), 0)
+            if loss == "poisson" else np.where(
+                abs(b - z) <= 1.345, (b - z) ** 2,
+                1.345 * (2 * abs(b - z) - 1.345)),
+            loss=loss, n_alphas=8, eps=0.01)
     cross_validated(
         "LogisticRegressionCV", X, labels,
         lambda C, A, b, B: strads.LogisticRegression(
