@@ -290,12 +290,15 @@ for node in 1 2 3 4 5 6 7 8 9 10 11; do
     others="$others $child"
 done
 lost=0
-for node in $others; do
+until_there '"event": "round"' vain.jsonl
+for node in $others; do # a generation each
     lost=$((lost + 1))
     [ "$lost" -le 10 ] || break
-    before=$(grep -c '"event": "round"' vain.jsonl 2>/dev/null) || :
-    until_there '"event": "round"' vain.jsonl "$((${before:-0} + 1))"
     kill -KILL "$node"
+    [ "$lost" -lt 10 ] || break
+    until_there "the run goes on from its last cut" first.err "$lost"
+    before=$(grep -c '"event": "round"' vain.jsonl)
+    until_there '"event": "round"' vain.jsonl "$((before + 1))"
 done
 ends first "$first" 1
 says first.err "10 times in a row the run has lost a node before it came further"
