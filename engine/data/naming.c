@@ -1,6 +1,7 @@
-/* Names behind one another in one run of bytes, each with a zero at its end,
- * and a table of open addressing over their hashes. A slot holds a number + 1;
- * 0 is empty. Half of the slots stay empty, so that a search is short. */
+/* Names behind one another in one run of bytes, each with its number and size
+ * before it and a zero at its end, and a table of open addressing over their hashes. Half
+ * of the slots stay empty, so that a search is short; a slot has a part of the
+ * hash, so that a search looks at the bytes of one name only. */
 #include "engine/data/naming.h"
 
 #include <stdlib.h>
@@ -13,12 +14,24 @@
 #include "engine/data/read.h"
 #include "strads/names.h"
 
-enum { FIRST_SLOTS = 64, FIRST_BYTES = 1024 };
+enum {
+    FIRST_SLOTS = 64,
+    FIRST_BYTES = 1024,
+};
+
+typedef struct name_head {
+    uint32_t number, size;
+} name_head;
+
+typedef struct name_slot {
+    uint32_t at;  /* where the name begins, which is never 0: empty */
+    uint32_t tag; /* the upper half of its hash */
+} name_slot;
 
 struct strads_names {
     char *bytes;
-    uint32_t *at;   /* [count + 1]: where names begin */
-    uint32_t *slot; /* [slots], a power of two */
+    uint32_t *at;    /* [count + 1]: where names begin */
+    name_slot *slot; /* [slots], a power of two */
     uint64_t slots, at_capacity, bytes_capacity;
     uint32_t count;
 };
@@ -37,13 +50,14 @@ strads_err strads_names_new(strads_names **out)
     n->slots = FIRST_SLOTS;
     n->at_capacity = FIRST_SLOTS / 2;
     n->bytes_capacity = FIRST_BYTES;
-    n->slot = calloc(n->slots, sizeof *n->slot);
+    n->slot = sti_big_alloc(n->slots * sizeof *n->slot);
     n->at = calloc(n->at_capacity, sizeof *n->at);
-    n->bytes = malloc(n->bytes_capacity);
+    n->bytes = sti_big_alloc(n->bytes_capacity);
     if (n->slot == NULL || n->at == NULL || n->bytes == NULL) {
         strads_names_free(n);
         return no_memory(NULL);
     }
+    n->at[0] = (uint32_t)sizeof(name_head);
     *out = n;
     return STRADS_OK;
 }
@@ -52,59 +66,69 @@ void strads_names_free(strads_names *n)
 {
     if (n == NULL)
         return;
-    free(n->bytes);
+    sti_big_free(n->bytes, n->bytes_capacity);
     free(n->at);
-    free(n->slot);
+    sti_big_free(n->slot, n->slots * sizeof *n->slot);
     free(n);
 }
 
-static size_t size_at(const strads_names *n, uint32_t number)
+static name_head head_at(const strads_names *n, uint32_t at)
 {
-    return n->at[number + 1] - n->at[number] - 1;
+    name_head head;
+    memcpy(&head, n->bytes + at - sizeof head, sizeof head);
+    return head;
 }
 
 /* The slot where the name is, or the empty one where it would be. */
-static uint64_t find_slot(const strads_names *n, const char *name, size_t size)
+static name_slot *find_slot(const strads_names *n, const char *name,
+                            size_t size, uint64_t hash)
 {
     uint64_t mask = n->slots - 1;
-    uint64_t s = XXH3_64bits(name, size) & mask;
-    for (; n->slot[s] != 0; s = (s + 1) & mask) {
-        uint32_t k = n->slot[s] - 1;
-        if (size_at(n, k) == size &&
-            memcmp(n->bytes + n->at[k], name, size) == 0)
+    uint64_t s = hash & mask;
+    for (; n->slot[s].at != 0; s = (s + 1) & mask)
+        if (n->slot[s].tag == (uint32_t)(hash >> 32) &&
+            head_at(n, n->slot[s].at).size == size &&
+            memcmp(n->bytes + n->slot[s].at, name, size) == 0)
             break;
-    }
-    return s;
+    return &n->slot[s];
+}
+
+static void put_in(strads_names *n, uint32_t at)
+{
+    const uint32_t size = head_at(n, at).size;
+    const uint64_t hash = XXH3_64bits(n->bytes + at, size);
+    *find_slot(n, n->bytes + at, size, hash) =
+        (name_slot){.at = at, .tag = (uint32_t)(hash >> 32)};
 }
 
 static bool widen(strads_names *n)
 {
-    uint32_t *slot = calloc(n->slots * 2, sizeof *slot);
+    name_slot *slot = sti_big_alloc(n->slots * 2 * sizeof *slot);
     uint32_t *at = realloc(n->at, n->slots * 2 * sizeof *at);
     if (at != NULL) {
         n->at = at;
         n->at_capacity = n->slots * 2;
     }
     if (slot == NULL || at == NULL) {
-        free(slot);
+        sti_big_free(slot, n->slots * 2 * sizeof *slot);
         return false;
     }
-    free(n->slot);
+    sti_big_free(n->slot, n->slots * sizeof *n->slot);
     n->slot = slot;
     n->slots *= 2;
     for (uint32_t k = 0; k < n->count; k++)
-        n->slot[find_slot(n, n->bytes + n->at[k], size_at(n, k))] = k + 1;
+        put_in(n, n->at[k]);
     return true;
 }
 
 static bool reserve(strads_names *n, size_t size)
 {
-    uint64_t wanted = n->at[n->count] + size + 1;
+    uint64_t wanted = n->at[n->count] + size + 1 + sizeof(name_head);
     uint64_t capacity = n->bytes_capacity;
     while (capacity < wanted)
         capacity *= 2;
     if (capacity > n->bytes_capacity) {
-        char *bytes = realloc(n->bytes, capacity);
+        char *bytes = sti_big_grow(n->bytes, n->bytes_capacity, capacity);
         if (bytes == NULL)
             return false;
         n->bytes = bytes;
@@ -118,19 +142,22 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
 {
     if (strads_names_find(n, name, size, number))
         return STRADS_OK;
-    if (n->count >= UINT32_MAX - 2 || size >= UINT32_MAX - n->at[n->count])
+    if (n->count >= UINT32_MAX - 2 ||
+        size + 1 + sizeof(name_head) > UINT32_MAX - n->at[n->count])
         return strads_fail(STRADS_ELIMIT,
                            "more names than fit: there are %u already, which "
                            "take %u bytes",
                            n->count, n->at[n->count]);
     if (!reserve(n, size))
         return no_memory(n);
-    uint32_t k = n->count;
+    const uint32_t k = n->count;
+    const name_head head = {.number = k, .size = (uint32_t)size};
     char *to = n->bytes + n->at[k];
+    memcpy(to - sizeof head, &head, sizeof head);
     memcpy(to, name, size);
     to[size] = '\0';
-    n->at[k + 1] = n->at[k] + (uint32_t)size + 1;
-    n->slot[find_slot(n, name, size)] = k + 1;
+    n->at[k + 1] = n->at[k] + head.size + 1 + (uint32_t)sizeof head;
+    put_in(n, n->at[k]);
     n->count = k + 1;
     *number = k;
     return STRADS_OK;
@@ -139,10 +166,10 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
 bool strads_names_find(const strads_names *n, const char *name, size_t size,
                        uint32_t *number)
 {
-    uint32_t k = n->slot[find_slot(n, name, size)];
-    if (k == 0)
+    const name_slot *slot = find_slot(n, name, size, XXH3_64bits(name, size));
+    if (slot->at == 0)
         return false;
-    *number = k - 1;
+    *number = head_at(n, slot->at).number;
     return true;
 }
 
