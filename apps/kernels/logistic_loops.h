@@ -5,6 +5,7 @@
 #define LOGISTIC_LOOPS_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a scan adds up over the rows of one class. */
@@ -53,6 +54,7 @@ typedef struct logistic_rows {
 typedef struct logistic_loss {
     double bend;  /* f'' is this at most, */
     double reach; /* and |a - a*|^2 at most so many times D's distance */
+    bool flat;    /* f'' is 0 on one side of a point, and not on the other */
     double (*value)(double m);
     double (*pull)(double m); /* u */
     /* b where w is 0, of two classes' weights. */

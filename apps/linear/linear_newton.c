@@ -27,6 +27,10 @@
 #include "linear_set.h"
 
 enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
+/* Where models are to be solved as sharply as this, their ends have not brought
+ * scans to an end: a larger matrix is worth its time then. */
+#define SHARP 1e-4
+enum { SHARP_MATRIX_MAX = 1500 };
 /* Passes over the support in the time of conjugate gradients; where weights stay
  * as they are, and a few signs may turn before. */
 #define CONJUGATE 30
@@ -317,7 +321,7 @@ strads_err linear_newton(linear_set *set, uint32_t n, const uint32_t *place)
         return STRADS_OK;
     const bool constant = set->is.constant;
     const bool conjugate =
-        s.n > MATRIX_MAX ||
+        s.n > (set->settled < SHARP ? SHARP_MATRIX_MAX : MATRIX_MAX) ||
         (constant && (turned > 0 || set->unfactored < cost_of(set, &s, false)));
     if (turned <= (constant && conjugate ? LIGHT_TURNED * s.n : 0) &&
         set->spent >= cost_of(set, &s, conjugate))

@@ -167,7 +167,8 @@ static void set_targets(logistic_state *state, uint32_t violators,
         share *= state->gap / state->primal;
     state->set.worth =
         fmax(share * state->gap,
-             fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
+             fmax(SQUARE * state->shrink * tolerance * tolerance, ROUNDING) *
+                 state->primal);
 }
 
 /* Tells the policy the priorities of all parameters after the first scan, later
@@ -213,7 +214,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     if (err)
         return err;
     tell_priorities(commit);
-    if (!state->path && !state->softmax)
+    if (!state->path && !state->softmax && state->goal == 0)
         screen(state);
     set_targets(state, violators, commit->tolerance);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);

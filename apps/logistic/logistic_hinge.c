@@ -46,6 +46,7 @@ static double curvature(const logistic_side *side)
 
 static const logistic_loss hinge = {.bend = 2,
                                     .reach = 4,
+                                    .flat = true,
                                     .value = value,
                                     .pull = pull,
                                     .intercept = intercept,

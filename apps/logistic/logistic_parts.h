@@ -89,6 +89,8 @@ strads_err logistic_also(strads_commit *commit, uint32_t n,
                          const uint32_t *param, const double *change);
 /* Forgets all that belongs to a problem. */
 void logistic_begin_problem(logistic_state *state);
+/* The problem at hand has another lambda: what is known of the old one goes. */
+void logistic_begin_lambda(logistic_state *state, double lambda);
 
 /* logistic_options.c: checks a config; fills defaults in. */
 extern const strads_option logistic_option_table[];
@@ -97,8 +99,13 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
                                     strads_logistic_options *out);
 
 /* logistic_moments.c: scales, lambda_max and lambda from merged X'r at w = 0
- * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]. */
-void logistic_set_moments(logistic_state *state, const double *merged);
+ * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]; whether the
+ * fit begins at w = 0. */
+void logistic_set_moments(logistic_state *state, const double *merged,
+                          bool at_zero);
+/* After the certificate of a scan: the next lambda on the way down, as long as
+ * the one at hand is solved; whether there is one. */
+bool logistic_go_down(strads_commit *commit);
 
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
  * `block`: merged X'r, and the sides; leaves the slopes in the state. */

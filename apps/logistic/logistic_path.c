@@ -75,17 +75,10 @@ strads_err logistic_path_begin(const void *config, const strads_data *data,
 static void go_to(void *at, double lambda)
 {
     logistic_state *state = at;
-    const double l1_ratio = state->options.l1_ratio;
-
     state->path->before = state->l1;
     state->path->fresh = true;
     state->options.lambda = lambda;
-    state->l1 = state->weight * lambda * l1_ratio;
-    state->l2 = state->weight * lambda * (1 - l1_ratio);
-    state->dual = 0;
-    state->watch = (linear_watch){.least = INFINITY};
-    state->shrink = 1;
-    state->set.settled = LOGISTIC_SETTLED;
+    logistic_begin_lambda(state, lambda);
 }
 
 void logistic_path_start(logistic_state *state)

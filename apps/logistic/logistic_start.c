@@ -279,12 +279,14 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
     const size_t width = state->width;
     bool started = false;
 
-    logistic_set_moments(state, commit->partial);
+    for (size_t j = 0; j < state->columns; j++)
+        started =
+            started || commit->value[logistic_at(state, (uint32_t)j)] != 0;
+    logistic_set_moments(state, commit->partial, !started);
     for (size_t j = 0; j < state->columns; j++) {
         const size_t at = logistic_at(state, (uint32_t)j);
         if (state->scale[j] == 0)
             commit->change[at] = -commit->value[at];
-        started = started || commit->value[at] != 0;
     }
     if (state->surveys)
         survey_next(state);

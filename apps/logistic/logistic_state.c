@@ -224,14 +224,22 @@ void logistic_begin_problem(logistic_state *state)
 {
     logistic_set_clear(state);
     logistic_ridge_clear(state->columns, &state->ridge);
-    state->dual = 0;
     state->scans = 0;
-    state->watch.idle = 0;
-    state->watch.stalled = false;
+    logistic_begin_lambda(state, state->lambda);
+}
+
+void logistic_begin_lambda(logistic_state *state, double lambda)
+{
+    const double l1_ratio = state->options.l1_ratio;
+
+    state->lambda = lambda;
+    state->l1 = state->weight * lambda * l1_ratio;
+    state->l2 = state->weight * lambda * (1 - l1_ratio);
+    state->dual = 0;
+    state->watch = (linear_watch){.least = INFINITY};
     state->shrink = 1;
     state->set.settled =
         state->softmax ? LOGISTIC_SETTLED_TURN : LOGISTIC_SETTLED;
-    state->watch.least = INFINITY;
 }
 
 strads_err logistic_also(strads_commit *commit, uint32_t n,

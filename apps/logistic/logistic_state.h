@@ -78,7 +78,9 @@ typedef struct logistic_state {
     uint64_t columns;
     double weight; /* W */
     double lambda_max;
-    double l1, l2; /* L1 and L2 of logistic_parts.h */
+    double l1, l2; /* L1 and L2 of logistic_parts.h, at the lambda at hand */
+    double lambda;
+    double goal; /* the one that this is on the way to; 0: it is */
 
     /* Of every column, [columns] each. */
     double *norm;    /* sum c x^2; centred under an intercept */
@@ -92,7 +94,6 @@ typedef struct logistic_state {
     uint32_t *candidate;
     uint32_t n_alive;
     double least_norm; /* the least norm / scale^2 of those that may enter */
-    bool started;      /* some coefficients were given, so b has to be found */
 
     uint32_t width;  /* problems, one after the other */
     uint32_t target; /* the one at hand */
