@@ -15,6 +15,9 @@
  *                                         quadratic model of the loss at z
  *     search   nothing                 -> a step length; the next model
  *
+ *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
+ *     product  X'HXd                   -> Newton's step by conjugate gradients
+ *
  * At first all that is penalised is kept at 0 until the rest has been fitted:
  * the slopes there tell lambda_max. */
 #include <strads/glm.h>
@@ -59,6 +62,7 @@ static strads_err update_scan(strads_task *task)
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
     glm_catch_up(local, task->share);
+    local->bent = false;
     (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
     linear_multiply(local->kernels, task->share, &task->block, local->r,
                     task->partial);
@@ -123,7 +127,8 @@ static bool goes_down(const glm_state *state, double lambda)
 
     return lambda < DOWN_FROM * state->lambda_max &&
            state->problem.loss->flat && !penalty->off && !penalty->tangent &&
-           !state->held && state->set.n_rows <= DOWN_ROWS * state->columns;
+           !state->held && !state->ridge.used &&
+           state->set.n_rows <= DOWN_ROWS * state->columns;
 }
 
 /* What is not penalised has been fitted: lambda, from the slopes there. Where no
@@ -185,6 +190,8 @@ static strads_err aggregate_scan(strads_commit *commit)
         }
     }
     glm_certify(commit);
+    if (glm_overshot(state))
+        return glm_whole_judge(commit);
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
@@ -204,7 +211,7 @@ static strads_err aggregate_scan(strads_commit *commit)
             return err;
     }
     go_down(state, commit);
-    return glm_choose(commit);
+    return state->ridge.used ? glm_whole_judge(commit) : glm_choose(commit);
 }
 
 static strads_err objective(void *user, strads_report *report)
@@ -268,6 +275,10 @@ static strads_err schedule(strads_turn *turn)
         break;
     case GLM_TO_SOLVE:
         break;
+    case GLM_TO_HESSIAN:
+        return glm_dispatch_hessian(turn);
+    case GLM_TO_PRODUCT:
+        return glm_dispatch_product(turn);
     }
     if (state->set.solved || turn->at_rest)
         return dispatch(turn, GLM_SEARCH, none);
@@ -323,6 +334,17 @@ static const strads_phase phases[] = {
                     .when = STRADS_WHEN_CALLED,
                     .to = STRADS_TO_NOBODY,
                     .aggregate = glm_search},
+    [GLM_HESSIAN] = {.name = "hessian",
+                     .when = STRADS_WHEN_CALLED,
+                     .ignores_values = true,
+                     .partial = glm_hessian_size,
+                     .update = glm_update_hessian,
+                     .aggregate = glm_aggregate_hessian},
+    [GLM_PRODUCT] = {.name = "product",
+                     .when = STRADS_WHEN_CALLED,
+                     .partial = linear_product_size,
+                     .update = glm_update_product,
+                     .aggregate = glm_aggregate_product},
 };
 
 #define PROGRAM                                                       \

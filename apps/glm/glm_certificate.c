@@ -160,7 +160,8 @@ void glm_certify(strads_commit *commit)
     set->loss = state->problem.loss->look(&rows, state->problem.p, r, NULL);
     const totals sum = add_up(state);
     state->primal = set->loss + sum.penalty;
-    state->first_primal = fmax(state->first_primal, state->primal);
+    if (!glm_overshot(state))
+        state->first_primal = fmax(state->first_primal, state->primal);
     const double floor = fmax(NOTHING * state->first_primal,
                               state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
@@ -184,7 +185,8 @@ void glm_certify(strads_commit *commit)
     state->dual = fmax(state->dual, dual);
     state->excess = fmax(state->primal - state->dual, 0);
     state->gap = state->primal > floor ? state->excess / state->primal : 0;
-    linear_watch_scan(&state->watch, state->primal, gained);
+    if (!state->ridge.used) /* whose steps watch themselves */
+        linear_watch_scan(&state->watch, state->primal, gained);
 }
 
 double glm_critical(glm_state *state)

@@ -29,6 +29,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->set.settled = SETTLED;
     state->watch = (linear_watch){.least = INFINITY};
     state->n_alive = 0;
+    linear_ridge_clear(&state->ridge);
     for (uint32_t g = 0; g < state->groups.n; g++)
         state->groups.dead[g] = false;
     for (uint32_t j = 0; j < state->columns; j++)

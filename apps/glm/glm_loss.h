@@ -33,6 +33,7 @@ typedef struct glm_loss {
     bool constant; /* f'' is 1 everywhere: the model of a step is exact */
     double bend;   /* f'' at most; INFINITY: no bound */
     bool flat;     /* f'' is 0 on one side of a point, and not on the other */
+    bool above;    /* h of look() is above f'', not that itself */
     double usual;  /* the loss's parameter p, where none is given; 0: it has
                       none */
     double (*value)(double y, double z, double p); /* f */

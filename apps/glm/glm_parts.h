@@ -18,6 +18,7 @@
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_path.h"
 #include "apps/linear/linear_pending.h"
+#include "apps/linear/linear_ridge.h"
 #include "apps/linear/linear_set.h"
 #include "glm_loss.h"
 #include "glm_penalty.h"
@@ -29,11 +30,18 @@ enum {
     GLM_SCAN,
     GLM_FETCH,
     GLM_SOLVE,
-    GLM_SEARCH
+    GLM_SEARCH,
+    GLM_HESSIAN,
+    GLM_PRODUCT
 };
 
 /* Ids of blocks of the program's own. */
-enum { GLM_SCALARS_ID = 1, GLM_COLUMNS_ID = 2, GLM_ALIVE_ID = 16 };
+enum {
+    GLM_SCALARS_ID = 1,
+    GLM_COLUMNS_ID = 2,
+    GLM_DIRECTION_ID = 3,
+    GLM_ALIVE_ID = 16
+};
 
 /* Options that have been looked at: names found, defaults filled in. */
 typedef struct glm_problem {
@@ -60,7 +68,9 @@ typedef struct glm_local {
     const column_kernels *kernels;
     linear_classes classes;    /* of the whole data */
     double *y, *c, *o, *z, *r; /* [rows] */
-    linear_pending pending;    /* not yet in z */
+    double *h, *along; /* [rows] curvatures at z, if `bent`; workspace */
+    bool bent;
+    linear_pending pending; /* not yet in z */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -71,7 +81,9 @@ typedef enum glm_next {
     GLM_TO_ROWS,
     GLM_TO_SCAN,
     GLM_TO_FETCH,
-    GLM_TO_SOLVE
+    GLM_TO_SOLVE,
+    GLM_TO_HESSIAN,
+    GLM_TO_PRODUCT
 } glm_next;
 
 typedef struct glm_groups {
@@ -116,7 +128,8 @@ typedef struct glm_state {
     double ease; /* how far below the excess the set is solved */
     uint32_t searches;
     glm_next next;
-    linear_set set;
+    linear_set set; /* on the whole (glm_whole.c) but its rows */
+    linear_ridge ridge;
     double *offset; /* [rows] */
 } glm_state;
 
@@ -241,6 +254,25 @@ double glm_critical(glm_state *state);
 strads_err glm_choose(strads_commit *commit);
 /* Nothing is known of the problem at the lambda at hand. */
 void glm_begin_lambda(glm_state *state, double lambda);
+
+/* glm_whole.c: Newton's method on the whole where the penalty is smooth and
+ * columns are few; whether it is the way. */
+bool glm_on_whole(const glm_problem *problem, const strads_data *data);
+/* Whether the step at hand was too long: then P is not what it may come to. */
+static inline bool glm_overshot(const glm_state *state)
+{
+    return state->ridge.share > 0 && !(state->primal <= state->ridge.before);
+}
+/* After a scan: half of a step that was too long is taken back, or the next one
+ * begins. */
+strads_err glm_whole_judge(strads_commit *commit);
+strads_err glm_update_hessian(strads_task *task);
+size_t glm_hessian_size(const strads_task *task);
+strads_err glm_aggregate_hessian(strads_commit *commit);
+strads_err glm_update_product(strads_task *task);
+strads_err glm_aggregate_product(strads_commit *commit);
+strads_err glm_dispatch_hessian(strads_turn *turn);
+strads_err glm_dispatch_product(strads_turn *turn);
 
 /* glm_set.c: the working set of apps/linear, with the loss and the penalties. */
 linear_model glm_model(const glm_state *state);

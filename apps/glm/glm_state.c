@@ -13,7 +13,8 @@ enum { BLOCK_MAX = 1 << 20, PARAM_BYTES = 108 };
 
 static bool reserve_local(glm_local *local)
 {
-    double **by_row[] = {&local->y, &local->c, &local->o, &local->z, &local->r};
+    double **by_row[] = {&local->y, &local->c, &local->o,    &local->z,
+                         &local->r, &local->h, &local->along};
 
     for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
         if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
@@ -83,6 +84,8 @@ void glm_close(void *opened)
     free(local->o);
     free(local->z);
     free(local->r);
+    free(local->h);
+    free(local->along);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
@@ -96,12 +99,13 @@ strads_err glm_shape(const void *config, const strads_data *data,
     glm_problem problem;
     const strads_err err = glm_options_resolve(config, &problem);
 
-    (void)data;
     if (err)
         return err;
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
     shape->parameters += problem.options.intercept;
+    if (glm_on_whole(&problem, data))
+        shape->parameters = 2 * (shape->cols + 1);
     shape->param_bytes = PARAM_BYTES;
     return STRADS_OK;
 }
@@ -173,6 +177,8 @@ strads_err glm_begin(const void *config, const strads_data *data,
                           (unsigned long long)shape->cols);
     else if (!(err = read_factors(state)) && !(err = glm_groups_read(state)))
         err = linear_set_new(shape->cols, shape->rows, &state->set);
+    if (!err && glm_on_whole(&problem, data))
+        err = linear_ridge_new(shape, problem.options.intercept, &state->ridge);
     if (err) {
         glm_end(state);
         return err;
@@ -190,6 +196,7 @@ void glm_end(void *begun)
     if (!state)
         return;
     linear_set_free(&state->set);
+    linear_ridge_free(&state->ridge);
     free(state->classes);
     free(state->offset);
     glm_groups_free(&state->groups);

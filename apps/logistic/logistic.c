@@ -68,9 +68,113 @@ static strads_err update_scan(strads_task *task)
     return STRADS_OK;
 }
 
+/* Curvatures at z, once after each scan. */
+static void bend(logistic_local *local)
+{
+    const logistic_rows rows = logistic_rows_of(local);
+
+    if (local->bent)
+        return;
+    (void)local->loops->curve(&rows, NULL, local->curve);
+    linear_hold_curvature(local->rows, local->c, local->curve);
+    local->bent = true;
+}
+
+static strads_err update_hessian(strads_task *task)
+{
+    logistic_local *local = task->local;
+
+    bend(local);
+    return linear_hessian(task, local->kernels, local->curve);
+}
+
+static strads_err update_product(strads_task *task)
+{
+    logistic_local *local = task->local;
+
+    bend(local);
+    linear_product(task, local->kernels, local->curve, local->target,
+                   local->along);
+    return STRADS_OK;
+}
+
 static strads_err update_fetch(strads_task *task)
 {
     return linear_packed_write(task, task->share);
+}
+
+/* ---- the coordinator: an L2 penalty alone ------------------------------- */
+
+/* The direction that workers know. */
+static const double *direction(const strads_commit *commit)
+{
+    const logistic_state *state = commit->state;
+    const double *value = strads_store_dense(commit->store, 0);
+
+    return value + logistic_at(state, (uint32_t)state->columns + 1);
+}
+
+static strads_err follow_ridge(strads_commit *commit, linear_ridge_next next)
+{
+    logistic_state *state = commit->state;
+    const linear_ridge *ridge = &state->ridge;
+    const uint32_t n = (uint32_t)state->columns + 1;
+
+    if (next == LINEAR_RIDGE_BENDS) {
+        state->next = LOGISTIC_TO_HESSIAN;
+        return STRADS_OK;
+    }
+    if (next == LINEAR_RIDGE_MOVES) {
+        state->next = LOGISTIC_TO_SCAN;
+        state->b[state->target] += ridge->value[n - 1];
+        return logistic_also(commit, n, ridge->param, ridge->value);
+    }
+    state->next = LOGISTIC_TO_PRODUCT;
+    if (commit->phase != LOGISTIC_PRODUCT)
+        return logistic_also(commit, n, ridge->param + n, ridge->value);
+    for (uint32_t j = 0; j < n; j++) /* it is the block */
+        commit->change[logistic_at(state, j)] = ridge->value[j];
+    return STRADS_OK;
+}
+
+/* Slopes as they are told are those of centred columns. */
+static strads_err judge_ridge(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    linear_ridge *ridge = &state->ridge;
+
+    ridge->weight = state->weight;
+    ridge->n = state->n_alive;
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
+        ridge->column[k] = j;
+        ridge->l2[j] = state->l2 * state->scale[j] * state->scale[j];
+        ridge->rest[j] = state->slope[j] + state->mean[j] * state->level;
+    }
+    ridge->rest[state->columns] = state->options.intercept ? state->level : 0;
+    return follow_ridge(commit,
+                        linear_ridge_judge(ridge, state->primal,
+                                           direction(commit), state->width,
+                                           &state->watch));
+}
+
+static strads_err aggregate_hessian(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+
+    return follow_ridge(commit,
+                        linear_ridge_factor(&state->ridge, commit->partial,
+                                            direction(commit), state->width));
+}
+
+static strads_err aggregate_product(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+
+    return follow_ridge(commit,
+                        linear_ridge_multiply(&state->ridge, commit->partial,
+                                              state->gap / state->primal,
+                                              commit->tolerance));
 }
 
 /* ---- the coordinator --------------------------------------------------- */
@@ -110,7 +214,7 @@ static strads_err aggregate_scan(strads_commit *commit)
     if (!state->softmax && is_through(state, commit->tolerance))
         return begin_next(state);
     if (state->ridge.used)
-        return logistic_ridge_judge(commit);
+        return judge_ridge(commit);
     if (state->path)
         err = logistic_path_advance(commit, &dual);
     if (err || (state->path && linear_path_is_over(state->path)))
@@ -297,7 +401,7 @@ static size_t partial_scan(const strads_task *task)
 
 static size_t partial_hessian(const strads_task *task)
 {
-    return logistic_hessian_size(task->block.n);
+    return linear_hessian_size(task->block.n);
 }
 
 static const strads_phase phases[] = {
@@ -363,13 +467,13 @@ static const strads_phase phases[] = {
                           .when = STRADS_WHEN_CALLED,
                           .ignores_values = true,
                           .partial = partial_hessian,
-                          .update = logistic_update_hessian,
-                          .aggregate = logistic_ridge_factor},
+                          .update = update_hessian,
+                          .aggregate = aggregate_hessian},
     [LOGISTIC_PRODUCT] = {.name = "product",
                           .when = STRADS_WHEN_CALLED,
-                          .partial = logistic_product_size,
-                          .update = logistic_update_product,
-                          .aggregate = logistic_ridge_multiply},
+                          .partial = linear_product_size,
+                          .update = update_product,
+                          .aggregate = aggregate_product},
     [LOGISTIC_JUDGE] = {.name = "judge",
                         .when = STRADS_WHEN_CALLED,
                         .reports = true,

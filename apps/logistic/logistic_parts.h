@@ -12,8 +12,8 @@
  *
  * Workers hold rows, z and r. The coordinator holds numbers by column, the
  * columns of the working set, and of each row y, c and z. Parameter j is
- * column j; with an intercept b is the next one. Newton's method for an L2
- * penalty alone has its directions behind b, or behind where it would be. */
+ * column j; with an intercept b is the next one. An L2 penalty alone on few
+ * columns has those of linear_ridge.h. */
 #ifndef LOGISTIC_PARTS_H
 #define LOGISTIC_PARTS_H
 
@@ -81,6 +81,10 @@ strads_err logistic_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **out);
 void logistic_end(void *begun);
 
+/* Whether Newton's method on the whole is the way. */
+bool logistic_is_ridge(const strads_logistic_options *options,
+                       const strads_data *data, uint32_t width);
+
 /* Below it, but for 0, lambda_max says nothing any more. */
 #define LOGISTIC_L1_RATIO_MIN 1e-3
 
@@ -117,9 +121,6 @@ void logistic_certify(logistic_state *state, const strads_block *block,
  * scans before. */
 strads_err logistic_choose(strads_commit *commit, double dual);
 
-/* A row's curvature is at least this, times c. */
-#define LOGISTIC_LEAST_CURVATURE 1e-12
-
 /* logistic_set.c: the loss of a set at margins z; column j joins from w; takes in
  * the next members' columns; the rows' y and c: one number each, y c, whose sign
  * is there for c = 0, too. */
@@ -133,28 +134,6 @@ strads_err logistic_take_rows(strads_commit *commit);
 /* Aggregates of a block, and of the line search behind it. */
 strads_err logistic_solve_block(strads_commit *commit);
 strads_err logistic_search(strads_commit *commit);
-
-/* logistic_curve.c: what workers give to Newton's method on the whole. One row
- * of so many is in the preconditioner. */
-uint64_t logistic_sample_stride(const strads_shape *shape);
-strads_err logistic_update_hessian(strads_task *task);
-size_t logistic_hessian_size(uint32_t n);
-strads_err logistic_update_product(strads_task *task);
-size_t logistic_product_size(const strads_task *task);
-
-/* logistic_ridge.c: whether that is the way. */
-bool logistic_is_ridge(const strads_logistic_options *options,
-                       const strads_data *data, uint32_t width);
-strads_err logistic_ridge_new(uint64_t columns, logistic_ridge *ridge);
-void logistic_ridge_free(logistic_ridge *ridge);
-/* Forgets all that belongs to a problem. */
-void logistic_ridge_clear(uint64_t columns, logistic_ridge *ridge);
-/* After a scan: half of a step that was too long is taken back, or the next one
- * begins. */
-strads_err logistic_ridge_judge(strads_commit *commit);
-/* Aggregates of a sampled Hessian and of a product. */
-strads_err logistic_ridge_factor(strads_commit *commit);
-strads_err logistic_ridge_multiply(strads_commit *commit);
 
 /* logistic_softmax.c: whether options and width ask for it. */
 bool logistic_is_softmax(const strads_logistic_options *options,

@@ -18,7 +18,7 @@ double logistic_freeze(const void *program, const double *z, double *root,
 
     const double loss = state->loops->curve(&rows, rest, root);
 
-    state->loops->freeze(set->n_rows, set->c, LOGISTIC_LEAST_CURVATURE, root,
+    state->loops->freeze(set->n_rows, set->c, LINEAR_LEAST_CURVATURE, root,
                          rest);
     return loss;
 }

@@ -135,6 +135,13 @@ void logistic_take_target(logistic_local *local, const strads_task *task,
 
 /* ---- the coordinator --------------------------------------------------- */
 
+bool logistic_is_ridge(const strads_logistic_options *options,
+                       const strads_data *data, uint32_t width)
+{
+    return options->l1_ratio == 0 && linear_ridge_suits(data) &&
+           !logistic_is_softmax(options, width);
+}
+
 strads_err logistic_shape(const void *config, const strads_data *data,
                           strads_shape *shape)
 {
@@ -197,7 +204,8 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     state->judged.watch.least = INFINITY;
     if (!err)
         err = logistic_is_ridge(&state->options, data, shape->width)
-                  ? logistic_ridge_new(shape->cols, &state->ridge)
+                  ? linear_ridge_new(shape, state->options.intercept,
+                                     &state->ridge)
                   : linear_set_new(shape->cols, shape->rows, &state->set);
     if (err)
         goto fail;
@@ -211,7 +219,6 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     state->columns = shape->cols;
     if (state->softmax && (err = logistic_laps_new(state)))
         goto fail;
-    state->ridge.stride = logistic_sample_stride(shape);
     logistic_begin_problem(state);
     *out = state;
     return STRADS_OK;
@@ -223,7 +230,7 @@ fail:
 void logistic_begin_problem(logistic_state *state)
 {
     logistic_set_clear(state);
-    logistic_ridge_clear(state->columns, &state->ridge);
+    linear_ridge_clear(&state->ridge);
     state->scans = 0;
     logistic_begin_lambda(state, state->lambda);
 }
@@ -262,7 +269,7 @@ void logistic_end(void *begun)
     if (!state)
         return;
     linear_set_free(&state->set);
-    logistic_ridge_free(&state->ridge);
+    linear_ridge_free(&state->ridge);
     logistic_laps_free(&state->laps);
     linear_path_free(state->path);
     linear_classes_free(&state->classes);

@@ -11,6 +11,7 @@
 
 #include "apps/linear/linear_classes.h"
 #include "apps/kernels/column_kernels.h"
+#include "apps/linear/linear_ridge.h"
 #include "apps/linear/linear_set.h"
 #include "apps/kernels/logistic_loops.h"
 
@@ -26,28 +27,6 @@ typedef enum logistic_next {
     LOGISTIC_TO_PRODUCT,
     LOGISTIC_TO_JUDGE
 } logistic_next;
-
-/* Newton's method for an L2 penalty alone (logistic_ridge.c). Lines have a
- * number a column, then that of b. */
-typedef struct logistic_ridge {
-    bool used;
-    double *matrix;  /* [(columns + 1)^2] the preconditioner's factor */
-    bool factored;   /* it is there */
-    uint64_t stride; /* rows, of which one is in it */
-    double *step;    /* so far */
-    double *rest;    /* right side less A step */
-    double *scaled;  /* what the preconditioner makes of it */
-    double *told;    /* the direction that workers know */
-    double *product; /* A times it */
-    double *value;   /* on its way */
-    uint32_t *param; /* [columns + 1] the direction's */
-    double fall;     /* rest'scaled; */
-    double first;    /* at the first direction of this step */
-    uint32_t products;
-    double share;  /* of the step that has been taken; 0: there was none */
-    double before; /* P before it */
-    uint32_t halvings;
-} logistic_ridge;
 
 /* Where the last laps of a softmax ended (logistic_laps.c): numbers of the
  * alive columns' [n_alive x width], then b's. */
@@ -73,7 +52,7 @@ typedef struct logistic_state {
     const logistic_loops *loops;
     linear_classes classes;
     linear_set set;
-    logistic_ridge ridge;
+    linear_ridge ridge; /* an L2 penalty alone */
     logistic_next next;
     uint64_t columns;
     double weight; /* W */

@@ -1,76 +1,60 @@
-/* What workers give to a Newton step for an L2 penalty alone, with H the
- * curvatures at z: products for conjugate gradients,
- *
- *     X'H (X d + d_b)  and the sum of its rows,
- *
- * and for their preconditioner the Hessian of every n-th row. */
+/* What workers give to Newton's method on the whole: products for conjugate
+ * gradients, and for their preconditioner the Hessian of every n-th row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/kernels/outer_kernels.h"
-#include "logistic_parts.h"
+#include "linear_ridge.h"
 
-/* Rows that are looked at: so many times the columns at least. */
+/* Rows that are sampled: so many times the columns at least. */
 enum { SAMPLED = 8 };
 
-uint64_t logistic_sample_stride(const strads_shape *shape)
+uint64_t linear_ridge_stride(const strads_shape *shape)
 {
     const uint64_t stride = shape->rows / (SAMPLED * (shape->cols + 1));
 
     return stride > 1 ? stride : 1;
 }
 
-/* Curvatures at z, once after each scan. */
-static void bend(logistic_local *local)
+void linear_hold_curvature(uint64_t n, const double *c, double *h)
 {
-    const logistic_rows rows = logistic_rows_of(local);
-
-    if (local->bent)
-        return;
-    (void)local->loops->curve(&rows, NULL, local->curve);
-    for (uint64_t i = 0; i < local->rows; i++)
-        local->curve[i] =
-            fmax(local->curve[i], LOGISTIC_LEAST_CURVATURE * local->c[i]);
-    local->bent = true;
+    for (uint64_t i = 0; i < n; i++)
+        h[i] = fmax(h[i], LINEAR_LEAST_CURVATURE * c[i]);
 }
 
 /* ---- products ---------------------------------------------------------- */
 
-size_t logistic_product_size(const strads_task *task)
+size_t linear_product_size(const strads_task *task)
 {
     return task->block.n;
 }
 
-/* The block is the direction: a number a column, then that of b. */
-strads_err logistic_update_product(strads_task *task)
+void linear_product(const strads_task *task, const column_kernels *kernels,
+                    const double *h, uint32_t target, double *along)
 {
-    logistic_local *local = task->local;
-    const column_kernels *kernels = local->kernels;
-    const uint64_t p = local->columns;
-    const double *d = task->value + local->target;
-    double *along = local->along;
+    const uint64_t p = task->shape->cols;
+    const uint64_t rows = task->share->rows.end - task->share->rows.begin;
+    const double *d = task->value + target;
 
-    bend(local);
-    for (uint64_t i = 0; i < local->rows; i++)
+    for (uint64_t i = 0; i < rows; i++)
         along[i] = d[p * task->width];
     for (uint64_t j = 0; j < p; j++) {
         const data_column x = data_column_of(task->share, j);
         if (d[j * task->width] != 0)
             kernels->add(&x, d[j * task->width], along);
     }
-    for (uint64_t i = 0; i < local->rows; i++)
-        task->partial[p] += along[i] *= local->curve[i];
+    for (uint64_t i = 0; i < rows; i++)
+        task->partial[p] += along[i] *= h[i];
     for (uint64_t j = 0; j < p; j++) {
         const data_column x = data_column_of(task->share, j);
         task->partial[j] = kernels->dot(&x, along);
     }
-    return STRADS_OK;
 }
 
 /* ---- the preconditioner ------------------------------------------------ */
 
-size_t logistic_hessian_size(uint32_t n)
+size_t linear_hessian_size(uint32_t n)
 {
     return (size_t)n * n + n + 1;
 }
@@ -84,8 +68,8 @@ typedef struct row_walk {
 
 /* A panel of the rows first, first + stride, ...: all columns, each times its
  * root; walk->at moves on to the first entry after them. */
-static void fill_panel(const strads_task *task, const double *curve,
-                       row_walk *walk, uint32_t rows, double *panel)
+static void fill_panel(const strads_task *task, const double *h, row_walk *walk,
+                       uint32_t rows, double *panel)
 {
     const size_t line = outer_product_line(task->block.n);
     const uint64_t end = walk->first + rows * walk->stride;
@@ -101,32 +85,31 @@ static void fill_panel(const strads_task *task, const double *curve,
             const uint64_t from = i - walk->first;
             if (from % walk->stride == 0)
                 panel[from / walk->stride * line + k] =
-                    sqrt(curve[i]) * (x.f64 ? x.f64[e] : (double)x.f32[e]);
+                    sqrt(h[i]) * (x.f64 ? x.f64[e] : (double)x.f32[e]);
         }
     }
 }
 
 /* X'HX of the rows looked at, X'h and sum h. */
-static void add_up(strads_task *task, row_walk *walk, double *panel,
-                   double *sum)
+static void add_up(const strads_task *task, const column_kernels *kernels,
+                   const double *h, row_walk *walk, double *panel, double *sum)
 {
-    const logistic_local *local = task->local;
+    const uint64_t rows_here = task->share->rows.end - task->share->rows.begin;
     const uint32_t n = task->block.n;
     const size_t line = outer_product_line(n);
     outer_product *outer = outer_product_choose();
     double *level = task->partial + (size_t)n * n;
 
-    for (; walk->first < local->rows;
-         walk->first += OUTER_PANEL * walk->stride) {
+    for (; walk->first < rows_here; walk->first += OUTER_PANEL * walk->stride) {
         const uint64_t left =
-            (local->rows - walk->first + walk->stride - 1) / walk->stride;
+            (rows_here - walk->first + walk->stride - 1) / walk->stride;
         const uint32_t rows = left < OUTER_PANEL ? (uint32_t)left : OUTER_PANEL;
-        fill_panel(task, local->curve, walk, rows, panel);
+        fill_panel(task, h, walk, rows, panel);
         outer(rows, n, panel, sum);
         for (uint32_t r = 0; r < rows; r++) {
-            const double h = local->curve[walk->first + r * walk->stride];
-            local->kernels->add_dense(n, sqrt(h), panel + r * line, level);
-            level[n] += h;
+            const double bend = h[walk->first + r * walk->stride];
+            kernels->add_dense(n, sqrt(bend), panel + r * line, level);
+            level[n] += bend;
         }
     }
     for (uint32_t k = 0; k < n; k++)
@@ -134,20 +117,19 @@ static void add_up(strads_task *task, row_walk *walk, double *panel,
                (k + 1) * sizeof(*sum));
 }
 
-strads_err logistic_update_hessian(strads_task *task)
+strads_err linear_hessian(const strads_task *task,
+                          const column_kernels *kernels, const double *h)
 {
-    logistic_local *local = task->local;
     const uint32_t n = task->block.n;
     const size_t line = outer_product_line(n);
     double *panel = calloc(OUTER_PANEL * line, sizeof(*panel));
     double *sum = calloc(line * line, sizeof(*sum));
-    row_walk walk = {.stride = logistic_sample_stride(task->shape),
+    row_walk walk = {.stride = linear_ridge_stride(task->shape),
                      .at = calloc((size_t)n + 1, sizeof(*walk.at))};
     strads_err err = STRADS_OK;
 
-    bend(local);
     if (panel && sum && walk.at)
-        add_up(task, &walk, panel, sum);
+        add_up(task, kernels, h, &walk, panel, sum);
     else
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the Hessian of %u columns", n);

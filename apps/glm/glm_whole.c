@@ -1,0 +1,148 @@
+/* Newton's method on the whole (apps/linear/linear_ridge.h), where the penalty is
+ * smooth: the columns of a working set would be all of them. After each step the
+ * margins come to the coordinator, whose certificate is that of all others.
+ * Curvatures above f'' would take steps that only halve what is left. */
+#include <float.h>
+
+#include "glm_parts.h"
+
+bool glm_on_whole(const glm_problem *problem, const strads_data *data)
+{
+    const strads_glm_options *o = &problem->options;
+    const glm_penalty *pen = problem->penalty;
+    const bool smooth =
+        pen->off || (!pen->grouped && !pen->tangent && o->l1_ratio == 0);
+
+    return smooth && !problem->loss->above && o->lower <= -DBL_MAX &&
+           o->upper >= DBL_MAX && linear_ridge_suits(data);
+}
+
+/* ---- workers ------------------------------------------------------------- */
+
+/* Curvatures at z, once after each scan. */
+static void bend(glm_local *local)
+{
+    const glm_rows rows = {local->rows, local->y, local->c, local->z};
+
+    if (local->bent)
+        return;
+    (void)local->problem.loss->look(&rows, local->problem.p, NULL, local->h);
+    linear_hold_curvature(local->rows, local->c, local->h);
+    local->bent = true;
+}
+
+size_t glm_hessian_size(const strads_task *task)
+{
+    return linear_hessian_size(task->block.n);
+}
+
+strads_err glm_update_hessian(strads_task *task)
+{
+    glm_local *local = task->local;
+
+    bend(local);
+    return linear_hessian(task, local->kernels, local->h);
+}
+
+strads_err glm_update_product(strads_task *task)
+{
+    glm_local *local = task->local;
+
+    bend(local);
+    linear_product(task, local->kernels, local->h, 0, local->along);
+    return STRADS_OK;
+}
+
+/* ---- the coordinator ----------------------------------------------------- */
+
+/* The direction that workers know. */
+static const double *direction(const strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+    const double *value = strads_store_dense(commit->store, 0);
+
+    return value + state->columns + 1;
+}
+
+static strads_err follow(strads_commit *commit, linear_ridge_next next)
+{
+    glm_state *state = commit->state;
+    const linear_ridge *ridge = &state->ridge;
+    const uint32_t n = (uint32_t)state->columns + 1;
+
+    if (next == LINEAR_RIDGE_BENDS) {
+        state->next = GLM_TO_HESSIAN;
+        return STRADS_OK;
+    }
+    if (next == LINEAR_RIDGE_MOVES) {
+        state->next = GLM_TO_ROWS;
+        return strads_commit_also(commit, n, ridge->param, ridge->value);
+    }
+    state->next = GLM_TO_PRODUCT;
+    if (commit->phase != GLM_PRODUCT)
+        return strads_commit_also(commit, n, ridge->param + n, ridge->value);
+    for (uint32_t j = 0; j < n; j++) /* it is the block */
+        commit->change[j] = ridge->value[j];
+    return STRADS_OK;
+}
+
+/* Alone, what is penalised stays where it is. */
+strads_err glm_whole_judge(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    linear_ridge *ridge = &state->ridge;
+    const uint32_t last = (uint32_t)state->columns;
+
+    state->began = true;
+    state->scans++;
+    ridge->weight = state->weight;
+    ridge->n = 0;
+    for (uint32_t j = 0; j < last; j++) {
+        const glm_term t = glm_term_of(state, j);
+        const bool moves = !state->alone || glm_is_free(&t);
+        ridge->l2[j] = t.l2;
+        ridge->rest[j] = moves ? state->slope[j] - t.l2 * state->w[j] : 0;
+        if (moves)
+            ridge->column[ridge->n++] = j;
+    }
+    ridge->rest[last] =
+        state->problem.options.intercept ? state->slope[last] : 0;
+    return follow(commit,
+                  linear_ridge_judge(ridge, state->primal, direction(commit), 1,
+                                     &state->watch));
+}
+
+strads_err glm_aggregate_hessian(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    return follow(commit, linear_ridge_factor(&state->ridge, commit->partial,
+                                              direction(commit), 1));
+}
+
+strads_err glm_aggregate_product(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    return follow(commit, linear_ridge_multiply(&state->ridge, commit->partial,
+                                                state->gap, commit->tolerance));
+}
+
+strads_err glm_dispatch_hessian(strads_turn *turn)
+{
+    const glm_state *state = turn->state;
+    const strads_block columns = {.id = GLM_ALIVE_ID + turn->round,
+                                  .n = state->ridge.n,
+                                  .param = state->ridge.column};
+
+    return strads_turn_dispatch(turn, GLM_HESSIAN, 1, &columns);
+}
+
+strads_err glm_dispatch_product(strads_turn *turn)
+{
+    const glm_state *state = turn->state;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const strads_block direction = {.id = GLM_DIRECTION_ID, .n = n, .first = n};
+
+    return strads_turn_dispatch(turn, GLM_PRODUCT, 1, &direction);
+}

@@ -1,0 +1,237 @@
+#include "linear_ridge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/kernels/outer_kernels.h"
+#include "linear_cholesky.h"
+
+enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
+/* A factor is made anew after a step that took more products than this. */
+#define MANY_PRODUCTS 16
+/* The largest residual of a step, relative to its right side. */
+#define LOOSEST .25
+/* What a sample says of dependent columns is not to be trusted. */
+#define JITTER 1e-8
+/* After so many steps that lower P by rounding alone it is over. */
+enum { IDLE_MAX = 3 };
+
+bool linear_ridge_suits(const strads_data *data)
+{
+    return strads_data_cols(data) > 0 && outer_product_suits(data);
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+strads_err linear_ridge_new(const strads_shape *shape, bool intercept,
+                            linear_ridge *ridge)
+{
+    double **lines[] = {&ridge->l2,     &ridge->rest, &ridge->value,
+                        &ridge->step,   &ridge->told, &ridge->scaled,
+                        &ridge->product};
+    const uint64_t n = shape->cols + 1;
+    bool there = true;
+
+    *ridge = (linear_ridge){.used = true,
+                            .kernels = column_kernels_choose(shape->rows),
+                            .columns = shape->cols,
+                            .intercept = intercept,
+                            .stride = linear_ridge_stride(shape)};
+    for (size_t k = 0; k < sizeof(lines) / sizeof(*lines); k++) {
+        *lines[k] = calloc(n, sizeof(double));
+        there = there && *lines[k];
+    }
+    ridge->column = calloc(n, sizeof(*ridge->column));
+    ridge->param = malloc(2 * n * sizeof(*ridge->param));
+    ridge->matrix = malloc(n * n * sizeof(double));
+    if (!there || !ridge->column || !ridge->param || !ridge->matrix)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the Hessian of %llu columns",
+                           (unsigned long long)shape->cols);
+    for (uint64_t j = 0; j < 2 * n; j++)
+        ridge->param[j] = (uint32_t)j;
+    return STRADS_OK;
+}
+
+void linear_ridge_free(linear_ridge *ridge)
+{
+    free(ridge->matrix);
+    free(ridge->step);
+    free(ridge->rest);
+    free(ridge->scaled);
+    free(ridge->told);
+    free(ridge->value);
+    free(ridge->product);
+    free(ridge->l2);
+    free(ridge->param);
+    free(ridge->column);
+}
+
+void linear_ridge_clear(linear_ridge *ridge)
+{
+    ridge->share = 0;
+    ridge->factored = false;
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+/* The numbers of a line. */
+static uint32_t count(const linear_ridge *ridge)
+{
+    return (uint32_t)ridge->columns + 1;
+}
+
+/* Moves all coefficients and b by `share` of the step. */
+static linear_ridge_next go(linear_ridge *ridge, double share)
+{
+    for (uint32_t j = 0; j < count(ridge); j++)
+        ridge->value[j] = share * ridge->step[j];
+    return LINEAR_RIDGE_MOVES;
+}
+
+/* To the direction `scaled + share x the one before`. */
+static linear_ridge_next turn_to(linear_ridge *ridge, double share)
+{
+    for (uint32_t j = 0; j < count(ridge); j++) {
+        const double to = ridge->scaled[j] + share * ridge->told[j];
+        ridge->value[j] = to - ridge->told[j];
+        ridge->told[j] += ridge->value[j];
+    }
+    return LINEAR_RIDGE_TURNS;
+}
+
+/* scaled = M^-1 rest, over what may move. */
+static void precondition(linear_ridge *ridge)
+{
+    const uint32_t n = ridge->n, last = (uint32_t)ridge->columns;
+    double *x = ridge->value;
+
+    for (uint32_t k = 0; k < n; k++)
+        x[k] = ridge->rest[ridge->column[k]];
+    x[n] = ridge->rest[last];
+    linear_solve(ridge->kernels, n + ridge->intercept, ridge->matrix, x);
+    for (uint32_t k = 0; k < n; k++)
+        ridge->scaled[ridge->column[k]] = x[k];
+    ridge->scaled[last] = ridge->intercept ? x[n] : 0;
+}
+
+static double fall_of(const linear_ridge *ridge)
+{
+    return ridge->kernels->dot_dense(count(ridge), ridge->rest, ridge->scaled);
+}
+
+/* Conjugate gradients from a step of 0. */
+static linear_ridge_next begin(linear_ridge *ridge, const double *told,
+                               size_t stride)
+{
+    const uint32_t n = count(ridge);
+
+    for (uint32_t j = 0; j < n; j++)
+        ridge->told[j] = told[j * stride];
+    memset(ridge->step, 0, n * sizeof(double));
+    memset(ridge->scaled, 0, n * sizeof(double));
+    precondition(ridge);
+    ridge->fall = ridge->first = fall_of(ridge);
+    ridge->products = 0;
+    return turn_to(ridge, 0);
+}
+
+linear_ridge_next linear_ridge_judge(linear_ridge *ridge, double primal,
+                                     const double *told, size_t stride,
+                                     linear_watch *watch)
+{
+    const bool better = primal <= ridge->before * (1 + 1e-15);
+
+    if (ridge->share > 0 && !better && ridge->halvings++ < HALVINGS_MAX) {
+        ridge->share /= 2;
+        return go(ridge, -ridge->share);
+    }
+    if (ridge->share > 0 && ridge->before - primal <= 1e-16 * primal &&
+        ++watch->idle >= IDLE_MAX)
+        watch->stalled = true;
+    ridge->before = primal;
+    return ridge->factored && ridge->products <= MANY_PRODUCTS
+               ? begin(ridge, told, stride)
+               : LINEAR_RIDGE_BENDS;
+}
+
+/* What the sample says of b and the columns, as if it were all rows. */
+static void fill_matrix(linear_ridge *ridge, const double *merged)
+{
+    const double stride = (double)ridge->stride;
+    const uint32_t n = ridge->n, all = n + ridge->intercept;
+    const double *level = merged + (size_t)n * n;
+    const double jitter = stride > 1 ? 1 + JITTER : 1;
+    double *matrix = ridge->matrix;
+
+    for (uint32_t i = 0; i < all; i++) {
+        const double *from = i < n ? merged + (size_t)i * n : level;
+        double *row = matrix + (size_t)i * all;
+        for (uint32_t k = 0; k <= i; k++)
+            row[k] = stride * from[k];
+        row[i] *= jitter;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        matrix[(size_t)i * all + i] += ridge->l2[ridge->column[i]];
+    if (all > n && !(level[n] > 0)) /* no row of the sample has a weight */
+        matrix[(size_t)n * all + n] = ridge->weight;
+}
+
+linear_ridge_next linear_ridge_factor(linear_ridge *ridge, const double *merged,
+                                      const double *told, size_t stride)
+{
+    fill_matrix(ridge, merged);
+    linear_factor(ridge->kernels, ridge->n + ridge->intercept, ridge->matrix);
+    ridge->factored = true;
+    return begin(ridge, told, stride);
+}
+
+/* How small the residual has to be: steps that are nearly right already are
+ * worth being exact, but no more than the tolerance asks. */
+static double enough(double gap, double tolerance)
+{
+    const double useful = fmax(sqrt(gap), .3 * sqrt(tolerance / gap));
+
+    return fmin(useful, LOOSEST);
+}
+
+/* rest -= length x A d, step += length x d; d'A d is what length needs. */
+static bool advance(linear_ridge *ridge, const double *merged)
+{
+    const column_kernels *kernels = ridge->kernels;
+    const uint32_t n = count(ridge), last = n - 1;
+    double *product = ridge->product;
+
+    memset(product, 0, n * sizeof(*product));
+    for (uint32_t k = 0; k < ridge->n; k++) {
+        const uint32_t j = ridge->column[k];
+        product[j] = merged[j] + ridge->l2[j] * ridge->told[j];
+    }
+    if (ridge->intercept)
+        product[last] = merged[last];
+    const double bend = kernels->dot_dense(n, product, ridge->told);
+    if (!(bend > 0))
+        return false;
+    kernels->add_dense(n, ridge->fall / bend, ridge->told, ridge->step);
+    kernels->add_dense(n, -ridge->fall / bend, product, ridge->rest);
+    return true;
+}
+
+linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
+                                        const double *merged, double gap,
+                                        double tolerance)
+{
+    const double small = enough(gap, tolerance), before = ridge->fall;
+    const bool advanced = advance(ridge, merged);
+
+    if (advanced)
+        precondition(ridge);
+    ridge->fall = advanced ? fall_of(ridge) : 0;
+    if (ridge->fall > small * small * ridge->first &&
+        ++ridge->products < PRODUCTS_MAX)
+        return turn_to(ridge, ridge->fall / before);
+    ridge->share = 1;
+    ridge->halvings = 0;
+    return go(ridge, 1);
+}
