@@ -25,6 +25,7 @@ svm_fit svm_fit_of(const lasso_design *d, const strads_result *result)
            d->rows * width * sizeof(double));
     fit->objective = progress->objective;
     fit->gap = progress->gap;
+    fit->rounds = progress->round;
     fit->updates_policy = progress->updates_policy;
     fit->updates_other = progress->updates_other;
     fit->intercept = *strads_svm_intercepts(state);

@@ -16,7 +16,7 @@ typedef struct svm_fit {
     double *b;      /* [rows x width] dual values */
     double objective, gap, intercept;
     double intercepts[8]; /* of the first problems */
-    uint64_t supports, updates_policy, updates_other;
+    uint64_t supports, rounds, updates_policy, updates_other;
     char classes[64]; /* as the run took them */
 } svm_fit;
 

@@ -149,6 +149,69 @@ Test(svm_optimum, rows_that_are_nearly_alike_are_settled_in_few_rounds)
     lasso_design_free(&design);
 }
 
+/* Of so many columns for so few entries Newton's steps are found by products, as
+ * all are above 1,200 columns. */
+static lasso_design wide_design(size_t k)
+{
+    return k == 0   ? svm_design_random(150, 700, .5, 31)
+           : k == 1 ? svm_design_random(300, 1250, .1, 32)
+                    : pairs_of_rows(400, 1250);
+}
+
+Test(svm_optimum, steps_by_products_settle_the_last_digits)
+{
+    for (size_t d = 0; d < 3; d++) {
+        lasso_design design = wide_design(d);
+        for (uint32_t workers = 1; workers <= 2; workers++)
+            for (size_t k = 0; k < sizeof(variants) / sizeof(variants[0]);
+                 k++) {
+                char what[64];
+                strads_svm_options options = variants[k];
+                const strads_engine_options engine = {.workers = workers,
+                                                      .partitions = 2 * workers,
+                                                      .pools = 1 + k % 2,
+                                                      .tolerance = 1e-9};
+                options.c = 20;
+                (void)snprintf(what, sizeof(what), "design %zu, %u workers, %s",
+                               d, workers, options.loss);
+                expect_worth(&design, &options, &engine, 1e-9, what);
+            }
+        expect_same_bits(&design, &variants[2], 1, 1e-9);
+        lasso_design_free(&design);
+    }
+}
+
+/* A run that ends amid a step, with a w that is further by a direction, tells
+ * the w whose objective it reports; behind one it is lower. */
+Test(svm_optimum, a_run_cut_short_amid_a_step_is_worth_what_it_reports)
+{
+    const strads_svm_options options = {.loss = "squared-hinge", .c = 1000};
+    lasso_design design = wide_design(0);
+    uint64_t whole = 0, same = 0;
+
+    for (uint64_t short_of = 0; short_of < 12; short_of++) {
+        const strads_engine_options engine = {
+            .workers = 1,
+            .partitions = 1,
+            .tolerance = 1e-11,
+            .max_rounds = short_of > 0 ? whole - short_of : 0};
+        svm_fit fit = svm_fit_run(&design, &options, &engine);
+        expect_ok(fit.err);
+        const svm_worth worth = svm_fit_worth(&design, &options, NULL, &fit);
+        cr_expect_leq(worth.primal, fit.objective * (1 + 1e-11),
+                      "%llu short of %llu rounds: reports %.15g at %.15g",
+                      (unsigned long long)short_of, (unsigned long long)whole,
+                      fit.objective, worth.primal);
+        same += fabs(worth.primal - fit.objective) <= 1e-11 * worth.primal;
+        if (short_of == 0)
+            whole = fit.rounds;
+        cr_assert_gt(whole, 40);
+        svm_fit_free(&fit);
+    }
+    cr_expect_gt(same, 8);
+    lasso_design_free(&design);
+}
+
 Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
 {
     const char *policies[] = {"priority", "uniform", "cyclic"};

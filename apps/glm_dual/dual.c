@@ -13,10 +13,13 @@
  *     merge    the change of everybody's w  -> the common w
  *     scan     all rows, at the common w    -> b, gap, priorities of all
  *     curve    X'HX at w                    -> Newton's steps, of few columns
+ *     gradient the same without its matrix, and
+ *     product  X'HX by a direction          -> a step, where that is cheaper
  *     slope    along a step                 -> how far it goes
  *     take     the b that w asks for
  *     face     steps in the b between their bounds, of many columns
- *     tell     nothing                      -> w of the columns as they stand
+ *     tell     nothing                      -> w of the columns as they stand, at
+ *                                              the last look
  *
  * The policy rests when what is left to gain is below what was asked for; a
  * scan then tells whether it is. docs/svm.md has the rest. */
@@ -85,8 +88,8 @@ strads_err dual_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (turn->ends)
-        return state->scale ? dispatch_all(turn, state, DUAL_TELL)
-                            : strads_turn_stop(turn);
+        return state->scale || state->off ? dispatch_all(turn, state, DUAL_TELL)
+                                          : strads_turn_stop(turn);
     if (!state->surveyed)
         return dispatch_survey(turn, state);
     if ((state->problem.options.standardize ||
@@ -185,6 +188,18 @@ const strads_phase dual_phases[DUAL_PHASES] = {
                     .partial = dual_partial_curve,
                     .update = dual_update_curve,
                     .aggregate = dual_aggregate_curve},
+    [DUAL_GRADIENT] = {.name = "gradient",
+                       .when = STRADS_WHEN_CALLED,
+                       .ignores_values = true,
+                       .partial = dual_partial_gradient,
+                       .update = dual_update_gradient,
+                       .aggregate = dual_aggregate_gradient},
+    [DUAL_PRODUCT] = {.name = "product",
+                      .when = STRADS_WHEN_CALLED,
+                      .ignores_values = true,
+                      .partial = dual_partial_product,
+                      .update = dual_update_product,
+                      .aggregate = dual_aggregate_product},
     [DUAL_SLOPE] = {.name = "slope",
                     .when = STRADS_WHEN_CALLED,
                     .ignores_values = true,

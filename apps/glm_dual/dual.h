@@ -102,13 +102,14 @@ typedef struct dual_problem {
     double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
 } dual_problem;
 
-/* From fewer columns than this Newton's steps in w take the last digits; the
- * square of more costs more than it brings. */
+/* Of fewer columns than this Newton's steps in w take the last digits of any
+ * loss; the square of more costs more than it brings, and losses without kinks
+ * go by products. */
 enum { DUAL_NEWTON_COLUMNS = 1200 };
 
 /* ---- a partition ------------------------------------------------------- */
 
-/* dual_newton.c: what steps in w need; dual_face.c: rows between bounds. */
+/* dual_curve.c: what steps in w need; dual_face.c: rows between bounds. */
 typedef struct dual_curve dual_curve;
 typedef struct dual_face dual_face;
 
@@ -263,6 +264,25 @@ typedef struct dual_heading {
     double beta;    /* and how much of the last p is in its p */
 } dual_heading;
 
+/* How conjugate gradients find a Newton's step: dual_newton.c. Lines have a
+ * number a column, then that of the bias. */
+typedef struct dual_course {
+    bool used;          /* products are cheaper than the matrix, so far */
+    double left;        /* products that are, at most */
+    double *line;       /* what all of these are in; NULL: none yet */
+    double *gradient;   /* X'c - w, downhill, */
+    double *rest;       /* and less what the step so far makes of it */
+    double *inverse;    /* 1 over the diagonal, which preconditions, */
+    double *shrink;     /* and what of it is not X_J' diag(h) X_J's */
+    double *bend;       /* that, */
+    double *stiff;      /* and what all rows would add */
+    double *step;       /* so far */
+    double *p;          /* what w is further by now */
+    double *product;    /* of it */
+    double fall, first; /* rest'(inverse rest), and at the step's beginning */
+    uint32_t products;
+} dual_course;
+
 typedef struct dual_state {
     dual_problem problem;
     char *classes_text; /* options.classes points to it */
@@ -323,14 +343,16 @@ typedef struct dual_state {
     uint32_t inner, vain;
     double judged_gap; /* at the last scan, */
     uint64_t judged_visits;
-    bool gave_up;
+    bool gave_up, keeps;        /* Newton's steps; and the b as they are */
     bool blunt;                 /* the last step was within rounding, */
     double gradient;            /* from where the gradient was that long, */
     double ballast;             /* of the diagonal, over what partitions say */
     double *matrix;             /* [(columns + 1)^2] */
     double *direction;          /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */
-    double nearest;             /* the least gap so far */
+    dual_course course;
+    const double *off; /* what the w that is committed has too much, or NULL */
+    double nearest;    /* the least gap so far */
 
     /* dual_face.c */
     dual_heading heading;
@@ -355,18 +377,20 @@ static inline size_t dual_place(const dual_state *state, size_t k)
 /* Their places in the programs' table (dual.c). What they compute stands in the
  * file that is named; each has slots of strads_phase. */
 enum {
-    DUAL_SURVEY,  /* dual_setup.c */
-    DUAL_MOMENTS, /* dual_setup.c */
-    DUAL_SEED,    /* dual_certificate.c */
-    DUAL_ASCEND,  /* dual_ascend.c, dual_pass.c */
-    DUAL_JOIN,    /* dual_ascend.c */
-    DUAL_MERGE,   /* dual_ascend.c */
-    DUAL_SCAN,    /* dual_certificate.c */
-    DUAL_CURVE,   /* dual_newton.c */
-    DUAL_SLOPE,   /* dual_newton.c */
-    DUAL_TAKE,    /* dual_certificate.c, dual_newton.c */
-    DUAL_FACE,    /* dual_face.c */
-    DUAL_TELL,    /* dual_setup.c */
+    DUAL_SURVEY,   /* dual_setup.c */
+    DUAL_MOMENTS,  /* dual_setup.c */
+    DUAL_SEED,     /* dual_certificate.c */
+    DUAL_ASCEND,   /* dual_ascend.c, dual_pass.c */
+    DUAL_JOIN,     /* dual_ascend.c */
+    DUAL_MERGE,    /* dual_ascend.c */
+    DUAL_SCAN,     /* dual_certificate.c */
+    DUAL_CURVE,    /* dual_curve.c, dual_newton.c */
+    DUAL_GRADIENT, /* as DUAL_CURVE */
+    DUAL_PRODUCT,  /* as DUAL_CURVE */
+    DUAL_SLOPE,    /* as DUAL_CURVE */
+    DUAL_TAKE,     /* dual_certificate.c, dual_newton.c */
+    DUAL_FACE,     /* dual_face.c */
+    DUAL_TELL,     /* dual_setup.c */
     DUAL_PHASES
 };
 
@@ -400,6 +424,12 @@ strads_err dual_aggregate_scan(strads_commit *commit);
 size_t dual_partial_curve(const strads_task *task);
 strads_err dual_update_curve(strads_task *task);
 strads_err dual_aggregate_curve(strads_commit *commit);
+size_t dual_partial_gradient(const strads_task *task);
+strads_err dual_update_gradient(strads_task *task);
+strads_err dual_aggregate_gradient(strads_commit *commit);
+size_t dual_partial_product(const strads_task *task);
+strads_err dual_update_product(strads_task *task);
+strads_err dual_aggregate_product(strads_commit *commit);
 size_t dual_partial_slope(const strads_task *task);
 strads_err dual_update_slope(strads_task *task);
 strads_err dual_aggregate_slope(strads_commit *commit);
@@ -498,7 +528,7 @@ double dual_level_bias(const dual_problem *problem, double square);
  * over. */
 void dual_level_take(strads_commit *commit);
 
-/* ---- dual_newton.c, dual_face.c ---------------------------------------- */
+/* ---- dual_curve.c, dual_newton.c, dual_face.c --------------------------- */
 
 void dual_curve_free(dual_curve *curve);
 void dual_face_free(dual_face *face);
@@ -507,6 +537,22 @@ void dual_face_free(dual_face *face);
 void dual_newton_judge(dual_state *state, double tolerance);
 bool dual_is_settled(const dual_pool *pool);
 void dual_judge_face(dual_state *state);
+/* Another problem: how many products its steps may take. */
+void dual_begin_course(dual_state *state);
+/* Lengths of a step that are looked at, the whole one first. They cost little
+ * beside the curve where c is a line between its bounds, and the slope between
+ * two of them is nearly straight; where it is not, fewer do. */
+enum { DUAL_STEPS = 64, DUAL_FEW_STEPS = 10 };
+static inline int dual_steps(const dual_loss *loss)
+{
+    return loss->quadratic ? DUAL_STEPS : DUAL_FEW_STEPS;
+}
+static inline double dual_step_at(const dual_loss *loss, int t)
+{
+    return pow(loss->quadratic ? .9 : .5, t);
+}
+/* In the place of sigma: b stay as they are. */
+#define DUAL_SIGMA_KEEP (-1)
 /* sigma of the first smooth problem, over C. */
 #define DUAL_SIGMA_FIRST 4
 

@@ -183,10 +183,12 @@ static void take_over(strads_task *task, double sigma)
         dual_sample *x = &local->sample[i];
         const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
-        const dual_answer asked =
-            local->loss->answer(x, sigma, local->anchor[i], z);
-        x->b = asked.b;
-        x->u = asked.u;
+        if (sigma != DUAL_SIGMA_KEEP) {
+            const dual_answer asked =
+                local->loss->answer(x, sigma, local->anchor[i], z);
+            x->b = asked.b;
+            x->u = asked.u;
+        }
         task->value[dual_at(local, i)] = x->b;
         dual_add(local, &row, s * x->b, local->w);
     }
@@ -205,8 +207,10 @@ strads_err dual_update_seed(strads_task *task)
 strads_err dual_update_take(strads_task *task)
 {
     dual_local *local = task->local;
+    const double sigma = task->total[DUAL_SIGMA];
 
-    take_over(task, local->loss->smooth ? INFINITY : task->total[DUAL_SIGMA]);
+    take_over(task, local->loss->smooth && sigma != DUAL_SIGMA_KEEP ? INFINITY
+                                                                    : sigma);
     for (uint64_t i = 0; i < local->rows; i++)
         local->anchor[i] = local->sample[i].b;
     return STRADS_OK;

@@ -1,8 +1,9 @@
-/* Newton's steps in w, for problems of few columns: partitions tell where the
- * losses pull, how they bend, and how far along a direction it goes downhill;
- * the coordinator solves, goes, and looks how far that was.
+/* Newton's steps in w, for problems of few columns, or of a loss without kinks:
+ * partitions tell where the losses pull, how they bend, and how far along a
+ * direction it goes downhill (dual_curve.c); the coordinator solves, goes, and
+ * looks how far that was.
  *
- * With few columns the last digits come from the primal problem. The loss of a
+ * There the last digits come from the primal problem. The loss of a
  * row, made smooth around the b that is known of it (the augmented Lagrangian;
  * sigma = infinity for losses that are smooth already), is
  *
@@ -19,309 +20,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/kernels/outer_kernels.h"
 #include "apps/linear/linear_cholesky.h"
 #include "dual.h"
-
-/* ---- partitions: the curve at w ----------------------------------------- */
-
-/* Rows with fewer entries than this share of the columns are multiplied entry
- * by entry. */
-#define DENSE .3
-
-/* What an average row adds to the diagonal at most, times this, is there at
- * least: the lengths of a step that are looked at go down as far. */
-#define LEAST 1e-3
-
-struct dual_curve {
-    double *z;            /* [rows] x'w where it was taken */
-    double *bend, *panel; /* X_J' diag(h) X_J, and workspace; */
-    double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
-    double *stiff;        /* [columns + 1] what an average row adds */
-    double sigma;
-};
-
-void dual_curve_free(dual_curve *curve)
-{
-    if (!curve)
-        return;
-    free(curve->z);
-    free(curve->bend);
-    free(curve->panel);
-    free(curve->h);
-    free(curve->held);
-    free(curve->stiff);
-    free(curve);
-}
-
-/* The largest h that a row of weight 1 may have, of losses whose h changes:
- * steps of the others are never far too long. */
-static double largest_h(const dual_local *local)
-{
-    return local->loss->smooth ? local->loss->bend * local->problem.options.c
-                               : local->curve->sigma;
-}
-
-size_t dual_partial_curve(const strads_task *task)
-{
-    const size_t n = task->shape->cols + 1;
-
-    return 2 * n + n * (n + 1) / 2 + DUAL_SUMS;
-}
-
-static strads_err reserve_curve(dual_local *local)
-{
-    const size_t p = local->columns, n = local->rows;
-    const size_t line = outer_product_line((uint32_t)p + 1);
-    dual_curve *c = local->curve;
-
-    if (c)
-        return STRADS_OK;
-    local->curve = c = calloc(1, sizeof(*c));
-    if (c) {
-        c->z = calloc(n + 1, sizeof(double));
-        c->bend = calloc(line * line, sizeof(double));
-        c->panel = calloc(line * OUTER_PANEL, sizeof(double));
-        c->h = calloc(n + 1, sizeof(double));
-        c->held = calloc(n + 1, sizeof(double));
-        c->stiff = calloc(p + 1, sizeof(double));
-    }
-    return c && c->z && c->bend && c->panel && c->h && c->held && c->stiff
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM,
-                             "no memory for the square of %llu columns",
-                             (unsigned long long)p);
-}
-
-/* sum x^2 of each column over the number of all rows: what an average row adds
- * to the diagonal. */
-static void measure_columns(dual_local *local, const strads_share *share,
-                            double all)
-{
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const data_column x = dual_row_of(share, i);
-        for (uint64_t k = 0; k < x.n; k++)
-            local->curve->stiff[dual_index(&x, k)] +=
-                dual_entry(&x, k) * dual_entry(&x, k) / all;
-    }
-    local->curve->stiff[local->columns] =
-        local->bias * local->bias * (double)local->rows / all;
-}
-
-/* H += h x x' over the entries of a sparse row, lower half. */
-static void add_sparse(const dual_local *local, const data_column *x, double h)
-{
-    const uint32_t p = (uint32_t)local->columns;
-    const size_t stride = outer_product_line(p + 1);
-
-    for (uint64_t k = 0; k < x->n; k++) {
-        const double v = dual_entry(x, k);
-        const uint64_t j = dual_index(x, k);
-        double *line = local->curve->bend + j * stride;
-        data_column before = *x;
-        before.n = k + 1;
-        local->kernels->add(&before, h * v, line);
-    }
-    double *line = local->curve->bend + p * stride;
-    local->kernels->add(x, h * local->bias, line);
-    line[p] += h * local->bias * local->bias;
-}
-
-/* A dense row, times sqrt(h), into the panel. */
-static void put_row(const dual_local *local, const data_column *x, double root,
-                    double *line)
-{
-    local->kernels->add(x, root, line);
-    line[local->columns] = root * local->bias;
-}
-
-static void flush(const dual_local *local, uint32_t *n)
-{
-    const uint32_t columns = (uint32_t)local->columns + 1;
-
-    if (*n)
-        outer_product_choose()(*n, columns, local->curve->panel,
-                               local->curve->bend);
-    memset(local->curve->panel, 0,
-           outer_product_line(columns) * (size_t)*n * sizeof(double));
-    *n = 0;
-}
-
-/* bend += (h - held) x x' of all rows in which that is above 0; with `less` of
- * all in which it is below 0, and bend is taken the other way round. */
-static void add_rows(const strads_task *task, bool less)
-{
-    dual_local *local = task->local;
-    const strads_share *share = dual_share(local, task->share);
-    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
-    uint32_t n = 0;
-
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const double more = local->curve->h[i] - local->curve->held[i];
-        const double h = less ? -more : more;
-        if (!(h > 0))
-            continue;
-        const data_column x = dual_row_of(share, i);
-        local->curve->held[i] = local->curve->h[i];
-        if ((double)x.n < DENSE * (double)local->columns) {
-            add_sparse(local, &x, h);
-            continue;
-        }
-        put_row(local, &x, sqrt(h), local->curve->panel + stride * n);
-        if (++n == OUTER_PANEL)
-            flush(local, &n);
-    }
-    flush(local, &n);
-}
-
-static void turn_round(dual_local *local)
-{
-    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
-
-    for (size_t k = 0; k < stride * stride; k++)
-        local->curve->bend[k] = -local->curve->bend[k];
-}
-
-/* Brings `bend` from the h that it is made of to those of now. From one step to
- * the next few rows come into J or leave it, and the h of all others stay: of
- * most losses they are one number. */
-static void bring_up(const strads_task *task)
-{
-    dual_local *local = task->local;
-    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
-    uint64_t now = 0, changed = 0, fewer = 0;
-
-    for (uint64_t i = 0; i < local->rows; i++) {
-        now += local->curve->h[i] != 0;
-        changed += local->curve->h[i] != local->curve->held[i];
-        fewer += local->curve->h[i] < local->curve->held[i];
-    }
-    if (changed >= now) {
-        memset(local->curve->bend, 0, stride * stride * sizeof(double));
-        memset(local->curve->held, 0, local->rows * sizeof(double));
-        fewer = 0;
-    }
-    add_rows(task, false);
-    if (fewer == 0)
-        return;
-    turn_round(local);
-    add_rows(task, true);
-    turn_round(local);
-}
-
-static void pack(const dual_local *local, double *out)
-{
-    const size_t n = local->columns + 1;
-    const size_t stride = outer_product_line((uint32_t)n);
-    const double least = LEAST * largest_h(local);
-
-    for (size_t j = 0; j < n; j++)
-        out[j] = least * local->curve->stiff[j];
-    out += n;
-
-    for (size_t i = 0; i < n; i++) {
-        memcpy(out, local->curve->bend + i * stride, (i + 1) * sizeof(double));
-        out += i + 1;
-    }
-}
-
-/* X'c; what the diagonal should have at least; X_J' diag(h) X_J, lower half,
- * line by line; and what P at w and D at c are made of. */
-strads_err dual_update_curve(strads_task *task)
-{
-    dual_local *local = task->local;
-    const strads_share *share = dual_share(local, task->share);
-    const bool first = !local->curve;
-    const strads_err err = reserve_curve(local);
-    double *sums = task->partial + dual_partial_curve(task) - DUAL_SUMS;
-
-    if (err)
-        return err;
-    local->curve->sigma =
-        local->loss->smooth ? INFINITY : task->total[DUAL_SIGMA];
-    if (first && largest_h(local) > 0)
-        measure_columns(local, share, (double)task->shape->rows);
-    local->level = task->total[DUAL_LEVEL];
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const dual_sample *x = &local->sample[i];
-        const data_column row = dual_row_of(share, i);
-        const double z = local->curve->z[i] =
-            dual_dot(local, &row, local->base);
-        const dual_answer asked =
-            local->loss->answer(x, local->curve->sigma, local->anchor[i], z);
-        local->curve->h[i] = asked.h;
-        dual_add_sums(local, x, asked.b, z, sums);
-        if (asked.b != 0)
-            dual_add(local, &row, asked.b, task->partial);
-    }
-    bring_up(task);
-    pack(local, task->partial + local->columns + 1);
-    return STRADS_OK;
-}
-
-/* ---- along a direction ------------------------------------------------- */
-
-/* Lengths of a step that are looked at, the whole one first. They cost little
- * beside the matrix, and the slope between two of them is nearly straight. */
-enum { STEPS = 64 };
-
-static double step_at(int t)
-{
-    return pow(.9, t);
-}
-
-size_t dual_partial_slope(const strads_task *task)
-{
-    (void)task;
-    return STEPS;
-}
-
-/* The c that a row's z would have. */
-static double answer_at(const dual_local *local, uint64_t i, double z)
-{
-    return local->loss
-        ->answer(&local->sample[i], local->curve->sigma, local->anchor[i], z)
-        .b;
-}
-
-/* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
- * taken at its beginning. As c falls with z, it is one number all along where
- * it is at both ends: most rows stay at their bound. */
-strads_err dual_update_slope(strads_task *task)
-{
-    dual_local *local = task->local;
-    const strads_share *share = dual_share(local, task->share);
-    double step[STEPS], still = 0;
-
-    local->level = task->total[DUAL_LEVEL];
-    for (int t = 0; t < STEPS; t++)
-        step[t] = step_at(t);
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const data_column x = dual_row_of(share, i);
-        const double z = local->curve->z[i];
-        const double along = dual_dot(local, &x, local->base) - z;
-        const double c = answer_at(local, i, z);
-        if (c == answer_at(local, i, z + along)) {
-            still += along * c;
-            continue;
-        }
-        for (int t = 0; t < STEPS; t++)
-            task->partial[t] +=
-                along * answer_at(local, i, z + step[t] * along);
-    }
-    for (int t = 0; t < STEPS; t++)
-        task->partial[t] += still;
-    return STRADS_OK;
-}
 
 /* ---- the coordinator: steps --------------------------------------------- */
 
 /* Steps of one smooth problem; takes in vain before dual ascent goes on; scans
- * that come before the first step. */
+ * that come before the first step: by then the policy has chosen nine times as
+ * many b as a take moves. */
 enum { INNER_MAX = 35, VAIN_MAX = 12, SCANS = 2 };
+/* Of many columns the first step is from a gap below this share of P: further out
+ * a step's model holds for a thousandth of it where J has fewer rows than that. */
+#define NEAR .8
 
-/* From take to take sigma grows: a little where the gap falls, since the next problem begins near its end, and more where it
- * does not. It falls where a problem was too hard, or rounding ended it. */
+/* From take to take sigma grows: a little where the gap falls, since the next
+ * problem begins near its end, and more where it does not. It falls where a problem was too hard, or rounding ended it. */
 #define SIGMA_UP 2
 #define SIGMA_FAR_UP 4
 #define SIGMA_DOWN (1. / 16)
@@ -344,15 +57,23 @@ enum { INNER_MAX = 35, VAIN_MAX = 12, SCANS = 2 };
 #define BALLAST_MIN 1e-6
 #define BALLAST_MAX 1e6
 
+static strads_err reserve_direction(dual_state *state)
+{
+    if (!state->direction)
+        state->direction = calloc(state->columns + 1, sizeof(double));
+    return state->direction
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory for %llu columns",
+                             (unsigned long long)state->columns);
+}
+
 static strads_err reserve_matrix(dual_state *state)
 {
     const size_t n = state->columns + 1;
 
-    if (state->matrix)
-        return STRADS_OK;
-    state->matrix = malloc(n * n * sizeof(double));
-    state->direction = malloc(n * sizeof(double));
-    return state->matrix && state->direction
+    if (!state->matrix)
+        state->matrix = malloc(n * n * sizeof(double));
+    return state->matrix
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the square of %llu columns",
@@ -442,9 +163,208 @@ static void go(strads_commit *commit, uint32_t n)
 
     for (uint32_t j = 0; j < n; j++)
         commit->change[dual_place(state, j)] = state->direction[j];
-    dual_take_intercept(commit);
+    state->off = state->direction;
     state->step = DUAL_SLOPE;
 }
+
+/* ---- a direction by products -------------------------------------------- */
+
+/* The matrix gives all directions at once, and takes as long as many products:
+ * a step is found by conjugate gradients (Hestenes and Stiefel, 1952), scaled by
+ * the diagonal, until those of a problem have taken as long as its matrix would.
+ * Workers multiply p, by which w is further meanwhile, so that z tells X p. */
+
+/* Residuals at which a step is good enough, relative to its right side. */
+#define LOOSEST .25
+enum { PRODUCTS_MAX = 500, LINES = 9 };
+/* Of so many columns that there is no matrix, a problem's steps take so many at
+ * most before dual ascent goes on. */
+enum { PRODUCTS_ALL = 1000 };
+
+/* About how many products take as long as a matrix: of nanoseconds an entry, and
+ * for a round. */
+static double products_of(const dual_state *state)
+{
+    const double p = (double)state->columns, n = (double)state->rows;
+    const double entries = (double)strads_data_nnz(state->data);
+    const double row = fmin(entries / (n + 1), p);
+    const double dense = n * p * p / 20, sparse = n * row * row / 2;
+    const double matrix = fmin(dense, sparse) + p * p * p / 24;
+
+    return matrix / (2 * entries + 2e4);
+}
+
+void dual_begin_course(dual_state *state)
+{
+    state->off = NULL;
+    state->course.left = state->columns < DUAL_NEWTON_COLUMNS
+                             ? products_of(state)
+                             : PRODUCTS_ALL;
+    state->course.used = state->course.left >= 10;
+}
+
+/* Products have not done it, and there is nothing else. */
+static bool is_spent(const dual_state *state)
+{
+    return !state->course.used && state->columns >= DUAL_NEWTON_COLUMNS;
+}
+
+/* The phase of a look at the curve. */
+static uint32_t next_look(const dual_state *state)
+{
+    return state->course.used || is_spent(state) ? DUAL_GRADIENT : DUAL_CURVE;
+}
+
+static strads_err reserve_course(dual_state *state)
+{
+    const size_t n = state->columns + 1;
+    dual_course *c = &state->course;
+    double **lines[LINES] = {&c->gradient, &c->rest, &c->inverse,
+                             &c->shrink,   &c->bend, &c->stiff,
+                             &c->step,     &c->p,    &c->product};
+
+    if (c->line)
+        return STRADS_OK;
+    c->line = calloc(LINES * n, sizeof(double));
+    if (!c->line)
+        return strads_fail(STRADS_ENOMEM, "no memory for %llu columns",
+                           (unsigned long long)state->columns);
+    for (size_t k = 0; k < LINES; k++)
+        *lines[k] = c->line + k * n;
+    return STRADS_OK;
+}
+
+static double fall_of(const dual_course *c, uint32_t n)
+{
+    double sum = 0;
+
+    for (uint32_t j = 0; j < n; j++)
+        sum += c->rest[j] * c->rest[j] * c->inverse[j];
+    return sum;
+}
+
+/* p becomes inverse rest + beta p, and w goes along. */
+static void turn_to(strads_commit *commit, uint32_t n, double beta)
+{
+    dual_state *state = commit->state;
+    dual_course *c = &state->course;
+
+    for (uint32_t j = 0; j < n; j++) {
+        const double p = c->inverse[j] * c->rest[j] + beta * c->p[j];
+        commit->change[dual_place(state, j)] = p - c->p[j];
+        c->p[j] = p;
+    }
+    state->off = c->p;
+    state->step = DUAL_PRODUCT;
+}
+
+/* From a step of 0. */
+static void begin_steps(strads_commit *commit, uint32_t n)
+{
+    dual_state *state = commit->state;
+    dual_course *c = &state->course;
+
+    for (uint32_t j = 0; j < n; j++) {
+        const double least = state->ballast * c->stiff[j];
+        c->shrink[j] =
+            (c->bend[j] < least ? least : 0) + (j < dual_penalised(state));
+        c->inverse[j] = c->bend[j] + c->shrink[j];
+        c->inverse[j] = c->inverse[j] > 0 ? 1 / c->inverse[j] : 0;
+        c->rest[j] = c->gradient[j];
+        c->step[j] = 0;
+    }
+    c->fall = c->first = fall_of(c, n);
+    c->products = 0;
+    turn_to(commit, n, 0);
+}
+
+static void begin_course(strads_commit *commit, uint32_t n)
+{
+    dual_state *state = commit->state;
+    dual_course *c = &state->course;
+
+    for (uint32_t j = 0; j < n; j++) {
+        c->gradient[j] = commit->partial[j] - penalised_at(commit, j);
+        c->p[j] = 0;
+    }
+    memcpy(c->stiff, commit->partial + n, n * sizeof(double));
+    memcpy(c->bend, commit->partial + 2 * (size_t)n, n * sizeof(double));
+    begin_steps(commit, n);
+}
+
+/* step += a p, rest -= a A p. False: A does not bend along p. */
+static bool advance(dual_state *state, const double *merged, uint32_t n)
+{
+    dual_course *c = &state->course;
+    const column_kernels *kernels = column_kernels_choose(0);
+
+    for (uint32_t j = 0; j < n; j++)
+        c->product[j] = merged[j] + c->shrink[j] * c->p[j];
+    const double bend = kernels->dot_dense(n, c->product, c->p);
+    if (!(bend > 0))
+        return false;
+    kernels->add_dense(n, c->fall / bend, c->p, c->step);
+    kernels->add_dense(n, -c->fall / bend, c->product, c->rest);
+    return true;
+}
+
+/* The step becomes the direction, from where w was. */
+static void take_step(const strads_commit *commit, uint32_t n)
+{
+    dual_state *state = commit->state;
+    const dual_course *c = &state->course;
+
+    state->slope = state->along = state->reach = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        const double d = state->direction[j] = c->step[j];
+        state->slope -= d * c->gradient[j];
+        if (j >= dual_penalised(state))
+            continue;
+        state->along += d * (penalised_at(commit, j) - c->p[j]);
+        state->reach += d * d;
+    }
+}
+
+/* How small a step's residual is to be: one that is nearly right already is
+ * worth being exact, but no more than the tolerance asks. */
+static double small_enough(const dual_state *state, double tolerance)
+{
+    const double gap = state->gap / state->primal;
+
+    return fmin(fmax(sqrt(gap), .3 * sqrt(tolerance / gap)), LOOSEST);
+}
+
+strads_err dual_aggregate_product(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    dual_course *c = &state->course;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const double small = small_enough(state, commit->tolerance);
+    const double before = c->fall;
+    const bool advanced = advance(state, commit->partial, n);
+
+    c->left--;
+    c->fall = advanced ? fall_of(c, n) : 0;
+    if (c->fall > small * small * c->first && c->left > 0 &&
+        ++c->products < PRODUCTS_MAX) {
+        turn_to(commit, n, c->fall / before);
+        return STRADS_OK;
+    }
+    c->used = c->left > 0;
+    take_step(commit, n);
+    if (state->ballast < BALLAST_MAX && is_singular(state)) {
+        state->ballast *= BALLAST;
+        begin_steps(commit, n);
+        return STRADS_OK;
+    }
+    for (uint32_t j = 0; j < n; j++)
+        commit->change[dual_place(state, j)] = c->step[j] - c->p[j];
+    state->off = state->direction;
+    state->step = DUAL_SLOPE;
+    return STRADS_OK;
+}
+
+/* ---- from look to look ---------------------------------------------------- */
 
 /* Where w and X'c are. */
 static dual_point point_of(const strads_commit *commit, uint32_t n)
@@ -473,7 +393,20 @@ static void soften(strads_commit *commit)
     commit->total_change[DUAL_SIGMA] =
         (SIGMA_DOWN - 1) * commit->total[DUAL_SIGMA];
     state->inner = 0;
-    state->step = DUAL_CURVE;
+    state->step = next_look(state);
+}
+
+/* Dual ascent goes on from the better b: those of the last scan, or those that w
+ * asks for. */
+static void give_up(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    state->gave_up = true;
+    state->keeps = state->gap >= state->judged_gap;
+    if (state->keeps)
+        commit->total_change[DUAL_SIGMA] =
+            DUAL_SIGMA_KEEP - commit->total[DUAL_SIGMA];
 }
 
 /* The next step, or what is to be done where there is none. Each problem with
@@ -484,6 +417,10 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
     dual_state *state = commit->state;
     const bool smooth = state->problem.loss->smooth;
 
+    if (is_spent(state)) {
+        give_up(commit);
+        return;
+    }
     if (!steep && (smooth || state->inner > 0))
         return;
     state->blunt = leads_nowhere(state, gradient);
@@ -495,18 +432,21 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
         return;
     }
     state->gradient = gradient;
+    if (state->course.used) {
+        begin_course(commit, n);
+        return;
+    }
     find_direction(commit, n);
     go(commit, n);
 }
 
-strads_err dual_aggregate_curve(strads_commit *commit)
+/* After a look at the curve, whose sums tell P at w and D at the c. */
+static strads_err judge_curve(strads_commit *commit, const double *sums)
 {
     dual_state *state = commit->state;
     const uint32_t n = (uint32_t)state->columns + 1;
-    const double *sums =
-        commit->partial + 2 * (size_t)n + (size_t)n * (n + 1) / 2;
     const dual_point at = point_of(commit, n);
-    strads_err err = reserve_matrix(state);
+    strads_err err = reserve_direction(state);
 
     if (!err)
         err = dual_certify(state, sums, at);
@@ -522,29 +462,53 @@ strads_err dual_aggregate_curve(strads_commit *commit)
     return STRADS_OK;
 }
 
+strads_err dual_aggregate_curve(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const size_t n = state->columns + 1;
+    const strads_err err = reserve_matrix(state);
+
+    return err ? err
+               : judge_curve(commit, commit->partial + 2 * n + n * (n + 1) / 2);
+}
+
+strads_err dual_aggregate_gradient(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const strads_err err = reserve_course(state);
+
+    return err ? err
+               : judge_curve(commit,
+                             commit->partial + 3 * (state->columns + 1));
+}
+
 /* The slope after a step t: it rises with t, from below 0. */
 static double slope_at(const dual_state *state, const double *merged, int t)
 {
-    return state->along + step_at(t) * state->reach - merged[t];
+    return state->along + dual_step_at(state->problem.loss, t) * state->reach -
+           merged[t];
 }
 
 /* The whole step if it does not lead far uphill again; otherwise the lowest
  * point along it, as the slopes on both sides tell. */
 static double choose_step(const dual_state *state, const double *merged)
 {
+    const dual_loss *loss = state->problem.loss;
+    const int last = dual_steps(loss) - 1;
     double above = slope_at(state, merged, 0);
 
     if (above <= -.3 * state->slope ||
         -state->slope <= ROUNDING * state->primal)
         return 1;
-    for (int t = 1; t < STEPS; t++) {
+    for (int t = 1; t <= last; t++) {
         const double below = slope_at(state, merged, t);
+        const double low = dual_step_at(loss, t);
         if (below <= 0)
-            return step_at(t) +
-                   (step_at(t - 1) - step_at(t)) * -below / (above - below);
+            return low +
+                   (dual_step_at(loss, t - 1) - low) * -below / (above - below);
         above = below;
     }
-    return step_at(STEPS - 1) * state->slope / (state->slope - above);
+    return dual_step_at(loss, last) * state->slope / (state->slope - above);
 }
 
 /* The ballast of the next step, by this one's length and the slope at its whole
@@ -567,33 +531,39 @@ strads_err dual_aggregate_slope(strads_commit *commit)
     for (uint64_t j = 0; j <= state->columns && step < 1; j++)
         commit->change[dual_place(state, j)] = (step - 1) * state->direction[j];
     dual_take_intercept(commit);
+    state->off = NULL;
     weigh(state, step, slope_at(state, commit->partial, 0));
-    state->step = DUAL_CURVE;
+    state->step = next_look(state);
     return STRADS_OK;
 }
 
 /* Whether passes at the rate of those since the last scan reach the tolerance
- * before steps would: these take as long as some p/8 passes. */
+ * before steps would: these take as long as some p/8 passes by their matrix, and
+ * as some 40 by products. */
 static bool passes_do(const dual_state *state, double tolerance)
 {
     const double passes = (double)(state->visits - state->judged_visits) /
                           ((double)state->rows + 1);
     const double fall = log(state->judged_gap / state->gap);
     const double left = log(state->gap / (tolerance * state->primal));
+    const double steps = (double)state->columns / 8;
 
-    return left * passes < fall * (double)state->columns / 8;
+    return left * passes <
+           fall * (state->course.used ? fmin(steps, 40) : steps);
 }
 
-/* Few columns, and a start that is not too far off. */
+/* Few columns, or a smooth loss, and a start that is not too far off. */
 void dual_newton_judge(dual_state *state, double tolerance)
 {
-    const bool suits = state->columns < DUAL_NEWTON_COLUMNS &&
+    const bool few = state->columns < DUAL_NEWTON_COLUMNS;
+    const bool near = state->gap < NEAR * state->primal;
+    const bool suits = (few || (state->problem.loss->smooth && near)) &&
                        !state->gave_up && state->scans >= SCANS;
 
     if (state->step == DUAL_ASCEND && suits && passes_do(state, tolerance))
         state->next_scan = state->visits + state->visits / 2;
     else
-        state->step = suits ? DUAL_CURVE : DUAL_ASCEND;
+        state->step = suits ? next_look(state) : DUAL_ASCEND;
     state->judged_gap = state->gap;
     state->judged_visits = state->visits;
 }
@@ -602,6 +572,8 @@ void dual_newton_judge(dual_state *state, double tolerance)
  * times what, for the next problem. */
 static double judge_take(dual_state *state)
 {
+    if (state->gave_up)
+        return 1;
     if (state->gap < .9 * state->nearest) {
         state->vain = 0;
         return SIGMA_UP;
@@ -627,7 +599,7 @@ strads_err dual_aggregate_take(strads_commit *commit)
         (judge_take(state) - 1) * commit->total[DUAL_SIGMA];
     state->blunt = false;
     state->nearest = fmin(state->nearest, state->gap);
-    if (state->gave_up)
+    if (state->gave_up && !state->keeps)
         dual_level_take(commit);
     /* Dual ascent needs w = X'b, and new priorities. */
     state->moved = state->spread = state->scan_due = state->gave_up;

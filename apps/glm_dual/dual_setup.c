@@ -292,6 +292,7 @@ void dual_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
+    free(state->course.line);
     free(state->heading.v);
     free(state);
 }
@@ -346,7 +347,8 @@ strads_err dual_update_survey(strads_task *task)
     open_problem(local, task);
     for (uint64_t i = 0; i < local->rows; i++) {
         const double c = local->weight[i], y = task->share->label[i];
-        linear_survey_add(labels, y, c);
+        if (local->loss->classifies)
+            linear_survey_add(labels, y, c);
         found->squares += local->sample[i].square - local->bias * local->bias;
         found->weight += c;
         found->sum += c * y;
@@ -779,16 +781,28 @@ strads_err dual_aggregate_moments(strads_commit *commit)
     return STRADS_OK;
 }
 
+/* A step that is not through is taken back. */
+static void return_to_look(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    for (uint64_t j = 0; j <= state->columns && state->off; j++)
+        commit->change[dual_place(state, j)] = -state->off[j];
+    state->off = NULL;
+}
+
 strads_err dual_aggregate_tell(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const uint32_t width = state->width;
 
-    for (uint64_t j = 0; j < state->columns; j++) {
+    return_to_look(commit);
+    for (uint64_t j = 0; j < state->columns && state->scale; j++) {
         const double s = state->scale[j];
-        for (uint64_t k = j * width; k < (j + 1) * width; k++)
-            commit->change[k] =
-                (s > 0 ? commit->value[k] / s : 0) - commit->value[k];
+        for (uint64_t k = j * width; k < (j + 1) * width; k++) {
+            const double w = commit->value[k] + commit->change[k];
+            commit->change[k] = (s > 0 ? w / s : 0) - commit->value[k];
+        }
     }
     free(state->scale);
     state->scale = state->shift = NULL;
@@ -819,12 +833,13 @@ static void begin_problem(dual_state *state)
     state->inner = state->vain = 0;
     state->judged_gap = INFINITY;
     state->judged_visits = 0;
-    state->gave_up = state->blunt = false;
+    state->gave_up = state->keeps = state->blunt = false;
     state->ballast = 1;
     state->patience = 1;
     state->faced = INFINITY;
     state->level_step = 0;
     state->level_share = 1;
+    dual_begin_course(state);
 }
 
 static bool is_last(const dual_state *state)

@@ -1,0 +1,371 @@
+/* What workers give to Newton's steps in w (dual_newton.c): where the losses pull
+ * at w, how they bend, and how far along a direction it goes downhill. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/kernels/outer_kernels.h"
+#include "dual.h"
+
+/* ---- the curve at w ------------------------------------------------------ */
+
+/* Rows with fewer entries than this share of the columns are multiplied entry
+ * by entry. */
+#define DENSE .3
+
+/* What an average row adds to the diagonal at most, times this, is there at
+ * least: the lengths of a step that are looked at go down as far. */
+#define LEAST 1e-3
+
+struct dual_curve {
+    double *z;            /* [rows] x'w where it was taken */
+    double *bend, *panel; /* X_J' diag(h) X_J, and workspace; */
+    double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
+    double *stiff;        /* [columns + 1] what an average row adds */
+    double sigma;
+};
+
+void dual_curve_free(dual_curve *curve)
+{
+    if (!curve)
+        return;
+    free(curve->z);
+    free(curve->bend);
+    free(curve->panel);
+    free(curve->h);
+    free(curve->held);
+    free(curve->stiff);
+    free(curve);
+}
+
+/* The largest h that a row of weight 1 may have, of losses whose h changes:
+ * steps of the others are never far too long. */
+static double largest_h(const dual_local *local)
+{
+    return local->loss->smooth ? local->loss->bend * local->problem.options.c
+                               : local->curve->sigma;
+}
+
+size_t dual_partial_curve(const strads_task *task)
+{
+    const size_t n = task->shape->cols + 1;
+
+    return 2 * n + n * (n + 1) / 2 + DUAL_SUMS;
+}
+
+static strads_err reserve_curve(dual_local *local)
+{
+    const size_t p = local->columns, n = local->rows;
+    dual_curve *c = local->curve;
+
+    if (c)
+        return STRADS_OK;
+    local->curve = c = calloc(1, sizeof(*c));
+    if (c) {
+        c->z = calloc(n + 1, sizeof(double));
+        c->h = calloc(n + 1, sizeof(double));
+        c->stiff = calloc(p + 1, sizeof(double));
+    }
+    return c && c->z && c->h && c->stiff
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the curvatures of %llu rows",
+                             (unsigned long long)n);
+}
+
+static strads_err reserve_square(dual_local *local)
+{
+    const size_t line = outer_product_line((uint32_t)local->columns + 1);
+    dual_curve *c = local->curve;
+
+    if (!c->bend)
+        c->bend = calloc(line * line, sizeof(double));
+    if (!c->panel)
+        c->panel = calloc(line * OUTER_PANEL, sizeof(double));
+    if (!c->held)
+        c->held = calloc(local->rows + 1, sizeof(double));
+    return c->bend && c->panel && c->held
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the square of %llu columns",
+                             (unsigned long long)local->columns);
+}
+
+/* sum x^2 of each column over the number of all rows: what an average row adds
+ * to the diagonal. */
+static void measure_columns(dual_local *local, const strads_share *share,
+                            double all)
+{
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const data_column x = dual_row_of(share, i);
+        for (uint64_t k = 0; k < x.n; k++)
+            local->curve->stiff[dual_index(&x, k)] +=
+                dual_entry(&x, k) * dual_entry(&x, k) / all;
+    }
+    local->curve->stiff[local->columns] =
+        local->bias * local->bias * (double)local->rows / all;
+}
+
+/* H += h x x' over the entries of a sparse row, lower half. */
+static void add_sparse(const dual_local *local, const data_column *x, double h)
+{
+    const uint32_t p = (uint32_t)local->columns;
+    const size_t stride = outer_product_line(p + 1);
+
+    for (uint64_t k = 0; k < x->n; k++) {
+        const double v = dual_entry(x, k);
+        const uint64_t j = dual_index(x, k);
+        double *line = local->curve->bend + j * stride;
+        data_column before = *x;
+        before.n = k + 1;
+        local->kernels->add(&before, h * v, line);
+    }
+    double *line = local->curve->bend + p * stride;
+    local->kernels->add(x, h * local->bias, line);
+    line[p] += h * local->bias * local->bias;
+}
+
+/* A dense row, times sqrt(h), into the panel. */
+static void put_row(const dual_local *local, const data_column *x, double root,
+                    double *line)
+{
+    local->kernels->add(x, root, line);
+    line[local->columns] = root * local->bias;
+}
+
+static void flush(const dual_local *local, uint32_t *n)
+{
+    const uint32_t columns = (uint32_t)local->columns + 1;
+
+    if (*n)
+        outer_product_choose()(*n, columns, local->curve->panel,
+                               local->curve->bend);
+    memset(local->curve->panel, 0,
+           outer_product_line(columns) * (size_t)*n * sizeof(double));
+    *n = 0;
+}
+
+/* bend += (h - held) x x' of all rows in which that is above 0; with `less` of
+ * all in which it is below 0, and bend is taken the other way round. */
+static void add_rows(const strads_task *task, bool less)
+{
+    dual_local *local = task->local;
+    const strads_share *share = dual_share(local, task->share);
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
+    uint32_t n = 0;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double more = local->curve->h[i] - local->curve->held[i];
+        const double h = less ? -more : more;
+        if (!(h > 0))
+            continue;
+        const data_column x = dual_row_of(share, i);
+        local->curve->held[i] = local->curve->h[i];
+        if ((double)x.n < DENSE * (double)local->columns) {
+            add_sparse(local, &x, h);
+            continue;
+        }
+        put_row(local, &x, sqrt(h), local->curve->panel + stride * n);
+        if (++n == OUTER_PANEL)
+            flush(local, &n);
+    }
+    flush(local, &n);
+}
+
+static void turn_round(dual_local *local)
+{
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
+
+    for (size_t k = 0; k < stride * stride; k++)
+        local->curve->bend[k] = -local->curve->bend[k];
+}
+
+/* Brings `bend` from the h that it is made of to those of now. From one step to
+ * the next few rows come into J or leave it, and the h of all others stay: of
+ * most losses they are one number. */
+static void bring_up(const strads_task *task)
+{
+    dual_local *local = task->local;
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
+    uint64_t now = 0, changed = 0, fewer = 0;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        now += local->curve->h[i] != 0;
+        changed += local->curve->h[i] != local->curve->held[i];
+        fewer += local->curve->h[i] < local->curve->held[i];
+    }
+    if (changed >= now) {
+        memset(local->curve->bend, 0, stride * stride * sizeof(double));
+        memset(local->curve->held, 0, local->rows * sizeof(double));
+        fewer = 0;
+    }
+    add_rows(task, false);
+    if (fewer == 0)
+        return;
+    turn_round(local);
+    add_rows(task, true);
+    turn_round(local);
+}
+
+static void pack(const dual_local *local, double *out)
+{
+    const size_t n = local->columns + 1;
+    const size_t stride = outer_product_line((uint32_t)n);
+    const double least = LEAST * largest_h(local);
+
+    for (size_t j = 0; j < n; j++)
+        out[j] = least * local->curve->stiff[j];
+    out += n;
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(out, local->curve->bend + i * stride, (i + 1) * sizeof(double));
+        out += i + 1;
+    }
+}
+
+/* z, c and h at w: X'c, and what P at w and D at c are made of. */
+static strads_err look(strads_task *task, double *pull, double *sums)
+{
+    dual_local *local = task->local;
+    const strads_share *share = dual_share(local, task->share);
+    const bool first = !local->curve;
+    const strads_err err = reserve_curve(local);
+
+    if (err)
+        return err;
+    local->curve->sigma =
+        local->loss->smooth ? INFINITY : task->total[DUAL_SIGMA];
+    if (first && largest_h(local) > 0)
+        measure_columns(local, share, (double)task->shape->rows);
+    local->level = task->total[DUAL_LEVEL];
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const dual_sample *x = &local->sample[i];
+        const data_column row = dual_row_of(share, i);
+        const double z = local->curve->z[i] =
+            dual_dot(local, &row, local->base);
+        const dual_answer asked =
+            local->loss->answer(x, local->curve->sigma, local->anchor[i], z);
+        local->curve->h[i] = asked.h;
+        dual_add_sums(local, x, asked.b, z, sums);
+        if (asked.b != 0)
+            dual_add(local, &row, asked.b, pull);
+    }
+    return STRADS_OK;
+}
+
+/* X'c; what the diagonal should have at least; X_J' diag(h) X_J, lower half,
+ * line by line; the sums. */
+strads_err dual_update_curve(strads_task *task)
+{
+    dual_local *local = task->local;
+    strads_err err = look(task, task->partial,
+                          task->partial + dual_partial_curve(task) - DUAL_SUMS);
+
+    if (!err)
+        err = reserve_square(local);
+    if (err)
+        return err;
+    bring_up(task);
+    pack(local, task->partial + local->columns + 1);
+    return STRADS_OK;
+}
+
+/* ---- the curve without its matrix --------------------------------------- */
+
+size_t dual_partial_gradient(const strads_task *task)
+{
+    return 3 * (size_t)task->block.n + DUAL_SUMS;
+}
+
+/* X'c; what the diagonal should have at least; the diagonal; the sums. */
+strads_err dual_update_gradient(strads_task *task)
+{
+    dual_local *local = task->local;
+    const strads_share *share = dual_share(local, task->share);
+    const size_t n = local->columns + 1;
+    double *least = task->partial + n, *diagonal = least + n;
+    const strads_err err = look(task, task->partial, diagonal + n);
+
+    if (err)
+        return err;
+    for (size_t j = 0; j < n; j++)
+        least[j] = LEAST * largest_h(local) * local->curve->stiff[j];
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double h = local->curve->h[i];
+        const data_column x = dual_row_of(share, i);
+        for (uint64_t k = 0; k < x.n && h > 0; k++)
+            diagonal[dual_index(&x, k)] +=
+                h * dual_entry(&x, k) * dual_entry(&x, k);
+        diagonal[local->columns] += h * local->bias * local->bias;
+    }
+    return STRADS_OK;
+}
+
+size_t dual_partial_product(const strads_task *task)
+{
+    return task->block.n;
+}
+
+/* X_J' diag(h) X_J p: w is further by p now than where z was taken. */
+strads_err dual_update_product(strads_task *task)
+{
+    const dual_local *local = task->local;
+    const strads_share *share = dual_share(local, task->share);
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double h = local->curve->h[i];
+        if (!(h > 0))
+            continue;
+        const data_column x = dual_row_of(share, i);
+        const double along =
+            dual_dot(local, &x, local->base) - local->curve->z[i];
+        dual_add(local, &x, h * along, task->partial);
+    }
+    return STRADS_OK;
+}
+
+/* ---- along a direction ------------------------------------------------- */
+
+size_t dual_partial_slope(const strads_task *task)
+{
+    (void)task;
+    return DUAL_STEPS;
+}
+
+/* The c that a row's z would have. */
+static double answer_at(const dual_local *local, uint64_t i, double z)
+{
+    return local->loss
+        ->answer(&local->sample[i], local->curve->sigma, local->anchor[i], z)
+        .b;
+}
+
+/* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
+ * taken at its beginning. As c falls with z, it is one number all along where
+ * it is at both ends: most rows stay at their bound. */
+strads_err dual_update_slope(strads_task *task)
+{
+    dual_local *local = task->local;
+    const strads_share *share = dual_share(local, task->share);
+    const int steps = dual_steps(local->loss);
+    double step[DUAL_STEPS], still = 0;
+
+    local->level = task->total[DUAL_LEVEL];
+    for (int t = 0; t < steps; t++)
+        step[t] = dual_step_at(local->loss, t);
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const data_column x = dual_row_of(share, i);
+        const double z = local->curve->z[i];
+        const double along = dual_dot(local, &x, local->base) - z;
+        const double c = answer_at(local, i, z);
+        if (c == answer_at(local, i, z + along)) {
+            still += along * c;
+            continue;
+        }
+        for (int t = 0; t < steps; t++)
+            task->partial[t] +=
+                along * answer_at(local, i, z + step[t] * along);
+    }
+    for (int t = 0; t < steps; t++)
+        task->partial[t] += still;
+    return STRADS_OK;
+}
