@@ -48,6 +48,20 @@ says out R2 RMSE
 gives 0 glm show logistic.json --top 3
 says out "(intercept)"
 
+# Several labels: each against the rest, as strads logistic has them; predictions
+# are labels, or a probability of each
+awk '{ $1 = ($1 > 0) + 2 * (NR % 3 == 0); print }' "$party" >four.svm
+trains four four.svm --loss logistic --lambda 0.0005 --intercept
+says err "labels 0,1,2,3: each against the rest"
+gives 0 logistic train four.svm --lambda 0.0005 --intercept --model l.json
+near "$(member four.json objective)" "$(member l.json objective)" 4e-6 "four labels"
+gives 0 glm predict four.json four.svm --write probability
+awk 'NF != 4 || ($1 + $2 + $3 + $4 - 1) ^ 2 > 1e-8 { exit 1 }' out ||
+    fail "no four probabilities: $(head -2 out)"
+gives 0 glm evaluate four.json four.svm
+says out accuracy "log loss"
+refuses 2 'tells two labels apart' glm path four.svm --loss logistic --points 2 --quiet
+
 # The same bits on 1 and 2 workers, on two processes, and simulated
 bits="--loss logistic --lambda-ratio 0.1 --intercept --deterministic
     --partitions 4 --seed 3"

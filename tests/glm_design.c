@@ -41,7 +41,7 @@ void glm_take(const lasso_design *d, const void *options, strads_result *result,
         abort();
     memcpy(fit->w, w, d->cols * sizeof(*w));
     fit->end = strads_result_end(result);
-    fit->intercept = strads_glm_intercept(state);
+    fit->intercept = *strads_glm_intercepts(state);
     fit->lambda = strads_glm_resolved(state)->lambda;
     fit->lambda_max = strads_glm_lambda_max(state);
     fit->objective = last->objective;

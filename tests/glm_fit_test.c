@@ -9,6 +9,9 @@
 #include "tests/expect.h"
 #include "tests/glm_design.h"
 
+/* Of a design with several. */
+enum { CLASSES = 4 };
+
 static const lasso_recipe shapes[] = {
     {.rows = 60, .cols = 25, .seed = 1, .density = 1, .noise = 1},
     {.rows = 40, .cols = 150, .seed = 2, .density = .3, .noise = .5},
@@ -351,6 +354,128 @@ Test(glm_fit, lasso_and_logistic_regression_are_members_of_the_family)
     }
 }
 
+/* Of the sum of all problems; w has a number of each for a column. */
+static void take_classes(const lasso_design *d, const void *options,
+                         strads_result *result, linear_fit *fit)
+{
+    (void)options;
+    const void *state = strads_result_state(result);
+    uint64_t parameters;
+    uint32_t width;
+    const double *w = strads_result_values(result, &parameters, &width);
+    const double *b = strads_glm_intercepts(state);
+
+    cr_assert_eq(width, CLASSES);
+    fit->w = calloc((d->cols + 1) * width, sizeof(*fit->w));
+    memcpy(fit->w, w, d->cols * width * sizeof(*w));
+    memcpy(fit->w + d->cols * width, b, width * sizeof(*b));
+    fit->end = strads_result_end(result);
+    fit->lambda = strads_glm_resolved(state)->lambda;
+    fit->lambda_max = strads_glm_lambda_max(state);
+    fit->objective = strads_result_progress(result)->objective;
+    fit->gap = strads_result_progress(result)->gap;
+    fit->nonzeros = strads_result_progress(result)->nonzeros;
+}
+
+/* Labels 0 .. 3 by the quarter that y is in. */
+static void draw_classes(lasso_design *d)
+{
+    for (uint64_t i = 0; i < d->rows; i++)
+        d->y[i] = d->y[i] < -1 ? 0 : d->y[i] < 0 ? 1 : d->y[i] < 1 ? 2 : 3;
+    for (uint64_t i = 0; i < CLASSES; i++)
+        d->y[i] = (double)i;
+}
+
+/* Each problem's fit alone, of a class against the rest, is the oracle. */
+static void expect_sum_of(lasso_design *d, const strads_glm_options *o,
+                          const linear_fit *all)
+{
+    double objective = 0, most = 0, *label = d->y, alone[256];
+    uint64_t nonzeros = 0;
+
+    d->y = alone;
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        strads_glm_options of_one = *o;
+        for (uint64_t i = 0; i < d->rows; i++)
+            alone[i] = label[i] == k;
+        of_one.lambda_ratio = 0;
+        of_one.lambda = all->lambda;
+        linear_fit one = fit_well(d, &of_one, NULL);
+        objective += one.objective;
+        nonzeros += one.nonzeros;
+        most = fmax(most, one.lambda_max);
+        for (uint64_t j = 0; j < d->cols; j++)
+            cr_expect_float_eq(all->w[j * CLASSES + k], one.w[j], 2e-4,
+                               "%s, class %u, column %llu: %g, alone %g",
+                               o->penalty, k, (unsigned long long)j,
+                               all->w[j * CLASSES + k], one.w[j]);
+        cr_expect_float_eq(all->w[d->cols * CLASSES + k], one.intercept, 2e-4);
+        linear_fit_free(&one);
+    }
+    d->y = label;
+    cr_expect_float_eq(all->objective, objective, 2e-9 * objective);
+    cr_expect_float_eq(all->lambda_max, most, 1e-9 * most);
+    cr_expect_eq(all->nonzeros, nonzeros);
+}
+
+Test(glm_fit, each_of_several_classes_is_fitted_against_the_rest)
+{
+    const strads_glm_options kinds[] = {
+        {.penalty = "l1", .lambda_ratio = .1, .intercept = true},
+        {.penalty = "elastic-net", .lambda = .05, .standardize = true},
+        {.penalty = "ridge", .lambda_ratio = .1, .intercept = true}};
+
+    for (size_t s = 0; s < 2; s++)
+        for (size_t k = 0; k < 2 * sizeof(kinds) / sizeof(kinds[0]); k++) {
+            lasso_design d = glm_design_random(&shapes[s], "squared");
+            double offset[64];
+            strads_glm_options o = kinds[k / 2];
+            o.loss = k % 2 ? "squared-hinge" : "logistic";
+            draw_classes(&d);
+            for (uint64_t i = 0; i < d.rows; i++)
+                offset[i] = (double)(i % 5) / 10;
+            o.row_offset = k == 0 ? offset : NULL;
+            for (uint32_t workers = 1; workers <= 2; workers++) {
+                const strads_engine_options engine = {.workers = workers,
+                                                      .partitions = 2 * workers,
+                                                      .tolerance = 1e-10};
+                linear_fit all = linear_fit_run(&d, &strads_program_glm, &o,
+                                                1e-10, &engine, take_classes);
+                expect_ok(all.err);
+                cr_expect_eq(all.end, STRADS_END_CONVERGED, "gap %g", all.gap);
+                expect_sum_of(&d, &o, &all);
+                linear_fit_free(&all);
+            }
+            lasso_design_free(&d);
+        }
+}
+
+Test(glm_fit, a_start_of_several_classes_is_near_for_each)
+{
+    const strads_glm_options o = {.loss = "logistic",
+                                  .lambda_ratio = .1,
+                                  .intercept = true};
+    lasso_design d = glm_design_random(&shapes[0], "squared");
+    uint32_t param[64];
+
+    draw_classes(&d);
+    linear_fit cold =
+        linear_fit_run(&d, &strads_program_glm, &o, 1e-10, NULL, take_classes);
+    for (uint32_t j = 0; j <= d.cols; j++)
+        param[j] = j;
+    const strads_engine_options engine = {.n_start = d.cols + 1,
+                                          .start_param = param,
+                                          .start_value = cold.w};
+    linear_fit warm = linear_fit_run(&d, &strads_program_glm, &o, 1e-10,
+                                     &engine, take_classes);
+    expect_ok(warm.err);
+    cr_expect_float_eq(warm.lambda, cold.lambda, 1e-9 * cold.lambda);
+    cr_expect_float_eq(warm.objective, cold.objective, 1e-9 * cold.objective);
+    linear_fit_free(&cold);
+    linear_fit_free(&warm);
+    lasso_design_free(&d);
+}
+
 Test(glm_fit, a_start_leads_to_the_same_lambda_and_minimum)
 {
     lasso_design d = glm_design_random(&shapes[1], "squared");
@@ -412,8 +537,6 @@ Test(glm_fit, options_that_make_no_sense_are_refused)
     expect_refused(&d, (strads_glm_options){.loss_parameter = 2},
                    "the loss squared has none");
     expect_refused(&d, (strads_glm_options){.classes = "0,1"}, "no classes");
-    expect_refused(&d, (strads_glm_options){.loss = "logistic"},
-                   "tells two labels apart");
     expect_refused(&d, (strads_glm_options){.lower = 1, .upper = 2},
                    "0 must be between them");
     offset[3] = NAN;

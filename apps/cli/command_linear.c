@@ -208,7 +208,7 @@ static void glm_resolve(const void *state, void *config)
 
 static void glm_complete(const void *state, strads_model *model)
 {
-    model->intercept = strads_glm_intercept(state);
+    cli_train_intercepts(strads_glm_intercepts(state), model);
 }
 
 static void glm_describe(const void *state)

@@ -8,6 +8,7 @@
  *
  *     labels   which there are, sums   -> targets, weights
  *     moments  sum c x^2, sum c x      -> scales
+ *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
  *     scan     X'r of columns          -> gap, working set, priorities
  *     fetch    columns of the set      -> the coordinator
@@ -47,7 +48,7 @@ static strads_err refresh(strads_task *task, const strads_change *changes,
 {
     glm_local *local = task->local;
 
-    linear_pending_add(&local->pending, changes, n, 1, 0);
+    linear_pending_add(&local->pending, changes, n, task->width, local->target);
     return STRADS_OK;
 }
 
@@ -92,8 +93,8 @@ static strads_err hold_start(strads_commit *commit, bool *some)
     *some = false;
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
-        if (j == state->columns || commit->value[k] == 0 ||
-            !is_penalised(state, j))
+        const double w = commit->value[glm_at(state, k)];
+        if (j == state->columns || w == 0 || !is_penalised(state, j))
             continue;
         if (state->lambda > 0) { /* nothing has to be found */
             state->alone = false;
@@ -103,8 +104,8 @@ static strads_err hold_start(strads_commit *commit, bool *some)
             state->held = calloc(state->columns + 1, sizeof(*state->held));
         if (!state->held)
             return strads_fail(STRADS_ENOMEM, "no memory for start values");
-        state->held[j] = commit->value[k];
-        commit->change[k] = -commit->value[k];
+        state->held[j] = w;
+        commit->change[glm_at(state, k)] = -w;
         *some = true;
     }
     return STRADS_OK;
@@ -117,7 +118,7 @@ static void return_start(strads_commit *commit)
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         if (j < state->columns)
-            commit->change[k] = state->held[j];
+            commit->change[glm_at(state, k)] = state->held[j];
     }
 }
 
@@ -138,7 +139,9 @@ static void find_lambda(glm_state *state)
     strads_glm_options *o = &state->problem.options;
     double lambda = o->lambda;
 
-    state->lambda_max = glm_critical(state);
+    state->lambda_max = fmax(state->lambda_max, glm_critical(state));
+    if (state->surveys)
+        return;
     if (lambda == 0)
         lambda = state->lambda_max > 0 ? o->lambda_ratio * state->lambda_max
                                        : o->lambda_ratio;
@@ -167,19 +170,65 @@ static void go_down(glm_state *state, strads_commit *commit)
     }
 }
 
+/* ---- the coordinator: one problem after the other ------------------------ */
+
+static bool is_last(const glm_state *state)
+{
+    return state->target + 1 == state->width;
+}
+
+static glm_outcome outcome_of(const glm_state *state)
+{
+    return (glm_outcome){.primal = state->primal,
+                         .gap = state->goal > 0 ? 1 : state->gap,
+                         .nonzeros = state->nonzeros};
+}
+
+static void begin_next(glm_state *state)
+{
+    state->target = is_last(state) ? 0 : state->target + 1;
+    if (state->target == 0)
+        state->surveys = false;
+    glm_begin_problem(state);
+    state->next = GLM_TO_TARGET;
+}
+
+static bool is_through(const glm_state *state, double tolerance)
+{
+    return !is_last(state) && !state->alone && state->goal == 0 &&
+           (state->gap <= tolerance || state->watch.stalled);
+}
+
+/* What is not penalised has been fitted. *over: the scan is. */
+static void end_alone(strads_commit *commit, bool *over)
+{
+    glm_state *state = commit->state;
+
+    find_lambda(state);
+    *over = state->held || state->surveys;
+    if (state->held) {
+        return_start(commit);
+        state->next = GLM_TO_ROWS;
+    }
+    if (state->surveys)
+        begin_next(state);
+    if (!*over)
+        glm_certify(commit);
+}
+
 static strads_err aggregate_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    bool some = false;
+    bool some = false, over = false;
     strads_err err;
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         state->slope[j] = commit->partial[k];
         if (j == state->columns)
-            state->b = commit->value[k];
+            state->b[state->target] = commit->value[glm_at(state, k)];
         else
-            state->w[j] = commit->value[k];
+            state->w[j] = commit->value[glm_at(state, k)];
     }
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))
@@ -196,36 +245,48 @@ static strads_err aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
-    if (state->alone && (state->gap <= ALONE || state->watch.stalled)) {
-        find_lambda(state);
-        if (state->held) {
-            return_start(commit);
-            state->next = GLM_TO_ROWS;
-            return STRADS_OK;
-        }
-        glm_certify(commit);
-    }
+    if (state->alone && (state->gap <= ALONE || state->watch.stalled))
+        end_alone(commit, &over);
+    if (over)
+        return STRADS_OK;
     if (state->path && !state->alone) {
         if ((err = glm_path_advance(commit)) ||
             linear_path_is_over(state->path))
             return err;
     }
     go_down(state, commit);
+    if (is_through(state, commit->tolerance)) {
+        state->done[state->target] = outcome_of(state);
+        begin_next(state);
+        return STRADS_OK;
+    }
     return state->ridge.used ? glm_whole_judge(commit) : glm_choose(commit);
 }
 
+/* Of all problems together. One whose turn has not come has no dual value yet
+ * but 0. */
 static strads_err objective(void *user, strads_report *report)
 {
     const glm_state *state = user;
+    const bool known = state->scans > 0;
+    double primal = 0, gap = 0;
 
     report->gap = 1;
-    if (state->scans == 0)
+    if (state->surveys || (!known && state->target == 0))
         return STRADS_OK;
-    report->objective = state->primal / state->weight;
-    report->nonzeros = state->nonzeros;
+    for (uint32_t k = 0; k < state->width; k++) {
+        const bool at_hand = known && k == state->target;
+        const glm_outcome one = at_hand ? outcome_of(state) : state->done[k];
+        primal += one.primal;
+        gap += one.gap * one.primal;
+        report->nonzeros += one.nonzeros;
+    }
+    report->objective = primal / state->weight;
     if (!state->alone && state->goal == 0) {
-        report->gap = state->gap;
-        report->stop = state->watch.stalled;
+        report->gap = state->width == 1 ? state->gap
+                      : primal > 0      ? gap / primal
+                                        : 0;
+        report->stop = state->watch.stalled && is_last(state);
     }
     return STRADS_OK;
 }
@@ -248,6 +309,17 @@ static strads_err dispatch_scan(strads_turn *turn)
                                    .param = state->alive});
 }
 
+/* Of all parameters. */
+static strads_err dispatch_target(strads_turn *turn)
+{
+    const glm_state *state = turn->state;
+    const uint32_t n = (uint32_t)state->columns;
+
+    return dispatch(turn, GLM_TARGET,
+                    (strads_block){.id = GLM_TARGET_ID + state->target,
+                                   .n = n + state->problem.options.intercept});
+}
+
 static strads_err schedule(strads_turn *turn)
 {
     const strads_block none = {.id = GLM_SCALARS_ID};
@@ -262,6 +334,8 @@ static strads_err schedule(strads_turn *turn)
         return dispatch(turn, GLM_MOMENTS,
                         (strads_block){.id = GLM_COLUMNS_ID,
                                        .n = (uint32_t)state->columns});
+    case GLM_TO_TARGET:
+        return dispatch_target(turn);
     case GLM_TO_ROWS:
         return dispatch(turn, GLM_ROWS, none);
     case GLM_TO_SCAN:
@@ -305,6 +379,11 @@ static const strads_phase phases[] = {
                      .partial = glm_moments_size,
                      .update = glm_update_moments,
                      .aggregate = glm_aggregate_moments},
+    [GLM_TARGET] = {.name = "target",
+                    .when = STRADS_WHEN_CALLED,
+                    .partial = glm_target_size,
+                    .update = glm_update_target,
+                    .aggregate = glm_aggregate_target},
     [GLM_ROWS] = {.name = "rows",
                   .when = STRADS_WHEN_CALLED,
                   .merge = STRADS_MERGE_CONCAT,

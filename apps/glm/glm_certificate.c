@@ -71,7 +71,7 @@ static double dual_at(const glm_state *state, const double *r, double s)
         sum += state->problem.penalty->conjugate(&t, groups->q);
     }
     if (state->problem.options.intercept)
-        sum += BOX * (fabs(state->b) + state->unit) *
+        sum += BOX * (fabs(state->b[state->target]) + state->unit) *
                fabs(s * state->slope[state->columns]);
     return -sum;
 }

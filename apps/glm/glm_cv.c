@@ -43,7 +43,7 @@ static strads_err find_classes(const strads_data *data, judge *j)
 
     if (!err)
         err = glm_classes_of(&j->problem, strads_data_label_names(data), survey,
-                             &j->classes);
+                             1, &j->classes);
     free(survey);
     return err;
 }

@@ -53,7 +53,8 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
                       "nor above it (none)", .max = DBL_MAX, .rare = true),  \
         LINEAR_OPTION_CLASS_WEIGHT(strads_glm_options),                      \
         STRADS_OPTION(STRING, strads_glm_options, classes, "classes", "A,B", \
-                      "two labels, the positive one last (ascending)",       \
+                      "labels, of two the positive one last; more are each " \
+                      "fitted against the rest (ascending)",                 \
                       .rare = true),                                         \
     {                                                                        \
         .name = NULL                                                         \

@@ -4,7 +4,10 @@
  *
  * is W-fold what users see, W = sum c_i, and so is every lambda and gap here.
  * g is a group of columns, mostly of one. With r = -c f'(z), a column's slope is
- * x_j'r: where slopes are subgradients of the penalty, w is optimal. */
+ * x_j'r: where slopes are subgradients of the penalty, w is optimal.
+ *
+ * More than two classes are as many problems, each class against all others, one
+ * after the other: a parameter has a number for each. */
 #ifndef GLM_PARTS_H
 #define GLM_PARTS_H
 
@@ -32,7 +35,8 @@ enum {
     GLM_SOLVE,
     GLM_SEARCH,
     GLM_HESSIAN,
-    GLM_PRODUCT
+    GLM_PRODUCT,
+    GLM_TARGET
 };
 
 /* Ids of blocks of the program's own. */
@@ -40,7 +44,8 @@ enum {
     GLM_SCALARS_ID = 1,
     GLM_COLUMNS_ID = 2,
     GLM_DIRECTION_ID = 3,
-    GLM_ALIVE_ID = 16
+    GLM_TARGET_ID = 16, /* and the problem's */
+    GLM_ALIVE_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
 };
 
 /* Options that have been looked at: names found, defaults filled in. */
@@ -67,6 +72,7 @@ typedef struct glm_local {
     uint64_t rows, columns;
     const column_kernels *kernels;
     linear_classes classes;    /* of the whole data */
+    uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
     double *h, *along; /* [rows] curvatures at z, if `bent`; workspace */
     bool bent;
@@ -83,8 +89,15 @@ typedef enum glm_next {
     GLM_TO_FETCH,
     GLM_TO_SOLVE,
     GLM_TO_HESSIAN,
-    GLM_TO_PRODUCT
+    GLM_TO_PRODUCT,
+    GLM_TO_TARGET
 } glm_next;
+
+/* Where a problem stands that is not at hand. */
+typedef struct glm_outcome {
+    double primal, gap; /* relative */
+    uint64_t nonzeros;
+} glm_outcome;
 
 typedef struct glm_groups {
     uint32_t n;
@@ -99,8 +112,12 @@ typedef struct glm_state {
     const strads_data *data;
     const column_kernels *kernels;
     uint64_t columns;
-    char *classes; /* what options.classes points to */
-    double weight; /* W */
+    uint32_t width, target; /* problems, and the one at hand */
+    bool surveys;           /* they are gone through for lambda_max alone */
+    glm_outcome *done;      /* [width] */
+    double *wide;           /* [(columns + 1) x width] changes, spread */
+    char *classes;          /* what options.classes points to */
+    double weight;          /* W */
     double unit; /* what margins are about: of numbers their root mean square */
     glm_groups groups;
     double *w;                 /* [columns] of the last scan */
@@ -113,7 +130,7 @@ typedef struct glm_state {
     linear_path *path; /* NULL: one lambda */
     bool began;        /* the first scan has been; */
     double *held; /* [columns] start values, until lambda is found; or NULL */
-    double b;
+    double *b;    /* [width] */
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate, *alive;    /* [columns + 1] */
     uint32_t n_alive;
@@ -132,6 +149,12 @@ typedef struct glm_state {
     linear_ridge ridge;
     double *offset; /* [rows] */
 } glm_state;
+
+/* Where the problem at hand has its number of parameter k of a block. */
+static inline size_t glm_at(const glm_state *state, uint32_t k)
+{
+    return (size_t)k * state->width + state->target;
+}
 
 /* Nothing but bounds holds it. */
 static inline bool glm_is_free(const glm_term *t)
@@ -207,6 +230,11 @@ void glm_close(void *local);
 strads_err glm_begin(const void *config, const strads_data *data,
                      const strads_shape *shape, void **state);
 void glm_end(void *state);
+/* strads_commit_also for the problem at hand. */
+strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
+                    const double *change);
+/* Forgets all that belongs to a problem. */
+void glm_begin_problem(glm_state *state);
 
 /* glm_path.c: of a path what strads_program says of slots with these names. */
 strads_err glm_path_shape(const void *config, const strads_data *data,
@@ -229,12 +257,17 @@ strads_err glm_read_offsets(const strads_glm_options *options,
 /* Whoever has the survey comes to the same classes; of numbers there are none.
  */
 strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
-                          const linear_survey *labels, linear_classes *out);
+                          const linear_survey *labels, uint32_t width,
+                          linear_classes *out);
 size_t glm_labels_size(const strads_task *task);
 strads_err glm_update_labels(strads_task *task);
 void glm_merge_labels(void *into, const void *from, size_t bytes);
 strads_err glm_aggregate_labels(strads_commit *commit);
 strads_err glm_receive_labels(strads_task *task);
+/* One of several problems begins, from the w and b that all agree on. */
+size_t glm_target_size(const strads_task *task);
+strads_err glm_update_target(strads_task *task);
+strads_err glm_aggregate_target(strads_commit *commit);
 size_t glm_moments_size(const strads_task *task);
 strads_err glm_update_moments(strads_task *task);
 strads_err glm_aggregate_moments(strads_commit *commit);

@@ -37,9 +37,12 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape)
 {
     linear_lambdas lambdas;
-    const strads_err err = resolve(config, &lambdas);
+    strads_err err = resolve(config, &lambdas);
 
-    return err ? err : glm_shape(config, data, shape);
+    if (!err)
+        err = glm_shape(config, data, shape);
+    shape->width = 1;
+    return err;
 }
 
 strads_err glm_path_begin(const void *config, const strads_data *data,
@@ -70,7 +73,7 @@ static linear_standing stand(const void *at)
     return (linear_standing){.lambda = state->lambda,
                              .objective = state->primal / state->weight,
                              .gap = state->gap,
-                             .intercept = state->b,
+                             .intercept = *state->b,
                              .deviance = 2 * state->set.loss,
                              .nonzeros = state->nonzeros,
                              .stalled = state->watch.stalled};

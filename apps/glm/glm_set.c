@@ -113,7 +113,8 @@ strads_err glm_solve_block(strads_commit *commit)
     if (!state->set.open)
         open_model(state);
     /* candidate: free between scans */
-    return linear_set_solve(&state->set, commit, state->candidate, 1, 0);
+    return linear_set_solve(&state->set, commit, state->candidate, state->width,
+                            state->target);
 }
 
 strads_err glm_search(strads_commit *commit)
@@ -131,12 +132,11 @@ strads_err glm_search(strads_commit *commit)
                         ++state->searches >= SEARCHES_MAX;
     const double shift = to.step * set->beta;
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
-    state->b += shift;
+    state->b[state->target] += shift;
     state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;
     strads_err err =
-        n > 0 ? strads_commit_also(commit, n, state->candidate, state->told)
-              : STRADS_OK;
+        n > 0 ? glm_also(commit, n, state->candidate, state->told) : STRADS_OK;
     if (!err && shift != 0)
-        err = strads_commit_also(commit, 1, &last, &shift);
+        err = glm_also(commit, 1, &last, &shift);
     return err;
 }

@@ -14,13 +14,9 @@ typedef struct survey {
     double unused;          /* the labels' survey follows */
 } survey;
 
-/* Losses of classes know two. */
-enum { WIDTH = 1 };
-
 size_t glm_labels_size(const strads_task *task)
 {
-    (void)task;
-    return sizeof(survey) + linear_survey_size(WIDTH);
+    return sizeof(survey) + linear_survey_size(task->width);
 }
 
 strads_err glm_update_labels(strads_task *task)
@@ -29,7 +25,7 @@ strads_err glm_update_labels(strads_task *task)
     survey *s = (survey *)(void *)task->partial;
     linear_survey *labels = (linear_survey *)(void *)(s + 1);
 
-    linear_survey_begin(labels, WIDTH);
+    linear_survey_begin(labels, task->width);
     for (uint64_t i = 0; i < local->rows; i++) {
         const double y = task->share->label[i], c = local->c[i];
         linear_survey_add(labels, y, c);
@@ -45,15 +41,15 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     survey *a = into;
     const survey *b = from;
 
-    (void)bytes;
-    linear_survey_merge(a + 1, b + 1, linear_survey_size(WIDTH));
+    linear_survey_merge(a + 1, b + 1, bytes - sizeof(survey));
     a->weight += b->weight;
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
 }
 
 strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
-                          const linear_survey *labels, linear_classes *out)
+                          const linear_survey *labels, uint32_t width,
+                          linear_classes *out)
 {
     const strads_glm_options *o = &problem->options;
     const linear_class_options wanted = {.names = names,
@@ -66,13 +62,13 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
         return STRADS_OK;
     const strads_err err = linear_classes_of(&wanted, labels, out);
     const uint32_t n = out->n;
-    if (err || n <= 2)
+    if (err || linear_classes_width(n) == width)
         return err;
     linear_classes_free(out);
     return strads_fail(STRADS_EINVAL,
-                       "the loss %s tells two labels apart, and the data has "
-                       "%u; name two of them with classes, or use strads "
-                       "logistic",
+                       "the loss %s tells two labels apart here, and the data "
+                       "has %u: name two of them with classes, or all of them "
+                       "where a fit's rows are on several processes",
                        o->loss, n);
 }
 
@@ -98,11 +94,12 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
 
 static strads_err classes_of(const glm_problem *problem,
                              const strads_names *names, const survey *s,
-                             linear_classes *out)
+                             uint32_t width, linear_classes *out)
 {
     strads_err err =
         glm_classes_of(problem, names,
-                       (const linear_survey *)(const void *)(s + 1), out);
+                       (const linear_survey *)(const void *)(s + 1), width,
+                       out);
 
     if (err)
         return err;
@@ -114,6 +111,17 @@ static strads_err classes_of(const glm_problem *problem,
     return err;
 }
 
+/* Who is positive in the problem at hand. */
+static void take_signs(glm_local *local, const strads_share *share)
+{
+    const linear_classes *classes = &local->classes;
+    const double positive =
+        classes->label[linear_classes_positive(classes, local->target)];
+
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->y[i] = share->label[i] == positive ? 1 : -1;
+}
+
 /* Rows as the classes have them, which are the partition's from then on. */
 static void take_classes(glm_local *local, const strads_share *share,
                          linear_classes *classes)
@@ -122,14 +130,12 @@ static void take_classes(glm_local *local, const strads_share *share,
     local->classes = *classes;
     *classes = (linear_classes){0};
     classes = &local->classes;
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const double label = share->label[i];
-        local->y[i] = label;
-        if (classes->n == 0)
-            continue;
-        local->y[i] = label == classes->label[1] ? 1 : -1;
-        local->c[i] *= linear_classes_weight(classes, label);
-    }
+    if (classes->n > 0)
+        take_signs(local, share);
+    else
+        memcpy(local->y, share->label, local->rows * sizeof(*local->y));
+    for (uint64_t i = 0; i < local->rows && classes->n > 0; i++)
+        local->c[i] *= linear_classes_weight(classes, share->label[i]);
 }
 
 strads_err glm_receive_labels(strads_task *task)
@@ -137,12 +143,34 @@ strads_err glm_receive_labels(strads_task *task)
     const survey *s = (const survey *)(const void *)task->partial;
     glm_local *local = task->local;
     linear_classes classes;
-    const strads_err err =
-        classes_of(&local->problem, task->share->label_names, s, &classes);
+    const strads_err err = classes_of(&local->problem, task->share->label_names,
+                                      s, task->width, &classes);
 
     if (!err)
         take_classes(local, task->share, &classes);
     return err;
+}
+
+/* Of problems whose turn has not come: P at 0, and b as they are. */
+static void note_first_values(strads_commit *commit,
+                              const linear_classes *classes)
+{
+    glm_state *state = commit->state;
+    const double *value = strads_store_dense(commit->store, 0);
+    const glm_loss *loss = state->problem.loss;
+    const double p = state->problem.p;
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        const double positive =
+            classes->sum[linear_classes_positive(classes, k)];
+        state->done[k] =
+            (glm_outcome){.primal = positive * loss->value(1, 0, p) +
+                                    (classes->total - positive) *
+                                        loss->value(-1, 0, p),
+                          .gap = 1};
+        if (state->problem.options.intercept)
+            state->b[k] = value[state->columns * state->width + k];
+    }
 }
 
 strads_err glm_aggregate_labels(strads_commit *commit)
@@ -151,23 +179,52 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     const survey *s = (const survey *)(const void *)commit->partial;
     const strads_names *names = strads_data_label_names(state->data);
     linear_classes classes;
-    const strads_err err = classes_of(&state->problem, names, s, &classes);
+    strads_err err =
+        classes_of(&state->problem, names, s, state->width, &classes);
 
     if (err)
         return err;
     state->weight = classes.total;
     state->unit = 1;
     if (classes.n > 0) {
-        const strads_err no_memory =
-            linear_classes_write(&classes, names, &state->classes);
+        note_first_values(commit, &classes);
+        err = linear_classes_write(&classes, names, &state->classes);
         linear_classes_free(&classes);
-        if (no_memory)
-            return no_memory;
         state->problem.options.classes = state->classes;
     } else if (state->problem.loss->labels == GLM_NUMBERS && s->squares > 0) {
         state->unit = sqrt(s->squares / s->weight);
     }
     state->next = GLM_TO_MOMENTS;
+    return err;
+}
+
+/* ---- one of several problems ---------------------------------------------- */
+
+size_t glm_target_size(const strads_task *task)
+{
+    (void)task;
+    return 0;
+}
+
+strads_err glm_update_target(strads_task *task)
+{
+    glm_local *local = task->local;
+
+    local->target = (uint32_t)(task->block.id - GLM_TARGET_ID);
+    take_signs(local, task->share);
+    linear_pending_forget(&local->pending);
+    memcpy(local->z, local->o, local->rows * sizeof(*local->z));
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const double w = task->value[(size_t)k * task->width + local->target];
+        if (w != 0)
+            linear_pending_move(&local->pending, k, w);
+    }
+    return STRADS_OK;
+}
+
+strads_err glm_aggregate_target(strads_commit *commit)
+{
+    ((glm_state *)commit->state)->next = GLM_TO_ROWS;
     return STRADS_OK;
 }
 

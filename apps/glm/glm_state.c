@@ -7,7 +7,11 @@
 #include "glm_parts.h"
 
 /* The working set is one block, if the policy likes. */
-enum { BLOCK_MAX = 1 << 20, PARAM_BYTES = 108 };
+enum {
+    BLOCK_MAX = 1 << 20,
+    PARAM_BYTES = 108,
+    CLASS_BYTES = 24 /* of each class after the first */
+};
 
 /* ---- one partition ------------------------------------------------------- */
 
@@ -97,16 +101,20 @@ strads_err glm_shape(const void *config, const strads_data *data,
                      strads_shape *shape)
 {
     glm_problem problem;
-    const strads_err err = glm_options_resolve(config, &problem);
+    uint32_t classes = 2;
+    strads_err err = glm_options_resolve(config, &problem);
 
+    if (!err && problem.loss->labels == GLM_CLASSES)
+        err = linear_classes_count(problem.options.classes, data, &classes);
     if (err)
         return err;
+    shape->width = linear_classes_width(classes);
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
     shape->parameters += problem.options.intercept;
     if (glm_on_whole(&problem, data))
         shape->parameters = 2 * (shape->cols + 1);
-    shape->param_bytes = PARAM_BYTES;
+    shape->param_bytes = PARAM_BYTES + (shape->width - 1) * CLASS_BYTES;
     return STRADS_OK;
 }
 
@@ -119,10 +127,14 @@ static bool reserve_state(glm_state *state, uint64_t rows)
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
         if (!(*numbers[k] = calloc(n, sizeof(double))))
             return false;
+    state->b = calloc(state->width, sizeof(*state->b));
+    state->done = calloc(state->width, sizeof(*state->done));
+    state->wide = calloc(n * state->width, sizeof(*state->wide));
     state->candidate = calloc(n, sizeof(uint32_t));
     state->alive = calloc(n, sizeof(uint32_t));
     state->offset = calloc(rows + 1, sizeof(double));
-    return state->candidate && state->alive && state->offset;
+    return state->b && state->done && state->wide && state->candidate &&
+           state->alive && state->offset;
 }
 
 static strads_err read_factors(glm_state *state)
@@ -167,8 +179,8 @@ strads_err glm_begin(const void *config, const strads_data *data,
         *state = (glm_state){.problem = problem,
                              .data = data,
                              .columns = shape->cols,
-                             .kernels = column_kernels_choose(shape->rows),
-                             .alone = !problem.penalty->off};
+                             .width = shape->width,
+                             .kernels = column_kernels_choose(shape->rows)};
         state->lambda = problem.options.lambda;
     }
     if (!state || !reserve_state(state, shape->rows))
@@ -184,9 +196,34 @@ strads_err glm_begin(const void *config, const strads_data *data,
         return err;
     }
     state->set.is = glm_model(state);
-    glm_begin_lambda(state, state->lambda);
+    state->surveys =
+        state->width > 1 && state->lambda == 0 && !problem.penalty->off;
+    glm_begin_problem(state);
     *out = state;
     return STRADS_OK;
+}
+
+void glm_begin_problem(glm_state *state)
+{
+    linear_set_clear(&state->set);
+    free(state->held);
+    state->held = NULL;
+    state->alone = !state->problem.penalty->off;
+    state->began = false;
+    glm_begin_lambda(state, state->problem.options.lambda);
+}
+
+strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
+                    const double *change)
+{
+    const glm_state *state = commit->state;
+
+    if (state->width == 1)
+        return strads_commit_also(commit, n, param, change);
+    memset(state->wide, 0, (size_t)n * state->width * sizeof(*state->wide));
+    for (uint32_t k = 0; k < n; k++)
+        state->wide[glm_at(state, k)] = change[k];
+    return strads_commit_also(commit, n, param, state->wide);
 }
 
 void glm_end(void *begun)
@@ -198,6 +235,9 @@ void glm_end(void *begun)
     linear_set_free(&state->set);
     linear_ridge_free(&state->ridge);
     free(state->classes);
+    free(state->b);
+    free(state->done);
+    free(state->wide);
     free(state->offset);
     glm_groups_free(&state->groups);
     linear_path_free(state->path);
@@ -221,7 +261,7 @@ const strads_glm_options *strads_glm_resolved(const void *state)
     return &((const glm_state *)state)->problem.options;
 }
 
-double strads_glm_intercept(const void *state)
+const double *strads_glm_intercepts(const void *state)
 {
     return ((const glm_state *)state)->b;
 }

@@ -49,7 +49,7 @@ strads_err glm_update_product(strads_task *task)
     glm_local *local = task->local;
 
     bend(local);
-    linear_product(task, local->kernels, local->h, 0, local->along);
+    linear_product(task, local->kernels, local->h, local->target, local->along);
     return STRADS_OK;
 }
 
@@ -61,7 +61,7 @@ static const double *direction(const strads_commit *commit)
     const glm_state *state = commit->state;
     const double *value = strads_store_dense(commit->store, 0);
 
-    return value + state->columns + 1;
+    return value + glm_at(state, (uint32_t)state->columns + 1);
 }
 
 static strads_err follow(strads_commit *commit, linear_ridge_next next)
@@ -76,13 +76,13 @@ static strads_err follow(strads_commit *commit, linear_ridge_next next)
     }
     if (next == LINEAR_RIDGE_MOVES) {
         state->next = GLM_TO_ROWS;
-        return strads_commit_also(commit, n, ridge->param, ridge->value);
+        return glm_also(commit, n, ridge->param, ridge->value);
     }
     state->next = GLM_TO_PRODUCT;
     if (commit->phase != GLM_PRODUCT)
-        return strads_commit_also(commit, n, ridge->param + n, ridge->value);
+        return glm_also(commit, n, ridge->param + n, ridge->value);
     for (uint32_t j = 0; j < n; j++) /* it is the block */
-        commit->change[j] = ridge->value[j];
+        commit->change[glm_at(state, j)] = ridge->value[j];
     return STRADS_OK;
 }
 
@@ -108,8 +108,8 @@ strads_err glm_whole_judge(strads_commit *commit)
     ridge->rest[last] =
         state->problem.options.intercept ? state->slope[last] : 0;
     return follow(commit,
-                  linear_ridge_judge(ridge, state->primal, direction(commit), 1,
-                                     &state->watch));
+                  linear_ridge_judge(ridge, state->primal, direction(commit),
+                                     state->width, &state->watch));
 }
 
 strads_err glm_aggregate_hessian(strads_commit *commit)
@@ -117,7 +117,7 @@ strads_err glm_aggregate_hessian(strads_commit *commit)
     glm_state *state = commit->state;
 
     return follow(commit, linear_ridge_factor(&state->ridge, commit->partial,
-                                              direction(commit), 1));
+                                              direction(commit), state->width));
 }
 
 strads_err glm_aggregate_product(strads_commit *commit)

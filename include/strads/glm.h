@@ -57,8 +57,10 @@ typedef struct strads_glm_options {
                            coordinator */
     const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
-    const char *classes; /* two labels, "0,1"; the second is positive. NULL: the
-                            data's, ascending */
+    const char
+        *classes; /* labels, "0,1"; the second of two is positive, more are
+                            each fitted against the rest. NULL: the data's,
+                            ascending */
     /* The same from memory, in place of files; the caller's, during the run. For
      * runs of one process. NULL: by the files. */
     const double *row_weight;     /* [rows] */
@@ -68,7 +70,9 @@ typedef struct strads_glm_options {
 } strads_glm_options;
 
 /* The program: name "glm", one parameter a column and, with an intercept, one
- * more, b. Rows split, columns compressed. Needs labels. */
+ * more, b, and perhaps more that only it has a use for; each has a number for each
+ * class where these are more than two. Rows split, columns compressed. Needs
+ * labels. */
 extern STRADS_API const strads_program strads_program_glm;
 
 /* ---- a path --------------------------------------------------------------- */
@@ -125,8 +129,9 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
 /* The options as the run took them: the loss, the penalty, lambda and classes
  * filled in, what they were found by left out. Valid as long as the state. */
 STRADS_API const strads_glm_options *strads_glm_resolved(const void *state);
-/* b of the coefficients committed last; 0 without an intercept. */
-STRADS_API double strads_glm_intercept(const void *state);
+/* b of the coefficients committed last, of each problem; 0 without an intercept.
+ * Valid as long as the state. */
+STRADS_API const double *strads_glm_intercepts(const void *state);
 /* The smallest lambda at which all penalised coefficients are 0 in a solution;
  * of "ridge", where there is none, that of an l1_ratio of .001; 0 where nothing
  * is penalised. */

@@ -118,7 +118,7 @@ class GLM(_Regressor):
         finished = self._run(engine.program_named("glm"), config, X, y,
                              weight=weight, start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:X.shape[1], 0].copy()
-        self.intercept_ = lib.strads_glm_intercept(finished.state)
+        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
         return finished
 
     def fit(self, X, y, sample_weight=None, offset=None):
