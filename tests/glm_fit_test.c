@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "strads/logistic.h"
+#include "strads/policy.h"
 #include "tests/expect.h"
 #include "tests/glm_design.h"
 
@@ -127,6 +128,25 @@ Test(glm_fit, optimality_conditions_hold)
      * chooses the first column, other models need more steps, and of an L2
      * penalty all coefficients move at once. */
     cr_expect_geq(policy, 9 * other, "%g %g", (double)policy, (double)other);
+}
+
+/* Under so weak a penalty the gap follows steps by their roots: it used to hover
+ * at the tolerance for a thousand rounds and more. */
+Test(glm_fit, a_weak_penalty_is_settled_in_few_rounds)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){
+        .rows = 400, .cols = 300, .seed = 3, .density = .02, .noise = 1});
+    const strads_glm_options o = {.loss = "logistic", .lambda = 1e-6};
+    const strads_engine_options engine = {.workers = 1,
+                                          .tolerance = 1e-6,
+                                          .max_rounds = 600};
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = (double)(strads_random_bits(3, 1, 4, i) & 1);
+    linear_fit fit = fit_well(&d, &o, &engine);
+    expect_optimal(&d, &o, &fit);
+    linear_fit_free(&fit);
+    lasso_design_free(&d);
 }
 
 Test(glm_fit, least_squares_without_a_penalty_are_the_normal_equations)

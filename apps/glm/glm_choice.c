@@ -183,10 +183,11 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance)
     const uint64_t n = state->set.n, left = violators;
     double share;
 
+    state->complete = left * 10 <= n;
     if (state->scans > 1 && left * 50 <= n) {
         state->ease *= .1;
         state->set.settled = fmax(state->set.settled * .1, 1e-9);
-    } else if (left * 10 > n) {
+    } else if (!state->complete) {
         state->ease = 1;
         state->set.settled = SETTLED;
     }
@@ -195,7 +196,8 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance)
         share *= state->excess / state->primal;
     state->set.worth =
         fmax(share * state->excess,
-             fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
+             fmax(SQUARE * state->ease * tolerance * tolerance, ROUNDING) *
+                 state->primal);
 }
 
 /* Members that may move have a priority; those at rest have none until the next

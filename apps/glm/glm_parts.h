@@ -142,7 +142,8 @@ typedef struct glm_state {
     double share;  /* the dual point is r times this */
     uint64_t nonzeros, scans;
     linear_watch watch;
-    double ease; /* how far below the excess the set is solved */
+    double ease;   /* how far below the excess the set is solved */
+    bool complete; /* hardly a column outside violated at the last scan */
     uint32_t searches;
     glm_next next;
     linear_set set; /* on the whole (glm_whole.c) but its rows */

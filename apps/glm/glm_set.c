@@ -126,9 +126,11 @@ strads_err glm_search(strads_commit *commit)
     if (!set->open)
         open_model(state); /* b alone */
     const linear_step to = linear_set_search(set);
+    const bool moves = state->problem.penalty->tangent != NULL; /* the model */
     const bool enough = to.fall <= set->worth ||
-                        (set->is.constant && to.step == 1 &&
-                         !state->problem.penalty->tangent) ||
+                        (state->complete && !moves &&
+                         linear_next_fall(set, &to) <= set->worth) ||
+                        (set->is.constant && to.step == 1 && !moves) ||
                         ++state->searches >= SEARCHES_MAX;
     const double shift = to.step * set->beta;
     const uint32_t n = linear_set_told(set, state->candidate, state->told);

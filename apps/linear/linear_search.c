@@ -161,3 +161,10 @@ uint32_t linear_set_told(linear_set *set, uint32_t *column, double *change)
     }
     return n;
 }
+
+double linear_next_fall(const linear_set *set, const linear_step *to)
+{
+    const double amiss = to->promised - to->fall;
+
+    return to->fall > 0 ? set->left + amiss * amiss / to->fall : INFINITY;
+}

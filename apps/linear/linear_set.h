@@ -207,6 +207,11 @@ typedef struct linear_step {
 
 /* Ends an open model; z, loss and members follow. */
 linear_step linear_set_search(linear_set *set);
+/* What another model would gain, about: what this one has left, and what comes
+ * of the part of the fall that it had wrong, which squares from one to the
+ * next. Where the set is as good as complete that ends a round without a model
+ * that only tells that there was nothing to gain. */
+double linear_next_fall(const linear_set *set, const linear_step *to);
 /* Then: what has to be told of members so that all know their w. */
 uint32_t linear_set_told(linear_set *set, uint32_t *column, double *change);
 

@@ -75,17 +75,6 @@ strads_err logistic_solve_block(strads_commit *commit)
                             state->target);
 }
 
-/* What another model would gain, about: what this one has left, and what comes
- * of the part of the fall that it had wrong, which squares from one to the
- * next. Where the set is as good as complete that ends a round without a model
- * that only tells that there was nothing to gain. */
-static double next_fall(const linear_set *set, const linear_step *to)
-{
-    const double amiss = to->promised - to->fall;
-
-    return to->fall > 0 ? set->left + amiss * amiss / to->fall : INFINITY;
-}
-
 /* Members, b and what workers know follow the step. */
 strads_err logistic_search(strads_commit *commit)
 {
@@ -96,9 +85,10 @@ strads_err logistic_search(strads_commit *commit)
     if (!set->open)
         return STRADS_OK; /* the policy found nothing worth a look */
     const linear_step to = linear_set_search(set);
-    state->enough = to.fall <= set->worth ||
-                    (state->complete && next_fall(set, &to) <= set->worth) ||
-                    ++state->searches >= SEARCHES_MAX;
+    state->enough =
+        to.fall <= set->worth ||
+        (state->complete && linear_next_fall(set, &to) <= set->worth) ||
+        ++state->searches >= SEARCHES_MAX;
     const double shift = to.step * set->beta;
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
