@@ -63,7 +63,7 @@ static strads_err update_scan(strads_task *task)
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
     glm_catch_up(local, task->share);
-    local->bent = false;
+    local->fresh = false;
     (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
     linear_multiply(local->kernels, task->share, &task->block, local->r,
                     task->partial);

@@ -30,11 +30,11 @@ typedef enum glm_labels {
 
 typedef struct glm_loss {
     glm_labels labels;
-    bool constant; /* f'' is 1 everywhere: the model of a step is exact */
-    double bend;   /* f'' at most; INFINITY: no bound */
-    bool flat;     /* f'' is 0 on one side of a point, and not on the other */
-    bool above;    /* h of look() is above f'', not that itself */
-    double usual;  /* the loss's parameter p, where none is given; 0: it has
+    bool constant;  /* f'' is 1 everywhere: the model of a step is exact */
+    double bend;    /* f'' at most; INFINITY: no bound */
+    bool flat;      /* f'' is 0 on one side of a point, and not on the other */
+    bool majorises; /* h of look() is above f'', not that itself */
+    double usual;   /* the loss's parameter p, where none is given; 0: it has
                       none */
     double (*value)(double y, double z, double p); /* f */
     /* r = -c f' and h, the curvature c f'' or one above it that makes a good

@@ -74,9 +74,9 @@ typedef struct glm_local {
     linear_classes classes;    /* of the whole data */
     uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double *h, *along; /* [rows] curvatures at z, if `bent`; workspace */
-    bool bent;
-    linear_pending pending; /* not yet in z */
+    double *h;                 /* [rows] curvatures at z, */
+    bool fresh;                /* if they are */
+    linear_pending pending;    /* not yet in z */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */

@@ -17,8 +17,8 @@ enum {
 
 static bool reserve_local(glm_local *local)
 {
-    double **by_row[] = {&local->y, &local->c, &local->o,    &local->z,
-                         &local->r, &local->h, &local->along};
+    double **by_row[] = {&local->y, &local->c, &local->o,
+                         &local->z, &local->r, &local->h};
 
     for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
         if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
@@ -89,7 +89,6 @@ void glm_close(void *opened)
     free(local->z);
     free(local->r);
     free(local->h);
-    free(local->along);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
@@ -218,12 +217,8 @@ strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
 {
     const glm_state *state = commit->state;
 
-    if (state->width == 1)
-        return strads_commit_also(commit, n, param, change);
-    memset(state->wide, 0, (size_t)n * state->width * sizeof(*state->wide));
-    for (uint32_t k = 0; k < n; k++)
-        state->wide[glm_at(state, k)] = change[k];
-    return strads_commit_also(commit, n, param, state->wide);
+    return linear_also(commit, state->width, state->target, n, param, change,
+                       state->wide);
 }
 
 void glm_end(void *begun)

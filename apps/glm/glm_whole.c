@@ -13,22 +13,22 @@ bool glm_on_whole(const glm_problem *problem, const strads_data *data)
     const bool smooth =
         pen->off || (!pen->grouped && !pen->tangent && o->l1_ratio == 0);
 
-    return smooth && !problem->loss->above && o->lower <= -DBL_MAX &&
+    return smooth && !problem->loss->majorises && o->lower <= -DBL_MAX &&
            o->upper >= DBL_MAX && linear_ridge_suits(data);
 }
 
 /* ---- workers ------------------------------------------------------------- */
 
 /* Curvatures at z, once after each scan. */
-static void bend(glm_local *local)
+static void take_curvature(glm_local *local)
 {
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
-    if (local->bent)
+    if (local->fresh)
         return;
     (void)local->problem.loss->look(&rows, local->problem.p, NULL, local->h);
     linear_hold_curvature(local->rows, local->c, local->h);
-    local->bent = true;
+    local->fresh = true;
 }
 
 size_t glm_hessian_size(const strads_task *task)
@@ -40,7 +40,7 @@ strads_err glm_update_hessian(strads_task *task)
 {
     glm_local *local = task->local;
 
-    bend(local);
+    take_curvature(local);
     return linear_hessian(task, local->kernels, local->h);
 }
 
@@ -48,42 +48,23 @@ strads_err glm_update_product(strads_task *task)
 {
     glm_local *local = task->local;
 
-    bend(local);
-    linear_product(task, local->kernels, local->h, local->target, local->along);
+    take_curvature(local);
+    linear_product(task, local->kernels, local->h, local->target, local->r);
     return STRADS_OK;
 }
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* The direction that workers know. */
-static const double *direction(const strads_commit *commit)
-{
-    const glm_state *state = commit->state;
-    const double *value = strads_store_dense(commit->store, 0);
-
-    return value + glm_at(state, (uint32_t)state->columns + 1);
-}
-
 static strads_err follow(strads_commit *commit, linear_ridge_next next)
 {
+    static const glm_next phase[] = {[LINEAR_RIDGE_STEP] = GLM_TO_ROWS,
+                                     [LINEAR_RIDGE_PRODUCT] = GLM_TO_PRODUCT,
+                                     [LINEAR_RIDGE_HESSIAN] = GLM_TO_HESSIAN};
     glm_state *state = commit->state;
-    const linear_ridge *ridge = &state->ridge;
-    const uint32_t n = (uint32_t)state->columns + 1;
 
-    if (next == LINEAR_RIDGE_BENDS) {
-        state->next = GLM_TO_HESSIAN;
-        return STRADS_OK;
-    }
-    if (next == LINEAR_RIDGE_MOVES) {
-        state->next = GLM_TO_ROWS;
-        return glm_also(commit, n, ridge->param, ridge->value);
-    }
-    state->next = GLM_TO_PRODUCT;
-    if (commit->phase != GLM_PRODUCT)
-        return glm_also(commit, n, ridge->param + n, ridge->value);
-    for (uint32_t j = 0; j < n; j++) /* it is the block */
-        commit->change[glm_at(state, j)] = ridge->value[j];
-    return STRADS_OK;
+    state->next = phase[next];
+    return linear_ridge_tell(&state->ridge, commit, next,
+                             commit->phase == GLM_PRODUCT, state->wide);
 }
 
 /* Alone, what is penalised stays where it is. */
@@ -107,24 +88,22 @@ strads_err glm_whole_judge(strads_commit *commit)
     }
     ridge->rest[last] =
         state->problem.options.intercept ? state->slope[last] : 0;
-    return follow(commit,
-                  linear_ridge_judge(ridge, state->primal, direction(commit),
-                                     state->width, &state->watch));
+    return follow(commit, linear_ridge_judge(ridge, commit, state->target,
+                                             state->primal, &state->watch));
 }
 
 strads_err glm_aggregate_hessian(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return follow(commit, linear_ridge_factor(&state->ridge, commit->partial,
-                                              direction(commit), state->width));
+    return follow(commit, linear_ridge_factor(&state->ridge, commit));
 }
 
 strads_err glm_aggregate_product(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return follow(commit, linear_ridge_multiply(&state->ridge, commit->partial,
+    return follow(commit, linear_ridge_multiply(&state->ridge, commit,
                                                 state->gap, commit->tolerance));
 }
 

@@ -36,7 +36,7 @@ static double mean(double z)
 
 const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
                                  .bend = 1,
-                                 .above = true,
+                                 .majorises = true,
                                  .usual = 1.345,
                                  .value = value,
                                  .look = look,

@@ -266,7 +266,7 @@ typedef struct dual_heading {
 
 /* How conjugate gradients find a Newton's step: dual_newton.c. Lines have a
  * number a column, then that of the bias. */
-typedef struct dual_course {
+typedef struct dual_conjugate {
     bool used;          /* products are cheaper than the matrix, so far */
     double left;        /* products that are, at most */
     double *line;       /* what all of these are in; NULL: none yet */
@@ -274,14 +274,14 @@ typedef struct dual_course {
     double *rest;       /* and less what the step so far makes of it */
     double *inverse;    /* 1 over the diagonal, which preconditions, */
     double *shrink;     /* and what of it is not X_J' diag(h) X_J's */
-    double *bend;       /* that, */
-    double *stiff;      /* and what all rows would add */
+    double *diagonal;   /* that, */
+    double *least;      /* and what all rows would add */
     double *step;       /* so far */
     double *p;          /* what w is further by now */
     double *product;    /* of it */
     double fall, first; /* rest'(inverse rest), and at the step's beginning */
     uint32_t products;
-} dual_course;
+} dual_conjugate;
 
 typedef struct dual_state {
     dual_problem problem;
@@ -350,7 +350,7 @@ typedef struct dual_state {
     double *matrix;             /* [(columns + 1)^2] */
     double *direction;          /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */
-    dual_course course;
+    dual_conjugate conjugate;
     const double *off; /* what the w that is committed has too much, or NULL */
     double nearest;    /* the least gap so far */
 
@@ -538,7 +538,7 @@ void dual_newton_judge(dual_state *state, double tolerance);
 bool dual_is_settled(const dual_pool *pool);
 void dual_judge_face(dual_state *state);
 /* Another problem: how many products its steps may take. */
-void dual_begin_course(dual_state *state);
+void dual_begin_conjugate(dual_state *state);
 /* Lengths of a step that are looked at, the whole one first. They cost little
  * beside the curve where c is a line between its bounds, and the slope between
  * two of them is nearly straight; where it is not, fewer do. */

@@ -194,34 +194,35 @@ static double products_of(const dual_state *state)
     return matrix / (2 * entries + 2e4);
 }
 
-void dual_begin_course(dual_state *state)
+void dual_begin_conjugate(dual_state *state)
 {
     state->off = NULL;
-    state->course.left = state->columns < DUAL_NEWTON_COLUMNS
-                             ? products_of(state)
-                             : PRODUCTS_ALL;
-    state->course.used = state->course.left >= 10;
+    state->conjugate.left = state->columns < DUAL_NEWTON_COLUMNS
+                                ? products_of(state)
+                                : PRODUCTS_ALL;
+    state->conjugate.used = state->conjugate.left >= 10;
 }
 
 /* Products have not done it, and there is nothing else. */
 static bool is_spent(const dual_state *state)
 {
-    return !state->course.used && state->columns >= DUAL_NEWTON_COLUMNS;
+    return !state->conjugate.used && state->columns >= DUAL_NEWTON_COLUMNS;
 }
 
 /* The phase of a look at the curve. */
 static uint32_t next_look(const dual_state *state)
 {
-    return state->course.used || is_spent(state) ? DUAL_GRADIENT : DUAL_CURVE;
+    return state->conjugate.used || is_spent(state) ? DUAL_GRADIENT
+                                                    : DUAL_CURVE;
 }
 
-static strads_err reserve_course(dual_state *state)
+static strads_err reserve_conjugate(dual_state *state)
 {
     const size_t n = state->columns + 1;
-    dual_course *c = &state->course;
-    double **lines[LINES] = {&c->gradient, &c->rest, &c->inverse,
-                             &c->shrink,   &c->bend, &c->stiff,
-                             &c->step,     &c->p,    &c->product};
+    dual_conjugate *c = &state->conjugate;
+    double **lines[LINES] = {&c->gradient, &c->rest,     &c->inverse,
+                             &c->shrink,   &c->diagonal, &c->least,
+                             &c->step,     &c->p,        &c->product};
 
     if (c->line)
         return STRADS_OK;
@@ -234,7 +235,7 @@ static strads_err reserve_course(dual_state *state)
     return STRADS_OK;
 }
 
-static double fall_of(const dual_course *c, uint32_t n)
+static double fall_of(const dual_conjugate *c, uint32_t n)
 {
     double sum = 0;
 
@@ -247,7 +248,7 @@ static double fall_of(const dual_course *c, uint32_t n)
 static void turn_to(strads_commit *commit, uint32_t n, double beta)
 {
     dual_state *state = commit->state;
-    dual_course *c = &state->course;
+    dual_conjugate *c = &state->conjugate;
 
     for (uint32_t j = 0; j < n; j++) {
         const double p = c->inverse[j] * c->rest[j] + beta * c->p[j];
@@ -262,13 +263,13 @@ static void turn_to(strads_commit *commit, uint32_t n, double beta)
 static void begin_steps(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
-    dual_course *c = &state->course;
+    dual_conjugate *c = &state->conjugate;
 
     for (uint32_t j = 0; j < n; j++) {
-        const double least = state->ballast * c->stiff[j];
-        c->shrink[j] =
-            (c->bend[j] < least ? least : 0) + (j < dual_penalised(state));
-        c->inverse[j] = c->bend[j] + c->shrink[j];
+        const double ballast = state->ballast * c->least[j];
+        c->shrink[j] = (c->diagonal[j] < ballast ? ballast : 0) +
+                       (j < dual_penalised(state));
+        c->inverse[j] = c->diagonal[j] + c->shrink[j];
         c->inverse[j] = c->inverse[j] > 0 ? 1 / c->inverse[j] : 0;
         c->rest[j] = c->gradient[j];
         c->step[j] = 0;
@@ -278,24 +279,24 @@ static void begin_steps(strads_commit *commit, uint32_t n)
     turn_to(commit, n, 0);
 }
 
-static void begin_course(strads_commit *commit, uint32_t n)
+static void begin_conjugate(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
-    dual_course *c = &state->course;
+    dual_conjugate *c = &state->conjugate;
 
     for (uint32_t j = 0; j < n; j++) {
         c->gradient[j] = commit->partial[j] - penalised_at(commit, j);
         c->p[j] = 0;
     }
-    memcpy(c->stiff, commit->partial + n, n * sizeof(double));
-    memcpy(c->bend, commit->partial + 2 * (size_t)n, n * sizeof(double));
+    memcpy(c->least, commit->partial + n, n * sizeof(double));
+    memcpy(c->diagonal, commit->partial + 2 * (size_t)n, n * sizeof(double));
     begin_steps(commit, n);
 }
 
 /* step += a p, rest -= a A p. False: A does not bend along p. */
 static bool advance(dual_state *state, const double *merged, uint32_t n)
 {
-    dual_course *c = &state->course;
+    dual_conjugate *c = &state->conjugate;
     const column_kernels *kernels = column_kernels_choose(0);
 
     for (uint32_t j = 0; j < n; j++)
@@ -312,7 +313,7 @@ static bool advance(dual_state *state, const double *merged, uint32_t n)
 static void take_step(const strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
-    const dual_course *c = &state->course;
+    const dual_conjugate *c = &state->conjugate;
 
     state->slope = state->along = state->reach = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -337,7 +338,7 @@ static double small_enough(const dual_state *state, double tolerance)
 strads_err dual_aggregate_product(strads_commit *commit)
 {
     dual_state *state = commit->state;
-    dual_course *c = &state->course;
+    dual_conjugate *c = &state->conjugate;
     const uint32_t n = (uint32_t)state->columns + 1;
     const double small = small_enough(state, commit->tolerance);
     const double before = c->fall;
@@ -432,8 +433,8 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
         return;
     }
     state->gradient = gradient;
-    if (state->course.used) {
-        begin_course(commit, n);
+    if (state->conjugate.used) {
+        begin_conjugate(commit, n);
         return;
     }
     find_direction(commit, n);
@@ -475,7 +476,7 @@ strads_err dual_aggregate_curve(strads_commit *commit)
 strads_err dual_aggregate_gradient(strads_commit *commit)
 {
     dual_state *state = commit->state;
-    const strads_err err = reserve_course(state);
+    const strads_err err = reserve_conjugate(state);
 
     return err ? err
                : judge_curve(commit,
@@ -549,7 +550,7 @@ static bool passes_do(const dual_state *state, double tolerance)
     const double steps = (double)state->columns / 8;
 
     return left * passes <
-           fall * (state->course.used ? fmin(steps, 40) : steps);
+           fall * (state->conjugate.used ? fmin(steps, 40) : steps);
 }
 
 /* Few columns, or a smooth loss, and a start that is not too far off. */

@@ -292,7 +292,7 @@ void dual_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
-    free(state->course.line);
+    free(state->conjugate.line);
     free(state->heading.v);
     free(state);
 }
@@ -839,7 +839,7 @@ static void begin_problem(dual_state *state)
     state->faced = INFINITY;
     state->level_step = 0;
     state->level_share = 1;
-    dual_begin_course(state);
+    dual_begin_conjugate(state);
 }
 
 static bool is_last(const dual_state *state)

@@ -36,6 +36,7 @@ strads_err linear_ridge_new(const strads_shape *shape, bool intercept,
     *ridge = (linear_ridge){.used = true,
                             .kernels = column_kernels_choose(shape->rows),
                             .columns = shape->cols,
+                            .width = shape->width,
                             .intercept = intercept,
                             .stride = linear_ridge_stride(shape)};
     for (size_t k = 0; k < sizeof(lines) / sizeof(*lines); k++) {
@@ -87,7 +88,7 @@ static linear_ridge_next go(linear_ridge *ridge, double share)
 {
     for (uint32_t j = 0; j < count(ridge); j++)
         ridge->value[j] = share * ridge->step[j];
-    return LINEAR_RIDGE_MOVES;
+    return LINEAR_RIDGE_STEP;
 }
 
 /* To the direction `scaled + share x the one before`. */
@@ -98,7 +99,7 @@ static linear_ridge_next turn_to(linear_ridge *ridge, double share)
         ridge->value[j] = to - ridge->told[j];
         ridge->told[j] += ridge->value[j];
     }
-    return LINEAR_RIDGE_TURNS;
+    return LINEAR_RIDGE_PRODUCT;
 }
 
 /* scaled = M^-1 rest, over what may move. */
@@ -121,14 +122,15 @@ static double fall_of(const linear_ridge *ridge)
     return ridge->kernels->dot_dense(count(ridge), ridge->rest, ridge->scaled);
 }
 
-/* Conjugate gradients from a step of 0. */
-static linear_ridge_next begin(linear_ridge *ridge, const double *told,
-                               size_t stride)
+/* Conjugate gradients from a step of 0. Workers have the direction of the step
+ * before, as the store has it: so nothing is wrong after a resume. */
+static linear_ridge_next begin(linear_ridge *ridge, const strads_commit *commit)
 {
+    const double *value = strads_store_dense(commit->store, 0);
     const uint32_t n = count(ridge);
 
     for (uint32_t j = 0; j < n; j++)
-        ridge->told[j] = told[j * stride];
+        ridge->told[j] = value[(size_t)(n + j) * ridge->width + ridge->target];
     memset(ridge->step, 0, n * sizeof(double));
     memset(ridge->scaled, 0, n * sizeof(double));
     precondition(ridge);
@@ -137,12 +139,14 @@ static linear_ridge_next begin(linear_ridge *ridge, const double *told,
     return turn_to(ridge, 0);
 }
 
-linear_ridge_next linear_ridge_judge(linear_ridge *ridge, double primal,
-                                     const double *told, size_t stride,
+linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
+                                     const strads_commit *commit,
+                                     uint32_t target, double primal,
                                      linear_watch *watch)
 {
     const bool better = primal <= ridge->before * (1 + 1e-15);
 
+    ridge->target = target;
     if (ridge->share > 0 && !better && ridge->halvings++ < HALVINGS_MAX) {
         ridge->share /= 2;
         return go(ridge, -ridge->share);
@@ -152,8 +156,8 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge, double primal,
         watch->stalled = true;
     ridge->before = primal;
     return ridge->factored && ridge->products <= MANY_PRODUCTS
-               ? begin(ridge, told, stride)
-               : LINEAR_RIDGE_BENDS;
+               ? begin(ridge, commit)
+               : LINEAR_RIDGE_HESSIAN;
 }
 
 /* What the sample says of b and the columns, as if it were all rows. */
@@ -178,13 +182,13 @@ static void fill_matrix(linear_ridge *ridge, const double *merged)
         matrix[(size_t)n * all + n] = ridge->weight;
 }
 
-linear_ridge_next linear_ridge_factor(linear_ridge *ridge, const double *merged,
-                                      const double *told, size_t stride)
+linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
+                                      const strads_commit *commit)
 {
-    fill_matrix(ridge, merged);
+    fill_matrix(ridge, commit->partial);
     linear_factor(ridge->kernels, ridge->n + ridge->intercept, ridge->matrix);
     ridge->factored = true;
-    return begin(ridge, told, stride);
+    return begin(ridge, commit);
 }
 
 /* How small the residual has to be: steps that are nearly right already are
@@ -219,11 +223,11 @@ static bool advance(linear_ridge *ridge, const double *merged)
 }
 
 linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
-                                        const double *merged, double gap,
+                                        const strads_commit *commit, double gap,
                                         double tolerance)
 {
     const double small = enough(gap, tolerance), before = ridge->fall;
-    const bool advanced = advance(ridge, merged);
+    const bool advanced = advance(ridge, commit->partial);
 
     if (advanced)
         precondition(ridge);
@@ -234,4 +238,21 @@ linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
     ridge->share = 1;
     ridge->halvings = 0;
     return go(ridge, 1);
+}
+
+strads_err linear_ridge_tell(const linear_ridge *ridge, strads_commit *commit,
+                             linear_ridge_next next, bool is_product,
+                             double *wide)
+{
+    const uint32_t n = count(ridge), width = ridge->width;
+    const bool turns = next == LINEAR_RIDGE_PRODUCT;
+
+    if (next == LINEAR_RIDGE_HESSIAN)
+        return STRADS_OK;
+    if (!turns || !is_product)
+        return linear_also(commit, width, ridge->target, n,
+                           ridge->param + (turns ? n : 0), ridge->value, wide);
+    for (uint32_t j = 0; j < n; j++)
+        commit->change[(size_t)j * width + ridge->target] = ridge->value[j];
+    return STRADS_OK;
 }

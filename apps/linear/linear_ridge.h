@@ -59,9 +59,9 @@ strads_err linear_hessian(const strads_task *task,
 
 /* What a step asks for next. */
 typedef enum linear_ridge_next {
-    LINEAR_RIDGE_MOVES, /* `value` is the change of all w, and of b: then a scan */
-    LINEAR_RIDGE_TURNS, /* `value` is the direction's: then a product */
-    LINEAR_RIDGE_BENDS  /* a Hessian of `column` */
+    LINEAR_RIDGE_STEP, /* `value` is the change of all w, and of b: then a scan */
+    LINEAR_RIDGE_PRODUCT, /* `value` is the direction's: then a product */
+    LINEAR_RIDGE_HESSIAN  /* a Hessian of `column` */
 } linear_ridge_next;
 
 /* Lines have a number a column, then that of b. */
@@ -75,9 +75,10 @@ typedef struct linear_ridge {
     double weight;    /* sum c */
     /* It is to read: */
     double *value;
-    uint32_t *param; /* [2 (columns + 1)] all parameters, one after the other */
     double share; /* of a step that has been taken; 0: none is to be judged */
     /* All else is linear_ridge.c's. */
+    uint32_t width, target; /* problems, and the one at hand */
+    uint32_t *param; /* [2 (columns + 1)] all parameters, one after the other */
     const column_kernels *kernels;
     uint64_t columns;
     bool intercept;
@@ -102,18 +103,23 @@ void linear_ridge_free(linear_ridge *ridge);
 /* Another problem: what is known of the old one's curvature goes. */
 void linear_ridge_clear(linear_ridge *ridge);
 
-/* After a scan at that P. *watch says when rounding ends it. Workers have the
- * direction `told` of the step before, whose numbers are `stride` apart, as the
- * store has it: so nothing is wrong after a resume. */
-linear_ridge_next linear_ridge_judge(linear_ridge *ridge, double primal,
-                                     const double *told, size_t stride,
+/* After a scan at that P. *watch says when rounding ends it. */
+linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
+                                     const strads_commit *commit,
+                                     uint32_t target, double primal,
                                      linear_watch *watch);
-/* From a merged Hessian. */
-linear_ridge_next linear_ridge_factor(linear_ridge *ridge, const double *merged,
-                                      const double *told, size_t stride);
-/* From a merged product; the gap and the tolerance are relative. */
+/* From a merged Hessian, the commit's. */
+linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
+                                      const strads_commit *commit);
+/* From a merged product, the commit's; the gap and the tolerance are
+ * relative. */
 linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
-                                        const double *merged, double gap,
+                                        const strads_commit *commit, double gap,
                                         double tolerance);
+/* Tells what comes of it: `wide` [(columns + 1) x width] is workspace. A product
+ * has the direction as its block. */
+strads_err linear_ridge_tell(const linear_ridge *ridge, strads_commit *commit,
+                             linear_ridge_next next, bool is_product,
+                             double *wide);
 
 #endif

@@ -1,6 +1,7 @@
 #include "linear_steps.h"
 
 #include <math.h>
+#include <string.h>
 
 void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
                    uint32_t want)
@@ -135,4 +136,16 @@ void linear_watch_scan(linear_watch *watch, double primal, double dual_gain)
     else if (++watch->idle >= IDLE_MAX)
         watch->stalled = true;
     watch->least = fmin(watch->least, primal);
+}
+
+strads_err linear_also(strads_commit *commit, uint32_t width, uint32_t target,
+                       uint32_t n, const uint32_t *param, const double *change,
+                       double *wide)
+{
+    if (width == 1)
+        return strads_commit_also(commit, n, param, change);
+    memset(wide, 0, (size_t)n * width * sizeof(*wide));
+    for (uint32_t k = 0; k < n; k++)
+        wide[(size_t)k * width + target] = change[k];
+    return strads_commit_also(commit, n, param, wide);
 }

@@ -21,6 +21,12 @@ void linear_multiply(const column_kernels *kernels, const strads_share *share,
                      const strads_block *block, const double *r,
                      double *product);
 
+/* strads_commit_also of problem `target` of `width`; wide [n x width] is
+ * workspace. */
+strads_err linear_also(strads_commit *commit, uint32_t width, uint32_t target,
+                       uint32_t n, const uint32_t *param, const double *change,
+                       double *wide);
+
 enum { LINEAR_STEPS = 5 };
 
 /* Anderson's combination of sweeps, of the last points, n numbers each: c with

@@ -62,29 +62,29 @@ static strads_err update_scan(strads_task *task)
 
     logistic_catch_up(local, task->share);
     local->loops->look(&rows, local->r, sides);
-    local->bent = false;
+    local->fresh = false;
     linear_multiply(local->kernels, task->share, block, local->r,
                     task->partial);
     return STRADS_OK;
 }
 
 /* Curvatures at z, once after each scan. */
-static void bend(logistic_local *local)
+static void take_curvature(logistic_local *local)
 {
     const logistic_rows rows = logistic_rows_of(local);
 
-    if (local->bent)
+    if (local->fresh)
         return;
     (void)local->loops->curve(&rows, NULL, local->curve);
     linear_hold_curvature(local->rows, local->c, local->curve);
-    local->bent = true;
+    local->fresh = true;
 }
 
 static strads_err update_hessian(strads_task *task)
 {
     logistic_local *local = task->local;
 
-    bend(local);
+    take_curvature(local);
     return linear_hessian(task, local->kernels, local->curve);
 }
 
@@ -92,9 +92,8 @@ static strads_err update_product(strads_task *task)
 {
     logistic_local *local = task->local;
 
-    bend(local);
-    linear_product(task, local->kernels, local->curve, local->target,
-                   local->along);
+    take_curvature(local);
+    linear_product(task, local->kernels, local->curve, local->target, local->r);
     return STRADS_OK;
 }
 
@@ -105,36 +104,19 @@ static strads_err update_fetch(strads_task *task)
 
 /* ---- the coordinator: an L2 penalty alone ------------------------------- */
 
-/* The direction that workers know. */
-static const double *direction(const strads_commit *commit)
-{
-    const logistic_state *state = commit->state;
-    const double *value = strads_store_dense(commit->store, 0);
-
-    return value + logistic_at(state, (uint32_t)state->columns + 1);
-}
-
 static strads_err follow_ridge(strads_commit *commit, linear_ridge_next next)
 {
+    static const logistic_next phase[] = {
+        [LINEAR_RIDGE_STEP] = LOGISTIC_TO_SCAN,
+        [LINEAR_RIDGE_PRODUCT] = LOGISTIC_TO_PRODUCT,
+        [LINEAR_RIDGE_HESSIAN] = LOGISTIC_TO_HESSIAN};
     logistic_state *state = commit->state;
-    const linear_ridge *ridge = &state->ridge;
-    const uint32_t n = (uint32_t)state->columns + 1;
 
-    if (next == LINEAR_RIDGE_BENDS) {
-        state->next = LOGISTIC_TO_HESSIAN;
-        return STRADS_OK;
-    }
-    if (next == LINEAR_RIDGE_MOVES) {
-        state->next = LOGISTIC_TO_SCAN;
-        state->b[state->target] += ridge->value[n - 1];
-        return logistic_also(commit, n, ridge->param, ridge->value);
-    }
-    state->next = LOGISTIC_TO_PRODUCT;
-    if (commit->phase != LOGISTIC_PRODUCT)
-        return logistic_also(commit, n, ridge->param + n, ridge->value);
-    for (uint32_t j = 0; j < n; j++) /* it is the block */
-        commit->change[logistic_at(state, j)] = ridge->value[j];
-    return STRADS_OK;
+    state->next = phase[next];
+    if (next == LINEAR_RIDGE_STEP)
+        state->b[state->target] += state->ridge.value[state->columns];
+    return linear_ridge_tell(&state->ridge, commit, next,
+                             commit->phase == LOGISTIC_PRODUCT, state->wide);
 }
 
 /* Slopes as they are told are those of centred columns. */
@@ -153,18 +135,15 @@ static strads_err judge_ridge(strads_commit *commit)
     }
     ridge->rest[state->columns] = state->options.intercept ? state->level : 0;
     return follow_ridge(commit,
-                        linear_ridge_judge(ridge, state->primal,
-                                           direction(commit), state->width,
-                                           &state->watch));
+                        linear_ridge_judge(ridge, commit, state->target,
+                                           state->primal, &state->watch));
 }
 
 static strads_err aggregate_hessian(strads_commit *commit)
 {
     logistic_state *state = commit->state;
 
-    return follow_ridge(commit,
-                        linear_ridge_factor(&state->ridge, commit->partial,
-                                            direction(commit), state->width));
+    return follow_ridge(commit, linear_ridge_factor(&state->ridge, commit));
 }
 
 static strads_err aggregate_product(strads_commit *commit)
@@ -172,7 +151,7 @@ static strads_err aggregate_product(strads_commit *commit)
     logistic_state *state = commit->state;
 
     return follow_ridge(commit,
-                        linear_ridge_multiply(&state->ridge, commit->partial,
+                        linear_ridge_multiply(&state->ridge, commit,
                                               state->gap / state->primal,
                                               commit->tolerance));
 }

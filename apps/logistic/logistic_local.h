@@ -21,9 +21,8 @@ typedef struct logistic_local {
     double *all;    /* softmax: [rows x classes] margins; z is the target's
                               less */
     double *offset; /* [rows] what the others come to */
-    double *curve;  /* [rows] of the loss at z, if `bent` */
-    double *along;  /* [rows] workspace of a product */
-    bool bent;
+    double *curve;  /* [rows] of the loss at z, if `fresh` */
+    bool fresh;
     linear_pending pending; /* not yet in z */
 } logistic_local;
 

@@ -33,9 +33,8 @@ static bool reserve_local(logistic_local *local)
     local->z = calloc(n + 1, sizeof(double));
     local->r = calloc(n + 1, sizeof(double));
     local->curve = calloc(n + 1, sizeof(double));
-    local->along = calloc(n + 1, sizeof(double));
-    return local->curve && local->along && local->y && local->c && local->z &&
-           local->r && linear_pending_new(p, &local->pending);
+    return local->curve && local->y && local->c && local->z && local->r &&
+           linear_pending_new(p, &local->pending);
 }
 
 strads_err logistic_open(const strads_task *task, void **out)
@@ -88,7 +87,6 @@ void logistic_close(void *opened)
     free(local->all);
     free(local->offset);
     free(local->curve);
-    free(local->along);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
@@ -254,12 +252,8 @@ strads_err logistic_also(strads_commit *commit, uint32_t n,
 {
     const logistic_state *state = commit->state;
 
-    if (state->width == 1)
-        return strads_commit_also(commit, n, param, change);
-    memset(state->wide, 0, (size_t)n * state->width * sizeof(*state->wide));
-    for (uint32_t k = 0; k < n; k++)
-        state->wide[logistic_at(state, k)] = change[k];
-    return strads_commit_also(commit, n, param, state->wide);
+    return linear_also(commit, state->width, state->target, n, param, change,
+                       state->wide);
 }
 
 void logistic_end(void *begun)
