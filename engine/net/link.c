@@ -227,12 +227,15 @@ void sti_conn_finish(sti_conn *conn)
     if (has_writer)
         (void)pthread_join(conn->writer, NULL);
     /* What the reader saw as an end of the stream was a goodbye when all of
-     * ours was written by then; only now is that certain. */
+     * ours was written by then; only now is that certain. Who sends meanwhile
+     * may be reading the text. */
+    pthread_mutex_lock(&conn->lock);
     if (conn->left && (conn->bye_written || conn->bye_acked)) {
         conn->why = STRADS_OK;
         (void)snprintf(conn->text, sizeof conn->text,
                        "%s: both sides have said goodbye", conn->where);
     }
+    pthread_mutex_unlock(&conn->lock);
     sti_queue_free(conn->first);
     conn->first = NULL;
     report(conn);
