@@ -145,12 +145,25 @@ static strads_err check_label(const strads_names *names, bool others,
     return STRADS_OK;
 }
 
+/* Lines without entries cost the caller nothing: what their counts would take is
+ * asked for before they are gone through. */
+static strads_err check_memory(const source *s, const strads_data_options *o)
+{
+    const strads_arrays *a = s->a;
+    const uint64_t cols = a->cols > o->min_cols ? a->cols : o->min_cols;
+    const sti_needs needs =
+        sti_needs_of(o, a->rows, cols, a->start && !a->borrow ? s->nnz : 0);
+    return sti_needs_check(s->name, o, &needs);
+}
+
 static strads_err check(const source *s, const strads_data_options *o)
 {
     const strads_names *const names[] = {o->row_names, o->col_names};
     const uint64_t sizes[] = {s->a->rows, s->a->cols};
     const int first = s->whole != NULL; /* the whole's rows are not known yet */
     strads_err err = check_sizes(s);
+    if (err == STRADS_OK)
+        err = check_memory(s, o);
     for (uint64_t k = 0; err == STRADS_OK && k < s->lines; k++)
         err = check_line(s, k, o->values);
     for (uint64_t i = 0; err == STRADS_OK && s->a->label && i < s->a->rows; i++)
@@ -201,12 +214,6 @@ static strads_err count(const source *s, const strads_data_options *o,
 {
     counts->rows = s->a->rows;
     counts->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
-    const sti_needs needs =
-        sti_needs_of(o, counts->rows, counts->cols,
-                     s->a->start && !s->a->borrow ? s->nnz : 0);
-    strads_err err = sti_needs_check(s->name, o, &needs);
-    if (err != STRADS_OK)
-        return err;
     counts->col_nnz = sti_big_alloc(counts->cols * sizeof *counts->col_nnz);
     counts->row_nnz = sti_big_alloc(counts->rows * sizeof *counts->row_nnz);
     if (counts->col_nnz == NULL || counts->row_nnz == NULL)
