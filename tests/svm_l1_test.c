@@ -8,6 +8,7 @@
 
 #include "strads/svm.h"
 #include "tests/expect.h"
+#include "tests/glm_design.h"
 #include "tests/logistic_design.h"
 
 static linear_fit fit_run(const lasso_design *design,
@@ -15,7 +16,7 @@ static linear_fit fit_run(const lasso_design *design,
                           const strads_engine_options *engine)
 {
     return linear_fit_run(design, &strads_program_svm_l1, options, 1e-10,
-                          engine, logistic_take);
+                          engine, glm_take);
 }
 
 /* ---- the oracle -------------------------------------------------------- */

@@ -336,17 +336,12 @@ static const cli_train svm_train = {
 static void svm_resolve_l1(const void *state, void *config)
 {
     ((strads_svm_l1_options *)config)->fit.classes =
-        strads_logistic_resolved(state)->classes;
-}
-
-static void svm_complete_l1(const void *state, strads_model *model)
-{
-    cli_train_intercepts(strads_logistic_intercepts(state), model);
+        strads_glm_resolved(state)->classes;
 }
 
 static void svm_describe_l1(const void *state)
 {
-    const strads_logistic_options *o = strads_logistic_resolved(state);
+    const strads_glm_options *o = strads_glm_resolved(state);
     cli_say(false, "squared-hinge, l1-ratio %g; labels %s%s", o->l1_ratio,
             o->classes,
             names_two(o->classes) ? ": the second is positive"
@@ -358,7 +353,7 @@ static const cli_train svm_l1_train = {
     .model = "svm",
     .options = "Support vector machine:",
     .resolve = svm_resolve_l1,
-    .complete = svm_complete_l1,
+    .complete = glm_complete,
     .describe = svm_describe_l1,
 };
 

@@ -428,10 +428,9 @@ static const strads_phase phases[] = {
 
 #define PROGRAM                                                       \
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,       \
-    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .open = glm_open,   \
-    .close = glm_close, .refresh = refresh, .schedule = schedule,     \
-    .phases = phases, .n_phases = sizeof(phases) / sizeof(phases[0]), \
-    .named_labels = glm_named_labels
+    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close, \
+    .refresh = refresh, .schedule = schedule, .phases = phases,       \
+    .n_phases = sizeof(phases) / sizeof(phases[0])
 
 const strads_program strads_program_glm = {
     PROGRAM,
@@ -442,7 +441,22 @@ const strads_program strads_program_glm = {
     .defaults = &glm_defaults,
     .shape = glm_shape,
     .begin = glm_begin,
-    .objective = objective};
+    .open = glm_open,
+    .objective = objective,
+    .named_labels = glm_named_labels};
+
+const strads_program strads_program_svm_l1 = {
+    PROGRAM,
+    .name = "svm-l1",
+    .summary = "squared hinge with an L1 or L2 penalty, or both",
+    .options = glm_svm_option_table,
+    .config_size = sizeof(strads_svm_l1_options),
+    .defaults = &glm_svm_defaults,
+    .shape = glm_svm_shape,
+    .begin = glm_svm_begin,
+    .open = glm_svm_open,
+    .objective = objective,
+    .named_labels = linear_classes_named};
 
 static const char *const path_measures[] = {"points", "lambda", NULL};
 
@@ -455,6 +469,8 @@ const strads_program strads_program_glm_path = {
     .defaults = &glm_path_defaults,
     .shape = glm_path_shape,
     .begin = glm_path_begin,
+    .open = glm_open,
+    .named_labels = glm_named_labels,
     .objective = glm_path_objective,
     .pack_state = glm_path_pack,
     .unpack_state = glm_path_unpack,

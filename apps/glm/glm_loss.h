@@ -63,6 +63,9 @@ typedef struct glm_loss {
 #define GLM_LOSS_IS_THERE(word, name) extern const glm_loss glm_loss_##name;
 GLM_LOSSES(GLM_LOSS_IS_THERE)
 
+/* The squared hinge at twice its size, as SVMs have it. */
+extern const glm_loss glm_loss_svm;
+
 /* The loss of that name, NULL: the first; or NULL. */
 const glm_loss *glm_loss_find(const char *name);
 

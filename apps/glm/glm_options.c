@@ -65,6 +65,9 @@ const strads_option glm_option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(strads_glm_options,
                                "share of lambda_max (default 0.01)"),
+    STRADS_OPTION(F64, strads_glm_options, c, "c", "C",
+                  "lambda = 1 / (C x sum of weights) (not given)",
+                  .max = DBL_MAX, .rare = true),
     ROWS_AFTER_LAMBDA};
 
 _Static_assert(offsetof(strads_glm_path_options, fit) == 0,
@@ -132,15 +135,15 @@ static strads_err check_parameters(const glm_problem *p)
                            "the penalty %s takes no bounds; leave lower and "
                            "upper out",
                            o->penalty);
-    if (o->lambda > 0 && o->lambda_ratio > 0)
+    if ((o->lambda > 0) + (o->lambda_ratio > 0) + (o->c > 0) > 1)
         return strads_fail(STRADS_EINVAL,
-                           "lambda (%g) and lambda-ratio (%g) say the same "
-                           "thing; give one of them",
-                           o->lambda, o->lambda_ratio);
-    if (p->penalty->off && (o->lambda > 0 || o->lambda_ratio > 0))
+                           "lambda (%g), lambda-ratio (%g) and c (%g) say the "
+                           "same thing; give one of them",
+                           o->lambda, o->lambda_ratio, o->c);
+    if (p->penalty->off && (o->lambda > 0 || o->lambda_ratio > 0 || o->c > 0))
         return strads_fail(STRADS_EINVAL,
-                           "the penalty none has no lambda; leave lambda and "
-                           "lambda-ratio out");
+                           "the penalty none has no lambda; leave lambda, "
+                           "lambda-ratio and c out");
     if (p->loss->labels != GLM_CLASSES &&
         (o->classes || (o->class_weight && *o->class_weight &&
                         strcmp(o->class_weight, "none") != 0)))
@@ -164,6 +167,7 @@ strads_err glm_options_resolve(const strads_glm_options *given,
     if ((err = find_names(&p)) ||
         (err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("lambda-ratio", o->lambda_ratio, DBL_MAX)) ||
+        (err = linear_check_number("c", o->c, DBL_MAX)) ||
         (err = linear_check_number("l1-ratio", o->l1_ratio, 1)) ||
         (err = linear_check_number("gamma", o->gamma, DBL_MAX)) ||
         (err = linear_check_number("loss-parameter", o->loss_parameter,
@@ -175,7 +179,7 @@ strads_err glm_options_resolve(const strads_glm_options *given,
         o->l1_ratio = p.penalty->share;
     if (o->gamma == 0)
         o->gamma = p.penalty->usual;
-    if (o->lambda == 0 && o->lambda_ratio == 0 && !p.penalty->off)
+    if (o->lambda == 0 && o->lambda_ratio == 0 && o->c == 0 && !p.penalty->off)
         o->lambda_ratio = .01;
     if (!(o->lower <= 0 && o->upper >= 0))
         return strads_fail(STRADS_EINVAL,

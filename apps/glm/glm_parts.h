@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <strads/glm.h>
+#include <strads/svm.h>
 
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
@@ -223,7 +224,14 @@ void glm_gather(const glm_state *state, uint32_t g);
 /* sum c |x|^2 of its columns, at most their curvature together. */
 double glm_group_norm(const glm_state *state, uint32_t g);
 
-/* glm_state.c: memory of both. */
+/* glm_state.c: memory of both; of other programs that have this one's phases,
+ * once their options are known. */
+strads_err glm_shape_problem(const glm_problem *problem,
+                             const strads_data *data, strads_shape *shape);
+strads_err glm_open_problem(const glm_problem *problem, const strads_task *task,
+                            void **local);
+strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
+                         const strads_shape *shape, void **state);
 strads_err glm_shape(const void *config, const strads_data *data,
                      strads_shape *shape);
 strads_err glm_open(const strads_task *task, void **local);
@@ -236,6 +244,16 @@ strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
                     const double *change);
 /* Forgets all that belongs to a problem. */
 void glm_begin_problem(glm_state *state);
+
+/* glm_svm.c: of SVMs by columns what strads_program says of slots with these
+ * names. */
+extern const strads_option glm_svm_option_table[];
+extern const strads_svm_l1_options glm_svm_defaults;
+strads_err glm_svm_shape(const void *config, const strads_data *data,
+                         strads_shape *shape);
+strads_err glm_svm_begin(const void *config, const strads_data *data,
+                         const strads_shape *shape, void **state);
+strads_err glm_svm_open(const strads_task *task, void **local);
 
 /* glm_path.c: of a path what strads_program says of slots with these names. */
 strads_err glm_path_shape(const void *config, const strads_data *data,

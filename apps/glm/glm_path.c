@@ -17,11 +17,11 @@ static strads_err resolve(const strads_glm_path_options *o,
     glm_problem problem;
     strads_err err;
 
-    if (o->fit.lambda != 0 || o->fit.lambda_ratio != 0)
+    if (o->fit.lambda != 0 || o->fit.lambda_ratio != 0 || o->fit.c != 0)
         return strads_fail(STRADS_EINVAL,
-                           "a path has lambdas of its own; leave lambda and "
-                           "lambda-ratio at 0, and give first and ratio, or "
-                           "lambdas");
+                           "a path has lambdas of its own; leave lambda, "
+                           "lambda-ratio and c at 0, and give first and ratio, "
+                           "or lambdas");
     *lambdas = glm_path_lambdas(o);
     if ((err = linear_lambdas_resolve(lambdas)) ||
         (err = glm_options_resolve(&o->fit, &problem)))

@@ -173,6 +173,17 @@ static void note_first_values(strads_commit *commit,
     }
 }
 
+/* Now that W is known. */
+static void take_c(glm_state *state)
+{
+    strads_glm_options *o = &state->problem.options;
+
+    if (o->c > 0)
+        state->lambda = o->lambda = 1 / (o->c * state->weight);
+    o->c = 0;
+    state->surveys = state->width > 1 && o->lambda_ratio > 0;
+}
+
 strads_err glm_aggregate_labels(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -185,6 +196,7 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     if (err)
         return err;
     state->weight = classes.total;
+    take_c(state);
     state->unit = 1;
     if (classes.n > 0) {
         note_first_values(commit, &classes);

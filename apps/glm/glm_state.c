@@ -41,17 +41,14 @@ static strads_err read_rows(glm_local *local, const strads_task *task)
     return err;
 }
 
-strads_err glm_open(const strads_task *task, void **out)
+strads_err glm_open_problem(const glm_problem *problem, const strads_task *task,
+                            void **out)
 {
     const strads_share *share = task->share;
-    glm_problem problem;
-    strads_err err = glm_options_resolve(task->config, &problem);
-
-    if (err)
-        return err;
+    strads_err err = STRADS_OK;
     glm_local *local = calloc(1, sizeof(*local));
     if (local) {
-        *local = (glm_local){.problem = problem,
+        *local = (glm_local){.problem = *problem,
                              .rows = share->rows.end - share->rows.begin,
                              .columns = share->by_col.lines};
         local->kernels = column_kernels_choose(local->rows);
@@ -77,6 +74,14 @@ strads_err glm_open(const strads_task *task, void **out)
     return STRADS_OK;
 }
 
+strads_err glm_open(const strads_task *task, void **out)
+{
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(task->config, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, out);
+}
+
 void glm_close(void *opened)
 {
     glm_local *local = opened;
@@ -96,25 +101,33 @@ void glm_close(void *opened)
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-strads_err glm_shape(const void *config, const strads_data *data,
-                     strads_shape *shape)
+strads_err glm_shape_problem(const glm_problem *problem,
+                             const strads_data *data, strads_shape *shape)
 {
-    glm_problem problem;
     uint32_t classes = 2;
-    strads_err err = glm_options_resolve(config, &problem);
+    strads_err err = STRADS_OK;
 
-    if (!err && problem.loss->labels == GLM_CLASSES)
-        err = linear_classes_count(problem.options.classes, data, &classes);
+    if (problem->loss->labels == GLM_CLASSES)
+        err = linear_classes_count(problem->options.classes, data, &classes);
     if (err)
         return err;
     shape->width = linear_classes_width(classes);
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
-    shape->parameters += problem.options.intercept;
-    if (glm_on_whole(&problem, data))
+    shape->parameters += problem->options.intercept;
+    if (glm_on_whole(problem, data))
         shape->parameters = 2 * (shape->cols + 1);
     shape->param_bytes = PARAM_BYTES + (shape->width - 1) * CLASS_BYTES;
     return STRADS_OK;
+}
+
+strads_err glm_shape(const void *config, const strads_data *data,
+                     strads_shape *shape)
+{
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(config, &problem);
+
+    return err ? err : glm_shape_problem(&problem, data, shape);
 }
 
 static bool reserve_state(glm_state *state, uint64_t rows)
@@ -165,22 +178,18 @@ static strads_err read_factors(glm_state *state)
     return err;
 }
 
-strads_err glm_begin(const void *config, const strads_data *data,
-                     const strads_shape *shape, void **out)
+strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
+                         const strads_shape *shape, void **out)
 {
-    glm_problem problem;
-    strads_err err = glm_options_resolve(config, &problem);
-
-    if (err)
-        return err;
+    strads_err err = STRADS_OK;
     glm_state *state = calloc(1, sizeof(*state));
     if (state) {
-        *state = (glm_state){.problem = problem,
+        *state = (glm_state){.problem = *problem,
                              .data = data,
                              .columns = shape->cols,
                              .width = shape->width,
                              .kernels = column_kernels_choose(shape->rows)};
-        state->lambda = problem.options.lambda;
+        state->lambda = problem->options.lambda;
     }
     if (!state || !reserve_state(state, shape->rows))
         err = strads_fail(STRADS_ENOMEM,
@@ -188,18 +197,26 @@ strads_err glm_begin(const void *config, const strads_data *data,
                           (unsigned long long)shape->cols);
     else if (!(err = read_factors(state)) && !(err = glm_groups_read(state)))
         err = linear_set_new(shape->cols, shape->rows, &state->set);
-    if (!err && glm_on_whole(&problem, data))
-        err = linear_ridge_new(shape, problem.options.intercept, &state->ridge);
+    if (!err && glm_on_whole(problem, data))
+        err =
+            linear_ridge_new(shape, problem->options.intercept, &state->ridge);
     if (err) {
         glm_end(state);
         return err;
     }
     state->set.is = glm_model(state);
-    state->surveys =
-        state->width > 1 && state->lambda == 0 && !problem.penalty->off;
     glm_begin_problem(state);
     *out = state;
     return STRADS_OK;
+}
+
+strads_err glm_begin(const void *config, const strads_data *data,
+                     const strads_shape *shape, void **out)
+{
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(config, &problem);
+
+    return err ? err : glm_begin_fit(&problem, data, shape, out);
 }
 
 void glm_begin_problem(glm_state *state)

@@ -48,9 +48,8 @@ typedef struct logistic_rows {
 } logistic_rows;
 
 /* What the rest needs to know of a loss f(m), m = y z. Everything here is
- * written for f(m) = log(1 + exp(-m)); with u = -f'(m) and H the other half of
- * f(m) = max_a H(a) - a m it holds for other smooth losses, too, of which there
- * is one (logistic_hinge.c). */
+ * written for f(m) = log(1 + exp(-m)), u = -f'(m) and H the other half of
+ * f(m) = max_a H(a) - a m. */
 typedef struct logistic_loss {
     double bend;  /* f'' is this at most, */
     double reach; /* and |a - a*|^2 at most so many times D's distance */

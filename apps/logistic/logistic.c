@@ -25,7 +25,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "logistic_hinge.h"
 #include "logistic_path.h"
 
 /* ---- workers: margins -------------------------------------------------- */
@@ -461,8 +460,8 @@ static const strads_phase phases[] = {
                         .aggregate = logistic_aggregate_judge},
 };
 
-/* What the programs have in common: all that is computed. The configs of a path
- * and of the squared hinge begin with a fit's. */
+/* What the programs have in common: all that is computed. The config of a path
+ * begins with a fit's. */
 #define COMPUTED                                                \
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS, \
     .layout = STRADS_LAYOUT_COLS, .end = logistic_end,          \
@@ -481,18 +480,6 @@ const strads_program strads_program_logistic = {
     .shape = logistic_shape,
     .begin = logistic_begin,
     .open = logistic_open,
-    .objective = logistic_objective};
-
-const strads_program strads_program_svm_l1 = {
-    COMPUTED,
-    .name = "svm-l1",
-    .summary = "squared hinge with an L1 or L2 penalty, or both",
-    .options = logistic_hinge_option_table,
-    .config_size = sizeof(strads_svm_l1_options),
-    .defaults = &logistic_hinge_defaults,
-    .shape = logistic_shape,
-    .begin = logistic_hinge_begin,
-    .open = logistic_hinge_open,
     .objective = logistic_objective};
 
 static const char *const path_measures[] = {"points", "lambda", NULL};

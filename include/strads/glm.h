@@ -29,13 +29,15 @@ extern "C" {
 #endif
 
 /* What `config` points to. All zero: least squares with an L1 penalty at
- * lambda_max / 100. At most one of lambda and lambda_ratio may be given. */
+ * lambda_max / 100. At most one of lambda, lambda_ratio and c may be given. */
 typedef struct strads_glm_options {
     const char *loss;      /* NULL: "squared" */
     const char *penalty;   /* NULL: "l1" */
     double loss_parameter; /* of losses that have one; 0: what is usual */
     double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio */
-    double lambda_ratio;   /* lambda / lambda_max, > 0; 0: 0.01 */
+    double lambda_ratio;   /* lambda / lambda_max, > 0; 0: by c. If c is 0, too:
+                              0.01 */
+    double c;              /* lambda = 1 / (c W), > 0; 0: not given */
     double l1_ratio;     /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
     double gamma;        /* of "mcp" (above 1) and "scad" (above 2): the penalty
                             is flat from gamma lambda on; 0: 3, 3.7 */
@@ -79,7 +81,7 @@ extern STRADS_API const strads_program strads_program_glm;
 
 /* One fit after the other, in one run that keeps what it knows. */
 typedef struct strads_glm_path_options {
-    strads_glm_options fit; /* lambda and lambda_ratio stay 0 */
+    strads_glm_options fit; /* lambda, lambda_ratio and c stay 0 */
     uint32_t points;        /* 1 .. 10000, evenly in their logarithm; 0: 100 */
     double ratio;           /* the last lambda / the first, at most 1; 0: .01 */
     double first;           /* the first lambda; 0: lambda_max */

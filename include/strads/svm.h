@@ -85,8 +85,8 @@ typedef struct strads_svm_l1_options {
 } strads_svm_l1_options;
 
 /* The program: name "svm-l1"; parameters, data and results (of
- * strads_logistic_resolved, _intercepts and _lambda_max) are those of
- * strads_program_logistic. */
+ * strads_glm_resolved, _intercepts and _lambda_max) are those of
+ * strads_program_glm (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_svm_l1;
 
 /* Results, from the state that strads_result_state returns; any thread. */

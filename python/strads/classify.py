@@ -332,6 +332,6 @@ class LinearSVC(_Classifier):
         config.fit.intercept = self.fit_intercept
         finished = self._run(engine.program_named("svm-l1"), config, X, number,
                              weight=weight)
-        self._keep(finished, lib.strads_logistic_intercepts(finished.state),
+        self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
         return self._done(finished)

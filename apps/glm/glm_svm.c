@@ -1,0 +1,98 @@
+/* SVMs with an L1 penalty, or by columns: the squared hinge under the options of
+ * strads/svm.h. With an L1 penalty they have no dual of a variable a row
+ * (liblinear's solver 5; Yuan, Chang, Hsieh, Lin, JMLR 2010). */
+#include <string.h>
+
+#include <strads/svm.h>
+
+#include "apps/linear/linear_options.h"
+#include "glm_parts.h"
+
+static strads_err check(const strads_svm_l1_options *o)
+{
+    const char *multiclass = o->fit.multiclass;
+
+    if (o->loss && strcmp(o->loss, "squared-hinge") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "loss is \"%s\"; svm-l1 has squared-hinge alone",
+                           o->loss);
+    if (multiclass && *multiclass && strcmp(multiclass, "ovr") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "multiclass is \"%s\"; of several labels each is "
+                           "fitted against the rest",
+                           multiclass);
+    return STRADS_OK;
+}
+
+static strads_err resolve(const void *config, glm_problem *out)
+{
+    const strads_svm_l1_options *o = config;
+    const strads_logistic_options *fit = &o->fit;
+    const bool given = fit->lambda != 0 || fit->lambda_ratio != 0;
+    const strads_glm_options options = {.loss = "squared-hinge",
+                                        .penalty = fit->l1_ratio == 0
+                                                       ? "ridge"
+                                                       : "elastic-net",
+                                        .lambda = fit->lambda,
+                                        .lambda_ratio = fit->lambda_ratio,
+                                        .c = fit->c == 0 && !given ? 1 : fit->c,
+                                        .l1_ratio = fit->l1_ratio,
+                                        .intercept = fit->intercept,
+                                        .standardize = fit->standardize,
+                                        .weights = fit->weights,
+                                        .class_weight = fit->class_weight,
+                                        .classes = fit->classes,
+                                        .row_weight = fit->row_weight};
+    strads_err err = check(o);
+
+    if (!err)
+        err = glm_options_resolve(&options, out);
+    if (!err) {
+        out->loss = &glm_loss_svm;
+        out->p = glm_loss_svm.usual;
+    }
+    return err;
+}
+
+strads_err glm_svm_shape(const void *config, const strads_data *data,
+                         strads_shape *shape)
+{
+    glm_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : glm_shape_problem(&problem, data, shape);
+}
+
+strads_err glm_svm_begin(const void *config, const strads_data *data,
+                         const strads_shape *shape, void **state)
+{
+    glm_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : glm_begin_fit(&problem, data, shape, state);
+}
+
+strads_err glm_svm_open(const strads_task *task, void **local)
+{
+    glm_problem problem;
+    const strads_err err = resolve(task->config, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, local);
+}
+
+const strads_svm_l1_options glm_svm_defaults = {.fit = {.c = 1, .l1_ratio = 1},
+                                                .loss = "squared-hinge"};
+
+_Static_assert(offsetof(strads_svm_l1_options, fit) == 0,
+               "the options of svm-l1 begin with those of a fit");
+
+const strads_option glm_svm_option_table[] = {
+    STRADS_OPTION(STRING, strads_svm_l1_options, loss, "loss", "LOSS",
+                  "squared-hinge (default)", .choices = "squared-hinge"),
+    STRADS_OPTION(F64, strads_svm_l1_options, fit.c, "c", "C",
+                  "weight of the losses beside the penalty (default 1)",
+                  .min = DBL_MIN, .max = DBL_MAX),
+    LINEAR_OPTION_L1_RATIO(
+        strads_logistic_options, 0,
+        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
