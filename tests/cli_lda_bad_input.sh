@@ -95,6 +95,8 @@ gzip -c "$STRADS_SOURCE/data/docword.sotu-tiny.txt" | head -c 20000 >cut.gz
 refuses 2 'cut.gz' lda train cut.gz --quiet
 printf '\050\265\057\375junk' >junk.zst
 refuses 2 'junk.zst' lda train junk.zst --quiet
+printf 1 | gzip -c >ends.gz # within a line
+refuses 2 "ends.gz: line 1: found the end of the file" lda train ends.gz --quiet
 refuses 2 "./cut.gz: the gzip stream is cut short" lda train . --quiet
 
 # The same holds for those that are asked about a model.

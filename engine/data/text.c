@@ -835,13 +835,14 @@ static void skip_header(sti_piece *piece, size_t skip)
 static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
 {
     bool first = true;
-    sti_piece piece;
+    sti_piece piece = {0}, next;
     while (f->trouble.err == STRADS_OK) {
-        strads_err err = sti_stream_next(stream, &piece);
+        strads_err err = sti_stream_next(stream, &next);
         if (err != STRADS_OK)
             return err;
-        if (piece.begin == NULL)
-            break;
+        if (next.begin == NULL)
+            break; /* what is wrong at the end is in the last piece */
+        piece = next;
         if (first)
             skip_header(&piece, pass->skip);
         first = false;
@@ -852,7 +853,7 @@ static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
     sti_trouble *t = &f->trouble;
     if (t->err == STRADS_OK)
         return STRADS_OK;
-    if (t->at != NULL)
+    if (t->at != NULL && piece.begin != NULL)
         t->line = piece.line + sti_text_count_lines(piece.begin, t->at);
     return sti_trouble_fail(pass->text->path, t);
 }
