@@ -6,10 +6,10 @@
  * the commits, and nothing that is a number per column. The coordinator holds
  * the working set.
  *
- *     labels   which there are, sums   -> targets, weights
- *     moments  sum c x^2, sum c x      -> scales
+ *     labels   which there are, sums   -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
+ *     moments  X'r, sum c x^2, sum c x -> scales, and what a scan tells
  *     scan     X'r of columns          -> gap, working set, priorities
  *     fetch    columns of the set      -> the coordinator
  *     solve    nothing                 -> descent on the policy's block, in the
@@ -57,14 +57,20 @@ static size_t scan_size(const strads_task *task)
     return task->block.n;
 }
 
+void glm_take_slopes(glm_local *local, const strads_share *share)
+{
+    const glm_rows rows = {local->rows, local->y, local->c, local->z};
+
+    glm_catch_up(local, share);
+    local->fresh = false;
+    (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
+}
+
 static strads_err update_scan(strads_task *task)
 {
     glm_local *local = task->local;
-    const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
-    glm_catch_up(local, task->share);
-    local->fresh = false;
-    (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
+    glm_take_slopes(local, task->share);
     linear_multiply(local->kernels, task->share, &task->block, local->r,
                     task->partial);
     return STRADS_OK;
@@ -216,7 +222,7 @@ static void end_alone(strads_commit *commit, bool *over)
         glm_certify(commit);
 }
 
-static strads_err aggregate_scan(strads_commit *commit)
+strads_err glm_aggregate_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
     bool some = false, over = false;
@@ -299,11 +305,11 @@ static strads_err dispatch(strads_turn *turn, uint32_t phase,
     return strads_turn_dispatch(turn, phase, 1, &block);
 }
 
-static strads_err dispatch_scan(strads_turn *turn)
+static strads_err dispatch_scan(strads_turn *turn, uint32_t phase)
 {
     const glm_state *state = turn->state;
 
-    return dispatch(turn, GLM_SCAN,
+    return dispatch(turn, phase,
                     (strads_block){.id = GLM_ALIVE_ID + turn->round,
                                    .n = state->n_alive,
                                    .param = state->alive});
@@ -331,15 +337,13 @@ static strads_err schedule(strads_turn *turn)
     case GLM_TO_LABELS:
         return dispatch(turn, GLM_LABELS, none);
     case GLM_TO_MOMENTS:
-        return dispatch(turn, GLM_MOMENTS,
-                        (strads_block){.id = GLM_COLUMNS_ID,
-                                       .n = (uint32_t)state->columns});
+        return dispatch_scan(turn, GLM_MOMENTS);
     case GLM_TO_TARGET:
         return dispatch_target(turn);
     case GLM_TO_ROWS:
         return dispatch(turn, GLM_ROWS, none);
     case GLM_TO_SCAN:
-        return dispatch_scan(turn);
+        return dispatch_scan(turn, GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.columns.n < state->set.n)
             return dispatch(turn, GLM_FETCH,
@@ -375,6 +379,7 @@ static const strads_phase phases[] = {
                     .receive = glm_receive_labels},
     [GLM_MOMENTS] = {.name = "moments",
                      .when = STRADS_WHEN_CALLED,
+                     .reports = true,
                      .ignores_values = true,
                      .partial = glm_moments_size,
                      .update = glm_update_moments,
@@ -397,7 +402,7 @@ static const strads_phase phases[] = {
                   .ignores_values = true,
                   .partial = scan_size,
                   .update = update_scan,
-                  .aggregate = aggregate_scan},
+                  .aggregate = glm_aggregate_scan},
     [GLM_FETCH] = {.name = "fetch",
                    .when = STRADS_WHEN_CALLED,
                    .merge = STRADS_MERGE_CONCAT,

@@ -42,27 +42,30 @@ static glm_term boxed_term(const glm_state *state, uint32_t g)
 }
 
 /* sum c f*(y, -s r / c) + s r'o */
-static double conjugate_rows(const glm_state *state, const double *r, double s)
+static double conjugate_rows(const glm_state *state, double *r, double s)
 {
     const glm_loss *loss = state->problem.loss;
     const linear_set *set = &state->set;
-    double sum = 0;
+    const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
+    double sum = loss->conjugates ? loss->conjugates(&rows, s, r) : 0;
 
-    for (uint64_t i = 0; i < set->n_rows; i++)
-        if (set->c[i] > 0)
+    for (uint64_t i = 0; i < set->n_rows; i++) {
+        sum += s * r[i] * state->offset[i];
+        if (!loss->conjugates && set->c[i] > 0)
             sum += set->c[i] * loss->conjugate(set->y[i], -s * r[i] / set->c[i],
-                                               state->problem.p) +
-                   s * r[i] * state->offset[i];
+                                               state->problem.p);
+    }
     return sum;
 }
 
-static double dual_at(const glm_state *state, const double *r, double s)
+/* All of it but what the intercept's box takes away. */
+static double dual_at(const glm_state *state, double *r, double s)
 {
     const glm_groups *groups = &state->groups;
     double sum = conjugate_rows(state, r, s);
 
     for (uint32_t g = 0; g < groups->n; g++) {
-        if (groups->dead[g] || glm_rests(state, g))
+        if (groups->dead[g] || glm_is_shallow(state, g, s))
             continue;
         const glm_term t = boxed_term(state, g);
         glm_gather(state, g);
@@ -70,10 +73,43 @@ static double dual_at(const glm_state *state, const double *r, double s)
             groups->q[k] *= s;
         sum += state->problem.penalty->conjugate(&t, groups->q);
     }
-    if (state->problem.options.intercept)
-        sum += BOX * (fabs(state->b[state->target]) + state->unit) *
-               fabs(s * state->slope[state->columns]);
     return -sum;
+}
+
+/* A dual point has this much less where b is taken to be in its box. */
+static double boxed(const glm_state *state, double dual, double s)
+{
+    const bool intercept = state->problem.options.intercept;
+
+    return intercept
+               ? dual - BOX * (fabs(state->b[state->target]) + state->unit) *
+                            fabs(s * state->slope[state->columns])
+               : dual;
+}
+
+static bool has_free_columns(const glm_state *state)
+{
+    return state->problem.penalty->off || state->factor || state->lambda == 0;
+}
+
+/* The best of all scans' dual points for the box of now: those of free columns
+ * grow with them, so that what is known of others is no bound any more. Returns
+ * how much better this one is than all before. */
+static double keep_best(glm_state *state, double flat, double share)
+{
+    const bool intercept = state->problem.options.intercept;
+    const double box = BOX * (fabs(state->b[state->target]) + state->unit);
+    const double dual = boxed(state, flat, share);
+    const double before =
+        has_free_columns(state) ? 0 : fmax(state->flat - box * state->tilt, 0);
+
+    state->dual = fmax(dual, before);
+    if (dual > before) {
+        state->flat = flat;
+        state->tilt =
+            intercept ? fabs(share * state->slope[state->columns]) : 0;
+    }
+    return dual - before;
 }
 
 /* Of all groups: penalty, and what r is to be multiplied by for a finite dual
@@ -162,7 +198,7 @@ void glm_certify(strads_commit *commit)
     state->primal = set->loss + sum.penalty;
     if (!glm_overshot(state))
         state->first_primal = fmax(state->first_primal, state->primal);
-    const double floor = fmax(NOTHING * state->first_primal,
+    const double floor = fmax(NOTHING * fmax(state->first_primal, state->null),
                               state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
         state->gap = state->primal > floor ? worst_violation(state, r) : 0;
@@ -170,19 +206,19 @@ void glm_certify(strads_commit *commit)
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
     }
-    double dual = dual_at(state, r, sum.widest), share = sum.widest;
+    double flat = dual_at(state, r, sum.widest), share = sum.widest;
     if (sum.tight < sum.widest) {
         const double other = dual_at(state, r, sum.tight);
-        if (other > dual) {
-            dual = other;
+        if (boxed(state, other, sum.tight) > boxed(state, flat, share)) {
+            flat = other;
             share = sum.tight;
         }
     }
+    const double dual = boxed(state, flat, share);
+    const double gained = keep_best(state, flat, share);
     const double bend = state->problem.loss->bend;
     state->share = share;
     state->sphere = sqrt(2 * fmax(state->primal - dual, 0) * bend);
-    const double gained = dual - state->dual;
-    state->dual = fmax(state->dual, dual);
     state->excess = fmax(state->primal - state->dual, 0);
     state->gap = state->primal > floor ? state->excess / state->primal : 0;
     if (!state->ridge.used) /* whose steps watch themselves */

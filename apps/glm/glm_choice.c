@@ -15,18 +15,33 @@
 #define SQUARE .05
 /* A member at 0 whose slope is below this share of its limit stays there. */
 #define AT_REST .8
-/* A model is solved when a pass gains this share of the best one's gain. */
-#define SETTLED .01
+/* A model is solved when a pass gains this share of the best one's gain: one
+ * that is exact better than one that the next replaces. */
+#define SETTLED .2
+#define SETTLED_EXACT .01
 
-enum { FIRST = 128 };
+enum { FIRST_MIN = 16, FIRST_MAX = 128 };
+/* The first set has one of so many columns that violate at w = 0, where most
+ * slope for what a few explain: most of the others never enter, and yet each
+ * has all its entries fetched and scaled. */
+#define FIRST_OF 6
+/* More columns may join while they have no more than this share of all entries:
+ * sweeps over them then cost little beside the scan that they save. */
+#define JOINING .02
+
+static double settled(const glm_state *state)
+{
+    return state->problem.loss->constant ? SETTLED_EXACT : SETTLED;
+}
 
 void glm_begin_lambda(glm_state *state, double lambda)
 {
     state->lambda = lambda;
     state->dual = state->first_primal = 0;
+    state->flat = state->tilt = 0;
     state->scans = 0;
     state->ease = 1;
-    state->set.settled = SETTLED;
+    state->set.settled = settled(state);
     state->watch = (linear_watch){.least = INFINITY};
     state->n_alive = 0;
     linear_ridge_clear(&state->ridge);
@@ -103,11 +118,17 @@ static bool may_move(const glm_state *state, uint32_t g)
 
 static void screen(glm_state *state)
 {
+    const strads_glm_options *o = &state->problem.options;
+    const bool bounded = o->lower > -DBL_MAX || o->upper < DBL_MAX;
+    const double l1 = glm_penalty_weight(state) * o->l1_ratio;
     bool *dead = state->groups.dead;
     uint32_t n = 0;
 
     if (!isfinite(state->sphere) || state->alone || state->path)
         return;
+    if (!state->groups.start && !bounded &&
+        state->least_norm * state->sphere * state->sphere >= l1 * l1)
+        return; /* far from the optimum that is all of them */
     for (uint32_t g = 0; g < state->groups.n; g++)
         if (!dead[g] && !state->set.place[glm_column(state, g, 0)])
             dead[g] = !may_move(state, g);
@@ -119,18 +140,53 @@ static void screen(glm_state *state)
     state->n_alive = n;
 }
 
+/* How many join at least, if so many violate as n. */
+static double least_growth(const glm_state *state, uint32_t n)
+{
+    const double share = fmin((double)state->columns / 8, FIRST_MAX);
+    const bool first = state->set.n == 0;
+
+    return fmax(first ? fmin(share, (double)n / FIRST_OF) : share, FIRST_MIN);
+}
+
+/* Twice the support, which seldom has more columns than there are rows. */
+static double largest_growth(const glm_state *state)
+{
+    const double n = (double)state->nonzeros;
+
+    return fmax(n, fmin(2 * n, (double)state->set.n_rows));
+}
+
+static double entries_of(const glm_state *state, uint32_t g)
+{
+    double entries = 0;
+
+    for (uint32_t k = 0; k < glm_size(state, g); k++)
+        entries +=
+            (double)strads_data_col_nnz(state->data, glm_column(state, g, k));
+    return entries;
+}
+
+/* How many of n candidates join; these are moved to the front. */
 static uint32_t choose_joining(const glm_state *state, uint32_t n)
 {
-    const double all = state->problem.options.l1_ratio == 0 ||
-                       state->problem.penalty->off || state->alone ||
-                       state->lambda == 0;
-    const double support = (double)state->nonzeros;
-    const double growth =
-        fmax(support, fmin(2 * support, (double)state->set.n_rows));
-    const uint32_t want = all != 0 ? n : (uint32_t)fmin(fmax(FIRST, growth), n);
+    const bool all = state->problem.options.l1_ratio == 0 ||
+                     state->problem.penalty->off || state->alone ||
+                     state->lambda == 0;
+    double entries = 1;
+    uint32_t want =
+        (uint32_t)fmin(fmax(least_growth(state, n), largest_growth(state)), n);
 
-    if (want < n)
-        linear_select(state->urgency, state->candidate, n, want);
+    if (all || n <= want)
+        return n;
+    linear_select(state->urgency, state->candidate, n, want);
+    for (uint32_t k = 0; k < want; k++)
+        entries += entries_of(state, state->candidate[k]);
+    const double limit = JOINING * (double)strads_data_nnz(state->data);
+    if (limit <= entries)
+        return want;
+    want = (uint32_t)fmin(want * limit / entries, n);
+    linear_select(state->urgency, state->candidate, n, want);
     return want;
 }
 
@@ -189,9 +245,9 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance)
         state->set.settled = fmax(state->set.settled * .1, 1e-9);
     } else if (!state->complete) {
         state->ease = 1;
-        state->set.settled = SETTLED;
+        state->set.settled = settled(state);
     }
-    share = left > n ? 1 : .1 * state->ease;
+    share = left > n ? 1 : (state->scans > 1 ? .03 : .1) * state->ease;
     if (left == 0 && state->primal > 0)
         share *= state->excess / state->primal;
     state->set.worth =

@@ -41,7 +41,12 @@ typedef struct glm_loss {
      * model; either may be NULL. Returns sum c f. */
     double (*look)(const glm_rows *rows, double p, double *r, double *h);
     double (*conjugate)(double y, double u, double p); /* max_z u z - f(y, z) */
-    double (*mean)(double z); /* what a margin says of y */
+    /* sum c f*(y, -s r / c) or more, for 0 <= s <= 1, with room for r; NULL: row
+     * by row. */
+    double (*conjugates)(const glm_rows *rows, double s, double *r);
+    double (*mean)(double z); /* what a margin says of y: of classes, how likely
+                                 the second is */
+    double (*link)(double mean); /* the margin that says so */
 } glm_loss;
 
 /* `look` by the functions of one row. */

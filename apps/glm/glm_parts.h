@@ -43,7 +43,6 @@ enum {
 /* Ids of blocks of the program's own. */
 enum {
     GLM_SCALARS_ID = 1,
-    GLM_COLUMNS_ID = 2,
     GLM_DIRECTION_ID = 3,
     GLM_TARGET_ID = 16, /* and the problem's */
     GLM_ALIVE_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
@@ -123,12 +122,14 @@ typedef struct glm_state {
     glm_groups groups;
     double *w;                 /* [columns] of the last scan */
     double *norm;              /* [columns] sum c x^2 */
+    double least_norm;         /* the least norm / (scale x factor)^2 above 0 */
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
     double lambda, lambda_max; /* as users see them */
     double goal; /* the lambda that this one is on the way to; 0: it is */
     bool alone;  /* lambda is to be found: so far all that is not penalised */
     linear_path *path; /* NULL: one lambda */
+    bool known;        /* scales and norms are */
     bool began;        /* the first scan has been; */
     double *held; /* [columns] start values, until lambda is found; or NULL */
     double *b;    /* [width] */
@@ -137,10 +138,13 @@ typedef struct glm_state {
     uint32_t n_alive;
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
-    double gap;    /* what is reported, relative */
-    double excess; /* about what is left to be gained */
-    double sphere; /* the optimum's distance from the dual point at most */
-    double share;  /* the dual point is r times this */
+    double flat, tilt; /* the best dual value but for b's box, and what that
+                          takes away of it by its size */
+    double null;       /* P at z = o, of the problem at hand */
+    double gap;        /* what is reported, relative */
+    double excess;     /* about what is left to be gained */
+    double sphere;     /* the optimum's distance from the dual point at most */
+    double share;      /* the dual point is r times this */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double ease;   /* how far below the excess the set is solved */
@@ -196,14 +200,20 @@ static inline double glm_penalty_weight(const glm_state *state)
                                        : state->weight * state->lambda;
 }
 
-/* Whether a column by itself is 0 and its slope is none that would move it: as
- * almost all are. Its penalty and conjugate are 0 then. */
+/* Whether the slope of a column by itself, times this, is none that would move
+ * it from 0: as almost all are. Its conjugate is 0 then. */
+static inline bool glm_is_shallow(const glm_state *state, uint32_t g, double s)
+{
+    return !state->groups.start &&
+           s * fabs(state->slope[g]) <=
+               glm_penalty_weight(state) * state->problem.options.l1_ratio *
+                   state->scale[g] * (state->factor ? state->factor[g] : 1);
+}
+/* And it is there. */
 static inline bool glm_rests(const glm_state *state, uint32_t g)
 {
     return !state->groups.start && state->w[g] == 0 &&
-           fabs(state->slope[g]) <=
-               glm_penalty_weight(state) * state->problem.options.l1_ratio *
-                   state->scale[g] * (state->factor ? state->factor[g] : 1);
+           glm_is_shallow(state, g, 1);
 }
 
 /* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */
@@ -287,6 +297,7 @@ strads_err glm_receive_labels(strads_task *task);
 size_t glm_target_size(const strads_task *task);
 strads_err glm_update_target(strads_task *task);
 strads_err glm_aggregate_target(strads_commit *commit);
+/* The first scan tells of columns what scans do not. */
 size_t glm_moments_size(const strads_task *task);
 strads_err glm_update_moments(strads_task *task);
 strads_err glm_aggregate_moments(strads_commit *commit);
@@ -295,6 +306,10 @@ strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
 /* The margins follow all commits. */
 void glm_catch_up(glm_local *local, const strads_share *share);
+
+/* glm.c: r at the margins of all commits. */
+void glm_take_slopes(glm_local *local, const strads_share *share);
+strads_err glm_aggregate_scan(strads_commit *commit);
 
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);

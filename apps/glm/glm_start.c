@@ -9,9 +9,8 @@
 
 /* What the labels of some rows are like. */
 typedef struct survey {
-    double weight, squares; /* sum c, sum c y^2 */
-    double least;           /* label; 0 at most */
-    double unused;          /* the labels' survey follows */
+    double weight, sum, squares; /* sum c, c y, c y^2 */
+    double least; /* label; 0 at most; the labels' survey follows */
 } survey;
 
 size_t glm_labels_size(const strads_task *task)
@@ -30,6 +29,7 @@ strads_err glm_update_labels(strads_task *task)
         const double y = task->share->label[i], c = local->c[i];
         linear_survey_add(labels, y, c);
         s->weight += c;
+        s->sum += c * y;
         s->squares += c * y * y;
         s->least = fmin(s->least, y);
     }
@@ -43,6 +43,7 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
 
     linear_survey_merge(a + 1, b + 1, bytes - sizeof(survey));
     a->weight += b->weight;
+    a->sum += b->sum;
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
 }
@@ -151,25 +152,46 @@ strads_err glm_receive_labels(strads_task *task)
     return err;
 }
 
-/* Of problems whose turn has not come: P at 0, and b as they are. */
-static void note_first_values(strads_commit *commit,
-                              const linear_classes *classes)
+/* The weight of a problem's positive rows. */
+static double positive_of(const linear_classes *classes, uint32_t k)
+{
+    return classes->sum[linear_classes_positive(classes, k)];
+}
+
+/* All b at their best where w is 0, but for offsets, unless there is a start. */
+static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
+                                       const linear_classes *classes)
 {
     glm_state *state = commit->state;
+    const uint32_t last = (uint32_t)state->columns;
     const double *value = strads_store_dense(commit->store, 0);
+    double *change = state->wide;
+
+    if (!state->problem.options.intercept)
+        return STRADS_OK;
+    value += (size_t)last * state->width;
+    for (uint32_t k = 0; k < state->width; k++) {
+        const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
+        const double b = state->problem.loss->link(sum / state->weight);
+        change[k] = value[k] == 0 && isfinite(b) ? b : 0;
+        state->b[k] = value[k] + change[k];
+    }
+    return strads_commit_also(commit, 1, &last, change);
+}
+
+/* Of problems whose turn has not come: P at w = 0. */
+static void note_first_values(glm_state *state, const linear_classes *classes)
+{
     const glm_loss *loss = state->problem.loss;
     const double p = state->problem.p;
 
     for (uint32_t k = 0; k < state->width; k++) {
-        const double positive =
-            classes->sum[linear_classes_positive(classes, k)];
+        const double positive = positive_of(classes, k), b = state->b[k];
         state->done[k] =
-            (glm_outcome){.primal = positive * loss->value(1, 0, p) +
+            (glm_outcome){.primal = positive * loss->value(1, b, p) +
                                     (classes->total - positive) *
-                                        loss->value(-1, 0, p),
+                                        loss->value(-1, b, p),
                           .gap = 1};
-        if (state->problem.options.intercept)
-            state->b[k] = value[state->columns * state->width + k];
     }
 }
 
@@ -198,15 +220,16 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     state->weight = classes.total;
     take_c(state);
     state->unit = 1;
-    if (classes.n > 0) {
-        note_first_values(commit, &classes);
+    err = set_first_intercepts(commit, s, &classes);
+    if (classes.n > 0 && !err) {
+        note_first_values(state, &classes);
         err = linear_classes_write(&classes, names, &state->classes);
-        linear_classes_free(&classes);
         state->problem.options.classes = state->classes;
     } else if (state->problem.loss->labels == GLM_NUMBERS && s->squares > 0) {
         state->unit = sqrt(s->squares / s->weight);
     }
-    state->next = GLM_TO_MOMENTS;
+    linear_classes_free(&classes);
+    state->next = GLM_TO_ROWS;
     return err;
 }
 
@@ -240,23 +263,47 @@ strads_err glm_aggregate_target(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- moments: sum c x^2 and sum c x -------------------------------------- */
+/* ---- the first scan: sum c x^2 and sum c x, too --------------------------- */
+
+/* Only deviations take the sums of columns. */
+static bool sums_columns(const glm_problem *problem)
+{
+    return problem->options.standardize && problem->options.intercept;
+}
 
 size_t glm_moments_size(const strads_task *task)
 {
-    return 2 * (size_t)task->shape->cols;
+    return task->block.n + 2 * (size_t)task->shape->cols;
+}
+
+/* Whether no row counts otherwise than once: then there are faster loops. */
+static bool is_plain(const glm_local *local)
+{
+    for (uint64_t i = 0; i < local->rows; i++)
+        if (local->c[i] != 1)
+            return false;
+    return true;
 }
 
 strads_err glm_update_moments(strads_task *task)
 {
-    const glm_local *local = task->local;
-    double *squares = task->partial, *sum = squares + local->columns;
+    glm_local *local = task->local;
+    const column_kernels *kernels = local->kernels;
+    double *slope = task->partial, *squares = slope + task->block.n;
+    double *sum = squares + local->columns;
+    const bool sums = sums_columns(&local->problem), plain = is_plain(local);
 
+    glm_take_slopes(local, task->share);
     for (uint64_t j = 0; j < local->columns; j++) {
         const data_column x = data_column_of(task->share, j);
-        squares[j] = column_squares(&x, local->c);
-        sum[j] = local->kernels->dot(&x, local->c);
+        slope[j] = kernels->dot(&x, local->r);
+        squares[j] = plain && x.f64 ? kernels->dot_dense(x.n, x.f64, x.f64)
+                                    : column_squares(&x, local->c);
+        if (sums)
+            sum[j] = kernels->dot(&x, local->c);
     }
+    for (uint64_t i = 0; i < local->rows && task->block.n > local->columns; i++)
+        slope[local->columns] += local->r[i];
     return STRADS_OK;
 }
 
@@ -264,24 +311,31 @@ strads_err glm_aggregate_moments(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const strads_glm_options *o = &state->problem.options;
-    const double *sum = commit->partial + state->columns;
+    const double *squares = commit->partial + commit->block.n;
+    const double *sum = squares + state->columns;
+    const bool sums = sums_columns(&state->problem);
 
+    state->least_norm = INFINITY;
     for (uint64_t j = 0; j < state->columns; j++) {
-        const double square = commit->partial[j] / state->weight;
-        const double mean = o->intercept ? sum[j] / state->weight : 0;
+        const double square = squares[j] / state->weight;
+        const double mean = sums ? sum[j] / state->weight : 0;
         const double rest = square - mean * mean;
         if (!isfinite(square))
             return strads_fail(STRADS_EINVAL,
                                "the squares of column %llu overflow: scale it "
                                "down",
                                (unsigned long long)j + 1);
-        state->norm[j] = commit->partial[j];
+        state->norm[j] = squares[j];
         state->scale[j] = 1;
         if (o->standardize && square > 0) /* a constant has no deviation */
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
+        const double s =
+            state->scale[j] * (state->factor ? state->factor[j] : 1);
+        if (square > 0)
+            state->least_norm = fmin(state->least_norm, squares[j] / (s * s));
     }
-    state->next = GLM_TO_ROWS;
-    return STRADS_OK;
+    state->known = true;
+    return glm_aggregate_scan(commit);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -355,6 +409,11 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         state->offset[i] = in[2];
         set->z[i] = in[3];
     }
-    state->next = GLM_TO_SCAN;
+    if (!state->began) {
+        const glm_rows rows = {set->n_rows, set->y, set->c, state->offset};
+        state->null = state->problem.loss->look(&rows, state->problem.p,
+                                                set->trial, NULL);
+    }
+    state->next = state->known ? GLM_TO_SCAN : GLM_TO_MOMENTS;
     return STRADS_OK;
 }

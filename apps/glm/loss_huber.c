@@ -34,6 +34,11 @@ static double mean(double z)
     return z;
 }
 
+static double link(double mean)
+{
+    return mean;
+}
+
 const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
                                  .bend = 1,
                                  .majorises = true,
@@ -41,4 +46,5 @@ const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
                                  .value = value,
                                  .look = look,
                                  .conjugate = conjugate,
-                                 .mean = mean};
+                                 .mean = mean,
+                                 .link = link};

@@ -37,9 +37,24 @@ static double conjugate(double y, double u, double p)
     return s < 0 || s > 1 ? INFINITY : part(s) + part(1 - s);
 }
 
+/* All rows at once, from the sums of both classes: about exact near s = 1. */
+static double conjugates(const glm_rows *rows, double s, double *r)
+{
+    logistic_sides sides = {0};
+
+    logistic_loops_choose()->look(rows, r, &sides);
+    return -logistic_entropy(&sides.of[0], s) -
+           logistic_entropy(&sides.of[1], s);
+}
+
 static double mean(double z)
 {
     return sigmoid(-z);
+}
+
+static double link(double mean)
+{
+    return log(mean / (1 - mean));
 }
 
 const glm_loss glm_loss_logistic = {.labels = GLM_CLASSES,
@@ -47,4 +62,6 @@ const glm_loss glm_loss_logistic = {.labels = GLM_CLASSES,
                                     .value = value,
                                     .look = look,
                                     .conjugate = conjugate,
-                                    .mean = mean};
+                                    .conjugates = conjugates,
+                                    .mean = mean,
+                                    .link = link};

@@ -51,9 +51,15 @@ static double mean(double z)
     return exp(z);
 }
 
+static double link(double mean)
+{
+    return log(mean);
+}
+
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
                                    .bend = INFINITY,
                                    .value = value,
                                    .look = look,
                                    .conjugate = conjugate,
-                                   .mean = mean};
+                                   .mean = mean,
+                                   .link = link};

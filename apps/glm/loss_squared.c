@@ -32,10 +32,16 @@ static double mean(double z)
     return z;
 }
 
+static double link(double mean)
+{
+    return mean;
+}
+
 const glm_loss glm_loss_squared = {.labels = GLM_NUMBERS,
                                    .constant = true,
                                    .bend = 1,
                                    .value = value,
                                    .look = look,
                                    .conjugate = conjugate,
-                                   .mean = mean};
+                                   .mean = mean,
+                                   .link = link};

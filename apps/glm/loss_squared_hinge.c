@@ -44,9 +44,14 @@ static double mean(double z)
     return fmin(fmax((1 + z) / 2, 0), 1);
 }
 
+static double link(double mean)
+{
+    return 2 * mean - 1;
+}
+
 #define HINGE                                                          \
     .labels = GLM_CLASSES, .flat = true, .value = value, .look = look, \
-    .conjugate = conjugate, .mean = mean
+    .conjugate = conjugate, .mean = mean, .link = link
 
 const glm_loss glm_loss_squared_hinge = {HINGE, .bend = 1};
 const glm_loss glm_loss_svm = {HINGE, .bend = 2, .usual = 1};
