@@ -89,12 +89,13 @@ static double boxed(const glm_state *state, double dual, double s)
 
 static bool has_free_columns(const glm_state *state)
 {
-    return state->problem.penalty->off || state->factor || state->lambda == 0;
+    return state->problem.penalty->off || state->factor ||
+           (state->lambda == 0 && !state->alone);
 }
 
 /* The best of all scans' dual points for the box of now: those of free columns
  * grow with them, so that what is known of others is no bound any more. Returns
- * how much better this one is than all before. */
+ * by how much this one is above all others, bounds or not. */
 static double keep_best(glm_state *state, double flat, double share)
 {
     const bool intercept = state->problem.options.intercept;
@@ -102,14 +103,16 @@ static double keep_best(glm_state *state, double flat, double share)
     const double dual = boxed(state, flat, share);
     const double before =
         has_free_columns(state) ? 0 : fmax(state->flat - box * state->tilt, 0);
+    const double gained = dual - state->most;
 
+    state->most = fmax(state->most, dual);
     state->dual = fmax(dual, before);
     if (dual > before) {
         state->flat = flat;
         state->tilt =
             intercept ? fabs(share * state->slope[state->columns]) : 0;
     }
-    return dual - before;
+    return gained;
 }
 
 /* Of all groups: penalty, and what r is to be multiplied by for a finite dual

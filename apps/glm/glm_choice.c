@@ -38,7 +38,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
 {
     state->lambda = lambda;
     state->dual = state->first_primal = 0;
-    state->flat = state->tilt = 0;
+    state->flat = state->tilt = state->most = 0;
     state->scans = 0;
     state->ease = 1;
     state->set.settled = settled(state);

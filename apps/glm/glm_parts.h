@@ -140,6 +140,7 @@ typedef struct glm_state {
     double primal, dual, first_primal;
     double flat, tilt; /* the best dual value but for b's box, and what that
                           takes away of it by its size */
+    double most;       /* dual value of all scans, in whatever box */
     double null;       /* P at z = o, of the problem at hand */
     double gap;        /* what is reported, relative */
     double excess;     /* about what is left to be gained */

@@ -10,6 +10,9 @@ enum { HALVINGS_MAX = 40 };
 
 /* Falls below this share of P say nothing about where it is lower. */
 #define ROUNDING 1e-12
+/* And what sums over rows are off by: by so much P may rise where the model
+ * promises less, which is right there about slopes that P does not show. */
+#define NOISE 1e-13
 
 /* dz from the columns: `lasting` follows w only up to the rounding of the
  * factors that an extrapolation multiplies with, which may be large. */
@@ -96,14 +99,15 @@ static double promised_fall(const linear_set *set)
  * has fallen by less than half of what the model promised and a shorter step
  * takes it lower: far from the minimum the model is too flat, and its whole
  * step ends high up on the other side. */
-static point search(linear_set *set, double before, double promised)
+static point search(linear_set *set, double before, double promised,
+                    double slack)
 {
     const double fall = find_direction(set);
     point best = try_step(set, 1);
     int left = HALVINGS_MAX;
 
-    while (--left > 0 && !(best.value <= before - 1e-3 * best.step * fall +
-                                             1e-15 * fabs(before)))
+    while (--left > 0 &&
+           !(best.value <= before - 1e-3 * best.step * fall + slack))
         best = try_step(set, best.step / 2);
     while (--left > 0 && promised > ROUNDING * before &&
            before - best.value < promised / 2) {
@@ -127,10 +131,12 @@ linear_step linear_set_search(linear_set *set)
 {
     const double before = set->loss + penalties(set, 0);
     const double promised = promised_fall(set);
-    point to = search(set, before, promised);
+    const double noise = NOISE * fabs(before);
+    const double slack = promised > noise ? 1e-15 * fabs(before) : noise;
+    point to = search(set, before, promised, slack);
     const double fall = before - to.value;
 
-    if (to.value <= before + 1e-15 * fabs(before)) {
+    if (to.value <= before + slack) {
         swap(&set->z, &set->trial);
         swap(&set->root, &set->root_trial);
         swap(&set->lasting, &set->rest_trial);
