@@ -53,19 +53,14 @@ void logistic_freeze_portable(uint64_t n, const double *c, double least,
     }
 }
 
-static double value(double m)
+double logistic_loss_value(double m)
 {
     return log1p(exp(-fabs(m))) + fmax(-m, 0);
 }
 
-static double pull(double m)
+double logistic_loss_pull(double m)
 {
     return 1 / (1 + exp(m));
-}
-
-static double intercept(double positive, double negative)
-{
-    return log(positive / negative);
 }
 
 /* H(t u) is bounded from below without another look at the rows. Its first
@@ -90,21 +85,7 @@ double logistic_entropy(const logistic_side *side, double t)
     return fmax(t * whole, first + second);
 }
 
-static double curvature(const logistic_side *side)
-{
-    return side->sum - side->squares;
-}
-
-const logistic_loss logistic_loss_itself = {.bend = .25,
-                                            .reach = .5,
-                                            .value = value,
-                                            .pull = pull,
-                                            .intercept = intercept,
-                                            .entropy = logistic_entropy,
-                                            .curvature = curvature};
-
 const logistic_loops logistic_loops_portable = {.name = "portable",
-                                                .loss = &logistic_loss_itself,
                                                 .look = look,
                                                 .curve = curve,
                                                 .freeze =

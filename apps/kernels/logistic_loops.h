@@ -1,5 +1,5 @@
-/* Losses, and the loops over rows that a scan and a quadratic model need of
- * them: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is minus the
+/* The logistic loss, and the loops over rows that a scan and a quadratic model
+ * need of it: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is minus the
  * gradient of sum c_i f(m_i) with respect to z. */
 #ifndef LOGISTIC_LOOPS_H
 #define LOGISTIC_LOOPS_H
@@ -47,30 +47,20 @@ typedef struct logistic_rows {
     const double *z;
 } logistic_rows;
 
-/* What the rest needs to know of a loss f(m), m = y z. Everything here is
- * written for f(m) = log(1 + exp(-m)), u = -f'(m) and H the other half of
- * f(m) = max_a H(a) - a m. */
-typedef struct logistic_loss {
-    double bend;  /* f'' is this at most, */
-    double reach; /* and |a - a*|^2 at most so many times D's distance */
-    bool flat;    /* f'' is 0 on one side of a point, and not on the other */
-    double (*value)(double m);
-    double (*pull)(double m); /* u */
-    /* b where w is 0, of two classes' weights. */
-    double (*intercept)(double positive, double negative);
-    /* Sums over a class: at most sum c H(t u), t <= 1, exact at 1; and of
-     * c f''. */
-    double (*entropy)(const logistic_side *side, double t);
-    double (*curvature)(const logistic_side *side);
-} logistic_loss;
+/* f(m) = log(1 + exp(-m)) and u. f bends by 1/4 at most; with H, the other half
+ * of f(m) = max_a H(a) - a m, it holds that |a - a*|^2 is at most half of D's
+ * distance. */
+double logistic_loss_value(double m);
+double logistic_loss_pull(double m);
+#define LOGISTIC_BEND .25
+#define LOGISTIC_REACH .5
 
 /* A lower bound of sum c H(t u) over the rows of one class. */
 double logistic_entropy(const logistic_side *side, double t);
 
-/* The loops over rows, one table for each loss and kind of processor. */
+/* The loops over rows, one table for each kind of processor. */
 typedef struct logistic_loops {
     const char *name;
-    const logistic_loss *loss;
     /* r, and the sums of both classes. */
     void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
     /* r and h = c f''; either may be NULL. Returns sum c f. */
@@ -81,7 +71,6 @@ typedef struct logistic_loops {
                    double *r);
 } logistic_loops;
 
-extern const logistic_loss logistic_loss_itself;
 extern const logistic_loops logistic_loops_portable;
 void logistic_freeze_portable(uint64_t n, const double *c, double least,
                               double *h, double *r);

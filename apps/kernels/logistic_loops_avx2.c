@@ -6,7 +6,6 @@
 #include "logistic_loops_wide.h"
 
 static const logistic_loops avx2 = {.name = "avx2",
-                                    .loss = &logistic_loss_itself,
                                     .look = look,
                                     .curve = curve,
                                     .freeze = freeze};

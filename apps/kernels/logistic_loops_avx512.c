@@ -6,7 +6,6 @@
 #include "logistic_loops_wide.h"
 
 static const logistic_loops avx512 = {.name = "avx512",
-                                      .loss = &logistic_loss_itself,
                                       .look = look,
                                       .curve = curve,
                                       .freeze = freeze};

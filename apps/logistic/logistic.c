@@ -160,7 +160,7 @@ static strads_err aggregate_product(strads_commit *commit)
 /* Whether another problem's turn has come. */
 static bool is_through(const logistic_state *state, double tolerance)
 {
-    return state->target + 1 < state->width && state->goal == 0 &&
+    return state->target + 1 < state->width &&
            (state->gap <= tolerance * state->primal || state->watch.stalled);
 }
 
@@ -187,8 +187,6 @@ static strads_err aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
-    if (logistic_go_down(commit))
-        dual = 0;
     if (!state->softmax && is_through(state, commit->tolerance))
         return begin_next(state);
     if (state->ridge.used)
@@ -237,15 +235,13 @@ static strads_err logistic_objective(void *user, strads_report *report)
     for (uint32_t k = 0; k < state->width; k++) {
         const bool at_hand = k == state->target && state->scans > 0;
         primal += at_hand ? state->primal : state->done[k].primal;
-        gap += !at_hand          ? state->done[k].primal - state->done[k].dual
-               : state->goal > 0 ? state->primal
-                                 : state->gap;
+        gap +=
+            at_hand ? state->gap : state->done[k].primal - state->done[k].dual;
         report->nonzeros += at_hand ? state->nonzeros : state->done[k].nonzeros;
     }
     report->objective = primal / state->weight;
     report->gap = primal > 0 ? gap / primal : 0;
-    report->stop = state->watch.stalled && state->goal == 0 &&
-                   state->target + 1 == state->width;
+    report->stop = state->watch.stalled && state->target + 1 == state->width;
     return STRADS_OK;
 }
 

@@ -76,14 +76,11 @@ static void take_column(logistic_state *state, uint64_t j, double slope,
     sum->nonzeros++;
 }
 
-static double entropies(const logistic_state *state,
-                        const logistic_sides *sides, const double fair[2],
+static double entropies(const logistic_sides *sides, const double fair[2],
                         double t)
 {
-    const logistic_loss *loss = state->loops->loss;
-
-    return loss->entropy(&sides->of[0], t * fair[0]) +
-           loss->entropy(&sides->of[1], t * fair[1]);
+    return logistic_entropy(&sides->of[0], t * fair[0]) +
+           logistic_entropy(&sides->of[1], t * fair[1]);
 }
 
 /* The better of the two dual points; *share: t there. */
@@ -92,8 +89,8 @@ static double dual_value(const logistic_state *state,
                          const sums *sum, double *share)
 {
     const double t = sum->steepest > state->l1 ? state->l1 / sum->steepest : 1;
-    const double strict = entropies(state, sides, fair, t);
-    const double loose = state->l2 > 0 ? entropies(state, sides, fair, 1) -
+    const double strict = entropies(sides, fair, t);
+    const double loose = state->l2 > 0 ? entropies(sides, fair, 1) -
                                              sum->excess / (2 * state->l2)
                                        : -INFINITY;
 
@@ -123,8 +120,7 @@ void logistic_certify(logistic_state *state, const strads_block *block,
     state->primal = state->loss + state->l1 * sum.l1 + state->l2 / 2 * sum.l2;
     const double dual = dual_value(state, sides, fair, &sum, &state->share);
     state->dual = fmax(state->dual, dual);
-    state->sphere =
-        sqrt(fmax(state->primal - dual, 0) * state->loops->loss->reach);
+    state->sphere = sqrt(fmax(state->primal - dual, 0) * LOGISTIC_REACH);
     state->gap = fmax(state->primal - state->dual, 0);
     state->nonzeros = sum.nonzeros;
 }

@@ -28,8 +28,7 @@ static double own_gain(const logistic_state *state, uint32_t j, double w)
 {
     const double s = state->scale[j];
     const double over = fabs(state->slope[j]) - state->l1 * s;
-    const double curvature =
-        state->norm[j] * state->loops->loss->bend + state->l2 * s * s;
+    const double curvature = state->norm[j] * LOGISTIC_BEND + state->l2 * s * s;
 
     if (w == 0)
         return over > 0 && curvature > 0 ? over * over / (2 * curvature) : 0;
@@ -214,7 +213,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     if (err)
         return err;
     tell_priorities(commit);
-    if (!state->path && !state->softmax && state->goal == 0)
+    if (!state->path && !state->softmax)
         screen(state);
     set_targets(state, violators, commit->tolerance);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);

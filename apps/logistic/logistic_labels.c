@@ -22,13 +22,10 @@ strads_err logistic_classes_of(const strads_logistic_options *options,
 }
 
 double logistic_first_intercept(const strads_logistic_options *options,
-                                const logistic_loss *loss,
                                 const linear_classes *classes, uint32_t target)
 {
     const double positive =
         classes->sum[linear_classes_positive(classes, target)];
 
-    return options->intercept
-               ? loss->intercept(positive, classes->total - positive)
-               : 0;
+    return options->intercept ? log(positive / (classes->total - positive)) : 0;
 }

@@ -33,53 +33,10 @@ static double lambda_of(const logistic_state *state)
                     : o->lambda_ratio * state->lambda_max;
 }
 
-/* Which rows a loss with a flat side bends at changes on the way of a step, so
- * that where columns fit nearly all labels a model of it holds for a small part
- * of that. Below this share of lambda_max, with at most so many rows a column,
- * lambda is gone down to instead: by this share from one to the next, each
- * solved to this gap. */
-#define DOWN_FROM .01
-#define DOWN_ROWS 4
-#define DOWN_BY .3
-#define DOWN_GAP .01
-
-static void choose_lambda(logistic_state *state, double steepest, bool at_zero)
-{
-    strads_logistic_options *o = &state->options;
-    const double most = steepest / (state->weight * o->l1_ratio);
-
-    o->lambda = lambda_of(state);
-    o->lambda_ratio = o->c = 0;
-    state->goal = 0;
-    if (at_zero && state->loops->loss->flat && !state->ridge.used &&
-        o->lambda < DOWN_FROM * most && isfinite(most) &&
-        state->set.n_rows <= DOWN_ROWS * state->columns)
-        state->goal = o->lambda;
-    logistic_begin_lambda(state, state->goal > 0 ? DOWN_BY * most : o->lambda);
-}
-
-bool logistic_go_down(strads_commit *commit)
-{
-    logistic_state *state = commit->state;
-    bool moved = false;
-
-    while (state->goal > 0 &&
-           (state->gap <= DOWN_GAP * state->primal || state->watch.stalled)) {
-        const double lambda = fmax(state->goal, DOWN_BY * state->lambda);
-        if (lambda == state->goal)
-            state->goal = 0;
-        logistic_begin_lambda(state, lambda);
-        logistic_certify(state, &commit->block, commit->partial, commit->value);
-        moved = true;
-    }
-    return moved;
-}
-
 /* lambda_max = max_j |x_j' r| / (s_j W l1_ratio) at w = 0, where b is the best
  * one: below it some column's slope exceeds its penalty's. An L2 penalty alone
  * never makes all coefficients 0; then it is that of the least l1_ratio. */
-void logistic_set_moments(logistic_state *state, const double *merged,
-                          bool at_zero)
+void logistic_set_moments(logistic_state *state, const double *merged)
 {
     const uint64_t p = state->columns;
     const double *slope = merged, *squares = slope + p + LOGISTIC_SIDES;
@@ -106,6 +63,9 @@ void logistic_set_moments(logistic_state *state, const double *merged,
         return;
     if (state->path)
         logistic_path_start(state);
-    else
-        choose_lambda(state, steepest, at_zero);
+    else {
+        o->lambda = lambda_of(state);
+        o->lambda_ratio = o->c = 0;
+        logistic_begin_lambda(state, o->lambda);
+    }
 }

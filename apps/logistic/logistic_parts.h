@@ -30,7 +30,6 @@ strads_err logistic_classes_of(const strads_logistic_options *options,
                                linear_classes *out);
 /* b where w is 0; 0 without an intercept. */
 double logistic_first_intercept(const strads_logistic_options *options,
-                                const logistic_loss *loss,
                                 const linear_classes *classes, uint32_t target);
 
 /* ---- one partition ----------------------------------------------------- */
@@ -103,13 +102,8 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
                                     strads_logistic_options *out);
 
 /* logistic_moments.c: scales, lambda_max and lambda from merged X'r at w = 0
- * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]; whether the
- * fit begins at w = 0. */
-void logistic_set_moments(logistic_state *state, const double *merged,
-                          bool at_zero);
-/* After the certificate of a scan: the next lambda on the way down, as long as
- * the one at hand is solved; whether there is one. */
-bool logistic_go_down(strads_commit *commit);
+ * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]. */
+void logistic_set_moments(logistic_state *state, const double *merged);
 
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
  * `block`: merged X'r, and the sides; leaves the slopes in the state. */

@@ -40,13 +40,12 @@ static void first_pulls(const strads_task *task, uint32_t target,
                         double pull[2])
 {
     const logistic_local *local = task->local;
-    const logistic_loss *loss = local->loops->loss;
     const linear_classes *classes = &local->classes;
     const strads_logistic_options *options = task->config;
-    const double b = logistic_first_intercept(options, loss, classes, target);
+    const double b = logistic_first_intercept(options, classes, target);
 
-    pull[0] = loss->pull(-b);
-    pull[1] = loss->pull(b);
+    pull[0] = logistic_loss_pull(-b);
+    pull[1] = logistic_loss_pull(b);
     if (!options->intercept && logistic_is_softmax(options, task->width)) {
         pull[0] = 1. / classes->n;
         pull[1] = 1 - pull[0];
@@ -63,9 +62,8 @@ static strads_err begin_target(const strads_task *task, uint32_t target)
     if (task->width == 1)
         return STRADS_OK;
     logistic_take_target(local, task, target,
-                         logistic_first_intercept(task->config,
-                                                  local->loops->loss,
-                                                  &local->classes, target));
+                         logistic_first_intercept(task->config, &local->classes,
+                                                  target));
     if (logistic_is_softmax(task->config, task->width)) {
         err = logistic_softmax_start(task);
         for (uint64_t i = 0; !err && i < local->rows; i++)
@@ -167,7 +165,7 @@ strads_err logistic_update_level(strads_task *task)
     local->loops->look(&rows, local->r, &sides);
     task->partial[0] = sides.of[1].sum - sides.of[0].sum;
     for (int k = 0; k < 2; k++)
-        task->partial[1] += local->loops->loss->curvature(&sides.of[k]);
+        task->partial[1] += sides.of[k].sum - sides.of[k].squares;
     return STRADS_OK;
 }
 
@@ -188,8 +186,7 @@ static strads_err set_first_intercepts(strads_commit *commit)
         state->b[k] =
             state->softmax
                 ? logistic_softmax_intercept(state, k)
-                : logistic_first_intercept(&state->options, state->loops->loss,
-                                           &state->classes, k);
+                : logistic_first_intercept(&state->options, &state->classes, k);
         change[k] = state->b[k] - value[(size_t)last * state->width + k];
     }
     return strads_commit_also(commit, 1, &last, change);
@@ -199,15 +196,14 @@ static strads_err set_first_intercepts(strads_commit *commit)
 static void note_first_values(logistic_state *state)
 {
     const linear_classes *classes = &state->classes;
-    const logistic_loss *loss = state->loops->loss;
 
     for (uint32_t k = 0; k < state->width; k++) {
         const double positive =
             classes->sum[linear_classes_positive(classes, k)];
-        const double b =
-            logistic_first_intercept(&state->options, loss, classes, k);
-        state->done[k].primal = positive * loss->value(b) +
-                                (classes->total - positive) * loss->value(-b);
+        const double b = logistic_first_intercept(&state->options, classes, k);
+        state->done[k].primal =
+            positive * logistic_loss_value(b) +
+            (classes->total - positive) * logistic_loss_value(-b);
     }
 }
 
@@ -282,7 +278,7 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
     for (size_t j = 0; j < state->columns; j++)
         started =
             started || commit->value[logistic_at(state, (uint32_t)j)] != 0;
-    logistic_set_moments(state, commit->partial, !started);
+    logistic_set_moments(state, commit->partial);
     for (size_t j = 0; j < state->columns; j++) {
         const size_t at = logistic_at(state, (uint32_t)j);
         if (state->scale[j] == 0)

@@ -59,7 +59,6 @@ typedef struct logistic_state {
     double lambda_max;
     double l1, l2; /* L1 and L2 of logistic_parts.h, at the lambda at hand */
     double lambda;
-    double goal; /* the one that this is on the way to; 0: it is */
 
     /* Of every column, [columns] each. */
     double *norm;    /* sum c x^2; centred under an intercept */
