@@ -99,7 +99,7 @@ Test(dual_loss, a_rows_best_is_above_all_else_within_its_bounds)
         for (int g = 0; g <= GRID; g++)
             cr_assert_leq(gain(&r, at(&r, g)), gain(&r, best) + slack,
                           "%s, case %d at %g", r.loss->name, i, at(&r, g));
-        cr_expect_eq(r.loss->rise(&r.x, r.z) > 0, best != r.x.b, "case %d", i);
+        cr_expect_eq(r.loss->ascent(&r.x, r.z) > 0, best != r.x.b, "case %d", i);
     }
 }
 
@@ -138,6 +138,6 @@ Test(dual_loss, rows_without_weight_stay_where_they_are)
         cr_expect_eq(x.high, 0);
         cr_expect_eq(loss->value(&x, -3), 0, "%s", loss->name);
         cr_expect_eq(loss->answer(&x, INFINITY, 0, -3).b, 0);
-        cr_expect_lt(loss->rise(&x, -3), 0, "%s", loss->name);
+        cr_expect_lt(loss->ascent(&x, -3), 0, "%s", loss->name);
     }
 }

@@ -225,7 +225,7 @@ typedef struct dual_pool {
     double sum;             /* of the gaps found in this pass, */
     double before;          /* and in the one before, */
     double falls;           /* which is this share of what another before had */
-    double worst_now;       /* the steepest rise of D found in this pass, */
+    double worst_now;       /* the steepest ascent of D found in this pass, */
     double worst;           /* and in the one before */
     double inside, crossed; /* rows of this pass, as a dual_visit has them */
     uint32_t since;         /* passes since steps of dual_face.c */
@@ -294,9 +294,9 @@ typedef struct dual_state {
     uint32_t width, target; /* problems, and the one at hand */
     dual_outcome *done;     /* [width] of those that are not */
     dual_pool *pool;        /* [pools] */
-    double *urgency;        /* [groups] share of the gap when last looked at */
-    double *entries;        /* [groups] of rows that do not rest */
-    uint8_t *waits;         /* [groups] for a visit in this pass: dual_pass.c */
+    double *urgency;    /* [groups] share of the gap at the last pass over it */
+    double *entries;    /* [groups] of rows that do not rest */
+    uint8_t *waits;     /* [groups] for a visit in this pass: dual_pass.c */
     uint32_t *awake;    /* [groups] of each pool those of its pass in a row */
     uint32_t *told;     /* [groups] workspace: what the policy is told, */
     double *how;        /* [groups] and how urgent it is */
@@ -357,7 +357,7 @@ typedef struct dual_state {
     /* dual_face.c */
     dual_heading heading;
     uint32_t patience; /* passes before the next */
-    double faced;      /* the gap before the last one */
+    double gap_before; /* the gap before the last one */
 } dual_state;
 
 /* How many coefficients are penalised; the bias's is the last one. */
@@ -488,7 +488,7 @@ void dual_pass_scanned(strads_commit *commit);
 /* ---- dual_ascend.c ----------------------------------------------------- */
 
 /* What a block's partial has behind its groups' gaps (-1 when all rows of one
- * rest) and entries: the steepest rise of D that was found, how many rows were
+ * rest) and entries: the steepest ascent of D that was found, how many rows were
  * looked at, how many of them are between their bounds, how many came there or
  * left, and |w|^2 where the block began. */
 enum {

@@ -142,16 +142,16 @@ strads_err dual_update_scan(strads_task *task)
         double *group = &task->partial[i / size];
         const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
-        const double rise = local->loss->rise(x, z);
+        const double ascent = local->loss->ascent(x, z);
         local->anchor[i] = task->value[dual_at(local, i)] = x->b;
-        if (rise < -fall) {
+        if (ascent < -fall) {
             local->resting[i / size] += local->loss->conjugate(x, x->b);
         } else {
             local->awake[i / size] |= UINT32_C(1) << i % size;
             *group = dual_larger(*group, 0);
             entries[i / size] += (double)row.n;
         }
-        if (rise > 0)
+        if (ascent > 0)
             *group += dual_gap_at(local->loss, x, z);
         dual_add_sums(local, x, x->b, z, sums);
     }

@@ -223,7 +223,7 @@ static void pack(const dual_local *local, double *out)
 }
 
 /* z, c and h at w: X'c, and what P at w and D at c are made of. */
-static strads_err look(strads_task *task, double *pull, double *sums)
+static strads_err evaluate(strads_task *task, double *pull, double *sums)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
@@ -257,8 +257,9 @@ static strads_err look(strads_task *task, double *pull, double *sums)
 strads_err dual_update_curve(strads_task *task)
 {
     dual_local *local = task->local;
-    strads_err err = look(task, task->partial,
-                          task->partial + dual_partial_curve(task) - DUAL_SUMS);
+    strads_err err =
+        evaluate(task, task->partial,
+                 task->partial + dual_partial_curve(task) - DUAL_SUMS);
 
     if (!err)
         err = reserve_square(local);
@@ -283,7 +284,7 @@ strads_err dual_update_gradient(strads_task *task)
     const strads_share *share = dual_share(local, task->share);
     const size_t n = local->columns + 1;
     double *least = task->partial + n, *diagonal = least + n;
-    const strads_err err = look(task, task->partial, diagonal + n);
+    const strads_err err = evaluate(task, task->partial, diagonal + n);
 
     if (err)
         return err;

@@ -63,7 +63,7 @@ static double conjugate(const dual_sample *x, double b)
 }
 
 /* An entropy has no corner to rest in, and a row may always move. */
-static double rise(const dual_sample *x, double z)
+static double ascent(const dual_sample *x, double z)
 {
     (void)z;
     return x->cost > 0 ? INFINITY : -INFINITY;
@@ -208,7 +208,7 @@ const dual_loss dual_log_loss = {.name = "logistic",
                                  .set = set,
                                  .value = value,
                                  .conjugate = conjugate,
-                                 .rise = rise,
+                                 .ascent = ascent,
                                  .best = best,
                                  .answer = answer,
                                  .visit = visit,

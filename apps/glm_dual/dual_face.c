@@ -68,7 +68,7 @@ enum {
 /* What partitions give of a step that is a round, [columns + 1] each, before
  * these; of all steps in a round they give how many groups have moved, step by
  * step, and what the level lacks. */
-enum { RISE, OWED, GONE, VECTORS };
+enum { GRADIENT, OWED, GONE, VECTORS };
 enum { ALL_MOVED, LACKS, ALL_SUMS };
 
 /* Rows between their bounds, whose entries lie side by side: each step walks
@@ -79,7 +79,7 @@ struct dual_face {
     uint32_t *group;      /* [capacity] */
     data_column *row;     /* [capacity] */
     double *pull;         /* [capacity] r, */
-    double *course;       /* [capacity] and p */
+    double *direction;    /* [capacity] and p */
     uint64_t capacity;
     uint32_t *index; /* [entries] */
     double *value;
@@ -87,9 +87,9 @@ struct dual_face {
     uint64_t columns; /* so many have entries, where they are numbered anew: */
     uint32_t *column; /* [columns] which these are, */
     uint32_t *number; /* [all columns] and their numbers */
-    double *w, *rise; /* [columns + 1] w, S, */
-    double *ones;     /* u */
-    double bias;      /* B, or 0 while the sum of b is kept instead: */
+    double *w, *gradient; /* [columns + 1] w, S, */
+    double *ones;         /* u */
+    double bias;          /* B, or 0 while the sum of b is kept instead: */
     bool keeps_sum;
     double level, sum; /* what z is counted from; sum b of all rows */
     dual_heading heading;
@@ -104,7 +104,7 @@ static void free_rows(dual_face *face)
     free(face->group);
     free(face->row);
     free(face->pull);
-    free(face->course);
+    free(face->direction);
     free(face->index);
     free(face->value);
 }
@@ -117,7 +117,7 @@ void dual_face_free(dual_face *face)
     free(face->column);
     free(face->number);
     free(face->w);
-    free(face->rise);
+    free(face->gradient);
     free(face->heading.v);
     free(face->ones);
     free(face);
@@ -135,11 +135,11 @@ static bool reserve_rows(dual_face *face, uint64_t rows, uint64_t entries)
     face->group = malloc(rows * sizeof(*face->group));
     face->row = malloc(rows * sizeof(*face->row));
     face->pull = malloc(rows * sizeof(*face->pull));
-    face->course = malloc(rows * sizeof(*face->course));
+    face->direction = malloc(rows * sizeof(*face->direction));
     face->index = malloc(entries * sizeof(*face->index));
     face->value = malloc(entries * sizeof(*face->value));
     if (!face->sample || !face->group || !face->row || !face->pull ||
-        !face->course || !face->index || !face->value)
+        !face->direction || !face->index || !face->value)
         return false;
     face->capacity = rows;
     face->entries = entries;
@@ -153,10 +153,10 @@ static bool reserve_columns(dual_face *face, uint64_t columns)
     face->column = malloc((columns + 1) * sizeof(*face->column));
     face->number = malloc((columns + 1) * sizeof(*face->number));
     face->w = malloc((columns + 1) * sizeof(*face->w));
-    face->rise = malloc((columns + 1) * sizeof(*face->rise));
+    face->gradient = malloc((columns + 1) * sizeof(*face->gradient));
     face->heading.v = malloc((columns + 1) * sizeof(double));
     face->ones = malloc((columns + 1) * sizeof(*face->ones));
-    return face->column && face->number && face->w && face->rise &&
+    return face->column && face->number && face->w && face->gradient &&
            face->heading.v && face->ones;
 }
 
@@ -204,7 +204,7 @@ static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
     for (uint64_t i = 0; find_row(of, &i, &row); i++) {
         face->sample[face->n] = &local->sample[i];
         face->group[face->n] = (uint32_t)(local->first_group + i / size);
-        face->pull[face->n] = face->course[face->n] = 0;
+        face->pull[face->n] = face->direction[face->n] = 0;
         face->row[face->n++] = pack_row(face, &row, at);
         at += row.n;
     }
@@ -262,7 +262,7 @@ static void add(const dual_local *local, uint64_t k, double a, double *w)
 }
 
 /* Takes r less its mean, and S with it: the level has the mean. */
-static void centre(const dual_local *local, double *rise)
+static void centre(const dual_local *local, double *gradient)
 {
     dual_face *face = local->face;
     double mean = 0;
@@ -272,12 +272,12 @@ static void centre(const dual_local *local, double *rise)
     for (uint64_t k = 0; k < face->n; k++)
         face->pull[k] -= mean;
     face->level += mean;
-    local->kernels->add_dense(face->columns, -mean, face->ones, rise);
+    local->kernels->add_dense(face->columns, -mean, face->ones, gradient);
 }
 
 /* How D rises at w, in all b, and S of it. */
-static void look(const dual_local *local, const double *w, double *rise,
-                 double *sums)
+static void evaluate(const dual_local *local, const double *w, double *gradient,
+                     double *sums)
 {
     dual_face *face = local->face;
 
@@ -290,12 +290,12 @@ static void look(const dual_local *local, const double *w, double *rise,
         sums[GAP] += dual_gap_at(local->loss, x, z);
         sums[BEFORE] += r * face->pull[k];
         face->pull[k] = r;
-        add(local, k, r, rise);
+        add(local, k, r, gradient);
     }
     if (face->keeps_sum && face->n > 0) /* means of r before were 0 */
-        centre(local, rise);
+        centre(local, gradient);
     for (uint64_t k = 0; k < face->n; k++) {
-        const double r = face->pull[k], p = face->course[k];
+        const double r = face->pull[k], p = face->direction[k];
         const double d = face->sample[k]->ridge;
         sums[SQUARE] += r * r;
         sums[ALONG] += r * p;
@@ -309,7 +309,7 @@ static void look(const dual_local *local, const double *w, double *rise,
 static void turn(dual_face *face, double beta)
 {
     for (uint64_t k = 0; k < face->n; k++)
-        face->course[k] = face->pull[k] + beta * face->course[k];
+        face->direction[k] = face->pull[k] + beta * face->direction[k];
 }
 
 /* Moves b by alpha p, or all by alpha, but not out of the face. Rows that come
@@ -322,7 +322,7 @@ static void move(const dual_local *local, double alpha, bool alike, double *w,
 
     for (uint64_t k = 0; k < face->n; k++) {
         dual_sample *x = face->sample[k];
-        const double to = x->b + alpha * (alike ? 1 : face->course[k]);
+        const double to = x->b + alpha * (alike ? 1 : face->direction[k]);
         const double low = x->flat > 0 && x->b > 0 ? 0 : x->low;
         const double high = x->flat > 0 && x->b < 0 ? 0 : x->high;
         face->sum -= x->b;
@@ -330,7 +330,7 @@ static void move(const dual_local *local, double alpha, bool alike, double *w,
         face->sum += x->b;
         if (!dual_is_inside(x)) {
             add(local, k, x->b - to, w);
-            add(local, k, -face->course[k], v);
+            add(local, k, -face->direction[k], v);
             if (face->keeps_sum)
                 add(local, k, -1, face->ones);
             continue;
@@ -339,7 +339,7 @@ static void move(const dual_local *local, double alpha, bool alike, double *w,
         face->group[n] = face->group[k];
         face->row[n] = face->row[k];
         face->pull[n] = face->pull[k];
-        face->course[n++] = face->course[k];
+        face->direction[n++] = face->direction[k];
     }
     face->n = n;
 }
@@ -358,7 +358,7 @@ static uint64_t count_groups(const dual_face *face)
 /* What a step finds: S, what w and v are to be told of rows that came to a
  * bound, NULL where they have been, and sums. */
 typedef struct face_step {
-    const double *rise, *owed, *gone; /* [columns + 1] */
+    const double *gradient, *owed, *gone; /* [columns + 1] */
     const double *sums;
 } face_step;
 
@@ -374,7 +374,7 @@ static bool head(dual_heading *heading, uint64_t columns,
     for (uint64_t j = 0; j < n && beta > 0 && found->gone; j++)
         v[j] += found->gone[j];
     for (uint64_t j = 0; j < n; j++)
-        v[j] = found->rise[j] + (beta > 0 ? beta * v[j] : 0);
+        v[j] = found->gradient[j] + (beta > 0 ? beta * v[j] : 0);
     const double bend = kernels->dot_dense(n, v, v) + sums[RIDGE_RR] +
                         beta * (2 * sums[RIDGE_RP] + beta * sums[RIDGE_PP]);
     if (found->owed)
@@ -434,7 +434,7 @@ static strads_err step(strads_task *task)
              task->partial + GONE * n);
         sums[HITS] = (double)(before - local->face->n);
     }
-    look(local, local->base, task->partial + RISE * n, sums);
+    evaluate(local, local->base, task->partial + GRADIENT * n, sums);
     return STRADS_OK;
 }
 
@@ -457,7 +457,7 @@ static strads_err aggregate_step(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const size_t n = state->columns + 1;
-    const face_step found = {.rise = commit->partial + RISE * n,
+    const face_step found = {.gradient = commit->partial + GRADIENT * n,
                              .owed = commit->partial + OWED * n,
                              .gone = commit->partial + GONE * n,
                              .sums = commit->partial + VECTORS * n};
@@ -504,9 +504,9 @@ static void keep_sum(const dual_local *local)
             break;
     }
     for (uint64_t k = 0; k < face->n; k++)
-        mean += face->course[k] / (double)face->n;
+        mean += face->direction[k] / (double)face->n;
     for (uint64_t k = 0; k < face->n; k++)
-        face->course[k] -= mean;
+        face->direction[k] -= mean;
     local->kernels->add_dense(face->columns, -mean, face->ones, v);
 }
 
@@ -553,11 +553,11 @@ static uint64_t go(const dual_local *local, double enough)
 
     for (bool goes_on = face->n > 0; goes_on;) {
         double sums[FACE_SUMS] = {0};
-        const face_step found = {.rise = face->rise, .sums = sums};
+        const face_step found = {.gradient = face->gradient, .sums = sums};
         if (face->keeps_sum)
             keep_sum(local);
-        memset(face->rise, 0, (face->columns + 1) * sizeof(double));
-        look(local, face->w, face->rise, sums);
+        memset(face->gradient, 0, (face->columns + 1) * sizeof(double));
+        evaluate(local, face->w, face->gradient, sums);
         goes_on = head_on(heading, face->columns, &found, enough);
         if (!goes_on)
             break;
@@ -632,10 +632,10 @@ void dual_judge_face(dual_state *state)
                   state->pool[g].since >= state->patience;
     if (!settled)
         return;
-    state->patience = state->gap < .5 * state->faced   ? PASSES
-                      : state->patience < PATIENCE_MAX ? 2 * state->patience
-                                                       : PATIENCE_MAX;
-    state->faced = state->gap;
+    state->patience = state->gap < .5 * state->gap_before ? PASSES
+                      : state->patience < PATIENCE_MAX    ? 2 * state->patience
+                                                          : PATIENCE_MAX;
+    state->gap_before = state->gap;
     state->scan_due = false; /* it comes when the steps are over */
     state->step = DUAL_FACE;
 }

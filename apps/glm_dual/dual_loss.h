@@ -63,7 +63,7 @@ typedef struct dual_visit {
     double safety;    /* s: rows' problems are taken to be s times as curved */
     double steep;     /* a fall of D that lets a row rest */
     bool wakes;       /* rows that rest are looked at, too */
-    double worst;     /* out: the steepest rise so far */
+    double worst;     /* out: the steepest ascent so far */
     double part;      /* the group's rows' part of D, */
     double gap;       /* and of the gap as it was found; */
     uint64_t entries; /* those of them that do not rest, */
@@ -84,9 +84,9 @@ typedef struct dual_loss {
     void (*set)(dual_sample *x, double target, double cost, double epsilon);
     double (*value)(const dual_sample *x, double z);     /* the loss */
     double (*conjugate)(const dual_sample *x, double b); /* g */
-    /* How steeply D rises in b, in the better of both directions that bounds
+    /* How steeply D ascends in b, in the better of both directions that bounds
      * leave: not above 0 where b is best. */
-    double (*rise)(const dual_sample *x, double z);
+    double (*ascent)(const dual_sample *x, double z);
     /* The b that is best for this row alone, s times as curved as it is:
      * argmax g(b) - z (b - b0) - s |x|^2/2 (b - b0)^2. */
     double (*best)(const dual_sample *x, double safety, double z);

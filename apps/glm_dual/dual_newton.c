@@ -209,8 +209,8 @@ static bool is_spent(const dual_state *state)
     return !state->conjugate.used && state->columns >= DUAL_NEWTON_COLUMNS;
 }
 
-/* The phase of a look at the curve. */
-static uint32_t next_look(const dual_state *state)
+/* The phase that takes the curve. */
+static uint32_t next_curve(const dual_state *state)
 {
     return state->conjugate.used || is_spent(state) ? DUAL_GRADIENT
                                                     : DUAL_CURVE;
@@ -365,7 +365,7 @@ strads_err dual_aggregate_product(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- from look to look ---------------------------------------------------- */
+/* ---- from curve to curve --------------------------------------------------- */
 
 /* Where w and X'c are. */
 static dual_point point_of(const strads_commit *commit, uint32_t n)
@@ -394,7 +394,7 @@ static void soften(strads_commit *commit)
     commit->total_change[DUAL_SIGMA] =
         (SIGMA_DOWN - 1) * commit->total[DUAL_SIGMA];
     state->inner = 0;
-    state->step = next_look(state);
+    state->step = next_curve(state);
 }
 
 /* Dual ascent goes on from the better b: those of the last scan, or those that w
@@ -441,7 +441,7 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
     go(commit, n);
 }
 
-/* After a look at the curve, whose sums tell P at w and D at the c. */
+/* After the curve, whose sums tell P at w and D at the c. */
 static strads_err judge_curve(strads_commit *commit, const double *sums)
 {
     dual_state *state = commit->state;
@@ -534,7 +534,7 @@ strads_err dual_aggregate_slope(strads_commit *commit)
     dual_take_intercept(commit);
     state->off = NULL;
     weigh(state, step, slope_at(state, commit->partial, 0));
-    state->step = next_look(state);
+    state->step = next_curve(state);
     return STRADS_OK;
 }
 
@@ -564,7 +564,7 @@ void dual_newton_judge(dual_state *state, double tolerance)
     if (state->step == DUAL_ASCEND && suits && passes_do(state, tolerance))
         state->next_scan = state->visits + state->visits / 2;
     else
-        state->step = suits ? next_look(state) : DUAL_ASCEND;
+        state->step = suits ? next_curve(state) : DUAL_ASCEND;
     state->judged_gap = state->gap;
     state->judged_visits = state->visits;
 }

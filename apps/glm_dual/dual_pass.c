@@ -31,7 +31,7 @@ enum { HASTY_PASSES = 3, FIRST_PASSES = 20 };
  * been told so. */
 enum { VISITED, WAITS, TOLD };
 
-/* Shares of the steepest rise that are enough of a fall to rest. */
+/* Shares of the steepest ascent that are enough of a fall to rest. */
 #define HASTY .12
 #define PATIENT .5
 
@@ -218,7 +218,7 @@ static double left_to_gain(const dual_state *state)
     return sum;
 }
 
-/* Whether rows rest soon. Most rises are far below the steepest, so at first a
+/* Whether rows rest soon. Most ascents are far below the steepest, so at first a
  * small share of it saves most visits; a later pass, or the first scan, wakes
  * those that rest too early. Where losses have kinks, too many b would be found
  * on the wrong side of them: dual_face.c's steps would begin from there. */
@@ -229,7 +229,7 @@ static bool is_hasty(const dual_state *state)
 }
 
 /* How steep a fall lets a row rest, wherever it is: a share of the steepest
- * rise of the pass before; 0 while that is not known. Below 0 where a pool
+ * ascent of the pass before; 0 while that is not known. Below 0 where a pool
  * looks at rows that rest. */
 static double steep(const dual_state *state)
 {

@@ -26,7 +26,7 @@ static inline double conjugate(const dual_sample *x, double b)
 }
 
 /* Upward and downward; at a bound there is no way on. */
-static inline double rise(const dual_sample *x, double z)
+static inline double ascent(const dual_sample *x, double z)
 {
     const double b = x->b, slope = x->target - z - x->ridge * b;
     const double up =
@@ -95,7 +95,7 @@ static inline bool visit_row(dual_visit *v, double stride, dual_sample *x,
 {
     dual_local *local = v->local;
     const double z = dual_dot(local, row, local->w), was = x->b;
-    const double up = rise(x, z);
+    const double up = ascent(x, z);
     const bool inside = dual_is_inside(x);
 
     v->visits++;
@@ -181,9 +181,9 @@ static void set_squared_epsilon(dual_sample *x, double target, double cost,
     x->ridge = cost > 0 ? .5 / cost : 0;
 }
 
-#define QUADRATIC                                                            \
-    .quadratic = true, .value = value, .conjugate = conjugate, .rise = rise, \
-    .best = best, .answer = answer, .visit = visit
+#define QUADRATIC                                              \
+    .quadratic = true, .value = value, .conjugate = conjugate, \
+    .ascent = ascent, .best = best, .answer = answer, .visit = visit
 
 const dual_loss dual_hinge = {QUADRATIC, .name = "hinge", .classifies = true,
                               .set = set_hinge};

@@ -782,7 +782,7 @@ strads_err dual_aggregate_moments(strads_commit *commit)
 }
 
 /* A step that is not through is taken back. */
-static void return_to_look(strads_commit *commit)
+static void return_to_scan(strads_commit *commit)
 {
     dual_state *state = commit->state;
 
@@ -796,7 +796,7 @@ strads_err dual_aggregate_tell(strads_commit *commit)
     dual_state *state = commit->state;
     const uint32_t width = state->width;
 
-    return_to_look(commit);
+    return_to_scan(commit);
     for (uint64_t j = 0; j < state->columns && state->scale; j++) {
         const double s = state->scale[j];
         for (uint64_t k = j * width; k < (j + 1) * width; k++) {
@@ -836,7 +836,7 @@ static void begin_problem(dual_state *state)
     state->gave_up = state->keeps = state->blunt = false;
     state->ballast = 1;
     state->patience = 1;
-    state->faced = INFINITY;
+    state->gap_before = INFINITY;
     state->level_step = 0;
     state->level_share = 1;
     dual_begin_conjugate(state);
