@@ -60,7 +60,7 @@ awk 'NF != 4 || ($1 + $2 + $3 + $4 - 1) ^ 2 > 1e-8 { exit 1 }' out ||
     fail "no four probabilities: $(head -2 out)"
 gives 0 glm evaluate four.json four.svm
 says out accuracy "log loss"
-refuses 2 'tells two labels apart' glm path four.svm --loss logistic --points 2 --quiet
+refuses 2 'a path is for two' glm path four.svm --loss logistic --points 2 --quiet
 
 # The same bits on 1 and 2 workers, on two processes, and simulated
 bits="--loss logistic --lambda-ratio 0.1 --intercept --deterministic

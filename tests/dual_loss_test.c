@@ -99,7 +99,8 @@ Test(dual_loss, a_rows_best_is_above_all_else_within_its_bounds)
         for (int g = 0; g <= GRID; g++)
             cr_assert_leq(gain(&r, at(&r, g)), gain(&r, best) + slack,
                           "%s, case %d at %g", r.loss->name, i, at(&r, g));
-        cr_expect_eq(r.loss->ascent(&r.x, r.z) > 0, best != r.x.b, "case %d", i);
+        cr_expect_eq(r.loss->ascent(&r.x, r.z) > 0, best != r.x.b, "case %d",
+                     i);
     }
 }
 

@@ -183,17 +183,23 @@ static const cli_train logistic_train = {
     .instead = logistic_instead,
 };
 
+/* The state of paths is glm's. */
+static void glm_complete(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_glm_intercepts(state), model);
+}
+
 static void logistic_path_resolve(const void *state, void *config)
 {
     ((strads_logistic_path_options *)config)->fit.classes =
-        strads_logistic_resolved(state)->classes;
+        strads_glm_resolved(state)->classes;
 }
 
 static const cli_path logistic_path = {
     .train = {.program = &strads_program_logistic_path,
               .model = "logistic",
               .resolve = logistic_path_resolve,
-              .complete = logistic_complete},
+              .complete = glm_complete},
     .points = strads_logistic_path,
     .validate = logistic_validate,
     .title = "deviance on rows left out",
@@ -204,11 +210,6 @@ static const cli_path logistic_path = {
 static void glm_resolve(const void *state, void *config)
 {
     *(strads_glm_options *)config = *strads_glm_resolved(state);
-}
-
-static void glm_complete(const void *state, strads_model *model)
-{
-    cli_train_intercepts(strads_glm_intercepts(state), model);
 }
 
 static void glm_describe(const void *state)

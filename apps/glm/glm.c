@@ -480,3 +480,19 @@ const strads_program strads_program_glm_path = {
     .pack_state = glm_path_pack,
     .unpack_state = glm_path_unpack,
     .measures = path_measures};
+
+const strads_program strads_program_logistic_path = {
+    PROGRAM,
+    .name = "logistic-path",
+    .summary = "logistic regression for one lambda after the other",
+    .options = glm_logistic_path_option_table,
+    .config_size = sizeof(strads_logistic_path_options),
+    .defaults = &glm_logistic_path_defaults,
+    .shape = glm_logistic_path_shape,
+    .begin = glm_logistic_path_begin,
+    .open = glm_logistic_path_open,
+    .objective = glm_path_objective,
+    .pack_state = glm_path_pack,
+    .unpack_state = glm_path_unpack,
+    .named_labels = linear_classes_named,
+    .measures = path_measures};

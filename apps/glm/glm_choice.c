@@ -227,7 +227,7 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     n = choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
         err = glm_set_join(state, state->candidate[k]);
-    return err;
+    return err || !state->path ? err : glm_path_seed(state);
 }
 
 /* How little an outer step may gain before the next scan. While many columns
@@ -237,17 +237,18 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
 static void set_targets(glm_state *state, uint32_t violators, double tolerance)
 {
     const uint64_t n = state->set.n, left = violators;
+    const bool warm = state->scans > 1 || (state->path && state->path->n > 0);
     double share;
 
     state->complete = left * 10 <= n;
-    if (state->scans > 1 && left * 50 <= n) {
+    if (warm && left * 50 <= n) {
         state->ease *= .1;
         state->set.settled = fmax(state->set.settled * .1, 1e-9);
     } else if (!state->complete) {
         state->ease = 1;
         state->set.settled = settled(state);
     }
-    share = left > n ? 1 : (state->scans > 1 ? .03 : .1) * state->ease;
+    share = left > n ? 1 : (warm ? .03 : .1) * state->ease;
     if (left == 0 && state->primal > 0)
         share *= state->excess / state->primal;
     state->set.worth =

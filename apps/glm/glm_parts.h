@@ -266,6 +266,19 @@ strads_err glm_svm_begin(const void *config, const strads_data *data,
                          const strads_shape *shape, void **state);
 strads_err glm_svm_open(const strads_task *task, void **local);
 
+/* glm_logistic_path.c: the options of a fit of classes, lambda as users give it;
+ * of paths of logistic regression what strads_program says of slots with these
+ * names. */
+strads_glm_options glm_of_classes(const strads_logistic_options *options,
+                                  const char *loss);
+extern const strads_option glm_logistic_path_option_table[];
+extern const strads_logistic_path_options glm_logistic_path_defaults;
+strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
+                                   strads_shape *shape);
+strads_err glm_logistic_path_begin(const void *config, const strads_data *data,
+                                   const strads_shape *shape, void **state);
+strads_err glm_logistic_path_open(const strads_task *task, void **local);
+
 /* glm_path.c: of a path what strads_program says of slots with these names. */
 strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
@@ -278,6 +291,8 @@ linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
 /* After a scan that is certified: keeps the point at hand if it is reached, and
  * goes on. STRADS_ENOMEM. */
 strads_err glm_path_advance(strads_commit *commit);
+/* Columns that are expected to enter at this point join. STRADS_ENOMEM. */
+strads_err glm_path_seed(glm_state *state);
 
 /* glm_start.c: what is known before the first scan. */
 /* The offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */

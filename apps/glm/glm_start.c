@@ -67,10 +67,10 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
         return err;
     linear_classes_free(out);
     return strads_fail(STRADS_EINVAL,
-                       "the loss %s tells two labels apart here, and the data "
-                       "has %u: name two of them with classes, or all of them "
-                       "where a fit's rows are on several processes",
-                       o->loss, n);
+                       "there are %u different labels; a path is for two of "
+                       "them, and a fit of more whose rows are on several "
+                       "processes is told them with classes",
+                       n);
 }
 
 static strads_err check_labels(const glm_problem *problem, const survey *s,

@@ -29,22 +29,11 @@ static strads_err resolve(const void *config, glm_problem *out)
     const strads_svm_l1_options *o = config;
     const strads_logistic_options *fit = &o->fit;
     const bool given = fit->lambda != 0 || fit->lambda_ratio != 0;
-    const strads_glm_options options = {.loss = "squared-hinge",
-                                        .penalty = fit->l1_ratio == 0
-                                                       ? "ridge"
-                                                       : "elastic-net",
-                                        .lambda = fit->lambda,
-                                        .lambda_ratio = fit->lambda_ratio,
-                                        .c = fit->c == 0 && !given ? 1 : fit->c,
-                                        .l1_ratio = fit->l1_ratio,
-                                        .intercept = fit->intercept,
-                                        .standardize = fit->standardize,
-                                        .weights = fit->weights,
-                                        .class_weight = fit->class_weight,
-                                        .classes = fit->classes,
-                                        .row_weight = fit->row_weight};
+    strads_glm_options options = glm_of_classes(fit, "squared-hinge");
     strads_err err = check(o);
 
+    if (fit->c == 0 && !given)
+        options.c = 1;
     if (!err)
         err = glm_options_resolve(&options, out);
     if (!err) {

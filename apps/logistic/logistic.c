@@ -25,7 +25,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "logistic_path.h"
+#include "logistic_parts.h"
 
 /* ---- workers: margins -------------------------------------------------- */
 
@@ -178,8 +178,7 @@ static strads_err begin_next(logistic_state *state)
 static strads_err aggregate_scan(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    double dual = state->dual;
-    strads_err err = STRADS_OK;
+    const double dual = state->dual;
 
     state->scans++;
     logistic_certify(state, &commit->block, commit->partial, commit->value);
@@ -191,10 +190,6 @@ static strads_err aggregate_scan(strads_commit *commit)
         return begin_next(state);
     if (state->ridge.used)
         return judge_ridge(commit);
-    if (state->path)
-        err = logistic_path_advance(commit, &dual);
-    if (err || (state->path && linear_path_is_over(state->path)))
-        return err;
     state->next = LOGISTIC_TO_FETCH;
     return logistic_choose(commit, dual);
 }
@@ -456,18 +451,8 @@ static const strads_phase phases[] = {
                         .aggregate = logistic_aggregate_judge},
 };
 
-/* What the programs have in common: all that is computed. The config of a path
- * begins with a fit's. */
-#define COMPUTED                                                \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS, \
-    .layout = STRADS_LAYOUT_COLS, .end = logistic_end,          \
-    .close = logistic_close, .refresh = logistic_refresh,       \
-    .schedule = logistic_schedule, .phases = phases,            \
-    .n_phases = sizeof(phases) / sizeof(phases[0]),             \
-    .named_labels = linear_classes_named
-
 const strads_program strads_program_logistic = {
-    COMPUTED,
+    .size = sizeof(strads_program),
     .name = "logistic",
     .summary = "logistic regression with an L1 or L2 penalty, or both",
     .options = logistic_option_table,
@@ -476,21 +461,13 @@ const strads_program strads_program_logistic = {
     .shape = logistic_shape,
     .begin = logistic_begin,
     .open = logistic_open,
-    .objective = logistic_objective};
-
-static const char *const path_measures[] = {"points", "lambda", NULL};
-
-const strads_program strads_program_logistic_path = {
-    COMPUTED,
-    .name = "logistic-path",
-    .summary = "the same for one lambda after the other",
-    .options = logistic_path_option_table,
-    .config_size = sizeof(strads_logistic_path_options),
-    .defaults = &logistic_path_defaults,
-    .shape = logistic_path_shape,
-    .begin = logistic_path_begin,
-    .open = logistic_open,
-    .objective = logistic_path_objective,
-    .pack_state = logistic_path_pack,
-    .unpack_state = logistic_path_unpack,
-    .measures = path_measures};
+    .objective = logistic_objective,
+    .end = logistic_end,
+    .close = logistic_close,
+    .refresh = logistic_refresh,
+    .schedule = logistic_schedule,
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_COLS,
+    .phases = phases,
+    .n_phases = sizeof(phases) / sizeof(phases[0]),
+    .named_labels = linear_classes_named};

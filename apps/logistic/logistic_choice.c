@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "apps/linear/linear_steps.h"
-#include "logistic_path.h"
+#include "logistic_parts.h"
 
 /* Gains below this share of P are rounding. */
 #define ROUNDING 1e-24
@@ -14,7 +14,7 @@
 /* A gap of t is reached when an outer step gains this share of t^2. */
 #define SQUARE .05
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
+enum { FIRST_MIN = 16, FIRST_MAX = 128 };
 /* The first set has one of so many columns that violate at w = 0, where most
  * slope for what a few explain: most of the others never enter, and yet each
  * has all its entries fetched and scaled. */
@@ -134,8 +134,6 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
     const uint32_t joining = choose_joining(state, n);
     for (uint32_t k = 0; k < joining && !err; k++)
         err = logistic_set_join(state, state->candidate[k], 0);
-    if (!err && state->path)
-        err = logistic_path_seed(state, SEED_MAX);
     *violators = n;
     return err;
 }
@@ -213,7 +211,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     if (err)
         return err;
     tell_priorities(commit);
-    if (!state->path && !state->softmax)
+    if (!state->softmax)
         screen(state);
     set_targets(state, violators, commit->tolerance);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);

@@ -4,7 +4,7 @@
  * imitate it. */
 #include <math.h>
 
-#include "logistic_path.h"
+#include "logistic_parts.h"
 
 /* sum c x^2 - that of the mean: below this share of it, it is rounding. */
 #define ROUNDING 1e-12
@@ -61,11 +61,7 @@ void logistic_set_moments(logistic_state *state, const double *merged)
                  (state->weight * fmax(o->l1_ratio, LOGISTIC_L1_RATIO_MIN)));
     if (state->surveys)
         return;
-    if (state->path)
-        logistic_path_start(state);
-    else {
-        o->lambda = lambda_of(state);
-        o->lambda_ratio = o->c = 0;
-        logistic_begin_lambda(state, o->lambda);
-    }
+    o->lambda = lambda_of(state);
+    o->lambda_ratio = o->c = 0;
+    logistic_begin_lambda(state, o->lambda);
 }

@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
-#include "logistic_path.h"
+#include "logistic_parts.h"
 
 const strads_logistic_options logistic_defaults = {.l1_ratio = 1};
-
-const strads_logistic_path_options logistic_path_defaults = {
-    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
 
 const strads_option logistic_option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
@@ -26,15 +23,6 @@ const strads_option logistic_option_table[] = {
                   "HOW",
                   "more labels: ovr, each against the rest; softmax (ovr)",
                   .choices = "ovr|softmax"),
-    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
-
-_Static_assert(offsetof(strads_logistic_path_options, fit) == 0,
-               "the options of a path begin with those of a fit");
-
-const strads_option logistic_path_option_table[] = {
-    LINEAR_PATH_OPTIONS(strads_logistic_path_options),
-    LINEAR_OPTION_L1_RATIO(strads_logistic_options, LOGISTIC_L1_RATIO_MIN,
-                           "share of |w|_1 in the penalty (default 1)"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
 strads_err logistic_options_resolve(const strads_logistic_options *given,

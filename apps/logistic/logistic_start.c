@@ -290,9 +290,8 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
         state->next = started && state->options.intercept && !state->softmax
                           ? LOGISTIC_TO_LEVEL
                           : after_level(state);
-    return started || width > 1 || state->path || state->ridge.used
-               ? STRADS_OK
-               : take_first_scan(commit);
+    return started || width > 1 || state->ridge.used ? STRADS_OK
+                                                     : take_first_scan(commit);
 }
 
 /* Newton's steps for b alone, none longer than 1, until sum r is rounding. */

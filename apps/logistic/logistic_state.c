@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "logistic_path.h"
+#include "logistic_parts.h"
 
 /* The working set is one block, if the policy likes. */
 enum {
@@ -265,7 +265,6 @@ void logistic_end(void *begun)
     linear_set_free(&state->set);
     linear_ridge_free(&state->ridge);
     logistic_laps_free(&state->laps);
-    linear_path_free(state->path);
     linear_classes_free(&state->classes);
     free(state->classes_text);
     free(state->b);

@@ -41,11 +41,8 @@ typedef struct logistic_laps {
     bool leapt;       /* this lap began beyond those before */
 } logistic_laps;
 
-typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
-
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
-    linear_path *path;               /* NULL: one lambda */
     char *classes_text;              /* what options.classes points to */
     const strads_data *data;
     const column_kernels *kernels;

@@ -1,0 +1,103 @@
+/* Paths of logistic regression and their cross-validation, as strads/logistic.h
+ * has them: those of glm under other options. */
+#include <strads/logistic.h>
+
+#include "apps/linear/linear_options.h"
+#include "glm_parts.h"
+
+strads_glm_options glm_of_classes(const strads_logistic_options *o,
+                                  const char *loss)
+{
+    return (strads_glm_options){.loss = loss,
+                                .penalty =
+                                    o->l1_ratio == 0 ? "ridge" : "elastic-net",
+                                .lambda = o->lambda,
+                                .lambda_ratio = o->lambda_ratio,
+                                .c = o->c,
+                                .l1_ratio = o->l1_ratio,
+                                .intercept = o->intercept,
+                                .standardize = o->standardize,
+                                .weights = o->weights,
+                                .class_weight = o->class_weight,
+                                .classes = o->classes,
+                                .row_weight = o->row_weight};
+}
+
+static strads_glm_path_options path_of(const strads_logistic_path_options *o)
+{
+    return (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
+                                     .points = o->points,
+                                     .ratio = o->ratio,
+                                     .first = o->first,
+                                     .lambdas = o->lambdas,
+                                     .lambda = o->lambda};
+}
+
+/* ---- slots of the program ------------------------------------------------- */
+
+const strads_logistic_path_options glm_logistic_path_defaults = {
+    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
+
+_Static_assert(offsetof(strads_logistic_path_options, fit) == 0,
+               "the options of a path begin with those of a fit");
+
+const strads_option glm_logistic_path_option_table[] = {
+    LINEAR_PATH_OPTIONS(strads_logistic_path_options),
+    LINEAR_OPTION_L1_RATIO(strads_logistic_options, 1e-3,
+                           "share of |w|_1 in the penalty (default 1)"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
+
+strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
+                                   strads_shape *shape)
+{
+    const strads_logistic_path_options *o = config;
+    const strads_glm_path_options path = path_of(o);
+
+    if (!(o->fit.l1_ratio > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "a path begins where all coefficients are 0, and an "
+                           "L2 penalty alone has no such lambda: l1-ratio must "
+                           "be .001 at least");
+    return glm_path_shape(&path, data, shape);
+}
+
+strads_err glm_logistic_path_begin(const void *config, const strads_data *data,
+                                   const strads_shape *shape, void **state)
+{
+    const strads_glm_path_options path = path_of(config);
+
+    return glm_path_begin(&path, data, shape, state);
+}
+
+strads_err glm_logistic_path_open(const strads_task *task, void **local)
+{
+    const strads_glm_path_options path = path_of(task->config);
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(&path.fit, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, local);
+}
+
+/* ---- results and cross-validation ----------------------------------------- */
+
+const strads_path_point *strads_logistic_path(const void *state, uint32_t *n)
+{
+    return strads_glm_path(state, n);
+}
+
+strads_err strads_logistic_cv(const strads_data *data,
+                              const strads_logistic_cv_options *o,
+                              strads_cv_point *points, uint32_t *best,
+                              uint32_t *simplest)
+{
+    const strads_glm_cv_options cv = {.path = path_of(&o->path),
+                                      .folds = o->folds,
+                                      .fold_file = o->fold_file,
+                                      .threads = o->threads,
+                                      .seed = o->seed,
+                                      .tolerance = o->tolerance,
+                                      .stop = o->stop,
+                                      .time_limit = o->time_limit};
+
+    return strads_glm_cv(data, &cv, points, best, simplest);
+}
