@@ -27,7 +27,8 @@ close() {
 # weights of the other sign, or of other places.
 for how in "logistic --lambda-ratio 0.1 --intercept" \
     "logistic --l1-ratio 0 --intercept" "svm --intercept" \
-    "svm --l1-ratio 1 --intercept" "sgd-logistic --intercept --epochs 20" \
+    "svm --l1-ratio 1 --intercept" "glm --loss logistic --lambda 0.01 --intercept" \
+    "sgd-logistic --intercept --epochs 20" \
     "logistic --multiclass softmax --lambda-ratio 0.1 --intercept"; do
     program=${how%% *}
     options=${how#* }

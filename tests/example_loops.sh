@@ -72,7 +72,7 @@ goes_on 0 loop_lda "$corpus" --sweeps 20 --partitions 2
 values loop_lda.json | awk '{ n += $1 } END { print n / 2 }' >tokens
 same "$(cat tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' "$corpus")" \
     "tokens that are counted"
-trains loop_lda "$corpus" --sweeps 20 --workers 2 --staleness 3
+trains loop_lda "$corpus" --sweeps 40 --workers 2 --staleness 3
 falls 0.95 # how far depends on who comes first
 
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt

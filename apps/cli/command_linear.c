@@ -221,9 +221,17 @@ static void glm_describe(const void *state)
         describe_lambda(o->lambda, strads_glm_lambda_max(state));
 }
 
+static bool glm_start(void *config, const double *intercepts)
+{
+    strads_glm_options *o = config;
+    o->start_intercept = intercepts;
+    return o->intercept;
+}
+
 static const cli_train glm_train = {
     .program = &strads_program_glm,
     .options = "Loss and penalty:",
+    .start = glm_start,
     .resolve = glm_resolve,
     .complete = glm_complete,
     .describe = glm_describe,
@@ -353,6 +361,7 @@ static const cli_train svm_l1_train = {
     .program = &strads_program_svm_l1,
     .model = "svm",
     .options = "Support vector machine:",
+    .start = logistic_start, /* its options begin with those */
     .resolve = svm_resolve_l1,
     .complete = glm_complete,
     .describe = svm_describe_l1,

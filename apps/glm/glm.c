@@ -120,11 +120,15 @@ static strads_err hold_start(strads_commit *commit, bool *some)
 static void return_start(strads_commit *commit)
 {
     const glm_state *state = commit->state;
+    const double *b = state->problem.options.start_intercept;
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         if (j < state->columns)
             commit->change[glm_at(state, k)] = state->held[j];
+        else if (b)
+            commit->change[glm_at(state, k)] =
+                b[state->target] - commit->value[glm_at(state, k)];
     }
 }
 

@@ -20,7 +20,8 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
                                 .weights = o->weights,
                                 .class_weight = o->class_weight,
                                 .classes = o->classes,
-                                .row_weight = o->row_weight};
+                                .row_weight = o->row_weight,
+                                .start_intercept = o->start_intercept};
 }
 
 static strads_glm_path_options path_of(const strads_logistic_path_options *o)

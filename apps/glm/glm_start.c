@@ -158,23 +158,26 @@ static double positive_of(const linear_classes *classes, uint32_t k)
     return classes->sum[linear_classes_positive(classes, k)];
 }
 
-/* All b at their best where w is 0, but for offsets, unless there is a start. */
+/* All b at their best where w is 0, but for offsets; or at the start's, unless
+ * that has to wait until lambda is found. */
 static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
                                        const linear_classes *classes)
 {
     glm_state *state = commit->state;
     const uint32_t last = (uint32_t)state->columns;
     const double *value = strads_store_dense(commit->store, 0);
+    const strads_glm_options *o = &state->problem.options;
+    const double *start = o->lambda_ratio > 0 ? NULL : o->start_intercept;
     double *change = state->wide;
 
-    if (!state->problem.options.intercept)
+    if (!o->intercept)
         return STRADS_OK;
     value += (size_t)last * state->width;
     for (uint32_t k = 0; k < state->width; k++) {
         const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
-        const double b = state->problem.loss->link(sum / state->weight);
-        change[k] = value[k] == 0 && isfinite(b) ? b : 0;
-        state->b[k] = value[k] + change[k];
+        const double best = state->problem.loss->link(sum / state->weight);
+        state->b[k] = start ? start[k] : isfinite(best) ? best : 0;
+        change[k] = state->b[k] - value[k];
     }
     return strads_commit_also(commit, 1, &last, change);
 }

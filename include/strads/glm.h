@@ -69,6 +69,9 @@ typedef struct strads_glm_options {
     const double *row_offset;     /* [rows] */
     const double *penalty_factor; /* [columns] */
     const uint32_t *column_group; /* [columns] */
+    /* [k] b of each problem, beside start values of the coefficients; NULL: the
+     * best where these are 0. The caller's. */
+    const double *start_intercept;
 } strads_glm_options;
 
 /* The program: name "glm", one parameter a column and, with an intercept, one
