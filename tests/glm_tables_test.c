@@ -92,7 +92,47 @@ static void check_mean(const char *word, const glm_loss *loss, double z)
                        z);
 }
 
-Test(glm_tables, losses_have_their_slopes_conjugates_and_means)
+static void check_link(const char *word, const glm_loss *loss, double z)
+{
+    const double m = loss->mean(z);
+
+    if (loss->labels == GLM_CLASSES && (m <= 0 || m >= 1))
+        return; /* beyond what can be said */
+    cr_expect_float_eq(loss->link(m), z, 1e-9 * (1 + fabs(z)), "%s link of %g",
+                       word, m);
+}
+
+/* All rows at once: no less than row by row, and the same at s = 1. */
+static void check_conjugates(const char *word, const glm_loss *loss)
+{
+    enum { ROWS = 40 };
+    double y[ROWS], c[ROWS], z[ROWS], r[ROWS], room[ROWS];
+    const glm_rows rows = {ROWS, y, c, z};
+
+    if (!loss->conjugates)
+        return;
+    for (int i = 0; i < ROWS; i++) {
+        y[i] = i % 3 ? 1 : -1;
+        c[i] = i % 5 ? 1 + .1 * i : 0;
+        z[i] = -6 + .31 * i;
+    }
+    (void)loss->look(&rows, loss->usual, r, NULL);
+    for (double s = 0; s <= 1; s += .125) {
+        double sum = 0;
+        for (int i = 0; i < ROWS; i++)
+            sum += c[i] > 0 ? c[i] * loss->conjugate(y[i], -s * r[i] / c[i],
+                                                     loss->usual)
+                            : 0;
+        const double all = loss->conjugates(&rows, s, room);
+        cr_expect_geq(all, sum - 1e-9, "%s at %g: %g below %g", word, s, all,
+                      sum);
+        if (s == 1)
+            cr_expect_float_eq(all, sum, 1e-9, "%s: %g, not %g", word, all,
+                               sum);
+    }
+}
+
+Test(glm_tables, losses_have_their_slopes_conjugates_means_and_links)
 {
     for (size_t k = 0; k < LOSSES; k++) {
         const glm_loss *loss = losses[k].loss;
@@ -108,7 +148,9 @@ Test(glm_tables, losses_have_their_slopes_conjugates_and_means)
                 check_conjugate(losses[k].word, loss, y[i], z);
             }
             check_mean(losses[k].word, loss, z);
+            check_link(losses[k].word, loss, z);
         }
+        check_conjugates(losses[k].word, loss);
         cr_expect_eq(glm_loss_find(losses[k].word), loss);
     }
     cr_expect_null(glm_loss_find("none such"));
