@@ -46,7 +46,9 @@ two crowded 10000
 echo "alone $alone ms, $least KiB; in a crowd $took ms, $memory KiB; $(cat crowd.out)"
 says crowd.out "10000 came, 0 were let in"
 cmp -s alone.json.npy crowded.json.npy || fail "strangers changed the topics"
-[ $((memory - least)) -lt 65536 ] || fail "strangers cost memory"
+most=65536                                  # KiB
+[ -z "$STRADS_SANITIZE" ] || most=$((4 * most)) # what is freed is kept for a while
+[ $((memory - least)) -lt $most ] || fail "strangers cost memory"
 # Its processor shares the machine with the crowd's own, and with other tests.
 [ "$took" -lt $((2 * alone + 2000)) ] || fail "strangers cost time"
 

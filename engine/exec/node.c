@@ -718,8 +718,10 @@ strads_err sti_node_run(sti_node *node)
 {
     node->started_ns = clock_ns(CLOCK_MONOTONIC);
     node->cpu_started_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    enter(node); /* a peer may be lost already */
     if (node->coordinator)
         push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_START});
+    leave(node, 0);
     strads_err err = start_threads(node);
     if (err)
         sti_node_abort(node, err, strads_error_text());
