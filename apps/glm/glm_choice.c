@@ -234,10 +234,10 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
  * violate one step is enough; with few left the set is nearly right, and only a
  * sharper solution within it shows the last of them. Near its minimum what is
  * left to gain falls as the square of the gap. */
-static void set_targets(glm_state *state, uint32_t violators, double tolerance)
+static void set_targets(glm_state *state, uint32_t violators, double tolerance,
+                        bool warm)
 {
     const uint64_t n = state->set.n, left = violators;
-    const bool warm = state->scans > 1 || (state->path && state->path->n > 0);
     double share;
 
     state->complete = left * 10 <= n;
@@ -305,6 +305,7 @@ static void tell_priorities(strads_commit *commit)
 strads_err glm_choose(strads_commit *commit)
 {
     glm_state *state = commit->state;
+    const bool warm = state->began;
     uint32_t violators;
     const strads_err err = grow_set(state, &violators);
 
@@ -313,7 +314,7 @@ strads_err glm_choose(strads_commit *commit)
     state->scans++;
     tell_priorities(commit);
     screen(state);
-    set_targets(state, violators, commit->tolerance);
+    set_targets(state, violators, commit->tolerance, warm);
     state->searches = 0;
     state->set.solved = state->set.open = false;
     state->next = GLM_TO_FETCH;

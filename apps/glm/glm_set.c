@@ -4,7 +4,7 @@
 
 #include "glm_parts.h"
 
-enum { SEARCHES_MAX = 50 };
+enum { SEARCHES_MAX = 12 };
 /* Curvatures below this share of c are taken to be it: rows so far out that
  * they hardly bend. */
 #define FLAT 1e-20
