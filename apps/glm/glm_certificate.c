@@ -65,7 +65,7 @@ static double dual_at(const glm_state *state, double *r, double s)
     double sum = conjugate_rows(state, r, s);
 
     for (uint32_t g = 0; g < groups->n; g++) {
-        if (groups->dead[g] || glm_is_shallow(state, g, s))
+        if (groups->dead[g] || glm_is_within(state, g, s))
             continue;
         const glm_term t = boxed_term(state, g);
         glm_gather(state, g);
@@ -96,20 +96,22 @@ static bool has_free_columns(const glm_state *state)
 /* The best of all scans' dual points for the box of now: those of free columns
  * grow with them, so that what is known of others is no bound any more. Returns
  * by how much this one is above all others, bounds or not. */
-static double keep_best(glm_state *state, double flat, double share)
+static double keep_best(glm_state *state, double unboxed, double share)
 {
     const bool intercept = state->problem.options.intercept;
     const double box = BOX * (fabs(state->b[state->target]) + state->unit);
-    const double dual = boxed(state, flat, share);
+    const double dual = boxed(state, unboxed, share);
     const double before =
-        has_free_columns(state) ? 0 : fmax(state->flat - box * state->tilt, 0);
-    const double gained = dual - state->most;
+        has_free_columns(state)
+            ? 0
+            : fmax(state->unboxed - box * state->level_slope, 0);
+    const double gained = dual - state->best_dual;
 
-    state->most = fmax(state->most, dual);
+    state->best_dual = fmax(state->best_dual, dual);
     state->dual = fmax(dual, before);
     if (dual > before) {
-        state->flat = flat;
-        state->tilt =
+        state->unboxed = unboxed;
+        state->level_slope =
             intercept ? fabs(share * state->slope[state->columns]) : 0;
     }
     return gained;
@@ -209,16 +211,16 @@ void glm_certify(strads_commit *commit)
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
     }
-    double flat = dual_at(state, r, sum.widest), share = sum.widest;
+    double unboxed = dual_at(state, r, sum.widest), share = sum.widest;
     if (sum.tight < sum.widest) {
         const double other = dual_at(state, r, sum.tight);
-        if (boxed(state, other, sum.tight) > boxed(state, flat, share)) {
-            flat = other;
+        if (boxed(state, other, sum.tight) > boxed(state, unboxed, share)) {
+            unboxed = other;
             share = sum.tight;
         }
     }
-    const double dual = boxed(state, flat, share);
-    const double gained = keep_best(state, flat, share);
+    const double dual = boxed(state, unboxed, share);
+    const double gained = keep_best(state, unboxed, share);
     const double bend = state->problem.loss->bend;
     state->share = share;
     state->sphere = sqrt(2 * fmax(state->primal - dual, 0) * bend);

@@ -20,11 +20,6 @@
 #define SETTLED .2
 #define SETTLED_EXACT .01
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128 };
-/* The first set has one of so many columns that violate at w = 0, where most
- * slope for what a few explain: most of the others never enter, and yet each
- * has all its entries fetched and scaled. */
-#define FIRST_OF 6
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
 #define JOINING .02
@@ -38,7 +33,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
 {
     state->lambda = lambda;
     state->dual = state->first_primal = 0;
-    state->flat = state->tilt = state->most = 0;
+    state->unboxed = state->level_slope = state->best_dual = 0;
     state->scans = 0;
     state->ease = 1;
     state->set.settled = settled(state);
@@ -118,17 +113,11 @@ static bool may_move(const glm_state *state, uint32_t g)
 
 static void screen(glm_state *state)
 {
-    const strads_glm_options *o = &state->problem.options;
-    const bool bounded = o->lower > -DBL_MAX || o->upper < DBL_MAX;
-    const double l1 = glm_penalty_weight(state) * o->l1_ratio;
     bool *dead = state->groups.dead;
     uint32_t n = 0;
 
     if (!isfinite(state->sphere) || state->alone || state->path)
         return;
-    if (!state->groups.start && !bounded &&
-        state->least_norm * state->sphere * state->sphere >= l1 * l1)
-        return; /* far from the optimum that is all of them */
     for (uint32_t g = 0; g < state->groups.n; g++)
         if (!dead[g] && !state->set.place[glm_column(state, g, 0)])
             dead[g] = !may_move(state, g);
@@ -138,23 +127,6 @@ static void screen(glm_state *state)
         n += j == state->columns || !dead[glm_group_of(state, j)];
     }
     state->n_alive = n;
-}
-
-/* How many join at least, if so many violate as n. */
-static double least_growth(const glm_state *state, uint32_t n)
-{
-    const double share = fmin((double)state->columns / 8, FIRST_MAX);
-    const bool first = state->set.n == 0;
-
-    return fmax(first ? fmin(share, (double)n / FIRST_OF) : share, FIRST_MIN);
-}
-
-/* Twice the support, which seldom has more columns than there are rows. */
-static double largest_growth(const glm_state *state)
-{
-    const double n = (double)state->nonzeros;
-
-    return fmax(n, fmin(2 * n, (double)state->set.n_rows));
 }
 
 static double entries_of(const glm_state *state, uint32_t g)
@@ -175,7 +147,7 @@ static uint32_t choose_joining(const glm_state *state, uint32_t n)
                      state->lambda == 0;
     double entries = 1;
     uint32_t want =
-        (uint32_t)fmin(fmax(least_growth(state, n), largest_growth(state)), n);
+        linear_growth(&state->set, state->columns, state->nonzeros, n);
 
     if (all || n <= want)
         return n;
@@ -227,7 +199,7 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     n = choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
         err = glm_set_join(state, state->candidate[k]);
-    return err || !state->path ? err : glm_path_seed(state);
+    return err;
 }
 
 /* How little an outer step may gain before the next scan. While many columns

@@ -122,7 +122,6 @@ typedef struct glm_state {
     glm_groups groups;
     double *w;                 /* [columns] of the last scan */
     double *norm;              /* [columns] sum c x^2 */
-    double least_norm;         /* the least norm / (scale x factor)^2 above 0 */
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
     double lambda, lambda_max; /* as users see them */
@@ -138,14 +137,15 @@ typedef struct glm_state {
     uint32_t n_alive;
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
-    double flat, tilt; /* the best dual value but for b's box, and what that
+    double unboxed,
+        level_slope;  /* the best dual value but for b's box, and what that
                           takes away of it by its size */
-    double most;       /* dual value of all scans, in whatever box */
-    double null;       /* P at z = o, of the problem at hand */
-    double gap;        /* what is reported, relative */
-    double excess;     /* about what is left to be gained */
-    double sphere;     /* the optimum's distance from the dual point at most */
-    double share;      /* the dual point is r times this */
+    double best_dual; /* dual value of all scans, in whatever box */
+    double null;      /* P at z = o, of the problem at hand */
+    double gap;       /* what is reported, relative */
+    double excess;    /* about what is left to be gained */
+    double sphere;    /* the optimum's distance from the dual point at most */
+    double share;     /* the dual point is r times this */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double ease;   /* how far below the excess the set is solved */
@@ -203,7 +203,7 @@ static inline double glm_penalty_weight(const glm_state *state)
 
 /* Whether the slope of a column by itself, times this, is none that would move
  * it from 0: as almost all are. Its conjugate is 0 then. */
-static inline bool glm_is_shallow(const glm_state *state, uint32_t g, double s)
+static inline bool glm_is_within(const glm_state *state, uint32_t g, double s)
 {
     return !state->groups.start &&
            s * fabs(state->slope[g]) <=
@@ -213,8 +213,7 @@ static inline bool glm_is_shallow(const glm_state *state, uint32_t g, double s)
 /* And it is there. */
 static inline bool glm_rests(const glm_state *state, uint32_t g)
 {
-    return !state->groups.start && state->w[g] == 0 &&
-           glm_is_shallow(state, g, 1);
+    return state->w[g] == 0 && glm_is_within(state, g, 1);
 }
 
 /* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */
@@ -291,8 +290,6 @@ linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
 /* After a scan that is certified: keeps the point at hand if it is reached, and
  * goes on. STRADS_ENOMEM. */
 strads_err glm_path_advance(strads_commit *commit);
-/* Columns that are expected to enter at this point join. STRADS_ENOMEM. */
-strads_err glm_path_seed(glm_state *state);
 
 /* glm_start.c: what is known before the first scan. */
 /* The offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */

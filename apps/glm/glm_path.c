@@ -3,7 +3,6 @@
  * need. */
 #include <math.h>
 
-#include "apps/linear/linear_steps.h"
 #include "glm_parts.h"
 
 linear_lambdas glm_path_lambdas(const strads_glm_path_options *o)
@@ -84,47 +83,9 @@ static linear_standing stand(const void *at)
                              .stalled = state->watch.stalled};
 }
 
-static double level_of(const glm_state *state)
+static void go_to(void *state, double lambda)
 {
-    return glm_penalty_weight(state) * state->problem.options.l1_ratio;
-}
-
-static void go_to(void *at, double lambda)
-{
-    glm_state *state = at;
-
-    state->path->before = level_of(state);
-    state->path->fresh = true;
     glm_begin_lambda(state, lambda);
-}
-
-/* The strong rule, as in apps/lasso/lasso_path.c: who is below 2 L1 - L1_before
- * will hardly enter. */
-strads_err glm_path_seed(glm_state *state)
-{
-    enum { SEED_MAX = 512 };
-    const double level = 2 * level_of(state) - state->path->before;
-    strads_err err = STRADS_OK;
-    uint32_t n = 0;
-
-    if (!state->path->fresh || state->groups.start ||
-        state->problem.penalty->tangent)
-        return STRADS_OK;
-    state->path->fresh = false;
-    for (uint32_t j = 0; j < state->columns; j++) {
-        const double unit =
-            state->scale[j] * (state->factor ? state->factor[j] : 1);
-        state->told[j] = unit > 0 ? fabs(state->slope[j]) / unit : 0;
-        if (!state->set.place[j] && state->told[j] >= level && unit > 0)
-            state->candidate[n++] = j;
-    }
-    if (n > SEED_MAX) {
-        linear_select(state->told, state->candidate, n, SEED_MAX);
-        n = SEED_MAX;
-    }
-    for (uint32_t k = 0; k < n && !err; k++)
-        err = glm_set_join(state, state->candidate[k]);
-    return err;
 }
 
 strads_err glm_path_advance(strads_commit *commit)

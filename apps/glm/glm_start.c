@@ -318,7 +318,6 @@ strads_err glm_aggregate_moments(strads_commit *commit)
     const double *sum = squares + state->columns;
     const bool sums = sums_columns(&state->problem);
 
-    state->least_norm = INFINITY;
     for (uint64_t j = 0; j < state->columns; j++) {
         const double square = squares[j] / state->weight;
         const double mean = sums ? sum[j] / state->weight : 0;
@@ -332,10 +331,6 @@ strads_err glm_aggregate_moments(strads_commit *commit)
         state->scale[j] = 1;
         if (o->standardize && square > 0) /* a constant has no deviation */
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
-        const double s =
-            state->scale[j] * (state->factor ? state->factor[j] : 1);
-        if (square > 0)
-            state->least_norm = fmin(state->least_norm, squares[j] / (s * s));
     }
     state->known = true;
     return glm_aggregate_scan(commit);

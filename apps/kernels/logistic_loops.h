@@ -1,6 +1,6 @@
 /* The logistic loss, and the loops over rows that a scan and a quadratic model
- * need of it: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is minus the
- * gradient of sum c_i f(m_i) with respect to z. */
+ * need of it: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is
+ * minus the gradient of sum c_i f(m_i) with respect to z. */
 #ifndef LOGISTIC_LOOPS_H
 #define LOGISTIC_LOOPS_H
 

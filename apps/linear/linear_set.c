@@ -116,3 +116,21 @@ strads_err linear_set_take(linear_set *set, const strads_commit *commit)
     }
     return err;
 }
+
+/* The first set has one of so many columns that violate at w = 0, where most
+ * slope for what a few explain: most of the others never enter, and yet each
+ * has all its entries fetched and scaled. */
+#define FIRST_OF 6
+
+uint32_t linear_growth(const linear_set *set, uint64_t columns,
+                       uint64_t nonzeros, uint32_t n)
+{
+    enum { GROWTH_MIN = 16, GROWTH_MAX = 128 };
+    const double share = fmin((double)columns / 8, GROWTH_MAX);
+    const double support = (double)nonzeros;
+    const double least =
+        set->n == 0 ? fmin(share, (double)n / FIRST_OF) : share;
+    const double most = fmax(support, fmin(2 * support, (double)set->n_rows));
+
+    return (uint32_t)fmin(fmax(fmax(least, GROWTH_MIN), most), n);
+}

@@ -207,6 +207,10 @@ typedef struct linear_step {
 
 /* Ends an open model; z, loss and members follow. */
 linear_step linear_set_search(linear_set *set);
+/* How many of n columns that violate join a set, with so many nonzeros in the
+ * model: twice the support, which seldom has more columns than there are rows. */
+uint32_t linear_growth(const linear_set *set, uint64_t columns,
+                       uint64_t nonzeros, uint32_t n);
 /* What another model would gain, about: what this one has left, and what comes
  * of the part of the fall that it had wrong, which squares from one to the
  * next. Where the set is as good as complete that ends a round without a model

@@ -14,11 +14,6 @@
 /* A gap of t is reached when an outer step gains this share of t^2. */
 #define SQUARE .05
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128 };
-/* The first set has one of so many columns that violate at w = 0, where most
- * slope for what a few explain: most of the others never enter, and yet each
- * has all its entries fetched and scaled. */
-#define FIRST_OF 6
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
 #define JOINING .02
@@ -67,29 +62,12 @@ static void screen(logistic_state *state)
     state->n_alive = n;
 }
 
-/* How many join at least, if so many violate as n. */
-static double least_growth(const logistic_state *state, uint32_t n)
-{
-    const double share = fmin((double)state->columns / 8, FIRST_MAX);
-    const bool first = state->set.n == 0;
-
-    return fmax(first ? fmin(share, (double)n / FIRST_OF) : share, FIRST_MIN);
-}
-
-/* Twice the support, which seldom has more columns than there are rows. */
-static double largest_growth(const logistic_state *state)
-{
-    const double n = (double)state->nonzeros;
-
-    return fmax(n, fmin(2 * n, (double)state->set.n_rows));
-}
-
 /* How many of n candidates join; these are moved to the front. */
 static uint32_t choose_joining(const logistic_state *state, uint32_t n)
 {
     double entries = 1;
     uint32_t want =
-        (uint32_t)fmax(least_growth(state, n), largest_growth(state));
+        linear_growth(&state->set, state->columns, state->nonzeros, n);
 
     if (state->l1 == 0)
         want = (uint32_t)state->columns; /* none is 0 in the end */

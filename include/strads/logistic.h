@@ -55,9 +55,9 @@ typedef struct strads_logistic_options {
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */
     const double *start_intercept; /* [k] b, beside start values of the
-                                      coefficients, for a softmax and the dual
-                                      program; others find the b that suits
-                                      these. The caller's; NULL: a softmax
+                                      coefficients, for a softmax, the dual
+                                      program and svm-l1; others find the b that
+                                      suits these. The caller's; NULL: a softmax
                                       begins with logs of the classes' shares,
                                       the dual with 0 */
 } strads_logistic_options;
