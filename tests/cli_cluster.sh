@@ -97,10 +97,19 @@ NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1 Stat
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF="$folder/slurm.conf"
+# They write what they know as they end, so that the folder has to wait.
 stop_slurm() {
+    daemons=$(cat slurm/*.pid 2>/dev/null) || :
     scontrol shutdown 2>/dev/null || :
-    # shellcheck disable=SC2046 # numbers
-    kill $(cat slurm/*.pid 2>/dev/null) 2>/dev/null || :
+    # shellcheck disable=SC2086 # numbers
+    kill $daemons 2>/dev/null || :
+    tries=0
+    for daemon in $daemons; do
+        while [ "$tries" -lt 200 ] && kill -0 "$daemon" 2>/dev/null; do
+            tries=$((tries + 1))
+            sleep 0.05
+        done
+    done
 }
 trap 'stop_slurm; rm -rf "$folder"' EXIT
 
