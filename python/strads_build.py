@@ -386,8 +386,6 @@ const strads_path_point *strads_logistic_path(const void *, uint32_t *);
 strads_err strads_logistic_cv(const strads_data *,
                               const strads_logistic_cv_options *,
                               strads_cv_point *, uint32_t *, uint32_t *);
-const double *strads_logistic_intercepts(const void *);
-double strads_logistic_lambda_max(const void *);
 
 typedef struct strads_svm_options {
     const char *loss;

@@ -410,12 +410,9 @@ linear_verdict linear_case_judge(const linear_case *one,
         level = strads_lasso_intercept(state);
         lambda = strads_lasso_lambda(state);
         b = &level;
-    } else if (one->program == &strads_program_svm_l1) {
+    } else if (one->family == LINEAR_BY_COLUMNS) {
         b = strads_glm_intercepts(state);
         lambda = strads_glm_resolved(state)->lambda;
-    } else if (one->family == LINEAR_BY_COLUMNS) {
-        b = strads_logistic_intercepts(state);
-        lambda = strads_logistic_resolved(state)->lambda;
     } else {
         b = strads_svm_intercepts(state);
         if (one->family == LINEAR_DUAL)

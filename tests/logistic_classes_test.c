@@ -60,8 +60,8 @@ static linear_fit part_of(const strads_result *result, uint32_t class)
     for (uint32_t j = 0; j < COLS; j++)
         w[j] = value[j * CLASSES + class];
     return (linear_fit){.w = w,
-                        .intercept = strads_logistic_intercepts(state)[class],
-                        .lambda = strads_logistic_resolved(state)->lambda};
+                        .intercept = strads_glm_intercepts(state)[class],
+                        .lambda = strads_glm_resolved(state)->lambda};
 }
 
 static void expect_optimum(const lasso_design *d,

@@ -58,7 +58,7 @@ void logistic_take(const lasso_design *d, const void *asked,
     const double *w = strads_result_values(result, &parameters, &width);
 
     fit->w = reserve(d->cols);
-    fit->intercept = strads_logistic_intercepts(state)[0];
+    fit->intercept = strads_glm_intercepts(state)[0];
     if (parameters < d->cols + intercept || width != 1)
         fit->err = STRADS_EMISMATCH;
     else
@@ -67,8 +67,8 @@ void logistic_take(const lasso_design *d, const void *asked,
         fabs(w[d->cols] - fit->intercept) > 1e-12 * fabs(fit->intercept))
         fit->err = STRADS_EMISMATCH; /* the table and the state disagree */
     fit->end = strads_result_end(result);
-    fit->lambda = strads_logistic_resolved(state)->lambda;
-    fit->lambda_max = strads_logistic_lambda_max(state);
+    fit->lambda = strads_glm_resolved(state)->lambda;
+    fit->lambda_max = strads_glm_lambda_max(state);
     fit->objective = last->objective;
     fit->gap = last->gap;
     fit->nonzeros = last->nonzeros;

@@ -1,9 +1,10 @@
 /* tests/logistic_design.h - fits of designs by the logistic program, and the
  * optimality conditions and the duality gap, written down once more from the
- * objective alone: nothing here looks into apps/logistic. */
+ * objective alone: nothing here looks into apps/glm. */
 #ifndef TESTS_LOGISTIC_DESIGN_H
 #define TESTS_LOGISTIC_DESIGN_H
 
+#include "strads/glm.h"
 #include "strads/logistic.h"
 #include "tests/lasso_design.h"
 

@@ -1,10 +1,12 @@
 /* Several labels at once: the softmax's minimum, by its optimality conditions,
  * written down from the objective alone, and by what is known of it. */
 #include <criterion/criterion.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "strads/glm.h"
 #include "tests/expect.h"
 #include "tests/logistic_design.h"
 #include "tests/toy_data.h"
@@ -23,9 +25,10 @@ static void note_first(void *first, const strads_progress *progress)
 /* Trains from `start` [COLS x CLASSES], or from 0 (NULL), and hands out the
  * numbers [cols + intercept] x CLASSES. *first is the first objective. */
 static strads_result *train_noting(const lasso_design *d,
-                                   const strads_logistic_options *options,
-                                   uint32_t workers, double tolerance,
-                                   const double *start, double *first)
+                                   const strads_program *program,
+                                   const void *options, uint32_t workers,
+                                   double tolerance, const double *start,
+                                   double *first)
 {
     uint32_t param[COLS];
     const strads_engine_options engine = {.size = sizeof(engine),
@@ -46,8 +49,7 @@ static strads_result *train_noting(const lasso_design *d,
     for (uint32_t j = 0; j < COLS; j++)
         param[j] = j;
     cr_assert_eq(lasso_design_data(d, 4, &data), STRADS_OK);
-    expect_ok(
-        strads_run(&strads_program_logistic, options, data, &engine, &result));
+    expect_ok(strads_run(program, options, data, &engine, &result));
     strads_data_free(data);
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED, "gap %g",
                  strads_result_progress(result)->gap);
@@ -61,7 +63,8 @@ static strads_result *train_from(const lasso_design *d,
 {
     double first;
 
-    return train_noting(d, options, workers, tolerance, start, &first);
+    return train_noting(d, &strads_program_logistic, options, workers,
+                        tolerance, start, &first);
 }
 
 static strads_result *train(const lasso_design *d,
@@ -96,10 +99,10 @@ static softmax_fit read_fit(const lasso_design *d, const strads_result *result,
     uint64_t parameters;
     uint32_t width;
     softmax_fit f = {.w = strads_result_values(result, &parameters, &width),
-                     .lambda = strads_logistic_resolved(state)->lambda};
+                     .lambda = strads_glm_resolved(state)->lambda};
 
     cr_assert_eq(width, CLASSES);
-    memcpy(f.b, strads_logistic_intercepts(state), sizeof(f.b));
+    memcpy(f.b, strads_glm_intercepts(state), sizeof(f.b));
     for (uint32_t k = 0; k < CLASSES; k++)
         f.weight[k] = weight ? weight[k] : 1;
     for (uint64_t i = 0; i < d->rows; i++)
@@ -148,12 +151,14 @@ static double objective(const lasso_design *d, const softmax_fit *f,
     return value;
 }
 
-/* By how much the optimality conditions are missed, in units of lambda. */
-static double violation(const lasso_design *d, const softmax_fit *f,
-                        const strads_logistic_options *o)
+/* X'(Y - P) / W [cols] and its sums, which are b's slopes. */
+typedef struct slopes_of {
+    double column[64][CLASSES], level[CLASSES];
+} slopes_of;
+
+static slopes_of slopes(const lasso_design *d, const softmax_fit *f)
 {
-    const double l1 = f->lambda * o->l1_ratio, l2 = f->lambda - l1;
-    double slope[64][CLASSES] = {0}, level[CLASSES] = {0}, worst = 0;
+    slopes_of s = {0};
 
     for (uint64_t i = 0; i < d->rows; i++) {
         const uint32_t own = class_of(d->y[i]);
@@ -164,16 +169,27 @@ static double violation(const lasso_design *d, const softmax_fit *f,
         for (uint32_t k = 0; k < CLASSES; k++) {
             const double g =
                 f->weight[own] * ((k == own) - exp(z[k]) / sum) / f->sum;
-            level[k] += g;
+            s.level[k] += g;
             for (uint64_t j = 0; j < d->cols; j++)
-                slope[j][k] += g * lasso_design_col(d, j)[i];
+                s.column[j][k] += g * lasso_design_col(d, j)[i];
         }
     }
+    return s;
+}
+
+/* By how much the optimality conditions are missed, in units of lambda. */
+static double violation(const lasso_design *d, const softmax_fit *f,
+                        const strads_logistic_options *o)
+{
+    const double l1 = f->lambda * o->l1_ratio, l2 = f->lambda - l1;
+    const slopes_of s = slopes(d, f);
+    double worst = 0;
+
     for (uint32_t k = 0; k < CLASSES; k++) {
-        worst = fmax(worst, o->intercept ? fabs(level[k]) : 0);
+        worst = fmax(worst, o->intercept ? fabs(s.level[k]) : 0);
         for (uint64_t j = 0; j < d->cols; j++) {
             const double w = f->scale[j] * f->w[j * CLASSES + k];
-            const double g = slope[j][k] / f->scale[j] - l2 * w;
+            const double g = s.column[j][k] / f->scale[j] - l2 * w;
             worst = fmax(worst, w != 0 ? fabs(g - copysign(l1, w))
                                        : fmax(fabs(g) - l1, 0));
         }
@@ -244,9 +260,11 @@ Test(logistic_softmax, a_start_brings_its_intercepts)
         strads_result *cold = train(&d, &o, workers, 1e-8);
         const double least = strads_result_progress(cold)->objective;
         const softmax_fit f = read_fit(&d, cold, &o, NULL);
-        strads_result_free(train_noting(&d, &o, workers, 1e-7, f.w, &without));
+        strads_result_free(train_noting(&d, &strads_program_logistic, &o,
+                                        workers, 1e-7, f.w, &without));
         o.start_intercept = f.b;
-        strads_result_free(train_noting(&d, &o, workers, 1e-7, f.w, &first));
+        strads_result_free(train_noting(&d, &strads_program_logistic, &o,
+                                        workers, 1e-7, f.w, &first));
         cr_expect_float_eq(first, least, 1e-12, "%g above", first - least);
         cr_expect_gt(without, least + 1e-6, "no intercept is missed");
         strads_result_free(cold);
@@ -368,6 +386,122 @@ Test(logistic_softmax, separable_labels_and_empty_columns_do_no_harm)
     for (uint32_t k = 0; k < CLASSES; k++)
         cr_expect_eq(f.w[3 * CLASSES + k], 0);
     strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+/* ---- other penalties ------------------------------------------------------ */
+
+/* Neighbours are a group. */
+static double group_violation(const softmax_fit *f, const slopes_of *s,
+                              uint64_t j, uint32_t k)
+{
+    const double l = f->lambda * sqrt(2);
+    const double w[2] = {f->w[j * CLASSES + k], f->w[(j + 1) * CLASSES + k]};
+    const double g[2] = {s->column[j][k], s->column[j + 1][k]};
+    const double size = hypot(w[0], w[1]);
+
+    return size > 0 ? hypot(g[0] - l * w[0] / size, g[1] - l * w[1] / size)
+                    : fmax(hypot(g[0], g[1]) - l, 0);
+}
+
+static double mcp_violation(const softmax_fit *f, const slopes_of *s,
+                            uint64_t j, uint32_t k, double gamma)
+{
+    const double w = f->w[j * CLASSES + k], g = s->column[j][k];
+    const double slope = fmax(f->lambda - fabs(w) / gamma, 0);
+
+    return w != 0 ? fabs(g - copysign(slope, w)) : fmax(fabs(g) - f->lambda, 0);
+}
+
+static softmax_fit fit_of_glm(const lasso_design *d,
+                              const strads_glm_options *o,
+                              strads_result **result)
+{
+    const strads_logistic_options plain = {.intercept = o->intercept};
+    double first;
+
+    *result = train_noting(d, &strads_program_glm, o, 2, 1e-9, NULL, &first);
+    return read_fit(d, *result, &plain, NULL);
+}
+
+Test(logistic_softmax, groups_and_concave_penalties_are_of_each_class)
+{
+    uint32_t group[COLS];
+    const strads_glm_options of[] = {{.loss = "multinomial",
+                                      .penalty = "group",
+                                      .lambda_ratio = .2,
+                                      .intercept = true,
+                                      .column_group = group},
+                                     {.loss = "multinomial",
+                                      .penalty = "mcp",
+                                      .lambda_ratio = .3,
+                                      .gamma = 8,
+                                      .intercept = true}};
+    lasso_design d = logistic_design_classes(COLS, .7);
+
+    for (uint32_t j = 0; j < COLS; j++)
+        group[j] = j / 2;
+    for (int o = 0; o < 2; o++) {
+        strads_result *result;
+        const softmax_fit f = fit_of_glm(&d, &of[o], &result);
+        const slopes_of s = slopes(&d, &f);
+        const uint64_t nonzeros = strads_result_progress(result)->nonzeros;
+        cr_expect(nonzeros > 4 && nonzeros < COLS * CLASSES - 4);
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            cr_expect_lt(fabs(s.level[k]), 1e-4 * f.lambda);
+            for (uint64_t j = 0; j < COLS; j += o == 0 ? 2 : 1) {
+                const double off = o == 0 ? group_violation(&f, &s, j, k)
+                                          : mcp_violation(&f, &s, j, k, 8);
+                cr_expect_lt(off, 5e-3 * f.lambda, "%d: column %d", o, (int)j);
+            }
+        }
+        strads_result_free(result);
+    }
+    lasso_design_free(&d);
+}
+
+/* A free column is fitted, one whose factor is large never enters. */
+Test(logistic_softmax, penalty_factors_are_of_all_classes)
+{
+    double factor[COLS];
+    const strads_glm_options o = {.loss = "multinomial",
+                                  .lambda = .02,
+                                  .intercept = true,
+                                  .penalty_factor = factor};
+    lasso_design d = logistic_design_classes(COLS, .7);
+    strads_result *result;
+
+    for (uint32_t j = 0; j < COLS; j++)
+        factor[j] = j == 3 ? 0 : j == 4 ? 100 : 1;
+    const softmax_fit f = fit_of_glm(&d, &o, &result);
+    const slopes_of s = slopes(&d, &f);
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        cr_expect_lt(fabs(s.column[3][k]), 1e-5);
+        cr_expect_eq(f.w[4 * CLASSES + k], 0);
+    }
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, what_it_cannot_have_is_refused)
+{
+    const double offset[ROWS] = {1};
+    const strads_glm_options of[] = {{.loss = "multinomial",
+                                      .row_offset = offset},
+                                     {.loss = "multinomial", .upper = DBL_MAX}};
+    const char *const says[] = {"an offset changes nothing", "takes no bounds"};
+    lasso_design d = logistic_design_classes(COLS, .7);
+
+    for (int o = 0; o < 2; o++) {
+        strads_data *data = NULL;
+        strads_result *result = NULL;
+        cr_assert_eq(lasso_design_data(&d, 1, &data), STRADS_OK);
+        cr_expect_eq(strads_run(&strads_program_glm, &of[o], data, NULL,
+                                &result),
+                     STRADS_EINVAL);
+        expect_says(says[o]);
+        strads_data_free(data);
+    }
     lasso_design_free(&d);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <strads/glm.h>
 #include <strads/lasso.h>
 #include <strads/logistic.h>
 #include <strads/strads.h>
@@ -185,10 +186,9 @@ static strads_err run_each(work *w)
             err = run_program(w, &strads_program_lasso, &lasso, &options);
         void *state = err ? NULL : strads_result_state(w->result);
         if (!err)
-            err =
-                keep_point(w, w->given[k],
-                           w->d.binomial ? strads_logistic_intercepts(state)[0]
-                                         : strads_lasso_intercept(state));
+            err = keep_point(w, w->given[k],
+                             w->d.binomial ? strads_glm_intercepts(state)[0]
+                                           : strads_lasso_intercept(state));
     }
     return err;
 }

@@ -83,7 +83,8 @@ static strads_err read_labels(linear *l, const char *path)
                                          : strstr(loss, "hinge") != NULL)));
     l->probabilities =
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
-    l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0);
+    l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
+                 (glm && loss && strcmp(loss, "multinomial") == 0);
     if (glm && loss)
         (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
     const bool good = (!kind->by_loss || loss) &&

@@ -94,12 +94,11 @@ static const cli_path lasso_path = {
 
 static void logistic_resolve(const void *state, void *config)
 {
-    *(strads_logistic_options *)config = *strads_logistic_resolved(state);
-}
-
-static void logistic_complete(const void *state, strads_model *model)
-{
-    cli_train_intercepts(strads_logistic_intercepts(state), model);
+    const strads_glm_options *o = strads_glm_resolved(state);
+    strads_logistic_options *fit = config;
+    fit->lambda = o->lambda;
+    fit->lambda_ratio = fit->c = 0;
+    fit->classes = o->classes;
 }
 
 /* The dual program and a softmax have a use for them; others find their own. */
@@ -116,20 +115,27 @@ static bool names_two(const char *classes)
     return comma && !strchr(comma + 1, ',');
 }
 
-static void describe_labels(const char *classes, const char *multiclass)
+static void describe_labels(const char *classes, bool softmax)
 {
-    bool softmax = multiclass && strcmp(multiclass, "softmax") == 0;
     const char *many =
         softmax ? ": all at once, by softmax" : ": each against the rest";
     cli_say(false, "labels %s%s", classes,
             names_two(classes) ? ": the second is positive" : many);
 }
 
-static void logistic_describe(const void *state)
+/* The state of all but the dual is glm's. */
+static void glm_complete(const void *state, strads_model *model)
 {
-    const strads_logistic_options *o = strads_logistic_resolved(state);
-    describe_labels(o->classes, o->multiclass);
-    describe_lambda(o->lambda, strads_logistic_lambda_max(state));
+    cli_train_intercepts(strads_glm_intercepts(state), model);
+}
+
+static void glm_describe(const void *state)
+{
+    const strads_glm_options *o = strads_glm_resolved(state);
+    if (o->classes)
+        describe_labels(o->classes, strcmp(o->loss, "multinomial") == 0);
+    if (o->lambda > 0)
+        describe_lambda(o->lambda, strads_glm_lambda_max(state));
 }
 
 /* An L2 penalty alone: in the dual. */
@@ -147,7 +153,7 @@ static void logistic_complete_dual(const void *state, strads_model *model)
 static void logistic_describe_dual(const void *state)
 {
     const strads_logistic_options o = strads_logistic_dual_resolved(state);
-    describe_labels(o.classes, NULL);
+    describe_labels(o.classes, false);
     cli_say(false, "lambda %.6g, an L2 penalty alone, solved in the dual",
             o.lambda);
 }
@@ -178,16 +184,10 @@ static const cli_train logistic_train = {
     .options = "Logistic regression:",
     .start = logistic_start,
     .resolve = logistic_resolve,
-    .complete = logistic_complete,
-    .describe = logistic_describe,
+    .complete = glm_complete,
+    .describe = glm_describe,
     .instead = logistic_instead,
 };
-
-/* The state of paths is glm's. */
-static void glm_complete(const void *state, strads_model *model)
-{
-    cli_train_intercepts(strads_glm_intercepts(state), model);
-}
 
 static void logistic_path_resolve(const void *state, void *config)
 {
@@ -210,15 +210,6 @@ static const cli_path logistic_path = {
 static void glm_resolve(const void *state, void *config)
 {
     *(strads_glm_options *)config = *strads_glm_resolved(state);
-}
-
-static void glm_describe(const void *state)
-{
-    const strads_glm_options *o = strads_glm_resolved(state);
-    if (o->classes)
-        describe_labels(o->classes, NULL);
-    if (o->lambda > 0)
-        describe_lambda(o->lambda, strads_glm_lambda_max(state));
 }
 
 static bool glm_start(void *config, const double *intercepts)

@@ -18,6 +18,7 @@
  *
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
+ *     judge    X'(Y - P), losses       -> softmax: the gap of the whole
  *
  * At first all that is penalised is kept at 0 until the rest has been fitted:
  * the slopes there tell lambda_max. */
@@ -142,14 +143,13 @@ static bool goes_down(const glm_state *state, double lambda)
            state->set.n_rows <= DOWN_ROWS * state->columns;
 }
 
-/* What is not penalised has been fitted: lambda, from the slopes there. Where no
- * column says anything about the labels any lambda is as good. */
-static void find_lambda(glm_state *state)
+/* Where no column says anything about the labels any lambda is as good. */
+void glm_find_lambda(glm_state *state, double critical)
 {
     strads_glm_options *o = &state->problem.options;
     double lambda = o->lambda;
 
-    state->lambda_max = fmax(state->lambda_max, glm_critical(state));
+    state->lambda_max = fmax(state->lambda_max, critical);
     if (state->surveys)
         return;
     if (lambda == 0)
@@ -206,6 +206,7 @@ static void begin_next(glm_state *state)
 static bool is_through(const glm_state *state, double tolerance)
 {
     return !is_last(state) && !state->alone && state->goal == 0 &&
+           !state->joint.used &&
            (state->gap <= tolerance || state->watch.stalled);
 }
 
@@ -214,7 +215,7 @@ static void end_alone(strads_commit *commit, bool *over)
 {
     glm_state *state = commit->state;
 
-    find_lambda(state);
+    glm_find_lambda(state, glm_critical(state, glm_square(state)));
     *over = state->held || state->surveys;
     if (state->held) {
         return_start(commit);
@@ -273,6 +274,16 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     return state->ridge.used ? glm_whole_judge(commit) : glm_choose(commit);
 }
 
+static void report_joint(const glm_state *state, strads_report *report)
+{
+    if (!state->joint.looked)
+        return;
+    report->objective = state->joint.primal / state->weight;
+    report->gap = state->joint.gap;
+    report->nonzeros = state->joint.nonzeros;
+    report->stop = state->joint.watch.stalled;
+}
+
 /* Of all problems together. One whose turn has not come has no dual value yet
  * but 0. */
 static strads_err objective(void *user, strads_report *report)
@@ -282,6 +293,10 @@ static strads_err objective(void *user, strads_report *report)
     double primal = 0, gap = 0;
 
     report->gap = 1;
+    if (state->joint.used) {
+        report_joint(state, report);
+        return STRADS_OK;
+    }
     if (state->surveys || (!known && state->target == 0))
         return STRADS_OK;
     for (uint32_t k = 0; k < state->width; k++) {
@@ -312,28 +327,43 @@ static strads_err dispatch(strads_turn *turn, uint32_t phase,
 static strads_err dispatch_scan(strads_turn *turn, uint32_t phase)
 {
     const glm_state *state = turn->state;
+    const uint64_t n = state->columns + state->problem.options.intercept;
 
     return dispatch(turn, phase,
                     (strads_block){.id = GLM_ALIVE_ID + turn->round,
                                    .n = state->n_alive,
-                                   .param = state->alive});
+                                   .param = state->n_alive < n ? state->alive
+                                                               : NULL});
 }
 
-/* Of all parameters. */
+/* Of all parameters; a softmax begins where w is 0. */
 static strads_err dispatch_target(strads_turn *turn)
 {
     const glm_state *state = turn->state;
     const uint32_t n = (uint32_t)state->columns;
+    const bool none = state->joint.used && !state->known;
 
-    return dispatch(turn, GLM_TARGET,
-                    (strads_block){.id = GLM_TARGET_ID + state->target,
+    return dispatch(
+        turn, GLM_TARGET,
+        (strads_block){.id = GLM_TARGET_ID + state->target,
+                       .n = none ? 0 : n + state->problem.options.intercept});
+}
+
+static strads_err dispatch_judge(strads_turn *turn)
+{
+    const glm_state *state = turn->state;
+    const uint32_t n = (uint32_t)state->columns;
+
+    return dispatch(turn, GLM_JUDGE,
+                    (strads_block){.id = GLM_ALIVE_ID + turn->round,
                                    .n = n + state->problem.options.intercept});
 }
 
 static strads_err schedule(strads_turn *turn)
 {
-    const strads_block none = {.id = GLM_SCALARS_ID};
     glm_state *state = turn->state;
+    const strads_block none = {.id = GLM_SCALARS_ID};
+    const strads_block one = {.id = GLM_TARGET_ID + state->target};
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
@@ -345,7 +375,9 @@ static strads_err schedule(strads_turn *turn)
     case GLM_TO_TARGET:
         return dispatch_target(turn);
     case GLM_TO_ROWS:
-        return dispatch(turn, GLM_ROWS, none);
+        return dispatch(turn, GLM_ROWS, one);
+    case GLM_TO_JUDGE:
+        return dispatch_judge(turn);
     case GLM_TO_SCAN:
         return dispatch_scan(turn, GLM_SCAN);
     case GLM_TO_FETCH:
@@ -433,6 +465,13 @@ static const strads_phase phases[] = {
                      .partial = linear_product_size,
                      .update = glm_update_product,
                      .aggregate = glm_aggregate_product},
+    [GLM_JUDGE] = {.name = "judge",
+                   .when = STRADS_WHEN_CALLED,
+                   .reports = true,
+                   .ignores_values = true,
+                   .partial = glm_judge_size,
+                   .update = glm_update_judge,
+                   .aggregate = glm_aggregate_judge},
 };
 
 #define PROGRAM                                                       \
@@ -453,6 +492,19 @@ const strads_program strads_program_glm = {
     .open = glm_open,
     .objective = objective,
     .named_labels = glm_named_labels};
+
+const strads_program strads_program_logistic = {
+    PROGRAM,
+    .name = "logistic",
+    .summary = "logistic regression with an L1 or L2 penalty, or both",
+    .options = glm_logistic_option_table,
+    .config_size = sizeof(strads_logistic_options),
+    .defaults = &glm_logistic_defaults,
+    .shape = glm_logistic_shape,
+    .begin = glm_logistic_begin,
+    .open = glm_logistic_open,
+    .objective = objective,
+    .named_labels = linear_classes_named};
 
 const strads_program strads_program_svm_l1 = {
     PROGRAM,

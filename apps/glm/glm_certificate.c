@@ -58,11 +58,10 @@ static double conjugate_rows(const glm_state *state, double *r, double s)
     return sum;
 }
 
-/* All of it but what the intercept's box takes away. */
-static double dual_at(const glm_state *state, double *r, double s)
+double glm_conjugates(const glm_state *state, double s)
 {
     const glm_groups *groups = &state->groups;
-    double sum = conjugate_rows(state, r, s);
+    double sum = 0;
 
     for (uint32_t g = 0; g < groups->n; g++) {
         if (groups->dead[g] || glm_is_within(state, g, s))
@@ -73,7 +72,13 @@ static double dual_at(const glm_state *state, double *r, double s)
             groups->q[k] *= s;
         sum += state->problem.penalty->conjugate(&t, groups->q);
     }
-    return -sum;
+    return sum;
+}
+
+/* All of it but what the intercept's box takes away. */
+static double dual_at(const glm_state *state, double *r, double s)
+{
+    return -conjugate_rows(state, r, s) - glm_conjugates(state, s);
 }
 
 /* A dual point has this much less where b is taken to be in its box. */
@@ -117,17 +122,11 @@ static double keep_best(glm_state *state, double unboxed, double share)
     return gained;
 }
 
-/* Of all groups: penalty, and what r is to be multiplied by for a finite dual
- * value, and for one without l2. */
-typedef struct totals {
-    double penalty, widest, tight;
-} totals;
-
-static totals add_up(glm_state *state)
+glm_totals glm_add_up(glm_state *state)
 {
     const glm_penalty *pen = state->problem.penalty;
     const glm_groups *groups = &state->groups;
-    totals sum = {.widest = 1, .tight = 1};
+    glm_totals sum = {.widest = 1, .tight = 1};
 
     state->nonzeros = 0;
     for (uint32_t g = 0; g < groups->n; g++) {
@@ -167,12 +166,11 @@ static double violation_share(const glm_state *state, double off, double norm,
     return off > 0 ? off / (l1 + sqrt(norm * square)) : 0;
 }
 
-/* Without a dual: the largest violation. */
-static double worst_violation(const glm_state *state, const double *r)
+/* Without a dual there is nothing else. */
+double glm_worst_violation(const glm_state *state, double square)
 {
     const glm_penalty *pen = glm_convex(state);
     const glm_groups *groups = &state->groups;
-    const double square = residual_square(&state->set, r);
     double worst = 0;
 
     if (state->problem.options.intercept)
@@ -199,14 +197,16 @@ void glm_certify(strads_commit *commit)
     double *r = set->trial; /* no model is open */
 
     set->loss = state->problem.loss->look(&rows, state->problem.p, r, NULL);
-    const totals sum = add_up(state);
+    const glm_totals sum = glm_add_up(state);
     state->primal = set->loss + sum.penalty;
     if (!glm_overshot(state))
         state->first_primal = fmax(state->first_primal, state->primal);
     const double floor = fmax(NOTHING * fmax(state->first_primal, state->null),
                               state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
-        state->gap = state->primal > floor ? worst_violation(state, r) : 0;
+        const double square = residual_square(set, r);
+        state->gap =
+            state->primal > floor ? glm_worst_violation(state, square) : 0;
         state->sphere = INFINITY;
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
@@ -230,29 +230,34 @@ void glm_certify(strads_commit *commit)
         linear_watch_scan(&state->watch, state->primal, gained);
 }
 
-double glm_critical(glm_state *state)
+double glm_square(glm_state *state)
 {
-    const strads_glm_options *o = &state->problem.options;
     linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
-    const double a = fmax(o->l1_ratio, 1e-3);
-    double most = 0;
 
     (void)state->problem.loss->look(&rows, state->problem.p, set->trial, NULL);
-    const double nothing = ROUNDING * residual_square(set, set->trial);
+    return residual_square(set, set->trial);
+}
+
+double glm_critical(const glm_state *state, double square)
+{
+    const strads_glm_options *o = &state->problem.options;
+    const double a = fmax(o->l1_ratio, 1e-3), nothing = ROUNDING * square;
+    double most = 0;
+
     for (uint32_t g = 0; g < state->groups.n; g++) {
         const uint32_t n = glm_size(state, g), first = glm_column(state, g, 0);
         const double weight = state->weight * a * sqrt(n) *
                               (state->factor ? state->factor[first] : 1);
         const bool stays = (state->slope[first] > 0 ? o->upper : o->lower) == 0;
-        double square = 0;
+        double steep = 0;
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t j = glm_column(state, g, k);
             if (pow(state->slope[j], 2) > ROUNDING * nothing * state->norm[j])
-                square += pow(state->slope[j] / state->scale[j], 2);
+                steep += pow(state->slope[j] / state->scale[j], 2);
         }
         if (weight > 0 && !stays)
-            most = fmax(most, sqrt(square) / weight);
+            most = fmax(most, sqrt(steep) / weight);
     }
     return most;
 }

@@ -19,6 +19,10 @@
  * that is exact better than one that the next replaces. */
 #define SETTLED .2
 #define SETTLED_EXACT .01
+/* Of a softmax no other model follows; and an outer step of a turn may gain less
+ * by this before it is the last. */
+#define SETTLED_TURN .02
+#define TURN .01
 
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
@@ -26,7 +30,9 @@
 
 static double settled(const glm_state *state)
 {
-    return state->problem.loss->constant ? SETTLED_EXACT : SETTLED;
+    return state->problem.loss->constant ? SETTLED_EXACT
+           : state->joint.used           ? SETTLED_TURN
+                                         : SETTLED;
 }
 
 void glm_begin_lambda(glm_state *state, double lambda)
@@ -91,21 +97,23 @@ static bool may_move(const glm_state *state, uint32_t g)
 {
     const glm_penalty *pen = state->problem.penalty;
     const glm_groups *groups = &state->groups;
-    const glm_term t = glm_term_of(state, g);
     double square = 0;
 
-    glm_gather(state, g);
-    for (uint32_t k = 0; k < t.n; k++) {
-        square += groups->q[k] * groups->q[k];
-        groups->v[k] = groups->q[k] = 0;
+    for (uint32_t k = 0; k < glm_size(state, g); k++) {
+        const uint32_t j = glm_column(state, g, k);
+        square += pow(state->slope[j] / glm_unit(state, g, j), 2);
     }
-    const double q = state->share * sqrt(square) +
-                     sqrt(glm_group_norm(state, g)) * state->sphere;
-    if (t.n == 1 && t.l1 > 0 && q * (1 + 1e-8) <= t.l1)
+    const double q =
+        (1 + 1e-8) * (state->share * sqrt(square) +
+                      sqrt(glm_group_norm(state, g)) * state->sphere);
+    if (!groups->start && q <= glm_own_l1(state, g))
         return false;
+    const glm_term t = glm_term_of(state, g);
     bool moves = t.l1 == 0;
+    for (uint32_t k = 0; k < t.n; k++)
+        groups->v[k] = groups->q[k] = 0;
     for (int side = -1; side <= 1 && !moves; side += 2) {
-        groups->q[0] = side * q * (1 + 1e-8);
+        groups->q[0] = side * q;
         moves = pen->violation(&t, groups->v, groups->q) > 0;
     }
     return moves;
@@ -116,7 +124,8 @@ static void screen(glm_state *state)
     bool *dead = state->groups.dead;
     uint32_t n = 0;
 
-    if (!isfinite(state->sphere) || state->alone || state->path)
+    if (!isfinite(state->sphere) || state->alone || state->path ||
+        state->joint.used)
         return;
     for (uint32_t g = 0; g < state->groups.n; g++)
         if (!dead[g] && !state->set.place[glm_column(state, g, 0)])
@@ -221,6 +230,8 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance,
         state->set.settled = settled(state);
     }
     share = left > n ? 1 : (warm ? .03 : .1) * state->ease;
+    if (state->joint.used)
+        share *= TURN;
     if (left == 0 && state->primal > 0)
         share *= state->excess / state->primal;
     state->set.worth =

@@ -15,6 +15,7 @@
 #define GLM_LOSSES(LOSS)                 \
     LOSS("squared", squared)             \
     LOSS("logistic", logistic)           \
+    LOSS("multinomial", multinomial)     \
     LOSS("squared-hinge", squared_hinge) \
     LOSS("poisson", poisson)             \
     LOSS("huber", huber)
@@ -32,6 +33,8 @@ typedef struct glm_loss {
     glm_labels labels;
     bool constant;  /* f'' is 1 everywhere: the model of a step is exact */
     double bend;    /* f'' at most; INFINITY: no bound */
+    bool joint;     /* more than two classes are one problem, the softmax
+                       (glm_softmax.c), of which f is a turn's */
     bool flat;      /* f'' is 0 on one side of a point, and not on the other */
     bool majorises; /* h of look() is above f'', not that itself */
     double usual;   /* the loss's parameter p, where none is given; 0: it has

@@ -135,6 +135,17 @@ static strads_err check_parameters(const glm_problem *p)
                            "the penalty %s takes no bounds; leave lower and "
                            "upper out",
                            o->penalty);
+    if (p->loss->joint && ((o->offset && *o->offset) || o->row_offset))
+        return strads_fail(STRADS_EINVAL,
+                           "an offset changes nothing where it is that of all "
+                           "classes, as with the loss %s; leave it out",
+                           o->loss);
+    if (p->loss->joint && (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
+        (o->lower != 0 || o->upper != 0))
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s takes no bounds; leave lower and upper "
+                           "out",
+                           o->loss);
     if ((o->lambda > 0) + (o->lambda_ratio > 0) + (o->c > 0) > 1)
         return strads_fail(STRADS_EINVAL,
                            "lambda (%g), lambda-ratio (%g) and c (%g) say the "

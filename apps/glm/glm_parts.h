@@ -37,8 +37,12 @@ enum {
     GLM_SEARCH,
     GLM_HESSIAN,
     GLM_PRODUCT,
-    GLM_TARGET
+    GLM_TARGET,
+    GLM_JUDGE
 };
+
+/* Classes of a softmax, whose certificate has sums of all pairs. */
+enum { GLM_SOFTMAX_MAX = 1000 };
 
 /* Ids of blocks of the program's own. */
 enum {
@@ -74,9 +78,11 @@ typedef struct glm_local {
     linear_classes classes;    /* of the whole data */
     uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double *h;                 /* [rows] curvatures at z, */
-    bool fresh;                /* if they are */
-    linear_pending pending;    /* not yet in z */
+    double *all; /* of a softmax: [rows x classes] margins; o is less what the
+                    other classes come to; or NULL */
+    double *h;   /* [rows] curvatures at z, */
+    bool fresh;  /* if they are */
+    linear_pending pending; /* not yet in z */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -90,7 +96,8 @@ typedef enum glm_next {
     GLM_TO_SOLVE,
     GLM_TO_HESSIAN,
     GLM_TO_PRODUCT,
-    GLM_TO_TARGET
+    GLM_TO_TARGET,
+    GLM_TO_JUDGE
 } glm_next;
 
 /* Where a problem stands that is not at hand. */
@@ -98,6 +105,25 @@ typedef struct glm_outcome {
     double primal, gap; /* relative */
     uint64_t nonzeros;
 } glm_outcome;
+
+/* A softmax as a whole, when last looked at. */
+typedef struct glm_joint {
+    bool used;   /* problems are turns of one */
+    bool looked; /* it has been */
+    double primal, dual, first, gap;
+    uint64_t nonzeros;
+    linear_watch watch;
+} glm_joint;
+
+/* Where its last laps ended (glm_laps.c). */
+typedef struct glm_laps {
+    uint64_t numbers; /* of a lap: coefficients of all columns, then b's */
+    double *past;     /* [laps x numbers], NULL: not kept */
+    uint32_t n;       /* laps in it */
+    double *to;       /* [numbers] where the next lap begins */
+    double before;    /* P where the last lap ended */
+    bool leapt;       /* this lap began beyond those before */
+} glm_laps;
 
 typedef struct glm_groups {
     uint32_t n;
@@ -116,14 +142,17 @@ typedef struct glm_state {
     bool surveys;           /* they are gone through for lambda_max alone */
     glm_outcome *done;      /* [width] */
     double *wide;           /* [(columns + 1) x width] changes, spread */
-    char *classes;          /* what options.classes points to */
-    double weight;          /* W */
+    glm_joint joint;
+    glm_laps laps;
+    char *classes; /* what options.classes points to */
+    double weight; /* W */
     double unit; /* what margins are about: of numbers their root mean square */
     glm_groups groups;
     double *w;                 /* [columns] of the last scan */
     double *norm;              /* [columns] sum c x^2 */
     double *scale;             /* [columns] what |w_j| is multiplied by */
     double *factor;            /* [columns] and its penalty; or NULL */
+    double *mean;              /* [columns] of a softmax with an intercept */
     double lambda, lambda_max; /* as users see them */
     double goal; /* the lambda that this one is on the way to; 0: it is */
     bool alone;  /* lambda is to be found: so far all that is not penalised */
@@ -201,14 +230,19 @@ static inline double glm_penalty_weight(const glm_state *state)
                                        : state->weight * state->lambda;
 }
 
+/* l1 of the term of a column by itself. */
+static inline double glm_own_l1(const glm_state *state, uint32_t j)
+{
+    return glm_penalty_weight(state) * state->problem.options.l1_ratio *
+           state->scale[j] * (state->factor ? state->factor[j] : 1);
+}
+
 /* Whether the slope of a column by itself, times this, is none that would move
  * it from 0: as almost all are. Its conjugate is 0 then. */
 static inline bool glm_is_within(const glm_state *state, uint32_t g, double s)
 {
     return !state->groups.start &&
-           s * fabs(state->slope[g]) <=
-               glm_penalty_weight(state) * state->problem.options.l1_ratio *
-                   state->scale[g] * (state->factor ? state->factor[g] : 1);
+           s * fabs(state->slope[g]) <= glm_own_l1(state, g);
 }
 /* And it is there. */
 static inline bool glm_rests(const glm_state *state, uint32_t g)
@@ -265,11 +299,18 @@ strads_err glm_svm_begin(const void *config, const strads_data *data,
                          const strads_shape *shape, void **state);
 strads_err glm_svm_open(const strads_task *task, void **local);
 
-/* glm_logistic_path.c: the options of a fit of classes, lambda as users give it;
- * of paths of logistic regression what strads_program says of slots with these
+/* glm_logistic.c: the options of a fit of classes, lambda as users give it; of
+ * logistic regression and its paths what strads_program says of slots with these
  * names. */
 strads_glm_options glm_of_classes(const strads_logistic_options *options,
                                   const char *loss);
+extern const strads_option glm_logistic_option_table[];
+extern const strads_logistic_options glm_logistic_defaults;
+strads_err glm_logistic_shape(const void *config, const strads_data *data,
+                              strads_shape *shape);
+strads_err glm_logistic_begin(const void *config, const strads_data *data,
+                              const strads_shape *shape, void **state);
+strads_err glm_logistic_open(const strads_task *task, void **local);
 extern const strads_option glm_logistic_path_option_table[];
 extern const strads_logistic_path_options glm_logistic_path_defaults;
 strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
@@ -320,14 +361,48 @@ strads_err glm_aggregate_rows(strads_commit *commit);
 /* The margins follow all commits. */
 void glm_catch_up(glm_local *local, const strads_share *share);
 
-/* glm.c: r at the margins of all commits. */
+/* glm_softmax.c, a worker's: whether classes are one problem; margins of the
+ * block's values, of none where w is 0; another class's turn; a look at the
+ * whole. The coordinator's: its certificate; what comes after a turn. */
+bool glm_is_joint(const glm_local *local);
+strads_err glm_softmax_start(const strads_task *task);
+void glm_softmax_turn(glm_local *local, const strads_share *share,
+                      uint32_t target);
+size_t glm_judge_size(const strads_task *task);
+strads_err glm_update_judge(strads_task *task);
+strads_err glm_aggregate_judge(strads_commit *commit);
+void glm_softmax_next(glm_state *state);
+
+/* glm_laps.c: after a look at the whole, whose numbers the commit has: whether
+ * the next lap begins elsewhere, as it is told then. STRADS_ENOMEM. */
+strads_err glm_laps_new(glm_state *state);
+void glm_laps_free(glm_laps *laps);
+bool glm_laps_judge(strads_commit *commit);
+
+/* glm.c: what is not penalised has been fitted, and lambda_max is known. */
+void glm_find_lambda(glm_state *state, double critical);
+/* r at the margins of all commits. */
 void glm_take_slopes(glm_local *local, const strads_share *share);
 strads_err glm_aggregate_scan(strads_commit *commit);
 
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
-/* The smallest lambda at which these slopes leave all at 0. */
-double glm_critical(glm_state *state);
+/* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
+ * leave all at 0. */
+double glm_critical(const glm_state *state, double square);
+/* sum r^2 / c at the coordinator's margins; changes set.trial. */
+double glm_square(glm_state *state);
+/* Of all groups: penalty, and what r is to be multiplied by for a finite dual
+ * value, and for one without l2. */
+typedef struct glm_totals {
+    double penalty, widest, tight;
+} glm_totals;
+/* They, and how many coefficients are not 0. */
+glm_totals glm_add_up(glm_state *state);
+/* sum pen*(s X'r) */
+double glm_conjugates(const glm_state *state, double s);
+/* The largest violation, as a share of what it may be. */
+double glm_worst_violation(const glm_state *state, double square);
 
 /* glm_choice.c: after a scan, who is in the working set, and when it is solved.
  */

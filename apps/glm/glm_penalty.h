@@ -19,6 +19,9 @@
     PENALTY("scad", scad)               \
     PENALTY("none", none)
 
+/* Where s is below 1 it is less by this share. */
+#define GLM_SHRINK_MARGIN 1e-14
+
 /* One term: of a coefficient between bounds that have 0 between them, or of a
  * group of n. */
 typedef struct glm_term {
@@ -44,7 +47,7 @@ typedef struct glm_penalty {
     /* w = argmin a/2 |w|^2 - u'w + value(w), a >= 0. */
     void (*prox)(const glm_term *t, const double *u, double a, double *w);
     /* max_w q'w - value(w), which may be INFINITY; and the largest s in [0, 1]
-     * for which that of s q is not. */
+     * for which that of s q is not, but for a margin for rounding. */
     double (*conjugate)(const glm_term *t, const double *q);
     double (*shrink)(const glm_term *t, const double *q);
     /* How far q is from the subgradients at w. */

@@ -132,7 +132,8 @@ strads_err glm_search(strads_commit *commit)
                          linear_next_fall(set, &to) <= set->worth) ||
                         (set->is.constant && to.step == 1 && !moves) ||
                         ++state->searches >= SEARCHES_MAX;
-    const double shift = to.step * set->beta;
+    const double shift = to.step * set->beta +
+                         (enough && to.step > 0 ? linear_set_level(set) : 0);
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
     state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;
@@ -140,5 +141,7 @@ strads_err glm_search(strads_commit *commit)
         n > 0 ? glm_also(commit, n, state->candidate, state->told) : STRADS_OK;
     if (!err && shift != 0)
         err = glm_also(commit, 1, &last, &shift);
+    if (enough && state->joint.used)
+        glm_softmax_next(state);
     return err;
 }

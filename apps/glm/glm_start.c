@@ -167,7 +167,8 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
     const uint32_t last = (uint32_t)state->columns;
     const double *value = strads_store_dense(commit->store, 0);
     const strads_glm_options *o = &state->problem.options;
-    const double *start = o->lambda_ratio > 0 ? NULL : o->start_intercept;
+    const bool waits = o->lambda_ratio > 0 && !state->joint.used;
+    const double *start = waits ? NULL : o->start_intercept;
     double *change = state->wide;
 
     if (!o->intercept)
@@ -175,7 +176,9 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
     value += (size_t)last * state->width;
     for (uint32_t k = 0; k < state->width; k++) {
         const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
-        const double best = state->problem.loss->link(sum / state->weight);
+        const double share = sum / state->weight;
+        const double best =
+            state->joint.used ? log(share) : state->problem.loss->link(share);
         state->b[k] = start ? start[k] : isfinite(best) ? best : 0;
         change[k] = state->b[k] - value[k];
     }
@@ -206,7 +209,8 @@ static void take_c(glm_state *state)
     if (o->c > 0)
         state->lambda = o->lambda = 1 / (o->c * state->weight);
     o->c = 0;
-    state->surveys = state->width > 1 && o->lambda_ratio > 0;
+    state->surveys =
+        state->width > 1 && o->lambda_ratio > 0 && !state->joint.used;
 }
 
 strads_err glm_aggregate_labels(strads_commit *commit)
@@ -232,11 +236,11 @@ strads_err glm_aggregate_labels(strads_commit *commit)
         state->unit = sqrt(s->squares / s->weight);
     }
     linear_classes_free(&classes);
-    state->next = GLM_TO_ROWS;
+    state->next = state->joint.used ? GLM_TO_TARGET : GLM_TO_ROWS;
     return err;
 }
 
-/* ---- one of several problems ---------------------------------------------- */
+/* ---- one of several problems, or all as a whole ---------------------------- */
 
 size_t glm_target_size(const strads_task *task)
 {
@@ -248,6 +252,8 @@ strads_err glm_update_target(strads_task *task)
 {
     glm_local *local = task->local;
 
+    if (glm_is_joint(local))
+        return glm_softmax_start(task);
     local->target = (uint32_t)(task->block.id - GLM_TARGET_ID);
     take_signs(local, task->share);
     linear_pending_forget(&local->pending);
@@ -262,16 +268,21 @@ strads_err glm_update_target(strads_task *task)
 
 strads_err glm_aggregate_target(strads_commit *commit)
 {
-    ((glm_state *)commit->state)->next = GLM_TO_ROWS;
+    glm_state *state = commit->state;
+
+    state->next = GLM_TO_ROWS;
+    if (state->joint.used && !state->joint.looked)
+        state->next = state->known ? GLM_TO_JUDGE : GLM_TO_MOMENTS;
     return STRADS_OK;
 }
 
 /* ---- the first scan: sum c x^2 and sum c x, too --------------------------- */
 
-/* Only deviations take the sums of columns. */
+/* Only deviations take the sums of columns, and a softmax' certificate. */
 static bool sums_columns(const glm_problem *problem)
 {
-    return problem->options.standardize && problem->options.intercept;
+    return problem->options.intercept &&
+           (problem->options.standardize || problem->loss->joint);
 }
 
 size_t glm_moments_size(const strads_task *task)
@@ -328,12 +339,14 @@ strads_err glm_aggregate_moments(strads_commit *commit)
                                "down",
                                (unsigned long long)j + 1);
         state->norm[j] = squares[j];
+        state->mean[j] = mean;
         state->scale[j] = 1;
         if (o->standardize && square > 0) /* a constant has no deviation */
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
     }
     state->known = true;
-    return glm_aggregate_scan(commit);
+    state->next = GLM_TO_JUDGE;
+    return state->joint.used ? STRADS_OK : glm_aggregate_scan(commit);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -381,6 +394,9 @@ strads_err glm_update_rows(strads_task *task)
     double *out = task->partial;
 
     glm_catch_up(local, task->share);
+    if (glm_is_joint(local))
+        glm_softmax_turn(local, task->share,
+                         (uint32_t)(task->block.id - GLM_TARGET_ID));
     for (uint64_t i = 0; i < local->rows; i++) {
         *out++ = local->y[i];
         *out++ = local->c[i];

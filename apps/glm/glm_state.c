@@ -94,6 +94,7 @@ void glm_close(void *opened)
     free(local->z);
     free(local->r);
     free(local->h);
+    free(local->all);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
@@ -111,6 +112,11 @@ strads_err glm_shape_problem(const glm_problem *problem,
         err = linear_classes_count(problem->options.classes, data, &classes);
     if (err)
         return err;
+    if (problem->loss->joint && classes > GLM_SOFTMAX_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "there are %u labels, and a softmax is of %d at "
+                           "most; fit each against the rest",
+                           classes, GLM_SOFTMAX_MAX);
     shape->width = linear_classes_width(classes);
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
@@ -132,8 +138,9 @@ strads_err glm_shape(const void *config, const strads_data *data,
 
 static bool reserve_state(glm_state *state, uint64_t rows)
 {
-    double **numbers[] = {&state->w,     &state->norm,    &state->scale,
-                          &state->slope, &state->urgency, &state->told};
+    double **numbers[] = {&state->w,    &state->norm,  &state->scale,
+                          &state->mean, &state->slope, &state->urgency,
+                          &state->told};
     const size_t n = state->columns + 2;
 
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
@@ -204,7 +211,14 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
         glm_end(state);
         return err;
     }
+    state->joint.used = problem->loss->joint && state->width > 1;
+    state->joint.watch = (linear_watch){.least = INFINITY};
+    if (state->joint.used && (err = glm_laps_new(state))) {
+        glm_end(state);
+        return err;
+    }
     state->set.is = glm_model(state);
+    state->alone = !problem->penalty->off;
     glm_begin_problem(state);
     *out = state;
     return STRADS_OK;
@@ -224,7 +238,8 @@ void glm_begin_problem(glm_state *state)
     linear_set_clear(&state->set);
     free(state->held);
     state->held = NULL;
-    state->alone = !state->problem.penalty->off;
+    if (!state->joint.used)
+        state->alone = !state->problem.penalty->off;
     state->began = false;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
@@ -246,6 +261,7 @@ void glm_end(void *begun)
         return;
     linear_set_free(&state->set);
     linear_ridge_free(&state->ridge);
+    glm_laps_free(&state->laps);
     free(state->classes);
     free(state->b);
     free(state->done);
@@ -257,6 +273,7 @@ void glm_end(void *begun)
     free(state->norm);
     free(state->scale);
     free(state->factor);
+    free(state->mean);
     free(state->held);
     free(state->slope);
     free(state->urgency);

@@ -13,8 +13,9 @@ bool glm_on_whole(const glm_problem *problem, const strads_data *data)
     const bool smooth =
         pen->off || (!pen->grouped && !pen->tangent && o->l1_ratio == 0);
 
-    return smooth && !problem->loss->majorises && o->lower <= -DBL_MAX &&
-           o->upper >= DBL_MAX && linear_ridge_suits(data);
+    return smooth && !problem->loss->majorises && !problem->loss->joint &&
+           o->lower <= -DBL_MAX && o->upper >= DBL_MAX &&
+           linear_ridge_suits(data);
 }
 
 /* ---- workers ------------------------------------------------------------- */

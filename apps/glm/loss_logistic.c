@@ -57,11 +57,10 @@ static double link(double mean)
     return log(mean / (1 - mean));
 }
 
-const glm_loss glm_loss_logistic = {.labels = GLM_CLASSES,
-                                    .bend = .25,
-                                    .value = value,
-                                    .look = look,
-                                    .conjugate = conjugate,
-                                    .conjugates = conjugates,
-                                    .mean = mean,
-                                    .link = link};
+#define LOGISTIC                                                      \
+    .labels = GLM_CLASSES, .bend = .25, .value = value, .look = look, \
+    .conjugate = conjugate, .conjugates = conjugates, .mean = mean,   \
+    .link = link
+
+const glm_loss glm_loss_logistic = {LOGISTIC};
+const glm_loss glm_loss_multinomial = {LOGISTIC, .joint = true};

@@ -44,8 +44,9 @@ static double shrink(const glm_term *t, const double *q)
 {
     const double edge = *q > 0 ? t->high : t->low;
 
-    return t->l2 > 0 || isfinite(edge) || fabs(*q) <= t->l1 ? 1
-                                                            : t->l1 / fabs(*q);
+    return t->l2 > 0 || isfinite(edge) || fabs(*q) <= t->l1
+               ? 1
+               : (1 - GLM_SHRINK_MARGIN) * t->l1 / fabs(*q);
 }
 
 static double violation(const glm_term *t, const double *w, const double *q)

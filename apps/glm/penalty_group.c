@@ -39,7 +39,9 @@ static double shrink(const glm_term *t, const double *q)
 {
     const double size = size_of(t, q);
 
-    return isfinite(t->high) || size <= t->l1 ? 1 : t->l1 / size;
+    return isfinite(t->high) || size <= t->l1
+               ? 1
+               : (1 - GLM_SHRINK_MARGIN) * t->l1 / size;
 }
 
 static double violation(const glm_term *t, const double *w, const double *q)

@@ -53,16 +53,6 @@ void logistic_freeze_portable(uint64_t n, const double *c, double least,
     }
 }
 
-double logistic_loss_value(double m)
-{
-    return log1p(exp(-fabs(m))) + fmax(-m, 0);
-}
-
-double logistic_loss_pull(double m)
-{
-    return 1 / (1 + exp(m));
-}
-
 /* H(t u) is bounded from below without another look at the rows. Its first
  * half is -t u (log t + log u). The second, -(1 - t u) log(1 - t u), has at
  * t = 1 the value (1 - u) f, the slope u (1 - f), and on [t, 1] a curvature of

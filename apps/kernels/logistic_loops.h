@@ -47,15 +47,8 @@ typedef struct logistic_rows {
     const double *z;
 } logistic_rows;
 
-/* f(m) = log(1 + exp(-m)) and u. f bends by 1/4 at most; with H, the other half
- * of f(m) = max_a H(a) - a m, it holds that |a - a*|^2 is at most half of D's
- * distance. */
-double logistic_loss_value(double m);
-double logistic_loss_pull(double m);
-#define LOGISTIC_BEND .25
-#define LOGISTIC_REACH .5
-
-/* A lower bound of sum c H(t u) over the rows of one class. */
+/* With H of f(m) = max_a H(a) - a m, a lower bound of sum c H(t u) over the rows
+ * of one class. */
 double logistic_entropy(const logistic_side *side, double t);
 
 /* The loops over rows, one table for each kind of processor. */

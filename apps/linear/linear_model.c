@@ -443,8 +443,9 @@ strads_err linear_set_solve(linear_set *set, strads_commit *commit,
 
 /* ---- its value --------------------------------------------------------- */
 
-double linear_set_penalty(const linear_set *set, const linear_member *m,
-                          double step)
+/* Of a group by its first member. */
+static double member_penalty(const linear_set *set, const linear_member *m,
+                             double step)
 {
     if (m->size == 1) {
         const double w = m->base + step * (m->w - m->base);
@@ -464,7 +465,7 @@ double linear_set_penalties(const linear_set *set, double step)
     double sum = 0;
 
     for (uint32_t k = 0; k < set->n; k++)
-        sum += linear_set_penalty(set, &set->member[k], step);
+        sum += member_penalty(set, &set->member[k], step);
     return sum;
 }
 
@@ -479,6 +480,6 @@ double linear_set_value(linear_set *set, uint32_t n, const uint32_t *place)
         sum -= set->beta * set->beta * set->mass / 2;
     }
     for (uint32_t k = 0; k < n; k++)
-        sum += linear_set_penalty(set, &set->member[place[k]], 1);
+        sum += member_penalty(set, &set->member[place[k]], 1);
     return sum;
 }

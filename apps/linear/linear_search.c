@@ -153,6 +153,28 @@ linear_step linear_set_search(linear_set *set)
     return (linear_step){to.step, fall, promised};
 }
 
+double linear_set_level(linear_set *set)
+{
+    const column_kernels *kernels = set->is.kernels;
+    const uint64_t n = set->n_rows;
+    const double mass = kernels->dot_dense(n, set->root, set->root);
+    const double step = kernels->dot_dense(n, set->root, set->lasting) / mass;
+
+    if (!set->is.intercept || set->is.constant || !isfinite(step))
+        return 0;
+    for (uint64_t i = 0; i < n; i++)
+        set->trial[i] = set->z[i] + step;
+    const double loss = set->is.freeze(set->is.program, set->trial,
+                                       set->root_trial, set->rest_trial);
+    if (!(loss < set->loss))
+        return 0;
+    swap(&set->z, &set->trial);
+    swap(&set->root, &set->root_trial);
+    swap(&set->lasting, &set->rest_trial);
+    set->loss = loss;
+    return step;
+}
+
 uint32_t linear_set_told(linear_set *set, uint32_t *column, double *change)
 {
     uint32_t n = 0;

@@ -190,9 +190,6 @@ strads_err linear_set_solve(linear_set *set, strads_commit *commit,
                             uint32_t *place, uint32_t width, uint32_t target);
 /* The members' penalties in the model, at base + step (w - base). */
 double linear_set_penalties(const linear_set *set, double step);
-/* Of one; of a group by its first one. */
-double linear_set_penalty(const linear_set *set, const linear_member *m,
-                          double step);
 /* Q at the set's (w, lasting), but for what others than these members add, with
  * the best beta, which is left there. */
 double linear_set_value(linear_set *set, uint32_t n, const uint32_t *place);
@@ -207,6 +204,9 @@ typedef struct linear_step {
 
 /* Ends an open model; z, loss and members follow. */
 linear_step linear_set_search(linear_set *set);
+/* The end of it, before a scan: a Newton step of b alone, after which slopes
+ * cancel out but for a square, if it lowers the loss. Returns it. */
+double linear_set_level(linear_set *set);
 /* How many of n columns that violate join a set, with so many nonzeros in the
  * model: twice the support, which seldom has more columns than there are rows. */
 uint32_t linear_growth(const linear_set *set, uint64_t columns,

@@ -55,16 +55,16 @@ typedef struct strads_logistic_options {
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */
     const double *start_intercept; /* [k] b, beside start values of the
-                                      coefficients, for a softmax, the dual
-                                      program and svm-l1; others find the b that
-                                      suits these. The caller's; NULL: a softmax
-                                      begins with logs of the classes' shares,
-                                      the dual with 0 */
+                                      coefficients. The caller's; NULL: the best
+                                      where these are 0, the dual begins with
+                                      0 */
 } strads_logistic_options;
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
  * one more, b; each of 1 number, or of k for k > 2 labels, in their order. Rows
- * split, columns compressed. Needs labels of 2 to 1,000 values. */
+ * split, columns compressed. Needs labels of 2 to 1,000 values. Results by
+ * strads_glm_resolved, strads_glm_intercepts and strads_glm_lambda_max
+ * (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_logistic;
 
 /* The same minimum, where the penalty is L2 alone, of a given lambda or c:
@@ -84,8 +84,9 @@ STRADS_API bool
 strads_logistic_suits_dual(const strads_logistic_options *options,
                            const strads_data *data);
 
-/* As strads_logistic_resolved, from a state of the dual program; its texts are
- * valid as long as the state. */
+/* The options as a run of the dual program took them, from its state: lambda and
+ * classes filled in, what they were found by left out. Its texts are valid as
+ * long as the state. */
 STRADS_API strads_logistic_options
 strads_logistic_dual_resolved(const void *state);
 
@@ -137,21 +138,6 @@ typedef struct strads_logistic_cv_options {
 STRADS_API strads_err strads_logistic_cv(
     const strads_data *data, const strads_logistic_cv_options *options,
     strads_cv_point *points, uint32_t *best, uint32_t *simplest);
-
-/* ---- results ----------------------------------------------------------- */
-
-/* Results, from the state that strads_result_state returns; any thread. */
-
-/* The options as the run took them: lambda and classes filled in, what they
- * were found by left out. Valid as long as the state. */
-STRADS_API const strads_logistic_options *
-strads_logistic_resolved(const void *state);
-/* b of the model, one number or k; 0 without an intercept. Valid as long as the
- * state. */
-STRADS_API const double *strads_logistic_intercepts(const void *state);
-/* The smallest lambda at which w = 0 is the solution, for all labels; where
- * l1_ratio is 0, and there is none, that of an l1_ratio of .001. */
-STRADS_API double strads_logistic_lambda_max(const void *state);
 
 #ifdef __cplusplus
 }

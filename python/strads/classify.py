@@ -146,7 +146,7 @@ class LogisticRegression(_Classifier):
         finished = self._run(program, config, X, number, weight=weight,
                              start=start)
         intercepts = lib.strads_svm_intercepts(finished.state) if dual else \
-            lib.strads_logistic_intercepts(finished.state)
+            lib.strads_glm_intercepts(finished.state)
         self._keep(finished, intercepts, X.shape[1])
         del kept
         return self._done(finished)
@@ -241,7 +241,7 @@ class LogisticRegressionCV(LogisticRegression):
         config, kept = self._config()
         program = engine.program_named("logistic")
         config.lambda_ratio = 1.0
-        largest = engine.shared(lambda: lib.strads_logistic_lambda_max(
+        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
             self._run(program, config, X, number, weight=weight).state))
         config.lambda_ratio = 0.0
         if largest <= 0:
@@ -270,7 +270,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]
         setattr(config, "lambda", table[best, 0])
         finished = self._run(program, config, X, number, weight=weight)
-        self._keep(finished, lib.strads_logistic_intercepts(finished.state),
+        self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
         del kept
         return self._done(finished)

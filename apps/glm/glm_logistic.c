@@ -1,5 +1,7 @@
-/* Paths of logistic regression and their cross-validation, as strads/logistic.h
- * has them: those of glm under other options. */
+/* Logistic regression, its paths and their cross-validation, as
+ * strads/logistic.h has them: glm under other options. */
+#include <string.h>
+
 #include <strads/logistic.h>
 
 #include "apps/linear/linear_options.h"
@@ -24,6 +26,71 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
                                 .start_intercept = o->start_intercept};
 }
 
+/* ---- a fit ---------------------------------------------------------------- */
+
+const strads_logistic_options glm_logistic_defaults = {.l1_ratio = 1};
+
+const strads_option glm_logistic_option_table[] = {
+    LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
+    LINEAR_OPTION_LAMBDA_RATIO(
+        strads_logistic_options,
+        "share of lambda_max (default 0.01; L2 alone: --c 1)"),
+    STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
+                  "lambda = 1 / (C x rows), as in liblinear (not given)",
+                  .max = DBL_MAX),
+    LINEAR_OPTION_L1_RATIO(
+        strads_logistic_options, 0,
+        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+    STRADS_OPTION(STRING, strads_logistic_options, multiclass, "multiclass",
+                  "HOW",
+                  "more labels: ovr, each against the rest; softmax (ovr)",
+                  .choices = "ovr|softmax"),
+    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
+
+static strads_err resolve(const void *config, glm_problem *out)
+{
+    const strads_logistic_options *o = config ? config : &glm_logistic_defaults;
+    const char *how = o->multiclass && *o->multiclass ? o->multiclass : "ovr";
+    const bool softmax = strcmp(how, "softmax") == 0;
+    strads_glm_options fit =
+        glm_of_classes(o, softmax ? "multinomial" : "logistic");
+
+    if (!softmax && strcmp(how, "ovr") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "multiclass is \"%s\"; expected ovr or softmax",
+                           how);
+    if (o->l1_ratio == 0 && o->lambda == 0 && o->lambda_ratio == 0 && o->c == 0)
+        fit.c = 1;
+    return glm_options_resolve(&fit, out);
+}
+
+strads_err glm_logistic_shape(const void *config, const strads_data *data,
+                              strads_shape *shape)
+{
+    glm_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : glm_shape_problem(&problem, data, shape);
+}
+
+strads_err glm_logistic_begin(const void *config, const strads_data *data,
+                              const strads_shape *shape, void **state)
+{
+    glm_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : glm_begin_fit(&problem, data, shape, state);
+}
+
+strads_err glm_logistic_open(const strads_task *task, void **local)
+{
+    glm_problem problem;
+    const strads_err err = resolve(task->config, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, local);
+}
+
+/* ---- a path --------------------------------------------------------------- */
 static strads_glm_path_options path_of(const strads_logistic_path_options *o)
 {
     return (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
@@ -33,8 +100,6 @@ static strads_glm_path_options path_of(const strads_logistic_path_options *o)
                                      .lambdas = o->lambdas,
                                      .lambda = o->lambda};
 }
-
-/* ---- slots of the program ------------------------------------------------- */
 
 const strads_logistic_path_options glm_logistic_path_defaults = {
     .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};

@@ -1,0 +1,412 @@
+/* Several classes at once: P(class k) = exp(z_k) / sum_l exp(z_l), the softmax.
+ *
+ *     P(W, b) = sum c_i (log sum_l exp(z_il) - z_i,label) + sum_k pen(w_k)
+ *
+ * With o_i = -log sum_{l != k} exp(z_il), what depends on class k alone is a
+ * problem of two classes with these offsets: so it is solved by the same scans,
+ * sets and models as those, class after class, turn after turn (block coordinate
+ * descent; the penalty falls apart by class). A lap is a turn of each; between
+ * laps is a look at the whole, and what glm_laps.c makes of it.
+ *
+ * The certificate is the whole problem's. With p the probabilities, Y the
+ * labels' indicators and G = c (Y - Q), rows of Q of the simplex,
+ *
+ *     D(Q) = sum c_i H(q_i) - sum_k pen*(X'G_k),
+ *
+ * where with an intercept sum_i G_ik = 0. Q = Y + t (P - Y), t one number for
+ * each label: the sums of G are 0 where t is in balance between the labels,
+ * t_k sum_m A_km = sum_l t_l A_lk, A_lk = sum c p_k over the rows of label l,
+ * and one factor for all makes pen* finite. H(q) has the form that it has for
+ * two classes, u = 1 - p_label. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "glm_parts.h"
+
+/* So much of the first P counts as nothing. */
+#define NOTHING 1e-14
+
+/* ---- workers ------------------------------------------------------------- */
+
+bool glm_is_joint(const glm_local *local)
+{
+    return local->problem.loss->joint && local->classes.n > 2;
+}
+
+static double *margins_of(const glm_local *local, uint64_t i)
+{
+    return local->all + i * local->classes.n;
+}
+
+/* log sum exp(z[l]) over l other than `but`. */
+static double log_sum(const double *z, uint32_t n, uint32_t but)
+{
+    double most = -INFINITY, sum = 0;
+
+    for (uint32_t l = 0; l < n; l++)
+        most = l != but && z[l] > most ? z[l] : most;
+    for (uint32_t l = 0; l < n; l++)
+        sum += l != but ? exp(z[l] - most) : 0;
+    return most + log(sum);
+}
+
+static void keep_margins(glm_local *local)
+{
+    for (uint64_t i = 0; i < local->rows; i++)
+        margins_of(local, i)[local->target] = local->z[i] - local->o[i];
+}
+
+static void begin_turn(glm_local *local, const strads_share *share,
+                       uint32_t target)
+{
+    local->target = target;
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double *z = margins_of(local, i);
+        local->o[i] = -log_sum(z, local->classes.n, target);
+        local->z[i] = z[target] + local->o[i];
+        local->y[i] = share->label[i] == local->classes.label[target] ? 1 : -1;
+    }
+}
+
+/* Margins of class k, from the block's values; of no values, where w is 0: b is
+ * best there at the log of the class's share. */
+static void find_margins(const strads_task *task, uint32_t k)
+{
+    glm_local *local = task->local;
+    const linear_classes *classes = &local->classes;
+    const uint32_t n = task->block.n;
+    double b = 0;
+
+    if (n == 0 && local->problem.options.intercept)
+        b = log(classes->sum[k] / classes->total);
+    if (n > local->columns)
+        b = task->value[(size_t)local->columns * classes->n + k];
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->z[i] = b;
+    for (uint32_t j = 0; j < n && j < local->columns; j++) {
+        const double w = task->value[(size_t)j * classes->n + k];
+        const data_column x = data_column_of(task->share, j);
+        if (w != 0)
+            local->kernels->add(&x, w, local->z);
+    }
+    for (uint64_t i = 0; i < local->rows; i++)
+        margins_of(local, i)[k] = local->z[i];
+}
+
+strads_err glm_softmax_start(const strads_task *task)
+{
+    glm_local *local = task->local;
+    const uint32_t n = local->classes.n;
+
+    if (!local->all)
+        local->all = calloc(local->rows * n + 1, sizeof(double));
+    if (!local->all)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for %u margins of %llu rows", n,
+                           (unsigned long long)local->rows);
+    for (uint32_t k = 0; k < n; k++)
+        find_margins(task, k);
+    linear_pending_forget(&local->pending); /* it is in the values */
+    begin_turn(local, task->share, 0);
+    return STRADS_OK;
+}
+
+void glm_softmax_turn(glm_local *local, const strads_share *share,
+                      uint32_t target)
+{
+    keep_margins(local);
+    begin_turn(local, share, target);
+}
+
+/* What a look adds up behind the slopes of n parameters x k classes. */
+typedef struct verdict {
+    logistic_side *side; /* [k], by the rows' label; `margin` is the entropy of
+                            the other classes less loss_sum, `squares` sum c
+                            |Y - p|^2 */
+    double *flow;        /* [k x k] A */
+} verdict;
+
+static verdict verdict_of(const double *merged, uint32_t n, uint32_t k)
+{
+    double *at = (double *)(uintptr_t)merged + (size_t)n * k;
+
+    return (verdict){.side = (logistic_side *)(void *)at,
+                     .flow = at + (size_t)k * LOGISTIC_SUMS};
+}
+
+size_t glm_judge_size(const strads_task *task)
+{
+    const size_t n = task->block.n, k = task->width;
+
+    return n * k + k * LOGISTIC_SUMS + k * k;
+}
+
+/* One row: probabilities into p, sums of its label. */
+static void judge_row(const double *z, double c, uint32_t n, uint32_t label,
+                      double *p, verdict *out)
+{
+    logistic_side *side = &out->side[label];
+    double most = z[0], others = 0, outer = 0, u = 0, squares = 0;
+
+    for (uint32_t k = 1; k < n; k++)
+        most = fmax(most, z[k]);
+    for (uint32_t k = 0; k < n; k++) {
+        p[k] = exp(z[k] - most);
+        others += k != label ? p[k] : 0;
+    }
+    const double sum = others + p[label];
+    const double f = p[label] < 1 ? log(sum) + most - z[label] : log1p(others);
+    for (uint32_t k = 0; k < n; k++) {
+        p[k] /= sum;
+        if (k == label)
+            continue;
+        outer += p[k] * (log(sum) + most - z[k]);
+        squares += p[k] * p[k];
+        u += p[k];
+        out->flow[(size_t)label * n + k] += c * p[k];
+    }
+    side->loss += c * f;
+    side->sum += c * u;
+    side->loss_sum += c * u * f;
+    side->margin += c * (outer - u * f);
+    side->odds += c > 0 ? c * u * (u / p[label]) : 0;
+    side->squares += c * (squares + u * u);
+}
+
+/* X'r and sum r of one class. */
+static void add_up_slopes(const strads_task *task, uint32_t k, const double *r)
+{
+    const glm_local *local = task->local;
+
+    for (uint32_t j = 0; j < task->block.n; j++) {
+        double *sum = &task->partial[(size_t)j * task->width + k];
+        if (j < local->columns) {
+            const data_column x = data_column_of(task->share, j);
+            *sum = local->kernels->dot(&x, r);
+            continue;
+        }
+        for (uint64_t i = 0; i < local->rows; i++)
+            *sum += r[i];
+    }
+}
+
+strads_err glm_update_judge(strads_task *task)
+{
+    glm_local *local = task->local;
+    const uint32_t n = local->classes.n;
+    double *r = calloc(local->rows * n + 1, sizeof(*r));
+    verdict out = verdict_of(task->partial, task->block.n, n);
+    double p[GLM_SOFTMAX_MAX];
+
+    if (!r)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the slopes of %llu rows",
+                           (unsigned long long)local->rows);
+    glm_catch_up(local, task->share);
+    keep_margins(local);
+    for (uint64_t i = 0; i < local->rows; i++) {
+        uint32_t label = 0;
+        while (task->share->label[i] != local->classes.label[label])
+            label++;
+        judge_row(margins_of(local, i), local->c[i], n, label, p, &out);
+        for (uint32_t l = 0; l < n; l++)
+            r[l * local->rows + i] = local->c[i] * ((l == label) - p[l]);
+    }
+    for (uint32_t l = 0; l < n; l++)
+        add_up_slopes(task, l, r + l * local->rows);
+    free(r);
+    return STRADS_OK;
+}
+
+/* ---- the coordinator: the certificate ------------------------------------- */
+
+/* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and Heyman's
+ * elimination, which subtracts nothing. Changes A. */
+static void balance(uint32_t k, double *flow, double *t)
+{
+    double most = 0;
+
+    for (uint32_t n = k - 1; n > 0; n--) {
+        double out = 0;
+        for (uint32_t j = 0; j < n; j++)
+            out += flow[(size_t)n * k + j];
+        for (uint32_t i = 0; i < n; i++) {
+            flow[(size_t)i * k + n] /= out;
+            for (uint32_t j = 0; j < n; j++)
+                if (i != j)
+                    flow[(size_t)i * k + j] +=
+                        flow[(size_t)i * k + n] * flow[(size_t)n * k + j];
+        }
+    }
+    t[0] = 1;
+    for (uint32_t n = 1; n < k; n++) {
+        t[n] = 0;
+        for (uint32_t i = 0; i < n; i++)
+            t[n] += t[i] * flow[(size_t)i * k + n];
+    }
+    for (uint32_t n = 0; n < k; n++)
+        most = fmax(most, t[n]);
+    for (uint32_t n = 0; n < k; n++)
+        t[n] = most > 0 && isfinite(most) ? t[n] / most : 0;
+}
+
+/* A look at the whole as the coordinator has it. */
+typedef struct look {
+    const strads_commit *commit;
+    verdict of;
+    double loss, square;          /* sum c f, sum c |Y - p|^2 */
+    double fair[GLM_SOFTMAX_MAX]; /* t by label */
+    double drift; /* how far t moves a slope, in units of its column's norm */
+} look;
+
+static look look_of(const strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+    const uint32_t k = state->width;
+    look l = {.commit = commit,
+              .of = verdict_of(commit->partial, commit->block.n, k)};
+
+    for (uint32_t n = 0; n < k; n++) {
+        l.fair[n] = 1;
+        l.loss += l.of.side[n].loss;
+        l.square += l.of.side[n].squares;
+    }
+    if (!state->problem.options.intercept)
+        return l;
+    balance(k, l.of.flow, l.fair);
+    for (uint32_t n = 0; n < k; n++)
+        l.drift += (1 - l.fair[n]) * sqrt(l.of.side[n].squares);
+    return l;
+}
+
+/* w and slopes of one class, as a scan would leave them. */
+static void take_class(glm_state *state, const look *l, uint32_t k)
+{
+    const size_t width = state->width;
+
+    state->target = k;
+    for (uint32_t j = 0; j < l->commit->block.n; j++) {
+        state->slope[j] = l->commit->partial[j * width + k];
+        if (j < state->columns)
+            state->w[j] = l->commit->value[j * width + k];
+        else
+            state->b[k] = l->commit->value[j * width + k];
+    }
+}
+
+/* The same, with slopes at least as steep as those of the balanced dual point:
+ * under its intercept columns are as good as centred. */
+static void take_balanced(glm_state *state, const look *l, uint32_t k)
+{
+    take_class(state, l, k);
+    if (!state->problem.options.intercept)
+        return;
+    const double level = state->slope[state->columns];
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double mean = state->mean[j];
+        const double centred = state->norm[j] - state->weight * mean * mean;
+        const double slope = state->slope[j] - mean * level;
+        state->slope[j] =
+            slope + copysign(l->drift * sqrt(fmax(centred, 0)), slope);
+    }
+}
+
+static double dual_at(glm_state *state, const look *l, double t)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        take_balanced(state, l, k);
+        sum += logistic_entropy(&l->of.side[k], t * l->fair[k]) -
+               glm_conjugates(state, t);
+    }
+    return sum;
+}
+
+/* P and D of the whole. */
+static void certify(glm_state *state, const look *l)
+{
+    const bool tangent = state->problem.penalty->tangent != NULL;
+    glm_joint *joint = &state->joint;
+    double widest = 1, tight = 1, violation = 0, gained = 0;
+
+    joint->primal = l->loss;
+    joint->nonzeros = 0;
+    for (uint32_t k = 0; k < state->width; k++) {
+        if (tangent) {
+            take_class(state, l, k);
+            violation = fmax(violation, glm_worst_violation(state, l->square));
+        } else {
+            take_balanced(state, l, k);
+        }
+        const glm_totals sum = glm_add_up(state);
+        joint->primal += sum.penalty;
+        joint->nonzeros += state->nonzeros;
+        widest = fmin(widest, sum.widest);
+        tight = fmin(tight, sum.tight);
+    }
+    joint->first = fmax(joint->first, joint->primal);
+    if (!tangent) {
+        double dual = dual_at(state, l, widest);
+        if (tight < widest)
+            dual = fmax(dual, dual_at(state, l, tight));
+        gained = fmax(dual - joint->dual, 0);
+        joint->dual += gained;
+        violation = fmax(joint->primal - joint->dual, 0) / joint->primal;
+    }
+    joint->gap = joint->primal > NOTHING * joint->first ? violation : 0;
+    linear_watch_scan(&joint->watch, joint->primal, gained);
+}
+
+/* ---- the coordinator: what comes next ------------------------------------- */
+
+/* The first look is at w = 0, whose slopes tell lambda_max. Whether the model
+ * begins elsewhere. */
+static bool find_lambda(glm_state *state, const look *l)
+{
+    const strads_commit *commit = l->commit;
+    bool starts = state->problem.options.start_intercept != NULL;
+    double critical = 0;
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        take_class(state, l, k);
+        critical = fmax(critical, glm_critical(state, l->square));
+    }
+    glm_find_lambda(state, critical);
+    for (size_t k = 0; k < state->columns * state->width; k++)
+        starts = starts || commit->value[k] != 0;
+    return starts;
+}
+
+strads_err glm_aggregate_judge(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const look l = look_of(commit);
+
+    if (state->alone && find_lambda(state, &l)) {
+        state->next = GLM_TO_TARGET;
+        return STRADS_OK;
+    }
+    certify(state, &l);
+    if (!isfinite(state->joint.primal))
+        return strads_fail(STRADS_EPROGRAM,
+                           "the sum of the losses overflows: scale the columns "
+                           "down");
+    state->joint.looked = true;
+    state->next = glm_laps_judge(commit) ? GLM_TO_TARGET : GLM_TO_ROWS;
+    state->target = 0;
+    glm_begin_problem(state);
+    return STRADS_OK;
+}
+
+void glm_softmax_next(glm_state *state)
+{
+    if (state->target + 1 == state->width) {
+        state->next = GLM_TO_JUDGE;
+        return;
+    }
+    state->target++;
+    glm_begin_problem(state);
+    state->next = GLM_TO_ROWS;
+}
