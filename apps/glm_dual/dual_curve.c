@@ -332,23 +332,29 @@ size_t dual_partial_slope(const strads_task *task)
     return DUAL_STEPS;
 }
 
-/* The c that a row's z would have. */
-static double answer_at(const dual_local *local, uint64_t i, double z)
+/* The c that a row's z would have, as `b`. */
+static dual_answer answer_at(const dual_local *local, uint64_t i, double z)
 {
-    return local->loss
-        ->answer(&local->sample[i], local->curve->sigma, local->anchor[i], z)
-        .b;
+    return local->loss->answer(&local->sample[i], local->curve->sigma,
+                               local->anchor[i], z);
+}
+
+/* Whether c is a straight line between them: on the same side of 0 and of all
+ * bounds. */
+static bool is_straight(const dual_loss *loss, dual_answer from, dual_answer to)
+{
+    return loss->quadratic && from.h > 0 && to.h > 0 && from.b * to.b > 0;
 }
 
 /* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
  * taken at its beginning. As c falls with z, it is one number all along where
- * it is at both ends: most rows stay at their bound. */
+ * it is at both ends: most rows stay at their bound, or off it. */
 strads_err dual_update_slope(strads_task *task)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
     const int steps = dual_steps(local->loss);
-    double step[DUAL_STEPS], still = 0;
+    double step[DUAL_STEPS], still = 0, straight = 0;
 
     local->level = task->total[DUAL_LEVEL];
     for (int t = 0; t < steps; t++)
@@ -357,16 +363,18 @@ strads_err dual_update_slope(strads_task *task)
         const data_column x = dual_row_of(share, i);
         const double z = local->curve->z[i];
         const double along = dual_dot(local, &x, local->base) - z;
-        const double c = answer_at(local, i, z);
-        if (c == answer_at(local, i, z + along)) {
-            still += along * c;
+        const dual_answer from = answer_at(local, i, z);
+        const dual_answer to = answer_at(local, i, z + along);
+        if (from.b == to.b || is_straight(local->loss, from, to)) {
+            still += along * from.b;
+            straight += along * (to.b - from.b);
             continue;
         }
         for (int t = 0; t < steps; t++)
             task->partial[t] +=
-                along * answer_at(local, i, z + step[t] * along);
+                along * answer_at(local, i, z + step[t] * along).b;
     }
     for (int t = 0; t < steps; t++)
-        task->partial[t] += still;
+        task->partial[t] += still + step[t] * straight;
     return STRADS_OK;
 }
