@@ -538,6 +538,9 @@ strads_err dual_aggregate_slope(strads_commit *commit)
     return STRADS_OK;
 }
 
+/* A row's best b takes so many times as long where it needs logarithms. */
+#define DEAR 4
+
 /* Whether passes at the rate of those since the last scan reach the tolerance
  * before steps would: these take as long as some p/8 passes by their matrix, and
  * as some 40 by products. */
@@ -547,10 +550,11 @@ static bool passes_do(const dual_state *state, double tolerance)
                           ((double)state->rows + 1);
     const double fall = log(state->judged_gap / state->gap);
     const double left = log(state->gap / (tolerance * state->primal));
-    const double steps = (double)state->columns / 8;
+    const double matrix = (double)state->columns / 8;
+    const double steps = state->conjugate.used ? fmin(matrix, 40) : matrix;
+    const double dear = state->problem.loss->quadratic ? 1 : DEAR;
 
-    return left * passes <
-           fall * (state->conjugate.used ? fmin(steps, 40) : steps);
+    return left * passes * dear < fall * steps;
 }
 
 /* Few columns, or a smooth loss, and a start that is not too far off. */
