@@ -29,11 +29,13 @@ FINE = 4096   # numbers are multiples of 1 / FINE, so that text is short
 OTHERS = .25  # of problems are slices of data that people collected
 NUMBERS = ("lasso", "elastic-net", "path", "epsilon", "squared-epsilon")
 BY_LAMBDA = ("lasso", "elastic-net", "path", "l1-logistic", "elastic-logistic",
-             "l1-squared-hinge")
+             "l1-squared-hinge", "poisson", "multinomial")
 # Some twice: those that most people fit.
 KINDS = ("lasso", "lasso", "path", "elastic-net", "l1-logistic", "l1-logistic",
          "elastic-logistic", "l2-logistic", "l2-logistic", "squared-hinge",
          "hinge", "l1-squared-hinge", "epsilon", "squared-epsilon")
+# Drawn where --kind names them alone, so that problems of a seed stay as they are.
+OTHER_KINDS = ("poisson", "multinomial")
 # Where peers have an intercept that is not penalised, as strads has.
 INTERCEPT = ("lasso", "elastic-net", "l1-logistic", "elastic-logistic",
              "l2-logistic")
@@ -156,11 +158,16 @@ class Problem:
     def __init__(self, seed, at, bench):
         rng = np.random.default_rng([seed, at])
         self.seed, self.at = seed, at
-        self.kind = KINDS[rng.integers(len(KINDS))]
+        self.kind = bench.kind if bench.kind in OTHER_KINDS else \
+            KINDS[rng.integers(len(KINDS))]
         self.parts = os.path.join(bench.scratch, "parts")
         self.file = os.path.join(bench.kept, "fleet-%d-%d.svm" % (seed, at))
         x, y = self.draw(rng, bench)
-        if self.kind not in NUMBERS:
+        if self.kind == "poisson":
+            y = rng.poisson(np.exp(np.minimum(y, 3))).astype(float)
+        elif self.kind == "multinomial":
+            y = self.several_classes(rng, x, y)
+        elif self.kind not in NUMBERS:
             y = self.classes(rng, y)
         else:
             y = np.rint(y * FINE) / FINE
@@ -169,7 +176,8 @@ class Problem:
         self.x, self.y = x, y
         self.rows, self.columns = x.shape
         self.entries = x.nnz
-        self.intercept = self.kind in INTERCEPT and bool(rng.random() < .5)
+        self.intercept = self.kind in OTHER_KINDS or \
+            self.kind in INTERCEPT and bool(rng.random() < .5)
         self.ratio = .01 if self.kind == "path" else \
             1 / between(rng, 2, 1000)
         self.c = between(rng, .01, 100)
@@ -210,9 +218,27 @@ class Problem:
         side[:2] = 1, -1
         return side
 
+    @staticmethod
+    def several_classes(rng, x, y):
+        """3 to 10: of each a sum of its own beside the rest's; at least two rows
+        of each, as glmnet asks."""
+        k = rng.integers(3, 11)
+        sums = np.stack([y] + [draw_labels(rng, x) for _ in range(k - 1)])
+        y = (sums + rng.gumbel(size=sums.shape) * .5).argmax(axis=0)
+        y[:2 * k] = np.arange(2 * k) % k
+        return y.astype(float)
+
+    def shares(self):
+        """[n, classes] who is of which."""
+        return self.y[:, None] == np.unique(self.y)[None, :]
+
     def find_weight(self):
         if self.kind not in BY_LAMBDA:
             return self.c
+        if self.kind == "multinomial":
+            of = self.shares()
+            return self.ratio / self.rows * \
+                np.abs(self.x.T @ (of - of.mean(axis=0))).max()
         y = self.y - self.y.mean() if self.intercept else self.y
         most = np.abs(self.x.T @ y).max() / self.rows
         if self.kind == "path":
@@ -244,6 +270,12 @@ class Problem:
     def objectives(self, out):
         found = np.loadtxt(out, ndmin=2) if os.path.getsize(out) else \
             np.zeros((0, 3))
+        if self.kind == "multinomial":
+            w = np.zeros((len(np.unique(self.y)), self.columns + 1))
+            if len(found):
+                w[found[:, 0].astype(int), found[:, 1].astype(int)] = \
+                    found[:, 2]
+            return [self.softmax_objective(w[:, 1:], w[:, 0])]
         if self.kind != "path":
             w = np.zeros(self.columns + 1)  # the intercept is column 0
             if len(found):
@@ -257,6 +289,13 @@ class Problem:
             (np.arange(solvers.POINTS) / (solvers.POINTS - 1))
         return [float(self.objective(v, 0, at)) for v, at in zip(w, lambdas)]
 
+    def softmax_objective(self, w, b):
+        z = self.x @ w.T + b
+        most = z.max(axis=1)
+        loss = np.log(np.exp(z - most[:, None]).sum(axis=1)) + most - \
+            z[self.shares()]
+        return float(loss.mean() + self.weight * np.abs(w).sum())
+
     def objective(self, w, b, weight):
         z = self.x @ w + b
         y, n = self.y, self.rows
@@ -264,6 +303,9 @@ class Problem:
         kind = self.kind
         if kind in ("lasso", "path"):
             return ((y - z) ** 2).sum() / (2 * n) + weight * l1
+        if kind == "poisson":
+            best = np.where(y > 0, y * np.log(np.maximum(y, 1)) - y, 0)
+            return (np.exp(z) - y * z + best).mean() + weight * l1
         if kind == "elastic-net":
             return ((y - z) ** 2).sum() / (2 * n) + weight * .5 * (l1 + l2)
         if "logistic" in kind:
@@ -343,7 +385,7 @@ class Bench:
                                 build + "/bench/with_yardstick")
         self.kept = options.keep or self.scratch
         os.makedirs(self.kept, exist_ok=True)
-        self.cap, self.runs = options.cap, 3
+        self.cap, self.runs, self.kind = options.cap, 3, options.kind
         self.entries_max = options.entries
         self.files = sorted(
             f for folder in ("", "/linear") for end in ("svm", "svm.gz")
@@ -470,7 +512,8 @@ def read_options():
         help="how many problems (default 120)")
     add("--only", type=int, action="append", metavar="I",
         help="this problem of the seed, from 0; may come again")
-    add("--kind", metavar="KIND", help="problems of this kind alone")
+    add("--kind", metavar="KIND", help="problems of this kind alone; poisson and "
+        "multinomial are drawn only so")
     add("--cap", type=float, default=10, metavar="SECONDS",
         help="a fit's time limit, for all solvers (default 10)")
     add("--entries", type=float, default=ENTRIES_MAX, metavar="M",

@@ -3,7 +3,8 @@
 # DIR is what with_yardstick left, KIND one of its kinds. Says "ready"
 # when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
 # answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
-# nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE".
+# nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE", of several
+# classes "CLASS COLUMN VALUE", classes from 0.
 #
 # WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it.
 # SETTING is single/THRESH or path/THRESH: the one lambda at once, or ten from
@@ -30,8 +31,12 @@ most <- max(abs(crossprod(x, y))) / length(y)
 intercept <- length(argument) > 2
 share <- switch(kind, "elastic-net" = .5, "elastic-logistic" = .5,
                 "l2-logistic" = 0, 1)
-family <- if (grepl("logistic", kind)) "binomial" else "gaussian"
-if (intercept) most <- max(abs(crossprod(x, y - mean(y)))) / length(y)
+family <- if (grepl("logistic", kind)) "binomial" else
+    if (kind %in% c("poisson", "multinomial")) kind else "gaussian"
+if (family == "multinomial") {
+    of <- outer(y, sort(unique(y)), "==") + 0
+    most <- max(abs(crossprod(x, sweep(of, 2, colMeans(of))))) / length(y)
+} else if (intercept) most <- max(abs(crossprod(x, y - mean(y)))) / length(y)
 most <- most / max(share, .001)
 if (family == "binomial") {
     most <- most / 2
@@ -58,6 +63,16 @@ fit <- function(weight, setting, out) {
                alpha = share, intercept = intercept,
                thresh = as.numeric(how[2]), maxit = 1e9))
     seconds <- as.numeric(Sys.time() - begun, units = "secs")
+    if (kind == "multinomial") {
+        text <- lapply(seq_along(model$beta), function(k) {
+            w <- model$beta[[k]][, length(lambda)]
+            at <- which(w != 0)
+            sprintf("%d %d %.17g", k - 1L, c(0L, at),
+                    c(model$a0[k, length(lambda)], w[at]))
+        })
+        writeLines(unlist(text), out)
+        return(seconds)
+    }
     w <- as(model$beta, "CsparseMatrix")
     if (kind == "path") {
         at <- summary(w)

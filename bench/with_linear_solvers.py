@@ -91,6 +91,9 @@ class Strads(Solver):
             "epsilon": ["svm", "train", "--loss", "epsilon", "--c", weight],
             "squared-epsilon": ["svm", "train", "--loss", "squared-epsilon",
                                 "--c", weight],
+            "poisson": ["glm", "train", "--loss", "poisson", "--lambda", weight],
+            "multinomial": ["glm", "train", "--loss", "multinomial", "--lambda",
+                            weight],
         }[problem.kind]
         if problem.intercept:
             words.append("--intercept")
@@ -123,11 +126,26 @@ class Strads(Solver):
         with open(self.model) as f:
             model = json.load(f)
         w = model["coefficients"]
+        width = model.get("width", 1)
         with open(out, "w") as lines:
+            if width > 1:
+                self.write_classes(model, width, lines)
+                return
             if model["intercept"]:
                 lines.write("0 %.17g\n" % model["intercept"])
             for j, value in zip(w["index"], w["value"]):
                 lines.write("%d %.17g\n" % (j, value))
+
+    @staticmethod
+    def write_classes(model, width, lines):
+        """CLASS COLUMN VALUE, column 0 the intercept."""
+        w = model["coefficients"]
+        for k in range(width):
+            lines.write("%d 0 %.17g\n" % (k, model["intercept"][k]))
+        for at, value in enumerate(w["value"]):
+            if value:
+                lines.write("%d %d %.17g\n" % (at % width,
+                                               w["index"][at // width], value))
 
     def write_path(self, problem, out):
         with open(self.model) as csv, open(out, "w") as lines:
@@ -208,7 +226,8 @@ class Glmnet(Server):
         if problem.kind == "path":
             return [["path/" + t for t in tolerances]]
         if problem.kind in ("lasso", "elastic-net", "l1-logistic",
-                            "elastic-logistic", "l2-logistic"):
+                            "elastic-logistic", "l2-logistic", "poisson",
+                            "multinomial"):
             return [["single/" + t for t in tolerances],
                     ["path/" + t for t in tolerances]]
         return []
@@ -230,7 +249,7 @@ class Sklearn(Server):
                 "squared-epsilon": ["dual", "primal"]}
         # That of liblinear penalises the intercept.
         return [[way + "/" + t for t in powers(1, 10)]
-                for way in ways[problem.kind]
+                for way in ways.get(problem.kind, [])
                 if not (problem.intercept and way == "liblinear")]
 
     def shell(self, problem, setting, out, cap):
