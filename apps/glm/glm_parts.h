@@ -78,10 +78,12 @@ typedef struct glm_local {
     linear_classes classes;    /* of the whole data */
     uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double *all; /* of a softmax: [rows x classes] margins; o is less what the
-                    other classes come to; or NULL */
-    double *h;   /* [rows] curvatures at z, */
-    bool fresh;  /* if they are */
+    double *all;  /* of a softmax: [rows x classes] margins; o is less what the
+                     other classes come to; or NULL */
+    double *odds; /* the same: exp(margin - most) */
+    double *most; /* [rows] about the largest margin of each */
+    double *h;    /* [rows] curvatures at z, */
+    bool fresh;   /* if they are */
     linear_pending pending; /* not yet in z */
 } glm_local;
 

@@ -39,6 +39,28 @@ static double *margins_of(const glm_local *local, uint64_t i)
     return local->all + i * local->classes.n;
 }
 
+/* Margins may be so far above `most` before their odds are too large, and sums of
+ * odds so small before they are too rough. */
+#define FAR 500
+#define FAINT 1e-250
+
+static double *odds_of(const glm_local *local, uint64_t i)
+{
+    return local->odds + i * local->classes.n;
+}
+
+static void find_odds(glm_local *local, uint64_t i)
+{
+    const double *z = margins_of(local, i);
+    double *odds = odds_of(local, i), most = z[0];
+
+    for (uint32_t l = 1; l < local->classes.n; l++)
+        most = z[l] > most ? z[l] : most;
+    local->most[i] = most;
+    for (uint32_t l = 0; l < local->classes.n; l++)
+        odds[l] = exp(z[l] - most);
+}
+
 /* log sum exp(z[l]) over l other than `but`. */
 static double log_sum(const double *z, uint32_t n, uint32_t but)
 {
@@ -51,10 +73,32 @@ static double log_sum(const double *z, uint32_t n, uint32_t but)
     return most + log(sum);
 }
 
+/* The same of row i, by its odds if these are good for it. */
+static double others(const glm_local *local, uint64_t i, uint32_t but)
+{
+    const double *odds = odds_of(local, i);
+    double sum = 0;
+
+    for (uint32_t l = 0; l < but; l++)
+        sum += odds[l];
+    for (uint32_t l = but + 1; l < local->classes.n; l++)
+        sum += odds[l];
+    return sum > FAINT ? local->most[i] + log(sum)
+                       : log_sum(margins_of(local, i), local->classes.n, but);
+}
+
 static void keep_margins(glm_local *local)
 {
-    for (uint64_t i = 0; i < local->rows; i++)
-        margins_of(local, i)[local->target] = local->z[i] - local->o[i];
+    const uint32_t k = local->target;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double z = local->z[i] - local->o[i];
+        margins_of(local, i)[k] = z;
+        if (z - local->most[i] < FAR)
+            odds_of(local, i)[k] = exp(z - local->most[i]);
+        else
+            find_odds(local, i);
+    }
 }
 
 static void begin_turn(glm_local *local, const strads_share *share,
@@ -62,9 +106,8 @@ static void begin_turn(glm_local *local, const strads_share *share,
 {
     local->target = target;
     for (uint64_t i = 0; i < local->rows; i++) {
-        const double *z = margins_of(local, i);
-        local->o[i] = -log_sum(z, local->classes.n, target);
-        local->z[i] = z[target] + local->o[i];
+        local->o[i] = -others(local, i, target);
+        local->z[i] = margins_of(local, i)[target] + local->o[i];
         local->y[i] = share->label[i] == local->classes.label[target] ? 1 : -1;
     }
 }
@@ -99,14 +142,19 @@ strads_err glm_softmax_start(const strads_task *task)
     glm_local *local = task->local;
     const uint32_t n = local->classes.n;
 
-    if (!local->all)
+    if (!local->all) {
         local->all = calloc(local->rows * n + 1, sizeof(double));
-    if (!local->all)
+        local->odds = calloc(local->rows * n + 1, sizeof(double));
+        local->most = calloc(local->rows + 1, sizeof(double));
+    }
+    if (!local->all || !local->odds || !local->most)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %u margins of %llu rows", n,
                            (unsigned long long)local->rows);
     for (uint32_t k = 0; k < n; k++)
         find_margins(task, k);
+    for (uint64_t i = 0; i < local->rows; i++)
+        find_odds(local, i);
     linear_pending_forget(&local->pending); /* it is in the values */
     begin_turn(local, task->share, 0);
     return STRADS_OK;

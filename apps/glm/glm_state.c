@@ -95,6 +95,8 @@ void glm_close(void *opened)
     free(local->r);
     free(local->h);
     free(local->all);
+    free(local->odds);
+    free(local->most);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
