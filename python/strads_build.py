@@ -328,10 +328,10 @@ double strads_lasso_intercept(const void *);
 double strads_lasso_lambda_max(const void *);
 
 typedef struct strads_glm_options {
-    const char *loss, *penalty;
-    double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma;
+    const char *loss, *penalty, *classes;
+    double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma, lower, upper;
     bool intercept;
-    const double *row_weight, *row_offset;
+    const double *row_weight, *row_offset, *penalty_factor, *start_intercept;
     const uint32_t *column_group;
     ...;
 } strads_glm_options;
@@ -361,7 +361,7 @@ bool strads_glm_classifies(const char *);
 typedef struct strads_logistic_options {
     double lambda, lambda_ratio, c, l1_ratio;
     bool intercept, standardize;
-    const char *multiclass;
+    const char *multiclass, *classes;
     const double *row_weight;
     const double *start_intercept;
     ...;
@@ -388,7 +388,7 @@ strads_err strads_logistic_cv(const strads_data *,
                               strads_cv_point *, uint32_t *, uint32_t *);
 
 typedef struct strads_svm_options {
-    const char *loss;
+    const char *loss, *classes;
     double c, bias;
     bool intercept;
     double epsilon;

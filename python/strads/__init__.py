@@ -19,7 +19,7 @@ _HOME = {
     "ElasticNetCV": "linear", "lasso_path": "linear", "enet_path": "linear",
     "LogisticRegression": "classify", "LogisticRegressionCV": "classify",
     "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
-    "GLM": "glm", "PoissonRegressor": "glm",
+    "GLM": "glm", "GLMClassifier": "glm", "PoissonRegressor": "glm",
     "HuberRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
     "glm_path": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",

@@ -16,7 +16,7 @@ from .linear import (Fitted, counted, cross_validate, cross_validate_pieces,
                      whole)
 
 
-class _Classifier(ClassifierMixin, Fitted):
+class Classifier(ClassifierMixin, Fitted):
     def _checked(self, X, y):
         """X in columns, and y as numbers 0, 1, ... of classes_."""
         X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
@@ -58,6 +58,16 @@ class _Classifier(ClassifierMixin, Fitted):
                              "class; a classifier needs at least two classes")
         return X, number, weight
 
+    def _list_classes(self, config):
+        """Where processes have pieces each is told who there is beside two;
+        what has to live as long as the options."""
+        if not engine.team() or len(self.classes_) < 3:
+            return None
+        kept = ffi.new("char[]", ",".join(
+            map(str, range(len(self.classes_)))).encode())
+        config.classes = kept
+        return kept
+
     def _keep(self, finished, intercepts, cols):
         k = len(self.classes_)
         n = 1 if k == 2 else k
@@ -77,9 +87,28 @@ class _Classifier(ClassifierMixin, Fitted):
         return self.classes_[chosen]
 
 
+class Probable:
+    """Probabilities of classes; `_softmax`: those of one model of all."""
+
+    def predict_proba(self, X):
+        """[n, classes] probabilities: softmax, or of each class against the
+        rest, normalised."""
+        scores = self._linear(X)
+        if scores.shape[1] == 1:
+            return softmax(np.hstack([np.zeros_like(scores), scores]))
+        if self._softmax:
+            return softmax(scores, copy=True)
+        each = 1 / (1 + np.exp(-scores))
+        return each / each.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X):
+        """The logarithm of predict_proba."""
+        return np.log(self.predict_proba(X))
+
+
 # ---- logistic regression ---------------------------------------------------
 
-class LogisticRegression(_Classifier):
+class LogisticRegression(Probable, Classifier):
     """Logistic regression with an L2, an L1 or an elastic net penalty.
 
     Minimises ``C sum_i log(1 + exp(-y_i (x_i w + b))) + penalty(w)`` until the
@@ -134,6 +163,7 @@ class LogisticRegression(_Classifier):
         """Fits the model; returns self."""
         X, number, weight = self._weighted(X, y, sample_weight)
         config, kept = self._config()
+        kept = kept, self._list_classes(config)
         config.c = positive("C", self.C)
         dual = self.penalty == "l2" and \
             X.shape[1] > engine.agreed(sum, X.shape[0]) // 2 and \
@@ -150,21 +180,6 @@ class LogisticRegression(_Classifier):
         self._keep(finished, intercepts, X.shape[1])
         del kept
         return self._done(finished)
-
-    def predict_proba(self, X):
-        """[n, classes] probabilities: softmax, or of each class against the
-        rest, normalised."""
-        scores = self._linear(X)
-        if scores.shape[1] == 1:
-            return softmax(np.hstack([np.zeros_like(scores), scores]))
-        if self._softmax:
-            return softmax(scores, copy=True)
-        each = 1 / (1 + np.exp(-scores))
-        return each / each.sum(axis=1, keepdims=True)
-
-    def predict_log_proba(self, X):
-        """The logarithm of predict_proba."""
-        return np.log(self.predict_proba(X))
 
 
 def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
@@ -281,7 +296,7 @@ class LogisticRegressionCV(LogisticRegression):
 
 # ---- support vector machines -----------------------------------------------
 
-class LinearSVC(_Classifier):
+class LinearSVC(Classifier):
     """Linear support vector machine, as liblinear has it.
 
     Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (x_i w + b))^2`` (or without
@@ -316,6 +331,7 @@ class LinearSVC(_Classifier):
         if self.penalty != "l2":
             raise ValueError(f"penalty is {self.penalty!r}; 'l1' or 'l2'")
         config, kept = svm_config(self, self._losses)
+        kept = kept, self._list_classes(config)
         finished = self._run(engine.program_named("svm"), config, X, number,
                              weight=weight, start=self._start(X.shape[1]))
         self._keep(finished, lib.strads_svm_intercepts(finished.state),
@@ -330,8 +346,10 @@ class LinearSVC(_Classifier):
         config.fit.c = positive("C", self.C)
         config.fit.l1_ratio = 1.0
         config.fit.intercept = self.fit_intercept
+        kept = self._list_classes(config.fit)
         finished = self._run(engine.program_named("svm-l1"), config, X, number,
                              weight=weight)
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
+        del kept
         return self._done(finished)

@@ -4,10 +4,12 @@ Minimises ``1/W sum_i c_i f(y_i, o_i + x_i w + b) + alpha sum_j g(w_j)``: c are
 sample weights, W their sum, o offsets. docs/glm.md lists losses and penalties.
 """
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
 from . import engine
 from ._strads import ffi, lib
+from .classify import Classifier, Probable
 from .linear import (_Regressor, counted, cross_validate,
                      cross_validate_pieces, folds_of, path_points, positive,
                      row_weights, whole)
@@ -26,8 +28,18 @@ def _groups_of(groups, columns):
     return np.ascontiguousarray(given, dtype=np.uint32)
 
 
+def _factors_of(factors, columns):
+    given = np.ascontiguousarray(factors, dtype=np.float64)
+    if given.shape != (columns,) or not np.all(np.isfinite(given)) or \
+            np.any(given < 0):
+        raise ValueError(f"penalty_factors has the shape {given.shape}; "
+                         f"expected ({columns},) numbers from 0 up")
+    return given
+
+
 def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
-            parameter=0, fit_intercept=True, offset=None):
+            penalty_factors=None, lower=None, upper=None, parameter=0,
+            fit_intercept=True, offset=None):
     """strads_glm_options, and what has to live as long as they do."""
     kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
     kept.append(offset)
@@ -41,9 +53,28 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
     if groups is not None or penalty == "group":
         kept.append(_groups_of(groups, columns))
         config.column_group = engine.pointer(kept[-1], "uint32_t *")
+    if penalty_factors is not None:
+        kept.append(_factors_of(penalty_factors, columns))
+        config.penalty_factor = engine.pointer(kept[-1], "double *")
+    if lower is not None or upper is not None:
+        config.lower = -np.inf if lower is None else lower
+        config.upper = np.inf if upper is None else upper
+        if config.lower == config.upper == 0:
+            raise ValueError("lower and upper are both 0: no coefficient could "
+                             "be any other")
     if offset is not None:
         config.row_offset = engine.pointer(offset, "double *")
     return config, kept
+
+
+def _config_of(model, columns, loss, penalty, parameter, offset=None):
+    """_config by an estimator's parameters; those that it has not got are as
+    they are usually."""
+    given = {name: getattr(model, name)
+             for name in ("l1_ratio", "gamma", "groups", "penalty_factors",
+                          "lower", "upper") if hasattr(model, name)}
+    return _config(columns, loss, penalty, parameter=parameter, offset=offset,
+                   fit_intercept=model.fit_intercept, **given)
 
 
 class GLM(_Regressor):
@@ -58,21 +89,28 @@ class GLM(_Regressor):
     gamma : float or None, of "mcp" and "scad": flat from gamma alpha on
     groups : int array [n_features] or None, of "group": the same number for all
         columns of a group; None: each column is one
+    penalty_factors : float array [n_features] or None, from 0 up: what multiplies
+        each coefficient's penalty; 0: it is not penalised; None: 1
+    lower, upper : float or None, bounds of all coefficients, with 0 between them
     loss_parameter : float or None, of losses that have one
     fit_intercept : bool
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
     """
 
     def __init__(self, loss="squared", penalty="l1", *, alpha=1.0, l1_ratio=0.5,
-                 gamma=None, groups=None, loss_parameter=None,
-                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None,
-                 warm_start=False, verbose=0, callbacks=None):
+                 gamma=None, groups=None, penalty_factors=None, lower=None,
+                 upper=None, loss_parameter=None, fit_intercept=True, tol=1e-6,
+                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
+                 callbacks=None):
         self.loss = loss
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.gamma = gamma
         self.groups = groups
+        self.penalty_factors = penalty_factors
+        self.lower = lower
+        self.upper = upper
         self.loss_parameter = loss_parameter
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -90,8 +128,7 @@ class GLM(_Regressor):
         """Checked rows that count, and their options."""
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
-                             "of numbers (for classes: LogisticRegression, "
-                             "LinearSVC)")
+                             "of numbers (for classes: GLMClassifier)")
         X, y = self._checked(X, y)
         if engine.agreed(lambda all_: len(all_) > 1 and any(all_),
                          offset is not None):
@@ -106,12 +143,8 @@ class GLM(_Regressor):
         if weight is not None and offset is not None:
             offset = np.ascontiguousarray(offset[weight > 0])
         X, y, weight = counted(X, y, weight)
-        config, kept = _config(
-            X.shape[1], self._loss, self._penalty,
-            l1_ratio=getattr(self, "l1_ratio", 0.5),
-            gamma=getattr(self, "gamma", None),
-            groups=getattr(self, "groups", None), parameter=self._parameter,
-            fit_intercept=self.fit_intercept, offset=offset)
+        config, kept = _config_of(self, X.shape[1], self._loss, self._penalty,
+                                  self._parameter, offset)
         return X, y, weight, config, kept
 
     def _fitted(self, config, X, y, weight):
@@ -142,7 +175,8 @@ class GLM(_Regressor):
 def _forget_choices(model):
     """What is a choice of a GLM is settled in a class of its own."""
     del model.loss, model.penalty, model.l1_ratio, model.loss_parameter
-    del model.gamma, model.groups
+    del model.gamma, model.groups, model.penalty_factors
+    del model.lower, model.upper
 
 
 class PoissonRegressor(GLM):
@@ -199,9 +233,76 @@ class GroupLasso(GLM):
                          max_iter=max_iter, n_jobs=n_jobs,
                          warm_start=warm_start, verbose=verbose,
                          callbacks=callbacks)
-        del self.penalty, self.l1_ratio, self.gamma
+        del self.penalty, self.l1_ratio, self.gamma, self.penalty_factors
+        del self.lower, self.upper
 
     _penalty = "group"
+
+
+class GLMClassifier(Classifier):
+    """Classes by a loss of them with a penalty.
+
+    Parameters
+    ----------
+    loss : "logistic" or "squared-hinge", each class against the rest where there
+        are more than two, or "multinomial", all at once (softmax)
+    alpha : float > 0, weight of the penalty
+    class_weight : dict, "balanced" or None
+    others : as of GLM
+    """
+
+    def __init__(self, loss="logistic", penalty="l1", *, alpha=0.01,
+                 l1_ratio=0.5, gamma=None, groups=None, penalty_factors=None,
+                 lower=None, upper=None, fit_intercept=True, class_weight=None,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.gamma = gamma
+        self.groups = groups
+        self.penalty_factors = penalty_factors
+        self.lower = lower
+        self.upper = upper
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    _softmax = property(lambda self: self.loss == "multinomial")
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        if not lib.strads_glm_classifies(self.loss.encode()):
+            raise ValueError(f"loss is {self.loss!r}; expected one of classes: "
+                             "'logistic', 'multinomial', 'squared-hinge' (for "
+                             "numbers: GLM)")
+        X, number, weight = self._weighted(X, y, sample_weight)
+        config, kept = _config_of(self, X.shape[1], self.loss, self.penalty, 0)
+        kept.append(self._list_classes(config))
+        if self.penalty != "none":
+            setattr(config, "lambda", positive("alpha", self.alpha))
+        start = self._start(X.shape[1])
+        if start is not None:
+            kept.append(np.ascontiguousarray(self.intercept_, np.float64))
+            config.start_intercept = engine.pointer(kept[-1], "double *")
+        finished = self._run(engine.program_named("glm"), config, X, number,
+                             weight=weight, start=start)
+        self._keep(finished, lib.strads_glm_intercepts(finished.state),
+                   X.shape[1])
+        return self._done(finished)
+
+    def _has_probabilities(self):
+        return self.loss != "squared-hinge"
+
+    predict_proba = available_if(_has_probabilities)(Probable.predict_proba)
+    predict_log_proba = available_if(_has_probabilities)(
+        Probable.predict_log_proba)
 
 
 # ---- paths and cross-validation ----------------------------------------------
@@ -279,12 +380,14 @@ class GLMCV(GLM):
     """
 
     def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,
-                 gamma=None, groups=None, loss_parameter=None, eps=1e-2,
-                 n_alphas=100, cv=5, fit_intercept=True, tol=1e-6,
+                 gamma=None, groups=None, penalty_factors=None, lower=None,
+                 upper=None, loss_parameter=None, eps=1e-2, n_alphas=100, cv=5, fit_intercept=True, tol=1e-6,
                  max_iter=None, n_jobs=None, random_state=None, verbose=0,
                  callbacks=None):
         super().__init__(loss, penalty, l1_ratio=l1_ratio, gamma=gamma,
-                         groups=groups, loss_parameter=loss_parameter,
+                         groups=groups, penalty_factors=penalty_factors,
+                         lower=lower, upper=upper,
+                         loss_parameter=loss_parameter,
                          fit_intercept=fit_intercept, tol=tol,
                          max_iter=max_iter, n_jobs=n_jobs, verbose=verbose,
                          callbacks=callbacks)

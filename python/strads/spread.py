@@ -21,7 +21,7 @@ from ._strads import ffi, lib
 SPREADABLE = ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV",
               "LogisticRegression", "LogisticRegressionCV", "LinearSVC",
               "LinearSVR", "GLM", "PoissonRegressor", "HuberRegressor",
-              "GroupLasso", "GLMCV",
+              "GroupLasso", "GLMCV", "GLMClassifier",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8
 _POLL = 0.05  # seconds from one look at the own run to the next

@@ -78,6 +78,12 @@ def main():
     labels[0], labels[-1] = "no", "yes"
     compare("LogisticRegression", strads.LogisticRegression, X, labels,
             penalty="l1", C=0.3)
+    three = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    compare("LogisticRegression", strads.LogisticRegression, X, three)
+    compare("GLMClassifier", strads.GLMClassifier, X, three, alpha=0.02,
+            loss="multinomial", penalty="group",
+            groups=np.arange(X.shape[1]) // 3)
+    compare("LinearSVC", strads.LinearSVC, X, three, penalty="l1")
     weight = np.random.default_rng(8).random(len(y)) + 0.5
     compare("ElasticNet", strads.ElasticNet, X, y, weight, alpha=0.05)
     compare("PoissonRegressor", strads.PoissonRegressor, X, np.exp(y / 4),

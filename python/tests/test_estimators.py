@@ -16,7 +16,9 @@ import strads
     strads.LinearSVC("l1"), strads.GLM(), strads.GLM(penalty="ridge"),
     strads.GLM("poisson", "elastic-net"), strads.PoissonRegressor(),
     strads.HuberRegressor(), strads.GroupLasso(alpha=0.1),
-    strads.GLMCV(n_alphas=10, cv=3),
+    strads.GLMCV(n_alphas=10, cv=3), strads.GLMClassifier(),
+    strads.GLMClassifier("multinomial", "ridge"),
+    strads.GLMClassifier("squared-hinge", "elastic-net"),
     strads.LatentDirichletAllocation(2, max_iter=10),
     strads.MatrixFactorization(2, max_iter=5)])
 def test_passes_scikit_learns_check(estimator, check):

@@ -361,6 +361,53 @@ def test_glm_cv_chooses_an_alpha_of_its_path():
     assert np.allclose(model.coef_, again.coef_, atol=1e-4)
 
 
+def test_glm_factors_are_columns_units_and_bounds_hold():
+    X, y = regression(cols=12)
+    factor = np.linspace(0.5, 2, 12)
+    ours = strads.GLM(alpha=0.05, penalty_factors=factor, tol=1e-12).fit(X, y)
+    scaled = strads.Lasso(0.05, tol=1e-12).fit(X / factor, y)
+    assert np.allclose(ours.coef_, scaled.coef_ / factor, atol=1e-7)
+    free = strads.GLM(alpha=10, penalty_factors=np.arange(12) > 0).fit(X, y)
+    assert np.flatnonzero(free.coef_).tolist() == [0]
+    bounded = strads.GLM(alpha=0.01, lower=0, tol=1e-12).fit(X, -y)
+    other = strads.Lasso(0.01, positive=True, tol=1e-12).fit(X, -y)
+    assert np.allclose(bounded.coef_, other.coef_, atol=1e-7)
+    with pytest.raises(ValueError, match="penalty_factors has the shape"):
+        strads.GLM(penalty_factors=factor[:3]).fit(X, y)
+
+
+def test_glm_classifier_is_scikit_learns_where_that_has_the_penalty():
+    X, y = regression(cols=20)
+    y = np.array(["low", "mid", "top"])[np.digitize(y, [1, 3])]
+    alpha = 0.01
+    ours = strads.GLMClassifier("multinomial", "ridge", alpha=alpha,
+                                tol=1e-11).fit(X, y)
+    theirs = linear_model.LogisticRegression(
+        C=1 / (alpha * len(y)), tol=1e-10, max_iter=10000).fit(X, y)
+    assert np.allclose(ours.predict_proba(X), theirs.predict_proba(X),
+                       atol=1e-4)
+    assert list(ours.predict(X[:50])) == list(theirs.predict(X[:50]))
+    again = strads.GLMClassifier("multinomial", "ridge", alpha=alpha,
+                                 warm_start=True, tol=1e-6).fit(X, y)
+    rounds = again.n_iter_
+    assert again.fit(X, y).n_iter_ < rounds
+
+
+def test_glm_classifier_drops_groups_and_has_probabilities_of_its_own():
+    X, y = regression(cols=12)
+    groups = np.arange(12) // 3
+    model = strads.GLMClassifier(penalty="group", alpha=0.05,
+                                 groups=groups).fit(X, y > 2)
+    gone = [np.all(model.coef_[0][groups == g] == 0) for g in range(4)]
+    assert any(gone) and not all(gone)
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    hinge = strads.GLMClassifier("squared-hinge").fit(X, y > 2)
+    assert not hasattr(hinge, "predict_proba")
+    assert hinge.score(X, y > 2) > 0.9
+    with pytest.raises(ValueError, match="expected one of classes"):
+        strads.GLMClassifier("poisson").fit(X, y > 2)
+
+
 def test_glm_refuses_what_it_cannot_do():
     X, y = regression()
     with pytest.raises(ValueError, match="is of classes"):
