@@ -27,15 +27,17 @@ ENTRIES_MIN, ENTRIES_MAX = 1000, 4000000
 SPARSE = .1   # below this density entries are drawn, not columns
 FINE = 4096   # numbers are multiples of 1 / FINE, so that text is short
 OTHERS = .25  # of problems are slices of data that people collected
-NUMBERS = ("lasso", "elastic-net", "path", "epsilon", "squared-epsilon")
+NUMBERS = ("lasso", "elastic-net", "path", "cv", "epsilon", "squared-epsilon")
 BY_LAMBDA = ("lasso", "elastic-net", "path", "l1-logistic", "elastic-logistic",
-             "l1-squared-hinge", "poisson", "multinomial")
+             "l1-squared-hinge", "poisson", "multinomial", "cv",
+             "cv-logistic")
 # Some twice: those that most people fit.
 KINDS = ("lasso", "lasso", "path", "elastic-net", "l1-logistic", "l1-logistic",
          "elastic-logistic", "l2-logistic", "l2-logistic", "squared-hinge",
          "hinge", "l1-squared-hinge", "epsilon", "squared-epsilon")
 # Drawn where --kind names them alone, so that problems of a seed stay as they are.
-OTHER_KINDS = ("poisson", "multinomial")
+OTHER_KINDS = ("poisson", "multinomial", "cv", "cv-logistic")
+WITH_INTERCEPT = ("poisson", "multinomial")
 # Where peers have an intercept that is not penalised, as strads has.
 INTERCEPT = ("lasso", "elastic-net", "l1-logistic", "elastic-logistic",
              "l2-logistic")
@@ -176,9 +178,9 @@ class Problem:
         self.x, self.y = x, y
         self.rows, self.columns = x.shape
         self.entries = x.nnz
-        self.intercept = self.kind in OTHER_KINDS or \
+        self.intercept = self.kind in WITH_INTERCEPT or \
             self.kind in INTERCEPT and bool(rng.random() < .5)
-        self.ratio = .01 if self.kind == "path" else \
+        self.ratio = .01 if self.kind in solvers.PATHS else \
             1 / between(rng, 2, 1000)
         self.c = between(rng, .01, 100)
         self.weight = self.find_weight()
@@ -241,8 +243,8 @@ class Problem:
                 np.abs(self.x.T @ (of - of.mean(axis=0))).max()
         y = self.y - self.y.mean() if self.intercept else self.y
         most = np.abs(self.x.T @ y).max() / self.rows
-        if self.kind == "path":
-            return most
+        if self.kind in solvers.PATHS:
+            return most / (2 if "logistic" in self.kind else 1)
         if self.kind == "l1-squared-hinge":  # the C at which w ceases to be 0
             return 1 / (self.ratio * 2 * self.rows * most)
         if "logistic" in self.kind:
@@ -276,7 +278,7 @@ class Problem:
                 w[found[:, 0].astype(int), found[:, 1].astype(int)] = \
                     found[:, 2]
             return [self.softmax_objective(w[:, 1:], w[:, 0])]
-        if self.kind != "path":
+        if self.kind not in solvers.PATHS:
             w = np.zeros(self.columns + 1)  # the intercept is column 0
             if len(found):
                 w[found[:, 0].astype(int)] = found[:, 1]
@@ -301,7 +303,7 @@ class Problem:
         y, n = self.y, self.rows
         l1, l2 = np.abs(w).sum(), .5 * (w @ w)
         kind = self.kind
-        if kind in ("lasso", "path"):
+        if kind in ("lasso", "path", "cv"):
             return ((y - z) ** 2).sum() / (2 * n) + weight * l1
         if kind == "poisson":
             best = np.where(y > 0, y * np.log(np.maximum(y, 1)) - y, 0)
@@ -312,7 +314,7 @@ class Problem:
             loss = np.logaddexp(0, -y * z).sum()
             if kind == "l2-logistic":
                 return l2 + weight * loss
-            return loss / n + weight * (l1 if kind == "l1-logistic" else
+            return loss / n + weight * (l1 if kind != "elastic-logistic" else
                                         .5 * (l1 + l2))
         short = np.maximum(0, np.abs(y - z) - .1) if "epsilon" in kind else \
             np.maximum(0, 1 - y * z)
@@ -512,8 +514,8 @@ def read_options():
         help="how many problems (default 120)")
     add("--only", type=int, action="append", metavar="I",
         help="this problem of the seed, from 0; may come again")
-    add("--kind", metavar="KIND", help="problems of this kind alone; poisson and "
-        "multinomial are drawn only so")
+    add("--kind", metavar="KIND", help="problems of this kind alone; poisson, "
+        "multinomial, cv and cv-logistic are drawn only so")
     add("--cap", type=float, default=10, metavar="SECONDS",
         help="a fit's time limit, for all solvers (default 10)")
     add("--entries", type=float, default=ENTRIES_MAX, metavar="M",

@@ -6,13 +6,16 @@
 # nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE", of several
 # classes "CLASS COLUMN VALUE", classes from 0.
 #
-# WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it.
+# WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it; "cv"
+# and "cv-logistic" are a path and one for each of FOLDS, by cv.glmnet.
 # SETTING is single/THRESH or path/THRESH: the one lambda at once, or ten from
 # lambda_max down to it, each from the last.
 suppressMessages(library(Matrix))
 suppressMessages(library(glmnet))
 DENSE <- 0.25 # from here on a dense matrix is the faster form
 POINTS <- 100
+FOLDS <- 5
+paths <- c("path", "cv", "cv-logistic")
 
 argument <- commandArgs(trailingOnly = TRUE)
 folder <- argument[1]
@@ -46,7 +49,7 @@ if (length(x@x) > DENSE * prod(dim(x))) x <- as.matrix(x)
 glmnet.control(fdev = 0, devmax = 1)
 
 lambdas <- function(weight, how) {
-    if (kind == "path") return(weight * 0.01^((seq(POINTS) - 1) / (POINTS - 1)))
+    if (kind %in% paths) return(weight * 0.01^((seq(POINTS) - 1) / (POINTS - 1)))
     if (how == "single") return(weight)
     exp(seq(log(most), log(weight), length.out = 10))
 }
@@ -58,10 +61,13 @@ fit <- function(weight, setting, out) {
     if (kind == "l2-logistic") weight <- 1 / (weight * length(y)) # it is C
     lambda <- lambdas(weight, how[1])
     begun <- Sys.time()
+    with <- list(x = x, y = y, family = family, lambda = lambda,
+                 standardize = FALSE, alpha = share, intercept = intercept,
+                 thresh = as.numeric(how[2]), maxit = 1e9)
     model <- suppressWarnings(
-        glmnet(x, y, family = family, lambda = lambda, standardize = FALSE,
-               alpha = share, intercept = intercept,
-               thresh = as.numeric(how[2]), maxit = 1e9))
+        if (startsWith(kind, "cv"))
+            do.call(cv.glmnet, c(with, nfolds = FOLDS))$glmnet.fit
+        else do.call(glmnet, with))
     seconds <- as.numeric(Sys.time() - begun, units = "secs")
     if (kind == "multinomial") {
         text <- lapply(seq_along(model$beta), function(k) {
@@ -74,7 +80,7 @@ fit <- function(weight, setting, out) {
         return(seconds)
     }
     w <- as(model$beta, "CsparseMatrix")
-    if (kind == "path") {
+    if (kind %in% paths) {
         at <- summary(w)
         writeLines(sprintf("%d %d %.17g", at$j - 1L, at$i, at$x), out)
     } else {

@@ -1,6 +1,7 @@
 """Who takes part in `bench linear`: strads, the peers and programs of one's
 own. A solver has settings from loose to tight for a problem, fits it with one
 of them, and leaves coefficients as with_yardstick reads them."""
+import datetime
 import json
 import math
 import os
@@ -13,6 +14,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POINTS = 100
+FOLDS = 5
+PATHS = ("path", "cv", "cv-logistic")
 STARTUP = 60  # seconds a peer may take to read its data
 
 
@@ -71,14 +74,19 @@ class Strads(Solver):
     def families(self, problem):
         return [["1e-1", "3e-2", "1e-2", "3e-3"] + powers(3, 9)]
 
+    def path(self, program):
+        return [program, "path", "--points", str(POINTS), "--ratio", "0.01",
+                "--coefficients", self.model]
+
     def command(self, problem, tolerance, cap):
         weight = "%.17g" % problem.weight
         words = {
             "lasso": ["lasso", "train", "--lambda", weight],
             "elastic-net": ["lasso", "train", "--l1-ratio", ".5", "--lambda",
                             weight],
-            "path": ["lasso", "path", "--points", str(POINTS), "--ratio",
-                     "0.01", "--coefficients", self.model],
+            "path": self.path("lasso"),
+            "cv": self.path("lasso"),
+            "cv-logistic": self.path("logistic"),
             "l1-logistic": ["logistic", "train", "--lambda", weight],
             "elastic-logistic": ["logistic", "train", "--l1-ratio", ".5",
                                  "--lambda", weight],
@@ -97,7 +105,7 @@ class Strads(Solver):
         }[problem.kind]
         if problem.intercept:
             words.append("--intercept")
-        if problem.kind != "path":
+        if problem.kind not in PATHS:
             words += ["--model", self.model]
         return [self.binary] + words + [
             "--workers", str(self.workers), "--tolerance", tolerance,
@@ -116,11 +124,35 @@ class Strads(Solver):
 
     def fit(self, problem, setting, out, cap):
         end = self.run(problem, setting, cap)
-        if problem.kind == "path":
+        if problem.kind in PATHS:
             self.write_path(problem, out)
         else:
             self.write_model(out)
-        return end["seconds"] if end["reason"] != "time-limit" else None
+        if end["reason"] == "time-limit":
+            return None
+        return self.cross_validate(problem, setting, cap) \
+            if problem.kind.startswith("cv") else end["seconds"]
+
+    def cross_validate(self, problem, tolerance, cap):
+        """Seconds from the beginning of the path of all rows to the last fold's
+        end: the log has the former, the command as a whole the latter."""
+        words = self.command(problem, tolerance, cap)
+        words[words.index("path")] = "cv"
+        at = words.index("--coefficients")
+        del words[at:at + 2]
+        words += ["--folds", str(FOLDS), "--output", self.model + ".csv"]
+        code = subprocess.run(words, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL).returncode
+        if code == 3:
+            return None
+        if code:
+            sys.exit("strads ended with exit code %d" % code)
+        with open(self.log) as lines:
+            of = [json.loads(line) for line in lines]
+        begun, ended = (datetime.datetime.fromisoformat(
+            next(x for x in of if x["event"] == event)["time"].rstrip("Z"))
+            for event in ("start", "end"))
+        return (ended - begun).total_seconds()
 
     def write_model(self, out):
         with open(self.model) as f:
@@ -223,7 +255,7 @@ class Glmnet(Server):
 
     def families(self, problem):
         tolerances = ["1e-%d" % k for k in (3, 5, 7, 9, 11, 13, 15)]
-        if problem.kind == "path":
+        if problem.kind in PATHS:
             return [["path/" + t for t in tolerances]]
         if problem.kind in ("lasso", "elastic-net", "l1-logistic",
                             "elastic-logistic", "l2-logistic", "poisson",
