@@ -74,6 +74,11 @@ cut_everywhere "3 6 9 12 15" svm train few.svm --loss squared-hinge --c 10 \
     --intercept
 cut_everywhere "40 55 60 65 70 75" logistic train wide.svm --l1-ratio 0 --c 200 \
     --intercept --workers 1
+# A softmax is cut amid a turn, and between laps.
+awk '{ split($2, x, ":"); $1 = $1 > 0 ? "a" : x[2] > .25 ? "b" : "c"; print }' \
+    few.svm >three.svm
+cut_everywhere "2 4 9 20 40" glm train three.svm --loss multinomial \
+    --lambda-ratio 0.02 --intercept
 points_differ() { # ONE.csv OTHER.csv: lambdas, but for rounding, or objectives by
     # more than 1e-7
     paste -d, "$1" "$2" | awk -F, 'NR > 1 { n++; d = ($3 - $9) / $3
