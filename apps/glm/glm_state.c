@@ -10,7 +10,11 @@
 enum {
     BLOCK_MAX = 1 << 20,
     PARAM_BYTES = 108,
-    CLASS_BYTES = 24 /* of each class after the first */
+    CLASS_BYTES = 24, /* of each class after the first */
+    /* Of each class of a softmax: laps and looks; and of each row margins, odds
+     * and slopes. */
+    SOFTMAX_BYTES = 80,
+    SOFTMAX_ROW_BYTES = 24
 };
 
 /* ---- one partition ------------------------------------------------------- */
@@ -104,6 +108,29 @@ void glm_close(void *opened)
 
 /* ---- the coordinator ----------------------------------------------------- */
 
+/* Those of which this process keeps the data. */
+static double rows_here(const strads_data *data)
+{
+    const strads_share *share;
+    double rows = 0;
+
+    for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
+        rows += (double)(share->rows.end - share->rows.begin);
+    return rows;
+}
+
+static uint32_t param_bytes(const glm_problem *problem, const strads_data *data,
+                            const strads_shape *shape)
+{
+    const double width = shape->width, n = (double)shape->parameters;
+    double bytes = PARAM_BYTES + (width - 1) * CLASS_BYTES;
+
+    if (problem->loss->joint && width > 1)
+        bytes += width * (SOFTMAX_BYTES +
+                          SOFTMAX_ROW_BYTES * rows_here(data) / fmax(n, 1));
+    return (uint32_t)fmin(bytes, UINT32_MAX);
+}
+
 strads_err glm_shape_problem(const glm_problem *problem,
                              const strads_data *data, strads_shape *shape)
 {
@@ -125,7 +152,7 @@ strads_err glm_shape_problem(const glm_problem *problem,
     shape->parameters += problem->options.intercept;
     if (glm_on_whole(problem, data))
         shape->parameters = 2 * (shape->cols + 1);
-    shape->param_bytes = PARAM_BYTES + (shape->width - 1) * CLASS_BYTES;
+    shape->param_bytes = param_bytes(problem, data, shape);
     return STRADS_OK;
 }
 
