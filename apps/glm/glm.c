@@ -44,8 +44,8 @@
 
 /* ---- workers ------------------------------------------------------------- */
 
-static strads_err refresh(strads_task *task, const strads_change *changes,
-                          uint32_t n)
+strads_err glm_refresh(strads_task *task, const strads_change *changes,
+                       uint32_t n)
 {
     glm_local *local = task->local;
 
@@ -286,7 +286,7 @@ static void report_joint(const glm_state *state, strads_report *report)
 
 /* Of all problems together. One whose turn has not come has no dual value yet
  * but 0. */
-static strads_err objective(void *user, strads_report *report)
+strads_err glm_objective(void *user, strads_report *report)
 {
     const glm_state *state = user;
     const bool known = state->scans > 0;
@@ -359,7 +359,7 @@ static strads_err dispatch_judge(strads_turn *turn)
                                    .n = n + state->problem.options.intercept});
 }
 
-static strads_err schedule(strads_turn *turn)
+strads_err glm_schedule(strads_turn *turn)
 {
     glm_state *state = turn->state;
     const strads_block none = {.id = GLM_SCALARS_ID};
@@ -401,7 +401,7 @@ static strads_err schedule(strads_turn *turn)
 
 /* ---- the table ----------------------------------------------------------- */
 
-static const strads_phase phases[] = {
+const strads_phase glm_phases[GLM_PHASES] = {
     [GLM_LABELS] = {.name = "labels",
                     .when = STRADS_WHEN_CALLED,
                     .reports = true,
@@ -474,81 +474,18 @@ static const strads_phase phases[] = {
                    .aggregate = glm_aggregate_judge},
 };
 
-#define PROGRAM                                                       \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,       \
-    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close, \
-    .refresh = refresh, .schedule = schedule, .phases = phases,       \
-    .n_phases = sizeof(phases) / sizeof(phases[0])
+static strads_err resolve(const void *config, glm_problem *out)
+{
+    return glm_options_resolve(config, out);
+}
+
+GLM_FIT(resolve)
 
 const strads_program strads_program_glm = {
-    PROGRAM,
+    GLM_FIT_PROGRAM,
     .name = "glm",
     .summary = "generalised linear models: a loss with a penalty",
     .options = glm_option_table,
     .config_size = sizeof(strads_glm_options),
     .defaults = &glm_defaults,
-    .shape = glm_shape,
-    .begin = glm_begin,
-    .open = glm_open,
-    .objective = objective,
     .named_labels = glm_named_labels};
-
-const strads_program strads_program_logistic = {
-    PROGRAM,
-    .name = "logistic",
-    .summary = "logistic regression with an L1 or L2 penalty, or both",
-    .options = glm_logistic_option_table,
-    .config_size = sizeof(strads_logistic_options),
-    .defaults = &glm_logistic_defaults,
-    .shape = glm_logistic_shape,
-    .begin = glm_logistic_begin,
-    .open = glm_logistic_open,
-    .objective = objective,
-    .named_labels = linear_classes_named};
-
-const strads_program strads_program_svm_l1 = {
-    PROGRAM,
-    .name = "svm-l1",
-    .summary = "squared hinge with an L1 or L2 penalty, or both",
-    .options = glm_svm_option_table,
-    .config_size = sizeof(strads_svm_l1_options),
-    .defaults = &glm_svm_defaults,
-    .shape = glm_svm_shape,
-    .begin = glm_svm_begin,
-    .open = glm_svm_open,
-    .objective = objective,
-    .named_labels = linear_classes_named};
-
-static const char *const path_measures[] = {"points", "lambda", NULL};
-
-const strads_program strads_program_glm_path = {
-    PROGRAM,
-    .name = "glm-path",
-    .summary = "generalised linear models along a path of lambdas",
-    .options = glm_path_option_table,
-    .config_size = sizeof(strads_glm_path_options),
-    .defaults = &glm_path_defaults,
-    .shape = glm_path_shape,
-    .begin = glm_path_begin,
-    .open = glm_open,
-    .named_labels = glm_named_labels,
-    .objective = glm_path_objective,
-    .pack_state = glm_path_pack,
-    .unpack_state = glm_path_unpack,
-    .measures = path_measures};
-
-const strads_program strads_program_logistic_path = {
-    PROGRAM,
-    .name = "logistic-path",
-    .summary = "logistic regression for one lambda after the other",
-    .options = glm_logistic_path_option_table,
-    .config_size = sizeof(strads_logistic_path_options),
-    .defaults = &glm_logistic_path_defaults,
-    .shape = glm_logistic_path_shape,
-    .begin = glm_logistic_path_begin,
-    .open = glm_logistic_path_open,
-    .objective = glm_path_objective,
-    .pack_state = glm_path_pack,
-    .unpack_state = glm_path_unpack,
-    .named_labels = linear_classes_named,
-    .measures = path_measures};

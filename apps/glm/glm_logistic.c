@@ -28,9 +28,9 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
 
 /* ---- a fit ---------------------------------------------------------------- */
 
-const strads_logistic_options glm_logistic_defaults = {.l1_ratio = 1};
+static const strads_logistic_options defaults = {.l1_ratio = 1};
 
-const strads_option glm_logistic_option_table[] = {
+static const strads_option option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
         strads_logistic_options,
@@ -49,7 +49,7 @@ const strads_option glm_logistic_option_table[] = {
 
 static strads_err resolve(const void *config, glm_problem *out)
 {
-    const strads_logistic_options *o = config ? config : &glm_logistic_defaults;
+    const strads_logistic_options *o = config ? config : &defaults;
     const char *how = o->multiclass && *o->multiclass ? o->multiclass : "ovr";
     const bool softmax = strcmp(how, "softmax") == 0;
     strads_glm_options fit =
@@ -64,33 +64,19 @@ static strads_err resolve(const void *config, glm_problem *out)
     return glm_options_resolve(&fit, out);
 }
 
-strads_err glm_logistic_shape(const void *config, const strads_data *data,
-                              strads_shape *shape)
-{
-    glm_problem problem;
-    const strads_err err = resolve(config, &problem);
+GLM_FIT(resolve)
 
-    return err ? err : glm_shape_problem(&problem, data, shape);
-}
-
-strads_err glm_logistic_begin(const void *config, const strads_data *data,
-                              const strads_shape *shape, void **state)
-{
-    glm_problem problem;
-    const strads_err err = resolve(config, &problem);
-
-    return err ? err : glm_begin_fit(&problem, data, shape, state);
-}
-
-strads_err glm_logistic_open(const strads_task *task, void **local)
-{
-    glm_problem problem;
-    const strads_err err = resolve(task->config, &problem);
-
-    return err ? err : glm_open_problem(&problem, task, local);
-}
+const strads_program strads_program_logistic = {
+    GLM_FIT_PROGRAM,
+    .name = "logistic",
+    .summary = "logistic regression with an L1 or L2 penalty, or both",
+    .options = option_table,
+    .config_size = sizeof(strads_logistic_options),
+    .defaults = &defaults,
+    .named_labels = linear_classes_named};
 
 /* ---- a path --------------------------------------------------------------- */
+
 static strads_glm_path_options path_of(const strads_logistic_path_options *o)
 {
     return (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
@@ -101,20 +87,20 @@ static strads_glm_path_options path_of(const strads_logistic_path_options *o)
                                      .lambda = o->lambda};
 }
 
-const strads_logistic_path_options glm_logistic_path_defaults = {
+static const strads_logistic_path_options path_defaults = {
     .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
 
 _Static_assert(offsetof(strads_logistic_path_options, fit) == 0,
                "the options of a path begin with those of a fit");
 
-const strads_option glm_logistic_path_option_table[] = {
+static const strads_option path_option_table[] = {
     LINEAR_PATH_OPTIONS(strads_logistic_path_options),
     LINEAR_OPTION_L1_RATIO(strads_logistic_options, 1e-3,
                            "share of |w|_1 in the penalty (default 1)"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
-strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
-                                   strads_shape *shape)
+static strads_err shape_path(const void *config, const strads_data *data,
+                             strads_shape *shape)
 {
     const strads_logistic_path_options *o = config;
     const strads_glm_path_options path = path_of(o);
@@ -127,15 +113,15 @@ strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
     return glm_path_shape(&path, data, shape);
 }
 
-strads_err glm_logistic_path_begin(const void *config, const strads_data *data,
-                                   const strads_shape *shape, void **state)
+static strads_err begin_path(const void *config, const strads_data *data,
+                             const strads_shape *shape, void **state)
 {
     const strads_glm_path_options path = path_of(config);
 
     return glm_path_begin(&path, data, shape, state);
 }
 
-strads_err glm_logistic_path_open(const strads_task *task, void **local)
+static strads_err open_path(const strads_task *task, void **local)
 {
     const strads_glm_path_options path = path_of(task->config);
     glm_problem problem;
@@ -143,6 +129,18 @@ strads_err glm_logistic_path_open(const strads_task *task, void **local)
 
     return err ? err : glm_open_problem(&problem, task, local);
 }
+
+const strads_program strads_program_logistic_path = {
+    GLM_PATH_PROGRAM,
+    .name = "logistic-path",
+    .summary = "logistic regression for one lambda after the other",
+    .options = path_option_table,
+    .config_size = sizeof(strads_logistic_path_options),
+    .defaults = &path_defaults,
+    .shape = shape_path,
+    .begin = begin_path,
+    .open = open_path,
+    .named_labels = linear_classes_named};
 
 /* ---- results and cross-validation ----------------------------------------- */
 

@@ -38,7 +38,8 @@ enum {
     GLM_HESSIAN,
     GLM_PRODUCT,
     GLM_TARGET,
-    GLM_JUDGE
+    GLM_JUDGE,
+    GLM_PHASES
 };
 
 /* Classes of a softmax, whose certificate has sums of all pairs. */
@@ -270,20 +271,14 @@ void glm_gather(const glm_state *state, uint32_t g);
 /* sum c |x|^2 of its columns, at most their curvature together. */
 double glm_group_norm(const glm_state *state, uint32_t g);
 
-/* glm_state.c: memory of both; of other programs that have this one's phases,
- * once their options are known. */
+/* glm_state.c: memory of both. */
 strads_err glm_shape_problem(const glm_problem *problem,
                              const strads_data *data, strads_shape *shape);
 strads_err glm_open_problem(const glm_problem *problem, const strads_task *task,
                             void **local);
 strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
                          const strads_shape *shape, void **state);
-strads_err glm_shape(const void *config, const strads_data *data,
-                     strads_shape *shape);
-strads_err glm_open(const strads_task *task, void **local);
 void glm_close(void *local);
-strads_err glm_begin(const void *config, const strads_data *data,
-                     const strads_shape *shape, void **state);
 void glm_end(void *state);
 /* strads_commit_also for the problem at hand. */
 strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
@@ -291,37 +286,12 @@ strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
 /* Forgets all that belongs to a problem. */
 void glm_begin_problem(glm_state *state);
 
-/* glm_svm.c: of SVMs by columns what strads_program says of slots with these
- * names. */
-extern const strads_option glm_svm_option_table[];
-extern const strads_svm_l1_options glm_svm_defaults;
-strads_err glm_svm_shape(const void *config, const strads_data *data,
-                         strads_shape *shape);
-strads_err glm_svm_begin(const void *config, const strads_data *data,
-                         const strads_shape *shape, void **state);
-strads_err glm_svm_open(const strads_task *task, void **local);
-
-/* glm_logistic.c: the options of a fit of classes, lambda as users give it; of
- * logistic regression and its paths what strads_program says of slots with these
- * names. */
+/* glm_logistic.c: the options of a fit of classes, lambda as users give it. */
 strads_glm_options glm_of_classes(const strads_logistic_options *options,
                                   const char *loss);
-extern const strads_option glm_logistic_option_table[];
-extern const strads_logistic_options glm_logistic_defaults;
-strads_err glm_logistic_shape(const void *config, const strads_data *data,
-                              strads_shape *shape);
-strads_err glm_logistic_begin(const void *config, const strads_data *data,
-                              const strads_shape *shape, void **state);
-strads_err glm_logistic_open(const strads_task *task, void **local);
-extern const strads_option glm_logistic_path_option_table[];
-extern const strads_logistic_path_options glm_logistic_path_defaults;
-strads_err glm_logistic_path_shape(const void *config, const strads_data *data,
-                                   strads_shape *shape);
-strads_err glm_logistic_path_begin(const void *config, const strads_data *data,
-                                   const strads_shape *shape, void **state);
-strads_err glm_logistic_path_open(const strads_task *task, void **local);
 
-/* glm_path.c: of a path what strads_program says of slots with these names. */
+/* glm_path.c: what strads_program says of slots with these names, for other
+ * programs that are paths. */
 strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
 strads_err glm_path_begin(const void *config, const strads_data *data,
@@ -329,6 +299,7 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
 strads_err glm_path_pack(const void *state, strads_bytes *out);
 strads_err glm_path_unpack(void *state, const void *bytes, size_t size);
 strads_err glm_path_objective(void *state, strads_report *report);
+extern const char *const glm_path_measures[];
 linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
 /* After a scan that is certified: keeps the point at hand if it is reached, and
  * goes on. STRADS_ENOMEM. */
@@ -439,5 +410,53 @@ strads_err glm_set_join(glm_state *state, uint32_t g);
 strads_err glm_set_take(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
+
+/* ---- programs -------------------------------------------------------------- */
+
+/* glm.c: of every program that has these phases. */
+extern const strads_phase glm_phases[GLM_PHASES];
+strads_err glm_refresh(strads_task *task, const strads_change *changes,
+                       uint32_t n);
+strads_err glm_schedule(strads_turn *turn);
+strads_err glm_objective(void *state, strads_report *report);
+
+#define GLM_PROGRAM                                                         \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
+    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close,       \
+    .refresh = glm_refresh, .schedule = glm_schedule, .phases = glm_phases, \
+    .n_phases = GLM_PHASES
+
+#define GLM_PATH_PROGRAM                                                       \
+    GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \
+                 .unpack_state = glm_path_unpack,                              \
+                 .measures = glm_path_measures
+
+/* Slots of a fit whose config resolve(config, &problem) turns into a problem, or
+ * a sentence what is wrong; then the program that has them. */
+#define GLM_FIT(resolve)                                                     \
+    static strads_err shape_fit(const void *config, const strads_data *data, \
+                                strads_shape *shape)                         \
+    {                                                                        \
+        glm_problem problem;                                                 \
+        const strads_err err = resolve(config, &problem);                    \
+        return err ? err : glm_shape_problem(&problem, data, shape);         \
+    }                                                                        \
+    static strads_err begin_fit(const void *config, const strads_data *data, \
+                                const strads_shape *shape, void **state)     \
+    {                                                                        \
+        glm_problem problem;                                                 \
+        const strads_err err = resolve(config, &problem);                    \
+        return err ? err : glm_begin_fit(&problem, data, shape, state);      \
+    }                                                                        \
+    static strads_err open_fit(const strads_task *task, void **local)        \
+    {                                                                        \
+        glm_problem problem;                                                 \
+        const strads_err err = resolve(task->config, &problem);              \
+        return err ? err : glm_open_problem(&problem, task, local);          \
+    }
+
+#define GLM_FIT_PROGRAM                                          \
+    GLM_PROGRAM, .objective = glm_objective, .shape = shape_fit, \
+                 .begin = begin_fit, .open = open_fit
 
 #endif

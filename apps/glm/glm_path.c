@@ -12,9 +12,8 @@ linear_lambdas glm_path_lambdas(const strads_glm_path_options *o)
 }
 
 static strads_err resolve(const strads_glm_path_options *o,
-                          linear_lambdas *lambdas)
+                          glm_problem *problem, linear_lambdas *lambdas)
 {
-    glm_problem problem;
     strads_err err;
 
     if (o->fit.lambda != 0 || o->fit.lambda_ratio != 0 || o->fit.c != 0)
@@ -24,12 +23,12 @@ static strads_err resolve(const strads_glm_path_options *o,
                            "or lambdas");
     *lambdas = glm_path_lambdas(o);
     if ((err = linear_lambdas_resolve(lambdas)) ||
-        (err = glm_options_resolve(&o->fit, &problem)))
+        (err = glm_options_resolve(&o->fit, problem)))
         return err;
-    return problem.penalty->off
+    return problem->penalty->off
                ? strads_fail(STRADS_EINVAL,
                              "the penalty %s has no lambda, and no path",
-                             problem.options.penalty)
+                             problem->options.penalty)
                : STRADS_OK;
 }
 
@@ -37,10 +36,11 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape)
 {
     linear_lambdas lambdas;
-    strads_err err = resolve(config, &lambdas);
+    glm_problem problem;
+    strads_err err = resolve(config, &problem, &lambdas);
 
     if (!err)
-        err = glm_shape(config, data, shape);
+        err = glm_shape_problem(&problem, data, shape);
     if (!err && shape->width > 1)
         err = strads_fail(STRADS_EINVAL,
                           "there are %u different labels; a path is for two of "
@@ -53,11 +53,12 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **out)
 {
     linear_lambdas lambdas;
+    glm_problem problem;
     void *begun = NULL;
-    strads_err err = resolve(config, &lambdas);
+    strads_err err = resolve(config, &problem, &lambdas);
 
     if (!err)
-        err = glm_begin(config, data, shape, &begun);
+        err = glm_begin_fit(&problem, data, shape, &begun);
     if (!err)
         err = linear_path_new(&lambdas, true, &((glm_state *)begun)->path);
     if (err) {
@@ -66,6 +67,15 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     }
     *out = begun;
     return STRADS_OK;
+}
+
+static strads_err open_path(const strads_task *task, void **local)
+{
+    const strads_glm_path_options *o = task->config;
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(&o->fit, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, local);
 }
 
 /* ---- from point to point -------------------------------------------------- */
@@ -130,3 +140,19 @@ const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
     *n = path ? path->n : 0;
     return path ? path->point : NULL;
 }
+
+/* ---- the table ------------------------------------------------------------- */
+
+const char *const glm_path_measures[] = {"points", "lambda", NULL};
+
+const strads_program strads_program_glm_path = {
+    GLM_PATH_PROGRAM,
+    .name = "glm-path",
+    .summary = "generalised linear models along a path of lambdas",
+    .options = glm_path_option_table,
+    .config_size = sizeof(strads_glm_path_options),
+    .defaults = &glm_path_defaults,
+    .shape = glm_path_shape,
+    .begin = glm_path_begin,
+    .open = open_path,
+    .named_labels = glm_named_labels};

@@ -78,14 +78,6 @@ strads_err glm_open_problem(const glm_problem *problem, const strads_task *task,
     return STRADS_OK;
 }
 
-strads_err glm_open(const strads_task *task, void **out)
-{
-    glm_problem problem;
-    const strads_err err = glm_options_resolve(task->config, &problem);
-
-    return err ? err : glm_open_problem(&problem, task, out);
-}
-
 void glm_close(void *opened)
 {
     glm_local *local = opened;
@@ -154,15 +146,6 @@ strads_err glm_shape_problem(const glm_problem *problem,
         shape->parameters = 2 * (shape->cols + 1);
     shape->param_bytes = param_bytes(problem, data, shape);
     return STRADS_OK;
-}
-
-strads_err glm_shape(const void *config, const strads_data *data,
-                     strads_shape *shape)
-{
-    glm_problem problem;
-    const strads_err err = glm_options_resolve(config, &problem);
-
-    return err ? err : glm_shape_problem(&problem, data, shape);
 }
 
 static bool reserve_state(glm_state *state, uint64_t rows)
@@ -251,15 +234,6 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
     glm_begin_problem(state);
     *out = state;
     return STRADS_OK;
-}
-
-strads_err glm_begin(const void *config, const strads_data *data,
-                     const strads_shape *shape, void **out)
-{
-    glm_problem problem;
-    const strads_err err = glm_options_resolve(config, &problem);
-
-    return err ? err : glm_begin_fit(&problem, data, shape, out);
 }
 
 void glm_begin_problem(glm_state *state)

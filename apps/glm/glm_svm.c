@@ -43,39 +43,15 @@ static strads_err resolve(const void *config, glm_problem *out)
     return err;
 }
 
-strads_err glm_svm_shape(const void *config, const strads_data *data,
-                         strads_shape *shape)
-{
-    glm_problem problem;
-    const strads_err err = resolve(config, &problem);
+GLM_FIT(resolve)
 
-    return err ? err : glm_shape_problem(&problem, data, shape);
-}
-
-strads_err glm_svm_begin(const void *config, const strads_data *data,
-                         const strads_shape *shape, void **state)
-{
-    glm_problem problem;
-    const strads_err err = resolve(config, &problem);
-
-    return err ? err : glm_begin_fit(&problem, data, shape, state);
-}
-
-strads_err glm_svm_open(const strads_task *task, void **local)
-{
-    glm_problem problem;
-    const strads_err err = resolve(task->config, &problem);
-
-    return err ? err : glm_open_problem(&problem, task, local);
-}
-
-const strads_svm_l1_options glm_svm_defaults = {.fit = {.c = 1, .l1_ratio = 1},
-                                                .loss = "squared-hinge"};
+static const strads_svm_l1_options defaults = {.fit = {.c = 1, .l1_ratio = 1},
+                                               .loss = "squared-hinge"};
 
 _Static_assert(offsetof(strads_svm_l1_options, fit) == 0,
                "the options of svm-l1 begin with those of a fit");
 
-const strads_option glm_svm_option_table[] = {
+static const strads_option option_table[] = {
     STRADS_OPTION(STRING, strads_svm_l1_options, loss, "loss", "LOSS",
                   "squared-hinge (default)", .choices = "squared-hinge"),
     STRADS_OPTION(F64, strads_svm_l1_options, fit.c, "c", "C",
@@ -85,3 +61,12 @@ const strads_option glm_svm_option_table[] = {
         strads_logistic_options, 0,
         "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
+
+const strads_program strads_program_svm_l1 = {
+    GLM_FIT_PROGRAM,
+    .name = "svm-l1",
+    .summary = "squared hinge with an L1 or L2 penalty, or both",
+    .options = option_table,
+    .config_size = sizeof(strads_svm_l1_options),
+    .defaults = &defaults,
+    .named_labels = linear_classes_named};
