@@ -26,14 +26,14 @@ enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
 static const double numbers[] = {-3, -.5, 0, .25, 2, 40}, counts[] = {0, 1, 7},
                     signs[] = {-1, 1};
 
-/* Runs `look` on one row of weight 2. */
-static double look(const glm_loss *loss, double y, double z, double *r,
-                   double *h)
+/* Runs `evaluate` on one row of weight 2. */
+static double evaluate(const glm_loss *loss, double y, double z, double *r,
+                       double *h)
 {
     const double c = 2;
     const glm_rows row = {1, &y, &c, &z};
 
-    return loss->look(&row, loss->usual, r, h);
+    return loss->evaluate(&row, loss->usual, r, h);
 }
 
 static void check_slopes(const char *word, const glm_loss *loss, double y,
@@ -44,7 +44,7 @@ static void check_slopes(const char *word, const glm_loss *loss, double y,
     const double up = loss->value(y, z + d, p), down = loss->value(y, z - d, p);
     double r, h;
 
-    cr_expect_float_eq(look(loss, y, z, &r, &h), 2 * here, 1e-12 * size);
+    cr_expect_float_eq(evaluate(loss, y, z, &r, &h), 2 * here, 1e-12 * size);
     cr_expect_float_eq(-r / 2, (up - down) / (2 * d), 1e-5 * size,
                        "%s f'(%g, %g)", word, y, z);
     /* A model must not be flatter than the loss, but for its jumps. */
@@ -61,7 +61,7 @@ static void check_conjugate(const char *word, const glm_loss *loss, double y,
     const double p = loss->usual, here = loss->value(y, z, p);
     double r;
 
-    (void)look(loss, y, z, &r, NULL);
+    (void)evaluate(loss, y, z, &r, NULL);
     const double u = -r / 2, at = loss->conjugate(y, u, p);
     cr_expect_float_eq(at, u * z - here, 1e-10 * (1 + fabs(here) + fabs(u * z)),
                        "%s f*(%g, %g) is %g, not %g", word, y, u, at,
@@ -81,13 +81,13 @@ static void check_mean(const char *word, const glm_loss *loss, double z)
     double r, other;
 
     if (loss->labels != GLM_CLASSES) {
-        (void)look(loss, m, z, &r, NULL);
+        (void)evaluate(loss, m, z, &r, NULL);
         cr_expect_float_eq(r, 0, 1e-9 * (1 + fabs(m)), "%s mean at %g", word,
                            z);
         return;
     }
-    (void)look(loss, 1, z, &r, NULL);
-    (void)look(loss, -1, z, &other, NULL);
+    (void)evaluate(loss, 1, z, &r, NULL);
+    (void)evaluate(loss, -1, z, &other, NULL);
     cr_expect_float_eq(m * r + (1 - m) * other, 0, 1e-12, "%s mean at %g", word,
                        z);
 }
@@ -116,7 +116,7 @@ static void check_conjugates(const char *word, const glm_loss *loss)
         c[i] = i % 5 ? 1 + .1 * i : 0;
         z[i] = -6 + .31 * i;
     }
-    (void)loss->look(&rows, loss->usual, r, NULL);
+    (void)loss->evaluate(&rows, loss->usual, r, NULL);
     for (double s = 0; s <= 1; s += .125) {
         double sum = 0;
         for (int i = 0; i < ROWS; i++)

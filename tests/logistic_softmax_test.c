@@ -31,6 +31,7 @@ static strads_result *train_noting(const lasso_design *d,
                                    double *first)
 {
     uint32_t param[COLS];
+    const uint32_t cols = d->cols < COLS ? (uint32_t)d->cols : COLS;
     const strads_engine_options engine = {.size = sizeof(engine),
                                           .workers = workers,
                                           .partitions = 4,
@@ -39,7 +40,7 @@ static strads_result *train_noting(const lasso_design *d,
                                           .max_rounds = 400000,
                                           .progress = note_first,
                                           .progress_arg = first,
-                                          .n_start = start ? COLS : 0,
+                                          .n_start = start ? cols : 0,
                                           .start_param = param,
                                           .start_value = start};
     strads_data *data = NULL;
@@ -480,6 +481,33 @@ Test(logistic_softmax, penalty_factors_are_of_all_classes)
         cr_expect_eq(f.w[4 * CLASSES + k], 0);
     }
     strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+/* Without a penalty there is no lambda to be found first, and a start counts. */
+Test(logistic_softmax, without_a_penalty_it_begins_at_the_start)
+{
+    strads_glm_options o = {.loss = "multinomial",
+                            .penalty = "none",
+                            .intercept = true};
+    lasso_design d = logistic_design_classes(3, .7);
+    strads_result *cold, *warm;
+    double first;
+
+    for (uint64_t i = 0; i < ROWS; i++) /* which no columns tell apart */
+        d.y[i] = label[i * 7 % CLASSES];
+    const softmax_fit f = fit_of_glm(&d, &o, &cold);
+    const slopes_of s = slopes(&d, &f);
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        cr_expect_lt(fabs(s.level[k]), 1e-6);
+        for (int j = 0; j < 3; j++)
+            cr_expect_lt(fabs(s.column[j][k]), 1e-6);
+    }
+    o.start_intercept = f.b;
+    warm = train_noting(&d, &strads_program_glm, &o, 2, 1e-7, f.w, &first);
+    cr_expect_float_eq(first, strads_result_progress(cold)->objective, 1e-12);
+    strads_result_free(warm);
+    strads_result_free(cold);
     lasso_design_free(&d);
 }
 

@@ -18,7 +18,7 @@
  *
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
- *     judge    X'(Y - P), losses       -> softmax: the gap of the whole
+ *     certify  X'(Y - P), losses       -> softmax: the gap of the whole
  *
  * At first all that is penalised is kept at 0 until the rest has been fitted:
  * the slopes there tell lambda_max. */
@@ -64,7 +64,8 @@ void glm_take_slopes(glm_local *local, const strads_share *share)
 
     glm_catch_up(local, share);
     local->fresh = false;
-    (void)local->problem.loss->look(&rows, local->problem.p, local->r, NULL);
+    (void)local->problem.loss->evaluate(&rows, local->problem.p, local->r,
+                                        NULL);
 }
 
 static strads_err update_scan(strads_task *task)
@@ -276,7 +277,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
 
 static void report_joint(const glm_state *state, strads_report *report)
 {
-    if (!state->joint.looked)
+    if (!state->joint.certified)
         return;
     report->objective = state->joint.primal / state->weight;
     report->gap = state->joint.gap;
@@ -349,12 +350,12 @@ static strads_err dispatch_target(strads_turn *turn)
                        .n = none ? 0 : n + state->problem.options.intercept});
 }
 
-static strads_err dispatch_judge(strads_turn *turn)
+static strads_err dispatch_certify(strads_turn *turn)
 {
     const glm_state *state = turn->state;
     const uint32_t n = (uint32_t)state->columns;
 
-    return dispatch(turn, GLM_JUDGE,
+    return dispatch(turn, GLM_CERTIFY,
                     (strads_block){.id = GLM_ALIVE_ID + turn->round,
                                    .n = n + state->problem.options.intercept});
 }
@@ -376,8 +377,8 @@ strads_err glm_schedule(strads_turn *turn)
         return dispatch_target(turn);
     case GLM_TO_ROWS:
         return dispatch(turn, GLM_ROWS, one);
-    case GLM_TO_JUDGE:
-        return dispatch_judge(turn);
+    case GLM_TO_CERTIFY:
+        return dispatch_certify(turn);
     case GLM_TO_SCAN:
         return dispatch_scan(turn, GLM_SCAN);
     case GLM_TO_FETCH:
@@ -465,13 +466,13 @@ const strads_phase glm_phases[GLM_PHASES] = {
                      .partial = linear_product_size,
                      .update = glm_update_product,
                      .aggregate = glm_aggregate_product},
-    [GLM_JUDGE] = {.name = "judge",
-                   .when = STRADS_WHEN_CALLED,
-                   .reports = true,
-                   .ignores_values = true,
-                   .partial = glm_judge_size,
-                   .update = glm_update_judge,
-                   .aggregate = glm_aggregate_judge},
+    [GLM_CERTIFY] = {.name = "certify",
+                     .when = STRADS_WHEN_CALLED,
+                     .reports = true,
+                     .ignores_values = true,
+                     .partial = glm_certify_size,
+                     .update = glm_update_certify,
+                     .aggregate = glm_aggregate_certify},
 };
 
 static strads_err resolve(const void *config, glm_problem *out)

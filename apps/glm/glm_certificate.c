@@ -15,10 +15,7 @@
 
 #include "glm_parts.h"
 
-/* So much of the first P counts as nothing: where rows can be met exactly P
- * goes to 0, and so would every gap relative to it be of rounding alone. */
-#define NOTHING 1e-14
-/* And so much of a label, where its row is met but for rounding. */
+/* So much of a label is nothing, where its row is met but for rounding. */
 #define ROUNDING 1e-14
 #define BOX 10
 
@@ -92,7 +89,7 @@ static double boxed(const glm_state *state, double dual, double s)
                : dual;
 }
 
-static bool has_free_columns(const glm_state *state)
+bool glm_has_free_columns(const glm_state *state)
 {
     return state->problem.penalty->off || state->factor ||
            (state->lambda == 0 && !state->alone);
@@ -107,16 +104,16 @@ static double keep_best(glm_state *state, double unboxed, double share)
     const double box = BOX * (fabs(state->b[state->target]) + state->unit);
     const double dual = boxed(state, unboxed, share);
     const double before =
-        has_free_columns(state)
+        glm_has_free_columns(state)
             ? 0
-            : fmax(state->unboxed - box * state->level_slope, 0);
+            : fmax(state->unboxed - box * state->intercept_slope, 0);
     const double gained = dual - state->best_dual;
 
     state->best_dual = fmax(state->best_dual, dual);
     state->dual = fmax(dual, before);
     if (dual > before) {
         state->unboxed = unboxed;
-        state->level_slope =
+        state->intercept_slope =
             intercept ? fabs(share * state->slope[state->columns]) : 0;
     }
     return gained;
@@ -196,13 +193,14 @@ void glm_certify(strads_commit *commit)
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     double *r = set->trial; /* no model is open */
 
-    set->loss = state->problem.loss->look(&rows, state->problem.p, r, NULL);
+    set->loss = state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
     const glm_totals sum = glm_add_up(state);
     state->primal = set->loss + sum.penalty;
     if (!glm_overshot(state))
         state->first_primal = fmax(state->first_primal, state->primal);
-    const double floor = fmax(NOTHING * fmax(state->first_primal, state->null),
-                              state->weight * pow(ROUNDING * state->unit, 2));
+    const double floor =
+        fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
+             state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
         const double square = residual_square(set, r);
         state->gap =
@@ -235,7 +233,8 @@ double glm_square(glm_state *state)
     linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
 
-    (void)state->problem.loss->look(&rows, state->problem.p, set->trial, NULL);
+    (void)state->problem.loss->evaluate(&rows, state->problem.p, set->trial,
+                                        NULL);
     return residual_square(set, set->trial);
 }
 

@@ -39,7 +39,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
 {
     state->lambda = lambda;
     state->dual = state->first_primal = 0;
-    state->unboxed = state->level_slope = state->best_dual = 0;
+    state->unboxed = state->intercept_slope = state->best_dual = 0;
     state->scans = 0;
     state->ease = 1;
     state->set.settled = settled(state);
@@ -83,7 +83,8 @@ static double mean_curvature(glm_state *state)
 
     if (state->problem.loss->constant)
         return 1;
-    (void)state->problem.loss->look(&rows, state->problem.p, NULL, set->along);
+    (void)state->problem.loss->evaluate(&rows, state->problem.p, NULL,
+                                        set->along);
     for (uint64_t i = 0; i < set->n_rows; i++)
         sum += set->along[i];
     return sum / state->weight;

@@ -36,13 +36,13 @@ typedef struct glm_loss {
     bool joint;     /* more than two classes are one problem, the softmax
                        (glm_softmax.c), of which f is a turn's */
     bool flat;      /* f'' is 0 on one side of a point, and not on the other */
-    bool majorises; /* h of look() is above f'', not that itself */
+    bool majorises; /* h of evaluate() is above f'', not that itself */
     double usual;   /* the loss's parameter p, where none is given; 0: it has
                       none */
     double (*value)(double y, double z, double p); /* f */
     /* r = -c f' and h, the curvature c f'' or one above it that makes a good
      * model; either may be NULL. Returns sum c f. */
-    double (*look)(const glm_rows *rows, double p, double *r, double *h);
+    double (*evaluate)(const glm_rows *rows, double p, double *r, double *h);
     double (*conjugate)(double y, double u, double p); /* max_z u z - f(y, z) */
     /* sum c f*(y, -s r / c) or more, for 0 <= s <= 1, with room for r; NULL: row
      * by row. */
@@ -52,20 +52,21 @@ typedef struct glm_loss {
     double (*link)(double mean); /* the margin that says so */
 } glm_loss;
 
-/* `look` by the functions of one row. */
-#define GLM_LOOK(value, slope, curve)                                        \
-    static double look(const glm_rows *rows, double p, double *r, double *h) \
-    {                                                                        \
-        double sum = 0;                                                      \
-        for (uint64_t i = 0; i < rows->n; i++) {                             \
-            const double y = rows->y[i], c = rows->c[i], z = rows->z[i];     \
-            sum += c * value(y, z, p);                                       \
-            if (r)                                                           \
-                r[i] = -c * slope(y, z, p);                                  \
-            if (h)                                                           \
-                h[i] = c * curve(y, z, p);                                   \
-        }                                                                    \
-        return sum;                                                          \
+/* `evaluate` by the functions of one row. */
+#define GLM_EVALUATE(value, slope, curve)                                \
+    static double evaluate(const glm_rows *rows, double p, double *r,    \
+                           double *h)                                    \
+    {                                                                    \
+        double sum = 0;                                                  \
+        for (uint64_t i = 0; i < rows->n; i++) {                         \
+            const double y = rows->y[i], c = rows->c[i], z = rows->z[i]; \
+            sum += c * value(y, z, p);                                   \
+            if (r)                                                       \
+                r[i] = -c * slope(y, z, p);                              \
+            if (h)                                                       \
+                h[i] = c * curve(y, z, p);                               \
+        }                                                                \
+        return sum;                                                      \
     }
 
 #define GLM_LOSS_IS_THERE(word, name) extern const glm_loss glm_loss_##name;

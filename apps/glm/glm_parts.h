@@ -38,7 +38,7 @@ enum {
     GLM_HESSIAN,
     GLM_PRODUCT,
     GLM_TARGET,
-    GLM_JUDGE,
+    GLM_CERTIFY,
     GLM_PHASES
 };
 
@@ -79,12 +79,13 @@ typedef struct glm_local {
     linear_classes classes;    /* of the whole data */
     uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double *all;  /* of a softmax: [rows x classes] margins; o is less what the
+    double
+        *margins;  /* of a softmax: [rows x classes] margins; o is less what the
                      other classes come to; or NULL */
-    double *odds; /* the same: exp(margin - most) */
-    double *most; /* [rows] about the largest margin of each */
-    double *h;    /* [rows] curvatures at z, */
-    bool fresh;   /* if they are */
+    double *odds;  /* the same: exp(margin - shift) */
+    double *shift; /* [rows] about the largest margin of each */
+    double *h;     /* [rows] curvatures at z, */
+    bool fresh;    /* if they are */
     linear_pending pending; /* not yet in z */
 } glm_local;
 
@@ -100,7 +101,7 @@ typedef enum glm_next {
     GLM_TO_HESSIAN,
     GLM_TO_PRODUCT,
     GLM_TO_TARGET,
-    GLM_TO_JUDGE
+    GLM_TO_CERTIFY
 } glm_next;
 
 /* Where a problem stands that is not at hand. */
@@ -109,24 +110,25 @@ typedef struct glm_outcome {
     uint64_t nonzeros;
 } glm_outcome;
 
-/* A softmax as a whole, when last looked at. */
+/* A softmax as a whole, when last evaluated. */
 typedef struct glm_joint {
-    bool used;   /* problems are turns of one */
-    bool looked; /* it has been */
+    bool used;      /* problems are turns of one */
+    bool began;     /* the first evaluation, where w is 0, has been */
+    bool certified; /* it has been */
     double primal, dual, first, gap;
     uint64_t nonzeros;
     linear_watch watch;
 } glm_joint;
 
-/* Where its last laps ended (glm_laps.c). */
-typedef struct glm_laps {
-    uint64_t numbers; /* of a lap: coefficients of all columns, then b's */
-    double *past;     /* [laps x numbers], NULL: not kept */
-    uint32_t n;       /* laps in it */
-    double *to;       /* [numbers] where the next lap begins */
-    double before;    /* P where the last lap ended */
-    bool leapt;       /* this lap began beyond those before */
-} glm_laps;
+/* Where its last cycles ended (glm_cycles.c). */
+typedef struct glm_cycles {
+    uint64_t numbers;  /* of a cycle: coefficients of all columns, then b's */
+    double *past;      /* [cycles x numbers], NULL: not kept */
+    uint32_t n;        /* cycles in it */
+    double *to;        /* [numbers] where the next cycle begins */
+    double before;     /* P where the last cycle ended */
+    bool extrapolated; /* this cycle began beyond those before */
+} glm_cycles;
 
 typedef struct glm_groups {
     uint32_t n;
@@ -146,7 +148,7 @@ typedef struct glm_state {
     glm_outcome *done;      /* [width] */
     double *wide;           /* [(columns + 1) x width] changes, spread */
     glm_joint joint;
-    glm_laps laps;
+    glm_cycles cycles;
     char *classes; /* what options.classes points to */
     double weight; /* W */
     double unit; /* what margins are about: of numbers their root mean square */
@@ -170,14 +172,14 @@ typedef struct glm_state {
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
     double unboxed,
-        level_slope;  /* the best dual value but for b's box, and what that
+        intercept_slope; /* the best dual value but for b's box, and what that
                           takes away of it by its size */
-    double best_dual; /* dual value of all scans, in whatever box */
-    double null;      /* P at z = o, of the problem at hand */
-    double gap;       /* what is reported, relative */
-    double excess;    /* about what is left to be gained */
-    double sphere;    /* the optimum's distance from the dual point at most */
-    double share;     /* the dual point is r times this */
+    double best_dual;    /* dual value of all scans, in whatever box */
+    double null;         /* P at z = o, of the problem at hand */
+    double gap;          /* what is reported, relative */
+    double excess;       /* about what is left to be gained */
+    double sphere; /* the optimum's distance from the dual point at most */
+    double share;  /* the dual point is r times this */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double ease;   /* how far below the excess the set is solved */
@@ -335,22 +337,22 @@ strads_err glm_aggregate_rows(strads_commit *commit);
 void glm_catch_up(glm_local *local, const strads_share *share);
 
 /* glm_softmax.c, a worker's: whether classes are one problem; margins of the
- * block's values, of none where w is 0; another class's turn; a look at the
+ * block's values, of none where w is 0; another class's turn; the
  * whole. The coordinator's: its certificate; what comes after a turn. */
 bool glm_is_joint(const glm_local *local);
 strads_err glm_softmax_start(const strads_task *task);
 void glm_softmax_turn(glm_local *local, const strads_share *share,
                       uint32_t target);
-size_t glm_judge_size(const strads_task *task);
-strads_err glm_update_judge(strads_task *task);
-strads_err glm_aggregate_judge(strads_commit *commit);
+size_t glm_certify_size(const strads_task *task);
+strads_err glm_update_certify(strads_task *task);
+strads_err glm_aggregate_certify(strads_commit *commit);
 void glm_softmax_next(glm_state *state);
 
-/* glm_laps.c: after a look at the whole, whose numbers the commit has: whether
- * the next lap begins elsewhere, as it is told then. STRADS_ENOMEM. */
-strads_err glm_laps_new(glm_state *state);
-void glm_laps_free(glm_laps *laps);
-bool glm_laps_judge(strads_commit *commit);
+/* glm_cycles.c: after the whole has been evaluated, by the commit that has its numbers: whether
+ * the next cycle begins elsewhere, as it is told then. STRADS_ENOMEM. */
+strads_err glm_cycles_new(glm_state *state);
+void glm_cycles_free(glm_cycles *cycles);
+bool glm_cycles_next(strads_commit *commit);
 
 /* glm.c: what is not penalised has been fitted, and lambda_max is known. */
 void glm_find_lambda(glm_state *state, double critical);
@@ -360,6 +362,9 @@ strads_err glm_aggregate_scan(strads_commit *commit);
 
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
+/* So much of the first P counts as nothing: where rows can be met exactly P
+ * goes to 0, and so would every gap relative to it be of rounding alone. */
+#define GLM_NOTHING 1e-14
 /* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
  * leave all at 0. */
 double glm_critical(const glm_state *state, double square);
@@ -374,6 +379,9 @@ typedef struct glm_totals {
 glm_totals glm_add_up(glm_state *state);
 /* sum pen*(s X'r) */
 double glm_conjugates(const glm_state *state, double s);
+/* Whether dual values hold for the coefficients at hand alone, as boxes grow with
+ * those that nothing else holds. */
+bool glm_has_free_columns(const glm_state *state);
 /* The largest violation, as a share of what it may be. */
 double glm_worst_violation(const glm_state *state, double square);
 

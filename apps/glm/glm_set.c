@@ -18,7 +18,7 @@ static double freeze(const void *program, const double *z, double *root,
     const linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, z};
     const double loss =
-        state->problem.loss->look(&rows, state->problem.p, rest, root);
+        state->problem.loss->evaluate(&rows, state->problem.p, rest, root);
 
     logistic_loops_choose()->freeze(set->n_rows, set->c, FLAT, root, rest);
     return loss;
@@ -132,8 +132,9 @@ strads_err glm_search(strads_commit *commit)
                          linear_next_fall(set, &to) <= set->worth) ||
                         (set->is.constant && to.step == 1 && !moves) ||
                         ++state->searches >= SEARCHES_MAX;
-    const double shift = to.step * set->beta +
-                         (enough && to.step > 0 ? linear_set_level(set) : 0);
+    const double shift =
+        to.step * set->beta +
+        (enough && to.step > 0 ? linear_set_step_intercept(set) : 0);
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
     state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;

@@ -5,8 +5,8 @@
  * With o_i = -log sum_{l != k} exp(z_il), what depends on class k alone is a
  * problem of two classes with these offsets: so it is solved by the same scans,
  * sets and models as those, class after class, turn after turn (block coordinate
- * descent; the penalty falls apart by class). A lap is a turn of each; between
- * laps is a look at the whole, and what glm_laps.c makes of it.
+ * descent; the penalty falls apart by class). A cycle is a turn of each; between
+ * cycles the whole is evaluated, and glm_cycles.c goes on from there.
  *
  * The certificate is the whole problem's. With p the probabilities, Y the
  * labels' indicators and G = c (Y - Q), rows of Q of the simplex,
@@ -24,9 +24,6 @@
 
 #include "glm_parts.h"
 
-/* So much of the first P counts as nothing. */
-#define NOTHING 1e-14
-
 /* ---- workers ------------------------------------------------------------- */
 
 bool glm_is_joint(const glm_local *local)
@@ -36,13 +33,13 @@ bool glm_is_joint(const glm_local *local)
 
 static double *margins_of(const glm_local *local, uint64_t i)
 {
-    return local->all + i * local->classes.n;
+    return local->margins + i * local->classes.n;
 }
 
-/* Margins may be so far above `most` before their odds are too large, and sums of
+/* Margins may be so far above `shift` before their odds are too large, and sums of
  * odds so small before they are too rough. */
-#define FAR 500
-#define FAINT 1e-250
+#define EXPONENT_MAX 500
+#define SUM_MIN 1e-250
 
 static double *odds_of(const glm_local *local, uint64_t i)
 {
@@ -56,7 +53,7 @@ static void find_odds(glm_local *local, uint64_t i)
 
     for (uint32_t l = 1; l < local->classes.n; l++)
         most = z[l] > most ? z[l] : most;
-    local->most[i] = most;
+    local->shift[i] = most;
     for (uint32_t l = 0; l < local->classes.n; l++)
         odds[l] = exp(z[l] - most);
 }
@@ -83,8 +80,8 @@ static double others(const glm_local *local, uint64_t i, uint32_t but)
         sum += odds[l];
     for (uint32_t l = but + 1; l < local->classes.n; l++)
         sum += odds[l];
-    return sum > FAINT ? local->most[i] + log(sum)
-                       : log_sum(margins_of(local, i), local->classes.n, but);
+    return sum > SUM_MIN ? local->shift[i] + log(sum)
+                         : log_sum(margins_of(local, i), local->classes.n, but);
 }
 
 static void keep_margins(glm_local *local)
@@ -94,8 +91,8 @@ static void keep_margins(glm_local *local)
     for (uint64_t i = 0; i < local->rows; i++) {
         const double z = local->z[i] - local->o[i];
         margins_of(local, i)[k] = z;
-        if (z - local->most[i] < FAR)
-            odds_of(local, i)[k] = exp(z - local->most[i]);
+        if (z - local->shift[i] < EXPONENT_MAX)
+            odds_of(local, i)[k] = exp(z - local->shift[i]);
         else
             find_odds(local, i);
     }
@@ -142,12 +139,12 @@ strads_err glm_softmax_start(const strads_task *task)
     glm_local *local = task->local;
     const uint32_t n = local->classes.n;
 
-    if (!local->all) {
-        local->all = calloc(local->rows * n + 1, sizeof(double));
+    if (!local->margins) {
+        local->margins = calloc(local->rows * n + 1, sizeof(double));
         local->odds = calloc(local->rows * n + 1, sizeof(double));
-        local->most = calloc(local->rows + 1, sizeof(double));
+        local->shift = calloc(local->rows + 1, sizeof(double));
     }
-    if (!local->all || !local->odds || !local->most)
+    if (!local->margins || !local->odds || !local->shift)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %u margins of %llu rows", n,
                            (unsigned long long)local->rows);
@@ -167,23 +164,23 @@ void glm_softmax_turn(glm_local *local, const strads_share *share,
     begin_turn(local, share, target);
 }
 
-/* What a look adds up behind the slopes of n parameters x k classes. */
-typedef struct verdict {
+/* What an evaluation adds up behind the slopes of n parameters x k classes. */
+typedef struct sums {
     logistic_side *side; /* [k], by the rows' label; `margin` is the entropy of
                             the other classes less loss_sum, `squares` sum c
                             |Y - p|^2 */
     double *flow;        /* [k x k] A */
-} verdict;
+} sums;
 
-static verdict verdict_of(const double *merged, uint32_t n, uint32_t k)
+static sums sums_of(const double *merged, uint32_t n, uint32_t k)
 {
     double *at = (double *)(uintptr_t)merged + (size_t)n * k;
 
-    return (verdict){.side = (logistic_side *)(void *)at,
-                     .flow = at + (size_t)k * LOGISTIC_SUMS};
+    return (sums){.side = (logistic_side *)(void *)at,
+                  .flow = at + (size_t)k * LOGISTIC_SUMS};
 }
 
-size_t glm_judge_size(const strads_task *task)
+size_t glm_certify_size(const strads_task *task)
 {
     const size_t n = task->block.n, k = task->width;
 
@@ -191,8 +188,8 @@ size_t glm_judge_size(const strads_task *task)
 }
 
 /* One row: probabilities into p, sums of its label. */
-static void judge_row(const double *z, double c, uint32_t n, uint32_t label,
-                      double *p, verdict *out)
+static void add_row(const double *z, double c, uint32_t n, uint32_t label,
+                    double *p, sums *out)
 {
     logistic_side *side = &out->side[label];
     double most = z[0], others = 0, outer = 0, u = 0, squares = 0;
@@ -239,12 +236,12 @@ static void add_up_slopes(const strads_task *task, uint32_t k, const double *r)
     }
 }
 
-strads_err glm_update_judge(strads_task *task)
+strads_err glm_update_certify(strads_task *task)
 {
     glm_local *local = task->local;
     const uint32_t n = local->classes.n;
     double *r = calloc(local->rows * n + 1, sizeof(*r));
-    verdict out = verdict_of(task->partial, task->block.n, n);
+    sums out = sums_of(task->partial, task->block.n, n);
     double p[GLM_SOFTMAX_MAX];
 
     if (!r)
@@ -257,7 +254,7 @@ strads_err glm_update_judge(strads_task *task)
         uint32_t label = 0;
         while (task->share->label[i] != local->classes.label[label])
             label++;
-        judge_row(margins_of(local, i), local->c[i], n, label, p, &out);
+        add_row(margins_of(local, i), local->c[i], n, label, p, &out);
         for (uint32_t l = 0; l < n; l++)
             r[l * local->rows + i] = local->c[i] * ((l == label) - p[l]);
     }
@@ -271,7 +268,7 @@ strads_err glm_update_judge(strads_task *task)
 
 /* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and Heyman's
  * elimination, which subtracts nothing. Changes A. */
-static void balance(uint32_t k, double *flow, double *t)
+static void balance_flows(uint32_t k, double *flow, double *t)
 {
     double most = 0;
 
@@ -299,55 +296,55 @@ static void balance(uint32_t k, double *flow, double *t)
         t[n] = most > 0 && isfinite(most) ? t[n] / most : 0;
 }
 
-/* A look at the whole as the coordinator has it. */
-typedef struct look {
+/* The whole as the coordinator has it. */
+typedef struct evaluation {
     const strads_commit *commit;
-    verdict of;
-    double loss, square;          /* sum c f, sum c |Y - p|^2 */
-    double fair[GLM_SOFTMAX_MAX]; /* t by label */
-    double drift; /* how far t moves a slope, in units of its column's norm */
-} look;
+    sums of;
+    double loss, square;             /* sum c f, sum c |Y - p|^2 */
+    double balance[GLM_SOFTMAX_MAX]; /* t by label */
+    double slope_error; /* of slopes, by t, in units of their columns' norms */
+} evaluation;
 
-static look look_of(const strads_commit *commit)
+static evaluation evaluate(const strads_commit *commit)
 {
     const glm_state *state = commit->state;
     const uint32_t k = state->width;
-    look l = {.commit = commit,
-              .of = verdict_of(commit->partial, commit->block.n, k)};
+    evaluation e = {.commit = commit,
+                    .of = sums_of(commit->partial, commit->block.n, k)};
 
     for (uint32_t n = 0; n < k; n++) {
-        l.fair[n] = 1;
-        l.loss += l.of.side[n].loss;
-        l.square += l.of.side[n].squares;
+        e.balance[n] = 1;
+        e.loss += e.of.side[n].loss;
+        e.square += e.of.side[n].squares;
     }
     if (!state->problem.options.intercept)
-        return l;
-    balance(k, l.of.flow, l.fair);
+        return e;
+    balance_flows(k, e.of.flow, e.balance);
     for (uint32_t n = 0; n < k; n++)
-        l.drift += (1 - l.fair[n]) * sqrt(l.of.side[n].squares);
-    return l;
+        e.slope_error += (1 - e.balance[n]) * sqrt(e.of.side[n].squares);
+    return e;
 }
 
 /* w and slopes of one class, as a scan would leave them. */
-static void take_class(glm_state *state, const look *l, uint32_t k)
+static void take_class(glm_state *state, const evaluation *e, uint32_t k)
 {
     const size_t width = state->width;
 
     state->target = k;
-    for (uint32_t j = 0; j < l->commit->block.n; j++) {
-        state->slope[j] = l->commit->partial[j * width + k];
+    for (uint32_t j = 0; j < e->commit->block.n; j++) {
+        state->slope[j] = e->commit->partial[j * width + k];
         if (j < state->columns)
-            state->w[j] = l->commit->value[j * width + k];
+            state->w[j] = e->commit->value[j * width + k];
         else
-            state->b[k] = l->commit->value[j * width + k];
+            state->b[k] = e->commit->value[j * width + k];
     }
 }
 
 /* The same, with slopes at least as steep as those of the balanced dual point:
  * under its intercept columns are as good as centred. */
-static void take_balanced(glm_state *state, const look *l, uint32_t k)
+static void take_balanced(glm_state *state, const evaluation *e, uint32_t k)
 {
-    take_class(state, l, k);
+    take_class(state, e, k);
     if (!state->problem.options.intercept)
         return;
     const double level = state->slope[state->columns];
@@ -356,37 +353,37 @@ static void take_balanced(glm_state *state, const look *l, uint32_t k)
         const double centred = state->norm[j] - state->weight * mean * mean;
         const double slope = state->slope[j] - mean * level;
         state->slope[j] =
-            slope + copysign(l->drift * sqrt(fmax(centred, 0)), slope);
+            slope + copysign(e->slope_error * sqrt(fmax(centred, 0)), slope);
     }
 }
 
-static double dual_at(glm_state *state, const look *l, double t)
+static double dual_at(glm_state *state, const evaluation *e, double t)
 {
     double sum = 0;
 
     for (uint32_t k = 0; k < state->width; k++) {
-        take_balanced(state, l, k);
-        sum += logistic_entropy(&l->of.side[k], t * l->fair[k]) -
+        take_balanced(state, e, k);
+        sum += logistic_entropy(&e->of.side[k], t * e->balance[k]) -
                glm_conjugates(state, t);
     }
     return sum;
 }
 
 /* P and D of the whole. */
-static void certify(glm_state *state, const look *l)
+static void certify(glm_state *state, const evaluation *e)
 {
     const bool tangent = state->problem.penalty->tangent != NULL;
     glm_joint *joint = &state->joint;
     double widest = 1, tight = 1, violation = 0, gained = 0;
 
-    joint->primal = l->loss;
+    joint->primal = e->loss;
     joint->nonzeros = 0;
     for (uint32_t k = 0; k < state->width; k++) {
         if (tangent) {
-            take_class(state, l, k);
-            violation = fmax(violation, glm_worst_violation(state, l->square));
+            take_class(state, e, k);
+            violation = fmax(violation, glm_worst_violation(state, e->square));
         } else {
-            take_balanced(state, l, k);
+            take_balanced(state, e, k);
         }
         const glm_totals sum = glm_add_up(state);
         joint->primal += sum.penalty;
@@ -396,53 +393,56 @@ static void certify(glm_state *state, const look *l)
     }
     joint->first = fmax(joint->first, joint->primal);
     if (!tangent) {
-        double dual = dual_at(state, l, widest);
+        double dual = dual_at(state, e, widest);
         if (tight < widest)
-            dual = fmax(dual, dual_at(state, l, tight));
+            dual = fmax(dual, dual_at(state, e, tight));
         gained = fmax(dual - joint->dual, 0);
-        joint->dual += gained;
+        joint->dual =
+            glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
         violation = fmax(joint->primal - joint->dual, 0) / joint->primal;
     }
-    joint->gap = joint->primal > NOTHING * joint->first ? violation : 0;
+    joint->gap = joint->primal > GLM_NOTHING * joint->first ? violation : 0;
     linear_watch_scan(&joint->watch, joint->primal, gained);
 }
 
 /* ---- the coordinator: what comes next ------------------------------------- */
 
-/* The first look is at w = 0, whose slopes tell lambda_max. Whether the model
- * begins elsewhere. */
-static bool find_lambda(glm_state *state, const look *l)
+/* The first evaluation is at w = 0, whose slopes tell lambda_max. Whether the
+ * model begins elsewhere. */
+static bool begin(glm_state *state, const evaluation *e)
 {
-    const strads_commit *commit = l->commit;
+    const strads_commit *commit = e->commit;
     bool starts = state->problem.options.start_intercept != NULL;
     double critical = 0;
 
+    state->joint.began = true;
     for (uint32_t k = 0; k < state->width; k++) {
-        take_class(state, l, k);
-        critical = fmax(critical, glm_critical(state, l->square));
+        take_class(state, e, k);
+        critical = fmax(critical, glm_critical(state, e->square));
     }
-    glm_find_lambda(state, critical);
+    if (!state->problem.penalty->off)
+        glm_find_lambda(state, critical);
     for (size_t k = 0; k < state->columns * state->width; k++)
         starts = starts || commit->value[k] != 0;
     return starts;
 }
 
-strads_err glm_aggregate_judge(strads_commit *commit)
+strads_err glm_aggregate_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    const look l = look_of(commit);
+    const evaluation e = evaluate(commit);
 
-    if (state->alone && find_lambda(state, &l)) {
+    if (!state->joint.began && begin(state, &e)) {
         state->next = GLM_TO_TARGET;
         return STRADS_OK;
     }
-    certify(state, &l);
+    certify(state, &e);
     if (!isfinite(state->joint.primal))
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down");
-    state->joint.looked = true;
-    state->next = glm_laps_judge(commit) ? GLM_TO_TARGET : GLM_TO_ROWS;
+    state->joint.certified = true;
+    state->next = glm_cycles_next(commit) ? GLM_TO_TARGET : GLM_TO_ROWS;
     state->target = 0;
     glm_begin_problem(state);
     return STRADS_OK;
@@ -451,7 +451,7 @@ strads_err glm_aggregate_judge(strads_commit *commit)
 void glm_softmax_next(glm_state *state)
 {
     if (state->target + 1 == state->width) {
-        state->next = GLM_TO_JUDGE;
+        state->next = GLM_TO_CERTIFY;
         return;
     }
     state->target++;

@@ -271,8 +271,8 @@ strads_err glm_aggregate_target(strads_commit *commit)
     glm_state *state = commit->state;
 
     state->next = GLM_TO_ROWS;
-    if (state->joint.used && !state->joint.looked)
-        state->next = state->known ? GLM_TO_JUDGE : GLM_TO_MOMENTS;
+    if (state->joint.used && !state->joint.certified)
+        state->next = state->known ? GLM_TO_CERTIFY : GLM_TO_MOMENTS;
     return STRADS_OK;
 }
 
@@ -345,8 +345,10 @@ strads_err glm_aggregate_moments(strads_commit *commit)
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
     }
     state->known = true;
-    state->next = GLM_TO_JUDGE;
-    return state->joint.used ? STRADS_OK : glm_aggregate_scan(commit);
+    if (!state->joint.used)
+        return glm_aggregate_scan(commit);
+    state->next = GLM_TO_CERTIFY;
+    return STRADS_OK;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -425,8 +427,8 @@ strads_err glm_aggregate_rows(strads_commit *commit)
     }
     if (!state->began) {
         const glm_rows rows = {set->n_rows, set->y, set->c, state->offset};
-        state->null = state->problem.loss->look(&rows, state->problem.p,
-                                                set->trial, NULL);
+        state->null = state->problem.loss->evaluate(&rows, state->problem.p,
+                                                    set->trial, NULL);
     }
     state->next = state->known ? GLM_TO_SCAN : GLM_TO_MOMENTS;
     return STRADS_OK;

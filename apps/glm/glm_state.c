@@ -11,7 +11,7 @@ enum {
     BLOCK_MAX = 1 << 20,
     PARAM_BYTES = 108,
     CLASS_BYTES = 24, /* of each class after the first */
-    /* Of each class of a softmax: laps and looks; and of each row margins, odds
+    /* Of each class of a softmax: cycles and looks; and of each row margins, odds
      * and slopes. */
     SOFTMAX_BYTES = 80,
     SOFTMAX_ROW_BYTES = 24
@@ -90,9 +90,9 @@ void glm_close(void *opened)
     free(local->z);
     free(local->r);
     free(local->h);
-    free(local->all);
+    free(local->margins);
     free(local->odds);
-    free(local->most);
+    free(local->shift);
     linear_pending_free(&local->pending);
     linear_classes_free(&local->classes);
     free(local);
@@ -225,12 +225,11 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
     }
     state->joint.used = problem->loss->joint && state->width > 1;
     state->joint.watch = (linear_watch){.least = INFINITY};
-    if (state->joint.used && (err = glm_laps_new(state))) {
+    if (state->joint.used && (err = glm_cycles_new(state))) {
         glm_end(state);
         return err;
     }
     state->set.is = glm_model(state);
-    state->alone = !problem->penalty->off;
     glm_begin_problem(state);
     *out = state;
     return STRADS_OK;
@@ -241,8 +240,7 @@ void glm_begin_problem(glm_state *state)
     linear_set_clear(&state->set);
     free(state->held);
     state->held = NULL;
-    if (!state->joint.used)
-        state->alone = !state->problem.penalty->off;
+    state->alone = !state->problem.penalty->off && !state->joint.used;
     state->began = false;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
@@ -264,7 +262,7 @@ void glm_end(void *begun)
         return;
     linear_set_free(&state->set);
     linear_ridge_free(&state->ridge);
-    glm_laps_free(&state->laps);
+    glm_cycles_free(&state->cycles);
     free(state->classes);
     free(state->b);
     free(state->done);

@@ -27,7 +27,8 @@ static void take_curvature(glm_local *local)
 
     if (local->fresh)
         return;
-    (void)local->problem.loss->look(&rows, local->problem.p, NULL, local->h);
+    (void)local->problem.loss->evaluate(&rows, local->problem.p, NULL,
+                                        local->h);
     linear_hold_curvature(local->rows, local->c, local->h);
     local->fresh = true;
 }

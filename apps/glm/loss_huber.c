@@ -22,7 +22,7 @@ static double curve(double y, double z, double p)
     return fmin(1, p / fabs(z - y));
 }
 
-GLM_LOOK(value, slope, curve)
+GLM_EVALUATE(value, slope, curve)
 
 static double conjugate(double y, double u, double p)
 {
@@ -44,7 +44,7 @@ const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
                                  .majorises = true,
                                  .usual = 1.345,
                                  .value = value,
-                                 .look = look,
+                                 .evaluate = evaluate,
                                  .conjugate = conjugate,
                                  .mean = mean,
                                  .link = link};

@@ -18,7 +18,7 @@ static double value(double y, double z, double p)
     return fmax(-y * z, 0) + log1p(exp(-fabs(z)));
 }
 
-static double look(const glm_rows *rows, double p, double *r, double *h)
+static double evaluate(const glm_rows *rows, double p, double *r, double *h)
 {
     (void)p;
     return logistic_loops_choose()->curve(rows, r, h);
@@ -57,9 +57,9 @@ static double link(double mean)
     return log(mean / (1 - mean));
 }
 
-#define LOGISTIC                                                      \
-    .labels = GLM_CLASSES, .bend = .25, .value = value, .look = look, \
-    .conjugate = conjugate, .conjugates = conjugates, .mean = mean,   \
+#define LOGISTIC                                                              \
+    .labels = GLM_CLASSES, .bend = .25, .value = value, .evaluate = evaluate, \
+    .conjugate = conjugate, .conjugates = conjugates, .mean = mean,           \
     .link = link
 
 const glm_loss glm_loss_logistic = {LOGISTIC};

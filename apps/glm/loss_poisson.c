@@ -29,7 +29,7 @@ static double curve(double y, double z, double p)
     return exp(z);
 }
 
-GLM_LOOK(value, slope, curve)
+GLM_EVALUATE(value, slope, curve)
 
 /* u log y + y ((1 + t) log(1 + t) - t) with t = u / y. */
 static double conjugate(double y, double u, double p)
@@ -59,7 +59,7 @@ static double link(double mean)
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
                                    .bend = INFINITY,
                                    .value = value,
-                                   .look = look,
+                                   .evaluate = evaluate,
                                    .conjugate = conjugate,
                                    .mean = mean,
                                    .link = link};

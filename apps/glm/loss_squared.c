@@ -19,7 +19,7 @@ static double curve(double y, double z, double p)
     return 1;
 }
 
-GLM_LOOK(value, slope, curve)
+GLM_EVALUATE(value, slope, curve)
 
 static double conjugate(double y, double u, double p)
 {
@@ -41,7 +41,7 @@ const glm_loss glm_loss_squared = {.labels = GLM_NUMBERS,
                                    .constant = true,
                                    .bend = 1,
                                    .value = value,
-                                   .look = look,
+                                   .evaluate = evaluate,
                                    .conjugate = conjugate,
                                    .mean = mean,
                                    .link = link};

@@ -32,7 +32,7 @@ static double curve(double y, double z, double a)
     return over(y, z) > 0 ? 2 * scale(a) : 0;
 }
 
-GLM_LOOK(value, slope, curve)
+GLM_EVALUATE(value, slope, curve)
 
 static double conjugate(double y, double u, double a)
 {
@@ -49,8 +49,8 @@ static double link(double mean)
     return 2 * mean - 1;
 }
 
-#define HINGE                                                          \
-    .labels = GLM_CLASSES, .flat = true, .value = value, .look = look, \
+#define HINGE                                                                  \
+    .labels = GLM_CLASSES, .flat = true, .value = value, .evaluate = evaluate, \
     .conjugate = conjugate, .mean = mean, .link = link
 
 const glm_loss glm_loss_squared_hinge = {HINGE, .bend = 1};

@@ -339,9 +339,9 @@ static dual_answer answer_at(const dual_local *local, uint64_t i, double z)
                                local->anchor[i], z);
 }
 
-/* Whether c is a straight line between them: on the same side of 0 and of all
+/* Whether c is a linear line between them: on the same side of 0 and of all
  * bounds. */
-static bool is_straight(const dual_loss *loss, dual_answer from, dual_answer to)
+static bool is_linear(const dual_loss *loss, dual_answer from, dual_answer to)
 {
     return loss->quadratic && from.h > 0 && to.h > 0 && from.b * to.b > 0;
 }
@@ -354,7 +354,7 @@ strads_err dual_update_slope(strads_task *task)
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
     const int steps = dual_steps(local->loss);
-    double step[DUAL_STEPS], still = 0, straight = 0;
+    double step[DUAL_STEPS], constant = 0, linear = 0;
 
     local->level = task->total[DUAL_LEVEL];
     for (int t = 0; t < steps; t++)
@@ -365,9 +365,9 @@ strads_err dual_update_slope(strads_task *task)
         const double along = dual_dot(local, &x, local->base) - z;
         const dual_answer from = answer_at(local, i, z);
         const dual_answer to = answer_at(local, i, z + along);
-        if (from.b == to.b || is_straight(local->loss, from, to)) {
-            still += along * from.b;
-            straight += along * (to.b - from.b);
+        if (from.b == to.b || is_linear(local->loss, from, to)) {
+            constant += along * from.b;
+            linear += along * (to.b - from.b);
             continue;
         }
         for (int t = 0; t < steps; t++)
@@ -375,6 +375,6 @@ strads_err dual_update_slope(strads_task *task)
                 along * answer_at(local, i, z + step[t] * along).b;
     }
     for (int t = 0; t < steps; t++)
-        task->partial[t] += still + step[t] * straight;
+        task->partial[t] += constant + step[t] * linear;
     return STRADS_OK;
 }

@@ -539,7 +539,7 @@ strads_err dual_aggregate_slope(strads_commit *commit)
 }
 
 /* A row's best b takes so many times as long where it needs logarithms. */
-#define DEAR 4
+#define LOGARITHMS 4
 
 /* Whether passes at the rate of those since the last scan reach the tolerance
  * before steps would: these take as long as some p/8 passes by their matrix, and
@@ -552,9 +552,9 @@ static bool passes_do(const dual_state *state, double tolerance)
     const double left = log(state->gap / (tolerance * state->primal));
     const double matrix = (double)state->columns / 8;
     const double steps = state->conjugate.used ? fmin(matrix, 40) : matrix;
-    const double dear = state->problem.loss->quadratic ? 1 : DEAR;
+    const double cost = state->problem.loss->quadratic ? 1 : LOGARITHMS;
 
-    return left * passes * dear < fall * steps;
+    return left * passes * cost < fall * steps;
 }
 
 /* Few columns, or a smooth loss, and a start that is not too far off. */

@@ -153,7 +153,7 @@ linear_step linear_set_search(linear_set *set)
     return (linear_step){to.step, fall, promised};
 }
 
-double linear_set_level(linear_set *set)
+double linear_set_step_intercept(linear_set *set)
 {
     const column_kernels *kernels = set->is.kernels;
     const uint64_t n = set->n_rows;

@@ -206,7 +206,7 @@ typedef struct linear_step {
 linear_step linear_set_search(linear_set *set);
 /* The end of it, before a scan: a Newton step of b alone, after which slopes
  * cancel out but for a square, if it lowers the loss. Returns it. */
-double linear_set_level(linear_set *set);
+double linear_set_step_intercept(linear_set *set);
 /* How many of n columns that violate join a set, with so many nonzeros in the
  * model: twice the support, which seldom has more columns than there are rows. */
 uint32_t linear_growth(const linear_set *set, uint64_t columns,

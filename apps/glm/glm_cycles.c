@@ -1,14 +1,14 @@
-/* What a softmax does between two laps over its classes.
+/* What a softmax does between two cycles over its classes.
  *
  * The loss does not change when a column's coefficients of all classes move by
  * the same t, but the penalty does. Class after class can follow that only in
- * small steps, so the best t is taken out after each lap (as in Friedman,
+ * small steps, so the best t is taken out after each cycle (as in Friedman,
  * Hastie, Tibshirani, "Regularization paths for generalized linear models via
  * coordinate descent", J. Statistical Software 33, 2010, section 4.1).
  *
- * What is left converges by a constant factor a lap in the end. So where laps
+ * What is left converges by a constant factor a cycle in the end. So where cycles
  * ended is extrapolated as sweeps over a block are (Bertrand and Massias,
- * AISTATS 2021); the look at the whole that follows says whether P fell, and if
+ * AISTATS 2021); the next evaluation of the whole says whether P fell, and if
  * not, it is taken back. */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "apps/linear/linear_steps.h"
 #include "glm_parts.h"
 
-/* Where a lap has more numbers than so many, their past costs too much. */
+/* Where a cycle has more numbers than so many, their past costs too much. */
 #define NUMBERS_MAX (UINT64_C(1) << 22)
 
 /* P may be so much higher, which is rounding. */
@@ -25,30 +25,30 @@
 
 enum { PAST = LINEAR_STEPS + 1 };
 
-strads_err glm_laps_new(glm_state *state)
+strads_err glm_cycles_new(glm_state *state)
 {
-    glm_laps *laps = &state->laps;
+    glm_cycles *cycles = &state->cycles;
 
-    laps->numbers = (state->columns + 1) * state->width;
-    if (laps->numbers > NUMBERS_MAX)
+    cycles->numbers = (state->columns + 1) * state->width;
+    if (cycles->numbers > NUMBERS_MAX)
         return STRADS_OK;
-    laps->past = malloc(PAST * laps->numbers * sizeof(double));
-    laps->to = malloc(laps->numbers * sizeof(double));
-    if (laps->past && laps->to)
+    cycles->past = malloc(PAST * cycles->numbers * sizeof(double));
+    cycles->to = malloc(cycles->numbers * sizeof(double));
+    if (cycles->past && cycles->to)
         return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM, "no memory for %d laps of %llu numbers",
-                       PAST, (unsigned long long)laps->numbers);
+    return strads_fail(STRADS_ENOMEM, "no memory for %d cycles of %llu numbers",
+                       PAST, (unsigned long long)cycles->numbers);
 }
 
-void glm_laps_free(glm_laps *laps)
+void glm_cycles_free(glm_cycles *cycles)
 {
-    free(laps->past);
-    free(laps->to);
+    free(cycles->past);
+    free(cycles->to);
 }
 
-static double *past_of(const glm_laps *laps, uint32_t lap)
+static double *past_of(const glm_cycles *cycles, uint32_t cycle)
 {
-    return laps->past + lap * laps->numbers;
+    return cycles->past + cycle * cycles->numbers;
 }
 
 static int ascending(const void *a, const void *b)
@@ -79,7 +79,7 @@ static double best_shift(const glm_term *term, uint32_t k, const double *w)
 }
 
 /* Takes the best t out of each column; returns what the penalty falls by. */
-static double shift(const glm_state *state, double *numbers)
+static double take_out_shifts(const glm_state *state, double *numbers)
 {
     const glm_penalty *pen = state->problem.penalty;
     const uint32_t k = state->width;
@@ -99,21 +99,21 @@ static double shift(const glm_state *state, double *numbers)
     return fall;
 }
 
-/* `beyond` becomes what lies beyond the laps; false where they show no
+/* `beyond` becomes what lies beyond the cycles; false where they show no
  * direction. */
-static bool extrapolate(const glm_laps *laps, size_t n, double *beyond)
+static bool extrapolate(const glm_cycles *cycles, size_t n, double *beyond)
 {
     const double *past[LINEAR_STEPS + 1];
     double c[LINEAR_STEPS];
 
     for (uint32_t i = 0; i <= LINEAR_STEPS; i++)
-        past[i] = past_of(laps, i);
+        past[i] = past_of(cycles, i);
     if (!linear_combine(past, n, c))
         return false;
     for (size_t k = 0; k < n; k++) {
         beyond[k] = 0;
         for (uint32_t i = 0; i < LINEAR_STEPS; i++)
-            beyond[k] += c[i] * past_of(laps, i + 1)[k];
+            beyond[k] += c[i] * past_of(cycles, i + 1)[k];
     }
     return true;
 }
@@ -134,24 +134,25 @@ static bool go(strads_commit *commit, const double *to)
     return moves;
 }
 
-bool glm_laps_judge(strads_commit *commit)
+bool glm_cycles_next(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const size_t n = (size_t)commit->block.n * state->width;
-    glm_laps *laps = &state->laps;
-    const bool leapt = laps->leapt;
+    glm_cycles *cycles = &state->cycles;
+    const bool extrapolated = cycles->extrapolated;
 
-    if (!laps->past)
+    if (!cycles->past)
         return false;
-    laps->leapt = false;
-    if (leapt && !(state->joint.primal <= laps->before * (1 + ROUNDING)))
-        return go(commit, past_of(laps, LINEAR_STEPS));
-    double *to = past_of(laps, laps->n++);
+    cycles->extrapolated = false;
+    if (extrapolated &&
+        !(state->joint.primal <= cycles->before * (1 + ROUNDING)))
+        return go(commit, past_of(cycles, LINEAR_STEPS));
+    double *to = past_of(cycles, cycles->n++);
     memcpy(to, commit->value, n * sizeof(*to));
-    laps->before = state->joint.primal - shift(state, to);
-    if (laps->n == PAST) {
-        laps->n = 0;
-        laps->leapt = extrapolate(laps, n, laps->to);
+    cycles->before = state->joint.primal - take_out_shifts(state, to);
+    if (cycles->n == PAST) {
+        cycles->n = 0;
+        cycles->extrapolated = extrapolate(cycles, n, cycles->to);
     }
-    return go(commit, laps->leapt ? laps->to : to);
+    return go(commit, cycles->extrapolated ? cycles->to : to);
 }
