@@ -130,6 +130,15 @@ static strads_err lasso_update_block(strads_task *task)
     return STRADS_OK;
 }
 
+static strads_err lasso_update_pairs(strads_task *task)
+{
+    lasso_local *local = task->local;
+    const linear_factors of = {.share = lasso_share(task),
+                               .kernels = local->kernels};
+
+    return linear_pairs_update(&local->pairs, task, &of);
+}
+
 static strads_err lasso_update_columns(strads_task *task)
 {
     return linear_packed_write(task, lasso_share(task));
@@ -266,7 +275,7 @@ static const strads_phase phases[] = {
                     .aggregate = lasso_aggregate_scan},
     [LASSO_PAIRS] = {.name = "pairs",
                      .when = STRADS_WHEN_PROBE,
-                     .update = lasso_pairs,
+                     .update = lasso_update_pairs,
                      .aggregate = lasso_gram_store},
     [LASSO_BLOCK] = {.name = "block",
                      .when = STRADS_WHEN_POLICY,

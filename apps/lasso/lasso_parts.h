@@ -22,25 +22,11 @@
 #include <strads/lasso.h>
 
 #include "apps/kernels/column_kernels.h"
+#include "apps/linear/linear_pairs.h"
 #include "apps/linear/linear_pending.h"
 #include "apps/linear/linear_steps.h"
 
 /* ---- one partition ----------------------------------------------------- */
-
-/* Columns of pairs by row, kept by lasso_pairs.c, a stretch of rows at a time:
- * its row i has the entries start[i] to start[i + 1] - 1, in the order of
- * columns. */
-enum { LASSO_STRETCH = 1024 };
-
-typedef struct lasso_by_rows {
-    uint32_t start[LASSO_STRETCH + 2];
-    uint32_t *place; /* [capacity] a column's place in the block */
-    double *value;   /* [capacity] */
-    uint64_t capacity;
-    double *line;   /* [columns] one row, spread out */
-    uint64_t *next; /* [columns] a column's first entry beyond the stretch */
-    uint32_t columns;
-} lasso_by_rows;
 
 /* A worker's state. `residual` is response - X w for the w that refresh has
  * told of but for what is pending. */
@@ -55,7 +41,7 @@ typedef struct lasso_local {
     double *reference;      /* [rows] the residual at the last scan or look */
     bool refers;            /* there was one */
     linear_pending pending; /* not yet in the residual */
-    lasso_by_rows by_rows;
+    linear_pairs pairs;
 } lasso_local;
 
 /* lasso_state.c: what strads_program says of slots with these names. */
@@ -87,14 +73,6 @@ static inline data_column lasso_column(const strads_task *task, uint64_t j)
 void lasso_sums(const lasso_local *local, const strads_share *share,
                 uint64_t begin, uint64_t end, double *squares, double *sum);
 double lasso_sum(const lasso_local *local, const double *v);
-
-/* partial[n x against.n] = X_block' X_against on this partition's rows. */
-strads_err lasso_pairs(strads_task *task);
-/* Frees what it keeps between calls. */
-void lasso_drop_pairs(lasso_local *local);
-/* lasso_panel.c: the same for columns that are all but full, where those from
- * `tail` on are the block's own: of their square the lower half alone. */
-strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail);
 
 /* ---- the coordinator --------------------------------------------------- */
 

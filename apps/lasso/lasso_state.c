@@ -72,7 +72,7 @@ void lasso_close(void *opened)
     if (local->root || local->weighted.by_col.f64)
         free((double *)(uintptr_t)local->weighted.by_col.f64);
     free(local->root);
-    lasso_drop_pairs(local);
+    linear_pairs_free(&local->pairs);
     free(local);
 }
 

@@ -1,23 +1,26 @@
 /* A set's pairs on a partition, in each way that they are computed, against a
  * loop over dense columns: few and many that join, or others altogether; more
- * rows than a stretch has; values of both types. */
+ * rows than a stretch has; values of both types; rows with weights. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/lasso/lasso_parts.h"
+#include "apps/linear/linear_pairs.h"
 #include "strads/policy.h"
 
 enum { ROWS = 9000, COLUMNS = 90, SOME = 3 * ROWS / 2 };
 
 typedef struct fixture {
     strads_share share;
-    lasso_local local;
+    linear_pairs pairs;
+    linear_factors of;
     uint64_t start[COLUMNS + 1];
     uint32_t index[COLUMNS * SOME];
     double f64[COLUMNS * SOME];
     float f32[COLUMNS * SOME];
     double dense[COLUMNS][ROWS];
+    double weight[ROWS], root[ROWS];
     double partial[COLUMNS * COLUMNS];
 } fixture;
 
@@ -36,7 +39,7 @@ static double mostly(uint32_t j)
     return j % 3 == 0 ? .999 : 1;
 }
 
-static void fill(fixture *f, bool single, double often(uint32_t j))
+static void fill(fixture *f, bool single, bool weighs, double often(uint32_t j))
 {
     uint64_t n = 0;
 
@@ -63,28 +66,31 @@ static void fill(fixture *f, bool single, double often(uint32_t j))
                                          .index = f->index,
                                          .f64 = single ? NULL : f->f64,
                                          .f32 = single ? f->f32 : NULL}};
-    f->local = (lasso_local){.rows = ROWS,
-                             .columns = COLUMNS,
+    for (uint32_t i = 0; i < ROWS; i++) {
+        f->weight[i] = weighs ? i % 4 * strads_random_unit(1, 4, 0, i) : 1;
+        f->root[i] = sqrt(f->weight[i]);
+    }
+    f->of = (linear_factors){.share = &f->share,
+                             .root = weighs ? f->root : NULL,
                              .kernels = column_kernels_choose(ROWS)};
 }
 
 static void expect_pairs(fixture *f, strads_block lines, strads_block against)
 {
     strads_task task = {.share = &f->share,
-                        .local = &f->local,
                         .block = lines,
                         .against = against,
                         .partial = f->partial};
 
     memset(f->partial, 0, sizeof(f->partial));
-    cr_assert_eq(lasso_pairs(&task), STRADS_OK);
+    cr_assert_eq(linear_pairs_update(&f->pairs, &task, &f->of), STRADS_OK);
     for (uint32_t k = 0; k < lines.n; k++)
         for (uint32_t l = 0; l < against.n; l++) {
             const double *a = f->dense[strads_block_param(&lines, k)];
             const double *b = f->dense[strads_block_param(&against, l)];
             double sum = 0;
             for (uint32_t i = 0; i < ROWS; i++)
-                sum += a[i] * b[i];
+                sum += f->weight[i] * a[i] * b[i];
             cr_assert_float_eq(f->partial[k * against.n + l], sum, 1e-9,
                                "%u of %u with %u of %u: %.17g, not %.17g", k,
                                lines.n, l, against.n,
@@ -105,33 +111,39 @@ static void expect_sizes(fixture *f, uint32_t n, uint32_t m)
                  (strads_block){.n = m - n, .param = column});
 }
 
-static void expect_all(bool single, double often(uint32_t j))
+static void expect_all(bool single, bool weighs, double often(uint32_t j))
 {
     static const uint32_t joining[] = {1, 2, 3, 8, 9, 24, 25, 60};
     fixture *f = malloc(sizeof(*f));
 
     cr_assert_not_null(f);
-    fill(f, single, often);
+    fill(f, single, weighs, often);
     for (size_t k = 0; k < sizeof(joining) / sizeof(joining[0]); k++)
         expect_sizes(f, joining[k], 61 + (uint32_t)k);
     expect_sizes(f, 40, 40);
     expect_sizes(f, 3, 4);
-    lasso_drop_pairs(&f->local);
+    linear_pairs_free(&f->pairs);
     free(f);
 }
 
-Test(lasso_pairs, are_products_of_columns_however_many_join)
+Test(linear_pairs, are_products_of_columns_however_many_join)
 {
-    expect_all(false, how_often);
+    expect_all(false, false, how_often);
 }
 
-Test(lasso_pairs, of_single_precision_are_too)
+Test(linear_pairs, of_single_precision_are_too)
 {
-    expect_all(true, how_often);
+    expect_all(true, false, how_often);
 }
 
-Test(lasso_pairs, of_columns_that_are_all_but_full_are_too)
+Test(linear_pairs, of_columns_that_are_all_but_full_are_too)
 {
-    expect_all(false, mostly);
-    expect_all(true, mostly);
+    expect_all(false, false, mostly);
+    expect_all(true, false, mostly);
+}
+
+Test(linear_pairs, of_rows_with_weights_are_too)
+{
+    expect_all(false, true, how_often);
+    expect_all(true, true, mostly);
 }

@@ -1,5 +1,5 @@
 /* Gram entries X_A' X_B of two blocks on one partition. Columns that are all
- * but full are multiplied with each other (lasso_panel.c). Where sparse columns
+ * but full are multiplied with each other (linear_panel.c). Where sparse columns
  * A join a working set, and are the last ones of B, all of B is laid out by row,
  * a stretch of rows after the other, so that it stays close: the products are a
  * sum of the rows' outer products, of which the half that mirrors is left out.
@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lasso_parts.h"
+#include "linear_pairs.h"
 
 /* A row with more than 1 in MANY columns is spread out; so many columns are
  * multiplied one by one. */
 enum { MANY = 6, FEW = 4 };
-
-static double value_of(const data_column *x, uint64_t k)
-{
-    return x->f64 ? x->f64[k] : (double)x->f32[k];
-}
 
 /* Place in `against` of its first column that is also the first line, when the
  * lines are its tail; against.n otherwise. */
@@ -44,7 +39,7 @@ static strads_err no_memory(uint64_t numbers)
 
 /* Room for n columns, kept for the next time; all start at their first entry.
  */
-static strads_err begin(lasso_by_rows *rows, uint32_t n)
+static strads_err begin(linear_pairs *rows, uint32_t n)
 {
     if (n > rows->columns || !rows->line) {
         rows->columns = n + n / 2 + 1;
@@ -60,7 +55,7 @@ static strads_err begin(lasso_by_rows *rows, uint32_t n)
     return STRADS_OK;
 }
 
-static strads_err reserve(lasso_by_rows *rows, uint64_t entries)
+static strads_err reserve(linear_pairs *rows, uint64_t entries)
 {
     if (entries <= rows->capacity)
         return STRADS_OK;
@@ -82,56 +77,58 @@ static uint64_t row_of(const data_column *x, uint64_t k)
 
 /* Counts the entries of each of the rows from `first` on, two places on, so
  * that start[i + 1] can run. */
-static void count(const strads_task *task, uint64_t first, lasso_by_rows *rows)
+static void count(const strads_task *task, const linear_factors *of,
+                  uint64_t first, linear_pairs *rows)
 {
     const strads_block *block = &task->against;
-    const uint64_t end = first + LASSO_STRETCH;
+    const uint64_t end = first + LINEAR_STRETCH;
 
     memset(rows->start, 0, sizeof(rows->start));
     for (uint32_t l = 0; l < block->n; l++) {
-        const data_column z = lasso_column(task, strads_block_param(block, l));
+        const data_column z = linear_pairs_column(of, block, l);
         for (uint64_t e = rows->next[l]; e < z.n && row_of(&z, e) < end; e++)
             rows->start[row_of(&z, e) - first + 2]++;
     }
-    for (uint64_t i = 0; i < LASSO_STRETCH; i++)
+    for (uint64_t i = 0; i < LINEAR_STRETCH; i++)
         rows->start[i + 2] += rows->start[i + 1];
 }
 
-static void place(const strads_task *task, uint64_t first, lasso_by_rows *rows)
+static void place(const strads_task *task, const linear_factors *of,
+                  uint64_t first, linear_pairs *rows)
 {
     const strads_block *block = &task->against;
-    const uint64_t end = first + LASSO_STRETCH;
+    const uint64_t end = first + LINEAR_STRETCH;
 
     for (uint32_t l = 0; l < block->n; l++) {
-        const data_column z = lasso_column(task, strads_block_param(block, l));
+        const data_column z = linear_pairs_column(of, block, l);
         uint64_t e = rows->next[l];
         for (; e < z.n && row_of(&z, e) < end; e++) {
             const uint64_t at = rows->start[row_of(&z, e) - first + 1]++;
             rows->place[at] = l;
-            rows->value[at] = value_of(&z, e);
+            rows->value[at] = linear_pairs_value(of, &z, e);
         }
         rows->next[l] = e;
     }
 }
 
 /* A stretch of rows, those from `first` on, of `against` by row. */
-static strads_err lay_out(const strads_task *task, uint64_t first,
-                          lasso_by_rows *rows)
+static strads_err lay_out(const strads_task *task, const linear_factors *of,
+                          uint64_t first, linear_pairs *rows)
 {
-    count(task, first, rows);
-    const strads_err err = reserve(rows, rows->start[LASSO_STRETCH + 1]);
+    count(task, of, first, rows);
+    const strads_err err = reserve(rows, rows->start[LINEAR_STRETCH + 1]);
 
     if (!err)
-        place(task, first, rows);
+        place(task, of, first, rows);
     return err;
 }
 
-static uint64_t entries_of(const strads_task *task, const strads_block *block)
+static uint64_t entries_of(const linear_factors *of, const strads_block *block)
 {
     uint64_t entries = 0;
 
     for (uint32_t l = 0; l < block->n; l++)
-        entries += lasso_column(task, strads_block_param(block, l)).n;
+        entries += linear_pairs_column(of, block, l).n;
     return entries;
 }
 
@@ -203,11 +200,10 @@ static void add_many(const one_row *row, const column_kernels *kernels,
 }
 
 /* The products of a row's n entries. */
-static void add_row(const strads_task *task, uint32_t first, uint32_t n,
+static void add_row(const strads_task *task, const column_kernels *kernels,
+                    const linear_pairs *rows, uint32_t first, uint32_t n,
                     uint32_t tail)
 {
-    const lasso_local *local = task->local;
-    const lasso_by_rows *rows = &local->by_rows;
     const one_row row = {.place = rows->place + first,
                          .value = rows->value + first,
                          .partial = task->partial,
@@ -218,45 +214,48 @@ static void add_row(const strads_task *task, uint32_t first, uint32_t n,
     if (n == 0 || row.place[n - 1] < tail)
         return;
     if ((uint64_t)n * MANY > row.m)
-        add_many(&row, local->kernels, rows->line);
+        add_many(&row, kernels, rows->line);
     else
         add_few(&row);
 }
 
-static strads_err multiply_rows(const strads_task *task, uint32_t tail)
+static strads_err multiply_rows(linear_pairs *rows, const strads_task *task,
+                                const linear_factors *of, uint32_t tail)
 {
-    lasso_local *local = task->local;
-    lasso_by_rows *rows = &local->by_rows;
+    const uint64_t n = of->share->rows.end - of->share->rows.begin;
     strads_err err = begin(rows, task->against.n);
 
-    for (uint64_t row = 0; row < local->rows && !err; row += LASSO_STRETCH) {
-        err = lay_out(task, row, rows);
-        for (uint32_t i = 0; i < LASSO_STRETCH && !err; i++)
-            add_row(task, rows->start[i], rows->start[i + 1] - rows->start[i],
-                    tail);
+    for (uint64_t row = 0; row < n && !err; row += LINEAR_STRETCH) {
+        err = lay_out(task, of, row, rows);
+        for (uint32_t i = 0; i < LINEAR_STRETCH && !err; i++)
+            add_row(task, of->kernels, rows, rows->start[i],
+                    rows->start[i + 1] - rows->start[i], tail);
     }
     return err;
 }
 
 /* ---- column by column -------------------------------------------------- */
 
-static strads_err multiply_apart(const strads_task *task)
+static strads_err multiply_apart(const strads_task *task,
+                                 const linear_factors *of)
 {
-    const lasso_local *local = task->local;
+    const uint64_t n = of->share->rows.end - of->share->rows.begin;
     const uint32_t m = task->against.n;
-    double *spread = calloc(local->rows + 1, sizeof(*spread));
+    double *spread = calloc(n + 1, sizeof(*spread));
 
     if (!spread)
-        return no_memory(local->rows);
+        return no_memory(n);
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const data_column z =
-            lasso_column(task, strads_block_param(&task->block, k));
-        for (uint64_t e = 0; e < z.n; e++)
-            spread[row_of(&z, e)] = value_of(&z, e);
+        const data_column z = linear_pairs_column(of, &task->block, k);
+        for (uint64_t e = 0; e < z.n; e++) {
+            const uint64_t i = row_of(&z, e);
+            spread[i] = linear_pairs_value(of, &z, e);
+            if (of->root) /* of the other column */
+                spread[i] *= of->root[i];
+        }
         for (uint32_t l = 0; l < m; l++) {
-            const data_column x =
-                lasso_column(task, strads_block_param(&task->against, l));
-            task->partial[(size_t)k * m + l] = local->kernels->dot(&x, spread);
+            const data_column x = linear_pairs_column(of, &task->against, l);
+            task->partial[(size_t)k * m + l] = of->kernels->dot(&x, spread);
         }
         for (uint64_t e = 0; e < z.n; e++)
             spread[row_of(&z, e)] = 0;
@@ -278,29 +277,29 @@ static void mirror(const strads_task *task, uint32_t tail)
                 task->partial[(size_t)k * m + tail + l];
 }
 
-strads_err lasso_pairs(strads_task *task)
+strads_err linear_pairs_update(linear_pairs *pairs, strads_task *task,
+                               const linear_factors *of)
 {
-    const lasso_local *local = task->local;
     const uint32_t tail = tail_start(&task->block, &task->against);
     const uint64_t entries =
-        entries_of(task, &task->block) + entries_of(task, &task->against);
-    const uint64_t full =
-        local->rows * ((uint64_t)task->block.n + task->against.n);
+        entries_of(of, &task->block) + entries_of(of, &task->against);
+    const uint64_t full = (of->share->rows.end - of->share->rows.begin) *
+                          ((uint64_t)task->block.n + task->against.n);
     const bool is_full = 2 * entries > full;
 
     if (!is_full && (tail == task->against.n || task->block.n <= FEW))
-        return multiply_apart(task);
-    const strads_err err =
-        is_full ? lasso_panel_pairs(task, tail) : multiply_rows(task, tail);
+        return multiply_apart(task, of);
+    const strads_err err = is_full ? linear_panel_pairs(task, of, tail)
+                                   : multiply_rows(pairs, task, of, tail);
     if (!err && tail < task->against.n)
         mirror(task, tail);
     return err;
 }
 
-void lasso_drop_pairs(lasso_local *local)
+void linear_pairs_free(linear_pairs *pairs)
 {
-    free(local->by_rows.place);
-    free(local->by_rows.value);
-    free(local->by_rows.line);
-    free(local->by_rows.next);
+    free(pairs->place);
+    free(pairs->value);
+    free(pairs->line);
+    free(pairs->next);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_room.h"
-#include "lasso_parts.h"
+#include "linear_pairs.h"
+#include "linear_room.h"
 
 /* Rows of a stretch; columns of `against` that stay close to the processor
  * while all lines pass by. */
@@ -15,6 +15,7 @@ enum { STRETCH = 256, ACROSS = 2 * COLUMN_TILE_SIDE };
  * `line` on, which may be among the second's. */
 typedef struct panel {
     const strads_task *task;
+    const linear_factors *of;
     uint32_t columns;    /* of both */
     uint32_t line, tail; /* tail: where `against` repeats the block */
     double *value;       /* STRETCH numbers of each that is spread out */
@@ -29,14 +30,14 @@ static data_column column_of(const panel *p, uint32_t k)
     const strads_task *task = p->task;
     const uint32_t m = task->against.n;
 
-    return lasso_column(task, k < m ? strads_block_param(&task->against, k)
-                                    : strads_block_param(&task->block, k - m));
+    return k < m ? linear_pairs_column(p->of, &task->against, k)
+                 : linear_pairs_column(p->of, &task->block, k - m);
 }
 
 /* A full column of f64 is as good where it stands. */
-static bool is_plain(const data_column *x)
+static bool is_plain(const panel *p, const data_column *x)
 {
-    return !x->index && x->f64;
+    return !x->index && x->f64 && !p->of->root;
 }
 
 static uint32_t count_spread(const panel *p)
@@ -45,7 +46,7 @@ static uint32_t count_spread(const panel *p)
 
     for (uint32_t k = 0; k < p->columns; k++) {
         const data_column x = column_of(p, k);
-        n += !is_plain(&x);
+        n += !is_plain(p, &x);
     }
     return n;
 }
@@ -56,7 +57,7 @@ static void find(panel *p, uint32_t k)
     const data_column x = column_of(p, k);
     uint64_t e = p->next[k];
 
-    if (is_plain(&x)) {
+    if (is_plain(p, &x)) {
         p->at[k] = x.f64 + p->begin;
         return;
     }
@@ -67,7 +68,7 @@ static void find(panel *p, uint32_t k)
         const uint64_t i = x.index ? x.index[e] : e;
         if (i >= p->end)
             break;
-        to[i - p->begin] = x.f64 ? x.f64[e] : (double)x.f32[e];
+        to[i - p->begin] = linear_pairs_value(p->of, &x, e);
     }
     p->next[k] = e;
 }
@@ -85,7 +86,6 @@ static void four(const panel *p, uint32_t k, uint32_t end,
 static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
 {
     const strads_task *task = p->task;
-    const lasso_local *local = task->local;
     const uint32_t n = task->block.n, m = task->against.n;
     const uint32_t end = m - first < ACROSS ? m : first + ACROSS;
     const double *a[COLUMN_TILE_SIDE], *b[COLUMN_TILE_SIDE];
@@ -96,7 +96,7 @@ static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
         if (l >= p->tail + k + COLUMN_TILE_SIDE)
             break; /* mirrored */
         four(p, l, m, b);
-        local->kernels->dot_tile(p->end - p->begin, a, b, sum);
+        p->of->kernels->dot_tile(p->end - p->begin, a, b, sum);
         for (uint32_t i = 0; i < COLUMN_TILE_SIDE && k + i < n; i++)
             for (uint32_t j = 0; j < COLUMN_TILE_SIDE && l + j < m; j++)
                 task->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
@@ -113,12 +113,14 @@ static void multiply_stretch(panel *p)
             multiply_lines(p, k, l);
 }
 
-strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
+strads_err linear_panel_pairs(const strads_task *task, const linear_factors *of,
+                              uint32_t tail)
 {
-    const lasso_local *local = task->local;
+    const uint64_t rows = of->share->rows.end - of->share->rows.begin;
     const uint32_t n = task->block.n, m = task->against.n;
     const bool repeats = tail < m;
     panel p = {.task = task,
+               .of = of,
                .columns = repeats ? m : n + m,
                .line = repeats ? tail : m,
                .tail = tail};
@@ -131,10 +133,10 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for %u rows of a block's %u columns",
                           STRETCH, p.columns);
-    for (uint64_t row = 0; row < local->rows && !err; row += STRETCH) {
-        const uint64_t left = local->rows - row;
+    for (uint64_t row = 0; row < rows && !err; row += STRETCH) {
+        const uint64_t left = rows - row;
         p.begin = row;
-        p.end = left < STRETCH ? local->rows : row + STRETCH;
+        p.end = left < STRETCH ? rows : row + STRETCH;
         multiply_stretch(&p);
     }
     free(p.value);

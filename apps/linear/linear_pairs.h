@@ -1,0 +1,63 @@
+/* Products of columns, X_A'C X_B, on a partition: what a PROBE phase tells of two
+ * blocks A and B. A square problem of a few columns can be solved by them without
+ * the data (linear_reduced.c). */
+#ifndef LINEAR_PAIRS_H
+#define LINEAR_PAIRS_H
+
+#include <strads/program.h>
+
+#include "apps/kernels/column_kernels.h"
+
+enum { LINEAR_STRETCH = 1024 };
+
+/* Workspace, kept between calls; zeroed at first. Columns by row, a stretch of
+ * rows at a time: its row i has the entries start[i] to start[i + 1] - 1, in the
+ * order of columns. */
+typedef struct linear_pairs {
+    uint32_t start[LINEAR_STRETCH + 2];
+    uint32_t *place; /* [capacity] a column's place in the block */
+    double *value;   /* [capacity] */
+    uint64_t capacity;
+    double *line;   /* [columns] one row, spread out */
+    uint64_t *next; /* [columns] a column's first entry beyond the stretch */
+    uint32_t columns;
+} linear_pairs;
+
+void linear_pairs_free(linear_pairs *pairs);
+
+/* What is multiplied: a share's columns, its row i times root[i], the root of
+ * its weight; NULL: all are 1. */
+typedef struct linear_factors {
+    const strads_share *share;
+    const double *root;
+    const column_kernels *kernels;
+} linear_factors;
+
+/* In a probe's `update`: task->partial[n x against.n] = X_block'C X_against on
+ * this partition's rows. STRADS_ENOMEM. */
+strads_err linear_pairs_update(linear_pairs *pairs, strads_task *task,
+                               const linear_factors *of);
+
+/* ---- within: linear_panel.c ------------------------------------------------ */
+
+static inline data_column linear_pairs_column(const linear_factors *of,
+                                              const strads_block *block,
+                                              uint32_t k)
+{
+    return data_column_of(of->share, strads_block_param(block, k));
+}
+
+static inline double linear_pairs_value(const linear_factors *of,
+                                        const data_column *x, uint64_t k)
+{
+    const double value = x->f64 ? x->f64[k] : (double)x->f32[k];
+
+    return of->root ? value * of->root[x->index ? x->index[k] : k] : value;
+}
+
+/* The same for columns that are all but full, where those from `tail` on are the
+ * block's own: of their square the lower half alone. */
+strads_err linear_panel_pairs(const strads_task *task, const linear_factors *of,
+                              uint32_t tail);
+
+#endif
