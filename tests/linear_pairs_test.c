@@ -14,7 +14,7 @@ enum { ROWS = 9000, COLUMNS = 90, SOME = 3 * ROWS / 2 };
 typedef struct fixture {
     strads_share share;
     linear_pairs pairs;
-    linear_factors of;
+    linear_products of;
     uint64_t start[COLUMNS + 1];
     uint32_t index[COLUMNS * SOME];
     double f64[COLUMNS * SOME];
@@ -70,20 +70,18 @@ static void fill(fixture *f, bool single, bool weighs, double often(uint32_t j))
         f->weight[i] = weighs ? i % 4 * strads_random_unit(1, 4, 0, i) : 1;
         f->root[i] = sqrt(f->weight[i]);
     }
-    f->of = (linear_factors){.share = &f->share,
+    f->of = (linear_products){.share = &f->share,
                              .root = weighs ? f->root : NULL,
-                             .kernels = column_kernels_choose(ROWS)};
+                             .kernels = column_kernels_choose(ROWS),
+                             .partial = f->partial};
 }
 
 static void expect_pairs(fixture *f, strads_block lines, strads_block against)
 {
-    strads_task task = {.share = &f->share,
-                        .block = lines,
-                        .against = against,
-                        .partial = f->partial};
-
+    f->of.lines = lines;
+    f->of.against = against;
     memset(f->partial, 0, sizeof(f->partial));
-    cr_assert_eq(linear_pairs_update(&f->pairs, &task, &f->of), STRADS_OK);
+    cr_assert_eq(linear_pairs_multiply(&f->pairs, &f->of), STRADS_OK);
     for (uint32_t k = 0; k < lines.n; k++)
         for (uint32_t l = 0; l < against.n; l++) {
             const double *a = f->dense[strads_block_param(&lines, k)];

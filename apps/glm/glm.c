@@ -11,6 +11,7 @@
  *     rows     y, c, o, z              -> the coordinator
  *     moments  X'r, sum c x^2, sum c x -> scales, and what a scan tells
  *     scan     X'r of columns          -> gap, working set, priorities
+ *     pairs    X_A'C X_B               -> a set that is solved without the data
  *     fetch    columns of the set      -> the coordinator
  *     solve    nothing                 -> descent on the policy's block, in the
  *                                         quadratic model of the loss at z
@@ -30,6 +31,9 @@
 
 #include "glm_parts.h"
 
+/* By how much of it the loss may be off that pairs tell of: those of columns
+ * whose means are large have too few digits. */
+#define BLUR 1e-6
 /* The fit that tells lambda_max is as good as this. */
 #define ALONE 1e-10
 /* Which rows a loss with a flat side bends at changes on the way of a step, so that
@@ -55,7 +59,20 @@ strads_err glm_refresh(strads_task *task, const strads_change *changes,
 
 static size_t scan_size(const strads_task *task)
 {
-    return task->block.n;
+    return (size_t)task->block.n + GLM_REST;
+}
+
+/* Of a loss that is square all else that a certificate takes of rows. */
+void glm_end_scan(const glm_local *local, double *rest)
+{
+    if (!local->problem.loss->constant)
+        return;
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double r = local->r[i];
+        if (local->c[i] > 0)
+            rest[0] += r * r / local->c[i];
+        rest[1] += r * (local->y[i] - local->o[i]);
+    }
 }
 
 void glm_take_slopes(glm_local *local, const strads_share *share)
@@ -75,6 +92,7 @@ static strads_err update_scan(strads_task *task)
     glm_take_slopes(local, task->share);
     linear_multiply(local->kernels, task->share, &task->block, local->r,
                     task->partial);
+    glm_end_scan(local, task->partial + task->block.n);
     return STRADS_OK;
 }
 
@@ -141,7 +159,7 @@ static bool goes_down(const glm_state *state, double lambda)
     return lambda < DOWN_FROM * state->lambda_max &&
            state->problem.loss->flat && !penalty->off && !penalty->tangent &&
            !state->held && !state->ridge.used &&
-           state->set.n_rows <= DOWN_ROWS * state->columns;
+           state->set.rows <= DOWN_ROWS * state->columns;
 }
 
 /* Where no column says anything about the labels any lambda is as good. */
@@ -228,6 +246,16 @@ static void end_alone(strads_commit *commit, bool *over)
         glm_certify(commit);
 }
 
+static void take_square(glm_state *state, const double *rest)
+{
+    state->square = rest[0];
+    state->response = rest[1];
+    if (state->foreseen >= 0 &&
+        fabs(2 * state->foreseen - rest[0]) > BLUR * rest[0])
+        state->by_columns = true;
+    state->foreseen = -1;
+}
+
 strads_err glm_aggregate_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -242,6 +270,8 @@ strads_err glm_aggregate_scan(strads_commit *commit)
         else
             state->w[j] = commit->value[glm_at(state, k)];
     }
+    if (state->problem.loss->constant)
+        take_square(state, commit->partial + commit->block.n);
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))
             return err;
@@ -382,7 +412,11 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_SCAN:
         return dispatch_scan(turn, GLM_SCAN);
     case GLM_TO_FETCH:
-        if (state->set.columns.n < state->set.n)
+        if (state->set.reduced && state->set.known < state->set.n)
+            return dispatch(
+                turn, GLM_PAIRS,
+                linear_set_pairs(&state->set, state->candidate));
+        if (!state->set.reduced && state->set.columns.n < state->set.n)
             return dispatch(turn, GLM_FETCH,
                             linear_set_fetch(&state->set, state->data,
                                              state->candidate));
@@ -440,6 +474,12 @@ const strads_phase glm_phases[GLM_PHASES] = {
                   .partial = scan_size,
                   .update = update_scan,
                   .aggregate = glm_aggregate_scan},
+    [GLM_PAIRS] = {.name = "pairs",
+                   .when = STRADS_WHEN_CALLED,
+                   .ignores_values = true,
+                   .partial = linear_set_pairs_size,
+                   .update = glm_update_pairs,
+                   .aggregate = glm_take_pairs},
     [GLM_FETCH] = {.name = "fetch",
                    .when = STRADS_WHEN_CALLED,
                    .merge = STRADS_MERGE_CONCAT,

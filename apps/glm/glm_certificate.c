@@ -44,6 +44,8 @@ static double conjugate_rows(const glm_state *state, double *r, double s)
     const glm_loss *loss = state->problem.loss;
     const linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
+    if (loss->constant)
+        return s * s / 2 * state->square - s * state->response;
     double sum = loss->conjugates ? loss->conjugates(&rows, s, r) : 0;
 
     for (uint64_t i = 0; i < set->n_rows; i++) {
@@ -145,10 +147,13 @@ glm_totals glm_add_up(glm_state *state)
 }
 
 /* sum r^2 / c */
-static double residual_square(const linear_set *set, const double *r)
+static double residual_square(const glm_state *state, const double *r)
 {
+    const linear_set *set = &state->set;
     double sum = 0;
 
+    if (state->problem.loss->constant)
+        return state->square;
     for (uint64_t i = 0; i < set->n_rows; i++)
         sum += set->c[i] > 0 ? r[i] * r[i] / set->c[i] : 0;
     return sum;
@@ -193,16 +198,20 @@ void glm_certify(strads_commit *commit)
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     double *r = set->trial; /* no model is open */
 
-    set->loss = state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
+    if (state->problem.loss->constant)
+        state->loss = state->square / 2;
+    else
+        state->loss = set->loss =
+            state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
     const glm_totals sum = glm_add_up(state);
-    state->primal = set->loss + sum.penalty;
+    state->primal = state->loss + sum.penalty;
     if (!glm_overshot(state))
         state->first_primal = fmax(state->first_primal, state->primal);
     const double floor =
         fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
              state->weight * pow(ROUNDING * state->unit, 2));
     if (state->problem.penalty->tangent) {
-        const double square = residual_square(set, r);
+        const double square = residual_square(state, r);
         state->gap =
             state->primal > floor ? glm_worst_violation(state, square) : 0;
         state->sphere = INFINITY;
@@ -233,9 +242,10 @@ double glm_square(glm_state *state)
     linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
 
-    (void)state->problem.loss->evaluate(&rows, state->problem.p, set->trial,
-                                        NULL);
-    return residual_square(set, set->trial);
+    if (!state->problem.loss->constant)
+        (void)state->problem.loss->evaluate(&rows, state->problem.p, set->trial,
+                                            NULL);
+    return residual_square(state, set->trial);
 }
 
 double glm_critical(const glm_state *state, double square)

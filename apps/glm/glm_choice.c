@@ -286,12 +286,34 @@ static void tell_priorities(strads_commit *commit)
     strads_commit_prioritise(commit, n, state->candidate, state->told);
 }
 
+/* How the set is solved: by its pairs for as long as they pay and are good. */
+static strads_err choose_way(glm_state *state)
+{
+    linear_set *set = &state->set;
+    double entries = 0;
+
+    for (uint32_t k = 0; k < set->n; k++)
+        entries +=
+            (double)strads_data_col_nnz(state->data, set->member[k].column);
+    state->next = GLM_TO_FETCH;
+    if (!state->by_columns && set->columns.n == 0 &&
+        linear_set_reduces(set, entries)) {
+        return linear_set_reduce(set);
+    }
+    if (set->reduced) { /* whose margins have not been told of */
+        linear_set_expand(set);
+        state->by_columns = true;
+        state->next = GLM_TO_ROWS;
+    }
+    return STRADS_OK;
+}
+
 strads_err glm_choose(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const bool warm = state->began;
     uint32_t violators;
-    const strads_err err = grow_set(state, &violators);
+    strads_err err = grow_set(state, &violators);
 
     if (err)
         return err;
@@ -301,7 +323,7 @@ strads_err glm_choose(strads_commit *commit)
     set_targets(state, violators, commit->tolerance, warm);
     state->searches = 0;
     state->set.solved = state->set.open = false;
-    state->next = GLM_TO_FETCH;
     strads_commit_rest(commit, 0);
-    return strads_commit_route(commit, GLM_SOLVE, INFINITY);
+    err = strads_commit_route(commit, GLM_SOLVE, INFINITY);
+    return err ? err : choose_way(state);
 }

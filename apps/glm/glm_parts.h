@@ -20,6 +20,7 @@
 
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_pairs.h"
 #include "apps/linear/linear_path.h"
 #include "apps/linear/linear_pending.h"
 #include "apps/linear/linear_ridge.h"
@@ -32,6 +33,7 @@ enum {
     GLM_MOMENTS,
     GLM_ROWS,
     GLM_SCAN,
+    GLM_PAIRS,
     GLM_FETCH,
     GLM_SOLVE,
     GLM_SEARCH,
@@ -44,6 +46,10 @@ enum {
 
 /* Classes of a softmax, whose certificate has sums of all pairs. */
 enum { GLM_SOFTMAX_MAX = 1000 };
+
+/* Numbers that a scan ends with: sum r^2 / c and r'(y - o) of a loss that is
+ * square. */
+enum { GLM_REST = 2 };
 
 /* Ids of blocks of the program's own. */
 enum {
@@ -87,6 +93,8 @@ typedef struct glm_local {
     double *h;     /* [rows] curvatures at z, */
     bool fresh;    /* if they are */
     linear_pending pending; /* not yet in z */
+    linear_pairs pairs;
+    double *root; /* [rows] sqrt c; NULL: all are 1, or nobody has asked */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -171,6 +179,10 @@ typedef struct glm_state {
     uint32_t n_alive;
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
+    double loss;
+    double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1 */
+    double foreseen; /* the loss, as pairs have it; below 0: nobody has */
+    bool by_columns; /* the set is solved by columns and not by pairs */
     double unboxed,
         intercept_slope; /* the best dual value but for b's box, and what that
                           takes away of it by its size */
@@ -333,6 +345,8 @@ strads_err glm_aggregate_moments(strads_commit *commit);
 size_t glm_rows_size(const strads_task *task);
 strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
+/* No row counts otherwise than once. */
+bool glm_is_plain(const glm_local *local);
 /* The margins follow all commits. */
 void glm_catch_up(glm_local *local, const strads_share *share);
 
@@ -359,6 +373,8 @@ void glm_find_lambda(glm_state *state, double critical);
 /* r at the margins of all commits. */
 void glm_take_slopes(glm_local *local, const strads_share *share);
 strads_err glm_aggregate_scan(strads_commit *commit);
+/* What a scan ends with, behind the slopes of its columns. */
+void glm_end_scan(const glm_local *local, double *rest);
 
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
@@ -368,7 +384,7 @@ void glm_certify(strads_commit *commit);
 /* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
  * leave all at 0. */
 double glm_critical(const glm_state *state, double square);
-/* sum r^2 / c at the coordinator's margins; changes set.trial. */
+/* sum r^2 / c; changes set.trial. */
 double glm_square(glm_state *state);
 /* Of all groups: penalty, and what r is to be multiplied by for a finite dual
  * value, and for one without l2. */
@@ -416,6 +432,8 @@ linear_model glm_model(const glm_state *state);
 strads_err glm_set_join(glm_state *state, uint32_t g);
 /* Aggregates of columns, of a block, and of the line search behind it. */
 strads_err glm_set_take(strads_commit *commit);
+strads_err glm_update_pairs(strads_task *task);
+strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
 

@@ -88,7 +88,7 @@ static linear_standing stand(const void *at)
                              .objective = state->primal / state->weight,
                              .gap = state->gap,
                              .intercept = *state->b,
-                             .deviance = 2 * state->set.loss,
+                             .deviance = 2 * state->loss,
                              .nonzeros = state->nonzeros,
                              .stalled = state->watch.stalled};
 }

@@ -1,6 +1,7 @@
 /* The working set of apps/linear, with the loss and the penalties at hand: what
  * the set asks of a program, and what comes of a block and of a model's end. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "glm_parts.h"
 
@@ -64,6 +65,7 @@ linear_model glm_model(const glm_state *state)
                           .prox = pen->grouped ? prox : NULL,
                           .value = pen->grouped ? value : NULL,
                           .program = state,
+                          .slope = state->slope,
                           .kernels = state->kernels,
                           .intercept = state->problem.options.intercept,
                           .constant = state->problem.loss->constant,
@@ -88,6 +90,38 @@ strads_err glm_set_join(glm_state *state, uint32_t g)
 strads_err glm_set_take(strads_commit *commit)
 {
     return linear_set_take(&((glm_state *)commit->state)->set, commit);
+}
+
+/* ---- pairs ----------------------------------------------------------------- */
+
+strads_err glm_update_pairs(strads_task *task)
+{
+    glm_local *local = task->local;
+
+    if (!local->root && !glm_is_plain(local)) {
+        local->root = malloc((local->rows + 1) * sizeof(*local->root));
+        if (!local->root)
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory for the weights of %llu rows",
+                               (unsigned long long)local->rows);
+        for (uint64_t i = 0; i < local->rows; i++)
+            local->root[i] = sqrt(local->c[i]);
+    }
+    const linear_products of = {.share = task->share,
+                                .root = local->root,
+                                .kernels = local->kernels,
+                                .lines = linear_set_joined(&task->block),
+                                .against = task->block,
+                                .partial = task->partial};
+    return linear_pairs_multiply(&local->pairs, &of);
+}
+
+strads_err glm_take_pairs(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    return linear_set_take_pairs(&state->set, commit, state->mean,
+                                 state->weight);
 }
 
 /* ---- a block, and the end of a model --------------------------------------- */
@@ -125,6 +159,7 @@ strads_err glm_search(strads_commit *commit)
 
     if (!set->open)
         open_model(state); /* b alone */
+    const double from = set->loss;
     const linear_step to = linear_set_search(set);
     const bool moves = state->problem.penalty->tangent != NULL; /* the model */
     const bool enough = to.fall <= set->worth ||
@@ -137,6 +172,7 @@ strads_err glm_search(strads_commit *commit)
         (enough && to.step > 0 ? linear_set_step_intercept(set) : 0);
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
+    state->foreseen = set->reduced ? state->loss - (from - set->loss) : -1;
     state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;
     strads_err err =
         n > 0 ? glm_also(commit, n, state->candidate, state->told) : STRADS_OK;

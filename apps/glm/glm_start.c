@@ -278,20 +278,21 @@ strads_err glm_aggregate_target(strads_commit *commit)
 
 /* ---- the first scan: sum c x^2 and sum c x, too --------------------------- */
 
-/* Only deviations take the sums of columns, and a softmax' certificate. */
+/* Deviations take the sums of columns, a softmax' certificate, and pairs. */
 static bool sums_columns(const glm_problem *problem)
 {
     return problem->options.intercept &&
-           (problem->options.standardize || problem->loss->joint);
+           (problem->options.standardize || problem->loss->joint ||
+            problem->loss->constant);
 }
 
 size_t glm_moments_size(const strads_task *task)
 {
-    return task->block.n + 2 * (size_t)task->shape->cols;
+    return (size_t)task->block.n + GLM_REST + 2 * (size_t)task->shape->cols;
 }
 
 /* Whether no row counts otherwise than once: then there are faster loops. */
-static bool is_plain(const glm_local *local)
+bool glm_is_plain(const glm_local *local)
 {
     for (uint64_t i = 0; i < local->rows; i++)
         if (local->c[i] != 1)
@@ -303,9 +304,10 @@ strads_err glm_update_moments(strads_task *task)
 {
     glm_local *local = task->local;
     const column_kernels *kernels = local->kernels;
-    double *slope = task->partial, *squares = slope + task->block.n;
+    double *slope = task->partial, *rest = slope + task->block.n;
+    double *squares = rest + GLM_REST;
     double *sum = squares + local->columns;
-    const bool sums = sums_columns(&local->problem), plain = is_plain(local);
+    const bool sums = sums_columns(&local->problem), plain = glm_is_plain(local);
 
     glm_take_slopes(local, task->share);
     for (uint64_t j = 0; j < local->columns; j++) {
@@ -318,6 +320,7 @@ strads_err glm_update_moments(strads_task *task)
     }
     for (uint64_t i = 0; i < local->rows && task->block.n > local->columns; i++)
         slope[local->columns] += local->r[i];
+    glm_end_scan(local, rest);
     return STRADS_OK;
 }
 
@@ -325,7 +328,7 @@ strads_err glm_aggregate_moments(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const strads_glm_options *o = &state->problem.options;
-    const double *squares = commit->partial + commit->block.n;
+    const double *squares = commit->partial + commit->block.n + GLM_REST;
     const double *sum = squares + state->columns;
     const bool sums = sums_columns(&state->problem);
 
@@ -415,18 +418,18 @@ strads_err glm_aggregate_rows(strads_commit *commit)
     linear_set *set = &state->set;
     const double *in = commit->partial;
 
-    if (commit->partial_bytes != set->n_rows * ROW * sizeof(double))
+    if (commit->partial_bytes != set->rows * ROW * sizeof(double))
         return strads_fail(STRADS_EPEER,
                            "the rows that workers sent do not fit the data: a "
                            "node runs another version or is broken");
-    for (uint64_t i = 0; i < set->n_rows; i++, in += ROW) {
+    for (uint64_t i = 0; i < set->rows; i++, in += ROW) {
         set->y[i] = in[0];
         set->c[i] = in[1];
         state->offset[i] = in[2];
         set->z[i] = in[3];
     }
     if (!state->began) {
-        const glm_rows rows = {set->n_rows, set->y, set->c, state->offset};
+        const glm_rows rows = {set->rows, set->y, set->c, state->offset};
         state->null = state->problem.loss->evaluate(&rows, state->problem.p,
                                                     set->trial, NULL);
     }

@@ -94,6 +94,8 @@ void glm_close(void *opened)
     free(local->odds);
     free(local->shift);
     linear_pending_free(&local->pending);
+    linear_pairs_free(&local->pairs);
+    free(local->root);
     linear_classes_free(&local->classes);
     free(local);
 }
@@ -241,7 +243,8 @@ void glm_begin_problem(glm_state *state)
     free(state->held);
     state->held = NULL;
     state->alone = !state->problem.penalty->off && !state->joint.used;
-    state->began = false;
+    state->began = state->by_columns = false;
+    state->foreseen = -1;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
 

@@ -133,10 +133,13 @@ static strads_err lasso_update_block(strads_task *task)
 static strads_err lasso_update_pairs(strads_task *task)
 {
     lasso_local *local = task->local;
-    const linear_factors of = {.share = lasso_share(task),
-                               .kernels = local->kernels};
+    const linear_products of = {.share = lasso_share(task),
+                                .kernels = local->kernels,
+                                .lines = task->block,
+                                .against = task->against,
+                                .partial = task->partial};
 
-    return linear_pairs_update(&local->pairs, task, &of);
+    return linear_pairs_multiply(&local->pairs, &of);
 }
 
 static strads_err lasso_update_columns(strads_task *task)

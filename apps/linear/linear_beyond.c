@@ -12,9 +12,12 @@ enum { STEPS = LINEAR_STEPS };
 
 strads_err linear_past_reserve(linear_set *set, uint32_t n)
 {
-    if (!set->past_rest)
+    if (!set->past_rest || set->n_rows > set->room_rest) {
+        free(set->past_rest);
         set->past_rest =
             malloc(((STEPS + 1) * set->n_rows + 1) * sizeof(double));
+        set->room_rest = set->n_rows;
+    }
     if (n > set->room_past) {
         free(set->past_w);
         set->past_w = malloc((size_t)(STEPS + 1) * 2 * n * sizeof(double));

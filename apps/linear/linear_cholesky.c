@@ -9,37 +9,41 @@ enum { SIDE = COLUMN_TILE_SIDE };
 
 /* Line i in the columns from `first` to before `end`, where what the columns
  * before them take off is known: the rest of the usual recurrence. */
-static void finish(uint32_t n, double *matrix, uint32_t i, uint32_t first,
+static void finish(uint32_t stride, double *matrix, uint32_t i, uint32_t first,
                    uint32_t end, const double *off)
 {
-    double *line = matrix + (size_t)i * n;
+    double *line = matrix + (size_t)i * stride;
 
     for (uint32_t l = first; l < end && l <= i; l++) {
-        const double *above = matrix + (size_t)l * n;
+        const double *above = matrix + (size_t)l * stride;
         double rest = line[l] - off[l - first];
         for (uint32_t k = first; k < l; k++)
             rest -= line[k] * above[k];
         if (l < i)
             line[l] = rest / above[l];
         else
-            line[i] = rest > DEPENDENT * line[i] ? sqrt(rest) : 1e150;
+            line[i] =
+                rest > DEPENDENT * line[i] ? sqrt(rest) : LINEAR_DEPENDENT;
     }
 }
 
 /* Tile by tile, so that each line is read once for four others. */
-void linear_factor(const column_kernels *kernels, uint32_t n, double *matrix)
+void linear_factor_from(const column_kernels *kernels, uint32_t begin,
+                        uint32_t n, uint32_t stride, double *matrix)
 {
-    for (uint32_t i = 0; i < n; i += SIDE)
-        for (uint32_t l = 0; l <= i; l += SIDE) {
+    for (uint32_t i = begin; i < n; i += SIDE)
+        for (uint32_t l = 0; l < i + SIDE && l < n; l += SIDE) {
             const double *down[SIDE], *across[SIDE];
             double off[SIDE][SIDE];
             for (uint32_t k = 0; k < SIDE; k++) {
-                down[k] = matrix + (size_t)(i + k < n ? i + k : n - 1) * n;
-                across[k] = matrix + (size_t)(l + k < n ? l + k : n - 1) * n;
+                const uint32_t d = i + k < n ? i + k : n - 1,
+                               a = l + k < n ? l + k : n - 1;
+                down[k] = matrix + (size_t)d * stride;
+                across[k] = matrix + (size_t)a * stride;
             }
             kernels->dot_tile(l, down, across, off);
             for (uint32_t k = 0; k < SIDE && i + k < n; k++)
-                finish(n, matrix, i + k, l, l + SIDE, off[k]);
+                finish(stride, matrix, i + k, l, l + SIDE, off[k]);
         }
 }
 

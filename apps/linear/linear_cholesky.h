@@ -5,9 +5,19 @@
 
 #include "apps/kernels/column_kernels.h"
 
-/* L L' = matrix [n x n] in place, of its lower half. What depends on the lines
- * before gets a pivot so large that it does not move. */
-void linear_factor(const column_kernels *kernels, uint32_t n, double *matrix);
+/* The pivot of what depends on the lines before: so large that it does not move.
+ */
+#define LINEAR_DEPENDENT 1e150
+
+/* L L' = matrix [n x n] in place, of its lower half, whose lines are `stride`
+ * apart. Those before `first` are L's already. */
+void linear_factor_from(const column_kernels *kernels, uint32_t first,
+                        uint32_t n, uint32_t stride, double *matrix);
+static inline void linear_factor(const column_kernels *kernels, uint32_t n,
+                                 double *matrix)
+{
+    linear_factor_from(kernels, 0, n, n, matrix);
+}
 
 /* x = matrix^-1 x by the factor. */
 void linear_solve(const column_kernels *kernels, uint32_t n,

@@ -49,18 +49,21 @@ void linear_set_open(linear_set *set)
     const column_kernels *kernels = set->is.kernels;
 
     if (!set->looked)
-        set->loss =
-            set->is.freeze(set->is.program, set->z, set->root, set->lasting);
+        set->loss = set->reduced
+                        ? linear_set_freeze_reduced(set)
+                        : set->is.freeze(set->is.program, set->z, set->root,
+                                         set->lasting);
     memcpy(set->frozen, set->lasting, set->n_rows * sizeof(double));
     set->mass = kernels->dot_dense(set->n_rows, set->root, set->root);
     set->beta = best_beta(set);
     set->looked = set->open = true;
     set->leapt = set->vain = set->solved = false;
-    if (!set->is.constant || set->model == 0) {
-        set->plain =
-            set->is.multiplied || (set->is.constant && roots_are_one(set));
+    if (!set->is.constant || set->recast) {
+        set->plain = set->reduced || set->is.multiplied ||
+                     (set->is.constant && roots_are_one(set));
         set->model++;
     }
+    set->recast = false;
     set->first = 0;
     set->visits = 0;
     for (uint32_t k = 0; k < set->n; k++)
@@ -94,7 +97,7 @@ static void scale_member(linear_set *set, linear_member *m)
 {
     const column_kernels *kernels = set->is.kernels;
     const data_column v = linear_set_scaled(set, m);
-    const double *x = set->columns.value + m->at;
+    const double *x = set->plain ? NULL : set->columns.value + m->at;
     double *to = set->plain ? NULL : set->scaled + m->at;
 
     for (uint64_t e = 0; e < m->n && to && m->full; e++)
@@ -238,7 +241,7 @@ static uint32_t wake_members(linear_set *set, uint32_t n, uint32_t *place)
 {
     uint32_t awake = 0;
 
-    if (set->columns.entries < LARGE_SET || set->is.prox)
+    if (set->columns.entries < LARGE_SET || set->is.prox || set->reduced)
         return n;
     for (uint64_t i = 0; i < set->n_rows; i++)
         set->along[i] =
@@ -280,6 +283,7 @@ static uint32_t fill_visits(linear_set *set, uint32_t n, const uint32_t *place)
                                 .n = (uint32_t)m->n,
                                 .size = m->size,
                                 .place = place[i],
+                                .full = m->full,
                                 .w = m->w,
                                 .level = m->level,
                                 .l1 = m->term.l1,
@@ -302,9 +306,8 @@ static double move(linear_set *set, linear_visit *visit, double *left)
     linear_member *m = &set->member[visit->place];
     const data_column v = {
         .n = visit->n,
-        .index =
-            visit->n == set->n_rows ? NULL : set->columns.index + visit->at,
-        .f64 = (set->plain ? set->columns.value : set->scaled) + visit->at};
+        .index = visit->full ? NULL : set->columns.index + visit->at,
+        .f64 = linear_set_values(set) + visit->at};
     const double slope =
         kernels->dot(&v, set->lasting) - set->beta * visit->level;
     const double z = slope + visit->bend * visit->w;

@@ -32,7 +32,7 @@ void linear_packed_free(linear_packed *packed)
 
 size_t linear_packed_bytes(const strads_task *task)
 {
-    const uint64_t entries = task->block.id & ((UINT64_C(1) << 40) - 1);
+    const uint64_t entries = linear_packed_entries(task->block.id);
 
     return piece_bytes(task->block.n, entries);
 }

@@ -45,6 +45,10 @@ static inline uint64_t linear_packed_id(uint64_t number, uint64_t entries)
 {
     return number << 40 | entries;
 }
+static inline uint64_t linear_packed_entries(uint64_t id)
+{
+    return id & ((UINT64_C(1) << 40) - 1);
+}
 
 /* `partial` of such a phase: bytes at most. */
 size_t linear_packed_bytes(const strads_task *task);

@@ -77,10 +77,9 @@ static uint64_t row_of(const data_column *x, uint64_t k)
 
 /* Counts the entries of each of the rows from `first` on, two places on, so
  * that start[i + 1] can run. */
-static void count(const strads_task *task, const linear_factors *of,
-                  uint64_t first, linear_pairs *rows)
+static void count(const linear_products *of, uint64_t first, linear_pairs *rows)
 {
-    const strads_block *block = &task->against;
+    const strads_block *block = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
 
     memset(rows->start, 0, sizeof(rows->start));
@@ -93,10 +92,9 @@ static void count(const strads_task *task, const linear_factors *of,
         rows->start[i + 2] += rows->start[i + 1];
 }
 
-static void place(const strads_task *task, const linear_factors *of,
-                  uint64_t first, linear_pairs *rows)
+static void place(const linear_products *of, uint64_t first, linear_pairs *rows)
 {
-    const strads_block *block = &task->against;
+    const strads_block *block = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
 
     for (uint32_t l = 0; l < block->n; l++) {
@@ -112,18 +110,17 @@ static void place(const strads_task *task, const linear_factors *of,
 }
 
 /* A stretch of rows, those from `first` on, of `against` by row. */
-static strads_err lay_out(const strads_task *task, const linear_factors *of,
-                          uint64_t first, linear_pairs *rows)
+static strads_err lay_out(const linear_products *of, uint64_t first, linear_pairs *rows)
 {
-    count(task, of, first, rows);
+    count(of, first, rows);
     const strads_err err = reserve(rows, rows->start[LINEAR_STRETCH + 1]);
 
     if (!err)
-        place(task, of, first, rows);
+        place(of, first, rows);
     return err;
 }
 
-static uint64_t entries_of(const linear_factors *of, const strads_block *block)
+static uint64_t entries_of(const linear_products *of, const strads_block *block)
 {
     uint64_t entries = 0;
 
@@ -200,35 +197,34 @@ static void add_many(const one_row *row, const column_kernels *kernels,
 }
 
 /* The products of a row's n entries. */
-static void add_row(const strads_task *task, const column_kernels *kernels,
-                    const linear_pairs *rows, uint32_t first, uint32_t n,
-                    uint32_t tail)
+static void add_row(const linear_products *of, const linear_pairs *rows,
+                    uint32_t first, uint32_t n, uint32_t tail)
 {
     const one_row row = {.place = rows->place + first,
                          .value = rows->value + first,
-                         .partial = task->partial,
+                         .partial = of->partial,
                          .n = n,
-                         .m = task->against.n,
+                         .m = of->against.n,
                          .tail = tail};
 
     if (n == 0 || row.place[n - 1] < tail)
         return;
     if ((uint64_t)n * MANY > row.m)
-        add_many(&row, kernels, rows->line);
+        add_many(&row, of->kernels, rows->line);
     else
         add_few(&row);
 }
 
-static strads_err multiply_rows(linear_pairs *rows, const strads_task *task,
-                                const linear_factors *of, uint32_t tail)
+static strads_err multiply_rows(linear_pairs *rows, const linear_products *of,
+                                uint32_t tail)
 {
     const uint64_t n = of->share->rows.end - of->share->rows.begin;
-    strads_err err = begin(rows, task->against.n);
+    strads_err err = begin(rows, of->against.n);
 
     for (uint64_t row = 0; row < n && !err; row += LINEAR_STRETCH) {
-        err = lay_out(task, of, row, rows);
+        err = lay_out(of, row, rows);
         for (uint32_t i = 0; i < LINEAR_STRETCH && !err; i++)
-            add_row(task, of->kernels, rows, rows->start[i],
+            add_row(of, rows, rows->start[i],
                     rows->start[i + 1] - rows->start[i], tail);
     }
     return err;
@@ -236,17 +232,16 @@ static strads_err multiply_rows(linear_pairs *rows, const strads_task *task,
 
 /* ---- column by column -------------------------------------------------- */
 
-static strads_err multiply_apart(const strads_task *task,
-                                 const linear_factors *of)
+static strads_err multiply_apart(const linear_products *of)
 {
     const uint64_t n = of->share->rows.end - of->share->rows.begin;
-    const uint32_t m = task->against.n;
+    const uint32_t m = of->against.n;
     double *spread = calloc(n + 1, sizeof(*spread));
 
     if (!spread)
         return no_memory(n);
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        const data_column z = linear_pairs_column(of, &task->block, k);
+    for (uint32_t k = 0; k < of->lines.n; k++) {
+        const data_column z = linear_pairs_column(of, &of->lines, k);
         for (uint64_t e = 0; e < z.n; e++) {
             const uint64_t i = row_of(&z, e);
             spread[i] = linear_pairs_value(of, &z, e);
@@ -254,8 +249,8 @@ static strads_err multiply_apart(const strads_task *task,
                 spread[i] *= of->root[i];
         }
         for (uint32_t l = 0; l < m; l++) {
-            const data_column x = linear_pairs_column(of, &task->against, l);
-            task->partial[(size_t)k * m + l] = of->kernels->dot(&x, spread);
+            const data_column x = linear_pairs_column(of, &of->against, l);
+            of->partial[(size_t)k * m + l] = of->kernels->dot(&x, spread);
         }
         for (uint64_t e = 0; e < z.n; e++)
             spread[row_of(&z, e)] = 0;
@@ -267,32 +262,31 @@ static strads_err multiply_apart(const strads_task *task,
 /* ---- all --------------------------------------------------------------- */
 
 /* Of the square of A with itself the lower half is there. */
-static void mirror(const strads_task *task, uint32_t tail)
+static void mirror(const linear_products *of, uint32_t tail)
 {
-    const uint32_t m = task->against.n;
+    const uint32_t m = of->against.n;
 
-    for (uint32_t k = 0; k < task->block.n; k++)
+    for (uint32_t k = 0; k < of->lines.n; k++)
         for (uint32_t l = 0; l < k; l++)
-            task->partial[(size_t)l * m + tail + k] =
-                task->partial[(size_t)k * m + tail + l];
+            of->partial[(size_t)l * m + tail + k] =
+                of->partial[(size_t)k * m + tail + l];
 }
 
-strads_err linear_pairs_update(linear_pairs *pairs, strads_task *task,
-                               const linear_factors *of)
+strads_err linear_pairs_multiply(linear_pairs *pairs, const linear_products *of)
 {
-    const uint32_t tail = tail_start(&task->block, &task->against);
+    const uint32_t tail = tail_start(&of->lines, &of->against);
     const uint64_t entries =
-        entries_of(of, &task->block) + entries_of(of, &task->against);
+        entries_of(of, &of->lines) + entries_of(of, &of->against);
     const uint64_t full = (of->share->rows.end - of->share->rows.begin) *
-                          ((uint64_t)task->block.n + task->against.n);
+                          ((uint64_t)of->lines.n + of->against.n);
     const bool is_full = 2 * entries > full;
 
-    if (!is_full && (tail == task->against.n || task->block.n <= FEW))
-        return multiply_apart(task, of);
-    const strads_err err = is_full ? linear_panel_pairs(task, of, tail)
-                                   : multiply_rows(pairs, task, of, tail);
-    if (!err && tail < task->against.n)
-        mirror(task, tail);
+    if (!is_full && (tail == of->against.n || of->lines.n <= FEW))
+        return multiply_apart(of);
+    const strads_err err = is_full ? linear_panel_multiply(of, tail)
+                                   : multiply_rows(pairs, of, tail);
+    if (!err && tail < of->against.n)
+        mirror(of, tail);
     return err;
 }
 

@@ -1,6 +1,5 @@
-/* Products of columns, X_A'C X_B, on a partition: what a PROBE phase tells of two
- * blocks A and B. A square problem of a few columns can be solved by them without
- * the data (linear_reduced.c). */
+/* Products of columns, X_A'C X_B, on a partition. A square problem of few columns
+ * can be solved by them without the data (linear_reduced.c). */
 #ifndef LINEAR_PAIRS_H
 #define LINEAR_PAIRS_H
 
@@ -25,29 +24,29 @@ typedef struct linear_pairs {
 
 void linear_pairs_free(linear_pairs *pairs);
 
-/* What is multiplied: a share's columns, its row i times root[i], the root of
- * its weight; NULL: all are 1. */
-typedef struct linear_factors {
+/* What is multiplied, and where it goes to: of two blocks of a share's columns,
+ * its row i times root[i], the root of its weight; NULL: all are 1. */
+typedef struct linear_products {
     const strads_share *share;
     const double *root;
     const column_kernels *kernels;
-} linear_factors;
+    strads_block lines, against;
+    double *partial; /* [lines.n x against.n], 0 at first */
+} linear_products;
 
-/* In a probe's `update`: task->partial[n x against.n] = X_block'C X_against on
- * this partition's rows. STRADS_ENOMEM. */
-strads_err linear_pairs_update(linear_pairs *pairs, strads_task *task,
-                               const linear_factors *of);
+/* STRADS_ENOMEM. */
+strads_err linear_pairs_multiply(linear_pairs *pairs, const linear_products *of);
 
 /* ---- within: linear_panel.c ------------------------------------------------ */
 
-static inline data_column linear_pairs_column(const linear_factors *of,
+static inline data_column linear_pairs_column(const linear_products *of,
                                               const strads_block *block,
                                               uint32_t k)
 {
     return data_column_of(of->share, strads_block_param(block, k));
 }
 
-static inline double linear_pairs_value(const linear_factors *of,
+static inline double linear_pairs_value(const linear_products *of,
                                         const data_column *x, uint64_t k)
 {
     const double value = x->f64 ? x->f64[k] : (double)x->f32[k];
@@ -56,8 +55,7 @@ static inline double linear_pairs_value(const linear_factors *of,
 }
 
 /* The same for columns that are all but full, where those from `tail` on are the
- * block's own: of their square the lower half alone. */
-strads_err linear_panel_pairs(const strads_task *task, const linear_factors *of,
-                              uint32_t tail);
+ * lines' own: of their square the lower half alone. */
+strads_err linear_panel_multiply(const linear_products *of, uint32_t tail);
 
 #endif

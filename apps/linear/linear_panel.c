@@ -14,8 +14,7 @@ enum { STRETCH = 256, ACROSS = 2 * COLUMN_TILE_SIDE };
 /* The columns of both blocks on a stretch: lines of the first are those from
  * `line` on, which may be among the second's. */
 typedef struct panel {
-    const strads_task *task;
-    const linear_factors *of;
+    const linear_products *of;
     uint32_t columns;    /* of both */
     uint32_t line, tail; /* tail: where `against` repeats the block */
     double *value;       /* STRETCH numbers of each that is spread out */
@@ -27,11 +26,10 @@ typedef struct panel {
 
 static data_column column_of(const panel *p, uint32_t k)
 {
-    const strads_task *task = p->task;
-    const uint32_t m = task->against.n;
+    const uint32_t m = p->of->against.n;
 
-    return k < m ? linear_pairs_column(p->of, &task->against, k)
-                 : linear_pairs_column(p->of, &task->block, k - m);
+    return k < m ? linear_pairs_column(p->of, &p->of->against, k)
+                 : linear_pairs_column(p->of, &p->of->lines, k - m);
 }
 
 /* A full column of f64 is as good where it stands. */
@@ -85,8 +83,7 @@ static void four(const panel *p, uint32_t k, uint32_t end,
  * `against`, from the first-th on. */
 static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
 {
-    const strads_task *task = p->task;
-    const uint32_t n = task->block.n, m = task->against.n;
+    const uint32_t n = p->of->lines.n, m = p->of->against.n;
     const uint32_t end = m - first < ACROSS ? m : first + ACROSS;
     const double *a[COLUMN_TILE_SIDE], *b[COLUMN_TILE_SIDE];
     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE];
@@ -99,7 +96,7 @@ static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
         p->of->kernels->dot_tile(p->end - p->begin, a, b, sum);
         for (uint32_t i = 0; i < COLUMN_TILE_SIDE && k + i < n; i++)
             for (uint32_t j = 0; j < COLUMN_TILE_SIDE && l + j < m; j++)
-                task->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
+                p->of->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
     }
 }
 
@@ -108,19 +105,17 @@ static void multiply_stretch(panel *p)
     p->n_spread = 0;
     for (uint32_t k = 0; k < p->columns; k++)
         find(p, k);
-    for (uint32_t l = 0; l < p->task->against.n; l += ACROSS)
-        for (uint32_t k = 0; k < p->task->block.n; k += COLUMN_TILE_SIDE)
+    for (uint32_t l = 0; l < p->of->against.n; l += ACROSS)
+        for (uint32_t k = 0; k < p->of->lines.n; k += COLUMN_TILE_SIDE)
             multiply_lines(p, k, l);
 }
 
-strads_err linear_panel_pairs(const strads_task *task, const linear_factors *of,
-                              uint32_t tail)
+strads_err linear_panel_multiply(const linear_products *of, uint32_t tail)
 {
     const uint64_t rows = of->share->rows.end - of->share->rows.begin;
-    const uint32_t n = task->block.n, m = task->against.n;
+    const uint32_t n = of->lines.n, m = of->against.n;
     const bool repeats = tail < m;
-    panel p = {.task = task,
-               .of = of,
+    panel p = {.of = of,
                .columns = repeats ? m : n + m,
                .line = repeats ? tail : m,
                .tail = tail};

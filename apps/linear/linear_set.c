@@ -18,7 +18,9 @@ strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set)
                          &set->rest_trial};
     bool there = true;
 
-    set->n_rows = set->columns.rows = rows;
+    set->parameters = columns;
+    set->rows = set->n_rows = set->columns.rows = rows;
+    set->recast = true;
     set->place = calloc(columns + 1, sizeof(*set->place));
     for (size_t k = 0; k < sizeof(by_row) / sizeof(*by_row); k++) {
         *by_row[k] = calloc(rows + 1, sizeof(double));
@@ -36,7 +38,8 @@ void linear_set_clear(linear_set *set)
         set->place[set->member[k].column] = 0;
     set->n = 0;
     linear_packed_clear(&set->columns);
-    set->looked = set->open = set->solved = false;
+    linear_set_expand(set);
+    set->solved = false;
     set->spent = set->unfactored = 0;
 }
 
@@ -46,7 +49,7 @@ void linear_set_free(linear_set *set)
                    set->y,       set->c,       set->z,          set->root,
                    set->lasting, set->frozen,  set->along,      set->trial,
                    set->newton,  set->support, set->root_trial, set->rest_trial,
-                   set->group,   set->past_w,  set->past_rest};
+                   set->group,   set->past_w,  set->past_rest,  set->line};
 
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
         free(all[k]);
@@ -130,7 +133,7 @@ uint32_t linear_growth(const linear_set *set, uint64_t columns,
     const double support = (double)nonzeros;
     const double least =
         set->n == 0 ? fmin(share, (double)n / FIRST_OF) : share;
-    const double most = fmax(support, fmin(2 * support, (double)set->n_rows));
+    const double most = fmax(support, fmin(2 * support, (double)set->rows));
 
     return (uint32_t)fmin(fmax(fmax(least, GROWTH_MIN), most), n);
 }

@@ -56,6 +56,7 @@ typedef struct linear_member {
 typedef struct linear_visit {
     uint64_t at;
     uint32_t n, size, place;
+    bool full;
     double w, level, l1, low, high;
     double bend;      /* of the loss alone, b at its best */
     double curvature; /* l2 included */
@@ -76,6 +77,7 @@ typedef struct linear_model {
     double (*value)(const void *program, uint32_t n, double l1,
                     const double *w);
     const void *program;
+    const double *slope; /* [columns + 1] X'r of the last scan, b's at the end */
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
@@ -97,8 +99,15 @@ typedef struct linear_set {
     uint64_t room_scaled, ready_scaled;
     bool plain; /* x is v: all roots are 1, or it comes multiplied */
 
-    uint64_t n_rows;
-    double *y, *c, *z;      /* [n_rows] */
+    bool reduced; /* its columns are not the data's, but lines of a factor of
+                     their products (linear_reduced.c): */
+    double *line; /* [stride x stride], of the first `known` members */
+    uint32_t stride, known;
+
+    uint64_t parameters; /* columns of all data */
+    uint64_t rows;       /* of the data */
+    uint64_t n_rows;     /* of the model: the same, unless reduced */
+    double *y, *c, *z;   /* [rows] as all that follows */
     double *root, *lasting; /* of the model */
     double *frozen;         /* `lasting` when it was frozen */
     double *along;          /* dz */
@@ -106,6 +115,7 @@ typedef struct linear_set {
     double *root_trial, *rest_trial;
 
     uint64_t model; /* its number; goes up when weights are frozen anew */
+    bool recast;    /* columns are others than in the last one */
     bool looked;    /* root and lasting are those at z, and so is loss */
     bool open;      /* a model is being solved */
     bool solved;    /* and it is */
@@ -131,6 +141,7 @@ typedef struct linear_set {
     /* Extrapolation: (w, lasting) before and after the last sweeps. */
     double *past_w, *past_rest; /* [STEPS + 1] x block, x n_rows */
     uint32_t room_past;
+    uint64_t room_rest;
 } linear_set;
 
 /* A member at 0 whose slope is below this share of l1 is left alone until the
@@ -173,12 +184,39 @@ static inline data_column linear_set_column(const linear_set *set,
 {
     return linear_set_entries(set, m, set->columns.value);
 }
+/* What all v are in. */
+static inline const double *linear_set_values(const linear_set *set)
+{
+    return set->reduced ? set->line
+           : set->plain ? set->columns.value
+                        : set->scaled;
+}
 static inline data_column linear_set_scaled(const linear_set *set,
                                             const linear_member *m)
 {
-    return linear_set_entries(set, m,
-                              set->plain ? set->columns.value : set->scaled);
+    return linear_set_entries(set, m, linear_set_values(set));
 }
+
+/* ---- linear_reduced.c: by pairs ------------------------------------------ */
+
+/* Whether a set of so many entries costs less by its columns' products. */
+bool linear_set_reduces(const linear_set *set, double entries);
+/* Solves it so from now on, with room for its members. STRADS_ENOMEM. */
+strads_err linear_set_reduce(linear_set *set);
+/* The block of a phase that brings the products of members that have joined with
+ * all, which are put into column[]; those of its columns that have; how many
+ * numbers. */
+strads_block linear_set_pairs(const linear_set *set, uint32_t *column);
+strads_block linear_set_joined(const strads_block *all);
+size_t linear_set_pairs_size(const strads_task *task);
+/* Takes them in, with means of columns and the rows' weight, where there is an
+ * intercept. STRADS_EPROGRAM: they are not those that were asked for. */
+strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
+                                 const double *mean, double mass);
+/* What linear_set_open does then, from is.slope. */
+double linear_set_freeze_reduced(linear_set *set);
+/* Solves it by columns from now on, which are to be fetched. */
+void linear_set_expand(linear_set *set);
 
 /* ---- linear_model.c: a block --------------------------------------------- */
 

@@ -1,0 +1,165 @@
+/* A working set by the pairs of its columns. Where the curvatures C of the rows
+ * stay as they are, all that a model knows of the data is X'CX of its members and
+ * their slopes q = X'r. With the column of ones before them, where there is an
+ * intercept, and
+ *
+ *     X'CX = R'R,     rest = R^-T q,
+ *
+ * |rest - R d|^2 / 2 is the loss at w + d but for a constant, over as many rows as
+ * there are columns; and R's columns take the place of the data's. Column k of R,
+ * which ends at the diagonal, is line k of Cholesky's factor, so that a column
+ * that joins adds a line. What a model's solution then costs has nothing to do
+ * with how many rows there are, which stay where they are.
+ *
+ * Pairs of columns whose means are large beside what they vary by have few digits
+ * left: whether slopes come to what they should is seen at the next scan. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "linear_cholesky.h"
+#include "linear_room.h"
+#include "linear_set.h"
+
+/* Sets of more columns are solved by these. */
+enum { REDUCED_MAX = 4096 };
+/* Rows for each of full ones, at least. */
+enum { ROWS_MIN = 4 };
+
+bool linear_set_reduces(const linear_set *set, double entries)
+{
+    const double n = set->n, mean = n > 0 ? entries / n : 0;
+    const bool dense = mean > (double)set->rows / 2;
+
+    if (!set->is.constant || set->is.penalties || set->n == 0 ||
+        set->n > REDUCED_MAX || set->n >= set->rows)
+        return false;
+    return dense ? ROWS_MIN * n <= (double)set->rows : mean > n;
+}
+
+static strads_err reserve(linear_set *set, uint32_t n)
+{
+    if (n <= set->stride)
+        return STRADS_OK;
+    const uint32_t stride = (n + n / 2 + 63) / 64 * 64;
+    double *line = linear_room((uint64_t)stride * stride);
+
+    if (!line)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the pairs of %u columns: %zu bytes",
+                           n, (size_t)stride * stride * sizeof(*line));
+    for (uint64_t k = 0; k < set->n_rows && set->known > 0; k++)
+        memcpy(line + k * stride, set->line + k * set->stride,
+               (k + 1) * sizeof(*line));
+    free(set->line);
+    set->line = line;
+    set->stride = stride;
+    return STRADS_OK;
+}
+
+/* The column of ones. */
+static uint32_t ones(const linear_set *set)
+{
+    return set->is.intercept;
+}
+
+strads_err linear_set_reduce(linear_set *set)
+{
+    const strads_err err = reserve(set, set->n + ones(set));
+
+    set->reduced = true;
+    set->looked = false;
+    return err;
+}
+
+/* The block's id says how many of its columns have been there before. */
+strads_block linear_set_pairs(const linear_set *set, uint32_t *column)
+{
+    for (uint32_t k = 0; k < set->n; k++)
+        column[k] = set->member[k].column;
+    return (strads_block){.id = linear_packed_id(set->n, set->known),
+                          .n = set->n,
+                          .param = column};
+}
+
+strads_block linear_set_joined(const strads_block *all)
+{
+    const uint32_t known = (uint32_t)linear_packed_entries(all->id);
+
+    return (strads_block){.n = all->n - known,
+                          .first = all->first + known,
+                          .param = all->param ? all->param + known : NULL};
+}
+
+size_t linear_set_pairs_size(const strads_task *task)
+{
+    return (size_t)linear_set_joined(&task->block).n * task->block.n;
+}
+
+/* Where the members' columns are, now that they are. */
+static void place_members(linear_set *set)
+{
+    for (uint32_t k = 0; k < set->n; k++) {
+        linear_member *m = &set->member[k];
+        const uint32_t i = k + ones(set);
+        m->at = (uint64_t)i * set->stride;
+        m->n = set->line[m->at + i] == LINEAR_DEPENDENT ? i : i + 1;
+        m->full = true;
+    }
+}
+
+strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
+                                 const double *mean, double mass)
+{
+    const uint32_t m = commit->block.n;
+    const uint32_t n = linear_set_joined(&commit->block).n;
+    const uint32_t first = set->known > 0 ? set->known + ones(set) : 0;
+
+    if (set->known + n != set->n || m != set->n)
+        return strads_fail(STRADS_EPROGRAM,
+                           "pairs of %u columns with %u came for a set of %u",
+                           n, m, set->n);
+    if (set->is.intercept)
+        set->line[0] = set->known > 0 ? set->line[0] : mass;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t i = set->known + k + ones(set);
+        double *line = set->line + (size_t)i * set->stride;
+        if (set->is.intercept)
+            line[0] = mass * mean[set->member[set->known + k].column];
+        memcpy(line + ones(set), commit->partial + (size_t)k * m,
+               (i + 1 - ones(set)) * sizeof(*line));
+    }
+    set->n_rows = set->n + ones(set);
+    linear_factor_from(set->is.kernels, first, (uint32_t)set->n_rows,
+                       set->stride, set->line);
+    place_members(set);
+    set->known = set->n;
+    set->recast = true;
+    return STRADS_OK;
+}
+
+double linear_set_freeze_reduced(linear_set *set)
+{
+    const uint32_t n = (uint32_t)set->n_rows;
+
+    memset(set->root, 0, n * sizeof(*set->root));
+    set->root[0] = set->is.intercept ? set->line[0] : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const double *line = set->line + (size_t)i * set->stride;
+        const uint64_t j = i < ones(set)
+                               ? set->parameters
+                               : set->member[i - ones(set)].column;
+        set->lasting[i] =
+            (set->is.slope[j] -
+             set->is.kernels->dot_dense(i, line, set->lasting)) /
+            line[i];
+    }
+    return set->is.kernels->dot_dense(n, set->lasting, set->lasting) / 2;
+}
+
+void linear_set_expand(linear_set *set)
+{
+    set->reduced = set->open = set->looked = false;
+    set->recast = true;
+    set->n_rows = set->rows;
+    set->known = set->columns.n = 0;
+}
