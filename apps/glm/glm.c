@@ -65,14 +65,19 @@ static size_t scan_size(const strads_task *task)
 /* Of a loss that is square all else that a certificate takes of rows. */
 void glm_end_scan(const glm_local *local, double *rest)
 {
+    const column_kernels *kernels = local->kernels;
+    const uint64_t n = local->rows;
+
     if (!local->problem.loss->constant)
         return;
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const double r = local->r[i];
-        if (local->c[i] > 0)
-            rest[0] += r * r / local->c[i];
-        rest[1] += r * (local->y[i] - local->o[i]);
+    if (local->plain) {
+        rest[0] = kernels->dot_dense(n, local->r, local->r);
+    } else {
+        for (uint64_t i = 0; i < n; i++)
+            rest[0] += local->c[i] > 0 ? pow(local->r[i], 2) / local->c[i] : 0;
     }
+    rest[1] = kernels->dot_dense(n, local->r, local->y) -
+              kernels->dot_dense(n, local->r, local->o);
 }
 
 void glm_take_slopes(glm_local *local, const strads_share *share)

@@ -23,6 +23,9 @@
  * by this before it is the last. */
 #define SETTLED_TURN .02
 #define TURN .01
+/* A set that is solved by its pairs costs little beside the next scan. */
+#define SETTLED_REDUCED 1e-4
+#define REDUCED .01
 
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
@@ -233,6 +236,10 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance,
     share = left > n ? 1 : (warm ? .03 : .1) * state->ease;
     if (state->joint.used)
         share *= TURN;
+    if (state->set.reduced) {
+        share *= REDUCED;
+        state->set.settled = fmin(state->set.settled, SETTLED_REDUCED);
+    }
     if (left == 0 && state->primal > 0)
         share *= state->excess / state->primal;
     state->set.worth =

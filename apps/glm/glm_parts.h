@@ -94,7 +94,8 @@ typedef struct glm_local {
     bool fresh;    /* if they are */
     linear_pending pending; /* not yet in z */
     linear_pairs pairs;
-    double *root; /* [rows] sqrt c; NULL: all are 1, or nobody has asked */
+    bool plain;   /* no row counts otherwise than once: all c are 1 */
+    double *root; /* [rows] sqrt c, where f'' is 1; NULL: all are */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -345,8 +346,6 @@ strads_err glm_aggregate_moments(strads_commit *commit);
 size_t glm_rows_size(const strads_task *task);
 strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
-/* No row counts otherwise than once. */
-bool glm_is_plain(const glm_local *local);
 /* The margins follow all commits. */
 void glm_catch_up(glm_local *local, const strads_share *share);
 

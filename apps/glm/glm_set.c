@@ -1,7 +1,6 @@
 /* The working set of apps/linear, with the loss and the penalties at hand: what
  * the set asks of a program, and what comes of a block and of a model's end. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "glm_parts.h"
 
@@ -97,22 +96,13 @@ strads_err glm_set_take(strads_commit *commit)
 strads_err glm_update_pairs(strads_task *task)
 {
     glm_local *local = task->local;
-
-    if (!local->root && !glm_is_plain(local)) {
-        local->root = malloc((local->rows + 1) * sizeof(*local->root));
-        if (!local->root)
-            return strads_fail(STRADS_ENOMEM,
-                               "no memory for the weights of %llu rows",
-                               (unsigned long long)local->rows);
-        for (uint64_t i = 0; i < local->rows; i++)
-            local->root[i] = sqrt(local->c[i]);
-    }
     const linear_products of = {.share = task->share,
                                 .root = local->root,
                                 .kernels = local->kernels,
                                 .lines = linear_set_joined(&task->block),
                                 .against = task->block,
                                 .partial = task->partial};
+
     return linear_pairs_multiply(&local->pairs, &of);
 }
 

@@ -1,6 +1,7 @@
 /* What is known before the first scan: labels become targets, columns have
  * norms and scales, and the coordinator has of each row what a model needs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
@@ -23,11 +24,13 @@ strads_err glm_update_labels(strads_task *task)
     const glm_local *local = task->local;
     survey *s = (survey *)(void *)task->partial;
     linear_survey *labels = (linear_survey *)(void *)(s + 1);
+    const bool classes = local->problem.loss->labels == GLM_CLASSES;
 
     linear_survey_begin(labels, task->width);
     for (uint64_t i = 0; i < local->rows; i++) {
         const double y = task->share->label[i], c = local->c[i];
-        linear_survey_add(labels, y, c);
+        if (classes)
+            linear_survey_add(labels, y, c);
         s->weight += c;
         s->sum += c * y;
         s->squares += c * y * y;
@@ -139,6 +142,23 @@ static void take_classes(glm_local *local, const strads_share *share,
         local->c[i] *= linear_classes_weight(classes, share->label[i]);
 }
 
+/* Weights are what they will be. */
+static strads_err take_roots(glm_local *local)
+{
+    local->plain = true;
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->plain = local->plain && local->c[i] == 1;
+    if (local->plain || !local->problem.loss->constant)
+        return STRADS_OK;
+    local->root = malloc((local->rows + 1) * sizeof(*local->root));
+    if (!local->root)
+        return strads_fail(STRADS_ENOMEM, "no memory for weights of %llu rows",
+                           (unsigned long long)local->rows);
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->root[i] = sqrt(local->c[i]);
+    return STRADS_OK;
+}
+
 strads_err glm_receive_labels(strads_task *task)
 {
     const survey *s = (const survey *)(const void *)task->partial;
@@ -147,9 +167,10 @@ strads_err glm_receive_labels(strads_task *task)
     const strads_err err = classes_of(&local->problem, task->share->label_names,
                                       s, task->width, &classes);
 
-    if (!err)
-        take_classes(local, task->share, &classes);
-    return err;
+    if (err)
+        return err;
+    take_classes(local, task->share, &classes);
+    return take_roots(local);
 }
 
 /* The weight of a problem's positive rows. */
@@ -291,15 +312,6 @@ size_t glm_moments_size(const strads_task *task)
     return (size_t)task->block.n + GLM_REST + 2 * (size_t)task->shape->cols;
 }
 
-/* Whether no row counts otherwise than once: then there are faster loops. */
-bool glm_is_plain(const glm_local *local)
-{
-    for (uint64_t i = 0; i < local->rows; i++)
-        if (local->c[i] != 1)
-            return false;
-    return true;
-}
-
 strads_err glm_update_moments(strads_task *task)
 {
     glm_local *local = task->local;
@@ -307,7 +319,7 @@ strads_err glm_update_moments(strads_task *task)
     double *slope = task->partial, *rest = slope + task->block.n;
     double *squares = rest + GLM_REST;
     double *sum = squares + local->columns;
-    const bool sums = sums_columns(&local->problem), plain = glm_is_plain(local);
+    const bool sums = sums_columns(&local->problem), plain = local->plain;
 
     glm_take_slopes(local, task->share);
     for (uint64_t j = 0; j < local->columns; j++) {
