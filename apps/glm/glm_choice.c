@@ -282,7 +282,8 @@ static void tell_priorities(strads_commit *commit)
             groups->q[i] /= AT_REST;
             moves = moves || groups->v[i] != 0;
         }
-        moves = moves || pen->violation(&t, groups->v, groups->q) > 0;
+        moves = moves || state->set.reduced ||
+                pen->violation(&t, groups->v, groups->q) > 0;
         m->urgency = moves && !(state->alone && !glm_is_free(&t))
                          ? fmax(state->urgency[g], DBL_MIN)
                          : 0;
@@ -297,19 +298,16 @@ static void tell_priorities(strads_commit *commit)
 static strads_err choose_way(glm_state *state)
 {
     linear_set *set = &state->set;
-    double entries = 0;
+    const double entries =
+        (double)strads_data_nnz(state->data) / (double)state->columns;
 
-    for (uint32_t k = 0; k < set->n; k++)
-        entries +=
-            (double)strads_data_col_nnz(state->data, set->member[k].column);
     state->next = GLM_TO_FETCH;
     if (!state->by_columns && set->columns.n == 0 &&
-        linear_set_reduces(set, entries)) {
+        linear_set_reduces(set, entries))
         return linear_set_reduce(set);
-    }
     if (set->reduced) { /* whose margins have not been told of */
         linear_set_expand(set);
-        state->by_columns = true;
+        state->by_columns = state->scanned = true;
         state->next = GLM_TO_ROWS;
     }
     return STRADS_OK;
@@ -322,6 +320,8 @@ strads_err glm_choose(strads_commit *commit)
     uint32_t violators;
     strads_err err = grow_set(state, &violators);
 
+    if (!err)
+        err = choose_way(state);
     if (err)
         return err;
     state->scans++;
@@ -331,6 +331,5 @@ strads_err glm_choose(strads_commit *commit)
     state->searches = 0;
     state->set.solved = state->set.open = false;
     strads_commit_rest(commit, 0);
-    err = strads_commit_route(commit, GLM_SOLVE, INFINITY);
-    return err ? err : choose_way(state);
+    return strads_commit_route(commit, GLM_SOLVE, INFINITY);
 }

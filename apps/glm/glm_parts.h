@@ -184,6 +184,7 @@ typedef struct glm_state {
     double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1 */
     double foreseen; /* the loss, as pairs have it; below 0: nobody has */
     bool by_columns; /* the set is solved by columns and not by pairs */
+    bool scanned;    /* all slopes are those of the rows that are to come */
     double unboxed,
         intercept_slope; /* the best dual value but for b's box, and what that
                           takes away of it by its size */

@@ -445,6 +445,9 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         state->null = state->problem.loss->evaluate(&rows, state->problem.p,
                                                     set->trial, NULL);
     }
-    state->next = state->known ? GLM_TO_SCAN : GLM_TO_MOMENTS;
+    state->next = !state->known    ? GLM_TO_MOMENTS
+                  : state->scanned ? GLM_TO_FETCH
+                                   : GLM_TO_SCAN;
+    state->scanned = false;
     return STRADS_OK;
 }

@@ -27,13 +27,13 @@ enum { ROWS_MIN = 4 };
 
 bool linear_set_reduces(const linear_set *set, double entries)
 {
-    const double n = set->n, mean = n > 0 ? entries / n : 0;
-    const bool dense = mean > (double)set->rows / 2;
+    const double n = set->n;
+    const bool dense = entries > (double)set->rows / 2;
 
     if (!set->is.constant || set->is.penalties || set->n == 0 ||
         set->n > REDUCED_MAX || set->n >= set->rows)
         return false;
-    return dense ? ROWS_MIN * n <= (double)set->rows : mean > n;
+    return n * (dense ? ROWS_MIN : 1) <= entries;
 }
 
 static strads_err reserve(linear_set *set, uint32_t n)

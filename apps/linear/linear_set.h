@@ -145,12 +145,12 @@ typedef struct linear_set {
 } linear_set;
 
 /* A member at 0 whose slope is below this share of l1 is left alone until the
- * next model, or scan. */
+ * next model, or scan; by pairs it costs as good as nothing to look at. */
 #define LINEAR_AT_REST 0.9
 
 static inline double linear_at_rest(const linear_set *set)
 {
-    return set->is.restless ? 0 : LINEAR_AT_REST;
+    return set->is.restless || set->reduced ? 0 : LINEAR_AT_REST;
 }
 
 /* ---- linear_set.c: memory and columns ------------------------------------ */
@@ -199,7 +199,8 @@ static inline data_column linear_set_scaled(const linear_set *set,
 
 /* ---- linear_reduced.c: by pairs ------------------------------------------ */
 
-/* Whether a set of so many entries costs less by its columns' products. */
+/* Whether a set costs less by its columns' products, where the data's have so
+ * many entries each. */
 bool linear_set_reduces(const linear_set *set, double entries);
 /* Solves it so from now on, with room for its members. STRADS_ENOMEM. */
 strads_err linear_set_reduce(linear_set *set);
