@@ -24,8 +24,8 @@
 #define SETTLED_TURN .02
 #define TURN .01
 /* A set that is solved by its pairs costs little beside the next scan. */
-#define SETTLED_REDUCED 1e-4
-#define REDUCED .01
+#define SETTLED_REDUCED 1e-6
+#define REDUCED 1e-4
 
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */

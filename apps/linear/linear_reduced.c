@@ -23,7 +23,7 @@
 /* Sets of more columns are solved by these. */
 enum { REDUCED_MAX = 4096 };
 /* Rows for each of full ones, at least. */
-enum { ROWS_MIN = 4 };
+enum { ROWS_MIN = 2 };
 
 bool linear_set_reduces(const linear_set *set, double entries)
 {
