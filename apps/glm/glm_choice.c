@@ -6,6 +6,7 @@
  * once. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "glm_parts.h"
 
@@ -101,17 +102,23 @@ static bool may_move(const glm_state *state, uint32_t g)
 {
     const glm_penalty *pen = state->problem.penalty;
     const glm_groups *groups = &state->groups;
-    double square = 0;
+    const strads_glm_options *o = &state->problem.options;
+    double steep = fabs(state->slope[g]);
 
-    for (uint32_t k = 0; k < glm_size(state, g); k++) {
-        const uint32_t j = glm_column(state, g, k);
-        square += pow(state->slope[j] / glm_unit(state, g, j), 2);
+    if (groups->start) {
+        double square = 0;
+        for (uint32_t k = 0; k < glm_size(state, g); k++) {
+            const uint32_t j = glm_column(state, g, k);
+            square += pow(state->slope[j] / glm_unit(state, g, j), 2);
+        }
+        steep = sqrt(square);
     }
     const double q =
-        (1 + 1e-8) * (state->share * sqrt(square) +
+        (1 + 1e-8) * (state->share * steep +
                       sqrt(glm_group_norm(state, g)) * state->sphere);
-    if (!groups->start && q <= glm_own_l1(state, g))
-        return false;
+    if (!groups->start &&
+        (q <= glm_own_l1(state, g) || (o->lower < 0 && o->upper > 0)))
+        return q > glm_own_l1(state, g);
     const glm_term t = glm_term_of(state, g);
     bool moves = t.l1 == 0;
     for (uint32_t k = 0; k < t.n; k++)
@@ -191,12 +198,9 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     double gains = 0;
     uint32_t n = 0;
 
-    for (uint32_t g = 0; g < groups->n && !err; g++) {
-        if (groups->dead[g])
-            continue;
-        state->urgency[g] = 0;
-        if (glm_rests(state, g))
-            continue;
+    memset(state->urgency, 0, groups->n * sizeof(*state->urgency));
+    for (uint32_t i = 0; i < state->n_busy && !err; i++) {
+        const uint32_t g = state->busy[i];
         state->urgency[g] = own_gain(state, g, h);
         gains += state->urgency[g];
         if (state->set.place[glm_column(state, g, 0)])

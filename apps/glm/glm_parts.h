@@ -178,6 +178,8 @@ typedef struct glm_state {
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate, *alive;    /* [columns + 1] */
     uint32_t n_alive;
+    uint32_t *busy; /* [groups] those that are not at rest (glm_find_busy) */
+    uint32_t n_busy;
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
     double loss;
@@ -262,11 +264,6 @@ static inline bool glm_is_within(const glm_state *state, uint32_t g, double s)
 {
     return !state->groups.start &&
            s * fabs(state->slope[g]) <= glm_own_l1(state, g);
-}
-/* And it is there. */
-static inline bool glm_rests(const glm_state *state, uint32_t g)
-{
-    return state->w[g] == 0 && glm_is_within(state, g, 1);
 }
 
 /* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */
@@ -384,6 +381,9 @@ void glm_certify(strads_commit *commit);
 /* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
  * leave all at 0. */
 double glm_critical(const glm_state *state, double square);
+/* Lists the groups that are not at rest at w = 0 by slopes that leave them there,
+ * as almost all are: all others neither cost nor gain anything. */
+void glm_find_busy(glm_state *state);
 /* sum r^2 / c; changes set.trial. */
 double glm_square(glm_state *state);
 /* Of all groups: penalty, and what r is to be multiplied by for a finite dual
@@ -391,7 +391,7 @@ double glm_square(glm_state *state);
 typedef struct glm_totals {
     double penalty, widest, tight;
 } glm_totals;
-/* They, and how many coefficients are not 0. */
+/* They, and how many coefficients are not 0, of those that are busy. */
 glm_totals glm_add_up(glm_state *state);
 /* sum pen*(s X'r) */
 double glm_conjugates(const glm_state *state, double s);

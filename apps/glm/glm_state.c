@@ -9,7 +9,7 @@
 /* The working set is one block, if the policy likes. */
 enum {
     BLOCK_MAX = 1 << 20,
-    PARAM_BYTES = 108,
+    PARAM_BYTES = 112,
     CLASS_BYTES = 24, /* of each class after the first */
     /* Of each class of a softmax: cycles and looks; and of each row margins, odds
      * and slopes. */
@@ -165,9 +165,10 @@ static bool reserve_state(glm_state *state, uint64_t rows)
     state->wide = calloc(n * state->width, sizeof(*state->wide));
     state->candidate = calloc(n, sizeof(uint32_t));
     state->alive = calloc(n, sizeof(uint32_t));
+    state->busy = calloc(n, sizeof(uint32_t));
     state->offset = calloc(rows + 1, sizeof(double));
     return state->b && state->done && state->wide && state->candidate &&
-           state->alive && state->offset;
+           state->alive && state->busy && state->offset;
 }
 
 static strads_err read_factors(glm_state *state)
@@ -284,6 +285,7 @@ void glm_end(void *begun)
     free(state->told);
     free(state->candidate);
     free(state->alive);
+    free(state->busy);
     free(state);
 }
 
