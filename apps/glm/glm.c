@@ -191,12 +191,17 @@ void glm_find_lambda(glm_state *state, double critical)
     glm_begin_lambda(state, lambda);
 }
 
+double glm_next_down(const glm_state *state)
+{
+    return fmax(state->goal, DOWN_BY * state->lambda);
+}
+
 /* The next lambda on the way down, as long as the one at hand is solved. */
 static void go_down(glm_state *state, strads_commit *commit)
 {
     while (state->goal > 0 &&
            (state->gap <= DOWN_GAP || state->watch.stalled)) {
-        const double lambda = fmax(state->goal, DOWN_BY * state->lambda);
+        const double lambda = glm_next_down(state);
         if (lambda == state->goal)
             state->goal = 0;
         glm_begin_lambda(state, lambda);
@@ -277,6 +282,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     }
     if (state->problem.loss->constant)
         take_square(state, commit->partial + commit->block.n);
+    glm_bounds_see(commit);
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))
             return err;

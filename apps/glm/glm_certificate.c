@@ -70,7 +70,7 @@ void glm_find_busy(glm_state *state)
         const bool rests = !groups->start && state->w[g] == 0 &&
                            fabs(state->slope[g]) <= limit;
         state->busy[n] = g;
-        n += !groups->dead[g] && !rests;
+        n += !rests;
     }
     state->n_busy = n;
 }
@@ -228,11 +228,15 @@ void glm_certify(strads_commit *commit)
     const double floor =
         fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
              state->weight * pow(ROUNDING * state->unit, 2));
+    if (state->bounds.unseen > state->lambda) { /* nobody knows */
+        state->excess = state->primal;
+        state->gap = 1;
+        return;
+    }
     if (state->problem.penalty->tangent) {
         const double square = residual_square(state, r);
         state->gap =
             state->primal > floor ? glm_worst_violation(state, square) : 0;
-        state->sphere = INFINITY;
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
     }
@@ -244,11 +248,7 @@ void glm_certify(strads_commit *commit)
             share = sum.tight;
         }
     }
-    const double dual = boxed(state, unboxed, share);
     const double gained = keep_best(state, unboxed, share);
-    const double bend = state->problem.loss->bend;
-    state->share = share;
-    state->sphere = sqrt(2 * fmax(state->primal - dual, 0) * bend);
     state->excess = fmax(state->primal - state->dual, 0);
     state->gap = state->primal > floor ? state->excess / state->primal : 0;
     if (!state->ridge.used) /* whose steps watch themselves */

@@ -1,5 +1,4 @@
-/* After a scan: who joins the working set, what is out for good, the policy's
- * priorities, and how exactly the next models are solved.
+/* After a scan: who joins the working set, the policy's priorities, and how exactly the next models are solved.
  *
  * One unit throughout: by how much a group's own step would lower P. The set
  * only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are fetched
@@ -48,14 +47,8 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->ease = 1;
     state->set.settled = settled(state);
     state->watch = (linear_watch){.least = INFINITY};
-    state->n_alive = 0;
     linear_ridge_clear(&state->ridge);
-    for (uint32_t g = 0; g < state->groups.n; g++)
-        state->groups.dead[g] = false;
-    for (uint32_t j = 0; j < state->columns; j++)
-        state->alive[state->n_alive++] = j;
-    if (state->problem.options.intercept)
-        state->alive[state->n_alive++] = (uint32_t)state->columns;
+    glm_bounds_scan_all(state);
 }
 
 /* What a group's own step would gain, about: the curvature of rows is taken to
@@ -92,61 +85,6 @@ static double mean_curvature(glm_state *state)
     for (uint64_t i = 0; i < set->n_rows; i++)
         sum += set->along[i];
     return sum / state->weight;
-}
-
-/* Gap-safe screening (Ndiaye et al., JMLR 2017): D bends by at least 1 / (c
- * bend) in theta_i, so the best theta* is within `sphere` of theta in
- * sum (theta - theta*)^2 / c, and where all slopes that are so near leave w_j at
- * 0, it is 0. */
-static bool may_move(const glm_state *state, uint32_t g)
-{
-    const glm_penalty *pen = state->problem.penalty;
-    const glm_groups *groups = &state->groups;
-    const strads_glm_options *o = &state->problem.options;
-    double steep = fabs(state->slope[g]);
-
-    if (groups->start) {
-        double square = 0;
-        for (uint32_t k = 0; k < glm_size(state, g); k++) {
-            const uint32_t j = glm_column(state, g, k);
-            square += pow(state->slope[j] / glm_unit(state, g, j), 2);
-        }
-        steep = sqrt(square);
-    }
-    const double q =
-        (1 + 1e-8) * (state->share * steep +
-                      sqrt(glm_group_norm(state, g)) * state->sphere);
-    if (!groups->start &&
-        (q <= glm_own_l1(state, g) || (o->lower < 0 && o->upper > 0)))
-        return q > glm_own_l1(state, g);
-    const glm_term t = glm_term_of(state, g);
-    bool moves = t.l1 == 0;
-    for (uint32_t k = 0; k < t.n; k++)
-        groups->v[k] = groups->q[k] = 0;
-    for (int side = -1; side <= 1 && !moves; side += 2) {
-        groups->q[0] = side * q;
-        moves = pen->violation(&t, groups->v, groups->q) > 0;
-    }
-    return moves;
-}
-
-static void screen(glm_state *state)
-{
-    bool *dead = state->groups.dead;
-    uint32_t n = 0;
-
-    if (!isfinite(state->sphere) || state->alone || state->path ||
-        state->joint.used)
-        return;
-    for (uint32_t g = 0; g < state->groups.n; g++)
-        if (!dead[g] && !state->set.place[glm_column(state, g, 0)])
-            dead[g] = !may_move(state, g);
-    for (uint32_t k = 0; k < state->n_alive; k++) {
-        const uint32_t j = state->alive[k];
-        state->alive[n] = j;
-        n += j == state->columns || !dead[glm_group_of(state, j)];
-    }
-    state->n_alive = n;
 }
 
 static double entries_of(const glm_state *state, uint32_t g)
@@ -330,7 +268,6 @@ strads_err glm_choose(strads_commit *commit)
         return err;
     state->scans++;
     tell_priorities(commit);
-    screen(state);
     set_targets(state, violators, commit->tolerance, warm);
     state->searches = 0;
     state->set.solved = state->set.open = false;

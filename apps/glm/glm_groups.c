@@ -115,9 +115,8 @@ strads_err glm_groups_read(glm_state *state)
     uint32_t most = 1;
     for (uint32_t g = 0; g < groups->n && !err; g++)
         most = glm_size(state, g) > most ? glm_size(state, g) : most;
-    groups->dead = calloc(groups->n + 1, sizeof(*groups->dead));
     groups->v = calloc((size_t)most * 3, sizeof(double));
-    if (!err && (!groups->dead || !groups->v))
+    if (!err && !groups->v)
         err = strads_fail(STRADS_ENOMEM, "no memory for a group of %u columns",
                           most);
     groups->q = groups->v ? groups->v + most : NULL;
@@ -130,7 +129,6 @@ void glm_groups_free(glm_groups *groups)
     free(groups->start);
     free(groups->column);
     free(groups->of);
-    free(groups->dead);
     free(groups->v);
 }
 

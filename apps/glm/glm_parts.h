@@ -139,10 +139,20 @@ typedef struct glm_cycles {
     bool extrapolated; /* this cycle began beyond those before */
 } glm_cycles;
 
+/* What is known of slopes that the last scan has left out (glm_bounds.c). */
+typedef struct glm_bounds {
+    bool used, known;
+    double *base;  /* [groups] how steep each was when it was seen last, less root
+                      x the way until then; of members INFINITY */
+    double *root;  /* [groups] |x| */
+    double *from;  /* [rows] r at the last scan */
+    double way;    /* that r has gone since the last scan of all */
+    double unseen; /* the largest lambda at which one of them may move */
+} glm_bounds;
+
 typedef struct glm_groups {
     uint32_t n;
     uint32_t *start, *column, *of; /* NULL: each column is one */
-    bool *dead;                    /* screened: its columns are 0 */
     double *v, *q, *to; /* [largest] one group's coefficients, slopes, and what
                            is made of them */
 } glm_groups;
@@ -176,8 +186,10 @@ typedef struct glm_state {
     double *held; /* [columns] start values, until lambda is found; or NULL */
     double *b;    /* [width] */
     double *slope, *urgency, *told; /* [columns + 1] */
-    uint32_t *candidate, *alive;    /* [columns + 1] */
+    uint32_t *candidate;            /* [columns + 1] */
+    uint32_t *alive; /* [columns + 1] the n_alive of the next scan */
     uint32_t n_alive;
+    glm_bounds bounds;
     uint32_t *busy; /* [groups] those that are not at rest (glm_find_busy) */
     uint32_t n_busy;
     /* Of the last scan, W-fold. */
@@ -194,8 +206,6 @@ typedef struct glm_state {
     double null;         /* P at z = o, of the problem at hand */
     double gap;          /* what is reported, relative */
     double excess;       /* about what is left to be gained */
-    double sphere; /* the optimum's distance from the dual point at most */
-    double share;  /* the dual point is r times this */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double ease;   /* how far below the excess the set is solved */
@@ -367,6 +377,8 @@ bool glm_cycles_next(strads_commit *commit);
 
 /* glm.c: what is not penalised has been fitted, and lambda_max is known. */
 void glm_find_lambda(glm_state *state, double critical);
+/* The next lambda on the way down to the one that is wanted. */
+double glm_next_down(const glm_state *state);
 /* r at the margins of all commits. */
 void glm_take_slopes(glm_local *local, const strads_share *share);
 strads_err glm_aggregate_scan(strads_commit *commit);
@@ -406,6 +418,18 @@ double glm_worst_violation(const glm_state *state, double square);
 strads_err glm_choose(strads_commit *commit);
 /* Nothing is known of the problem at the lambda at hand. */
 void glm_begin_lambda(glm_state *state, double lambda);
+
+/* glm_bounds.c: columns that scans leave out. STRADS_ENOMEM. */
+strads_err glm_bounds_new(glm_state *state, uint64_t rows);
+void glm_bounds_free(glm_bounds *bounds);
+/* After a scan: what it has seen. */
+void glm_bounds_see(const strads_commit *commit);
+/* r leaves where it was at the scan; has come to where the next one will be. */
+void glm_bounds_leave(glm_state *state);
+void glm_bounds_arrive(glm_state *state);
+/* The next scan's columns: all; those that are not safe. */
+void glm_bounds_scan_all(glm_state *state);
+void glm_bounds_choose(glm_state *state);
 
 /* glm_whole.c: Newton's method on the whole where the penalty is smooth and
  * columns are few; whether it is the way. */

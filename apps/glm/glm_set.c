@@ -78,6 +78,8 @@ strads_err glm_set_join(glm_state *state, uint32_t g)
     const uint32_t n = glm_size(state, g);
     strads_err err = STRADS_OK;
 
+    if (state->bounds.used)
+        state->bounds.base[g] = INFINITY;
     for (uint32_t k = 0; k < n && !err; k++) {
         const uint32_t j = glm_column(state, g, k);
         err = linear_set_join(&state->set, j, state->w[j], k == 0 ? n : 0,
@@ -128,6 +130,8 @@ static void open_model(glm_state *state)
         m->term.l1 = pen->tangent(&t, m->w).l1;
     }
     linear_set_open(set);
+    if (state->searches == 0)
+        glm_bounds_leave(state);
 }
 
 strads_err glm_solve_block(strads_commit *commit)
@@ -170,5 +174,9 @@ strads_err glm_search(strads_commit *commit)
         err = glm_also(commit, 1, &last, &shift);
     if (enough && state->joint.used)
         glm_softmax_next(state);
+    if (enough) {
+        glm_bounds_arrive(state);
+        glm_bounds_choose(state);
+    }
     return err;
 }

@@ -9,7 +9,7 @@
 /* The working set is one block, if the policy likes. */
 enum {
     BLOCK_MAX = 1 << 20,
-    PARAM_BYTES = 112,
+    PARAM_BYTES = 128,
     CLASS_BYTES = 24, /* of each class after the first */
     /* Of each class of a softmax: cycles and looks; and of each row margins, odds
      * and slopes. */
@@ -228,7 +228,8 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
     }
     state->joint.used = problem->loss->joint && state->width > 1;
     state->joint.watch = (linear_watch){.least = INFINITY};
-    if (state->joint.used && (err = glm_cycles_new(state))) {
+    if ((state->joint.used && (err = glm_cycles_new(state))) ||
+        (err = glm_bounds_new(state, shape->rows))) {
         glm_end(state);
         return err;
     }
@@ -244,7 +245,7 @@ void glm_begin_problem(glm_state *state)
     free(state->held);
     state->held = NULL;
     state->alone = !state->problem.penalty->off && !state->joint.used;
-    state->began = state->by_columns = false;
+    state->began = state->by_columns = state->bounds.known = false;
     state->foreseen = -1;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
@@ -273,6 +274,7 @@ void glm_end(void *begun)
     free(state->wide);
     free(state->offset);
     glm_groups_free(&state->groups);
+    glm_bounds_free(&state->bounds);
     linear_path_free(state->path);
     free(state->w);
     free(state->norm);
