@@ -11,6 +11,7 @@
  *     rows     y, c, o, z              -> the coordinator
  *     moments  X'r, sum c x^2, sum c x -> scales, and what a scan tells
  *     scan     X'r of columns          -> gap, working set, priorities
+ *     reckon   nothing                 -> the same by pairs
  *     pairs    X_A'C X_B               -> a set that is solved without the data
  *     fetch    columns of the set      -> the coordinator
  *     solve    nothing                 -> descent on the policy's block, in the
@@ -421,7 +422,9 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_CERTIFY:
         return dispatch_certify(turn);
     case GLM_TO_SCAN:
-        return dispatch_scan(turn, GLM_SCAN);
+        return dispatch_scan(turn, state->bounds.reckons && !turn->ends
+                                       ? GLM_RECKON
+                                       : GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.reduced && state->set.known < state->set.n)
             return dispatch(
@@ -491,6 +494,12 @@ const strads_phase glm_phases[GLM_PHASES] = {
                    .partial = linear_set_pairs_size,
                    .update = glm_update_pairs,
                    .aggregate = glm_take_pairs},
+    [GLM_RECKON] = {.name = "reckon",
+                    .when = STRADS_WHEN_CALLED,
+                    .to = STRADS_TO_NOBODY,
+                    .reports = true,
+                    .ignores_values = true,
+                    .aggregate = glm_bounds_reckon},
     [GLM_FETCH] = {.name = "fetch",
                    .when = STRADS_WHEN_CALLED,
                    .merge = STRADS_MERGE_CONCAT,

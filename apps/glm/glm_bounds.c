@@ -20,6 +20,9 @@
 #define ENTRIES 32
 /* So many of all columns are scanned alone; more are all of them. */
 #define SHARE .5
+/* Sums that are below this share of what they were when workers formed them have
+ * too few digits left in them. */
+#define FAR 1e-3
 /* Rounding of a slope, as a share of |x_j| |r|; of a bound. */
 #define ROUNDING 1e-13
 #define SAFE (1 + 1e-8)
@@ -75,6 +78,8 @@ void glm_bounds_see(const strads_commit *commit)
 
     if (!bounds->used)
         return;
+    if (commit->phase != GLM_RECKON)
+        bounds->far = state->square;
     if (commit->block.n == all)
         bounds->way = bounds->unseen = 0;
     for (uint32_t g = 0; g < state->groups.n && !bounds->known; g++)
@@ -142,10 +147,41 @@ static double next_lambda(const glm_state *state)
 void glm_bounds_scan_all(glm_state *state)
 {
     state->n_alive = 0;
+    state->bounds.reckons = false;
     for (uint32_t j = 0; j < state->columns; j++)
         state->alive[state->n_alive++] = j;
     if (state->problem.options.intercept)
         state->alive[state->n_alive++] = (uint32_t)state->columns;
+}
+
+/* Whether a scan of some columns, all of them members, can be reckoned: points of
+ * a path but the last. */
+static bool may_reckon(const glm_state *state)
+{
+    const linear_set *set = &state->set;
+    const linear_path *path = state->path;
+
+    return path && path->n + 1 < path->points && set->reduced &&
+           !state->by_columns &&
+           2 * state->foreseen >= FAR * state->bounds.far;
+}
+
+/* What r is over the set's rows has the slopes of its columns in it. */
+strads_err glm_bounds_reckon(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const linear_set *set = &state->set;
+    const uint32_t n = commit->block.n;
+    double *slope = state->told, *rest = slope + n;
+
+    rest[0] = rest[1] = 2 * state->foreseen;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        slope[k] = linear_set_slope(set, j);
+        rest[1] += commit->value[k] * slope[k];
+    }
+    commit->partial = slope;
+    return glm_aggregate_scan(commit);
 }
 
 /* The slope that a group may have before it moves. */
@@ -159,7 +195,7 @@ void glm_bounds_choose(glm_state *state)
 {
     glm_bounds *bounds = &state->bounds;
     double unseen = 0;
-    uint64_t n = 0;
+    uint32_t n = 0, strangers = 0;
 
     glm_bounds_scan_all(state);
     if (!bounds->known || state->alone || !(state->lambda > 0))
@@ -173,14 +209,16 @@ void glm_bounds_choose(glm_state *state)
             unseen = fmax(unseen, limit > 0 ? bound / limit : 0);
             continue;
         }
+        strangers += isfinite(bound);
         for (uint32_t k = 0; k < glm_size(state, g); k++)
             state->candidate[n++] = glm_column(state, g, k);
     }
-    if ((double)n > SHARE * (double)state->columns)
+    bounds->reckons = strangers == 0 && may_reckon(state);
+    if (!bounds->reckons && (double)n > SHARE * (double)state->columns)
         return;
     if (state->problem.options.intercept)
         state->candidate[n++] = (uint32_t)state->columns;
     memcpy(state->alive, state->candidate, n * sizeof(*state->alive));
-    state->n_alive = (uint32_t)n;
+    state->n_alive = n;
     bounds->unseen = unseen * state->lambda;
 }

@@ -32,7 +32,6 @@ typedef enum glm_labels {
 typedef struct glm_loss {
     glm_labels labels;
     bool constant;  /* f'' is 1 everywhere: the model of a step is exact */
-    double bend;    /* f'' at most; INFINITY: no bound */
     bool joint;     /* more than two classes are one problem, the softmax
                        (glm_softmax.c), of which f is a turn's */
     bool flat;      /* f'' is 0 on one side of a point, and not on the other */

@@ -33,6 +33,7 @@ enum {
     GLM_MOMENTS,
     GLM_ROWS,
     GLM_SCAN,
+    GLM_RECKON,
     GLM_PAIRS,
     GLM_FETCH,
     GLM_SOLVE,
@@ -148,6 +149,8 @@ typedef struct glm_bounds {
     double *from;  /* [rows] r at the last scan */
     double way;    /* that r has gone since the last scan of all */
     double unseen; /* the largest lambda at which one of them may move */
+    bool reckons;  /* the next scan can do without workers: by pairs */
+    double far;    /* sum r^2 / c at the last one that they made */
 } glm_bounds;
 
 typedef struct glm_groups {
@@ -430,6 +433,8 @@ void glm_bounds_arrive(glm_state *state);
 /* The next scan's columns: all; those that are not safe. */
 void glm_bounds_scan_all(glm_state *state);
 void glm_bounds_choose(glm_state *state);
+/* Aggregate of a scan that pairs tell. */
+strads_err glm_bounds_reckon(strads_commit *commit);
 
 /* glm_whole.c: Newton's method on the whole where the penalty is smooth and
  * columns are few; whether it is the way. */

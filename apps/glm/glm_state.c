@@ -155,7 +155,7 @@ static bool reserve_state(glm_state *state, uint64_t rows)
     double **numbers[] = {&state->w,    &state->norm,  &state->scale,
                           &state->mean, &state->slope, &state->urgency,
                           &state->told};
-    const size_t n = state->columns + 2;
+    const size_t n = state->columns + 4;
 
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
         if (!(*numbers[k] = calloc(n, sizeof(double))))

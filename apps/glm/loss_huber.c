@@ -40,7 +40,6 @@ static double link(double mean)
 }
 
 const glm_loss glm_loss_huber = {.labels = GLM_NUMBERS,
-                                 .bend = 1,
                                  .majorises = true,
                                  .usual = 1.345,
                                  .value = value,

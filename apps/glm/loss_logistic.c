@@ -58,7 +58,7 @@ static double link(double mean)
 }
 
 #define LOGISTIC                                                              \
-    .labels = GLM_CLASSES, .bend = .25, .value = value, .evaluate = evaluate, \
+    .labels = GLM_CLASSES, .value = value, .evaluate = evaluate, \
     .conjugate = conjugate, .conjugates = conjugates, .mean = mean,           \
     .link = link
 

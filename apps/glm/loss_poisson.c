@@ -57,7 +57,6 @@ static double link(double mean)
 }
 
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
-                                   .bend = INFINITY,
                                    .value = value,
                                    .evaluate = evaluate,
                                    .conjugate = conjugate,

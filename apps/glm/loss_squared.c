@@ -54,7 +54,6 @@ static double link(double mean)
 
 const glm_loss glm_loss_squared = {.labels = GLM_NUMBERS,
                                    .constant = true,
-                                   .bend = 1,
                                    .value = value,
                                    .evaluate = evaluate,
                                    .conjugate = conjugate,

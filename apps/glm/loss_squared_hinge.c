@@ -53,5 +53,5 @@ static double link(double mean)
     .labels = GLM_CLASSES, .flat = true, .value = value, .evaluate = evaluate, \
     .conjugate = conjugate, .mean = mean, .link = link
 
-const glm_loss glm_loss_squared_hinge = {HINGE, .bend = 1};
-const glm_loss glm_loss_svm = {HINGE, .bend = 2, .usual = 1};
+const glm_loss glm_loss_squared_hinge = {HINGE};
+const glm_loss glm_loss_svm = {HINGE, .usual = 1};

@@ -156,6 +156,16 @@ double linear_set_freeze_reduced(linear_set *set)
     return set->is.kernels->dot_dense(n, set->lasting, set->lasting) / 2;
 }
 
+double linear_set_slope(const linear_set *set, uint64_t j)
+{
+    const uint64_t i = j == set->parameters ? 0 : set->place[j] - 1 + ones(set);
+    const double *line = set->line + i * set->stride;
+    const uint64_t n = line[i] == LINEAR_DEPENDENT ? i : i + 1;
+    const double sum = set->is.kernels->dot_dense(n, line, set->lasting);
+
+    return sum - set->beta * line[0] * set->root[0];
+}
+
 void linear_set_expand(linear_set *set)
 {
     set->reduced = set->open = set->looked = false;

@@ -214,6 +214,8 @@ size_t linear_set_pairs_size(const strads_task *task);
  * intercept. STRADS_EPROGRAM: they are not those that were asked for. */
 strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
                                  const double *mean, double mass);
+/* What column j, or b, has come to slope by in the model that has ended last. */
+double linear_set_slope(const linear_set *set, uint64_t j);
 /* What linear_set_open does then, from is.slope. */
 double linear_set_freeze_reduced(linear_set *set);
 /* Solves it by columns from now on, which are to be fetched. */
