@@ -27,6 +27,9 @@
 #define SETTLED_REDUCED 1e-6
 #define REDUCED 1e-4
 
+/* Rows for each column of a path that has all in its set. */
+enum { ALL_ROWS = 4 };
+
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
 #define JOINING .02
@@ -128,6 +131,19 @@ static bool is_zero(const glm_state *state, uint32_t g)
     return true;
 }
 
+/* Paths over few, full columns have them all as members at once, whose pairs
+ * cost less than a scan for each point. */
+static bool takes_all(const glm_state *state)
+{
+    const linear_path *path = state->path;
+    const double p = (double)state->columns, rows = (double)state->set.rows;
+
+    return path && state->problem.loss->constant && !state->alone &&
+           !state->by_columns && state->columns <= path->points &&
+           ALL_ROWS * p <= rows &&
+           (double)strads_data_nnz(state->data) >= p * rows / 2;
+}
+
 static strads_err grow_set(glm_state *state, uint32_t *violators)
 {
     const double h = mean_curvature(state);
@@ -148,10 +164,13 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
         else if (state->urgency[g] > 0)
             state->candidate[n++] = g;
     }
+    for (uint32_t g = 0; g < groups->n && takes_all(state) && !err; g++)
+        if (!state->set.place[glm_column(state, g, 0)])
+            err = glm_set_join(state, g);
     if (state->problem.penalty->tangent)
         state->excess = fmin(gains, state->primal);
     *violators = n;
-    n = choose_joining(state, n);
+    n = takes_all(state) ? 0 : choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
         err = glm_set_join(state, state->candidate[k]);
     return err;
