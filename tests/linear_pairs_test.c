@@ -71,9 +71,9 @@ static void fill(fixture *f, bool single, bool weighs, double often(uint32_t j))
         f->root[i] = sqrt(f->weight[i]);
     }
     f->of = (linear_products){.share = &f->share,
-                             .root = weighs ? f->root : NULL,
-                             .kernels = column_kernels_choose(ROWS),
-                             .partial = f->partial};
+                              .root = weighs ? f->root : NULL,
+                              .kernels = column_kernels_choose(ROWS),
+                              .partial = f->partial};
 }
 
 static void expect_pairs(fixture *f, strads_block lines, strads_block against)

@@ -71,12 +71,11 @@ void glm_end_scan(const glm_local *local, double *rest)
 
     if (!local->problem.loss->constant)
         return;
-    if (local->plain) {
+    if (local->plain)
         rest[0] = kernels->dot_dense(n, local->r, local->r);
-    } else {
+    else
         for (uint64_t i = 0; i < n; i++)
             rest[0] += local->c[i] > 0 ? pow(local->r[i], 2) / local->c[i] : 0;
-    }
     rest[1] = kernels->dot_dense(n, local->r, local->y) -
               kernels->dot_dense(n, local->r, local->o);
 }
@@ -427,9 +426,8 @@ strads_err glm_schedule(strads_turn *turn)
                                        : GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.reduced && state->set.known < state->set.n)
-            return dispatch(
-                turn, GLM_PAIRS,
-                linear_set_pairs(&state->set, state->candidate));
+            return dispatch(turn, GLM_PAIRS,
+                            linear_set_pairs(&state->set, state->candidate));
         if (!state->set.reduced && state->set.columns.n < state->set.n)
             return dispatch(turn, GLM_FETCH,
                             linear_set_fetch(&state->set, state->data,

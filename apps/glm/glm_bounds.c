@@ -121,9 +121,8 @@ void glm_bounds_arrive(glm_state *state)
     if (!state->bounds.used)
         return;
     for (uint64_t i = 0; i < set->n_rows && set->reduced; i++)
-        square += pow(set->frozen[i] - set->lasting[i] +
-                          set->beta * set->root[i],
-                      2);
+        square +=
+            pow(set->frozen[i] - set->lasting[i] + set->beta * set->root[i], 2);
     for (uint64_t i = 0; i < set->n_rows && !set->reduced; i++) {
         const double r = set->root[i] * rest[i], c = set->c[i];
         square += c > 0 ? pow(r - state->bounds.from[i], 2) / c : 0;
@@ -162,8 +161,7 @@ static bool may_reckon(const glm_state *state)
     const linear_path *path = state->path;
 
     return path && path->n + 1 < path->points && set->reduced &&
-           !state->by_columns &&
-           2 * state->foreseen >= FAR * state->bounds.far;
+           !state->by_columns && 2 * state->foreseen >= FAR * state->bounds.far;
 }
 
 /* What r is over the set's rows has the slopes of its columns in it. */

@@ -143,7 +143,8 @@ typedef struct glm_cycles {
 /* What is known of slopes that the last scan has left out (glm_bounds.c). */
 typedef struct glm_bounds {
     bool used, known;
-    double *base;  /* [groups] how steep each was when it was seen last, less root
+    double
+        *base; /* [groups] how steep each was when it was seen last, less root
                       x the way until then; of members INFINITY */
     double *root;  /* [groups] |x| */
     double *from;  /* [rows] r at the last scan */

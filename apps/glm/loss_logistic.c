@@ -57,9 +57,9 @@ static double link(double mean)
     return log(mean / (1 - mean));
 }
 
-#define LOGISTIC                                                              \
-    .labels = GLM_CLASSES, .value = value, .evaluate = evaluate, \
-    .conjugate = conjugate, .conjugates = conjugates, .mean = mean,           \
+#define LOGISTIC                                                    \
+    .labels = GLM_CLASSES, .value = value, .evaluate = evaluate,    \
+    .conjugate = conjugate, .conjugates = conjugates, .mean = mean, \
     .link = link
 
 const glm_loss glm_loss_logistic = {LOGISTIC};

@@ -49,10 +49,9 @@ void linear_set_open(linear_set *set)
     const column_kernels *kernels = set->is.kernels;
 
     if (!set->looked)
-        set->loss = set->reduced
-                        ? linear_set_freeze_reduced(set)
-                        : set->is.freeze(set->is.program, set->z, set->root,
-                                         set->lasting);
+        set->loss = set->reduced ? linear_set_freeze_reduced(set)
+                                 : set->is.freeze(set->is.program, set->z,
+                                                  set->root, set->lasting);
     memcpy(set->frozen, set->lasting, set->n_rows * sizeof(double));
     set->mass = kernels->dot_dense(set->n_rows, set->root, set->root);
     set->beta = best_beta(set);
@@ -304,10 +303,11 @@ static double move(linear_set *set, linear_visit *visit, double *left)
 {
     const column_kernels *kernels = set->is.kernels;
     linear_member *m = &set->member[visit->place];
-    const data_column v = {
-        .n = visit->n,
-        .index = visit->full ? NULL : set->columns.index + visit->at,
-        .f64 = linear_set_values(set) + visit->at};
+    const data_column v = {.n = visit->n,
+                           .index = visit->full
+                                        ? NULL
+                                        : set->columns.index + visit->at,
+                           .f64 = linear_set_values(set) + visit->at};
     const double slope =
         kernels->dot(&v, set->lasting) - set->beta * visit->level;
     const double z = slope + visit->bend * visit->w;

@@ -110,7 +110,8 @@ static void place(const linear_products *of, uint64_t first, linear_pairs *rows)
 }
 
 /* A stretch of rows, those from `first` on, of `against` by row. */
-static strads_err lay_out(const linear_products *of, uint64_t first, linear_pairs *rows)
+static strads_err lay_out(const linear_products *of, uint64_t first,
+                          linear_pairs *rows)
 {
     count(of, first, rows);
     const strads_err err = reserve(rows, rows->start[LINEAR_STRETCH + 1]);

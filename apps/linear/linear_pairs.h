@@ -35,7 +35,8 @@ typedef struct linear_products {
 } linear_products;
 
 /* STRADS_ENOMEM. */
-strads_err linear_pairs_multiply(linear_pairs *pairs, const linear_products *of);
+strads_err linear_pairs_multiply(linear_pairs *pairs,
+                                 const linear_products *of);
 
 /* ---- within: linear_panel.c ------------------------------------------------ */
 

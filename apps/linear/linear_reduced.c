@@ -145,13 +145,11 @@ double linear_set_freeze_reduced(linear_set *set)
     set->root[0] = set->is.intercept ? set->line[0] : 1;
     for (uint32_t i = 0; i < n; i++) {
         const double *line = set->line + (size_t)i * set->stride;
-        const uint64_t j = i < ones(set)
-                               ? set->parameters
-                               : set->member[i - ones(set)].column;
-        set->lasting[i] =
-            (set->is.slope[j] -
-             set->is.kernels->dot_dense(i, line, set->lasting)) /
-            line[i];
+        const uint64_t j =
+            i < ones(set) ? set->parameters : set->member[i - ones(set)].column;
+        set->lasting[i] = (set->is.slope[j] -
+                           set->is.kernels->dot_dense(i, line, set->lasting)) /
+                          line[i];
     }
     return set->is.kernels->dot_dense(n, set->lasting, set->lasting) / 2;
 }

@@ -133,9 +133,9 @@ uint32_t linear_growth(const linear_set *set, uint64_t columns,
     const double support = (double)nonzeros;
     const double least =
         set->n == 0 ? fmin(share, (double)n / FIRST_OF) : share;
-    const double most = set->reduced
-                            ? support
-                            : fmax(support, fmin(2 * support, (double)set->rows));
+    const double most =
+        set->reduced ? support
+                     : fmax(support, fmin(2 * support, (double)set->rows));
 
     return (uint32_t)fmin(fmax(fmax(least, GROWTH_MIN), most), n);
 }

@@ -77,7 +77,8 @@ typedef struct linear_model {
     double (*value)(const void *program, uint32_t n, double l1,
                     const double *w);
     const void *program;
-    const double *slope; /* [columns + 1] X'r of the last scan, b's at the end */
+    const double
+        *slope; /* [columns + 1] X'r of the last scan, b's at the end */
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
@@ -104,10 +105,10 @@ typedef struct linear_set {
     double *line; /* [stride x stride], of the first `known` members */
     uint32_t stride, known;
 
-    uint64_t parameters; /* columns of all data */
-    uint64_t rows;       /* of the data */
-    uint64_t n_rows;     /* of the model: the same, unless reduced */
-    double *y, *c, *z;   /* [rows] as all that follows */
+    uint64_t parameters;    /* columns of all data */
+    uint64_t rows;          /* of the data */
+    uint64_t n_rows;        /* of the model: the same, unless reduced */
+    double *y, *c, *z;      /* [rows] as all that follows */
     double *root, *lasting; /* of the model */
     double *frozen;         /* `lasting` when it was frozen */
     double *along;          /* dz */
