@@ -207,7 +207,7 @@ void glm_bounds_choose(glm_state *state)
             unseen = fmax(unseen, limit > 0 ? bound / limit : 0);
             continue;
         }
-        strangers += isfinite(bound);
+        strangers += bound < INFINITY;
         for (uint32_t k = 0; k < glm_size(state, g); k++)
             state->candidate[n++] = glm_column(state, g, k);
     }
