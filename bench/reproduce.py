@@ -421,7 +421,7 @@ def lines():
                    for folder in folders for f in (SOURCE / folder).rglob("*.[ch]"))
     rows = [(name, f"{count(*folders):,}") for name, folders in (
         ("engine, schedulers, headers", ("engine", "schedulers", "include")),
-        ("linear models: 7 losses, 7 penalties", ("apps/lasso", "apps/glm", "apps/glm_dual",
+        ("linear models: 7 losses, 7 penalties", ("apps/glm", "apps/glm_dual",
                                                   "apps/linear")),
         ("topics, labels, roles", ("apps/lda",)), ("factors", ("apps/mf",)),
         ("SGD on tables, Hogwild", ("apps/sgd_logistic",)), ("networks", ("apps/net",)))

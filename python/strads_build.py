@@ -324,8 +324,6 @@ typedef struct strads_lasso_cv_options {
 const strads_path_point *strads_lasso_path(const void *, uint32_t *);
 strads_err strads_lasso_cv(const strads_data *, const strads_lasso_cv_options *,
                            strads_cv_point *, uint32_t *, uint32_t *);
-double strads_lasso_intercept(const void *);
-double strads_lasso_lambda_max(const void *);
 
 typedef struct strads_glm_options {
     const char *loss, *penalty, *classes;

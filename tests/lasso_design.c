@@ -140,14 +140,14 @@ void lasso_design_take(const lasso_design *d, const void *options,
     const double *w = strads_result_values(result, &parameters, &width);
 
     fit->w = reserve(d->cols, sizeof(*fit->w));
-    if (parameters == d->cols && width == 1)
+    if (parameters >= d->cols && width == 1)
         memcpy(fit->w, w, d->cols * sizeof(*w));
     else
         fit->err = STRADS_EMISMATCH;
     fit->end = strads_result_end(result);
-    fit->intercept = strads_lasso_intercept(state);
-    fit->lambda = strads_lasso_lambda(state);
-    fit->lambda_max = strads_lasso_lambda_max(state);
+    fit->intercept = *strads_glm_intercepts(state);
+    fit->lambda = strads_glm_resolved(state)->lambda;
+    fit->lambda_max = strads_glm_lambda_max(state);
     fit->objective = last->objective;
     fit->gap = last->gap;
     fit->nonzeros = last->nonzeros;

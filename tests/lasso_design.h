@@ -1,6 +1,6 @@
 /* tests/lasso_design.h - designs for the Lasso, fits of them through the
  * engine, and the optimality conditions, written down once more from the
- * objective alone: nothing here looks into apps/lasso. Tests of other linear
+ * objective alone: nothing here looks into apps/. Tests of other linear
  * models have designs and fits from here, too. */
 #ifndef TESTS_LASSO_DESIGN_H
 #define TESTS_LASSO_DESIGN_H

@@ -160,11 +160,11 @@ Test(lasso_edge, a_label_far_from_zero_costs_an_intercept_no_digits)
     linear_fit near = fit_or_fail(&d, &with_intercept);
 
     for (uint64_t i = 0; i < d.rows; i++)
-        d.y[i] += 1e6;
+        d.y[i] += 1e8;
     linear_fit far = fit_or_fail(&d, &with_intercept);
     cr_expect_eq(far.end, STRADS_END_CONVERGED, "gap %g", far.gap);
     cr_expect_lt(lasso_distance(&d, near.w, far.w), 1e-6);
-    cr_expect_float_eq(far.intercept, near.intercept + 1e6, 1e-5);
+    cr_expect_float_eq(far.intercept, near.intercept + 1e8, 1e-5);
     linear_fit_free(&near);
     linear_fit_free(&far);
     lasso_design_free(&d);
@@ -205,7 +205,7 @@ Test(lasso_edge, gains_that_are_all_rounding_still_end)
     linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
     expect_ok(fit.err);
-    cr_expect_eq(fit.end, STRADS_END_STOPPED, "gap %g", fit.gap);
+    cr_expect_neq(fit.end, STRADS_END_ROUNDS, "gap %g", fit.gap);
     linear_fit_free(&fit);
     lasso_design_free(&d);
 }

@@ -407,8 +407,8 @@ linear_verdict linear_case_judge(const linear_case *one,
         return judge_path(one, design, state);
     a.w = strads_result_values(result, &parameters, &width);
     if (one->family == LINEAR_LASSO) {
-        level = strads_lasso_intercept(state);
-        lambda = strads_lasso_lambda(state);
+        level = *strads_glm_intercepts(state);
+        lambda = strads_glm_resolved(state)->lambda;
         b = &level;
     } else if (one->family == LINEAR_BY_COLUMNS) {
         b = strads_glm_intercepts(state);

@@ -188,7 +188,7 @@ static strads_err run_each(work *w)
         if (!err)
             err = keep_point(w, w->given[k],
                              w->d.binomial ? strads_glm_intercepts(state)[0]
-                                           : strads_lasso_intercept(state));
+                                           : *strads_glm_intercepts(state));
     }
     return err;
 }

@@ -59,18 +59,19 @@ VALIDATE(glm)
 static void lasso_resolve(const void *state, void *config)
 {
     strads_lasso_options *options = config;
-    options->lambda = strads_lasso_lambda(state);
+    options->lambda = strads_glm_resolved(state)->lambda;
     options->lambda_ratio = 0;
 }
 
 static void lasso_complete(const void *state, strads_model *model)
 {
-    model->intercept = strads_lasso_intercept(state);
+    model->intercept = *strads_glm_intercepts(state);
 }
 
 static void lasso_describe(const void *state)
 {
-    describe_lambda(strads_lasso_lambda(state), strads_lasso_lambda_max(state));
+    describe_lambda(strads_glm_resolved(state)->lambda,
+                    strads_glm_lambda_max(state));
 }
 
 static const cli_train lasso_train = {

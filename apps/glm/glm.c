@@ -76,8 +76,8 @@ void glm_end_scan(const glm_local *local, double *rest)
     else
         for (uint64_t i = 0; i < n; i++)
             rest[0] += local->c[i] > 0 ? pow(local->r[i], 2) / local->c[i] : 0;
-    rest[1] = kernels->dot_dense(n, local->r, local->y) -
-              kernels->dot_dense(n, local->r, local->o);
+    for (uint64_t i = 0; i < n; i++)
+        rest[1] += local->r[i] * (local->y[i] - (local->o[i] + local->level));
 }
 
 void glm_take_slopes(glm_local *local, const strads_share *share)
@@ -256,12 +256,24 @@ static void end_alone(strads_commit *commit, bool *over)
         glm_certify(commit);
 }
 
-static void take_square(glm_state *state, const double *rest)
+static void take_square(glm_state *state, const strads_commit *commit)
 {
-    state->square = rest[0];
-    state->response = rest[1];
+    const double *rest = commit->partial + commit->block.n;
+    const bool intercept = state->problem.options.intercept;
+    const double sum = intercept ? state->slope[state->columns] : 0;
+    const double mean = glm_centres(state) ? sum / state->weight : 0;
+
+    state->loss = rest[0] / 2;
+    state->square = fmax(rest[0] - mean * sum, 0);
+    state->response = rest[1] + mean * state->offsets +
+                      (sum - mean * state->weight) * state->level;
+    for (uint32_t k = 0; k < commit->block.n && mean != 0; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (j < state->columns)
+            state->slope[j] -= state->mean[j] * sum;
+    }
     if (state->foreseen >= 0 &&
-        fabs(2 * state->foreseen - rest[0]) > BLUR * rest[0])
+        fabs(state->foreseen - state->loss) > BLUR * state->loss)
         state->by_columns = true;
     state->foreseen = -1;
 }
@@ -281,7 +293,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
             state->w[j] = commit->value[glm_at(state, k)];
     }
     if (state->problem.loss->constant)
-        take_square(state, commit->partial + commit->block.n);
+        take_square(state, commit);
     glm_bounds_see(commit);
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))

@@ -177,6 +177,8 @@ strads_err glm_bounds_reckon(strads_commit *commit)
         const uint32_t j = strads_block_param(&commit->block, k);
         slope[k] = linear_set_slope(set, j);
         rest[1] += commit->value[k] * slope[k];
+        if (j == state->columns)
+            rest[1] -= state->level * slope[k];
     }
     commit->partial = slope;
     return glm_aggregate_scan(commit);

@@ -102,12 +102,11 @@ static double dual_at(const glm_state *state, double *r, double s)
 /* A dual point has this much less where b is taken to be in its box. */
 static double boxed(const glm_state *state, double dual, double s)
 {
-    const bool intercept = state->problem.options.intercept;
+    const bool held = state->problem.options.intercept && !glm_centres(state);
 
-    return intercept
-               ? dual - BOX * (fabs(state->b[state->target]) + state->unit) *
-                            fabs(s * state->slope[state->columns])
-               : dual;
+    return held ? dual - BOX * (fabs(state->b[state->target]) + state->unit) *
+                             fabs(s * state->slope[state->columns])
+                : dual;
 }
 
 bool glm_has_free_columns(const glm_state *state)
@@ -121,7 +120,7 @@ bool glm_has_free_columns(const glm_state *state)
  * by how much this one is above all others, bounds or not. */
 static double keep_best(glm_state *state, double unboxed, double share)
 {
-    const bool intercept = state->problem.options.intercept;
+    const bool held = state->problem.options.intercept && !glm_centres(state);
     const double box = BOX * (fabs(state->b[state->target]) + state->unit);
     const double dual = boxed(state, unboxed, share);
     const double before =
@@ -135,7 +134,7 @@ static double keep_best(glm_state *state, double unboxed, double share)
     if (dual > before) {
         state->unboxed = unboxed;
         state->intercept_slope =
-            intercept ? fabs(share * state->slope[state->columns]) : 0;
+            held ? fabs(share * state->slope[state->columns]) : 0;
     }
     return gained;
 }
@@ -216,9 +215,7 @@ void glm_certify(strads_commit *commit)
     double *r = set->trial; /* no model is open */
 
     glm_find_busy(state);
-    if (state->problem.loss->constant)
-        state->loss = state->square / 2;
-    else
+    if (!state->problem.loss->constant)
         state->loss = set->loss =
             state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
     const glm_totals sum = glm_add_up(state);

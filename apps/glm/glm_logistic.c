@@ -77,16 +77,6 @@ const strads_program strads_program_logistic = {
 
 /* ---- a path --------------------------------------------------------------- */
 
-static strads_glm_path_options path_of(const strads_logistic_path_options *o)
-{
-    return (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
-                                     .points = o->points,
-                                     .ratio = o->ratio,
-                                     .first = o->first,
-                                     .lambdas = o->lambdas,
-                                     .lambda = o->lambda};
-}
-
 static const strads_logistic_path_options path_defaults = {
     .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
 
@@ -99,36 +89,25 @@ static const strads_option path_option_table[] = {
                            "share of |w|_1 in the penalty (default 1)"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
-static strads_err shape_path(const void *config, const strads_data *data,
-                             strads_shape *shape)
+static strads_err path_of(const void *config, strads_glm_path_options *out)
 {
     const strads_logistic_path_options *o = config;
-    const strads_glm_path_options path = path_of(o);
 
-    if (!(o->fit.l1_ratio > 0))
-        return strads_fail(STRADS_EINVAL,
-                           "a path begins where all coefficients are 0, and an "
-                           "L2 penalty alone has no such lambda: l1-ratio must "
-                           "be .001 at least");
-    return glm_path_shape(&path, data, shape);
+    *out = (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
+                                     .points = o->points,
+                                     .ratio = o->ratio,
+                                     .first = o->first,
+                                     .lambdas = o->lambdas,
+                                     .lambda = o->lambda};
+    return o->fit.l1_ratio > 0
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "a path begins where all coefficients are 0, and "
+                             "an L2 penalty alone has no such lambda: l1-ratio "
+                             "must be .001 at least");
 }
 
-static strads_err begin_path(const void *config, const strads_data *data,
-                             const strads_shape *shape, void **state)
-{
-    const strads_glm_path_options path = path_of(config);
-
-    return glm_path_begin(&path, data, shape, state);
-}
-
-static strads_err open_path(const strads_task *task, void **local)
-{
-    const strads_glm_path_options path = path_of(task->config);
-    glm_problem problem;
-    const strads_err err = glm_options_resolve(&path.fit, &problem);
-
-    return err ? err : glm_open_problem(&problem, task, local);
-}
+GLM_PATH(path_of)
 
 const strads_program strads_program_logistic_path = {
     GLM_PATH_PROGRAM,
@@ -137,9 +116,6 @@ const strads_program strads_program_logistic_path = {
     .options = path_option_table,
     .config_size = sizeof(strads_logistic_path_options),
     .defaults = &path_defaults,
-    .shape = shape_path,
-    .begin = begin_path,
-    .open = open_path,
     .named_labels = linear_classes_named};
 
 /* ---- results and cross-validation ----------------------------------------- */
@@ -154,14 +130,14 @@ strads_err strads_logistic_cv(const strads_data *data,
                               strads_cv_point *points, uint32_t *best,
                               uint32_t *simplest)
 {
-    const strads_glm_cv_options cv = {.path = path_of(&o->path),
-                                      .folds = o->folds,
-                                      .fold_file = o->fold_file,
-                                      .threads = o->threads,
-                                      .seed = o->seed,
-                                      .tolerance = o->tolerance,
-                                      .stop = o->stop,
-                                      .time_limit = o->time_limit};
+    strads_glm_cv_options cv = {.folds = o->folds,
+                                .fold_file = o->fold_file,
+                                .threads = o->threads,
+                                .seed = o->seed,
+                                .tolerance = o->tolerance,
+                                .stop = o->stop,
+                                .time_limit = o->time_limit};
+    const strads_err err = path_of(&o->path, &cv.path);
 
-    return strads_glm_cv(data, &cv, points, best, simplest);
+    return err ? err : strads_glm_cv(data, &cv, points, best, simplest);
 }

@@ -48,8 +48,8 @@ enum {
 /* Classes of a softmax, whose certificate has sums of all pairs. */
 enum { GLM_SOFTMAX_MAX = 1000 };
 
-/* Numbers that a scan ends with: sum r^2 / c and r'(y - o) of a loss that is
- * square. */
+/* Numbers that a scan ends with: sum r^2 / c and r'(y - mean y - o) of a loss that
+ * is square. */
 enum { GLM_REST = 2 };
 
 /* Ids of blocks of the program's own. */
@@ -95,6 +95,7 @@ typedef struct glm_local {
     bool fresh;    /* if they are */
     linear_pending pending; /* not yet in z */
     linear_pairs pairs;
+    double level; /* that y, o and z are less than they are */
     bool plain;   /* no row counts otherwise than once: all c are 1 */
     double *root; /* [rows] sqrt c, where f'' is 1; NULL: all are */
 } glm_local;
@@ -199,7 +200,9 @@ typedef struct glm_state {
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
     double loss;
-    double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1 */
+    double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1, of r
+                                less its mean if glm_centres() */
+    double level, offsets;   /* what y, o and z are less by; sum c o */
     double foreseen; /* the loss, as pairs have it; below 0: nobody has */
     bool by_columns; /* the set is solved by columns and not by pairs */
     bool scanned;    /* all slopes are those of the rows that are to come */
@@ -255,6 +258,14 @@ static inline uint32_t glm_group_of(const glm_state *state, uint64_t column)
 static inline double glm_unit(const glm_state *state, uint32_t g, uint32_t j)
 {
     return glm_size(state, g) > 1 ? state->scale[j] : 1;
+}
+
+/* Whether slopes and sums are those of r less its mean, where a square loss has b at
+ * its best: only b's own slope tells of the mean. */
+static inline bool glm_centres(const glm_state *state)
+{
+    return state->problem.loss->constant && state->problem.options.intercept &&
+           !state->ridge.used;
 }
 
 /* What penalties are multiplied by. Alone, nothing that is penalised moves. */
@@ -485,7 +496,8 @@ strads_err glm_objective(void *state, strads_report *report);
 #define GLM_PATH_PROGRAM                                                       \
     GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \
                  .unpack_state = glm_path_unpack,                              \
-                 .measures = glm_path_measures
+                 .measures = glm_path_measures, .shape = shape_path,           \
+                 .begin = begin_path, .open = open_path
 
 /* Slots of a fit whose config resolve(config, &problem) turns into a problem, or
  * a sentence what is wrong; then the program that has them. */
@@ -509,6 +521,32 @@ strads_err glm_objective(void *state, strads_report *report);
         glm_problem problem;                                                 \
         const strads_err err = resolve(task->config, &problem);              \
         return err ? err : glm_open_problem(&problem, task, local);          \
+    }
+
+/* The same of a path, by path_of(config, &options). */
+#define GLM_PATH(path_of)                                                     \
+    static strads_err shape_path(const void *config, const strads_data *data, \
+                                 strads_shape *shape)                         \
+    {                                                                         \
+        strads_glm_path_options path;                                         \
+        const strads_err err = path_of(config, &path);                        \
+        return err ? err : glm_path_shape(&path, data, shape);                \
+    }                                                                         \
+    static strads_err begin_path(const void *config, const strads_data *data, \
+                                 const strads_shape *shape, void **state)     \
+    {                                                                         \
+        strads_glm_path_options path;                                         \
+        const strads_err err = path_of(config, &path);                        \
+        return err ? err : glm_path_begin(&path, data, shape, state);         \
+    }                                                                         \
+    static strads_err open_path(const strads_task *task, void **local)        \
+    {                                                                         \
+        strads_glm_path_options path;                                         \
+        glm_problem problem;                                                  \
+        strads_err err = path_of(task->config, &path);                        \
+        if (!err)                                                             \
+            err = glm_options_resolve(&path.fit, &problem);                   \
+        return err ? err : glm_open_problem(&problem, task, local);           \
     }
 
 #define GLM_FIT_PROGRAM                                          \

@@ -69,15 +69,6 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-static strads_err open_path(const strads_task *task, void **local)
-{
-    const strads_glm_path_options *o = task->config;
-    glm_problem problem;
-    const strads_err err = glm_options_resolve(&o->fit, &problem);
-
-    return err ? err : glm_open_problem(&problem, task, local);
-}
-
 /* ---- from point to point -------------------------------------------------- */
 
 static linear_standing stand(const void *at)
@@ -145,6 +136,14 @@ const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
 
 const char *const glm_path_measures[] = {"points", "lambda", NULL};
 
+static strads_err path_of(const void *config, strads_glm_path_options *out)
+{
+    *out = *(const strads_glm_path_options *)config;
+    return STRADS_OK;
+}
+
+GLM_PATH(path_of)
+
 const strads_program strads_program_glm_path = {
     GLM_PATH_PROGRAM,
     .name = "glm-path",
@@ -152,7 +151,4 @@ const strads_program strads_program_glm_path = {
     .options = glm_path_option_table,
     .config_size = sizeof(strads_glm_path_options),
     .defaults = &glm_path_defaults,
-    .shape = glm_path_shape,
-    .begin = glm_path_begin,
-    .open = open_path,
     .named_labels = glm_named_labels};

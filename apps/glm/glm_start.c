@@ -142,6 +142,25 @@ static void take_classes(glm_local *local, const strads_share *share,
         local->c[i] *= linear_classes_weight(classes, share->label[i]);
 }
 
+/* What numbers and margins are kept without where b makes up for it, so that they
+ * have all their digits. */
+static double mean_label(const glm_problem *problem, const survey *s)
+{
+    return problem->loss->labels == GLM_NUMBERS && problem->options.intercept
+               ? s->sum / s->weight
+               : 0;
+}
+
+static void take_level(glm_local *local, double level)
+{
+    local->level = level;
+    for (uint64_t i = 0; i < local->rows && level != 0; i++) {
+        local->y[i] -= level;
+        local->o[i] -= level;
+        local->z[i] -= level;
+    }
+}
+
 /* Weights are what they will be. */
 static strads_err take_roots(glm_local *local)
 {
@@ -170,6 +189,7 @@ strads_err glm_receive_labels(strads_task *task)
     if (err)
         return err;
     take_classes(local, task->share, &classes);
+    take_level(local, mean_label(&local->problem, s));
     return take_roots(local);
 }
 
@@ -248,6 +268,7 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     state->weight = classes.total;
     take_c(state);
     state->unit = 1;
+    state->level = mean_label(&state->problem, s);
     err = set_first_intercepts(commit, s, &classes);
     if (classes.n > 0 && !err) {
         note_first_values(state, &classes);
@@ -434,14 +455,18 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         return strads_fail(STRADS_EPEER,
                            "the rows that workers sent do not fit the data: a "
                            "node runs another version or is broken");
+    state->offsets = 0;
     for (uint64_t i = 0; i < set->rows; i++, in += ROW) {
         set->y[i] = in[0];
         set->c[i] = in[1];
         state->offset[i] = in[2];
         set->z[i] = in[3];
+        state->offsets += in[1] * (in[2] + state->level);
     }
     if (!state->began) {
-        const glm_rows rows = {set->rows, set->y, set->c, state->offset};
+        for (uint64_t i = 0; i < set->rows; i++)
+            set->along[i] = state->offset[i] + state->level;
+        const glm_rows rows = {set->rows, set->y, set->c, set->along};
         state->null = state->problem.loss->evaluate(&rows, state->problem.p,
                                                     set->trial, NULL);
     }

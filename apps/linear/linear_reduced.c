@@ -137,21 +137,24 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
     return STRADS_OK;
 }
 
+/* Slopes are less what the line of ones takes off: it is left out. */
 double linear_set_freeze_reduced(linear_set *set)
 {
-    const uint32_t n = (uint32_t)set->n_rows;
+    const column_kernels *kernels = set->is.kernels;
+    const uint32_t n = (uint32_t)set->n_rows, first = ones(set);
 
     memset(set->root, 0, n * sizeof(*set->root));
-    set->root[0] = set->is.intercept ? set->line[0] : 1;
-    for (uint32_t i = 0; i < n; i++) {
+    set->root[0] = first ? set->line[0] : 1;
+    if (first)
+        set->lasting[0] = set->is.slope[set->parameters] / set->line[0];
+    for (uint32_t i = first; i < n; i++) {
         const double *line = set->line + (size_t)i * set->stride;
-        const uint64_t j =
-            i < ones(set) ? set->parameters : set->member[i - ones(set)].column;
-        set->lasting[i] = (set->is.slope[j] -
-                           set->is.kernels->dot_dense(i, line, set->lasting)) /
-                          line[i];
+        const double off =
+            kernels->dot_dense(i - first, line + first, set->lasting + first);
+        const uint32_t j = set->member[i - first].column;
+        set->lasting[i] = (set->is.slope[j] - off) / line[i];
     }
-    return set->is.kernels->dot_dense(n, set->lasting, set->lasting) / 2;
+    return kernels->dot_dense(n, set->lasting, set->lasting) / 2;
 }
 
 double linear_set_slope(const linear_set *set, uint64_t j)

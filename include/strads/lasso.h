@@ -6,13 +6,15 @@
  * over w, and over b with an intercept (b = 0 otherwise), which is not
  * penalised; c_i is a row's weight, 1 unless told, and n their sum: a row of
  * weight 2 is one that is there twice. The gap that it reports is a relative
- * duality gap, (P - D) / P. */
+ * duality gap, (P - D) / P. It is glm (strads/glm.h) with the squared loss, and
+ * what that says of results, and of parameters, holds for its states. */
 #ifndef STRADS_LASSO_H
 #define STRADS_LASSO_H
 
 #include <stdbool.h>
 
 #include "strads/error.h"
+#include "strads/glm.h"
 #include "strads/path.h"
 #include "strads/program.h"
 
@@ -32,15 +34,13 @@ typedef struct strads_lasso_options {
                             its root mean square); w stays in the data's unit */
     bool positive;       /* w >= 0 */
     const char *weights; /* a file with the weight of each row, one a line, or
-                            NULL: all 1. Workers then hold a second copy of
-                            their values, in 8 bytes */
+                            NULL: all 1 */
     const double *row_weight; /* [rows] the same from memory, in place of a
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */
 } strads_lasso_options;
 
-/* The program: name "lasso", one parameter a column, rows split, columns
- * compressed. Needs labels. */
+/* The program: name "lasso"; parameters and data as for "glm". */
 extern STRADS_API const strads_program strads_program_lasso;
 
 /* ---- a path ------------------------------------------------------------ */
@@ -53,7 +53,7 @@ typedef struct strads_lasso_path_options {
     double ratio;         /* the last lambda / the first, at most 1; 0: .01 */
     double first;         /* the first lambda; 0: lambda_max */
     const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
-                            above 0; NULL: none */
+                             from 0 up; NULL: none */
     const double *lambda; /* [points] the same from memory; the caller's, during
                              the run */
 } strads_lasso_path_options;
@@ -97,17 +97,6 @@ STRADS_API strads_err strads_lasso_cv(const strads_data *data,
                                       const strads_lasso_cv_options *options,
                                       strads_cv_point *points, uint32_t *best,
                                       uint32_t *simplest);
-
-/* ---- results ----------------------------------------------------------- */
-
-/* Results, from the state that strads_result_state returns; any thread. */
-
-/* b of the coefficients committed last; 0 without an intercept. */
-STRADS_API double strads_lasso_intercept(const void *state);
-/* The lambda that was used. */
-STRADS_API double strads_lasso_lambda(const void *state);
-/* The smallest lambda at which w = 0 is the solution. */
-STRADS_API double strads_lasso_lambda_max(const void *state);
 
 #ifdef __cplusplus
 }

@@ -166,7 +166,7 @@ class ElasticNet(_Regressor):
         finished = self._run(engine.program_named("lasso"), config, X, y,
                              weight=weight, start=self._start(X.shape[1]))
         self.coef_ = finished.values()[:, 0]
-        self.intercept_ = lib.strads_lasso_intercept(finished.state)
+        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
         return self._done(finished)
 
 
@@ -355,13 +355,13 @@ class ElasticNetCV(_Regressor):
         setattr(config, "lambda", self.alpha_)
         finished = self._run(program, config, X, y, weight=weight)
         self.coef_ = finished.values()[:, 0]
-        self.intercept_ = lib.strads_lasso_intercept(finished.state)
+        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
         return self._done(finished)
 
     def _search(self, program, config, X, y, weight):
         """cross_validate at one l1_ratio."""
         config.lambda_ratio = 1.0
-        largest = engine.shared(lambda: lib.strads_lasso_lambda_max(
+        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
             self._run(program, config, X, y, weight=weight).state))
         config.lambda_ratio = 0.0
         if largest <= 0:  # nothing to explain: any alpha gives w = 0
