@@ -65,9 +65,9 @@ refuses 1 '104857600 may be used' data info wide.svm --memory 100MiB
 refuses 1 '104857600 may be used' data info wide.svm --memory 100MB
 # Data alone would fit: logistic regression's parameters do not, beside them.
 printf '1 1:1\n0 100000:1\n' >wide.svm
-refuses 1 'program logistic needs about 10800000 bytes' logistic train \
+refuses 1 'program logistic needs about 11200000 bytes' logistic train \
     wide.svm --lambda 0.1 --memory 8.9M --quiet
-gives 0 lasso train wide.svm --lambda 0.1 --memory 8.9M --quiet
+gives 0 lasso train wide.svm --lambda 0.1 --memory 13M --quiet
 for size in 1x -3 G 1e30 ''; do
     refuses 2 '--memory' lasso train wide.svm --memory "$size"
 done

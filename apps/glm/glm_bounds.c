@@ -27,14 +27,19 @@
 #define ROUNDING 1e-13
 #define SAFE (1 + 1e-8)
 
+bool glm_bounds_pay(const strads_data *data)
+{
+    return (double)strads_data_nnz(data) >=
+           ENTRIES * (double)strads_data_cols(data);
+}
+
 strads_err glm_bounds_new(glm_state *state, uint64_t rows)
 {
     glm_bounds *bounds = &state->bounds;
     const uint32_t n = state->groups.n;
 
     bounds->used = !state->joint.used && !state->ridge.used &&
-                   (double)strads_data_nnz(state->data) >=
-                       ENTRIES * (double)state->columns;
+                   glm_bounds_pay(state->data);
     if (!bounds->used)
         return STRADS_OK;
     bounds->base = calloc(n + 1, sizeof(*bounds->base));

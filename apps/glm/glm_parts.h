@@ -434,7 +434,9 @@ strads_err glm_choose(strads_commit *commit);
 /* Nothing is known of the problem at the lambda at hand. */
 void glm_begin_lambda(glm_state *state, double lambda);
 
-/* glm_bounds.c: columns that scans leave out. STRADS_ENOMEM. */
+/* glm_bounds.c: columns that scans leave out; whether that can pay.
+ * STRADS_ENOMEM. */
+bool glm_bounds_pay(const strads_data *data);
 strads_err glm_bounds_new(glm_state *state, uint64_t rows);
 void glm_bounds_free(glm_bounds *bounds);
 /* After a scan: what it has seen. */

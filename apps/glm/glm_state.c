@@ -9,7 +9,8 @@
 /* The working set is one block, if the policy likes. */
 enum {
     BLOCK_MAX = 1 << 20,
-    PARAM_BYTES = 128,
+    PARAM_BYTES = 112,
+    BOUND_BYTES = 16, /* of a slope that scans may leave out */
     CLASS_BYTES = 24, /* of each class after the first */
     /* Of each class of a softmax: cycles and looks; and of each row margins, odds
      * and slopes. */
@@ -118,6 +119,9 @@ static uint32_t param_bytes(const glm_problem *problem, const strads_data *data,
 {
     const double width = shape->width, n = (double)shape->parameters;
     double bytes = PARAM_BYTES + (width - 1) * CLASS_BYTES;
+
+    if (glm_bounds_pay(data))
+        bytes += BOUND_BYTES;
 
     if (problem->loss->joint && width > 1)
         bytes += width * (SOFTMAX_BYTES +

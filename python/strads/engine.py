@@ -88,6 +88,8 @@ class _Watch:
                 self.bar = tqdm(desc=name, unit=" rounds")
 
     def report(self, progress):
+        if progress.objective != progress.objective:
+            return  # nothing is known of it yet
         seen = Progress(int(progress.round), progress.seconds,
                         progress.objective, progress.gap,
                         int(progress.nonzeros))
