@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the engine costs beside what it carries: its start, an empty round on
 # threads and over TCP, and the time outside callbacks of a Lasso at default
-# options, against the same callbacks in a straight loop (with_lasso_bare).
+# options.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -83,13 +83,6 @@ engine()
         "$(last_of callback_seconds "$scratch/log")"
 }
 
-bare()
-{
-    "$programs/with_lasso_bare" "$file" ratio=0.01 threads="$1" >"$scratch/bare"
-    echo "$(value wall <"$scratch/bare") $(value callbacks <"$scratch/bare")" \
-        "$(value aggregate <"$scratch/bare")"
-}
-
 # column N FILE: the median of its Nth numbers.
 column()
 {
@@ -98,14 +91,13 @@ column()
 
 outside()
 {
-    for who in engine.1 bare.1 engine.2 bare.2; do
-        : >"$scratch/$who"
+    for workers in 1 2; do
+        : >"$scratch/engine.$workers"
     done
     run=0
     while [ $run -lt $RUNS ]; do
         for workers in 1 2; do
             engine $workers >>"$scratch/engine.$workers"
-            bare $workers >>"$scratch/bare.$workers"
         done
         run=$((run + 1))
     done
@@ -113,31 +105,20 @@ outside()
     printf '%-34s %10s %12s %9s\n' "$name, defaults" "wall s" \
         "callbacks s" outside
     for workers in 1 2; do
-        for who in engine bare; do
-            awk -v w=$workers '{ print $1, $2, 100 * (1 - $2 / w / $1) }' \
-                "$scratch/$who.$workers" >"$scratch/shares"
-            wall=$(column 1 "$scratch/shares")
-            inside=$(column 2 "$scratch/shares")
-            share=$(column 3 "$scratch/shares")
-            printf '%-34s %10.4f %12.4f %7.2f %%\n' \
-                "$who, $workers workers" "$wall" "$inside" "$share"
-            record outside data "$name" who $who workers $workers \
-                wall "$wall" callbacks "$inside" outside_percent "$share"
-        done
+        awk -v w=$workers '{ print $1, $2, 100 * (1 - $2 / w / $1) }' \
+            "$scratch/engine.$workers" >"$scratch/shares"
+        wall=$(column 1 "$scratch/shares")
+        inside=$(column 2 "$scratch/shares")
+        share=$(column 3 "$scratch/shares")
+        printf '%-34s %10.4f %12.4f %7.2f %%\n' \
+            "$workers workers" "$wall" "$inside" "$share"
+        record outside data "$name" workers $workers wall "$wall" \
+            callbacks "$inside" outside_percent "$share"
     done
-    best=$({
-        column 1 "$scratch/engine.1"
-        column 1 "$scratch/bare.1"
-    } | sort -g | head -n 1)
-    speedup=$(ratio "$best" "$(column 1 "$scratch/engine.2")")
-    echo "engine with 2 workers: $speedup times as fast as the faster with 1" \
-        "(wanted: 1.5)"
-    serial=$(column 3 "$scratch/bare.1")
-    bound=$(awk -v all="$(column 2 "$scratch/bare.1")" -v one="$serial" \
-        'BEGIN { printf "%.2f", all / (one + (all - one) / 2) }')
-    echo "of the bare loop's callbacks $serial s are aggregates, which run" \
-        "alone: $bound is the most that 2 could do"
-    record two_workers data "$name" speedup "$speedup" bound "$bound"
+    speedup=$(ratio "$(column 1 "$scratch/engine.1")" \
+        "$(column 1 "$scratch/engine.2")")
+    echo "2 workers: $speedup times as fast as 1 (wanted: 1.5)"
+    record two_workers data "$name" speedup "$speedup"
 }
 
 echo "Load $(load) on $(nproc) cores; medians of $STARTS starts, else of $RUNS."
