@@ -1,5 +1,5 @@
-/* What an aggregate may ask of the engine: changes beside its block, a probe,
- * another phase for the policy's blocks, priorities. */
+/* What an aggregate may ask of the engine: changes beside its block, another
+ * phase for the policy's blocks, priorities. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,15 +10,11 @@
 #include "tests/toy_policy.h"
 
 enum { ROWS = 23, COLS = 17, LOG_MAX = 128 };
-enum { BEGIN, PROBE, FIRST, SECOND, N_PHASES };
-
-static const uint32_t LINES[] = {3, 1, 4};
-static const uint32_t AGAINST[] = {15, 9};
+enum { BEGIN, FIRST, SECOND, N_PHASES };
 
 typedef struct diary {
     uint32_t n;
     uint32_t phase[LOG_MAX];
-    uint32_t probes; /* asked for and right */
 } diary;
 
 TOY_BEGIN(log_begin, sizeof(diary))
@@ -31,61 +27,13 @@ static strads_err note(strads_commit *commit)
     return STRADS_OK;
 }
 
-static double gram(uint32_t i, uint32_t j, strads_range rows)
-{
-    double sum = 0;
-    for (uint64_t r = rows.begin; r < rows.end; r++)
-        sum += toy_entry(r, i) * toy_entry(r, j);
-    return sum;
-}
-
-static strads_err probe(strads_task *task)
-{
-    uint32_t m = task->against.n;
-    for (uint32_t k = 0; k < task->block.n; k++)
-        for (uint32_t l = 0; l < m; l++)
-            task->partial[k * m + l] =
-                gram(strads_block_param(&task->block, k),
-                     strads_block_param(&task->against, l), task->share->rows);
-    return STRADS_OK;
-}
-
-static strads_err ask_for_probe(strads_commit *commit)
-{
-    strads_err err = strads_commit_probe(commit, 3, LINES, 2, AGAINST);
-    return err ? err : note(commit);
-}
-
-/* Sees the pairs that were asked for, and those that the policy's blocks need
- * alike. */
-static strads_err check_probe(strads_commit *commit)
-{
-    diary *l = commit->state;
-    const strads_range all = {0, ROWS};
-    uint32_t m = commit->against.n;
-    for (uint32_t k = 0; k < commit->block.n; k++)
-        for (uint32_t j = 0; j < m; j++)
-            TOY_CHECK(commit->partial[k * m + j] ==
-                      gram(strads_block_param(&commit->block, k),
-                           strads_block_param(&commit->against, j), all));
-    if (commit->block.n != 3 || m != 2)
-        return STRADS_OK;
-    TOY_CHECK(memcmp(commit->block.param, LINES, sizeof LINES) == 0);
-    TOY_CHECK(memcmp(commit->against.param, AGAINST, sizeof AGAINST) == 0);
-    l->probes++;
-    return note(commit);
-}
-
-/* After the second one the policy's blocks go to SECOND, and a probe is asked
- * for in the middle of things. */
+/* After the second one the policy's blocks go to SECOND. */
 static strads_err route_on(strads_commit *commit)
 {
     const diary *l = commit->state;
     strads_err err = note(commit);
-    if (!err && l->n == 4)
+    if (!err && l->n == 3)
         err = strads_commit_route(commit, SECOND, 0);
-    if (!err && l->n == 4)
-        err = strads_commit_probe(commit, 3, LINES, 2, AGAINST);
     return err;
 }
 
@@ -95,11 +43,7 @@ static const strads_phase phases[N_PHASES] = {
     [BEGIN] = {.name = "begin",
                .when = STRADS_WHEN_START,
                .update = toy_does_nothing,
-               .aggregate = ask_for_probe},
-    [PROBE] = {.name = "probe",
-               .when = STRADS_WHEN_PROBE,
-               .update = probe,
-               .aggregate = check_probe},
+               .aggregate = note},
     [FIRST] = {.name = "first",
                .update = toy_does_nothing,
                .aggregate = route_on},
@@ -116,7 +60,7 @@ static const strads_program program = {.size = sizeof(strads_program),
                                        .phases = phases,
                                        .n_phases = N_PHASES};
 
-Test(engine_commit, probes_that_are_asked_for_come_before_anything_else)
+Test(engine_commit, blocks_go_where_they_are_routed)
 {
     for (uint32_t depth = 0; depth <= 3; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
@@ -131,13 +75,11 @@ Test(engine_commit, probes_that_are_asked_for_come_before_anything_else)
                                                         .deterministic = true}},
                                  &result));
             const diary *l = strads_result_state(result);
-            cr_assert_eq(l->probes, 2);
             cr_assert_eq(l->phase[0], BEGIN);
-            cr_assert_eq(l->phase[1], PROBE);
+            cr_assert_eq(l->phase[1], FIRST);
             cr_assert_eq(l->phase[2], FIRST);
-            cr_assert_eq(l->phase[3], FIRST);
             uint32_t others = 0;
-            for (uint32_t k = 4; k < l->n; k++)
+            for (uint32_t k = 3; k < l->n; k++)
                 others += l->phase[k] == FIRST;
             cr_assert_leq(others, depth + 1, "the route was not taken");
             cr_assert_eq(l->phase[l->n - 1], SECOND);
@@ -148,15 +90,9 @@ Test(engine_commit, probes_that_are_asked_for_come_before_anything_else)
 
 /* ---- what is refused --------------------------------------------------- */
 
-static strads_err probe_nobody(strads_commit *commit)
-{
-    const uint32_t outside = COLS;
-    return strads_commit_probe(commit, 3, LINES, 1, &outside);
-}
-
 static strads_err route_nowhere(strads_commit *commit)
 {
-    return strads_commit_route(commit, PROBE, 0);
+    return strads_commit_route(commit, BEGIN, 0);
 }
 
 static void refuse(const strads_program *p, strads_err want, const char *says)
@@ -172,13 +108,8 @@ Test(engine_commit, impossible_wishes_end_the_run)
     strads_program p = program;
     memcpy(own, phases, sizeof own);
     p.phases = own;
-    own[BEGIN].aggregate = probe_nobody;
-    refuse(&p, STRADS_EINVAL, "parameter 17");
     own[BEGIN].aggregate = route_nowhere;
-    refuse(&p, STRADS_EINVAL, "phase 1");
-    own[BEGIN].aggregate = ask_for_probe;
-    own[PROBE].when = STRADS_WHEN_CALLED;
-    refuse(&p, STRADS_ESTATE, "without a PROBE phase");
+    refuse(&p, STRADS_EINVAL, "phase 0");
 }
 
 /* ---- changes beside the block, and priorities -------------------------- */
@@ -204,7 +135,6 @@ static strads_err move_another(strads_commit *commit)
         commit->change[k] = 1;
     }
     l->n += commit->block.n;
-    l->probes += l->n > COLS;
     strads_commit_count_updates(commit,
                                 3); /* of which the engine sees nothing */
     return strads_commit_also(commit, 2, other, step);

@@ -68,26 +68,6 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
                         0, out);
 }
 
-/* Probes that a commit asked for go before anything else is decided. */
-static void plan_request(sti_coordinator *c)
-{
-    sti_probe_request *request = c->requests;
-    strads_block *pair = request->pair;
-    c->requests = request->next;
-    c->n_requests--;
-    free(request);
-    pair[0].id = --c->request_ids;
-    pair[1].id = --c->request_ids;
-    c->plan = (sti_plan){
-        .set = true,
-        .phase = c->run->probe_phase,
-        .n_blocks = 1,
-        .blocks = pair,
-        .probe = true,
-        .requested = true,
-    };
-}
-
 /* All REST phases are due; of a simple program, its objective. */
 static void look_at_all(sti_coordinator *c, sti_effects *out)
 {
@@ -253,10 +233,6 @@ static bool coord_may_decide(sti_coordinator *c)
 /* Starts to choose the next dispatch; false when nothing can be chosen now. */
 static bool coord_decide(sti_coordinator *c, sti_effects *out)
 {
-    if (c->n_requests) {
-        plan_request(c);
-        return true;
-    }
     if (c->probing)
         return false;
     if (c->waiting)
@@ -374,8 +350,6 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_coord_drop_updates(c->history, c->n_history);
     sti_coord_drop_updates(c->aggregate.updates, c->aggregate.n_updates);
     sti_coord_clear_inflight(&c->own);
-    sti_probe_requests_free(c->requests);
-    sti_probe_requests_free(c->aggregate.requests);
     sti_object_drop(c->aggregate.scratch);
     sti_object_drop(c->aggregate.gathered);
     free(c->aggregate.updates);

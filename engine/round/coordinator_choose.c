@@ -608,8 +608,7 @@ strads_err sti_coord_tell_schedulers(sti_coordinator *c,
 strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f)
 {
     const sti_dispatch *d = f->dispatch;
-    if (f->requested || f->scheduler == STI_SCHEDULER_NONE ||
-        c->run->schedulers == 1)
+    if (f->scheduler == STI_SCHEDULER_NONE || c->run->schedulers == 1)
         return STRADS_OK;
     const strads_block pair[2] = {d->blocks[0], d->against};
     size_t bytes = sizeof(double) * pair[0].n * pair[1].n;

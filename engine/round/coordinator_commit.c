@@ -122,7 +122,6 @@ static void coord_commit(sti_coordinator *c, sti_inflight *f, sti_effects *out)
     job->n_chunks = f->n_chunks;
     job->chunks = f->chunks;
     job->by_policy = f->by_policy;
-    job->keep_pairs = !f->requested;
     job->ask_objective = c->run->phases == &c->run->simple &&
                          c->since_report >= c->run->shape.parameters;
     job->reported = false;
@@ -224,17 +223,6 @@ static void take_route(sti_coordinator *c)
     c->policy_work = c->aggregate.route_work;
 }
 
-static void take_requests(sti_coordinator *c)
-{
-    sti_probe_request **last = &c->requests;
-    while (*last)
-        last = &(*last)->next;
-    *last = c->aggregate.requests;
-    c->n_requests += c->aggregate.n_requests;
-    c->aggregate.requests = NULL;
-    c->aggregate.n_requests = 0;
-}
-
 void sti_coord_take_report(sti_coordinator *c, sti_effects *out)
 {
     const strads_report *report = &c->aggregate.report;
@@ -281,7 +269,6 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         c->progress.probes +=
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
     }
-    take_requests(c);
     take_route(c);
     land(c, f);
     if (job->n_updates)
@@ -498,7 +485,6 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
     *f = (sti_inflight){
         .used = true,
         .by_policy = c->plan.by_policy,
-        .requested = c->plan.requested,
         .finalises = c->plan.finalises,
         .scheduler = c->plan.scheduler,
         .parts = c->plan.parts,

@@ -12,7 +12,6 @@
 /* A dispatch that is not yet committed. */
 typedef struct sti_inflight {
     bool used, arrived, by_policy, alone;
-    bool requested; /* a probe that a commit asked for */
     bool finalises; /* dispatched after the run's end: no round of the user's */
     uint32_t scheduler; /* by_policy, and a probe that one asked for: whose */
     strads_block
@@ -33,7 +32,7 @@ typedef struct sti_plan {
     uint32_t phase;
     uint32_t n_blocks;
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
-    bool probe, requested;
+    bool probe;
     bool again; /* after a probe, for what was not known of it */
     bool finalises;
     uint32_t scheduler;
@@ -120,12 +119,8 @@ struct sti_coordinator {
     double policy_work;    /* entries in each; 0: as measured */
     uint32_t probing;      /* probes in flight: nothing else is decided */
     uint64_t probed[2];    /* 1 + ids of the pair probed for `kept` last */
-    sti_probe_request
-        *requests; /* probes that a commit asked for, oldest first */
-    uint32_t n_requests;
-    uint64_t laps;        /* dispatches to a RING */
-    uint64_t request_ids; /* ids given to their blocks, from the top down */
-    bool waiting;         /* nothing before the next commit */
+    uint64_t laps;         /* dispatches to a RING */
+    bool waiting;          /* nothing before the next commit */
     bool at_rest;
     uint64_t chosen_since_rest;
     bool stopping;

@@ -173,7 +173,7 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
 }
 
 /* The counted things that jobs make and messages carry: steps of a RING,
- * priorities, questions and choices, probe requests. */
+ * priorities, questions and choices. */
 
 static void ring_step_destroy(sti_object *object)
 {
@@ -308,16 +308,6 @@ strads_err sti_priorities_rest(const sti_run *run, sti_priorities **priorities,
             priorities[s]->rest = rest;
     }
     return err;
-}
-
-void sti_probe_requests_free(sti_probe_request *first)
-{
-    while (first) {
-        sti_probe_request *request = first;
-        first = request->next;
-        free(request->pair);
-        free(request);
-    }
 }
 
 static void choice_destroy(sti_object *object)

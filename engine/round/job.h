@@ -105,14 +105,6 @@ strads_err sti_priorities_deal(const sti_run *run, sti_priorities **priorities,
 strads_err sti_priorities_rest(const sti_run *run, sti_priorities **priorities,
                                double rest);
 
-/* A probe that a commit asked for: a pair of blocks to be freed. */
-typedef struct sti_probe_request {
-    struct sti_probe_request *next;
-    strads_block *pair;
-} sti_probe_request;
-
-void sti_probe_requests_free(sti_probe_request *first);
-
 typedef struct sti_aggregate_job {
     sti_job job;
     sti_run *run;
@@ -121,8 +113,7 @@ typedef struct sti_aggregate_job {
     uint32_t n_chunks;
     sti_buffer **chunks; /* [n_chunks] taken over; 0: it came whole */
     bool ask_objective;
-    bool by_policy;  /* the policy chose these blocks */
-    bool keep_pairs; /* PROBE: the values go into the run's cache */
+    bool by_policy; /* the policy chose these blocks */
     /* All changes of which partitions may not have known; grows as blocks are
      * committed. The coordinator's array, lent. */
     strads_change *recent;
@@ -132,8 +123,6 @@ typedef struct sti_aggregate_job {
     uint32_t n_updates, cap_updates;
     sti_priorities **priorities; /* [schedulers] for each of them, or NULL */
     double rest;                 /* the level that was told last */
-    sti_probe_request *requests;
-    uint32_t n_requests;
     bool routed; /* the policy's blocks go elsewhere from now on */
     uint32_t route_phase;
     double route_work;

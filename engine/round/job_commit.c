@@ -126,49 +126,6 @@ strads_err strads_commit_also(strads_commit *commit, uint32_t n,
     return STRADS_OK;
 }
 
-static strads_err check_params(const sti_run *run, uint32_t n,
-                               const uint32_t *param)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (param[k] >= run->shape.parameters)
-            return strads_fail(STRADS_EINVAL,
-                               "program %s asks for a probe of parameter %u, "
-                               "there are %llu",
-                               run->program->name, param[k],
-                               (unsigned long long)run->shape.parameters);
-    return STRADS_OK;
-}
-
-strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
-                               const uint32_t *param, uint32_t m,
-                               const uint32_t *against)
-{
-    sti_aggregate_job *job = commit->engine;
-    if (!job->run->pairs)
-        return strads_fail(STRADS_ESTATE,
-                           "program %s asks for a probe without a PROBE phase",
-                           job->run->program->name);
-    strads_err err = check_params(job->run, n, param);
-    if (!err)
-        err = check_params(job->run, m, against);
-    if (err)
-        return err;
-    const strads_block pair[2] = {{.n = n, .param = param},
-                                  {.n = m, .param = against}};
-    sti_probe_request *request = calloc(1, sizeof *request);
-    err = request ? sti_blocks_copy(2, pair, &request->pair) : no_memory();
-    if (err) {
-        free(request);
-        return err;
-    }
-    sti_probe_request **last = &job->requests;
-    while (*last)
-        last = &(*last)->next;
-    *last = request;
-    job->n_requests++;
-    return STRADS_OK;
-}
-
 const double *strads_commit_pairs(const strads_commit *commit)
 {
     const sti_aggregate_job *job = commit->engine;
@@ -499,7 +456,7 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     job->n_also = 0;
     since_dispatch(job, commit);
     strads_err err = lend_arrays(job, commit, held);
-    if (!err && phase->when == STRADS_WHEN_PROBE && job->keep_pairs)
+    if (!err && phase->when == STRADS_WHEN_PROBE)
         err = sti_pairs_put(job->run->pairs, &commit->block, &commit->against,
                             commit->partial);
     if (!err && phase->aggregate)

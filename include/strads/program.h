@@ -245,16 +245,6 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
  * `aggregate` only. */
 STRADS_API void strads_commit_count_updates(strads_commit *commit, uint64_t n);
 
-/* Has all pairs of param[n] x against[m] probed before anything else is chosen:
- * the PROBE phase gets one block of each. What it finds goes to that phase's
- * aggregate alone, not into the engine's cache. Copied. Within `aggregate`
- * only.
- * STRADS_EINVAL: no such parameter; STRADS_ENOMEM; STRADS_ESTATE: the program
- * has no PROBE phase. */
-STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
-                                          const uint32_t *param, uint32_t m,
-                                          const uint32_t *against);
-
 /* Merged probe values of all pairs in the commit's block, [n x n], symmetric,
  * diagonal included; NULL when the program has no PROBE phase, or no memory is
  * left to gather them. Valid during the call. Within `aggregate` of a POLICY
