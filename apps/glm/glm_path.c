@@ -60,7 +60,7 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     if (!err)
         err = glm_begin_fit(&problem, data, shape, &begun);
     if (!err)
-        err = linear_path_new(&lambdas, true, &((glm_state *)begun)->path);
+        err = linear_path_new(&lambdas, &((glm_state *)begun)->path);
     if (err) {
         glm_end(begun);
         return err;
@@ -95,10 +95,8 @@ strads_err glm_path_advance(strads_commit *commit)
                                             .go = go_to,
                                             .certify = glm_certify};
     glm_state *state = commit->state;
-    bool moved;
 
-    return linear_path_advance(commit, state->path, &steps, state->columns,
-                               &moved);
+    return linear_path_advance(commit, state->path, &steps, state->columns);
 }
 
 /* ---- progress and results ------------------------------------------------- */

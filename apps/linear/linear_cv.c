@@ -508,7 +508,7 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
     strads_err err = resolve(data, cv, &s.cv);
 
     if (!err)
-        err = linear_path_new(&s.cv.lambdas, true, &s.path);
+        err = linear_path_new(&s.cv.lambdas, &s.path);
     if (!err)
         err = reserve_rows(&s, rows);
     if (!err && s.cv.fold_file)

@@ -58,8 +58,7 @@ void linear_set_open(linear_set *set)
     set->looked = set->open = true;
     set->leapt = set->vain = set->solved = false;
     if (!set->is.constant || set->recast) {
-        set->plain = set->reduced || set->is.multiplied ||
-                     (set->is.constant && roots_are_one(set));
+        set->plain = set->reduced || (set->is.constant && roots_are_one(set));
         set->model++;
     }
     set->recast = false;

@@ -101,8 +101,7 @@ static strads_err read_lambdas(const char *name, linear_path *path)
     return err;
 }
 
-static strads_err take_list(const linear_lambdas *from, bool zero,
-                            linear_path *path)
+static strads_err take_list(const linear_lambdas *from, linear_path *path)
 {
     const char *text = from->text;
     strads_err err = STRADS_OK;
@@ -119,21 +118,17 @@ static strads_err take_list(const linear_lambdas *from, bool zero,
     if (!err && path->points == 0)
         err = strads_fail(STRADS_EINVAL, "lambdas: %s has none", text);
     for (uint32_t k = 0; k < path->points && !err; k++)
-        if (!(path->lambda[k] >= 0 && path->lambda[k] <= DBL_MAX) ||
-            (path->lambda[k] == 0 && !zero))
+        if (!(path->lambda[k] >= 0 && path->lambda[k] <= DBL_MAX))
             err = strads_fail(STRADS_EINVAL,
-                              "one of the lambdas is %g; expected numbers %s",
-                              path->lambda[k],
-                              zero ? "from 0 up"
-                                   : "above 0 (strads glm path "
-                                     "does 0, too)");
+                              "one of the lambdas is %g; expected numbers from "
+                              "0 up",
+                              path->lambda[k]);
     if (!err)
         qsort(path->lambda, path->points, sizeof(double), falling);
     return err;
 }
 
-strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
-                           linear_path **out)
+strads_err linear_path_new(const linear_lambdas *lambdas, linear_path **out)
 {
     linear_path *path = calloc(1, sizeof(*path));
     strads_err err = STRADS_OK;
@@ -149,7 +144,7 @@ strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
     if (!path->lambda)
         err = no_memory();
     else if (path->given)
-        err = take_list(lambdas, zero, path);
+        err = take_list(lambdas, path);
     if (!err && !(path->point = calloc(path->points, sizeof(*path->point))))
         err = no_memory();
     if (err) {
@@ -234,10 +229,8 @@ static strads_err keep_point(const strads_commit *commit, linear_path *path,
 }
 
 strads_err linear_path_advance(strads_commit *commit, linear_path *path,
-                               const linear_path_steps *steps, uint64_t columns,
-                               bool *moved)
+                               const linear_path_steps *steps, uint64_t columns)
 {
-    *moved = false;
     while (!linear_path_is_over(path)) {
         const linear_standing at = steps->stand(commit->state);
         if (!at.stalled && !(at.gap <= commit->tolerance))
@@ -247,7 +240,6 @@ strads_err linear_path_advance(strads_commit *commit, linear_path *path,
             return err;
         steps->go(commit->state, path->lambda[path->n]);
         steps->certify(commit);
-        *moved = true;
     }
     return STRADS_OK;
 }

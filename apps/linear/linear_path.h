@@ -51,21 +51,19 @@ typedef struct linear_path_steps {
 
 /* Fills defaults in, and says what is wrong. STRADS_EINVAL. */
 strads_err linear_lambdas_resolve(linear_lambdas *lambdas);
-/* A path of them, resolved. Lists are sorted; `zero`: they may end at 0.
+/* A path of them, resolved. Lists are sorted, and may end at 0.
  * STRADS_EINVAL, STRADS_EFORMAT: what is wrong with a list. STRADS_ENOMEM. */
-strads_err linear_path_new(const linear_lambdas *lambdas, bool zero,
-                           linear_path **out);
+strads_err linear_path_new(const linear_lambdas *lambdas, linear_path **out);
 void linear_path_free(linear_path *path);
 
 /* The first lambda that is not reached, when lambda_max is known. */
 double linear_path_begin(linear_path *path, double lambda_max);
 
 /* After a scan of a block of columns that is certified: keeps the point at hand
- * if it is reached, and goes on to the first one that is not; *moved: there was
- * one. The committed values are one number a parameter. STRADS_ENOMEM. */
+ * if it is reached, and goes on to the first one that is not. The committed values are one number a parameter. STRADS_ENOMEM. */
 strads_err linear_path_advance(strads_commit *commit, linear_path *path,
-                               const linear_path_steps *steps, uint64_t columns,
-                               bool *moved);
+                               const linear_path_steps *steps,
+                               uint64_t columns);
 
 /* The points that are reached, for a cut and from one; their program makes the
  * rest again. STRADS_ENOMEM, STRADS_EFORMAT. */

@@ -84,8 +84,6 @@ typedef struct linear_model {
     bool constant;  /* h is the same at all z */
     bool restless;  /* no member is left alone in a model: where P has many
                        minima the first models choose among them */
-    bool
-        multiplied; /* columns come multiplied by root, which is then constant */
 } linear_model;
 
 typedef struct linear_set {
@@ -98,7 +96,7 @@ typedef struct linear_set {
     linear_packed columns; /* the first members', as far as they are here: x */
     double *scaled; /* [room_scaled]: v, in the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
-    bool plain; /* x is v: all roots are 1, or it comes multiplied */
+    bool plain; /* x is v: all roots are 1 */
 
     bool reduced; /* its columns are not the data's, but lines of a factor of
                      their products (linear_reduced.c): */
