@@ -210,6 +210,57 @@ Test(lasso_edge, gains_that_are_all_rounding_still_end)
     lasso_design_free(&d);
 }
 
+/* To a tolerance that their arithmetic allows. */
+static void expect_nearly(const lasso_design *design,
+                          const strads_lasso_options *options)
+{
+    const strads_engine_options engine = {.workers = 2, .tolerance = 1e-7};
+    linear_fit fit = lasso_design_fit(design, options, &engine);
+
+    expect_ok(fit.err);
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+    cr_expect_lt(lasso_violation(design, options, &fit), 1e-2);
+    const double value = lasso_value(design, options, &fit);
+    cr_expect_float_eq(value, fit.objective, 1e-7 * value);
+    linear_fit_free(&fit);
+}
+
+/* Pairs of columns far from 0 have few digits left, which a scan finds: then the
+ * set is solved by its columns. */
+Test(lasso_edge, columns_far_from_0_are_solved_though_their_pairs_are_not)
+{
+    static const double offsets[] = {1e2, 1e4, 1e5};
+
+    for (size_t k = 0; k < sizeof(offsets) / sizeof(offsets[0]); k++) {
+        lasso_design d =
+            lasso_design_random(&(lasso_recipe){.rows = 300,
+                                                .cols = 30,
+                                                .seed = 31,
+                                                .density = 1,
+                                                .correlation = .5,
+                                                .noise = .5,
+                                                .offset = offsets[k]});
+        expect_nearly(&d, &with_intercept);
+        lasso_design_free(&d);
+    }
+}
+
+/* Small sets of these columns are solved by pairs, larger ones by themselves. */
+Test(lasso_edge, a_set_may_outgrow_its_pairs)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = 200,
+                                                         .cols = 300,
+                                                         .seed = 32,
+                                                         .density = 1,
+                                                         .correlation = .3,
+                                                         .noise = .5});
+
+    for (int intercept = 0; intercept < 2; intercept++)
+        expect_nearly(&d, &(strads_lasso_options){.lambda_ratio = 1e-3,
+                                                  .intercept = intercept});
+    lasso_design_free(&d);
+}
+
 /* All columns correlate with all others by `rho`, and most of them are in the
  * support at so small a lambda. */
 static void expect_few_rounds(double rho, double ratio)
