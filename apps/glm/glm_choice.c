@@ -13,6 +13,9 @@
 #define ROUNDING 1e-24
 /* A gap of t is reached when an outer step gains this share of t^2. */
 #define SQUARE .05
+/* Models need not become sharper while scans find gaps of this share of the one
+ * before. */
+#define FALLING .1
 /* A member at 0 whose slope is below this share of its limit stays there. */
 #define AT_REST .8
 /* A model is solved when a pass gains this share of the best one's gain: one
@@ -48,6 +51,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->unboxed = state->intercept_slope = state->best_dual = 0;
     state->scans = 0;
     state->ease = 1;
+    state->gap_before = 0;
     state->set.settled = settled(state);
     state->watch = (linear_watch){.least = INFINITY};
     linear_ridge_clear(&state->ridge);
@@ -187,7 +191,9 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance,
     double share;
 
     state->complete = left * 10 <= n;
-    if (warm && left * 50 <= n) {
+    const bool falls = state->gap < FALLING * state->gap_before;
+    state->gap_before = state->gap;
+    if (warm && left * 50 <= n && !falls) {
         state->ease *= .1;
         state->set.settled = fmax(state->set.settled * .1, 1e-9);
     } else if (!state->complete) {

@@ -215,8 +215,9 @@ typedef struct glm_state {
     double excess;       /* about what is left to be gained */
     uint64_t nonzeros, scans;
     linear_watch watch;
-    double ease;   /* how far below the excess the set is solved */
-    bool complete; /* hardly a column outside violated at the last scan */
+    double gap_before; /* of the last scan */
+    double ease;       /* how far below the excess the set is solved */
+    bool complete;     /* hardly a column outside violated at the last scan */
     uint32_t searches;
     glm_next next;
     linear_set set; /* on the whole (glm_whole.c) but its rows */
