@@ -75,12 +75,8 @@ static strads_err path_of(const void *config, strads_glm_path_options *out)
 {
     const strads_lasso_path_options *o = config;
 
-    *out = (strads_glm_path_options){.fit = of_numbers(&o->fit),
-                                     .points = o->points,
-                                     .ratio = o->ratio,
-                                     .first = o->first,
-                                     .lambdas = o->lambdas,
-                                     .lambda = o->lambda};
+    *out =
+        (strads_glm_path_options){.fit = of_numbers(&o->fit), GLM_LAMBDAS(o)};
     return STRADS_OK;
 }
 
@@ -96,24 +92,4 @@ const strads_program strads_program_lasso_path = {
 
 /* ---- results and cross-validation ----------------------------------------- */
 
-const strads_path_point *strads_lasso_path(const void *state, uint32_t *n)
-{
-    return strads_glm_path(state, n);
-}
-
-strads_err strads_lasso_cv(const strads_data *data,
-                           const strads_lasso_cv_options *o,
-                           strads_cv_point *points, uint32_t *best,
-                           uint32_t *simplest)
-{
-    strads_glm_cv_options cv = {.folds = o->folds,
-                                .fold_file = o->fold_file,
-                                .threads = o->threads,
-                                .seed = o->seed,
-                                .tolerance = o->tolerance,
-                                .stop = o->stop,
-                                .time_limit = o->time_limit};
-    const strads_err err = path_of(&o->path, &cv.path);
-
-    return err ? err : strads_glm_cv(data, &cv, points, best, simplest);
-}
+GLM_CV(lasso, path_of)

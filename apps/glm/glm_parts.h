@@ -552,6 +552,34 @@ strads_err glm_objective(void *state, strads_report *report);
         return err ? err : glm_open_problem(&problem, task, local);           \
     }
 
+/* What a path of another program's options `o` has besides a fit. */
+#define GLM_LAMBDAS(o)                                               \
+    .points = (o)->points, .ratio = (o)->ratio, .first = (o)->first, \
+    .lambdas = (o)->lambdas, .lambda = (o)->lambda
+
+/* A program's functions of a path and of its cross-validation, by path_of. */
+#define GLM_CV(name, path_of)                                                \
+    const strads_path_point *strads_##name##_path(const void *state,         \
+                                                  uint32_t *n)               \
+    {                                                                        \
+        return strads_glm_path(state, n);                                    \
+    }                                                                        \
+    strads_err strads_##name##_cv(const strads_data *data,                   \
+                                  const strads_##name##_cv_options *o,       \
+                                  strads_cv_point *points, uint32_t *best,   \
+                                  uint32_t *simplest)                        \
+    {                                                                        \
+        strads_glm_cv_options cv = {.folds = o->folds,                       \
+                                    .fold_file = o->fold_file,               \
+                                    .threads = o->threads,                   \
+                                    .seed = o->seed,                         \
+                                    .tolerance = o->tolerance,               \
+                                    .stop = o->stop,                         \
+                                    .time_limit = o->time_limit};            \
+        const strads_err err = path_of(&o->path, &cv.path);                  \
+        return err ? err : strads_glm_cv(data, &cv, points, best, simplest); \
+    }
+
 #define GLM_FIT_PROGRAM                                          \
     GLM_PROGRAM, .objective = glm_objective, .shape = shape_fit, \
                  .begin = begin_fit, .open = open_fit
