@@ -40,7 +40,8 @@ static strads_err reserve(linear_set *set, uint32_t n)
 {
     if (n <= set->stride)
         return STRADS_OK;
-    const uint32_t stride = (n + n / 2 + 63) / 64 * 64;
+    const uint32_t more = n + n / 2 < REDUCED_MAX ? n + n / 2 : REDUCED_MAX;
+    const uint32_t stride = (more + 64) / 64 * 64;
     double *line = linear_room((uint64_t)stride * stride);
 
     if (!line)
