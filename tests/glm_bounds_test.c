@@ -10,7 +10,7 @@ typedef struct fixture {
     glm_state state;
     double w[COLUMNS], norm[COLUMNS], scale[COLUMNS], slope[COLUMNS + 1];
     double base[COLUMNS], root[COLUMNS];
-    uint32_t candidate[COLUMNS + 1], alive[COLUMNS + 1], place[COLUMNS + 1];
+    uint32_t candidate[COLUMNS + 1], scanned[COLUMNS + 1], place[COLUMNS + 1];
 } fixture;
 
 /* A scan of n columns, all where `column` is NULL, found these slopes. */
@@ -23,7 +23,7 @@ static void see(fixture *f, uint32_t n, const uint32_t *column,
 
     for (uint32_t k = 0; k < n; k++)
         f->slope[column ? column[k] : k] = slope[k];
-    glm_bounds_see(&commit);
+    glm_bounds_note_scan(&commit);
 }
 
 static void begin(fixture *f, const double *slope)
@@ -43,8 +43,8 @@ static void begin(fixture *f, const double *slope)
         .scale = f->scale,
         .slope = f->slope,
         .candidate = f->candidate,
-        .alive = f->alive,
-        .bounds = {.used = true, .base = f->base, .root = f->root},
+        .scan = f->scanned,
+        .bounds = {.used = true, .base = f->base, .norm = f->root},
         .set = {.place = f->place}};
     for (uint32_t j = 0; j < COLUMNS; j++)
         f->norm[j] = f->scale[j] = 1;
@@ -54,15 +54,15 @@ static void begin(fixture *f, const double *slope)
 /* r has gone so far. */
 static void go(fixture *f, double way)
 {
-    f->state.bounds.way += way;
-    glm_bounds_choose(&f->state);
+    f->state.bounds.distance += way;
+    glm_bounds_choose_columns(&f->state);
 }
 
 static void expect_scan(const fixture *f, uint32_t n, const uint32_t *column)
 {
-    cr_assert_eq(f->state.n_alive, n, "%u columns", f->state.n_alive);
+    cr_assert_eq(f->state.n_scan, n, "%u columns", f->state.n_scan);
     for (uint32_t k = 0; k < n; k++)
-        cr_assert_eq(f->alive[k], column[k]);
+        cr_assert_eq(f->scanned[k], column[k]);
 }
 
 /* |x'r - x'r0| <= |x| |r - r0|: from a column's own last look on. */
@@ -76,7 +76,7 @@ Test(glm_bounds, a_column_is_safe_until_r_has_gone_far_since_it_was_seen)
     see(&f, 2, (const uint32_t[]){3, 4}, (const double[]){-.3, .9});
     go(&f, .05);
     expect_scan(&f, 0, NULL);
-    cr_assert_float_eq(f.state.bounds.unseen, .95, 1e-7);
+    cr_assert_float_eq(f.state.bounds.unscanned, .95, 1e-7);
     go(&f, .2);
     expect_scan(&f, 1, (const uint32_t[]){4});
 }
@@ -127,5 +127,5 @@ Test(glm_bounds, limits_are_those_of_the_next_point)
     f.state.path = &path;
     go(&f, .1);
     expect_scan(&f, 1, (const uint32_t[]){1});
-    cr_assert_leq(f.state.bounds.unseen, .5);
+    cr_assert_leq(f.state.bounds.unscanned, .5);
 }

@@ -325,14 +325,14 @@ Test(linear_path, every_point_meets_the_optimality_conditions)
         }
 }
 
-static uint64_t reckonings, scans, partly;
-static strads_err (*take_reckoning)(strads_commit *commit);
+static uint64_t pair_scans, scans, partly;
+static strads_err (*take_pair_scan)(strads_commit *commit);
 static strads_err (*take_scan)(strads_commit *commit);
 
-static strads_err count_reckoning(strads_commit *commit)
+static strads_err count_pair_scan(strads_commit *commit)
 {
-    reckonings++;
-    return take_reckoning(commit);
+    pair_scans++;
+    return take_pair_scan(commit);
 }
 
 static strads_err count_scan(strads_commit *commit)
@@ -349,8 +349,8 @@ static strads_program counting(strads_phase phases[GLM_PHASES])
 
     cr_assert_eq(path.n_phases, GLM_PHASES);
     memcpy(phases, path.phases, GLM_PHASES * sizeof(*phases));
-    take_reckoning = phases[GLM_RECKON].aggregate;
-    phases[GLM_RECKON].aggregate = count_reckoning;
+    take_pair_scan = phases[GLM_PAIR_SCAN].aggregate;
+    phases[GLM_PAIR_SCAN].aggregate = count_pair_scan;
     take_scan = phases[GLM_SCAN].aggregate;
     phases[GLM_SCAN].aggregate = count_scan;
     path.phases = phases;
@@ -400,11 +400,11 @@ Test(linear_path, points_that_pairs_certify_meet_the_conditions_too)
     for (uint32_t workers = 1; workers <= 4; workers *= 2)
         for (size_t kind = 0; kind < lasso->n_kinds; kind++) {
             const question q = {.kind = kind, .points = 40, .ratio = .01};
-            reckonings = scans = 0;
+            pair_scans = scans = 0;
             strads_result *result = run_as(lasso, &path, &d, &q, workers, 4);
             check_points(lasso, &d, &q, result);
-            cr_expect_geq(reckonings, 38, "kind %zu: %llu reckonings", kind,
-                          (unsigned long long)reckonings);
+            cr_expect_geq(pair_scans, 38, "kind %zu: %llu pair_scans", kind,
+                          (unsigned long long)pair_scans);
             cr_expect_leq(scans, 4, "%llu scans", (unsigned long long)scans);
             strads_result_free(result);
         }

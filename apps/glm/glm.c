@@ -11,7 +11,7 @@
  *     rows     y, c, o, z              -> the coordinator
  *     moments  X'r, sum c x^2, sum c x -> scales, and what a scan tells
  *     scan     X'r of columns          -> gap, working set, priorities
- *     reckon   nothing                 -> the same by pairs
+ *     pair-scan  nothing               -> the same by pairs
  *     pairs    X_A'C X_B               -> a set that is solved without the data
  *     fetch    columns of the set      -> the coordinator
  *     solve    nothing                 -> descent on the policy's block, in the
@@ -256,6 +256,8 @@ static void end_alone(strads_commit *commit, bool *over)
         glm_certify(commit);
 }
 
+/* What a square loss takes of a scan: its sums, and slopes of r less its mean. The
+ * loss that pairs had predicted should be there. */
 static void take_square(glm_state *state, const strads_commit *commit)
 {
     const double *rest = commit->partial + commit->block.n;
@@ -272,10 +274,10 @@ static void take_square(glm_state *state, const strads_commit *commit)
         if (j < state->columns)
             state->slope[j] -= state->mean[j] * sum;
     }
-    if (state->foreseen >= 0 &&
-        fabs(state->foreseen - state->loss) > BLUR * state->loss)
+    if (state->predicted >= 0 &&
+        fabs(state->predicted - state->loss) > BLUR * state->loss)
         state->by_columns = true;
-    state->foreseen = -1;
+    state->predicted = -1;
 }
 
 strads_err glm_aggregate_scan(strads_commit *commit)
@@ -294,7 +296,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     }
     if (state->problem.loss->constant)
         take_square(state, commit);
-    glm_bounds_see(commit);
+    glm_bounds_note_scan(commit);
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))
             return err;
@@ -384,10 +386,10 @@ static strads_err dispatch_scan(strads_turn *turn, uint32_t phase)
     const uint64_t n = state->columns + state->problem.options.intercept;
 
     return dispatch(turn, phase,
-                    (strads_block){.id = GLM_ALIVE_ID + turn->round,
-                                   .n = state->n_alive,
-                                   .param = state->n_alive < n ? state->alive
-                                                               : NULL});
+                    (strads_block){.id = GLM_SCAN_ID + turn->round,
+                                   .n = state->n_scan,
+                                   .param =
+                                       state->n_scan < n ? state->scan : NULL});
 }
 
 /* Of all parameters; a softmax begins where w is 0. */
@@ -409,7 +411,7 @@ static strads_err dispatch_certify(strads_turn *turn)
     const uint32_t n = (uint32_t)state->columns;
 
     return dispatch(turn, GLM_CERTIFY,
-                    (strads_block){.id = GLM_ALIVE_ID + turn->round,
+                    (strads_block){.id = GLM_SCAN_ID + turn->round,
                                    .n = n + state->problem.options.intercept});
 }
 
@@ -433,11 +435,11 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_CERTIFY:
         return dispatch_certify(turn);
     case GLM_TO_SCAN:
-        return dispatch_scan(turn, state->bounds.reckons && !turn->ends
-                                       ? GLM_RECKON
+        return dispatch_scan(turn, state->bounds.pairs_suffice && !turn->ends
+                                       ? GLM_PAIR_SCAN
                                        : GLM_SCAN);
     case GLM_TO_FETCH:
-        if (state->set.reduced && state->set.known < state->set.n)
+        if (state->set.reduced && state->set.factored < state->set.n)
             return dispatch(turn, GLM_PAIRS,
                             linear_set_pairs(&state->set, state->candidate));
         if (!state->set.reduced && state->set.columns.n < state->set.n)
@@ -504,12 +506,12 @@ const strads_phase glm_phases[GLM_PHASES] = {
                    .partial = linear_set_pairs_size,
                    .update = glm_update_pairs,
                    .aggregate = glm_take_pairs},
-    [GLM_RECKON] = {.name = "reckon",
-                    .when = STRADS_WHEN_CALLED,
-                    .to = STRADS_TO_NOBODY,
-                    .reports = true,
-                    .ignores_values = true,
-                    .aggregate = glm_bounds_reckon},
+    [GLM_PAIR_SCAN] = {.name = "pair-scan",
+                       .when = STRADS_WHEN_CALLED,
+                       .to = STRADS_TO_NOBODY,
+                       .reports = true,
+                       .ignores_values = true,
+                       .aggregate = glm_bounds_pair_scan},
     [GLM_FETCH] = {.name = "fetch",
                    .when = STRADS_WHEN_CALLED,
                    .merge = STRADS_MERGE_CONCAT,

@@ -1,28 +1,27 @@
-/* A scan leaves out the columns that it need not look at. Between two r
+/* A scan leaves out columns whose slopes are bounded. Between two r
  *
  *     |x_j'r - x_j'r0| <= |x_j| |r - r0|,   |x|^2 = sum c x^2, |r|^2 = sum r^2 / c,
  *
- * so a column whose slope was well below its limit when it was seen last still is,
- * until r has gone far (Gap-safe rules see it from the dual: Ndiaye et al., JMLR
- * 2017; Johnson and Guestrin, ICML 2015, keep the same kind of bound). The
- * coordinator knows how far each outer step has taken r, adds these ways up since
- * the last scan of all columns, and lists those that are not safe. All others are
- * at 0, where slopes below their limits neither cost nor gain anything: a
- * certificate holds as it would after a scan of all. On a path the limits are
- * those of the next point, so that it can be looked at without another scan. */
+ * so a column whose slope was well below its limit when it was scanned last still
+ * is, until r has moved far (Gap-safe rules bound it by the dual: Ndiaye et al.,
+ * JMLR 2017; Johnson and Guestrin, ICML 2015, keep the same kind of bound). The
+ * coordinator knows how far each outer step moves r, adds these distances up since
+ * the last scan of all columns, and lists the columns that are not bounded. All
+ * others are at 0, where slopes below their limits neither cost nor gain anything:
+ * a certificate holds as it would after a scan of all. On a path the limits are
+ * those of the next point, which then needs no scan of its own to begin. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
 
-/* Columns of fewer entries are seen sooner than thought about. */
+/* Columns of fewer entries cost less to scan than to bound. */
 #define ENTRIES 32
-/* So many of all columns are scanned alone; more are all of them. */
+/* Above this share of all columns, all are scanned. */
 #define SHARE .5
-/* Sums that are below this share of what they were when workers formed them have
- * too few digits left in them. */
-#define FAR 1e-3
+/* Sums below this share of what workers found last have too few digits left. */
+#define DIGITS 1e-3
 /* Rounding of a slope, as a share of |x_j| |r|; of a bound. */
 #define ROUNDING 1e-13
 #define SAFE (1 + 1e-8)
@@ -43,9 +42,9 @@ strads_err glm_bounds_new(glm_state *state, uint64_t rows)
     if (!bounds->used)
         return STRADS_OK;
     bounds->base = calloc(n + 1, sizeof(*bounds->base));
-    bounds->root = calloc(n + 1, sizeof(*bounds->root));
-    bounds->from = calloc(rows + 1, sizeof(*bounds->from));
-    if (bounds->base && bounds->root && bounds->from)
+    bounds->norm = calloc(n + 1, sizeof(*bounds->norm));
+    bounds->reference = calloc(rows + 1, sizeof(*bounds->reference));
+    if (bounds->base && bounds->norm && bounds->reference)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM, "no memory for the bounds of %u slopes",
                        n);
@@ -54,12 +53,12 @@ strads_err glm_bounds_new(glm_state *state, uint64_t rows)
 void glm_bounds_free(glm_bounds *bounds)
 {
     free(bounds->base);
-    free(bounds->root);
-    free(bounds->from);
+    free(bounds->norm);
+    free(bounds->reference);
 }
 
-/* How steep a group is at 0, in the direction in which it may move. */
-static double steepness(const glm_state *state, uint32_t g)
+/* The size of a group's slope at 0, in the direction in which it may move. */
+static double abs_slope(const glm_state *state, uint32_t g)
 {
     const strads_glm_options *o = &state->problem.options;
     double square = 0;
@@ -75,7 +74,7 @@ static double steepness(const glm_state *state, uint32_t g)
     return sqrt(square);
 }
 
-void glm_bounds_see(const strads_commit *commit)
+void glm_bounds_note_scan(const strads_commit *commit)
 {
     glm_state *state = commit->state;
     glm_bounds *bounds = &state->bounds;
@@ -83,12 +82,12 @@ void glm_bounds_see(const strads_commit *commit)
 
     if (!bounds->used)
         return;
-    if (commit->phase != GLM_RECKON)
-        bounds->far = state->square;
+    if (commit->phase != GLM_PAIR_SCAN)
+        bounds->scanned_square = state->square;
     if (commit->block.n == all)
-        bounds->way = bounds->unseen = 0;
+        bounds->distance = bounds->unscanned = 0;
     for (uint32_t g = 0; g < state->groups.n && !bounds->known; g++)
-        bounds->root[g] = sqrt(glm_group_norm(state, g));
+        bounds->norm[g] = sqrt(glm_group_norm(state, g));
     bounds->known = true;
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
@@ -100,24 +99,24 @@ void glm_bounds_see(const strads_commit *commit)
         bounds->base[g] =
             state->set.place[j]
                 ? INFINITY
-                : steepness(state, g) - bounds->root[g] * bounds->way;
+                : abs_slope(state, g) - bounds->norm[g] * bounds->distance;
     }
 }
 
-/* ---- the way that r goes --------------------------------------------------- */
+/* ---- how far r moves ------------------------------------------------------- */
 
-void glm_bounds_leave(glm_state *state)
+void glm_bounds_keep_reference(glm_state *state)
 {
     const linear_set *set = &state->set;
 
     if (!state->bounds.used || set->reduced)
         return;
     for (uint64_t i = 0; i < set->rows; i++)
-        state->bounds.from[i] = set->root[i] * set->frozen[i];
+        state->bounds.reference[i] = set->root[i] * set->frozen[i];
 }
 
 /* A model that has ended nowhere has left `frozen` where z is. */
-void glm_bounds_arrive(glm_state *state)
+void glm_bounds_add_distance(glm_state *state)
 {
     const linear_set *set = &state->set;
     const double *rest = set->looked ? set->lasting : set->frozen;
@@ -130,10 +129,10 @@ void glm_bounds_arrive(glm_state *state)
             pow(set->frozen[i] - set->lasting[i] + set->beta * set->root[i], 2);
     for (uint64_t i = 0; i < set->n_rows && !set->reduced; i++) {
         const double r = set->root[i] * rest[i], c = set->c[i];
-        square += c > 0 ? pow(r - state->bounds.from[i], 2) / c : 0;
+        square += c > 0 ? pow(r - state->bounds.reference[i], 2) / c : 0;
         size += c > 0 ? r * r / c : 0;
     }
-    state->bounds.way += sqrt(square) + ROUNDING * sqrt(size);
+    state->bounds.distance += sqrt(square) + ROUNDING * sqrt(size);
 }
 
 /* ---- the next scan ---------------------------------------------------------- */
@@ -148,36 +147,37 @@ static double next_lambda(const glm_state *state)
     return state->goal > 0 ? glm_next_down(state) : state->lambda;
 }
 
-void glm_bounds_scan_all(glm_state *state)
+void glm_bounds_take_all(glm_state *state)
 {
-    state->n_alive = 0;
-    state->bounds.reckons = false;
+    state->n_scan = 0;
+    state->bounds.pairs_suffice = false;
     for (uint32_t j = 0; j < state->columns; j++)
-        state->alive[state->n_alive++] = j;
+        state->scan[state->n_scan++] = j;
     if (state->problem.options.intercept)
-        state->alive[state->n_alive++] = (uint32_t)state->columns;
+        state->scan[state->n_scan++] = (uint32_t)state->columns;
 }
 
-/* Whether a scan of some columns, all of them members, can be reckoned: points of
- * a path but the last. */
-static bool may_reckon(const glm_state *state)
+/* Whether a scan of members alone needs no workers: at points of a path but the
+ * last. */
+static bool pairs_suffice(const glm_state *state)
 {
     const linear_set *set = &state->set;
     const linear_path *path = state->path;
 
     return path && path->n + 1 < path->points && set->reduced &&
-           !state->by_columns && 2 * state->foreseen >= FAR * state->bounds.far;
+           !state->by_columns &&
+           2 * state->predicted >= DIGITS * state->bounds.scanned_square;
 }
 
-/* What r is over the set's rows has the slopes of its columns in it. */
-strads_err glm_bounds_reckon(strads_commit *commit)
+/* The residual over the set's rows tells the slopes of its columns. */
+strads_err glm_bounds_pair_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const linear_set *set = &state->set;
     const uint32_t n = commit->block.n;
     double *slope = state->told, *rest = slope + n;
 
-    rest[0] = rest[1] = 2 * state->foreseen;
+    rest[0] = rest[1] = 2 * state->predicted;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         slope[k] = linear_set_slope(set, j);
@@ -196,34 +196,34 @@ static double limit_of(const glm_state *state, uint32_t g)
                                : glm_own_l1(state, g);
 }
 
-void glm_bounds_choose(glm_state *state)
+void glm_bounds_choose_columns(glm_state *state)
 {
     glm_bounds *bounds = &state->bounds;
-    double unseen = 0;
-    uint32_t n = 0, strangers = 0;
+    double most = 0;
+    uint32_t n = 0, outside = 0;
 
-    glm_bounds_scan_all(state);
+    glm_bounds_take_all(state);
     if (!bounds->known || state->alone || !(state->lambda > 0))
         return;
     const double level = next_lambda(state) / state->lambda;
     for (uint32_t g = 0; g < state->groups.n; g++) {
         const double limit = limit_of(state, g);
         const double bound =
-            SAFE * (bounds->base[g] + bounds->root[g] * bounds->way);
+            SAFE * (bounds->base[g] + bounds->norm[g] * bounds->distance);
         if (bound <= level * limit) {
-            unseen = fmax(unseen, limit > 0 ? bound / limit : 0);
+            most = fmax(most, limit > 0 ? bound / limit : 0);
             continue;
         }
-        strangers += bound < INFINITY;
+        outside += bound < INFINITY;
         for (uint32_t k = 0; k < glm_size(state, g); k++)
             state->candidate[n++] = glm_column(state, g, k);
     }
-    bounds->reckons = strangers == 0 && may_reckon(state);
-    if (!bounds->reckons && (double)n > SHARE * (double)state->columns)
+    bounds->pairs_suffice = outside == 0 && pairs_suffice(state);
+    if (!bounds->pairs_suffice && (double)n > SHARE * (double)state->columns)
         return;
     if (state->problem.options.intercept)
         state->candidate[n++] = (uint32_t)state->columns;
-    memcpy(state->alive, state->candidate, n * sizeof(*state->alive));
-    state->n_alive = n;
-    bounds->unseen = unseen * state->lambda;
+    memcpy(state->scan, state->candidate, n * sizeof(*state->scan));
+    state->n_scan = n;
+    bounds->unscanned = most * state->lambda;
 }

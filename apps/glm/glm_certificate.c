@@ -57,22 +57,16 @@ static double conjugate_rows(const glm_state *state, double *r, double s)
     return sum;
 }
 
-void glm_find_busy(glm_state *state)
+void glm_find_active(glm_state *state)
 {
     const glm_groups *groups = &state->groups;
-    const double l1 =
-        glm_penalty_weight(state) * state->problem.options.l1_ratio;
     uint32_t n = 0;
 
     for (uint32_t g = 0; g < groups->n; g++) {
-        const double limit =
-            l1 * state->scale[g] * (state->factor ? state->factor[g] : 1);
-        const bool rests = !groups->start && state->w[g] == 0 &&
-                           fabs(state->slope[g]) <= limit;
-        state->busy[n] = g;
-        n += !rests;
+        state->active[n] = g;
+        n += state->w[g] != 0 || !glm_is_within(state, g, 1);
     }
-    state->n_busy = n;
+    state->n_active = n;
 }
 
 double glm_conjugates(const glm_state *state, double s)
@@ -80,8 +74,8 @@ double glm_conjugates(const glm_state *state, double s)
     const glm_groups *groups = &state->groups;
     double sum = 0;
 
-    for (uint32_t i = 0; i < state->n_busy; i++) {
-        const uint32_t g = state->busy[i];
+    for (uint32_t i = 0; i < state->n_active; i++) {
+        const uint32_t g = state->active[i];
         if (glm_is_within(state, g, s))
             continue;
         const glm_term t = boxed_term(state, g);
@@ -146,8 +140,8 @@ glm_totals glm_add_up(glm_state *state)
     glm_totals sum = {.widest = 1, .tight = 1};
 
     state->nonzeros = 0;
-    for (uint32_t i = 0; i < state->n_busy; i++) {
-        const uint32_t g = state->busy[i];
+    for (uint32_t i = 0; i < state->n_active; i++) {
+        const uint32_t g = state->active[i];
         glm_term t = boxed_term(state, g);
         glm_gather(state, g);
         sum.penalty += pen->value(&t, groups->v);
@@ -195,8 +189,8 @@ double glm_worst_violation(const glm_state *state, double square)
     if (state->problem.options.intercept)
         worst = violation_share(state, fabs(state->slope[state->columns]),
                                 state->weight, 0, square);
-    for (uint32_t i = 0; i < state->n_busy; i++) {
-        const uint32_t g = state->busy[i];
+    for (uint32_t i = 0; i < state->n_active; i++) {
+        const uint32_t g = state->active[i];
         const glm_term t = glm_tangent_of(state, g);
         glm_gather(state, g);
         const double off = pen->violation(&t, groups->v, groups->q);
@@ -214,7 +208,7 @@ void glm_certify(strads_commit *commit)
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
     double *r = set->trial; /* no model is open */
 
-    glm_find_busy(state);
+    glm_find_active(state);
     if (!state->problem.loss->constant)
         state->loss = set->loss =
             state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
@@ -225,7 +219,7 @@ void glm_certify(strads_commit *commit)
     const double floor =
         fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
              state->weight * pow(ROUNDING * state->unit, 2));
-    if (state->bounds.unseen > state->lambda) { /* nobody knows */
+    if (state->bounds.unscanned > state->lambda) { /* too steep, perhaps */
         state->excess = state->primal;
         state->gap = 1;
         return;

@@ -1,4 +1,5 @@
-/* After a scan: who joins the working set, the policy's priorities, and how exactly the next models are solved.
+/* After a scan: who joins the working set, the policy's priorities, and how exactly
+ * the next models are solved.
  *
  * One unit throughout: by how much a group's own step would lower P. The set
  * only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are fetched
@@ -30,8 +31,8 @@
 #define SETTLED_REDUCED 1e-6
 #define REDUCED 1e-4
 
-/* Rows for each column of a path that has all in its set. */
-enum { ALL_ROWS = 4 };
+/* Entries of a column for each of a path that has all in its set. */
+enum { ALL_ENTRIES = 4 };
 
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
@@ -55,7 +56,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->set.settled = settled(state);
     state->watch = (linear_watch){.least = INFINITY};
     linear_ridge_clear(&state->ridge);
-    glm_bounds_scan_all(state);
+    glm_bounds_take_all(state);
 }
 
 /* What a group's own step would gain, about: the curvature of rows is taken to
@@ -135,17 +136,22 @@ static bool is_zero(const glm_state *state, uint32_t g)
     return true;
 }
 
-/* Paths over few, full columns have them all as members at once, whose pairs
- * cost less than a scan for each point. */
-static bool takes_all(const glm_state *state)
+/* Of all columns, in the mean. */
+static double mean_entries(const glm_state *state)
 {
-    const linear_path *path = state->path;
-    const double p = (double)state->columns, rows = (double)state->set.rows;
+    return (double)strads_data_nnz(state->data) / (double)state->columns;
+}
 
-    return path && state->problem.loss->constant && !state->alone &&
-           !state->by_columns && state->columns <= path->points &&
-           ALL_ROWS * p <= rows &&
-           (double)strads_data_nnz(state->data) >= p * rows / 2;
+/* Paths over few, long columns have them all as members at once, whose pairs cost
+ * less than a scan for each point. */
+static bool joins_all(const glm_state *state)
+{
+    const uint64_t p = state->columns;
+
+    return state->path && !state->alone && !state->by_columns &&
+           p <= state->path->points &&
+           ALL_ENTRIES * (double)p <= mean_entries(state) &&
+           linear_set_reduces(&state->set, p, mean_entries(state));
 }
 
 static strads_err grow_set(glm_state *state, uint32_t *violators)
@@ -153,12 +159,13 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     const double h = mean_curvature(state);
     const glm_groups *groups = &state->groups;
     strads_err err = STRADS_OK;
+    const bool all = joins_all(state);
     double gains = 0;
     uint32_t n = 0;
 
     memset(state->urgency, 0, groups->n * sizeof(*state->urgency));
-    for (uint32_t i = 0; i < state->n_busy && !err; i++) {
-        const uint32_t g = state->busy[i];
+    for (uint32_t i = 0; i < state->n_active && !err; i++) {
+        const uint32_t g = state->active[i];
         state->urgency[g] = own_gain(state, g, h);
         gains += state->urgency[g];
         if (state->set.place[glm_column(state, g, 0)])
@@ -168,13 +175,13 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
         else if (state->urgency[g] > 0)
             state->candidate[n++] = g;
     }
-    for (uint32_t g = 0; g < groups->n && takes_all(state) && !err; g++)
+    for (uint32_t g = 0; g < groups->n && all && !err; g++)
         if (!state->set.place[glm_column(state, g, 0)])
             err = glm_set_join(state, g);
     if (state->problem.penalty->tangent)
         state->excess = fmin(gains, state->primal);
     *violators = n;
-    n = takes_all(state) ? 0 : choose_joining(state, n);
+    n = all ? 0 : choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
         err = glm_set_join(state, state->candidate[k]);
     return err;
@@ -265,16 +272,14 @@ static void tell_priorities(strads_commit *commit)
 static strads_err choose_way(glm_state *state)
 {
     linear_set *set = &state->set;
-    const double entries =
-        (double)strads_data_nnz(state->data) / (double)state->columns;
 
     state->next = GLM_TO_FETCH;
     if (!state->by_columns && set->columns.n == 0 &&
-        linear_set_reduces(set, entries))
+        linear_set_reduces(set, set->n, mean_entries(state)))
         return linear_set_reduce(set);
     if (set->reduced) { /* whose margins have not been told of */
-        linear_set_expand(set);
-        state->by_columns = state->scanned = true;
+        linear_set_use_columns(set);
+        state->by_columns = state->slopes_known = true;
         state->next = GLM_TO_ROWS;
     }
     return STRADS_OK;

@@ -33,7 +33,7 @@ enum {
     GLM_MOMENTS,
     GLM_ROWS,
     GLM_SCAN,
-    GLM_RECKON,
+    GLM_PAIR_SCAN,
     GLM_PAIRS,
     GLM_FETCH,
     GLM_SOLVE,
@@ -57,7 +57,7 @@ enum {
     GLM_SCALARS_ID = 1,
     GLM_DIRECTION_ID = 3,
     GLM_TARGET_ID = 16, /* and the problem's */
-    GLM_ALIVE_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
+    GLM_SCAN_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
 };
 
 /* Options that have been looked at: names found, defaults filled in. */
@@ -141,18 +141,18 @@ typedef struct glm_cycles {
     bool extrapolated; /* this cycle began beyond those before */
 } glm_cycles;
 
-/* What is known of slopes that the last scan has left out (glm_bounds.c). */
+/* Bounds of the slopes that the last scan has left out (glm_bounds.c). */
 typedef struct glm_bounds {
     bool used, known;
-    double
-        *base; /* [groups] how steep each was when it was seen last, less root
-                      x the way until then; of members INFINITY */
-    double *root;  /* [groups] |x| */
-    double *from;  /* [rows] r at the last scan */
-    double way;    /* that r has gone since the last scan of all */
-    double unseen; /* the largest lambda at which one of them may move */
-    bool reckons;  /* the next scan can do without workers: by pairs */
-    double far;    /* sum r^2 / c at the last one that they made */
+    double *base; /* [groups] the slope's size at the group's last scan, less
+                          norm x the distance until then; of members INFINITY */
+    double *norm; /* [groups] |x| */
+    double *reference; /* [rows] r at the last scan */
+    double distance;   /* that r has moved since the last scan of all columns */
+    double unscanned; /* the largest lambda at which a column that the last scan
+                          left out may move */
+    bool pairs_suffice;    /* the next scan needs no workers */
+    double scanned_square; /* sum r^2 / c at the last one that they made */
 } glm_bounds;
 
 typedef struct glm_groups {
@@ -192,20 +192,21 @@ typedef struct glm_state {
     double *b;    /* [width] */
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate;            /* [columns + 1] */
-    uint32_t *alive; /* [columns + 1] the n_alive of the next scan */
-    uint32_t n_alive;
+    uint32_t *scan; /* [columns + 1] the n_scan columns of the next scan */
+    uint32_t n_scan;
     glm_bounds bounds;
-    uint32_t *busy; /* [groups] those that are not at rest (glm_find_busy) */
-    uint32_t n_busy;
+    uint32_t
+        *active; /* [groups] those that are not at rest (glm_find_active) */
+    uint32_t n_active;
     /* Of the last scan, W-fold. */
     double primal, dual, first_primal;
     double loss;
     double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1, of r
                                 less its mean if glm_centres() */
     double level, offsets;   /* what y, o and z are less by; sum c o */
-    double foreseen; /* the loss, as pairs have it; below 0: nobody has */
-    bool by_columns; /* the set is solved by columns and not by pairs */
-    bool scanned;    /* all slopes are those of the rows that are to come */
+    double predicted;        /* the loss by pairs; below 0: there is none */
+    bool by_columns;         /* the set is solved by columns and not by pairs */
+    bool slopes_known;       /* of the rows that are to come: no scan is due */
     double unboxed,
         intercept_slope; /* the best dual value but for b's box, and what that
                           takes away of it by its size */
@@ -411,7 +412,7 @@ void glm_certify(strads_commit *commit);
 double glm_critical(const glm_state *state, double square);
 /* Lists the groups that are not at rest at w = 0 by slopes that leave them there,
  * as almost all are: all others neither cost nor gain anything. */
-void glm_find_busy(glm_state *state);
+void glm_find_active(glm_state *state);
 /* sum r^2 / c; changes set.trial. */
 double glm_square(glm_state *state);
 /* Of all groups: penalty, and what r is to be multiplied by for a finite dual
@@ -419,7 +420,7 @@ double glm_square(glm_state *state);
 typedef struct glm_totals {
     double penalty, widest, tight;
 } glm_totals;
-/* They, and how many coefficients are not 0, of those that are busy. */
+/* They, and how many coefficients are not 0, of those that are active. */
 glm_totals glm_add_up(glm_state *state);
 /* sum pen*(s X'r) */
 double glm_conjugates(const glm_state *state, double s);
@@ -440,16 +441,16 @@ void glm_begin_lambda(glm_state *state, double lambda);
 bool glm_bounds_pay(const strads_data *data);
 strads_err glm_bounds_new(glm_state *state, uint64_t rows);
 void glm_bounds_free(glm_bounds *bounds);
-/* After a scan: what it has seen. */
-void glm_bounds_see(const strads_commit *commit);
-/* r leaves where it was at the scan; has come to where the next one will be. */
-void glm_bounds_leave(glm_state *state);
-void glm_bounds_arrive(glm_state *state);
-/* The next scan's columns: all; those that are not safe. */
-void glm_bounds_scan_all(glm_state *state);
-void glm_bounds_choose(glm_state *state);
+/* After a scan: bounds of its columns. */
+void glm_bounds_note_scan(const strads_commit *commit);
+/* At the first model after a scan, and at the end of the last: how far r moves. */
+void glm_bounds_keep_reference(glm_state *state);
+void glm_bounds_add_distance(glm_state *state);
+/* The next scan's columns: all; those that are not bounded. */
+void glm_bounds_take_all(glm_state *state);
+void glm_bounds_choose_columns(glm_state *state);
 /* Aggregate of a scan that pairs tell. */
-strads_err glm_bounds_reckon(strads_commit *commit);
+strads_err glm_bounds_pair_scan(strads_commit *commit);
 
 /* glm_whole.c: Newton's method on the whole where the penalty is smooth and
  * columns are few; whether it is the way. */

@@ -1,6 +1,5 @@
 /* A path (apps/linear/linear_path.h): margins and working set stay from point to
- * point, and all columns stay alive, as what one lambda screens the next may
- * need. */
+ * point. */
 #include <math.h>
 
 #include "glm_parts.h"

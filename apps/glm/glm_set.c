@@ -131,7 +131,7 @@ static void open_model(glm_state *state)
     }
     linear_set_open(set);
     if (state->searches == 0)
-        glm_bounds_leave(state);
+        glm_bounds_keep_reference(state);
 }
 
 strads_err glm_solve_block(strads_commit *commit)
@@ -166,7 +166,7 @@ strads_err glm_search(strads_commit *commit)
         (enough && to.step > 0 ? linear_set_step_intercept(set) : 0);
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
-    state->foreseen = set->reduced ? state->loss - (from - set->loss) : -1;
+    state->predicted = set->reduced ? state->loss - (from - set->loss) : -1;
     state->next = enough ? GLM_TO_SCAN : GLM_TO_SOLVE;
     strads_err err =
         n > 0 ? glm_also(commit, n, state->candidate, state->told) : STRADS_OK;
@@ -175,8 +175,8 @@ strads_err glm_search(strads_commit *commit)
     if (enough && state->joint.used)
         glm_softmax_next(state);
     if (enough) {
-        glm_bounds_arrive(state);
-        glm_bounds_choose(state);
+        glm_bounds_add_distance(state);
+        glm_bounds_choose_columns(state);
     }
     return err;
 }

@@ -338,7 +338,7 @@ static void take_class(glm_state *state, const evaluation *e, uint32_t k)
         else
             state->b[k] = e->commit->value[j * width + k];
     }
-    glm_find_busy(state);
+    glm_find_active(state);
 }
 
 /* The same, with slopes at least as steep as those of the balanced dual point:
@@ -356,7 +356,7 @@ static void take_balanced(glm_state *state, const evaluation *e, uint32_t k)
         state->slope[j] =
             slope + copysign(e->slope_error * sqrt(fmax(centred, 0)), slope);
     }
-    glm_find_busy(state);
+    glm_find_active(state);
 }
 
 static double dual_at(glm_state *state, const evaluation *e, double t)

@@ -470,9 +470,9 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         state->null = state->problem.loss->evaluate(&rows, state->problem.p,
                                                     set->trial, NULL);
     }
-    state->next = !state->known    ? GLM_TO_MOMENTS
-                  : state->scanned ? GLM_TO_FETCH
-                                   : GLM_TO_SCAN;
-    state->scanned = false;
+    state->next = !state->known         ? GLM_TO_MOMENTS
+                  : state->slopes_known ? GLM_TO_FETCH
+                                        : GLM_TO_SCAN;
+    state->slopes_known = false;
     return STRADS_OK;
 }

@@ -122,7 +122,6 @@ static uint32_t param_bytes(const glm_problem *problem, const strads_data *data,
 
     if (glm_bounds_pay(data))
         bytes += BOUND_BYTES;
-
     if (problem->loss->joint && width > 1)
         bytes += width * (SOFTMAX_BYTES +
                           SOFTMAX_ROW_BYTES * rows_here(data) / fmax(n, 1));
@@ -168,11 +167,11 @@ static bool reserve_state(glm_state *state, uint64_t rows)
     state->done = calloc(state->width, sizeof(*state->done));
     state->wide = calloc(n * state->width, sizeof(*state->wide));
     state->candidate = calloc(n, sizeof(uint32_t));
-    state->alive = calloc(n, sizeof(uint32_t));
-    state->busy = calloc(n, sizeof(uint32_t));
+    state->scan = calloc(n, sizeof(uint32_t));
+    state->active = calloc(n, sizeof(uint32_t));
     state->offset = calloc(rows + 1, sizeof(double));
     return state->b && state->done && state->wide && state->candidate &&
-           state->alive && state->busy && state->offset;
+           state->scan && state->active && state->offset;
 }
 
 static strads_err read_factors(glm_state *state)
@@ -250,7 +249,7 @@ void glm_begin_problem(glm_state *state)
     state->held = NULL;
     state->alone = !state->problem.penalty->off && !state->joint.used;
     state->began = state->by_columns = state->bounds.known = false;
-    state->foreseen = -1;
+    state->predicted = -1;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
 
@@ -290,8 +289,8 @@ void glm_end(void *begun)
     free(state->urgency);
     free(state->told);
     free(state->candidate);
-    free(state->alive);
-    free(state->busy);
+    free(state->scan);
+    free(state->active);
     free(state);
 }
 

@@ -112,7 +112,7 @@ strads_err glm_aggregate_product(strads_commit *commit)
 strads_err glm_dispatch_hessian(strads_turn *turn)
 {
     const glm_state *state = turn->state;
-    const strads_block columns = {.id = GLM_ALIVE_ID + turn->round,
+    const strads_block columns = {.id = GLM_SCAN_ID + turn->round,
                                   .n = state->ridge.n,
                                   .param = state->ridge.column};
 

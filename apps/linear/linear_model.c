@@ -57,11 +57,11 @@ void linear_set_open(linear_set *set)
     set->beta = best_beta(set);
     set->looked = set->open = true;
     set->leapt = set->vain = set->solved = false;
-    if (!set->is.constant || set->recast) {
+    if (!set->is.constant || set->columns_changed) {
         set->plain = set->reduced || (set->is.constant && roots_are_one(set));
         set->model++;
     }
-    set->recast = false;
+    set->columns_changed = false;
     set->first = 0;
     set->visits = 0;
     for (uint32_t k = 0; k < set->n; k++)

@@ -25,15 +25,14 @@ enum { REDUCED_MAX = 4096 };
 /* Rows for each of full ones, at least. */
 enum { ROWS_MIN = 2 };
 
-bool linear_set_reduces(const linear_set *set, double entries)
+bool linear_set_reduces(const linear_set *set, uint64_t n, double entries)
 {
-    const double n = set->n;
     const bool dense = entries > (double)set->rows / 2;
 
-    if (!set->is.constant || set->is.penalties || set->n == 0 ||
-        set->n > REDUCED_MAX || set->n >= set->rows)
+    if (!set->is.constant || set->is.penalties || n == 0 || n > REDUCED_MAX ||
+        n >= set->rows)
         return false;
-    return n * (dense ? ROWS_MIN : 1) <= entries;
+    return (double)n * (dense ? ROWS_MIN : 1) <= entries;
 }
 
 static strads_err reserve(linear_set *set, uint32_t n)
@@ -48,11 +47,11 @@ static strads_err reserve(linear_set *set, uint32_t n)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the pairs of %u columns: %zu bytes",
                            n, (size_t)stride * stride * sizeof(*line));
-    for (uint64_t k = 0; k < set->n_rows && set->known > 0; k++)
-        memcpy(line + k * stride, set->line + k * set->stride,
+    for (uint64_t k = 0; k < set->n_rows && set->factored > 0; k++)
+        memcpy(line + k * stride, set->factor + k * set->stride,
                (k + 1) * sizeof(*line));
-    free(set->line);
-    set->line = line;
+    free(set->factor);
+    set->factor = line;
     set->stride = stride;
     return STRADS_OK;
 }
@@ -77,7 +76,7 @@ strads_block linear_set_pairs(const linear_set *set, uint32_t *column)
 {
     for (uint32_t k = 0; k < set->n; k++)
         column[k] = set->member[k].column;
-    return (strads_block){.id = linear_packed_id(set->n, set->known),
+    return (strads_block){.id = linear_packed_id(set->n, set->factored),
                           .n = set->n,
                           .param = column};
 }
@@ -103,7 +102,7 @@ static void place_members(linear_set *set)
         linear_member *m = &set->member[k];
         const uint32_t i = k + ones(set);
         m->at = (uint64_t)i * set->stride;
-        m->n = set->line[m->at + i] == LINEAR_DEPENDENT ? i : i + 1;
+        m->n = set->factor[m->at + i] == LINEAR_DEPENDENT ? i : i + 1;
         m->full = true;
     }
 }
@@ -113,28 +112,28 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
 {
     const uint32_t m = commit->block.n;
     const uint32_t n = linear_set_joined(&commit->block).n;
-    const uint32_t first = set->known > 0 ? set->known + ones(set) : 0;
+    const uint32_t first = set->factored > 0 ? set->factored + ones(set) : 0;
 
-    if (set->known + n != set->n || m != set->n)
+    if (set->factored + n != set->n || m != set->n)
         return strads_fail(STRADS_EPROGRAM,
                            "pairs of %u columns with %u came for a set of %u",
                            n, m, set->n);
     if (set->is.intercept)
-        set->line[0] = set->known > 0 ? set->line[0] : mass;
+        set->factor[0] = set->factored > 0 ? set->factor[0] : mass;
     for (uint32_t k = 0; k < n; k++) {
-        const uint32_t i = set->known + k + ones(set);
-        double *line = set->line + (size_t)i * set->stride;
+        const uint32_t i = set->factored + k + ones(set);
+        double *line = set->factor + (size_t)i * set->stride;
         if (set->is.intercept)
-            line[0] = mass * mean[set->member[set->known + k].column];
+            line[0] = mass * mean[set->member[set->factored + k].column];
         memcpy(line + ones(set), commit->partial + (size_t)k * m,
                (i + 1 - ones(set)) * sizeof(*line));
     }
     set->n_rows = set->n + ones(set);
     linear_factor_from(set->is.kernels, first, (uint32_t)set->n_rows,
-                       set->stride, set->line);
+                       set->stride, set->factor);
     place_members(set);
-    set->known = set->n;
-    set->recast = true;
+    set->factored = set->n;
+    set->columns_changed = true;
     return STRADS_OK;
 }
 
@@ -145,11 +144,11 @@ double linear_set_freeze_reduced(linear_set *set)
     const uint32_t n = (uint32_t)set->n_rows, first = ones(set);
 
     memset(set->root, 0, n * sizeof(*set->root));
-    set->root[0] = first ? set->line[0] : 1;
+    set->root[0] = first ? set->factor[0] : 1;
     if (first)
-        set->lasting[0] = set->is.slope[set->parameters] / set->line[0];
+        set->lasting[0] = set->is.slope[set->parameters] / set->factor[0];
     for (uint32_t i = first; i < n; i++) {
-        const double *line = set->line + (size_t)i * set->stride;
+        const double *line = set->factor + (size_t)i * set->stride;
         const double off =
             kernels->dot_dense(i - first, line + first, set->lasting + first);
         const uint32_t j = set->member[i - first].column;
@@ -161,17 +160,17 @@ double linear_set_freeze_reduced(linear_set *set)
 double linear_set_slope(const linear_set *set, uint64_t j)
 {
     const uint64_t i = j == set->parameters ? 0 : set->place[j] - 1 + ones(set);
-    const double *line = set->line + i * set->stride;
+    const double *line = set->factor + i * set->stride;
     const uint64_t n = line[i] == LINEAR_DEPENDENT ? i : i + 1;
     const double sum = set->is.kernels->dot_dense(n, line, set->lasting);
 
     return sum - set->beta * line[0] * set->root[0];
 }
 
-void linear_set_expand(linear_set *set)
+void linear_set_use_columns(linear_set *set)
 {
     set->reduced = set->open = set->looked = false;
-    set->recast = true;
+    set->columns_changed = true;
     set->n_rows = set->rows;
-    set->known = set->columns.n = 0;
+    set->factored = set->columns.n = 0;
 }

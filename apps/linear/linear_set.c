@@ -20,7 +20,7 @@ strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set)
 
     set->parameters = columns;
     set->rows = set->n_rows = set->columns.rows = rows;
-    set->recast = true;
+    set->columns_changed = true;
     set->place = calloc(columns + 1, sizeof(*set->place));
     for (size_t k = 0; k < sizeof(by_row) / sizeof(*by_row); k++) {
         *by_row[k] = calloc(rows + 1, sizeof(double));
@@ -38,7 +38,7 @@ void linear_set_clear(linear_set *set)
         set->place[set->member[k].column] = 0;
     set->n = 0;
     linear_packed_clear(&set->columns);
-    linear_set_expand(set);
+    linear_set_use_columns(set);
     set->solved = false;
     set->spent = set->unfactored = 0;
 }
@@ -49,7 +49,7 @@ void linear_set_free(linear_set *set)
                    set->y,       set->c,       set->z,          set->root,
                    set->lasting, set->frozen,  set->along,      set->trial,
                    set->newton,  set->support, set->root_trial, set->rest_trial,
-                   set->group,   set->past_w,  set->past_rest,  set->line};
+                   set->group,   set->past_w,  set->past_rest,  set->factor};
 
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
         free(all[k]);

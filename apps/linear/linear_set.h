@@ -78,7 +78,8 @@ typedef struct linear_model {
                     const double *w);
     const void *program;
     const double
-        *slope; /* [columns + 1] X'r of the last scan, b's at the end */
+        *slope; /* [columns + 1] X'r of the last scan, of r less its mean
+                            where there is an intercept; at the end its sum */
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
@@ -98,10 +99,10 @@ typedef struct linear_set {
     uint64_t room_scaled, ready_scaled;
     bool plain; /* x is v: all roots are 1 */
 
-    bool reduced; /* its columns are not the data's, but lines of a factor of
+    bool reduced;   /* its columns are not the data's, but lines of a factor of
                      their products (linear_reduced.c): */
-    double *line; /* [stride x stride], of the first `known` members */
-    uint32_t stride, known;
+    double *factor; /* [stride x stride], of the first `factored` members */
+    uint32_t stride, factored;
 
     uint64_t parameters;    /* columns of all data */
     uint64_t rows;          /* of the data */
@@ -113,15 +114,15 @@ typedef struct linear_set {
     double *trial;          /* z + step dz */
     double *root_trial, *rest_trial;
 
-    uint64_t model; /* its number; goes up when weights are frozen anew */
-    bool recast;    /* columns are others than in the last one */
-    bool looked;    /* root and lasting are those at z, and so is loss */
-    bool open;      /* a model is being solved */
-    bool solved;    /* and it is */
-    bool leapt;     /* ... by other steps than single coordinates' */
-    bool vain;      /* ... and a light step of Newton's has lowered nothing */
-    double loss;    /* at z */
-    double mass;    /* sum h */
+    uint64_t model;       /* its number; goes up when weights are frozen anew */
+    bool columns_changed; /* since the last one */
+    bool looked;          /* root and lasting are those at z, and so is loss */
+    bool open;            /* a model is being solved */
+    bool solved;          /* and it is */
+    bool leapt;           /* ... by other steps than single coordinates' */
+    bool vain;   /* ... and a light step of Newton's has lowered nothing */
+    double loss; /* at z */
+    double mass; /* sum h */
     double beta;
     double settled;    /* a model is solved when a sweep gains this share of the
                         first one, */
@@ -186,7 +187,7 @@ static inline data_column linear_set_column(const linear_set *set,
 /* What all v are in. */
 static inline const double *linear_set_values(const linear_set *set)
 {
-    return set->reduced ? set->line
+    return set->reduced ? set->factor
            : set->plain ? set->columns.value
                         : set->scaled;
 }
@@ -198,9 +199,9 @@ static inline data_column linear_set_scaled(const linear_set *set,
 
 /* ---- linear_reduced.c: by pairs ------------------------------------------ */
 
-/* Whether a set costs less by its columns' products, where the data's have so
+/* Whether a set of n columns costs less by their products, where the data's have so
  * many entries each. */
-bool linear_set_reduces(const linear_set *set, double entries);
+bool linear_set_reduces(const linear_set *set, uint64_t n, double entries);
 /* Solves it so from now on, with room for its members. STRADS_ENOMEM. */
 strads_err linear_set_reduce(linear_set *set);
 /* The block of a phase that brings the products of members that have joined with
@@ -218,7 +219,7 @@ double linear_set_slope(const linear_set *set, uint64_t j);
 /* What linear_set_open does then, from is.slope. */
 double linear_set_freeze_reduced(linear_set *set);
 /* Solves it by columns from now on, which are to be fetched. */
-void linear_set_expand(linear_set *set);
+void linear_set_use_columns(linear_set *set);
 
 /* ---- linear_model.c: a block --------------------------------------------- */
 
