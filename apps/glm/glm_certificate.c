@@ -60,11 +60,15 @@ static double conjugate_rows(const glm_state *state, double *r, double s)
 void glm_find_active(glm_state *state)
 {
     const glm_groups *groups = &state->groups;
+    const double l1 = glm_common_l1(state);
     uint32_t n = 0;
 
     for (uint32_t g = 0; g < groups->n; g++) {
+        const bool rests =
+            !groups->start && state->w[g] == 0 &&
+            fabs(state->slope[g]) <= l1 * glm_column_weight(state, g);
         state->active[n] = g;
-        n += state->w[g] != 0 || !glm_is_within(state, g, 1);
+        n += !rests;
     }
     state->n_active = n;
 }

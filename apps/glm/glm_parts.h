@@ -278,11 +278,18 @@ static inline double glm_penalty_weight(const glm_state *state)
                                        : state->weight * state->lambda;
 }
 
-/* l1 of the term of a column by itself. */
+/* l1 of the term of a column by itself: one for all, times what is its own. */
+static inline double glm_common_l1(const glm_state *state)
+{
+    return glm_penalty_weight(state) * state->problem.options.l1_ratio;
+}
+static inline double glm_column_weight(const glm_state *state, uint32_t j)
+{
+    return state->scale[j] * (state->factor ? state->factor[j] : 1);
+}
 static inline double glm_own_l1(const glm_state *state, uint32_t j)
 {
-    return glm_penalty_weight(state) * state->problem.options.l1_ratio *
-           state->scale[j] * (state->factor ? state->factor[j] : 1);
+    return glm_common_l1(state) * glm_column_weight(state, j);
 }
 
 /* Whether the slope of a column by itself, times this, is none that would move
