@@ -10,7 +10,7 @@
 #include "tests/toy_policy.h"
 
 enum { ROWS = 23, COLS = 17, LOG_MAX = 128 };
-enum { BEGIN, FIRST, SECOND, N_PHASES };
+enum { FIRST, SECOND, N_PHASES };
 
 typedef struct diary {
     uint32_t n;
@@ -32,7 +32,7 @@ static strads_err route_on(strads_commit *commit)
 {
     const diary *l = commit->state;
     strads_err err = note(commit);
-    if (!err && l->n == 3)
+    if (!err && l->n == 2)
         err = strads_commit_route(commit, SECOND, 0);
     return err;
 }
@@ -40,10 +40,6 @@ static strads_err route_on(strads_commit *commit)
 TOY_SHAPE(small_blocks, shape->block_max = 5)
 
 static const strads_phase phases[N_PHASES] = {
-    [BEGIN] = {.name = "begin",
-               .when = STRADS_WHEN_START,
-               .update = toy_does_nothing,
-               .aggregate = note},
     [FIRST] = {.name = "first",
                .update = toy_does_nothing,
                .aggregate = route_on},
@@ -75,11 +71,10 @@ Test(engine_commit, blocks_go_where_they_are_routed)
                                                         .deterministic = true}},
                                  &result));
             const diary *l = strads_result_state(result);
-            cr_assert_eq(l->phase[0], BEGIN);
+            cr_assert_eq(l->phase[0], FIRST);
             cr_assert_eq(l->phase[1], FIRST);
-            cr_assert_eq(l->phase[2], FIRST);
             uint32_t others = 0;
-            for (uint32_t k = 3; k < l->n; k++)
+            for (uint32_t k = 2; k < l->n; k++)
                 others += l->phase[k] == FIRST;
             cr_assert_leq(others, depth + 1, "the route was not taken");
             cr_assert_eq(l->phase[l->n - 1], SECOND);
@@ -89,11 +84,6 @@ Test(engine_commit, blocks_go_where_they_are_routed)
 }
 
 /* ---- what is refused --------------------------------------------------- */
-
-static strads_err route_nowhere(strads_commit *commit)
-{
-    return strads_commit_route(commit, BEGIN, 0);
-}
 
 static void refuse(const strads_program *p, strads_err want, const char *says)
 {
@@ -108,8 +98,8 @@ Test(engine_commit, impossible_wishes_end_the_run)
     strads_program p = program;
     memcpy(own, phases, sizeof own);
     p.phases = own;
-    own[BEGIN].aggregate = route_nowhere;
-    refuse(&p, STRADS_EINVAL, "phase 0");
+    own[SECOND].when = STRADS_WHEN_CALLED;
+    refuse(&p, STRADS_EINVAL, "phase 1");
 }
 
 /* ---- changes beside the block, and priorities -------------------------- */

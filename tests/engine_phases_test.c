@@ -48,9 +48,9 @@ static void check_log(const log *l, const uint32_t *want, uint32_t n)
                      l->phase[k], want[k]);
 }
 
-/* ---- START, REST, POLICY ----------------------------------------------- */
+/* ---- REST, POLICY --------------------------------------------------------- */
 
-enum { SCAN, FIRST, MOVE, SECOND, NEVER, N_PHASES };
+enum { SCAN, UNUSED, MOVE, AGAIN, N_PHASES };
 
 static strads_err runs_alone(strads_task *task)
 {
@@ -72,26 +72,18 @@ static strads_err never_runs(strads_task *task)
     return strads_fail(STRADS_EPROGRAM, "phase %u ran", task->phase);
 }
 
-/* START and REST have no change of their own, and may make one by a call. */
-static strads_err note_start(strads_commit *commit)
-{
-    const uint32_t all[PARAMETERS] = {0, 1, 2, 3, 4, 5};
-    const double one[PARAMETERS] = {1, 1, 1, 1, 1, 1};
-    TOY_CHECK(commit->change == NULL && commit->priority == NULL);
-    TOY_CHECK(strads_commit_pairs(commit) == NULL);
-    for (uint32_t k = 0; k < PARAMETERS; k++)
-        TOY_CHECK(commit->value[k] == (commit->phase == SECOND));
-    strads_err err = strads_commit_also(commit, PARAMETERS, all, one);
-    return err ? err : note(commit);
-}
-
+/* REST changes all parameters by 1, one after the other phase; so do moves. */
 static strads_err note_scan(strads_commit *commit)
 {
     log *l = commit->state;
-    TOY_CHECK(commit->change == NULL);
-    for (uint32_t k = 0; k < PARAMETERS; k++)
-        TOY_CHECK(commit->value[k] == 2 + l->scans);
-    l->scans++;
+    TOY_CHECK(strads_commit_pairs(commit) == NULL);
+    for (uint32_t k = 0; k < PARAMETERS; k++) {
+        TOY_CHECK(commit->value[k] ==
+                  3 * l->scans + (commit->phase == AGAIN ? 1 : 0));
+        TOY_CHECK(commit->change[k] == 0 && commit->priority[k] < 0);
+        commit->change[k] = 1;
+    }
+    l->scans += commit->phase == AGAIN;
     return note(commit);
 }
 
@@ -116,23 +108,19 @@ static strads_err stop_after_scans(void *state, strads_report *report)
 static const strads_phase automatic_phases[N_PHASES] = {
     [SCAN] = {.name = "scan",
               .when = STRADS_WHEN_REST,
-              .reports = true,
               .update = runs_alone,
               .aggregate = note_scan},
-    [FIRST] = {.name = "first",
-               .when = STRADS_WHEN_START,
-               .update = runs_alone,
-               .aggregate = note_start},
+    [UNUSED] = {.name = "unused",
+                .when = STRADS_WHEN_CALLED,
+                .update = never_runs},
     [MOVE] = {.name = "move",
               .update = runs_beside_moves,
               .aggregate = note_move},
-    [SECOND] = {.name = "second",
-                .when = STRADS_WHEN_START,
-                .update = runs_alone,
-                .aggregate = note_start},
-    [NEVER] = {.name = "never",
-               .when = STRADS_WHEN_CALLED,
-               .update = never_runs},
+    [AGAIN] = {.name = "again",
+               .when = STRADS_WHEN_REST,
+               .reports = true,
+               .update = runs_alone,
+               .aggregate = note_scan},
 };
 
 static const strads_program automatic = {.size = sizeof(strads_program),
@@ -143,10 +131,10 @@ static const strads_program automatic = {.size = sizeof(strads_program),
                                          .n_phases = N_PHASES,
                                          .objective = stop_after_scans};
 
-Test(engine_phases, start_comes_once_and_first_and_rest_whenever_nothing_moves)
+Test(engine_phases, rest_comes_first_and_whenever_nothing_moves)
 {
-    const uint32_t want[] = {FIRST, SECOND, SCAN, MOVE, MOVE, MOVE,
-                             SCAN,  MOVE,   MOVE, MOVE, SCAN};
+    const uint32_t want[] = {SCAN,  AGAIN, MOVE, MOVE, MOVE, SCAN,
+                             AGAIN, MOVE,  MOVE, MOVE, SCAN, AGAIN};
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
             log l = {.stop_after = 3};
@@ -167,7 +155,7 @@ Test(engine_phases, start_comes_once_and_first_and_rest_whenever_nothing_moves)
             cr_assert_eq(p->objective, 3);
             cr_assert_eq(p->blocks, 6);
             cr_assert_eq(p->updates_policy, 12);
-            cr_assert_eq(p->updates_other, 12);
+            cr_assert_eq(p->updates_other, 36);
             strads_result_free(result);
         }
 }
@@ -346,9 +334,9 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
                                              .exclusive = true,
                                              .update = toy_does_nothing,
                                              .aggregate = note_policy_turn},
-                                   [FIRST] = {.name = "unused",
-                                              .when = STRADS_WHEN_START,
-                                              .update = never_runs},
+                                   [UNUSED] = {.name = "unused",
+                                               .when = STRADS_WHEN_REST,
+                                               .update = never_runs},
                                    [MOVE] = {.name = "move",
                                              .when = STRADS_WHEN_CALLED,
                                              .update = toy_does_nothing,

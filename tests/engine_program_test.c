@@ -80,7 +80,7 @@ Test(engine_program, a_phase_that_contradicts_itself_is_refused)
                  "receive");
     refuse_phase((strads_phase){.name = "a",
                                 .update = never,
-                                .when = (strads_when)17},
+                                .when = (strads_when)1},
                  "unknown");
 }
 

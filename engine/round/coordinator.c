@@ -71,38 +71,35 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
 /* All REST phases are due; of a simple program, its objective. */
 static void look_at_all(sti_coordinator *c, sti_effects *out)
 {
-    c->due = STRADS_WHEN_REST;
+    c->looking = true;
     if (c->run->phases == &c->run->simple && c->run->program->objective)
         sti_coord_start_job(c, &c->aggregate.job, STI_CALL_REPORT,
                             c->next_round, 0, out);
 }
 
-/* The schedule of programs that have none: the START phases and the REST
- * phases, one after the other; the policy's blocks; when it rests, the REST
- * phases again, or the end when they have brought it nothing new. A run that is
- * cut short looks at all once more, so that its report describes the model:
- * these are no rounds. */
+/* The schedule of programs that have none: the REST phases, one after the other;
+ * the policy's blocks; when it rests, the REST phases again, or the end when they
+ * have brought it nothing new. A run that is cut short looks at all once more, so
+ * that its report describes the model: these are no rounds. */
 static void schedule_by_default(sti_coordinator *c, sti_effects *out)
 {
     const sti_run *run = c->run;
     const bool at_rest = c->at_rest;
-    if (c->due != STRADS_WHEN_POLICY && c->in_flight) {
+    if (c->looking && c->in_flight) {
         c->waiting = true;
         return;
     }
-    for (; c->due != STRADS_WHEN_POLICY; c->due_next = 0) {
-        while (c->due_next < run->n_phases) {
-            const uint32_t phase = c->due_next++;
-            if (run->phases[phase].when != c->due)
-                continue;
-            if (plan_all(c, phase))
-                sti_coord_end(c, sti_coord_no_memory(), out);
-            c->plan.finalises = c->looked_last;
-            return;
-        }
-        c->due =
-            c->due == STRADS_WHEN_START ? STRADS_WHEN_REST : STRADS_WHEN_POLICY;
+    while (c->looking && c->look_next < run->n_phases) {
+        const uint32_t phase = c->look_next++;
+        if (run->phases[phase].when != STRADS_WHEN_REST)
+            continue;
+        if (plan_all(c, phase))
+            sti_coord_end(c, sti_coord_no_memory(), out);
+        c->plan.finalises = c->looked_last;
+        return;
     }
+    c->looking = false;
+    c->look_next = 0;
     c->at_rest = false;
     if (c->stopping && c->in_flight) {
         c->waiting = true;
@@ -309,7 +306,7 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         sti_buffer_new(0, &c->aggregate.scratch) ||
         sti_buffer_new(0, &c->aggregate.gathered))
         goto fail;
-    c->due = STRADS_WHEN_START;
+    c->looking = true;
     c->policy_phase = 0;
     while (c->policy_phase < run->n_phases &&
            run->phases[c->policy_phase].when != STRADS_WHEN_POLICY)

@@ -338,8 +338,7 @@ static bool coord_runs_alone(const sti_run *run, uint32_t phase)
     if (phase >= run->n_phases)
         return true;
     const strads_phase *p = &run->phases[phase];
-    return p->exclusive || p->when == STRADS_WHEN_START ||
-           p->when == STRADS_WHEN_REST;
+    return p->exclusive || p->when == STRADS_WHEN_REST;
 }
 
 static bool note_flying(sti_coordinator *c, size_t *n,

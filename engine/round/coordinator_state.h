@@ -109,11 +109,9 @@ struct sti_coordinator {
     sti_joint joint;
     sti_joint_id joint_id[STI_JOINT_IDS]; /* of those made last */
     uint64_t joints;                      /* made so far */
-    /* Of the default schedule: the phases of this `when` are due, from
-     * `due_next` on. POLICY: none. */
-    strads_when due;
-    uint32_t due_next;
-    bool wants_choice; /* the policy is to choose, for choice_phase */
+    bool looking;       /* the default schedule's REST phases are due, */
+    uint32_t look_next; /* from this one on */
+    bool wants_choice;  /* the policy is to choose, for choice_phase */
     uint32_t choice_phase;
     uint32_t policy_phase; /* where the policy's blocks go by default */
     double policy_work;    /* entries in each; 0: as measured */

@@ -327,7 +327,7 @@ static bool says_priorities(const strads_commit *commit)
 }
 
 /* What aggregate said of its block's parameters, or else how much they moved. A
- * CALLED phase need not have tried to move them. */
+ * REST or CALLED phase need not have tried to move them. */
 static strads_err block_priorities(sti_aggregate_job *job,
                                    const strads_commit *commit,
                                    uint32_t changed)
@@ -338,15 +338,15 @@ static strads_err block_priorities(sti_aggregate_job *job,
     if (has_all_priorities(commit))
         return sti_commit_prioritise(job, block->n, block->param,
                                      commit->priority);
-    bool called = job->run->phases[commit->phase].when == STRADS_WHEN_CALLED;
-    if (called && !changed && !says_priorities(commit))
+    bool looks = job->run->phases[commit->phase].when != STRADS_WHEN_POLICY;
+    if (looks && !changed && !says_priorities(commit))
         return STRADS_OK;
     for (uint32_t k = 0; k < block->n; k++) {
         uint32_t param = strads_block_param(&commit->block, k);
         double priority = commit->priority[k];
         if (!(priority >= 0)) {
             const double *row = commit->change + (size_t)k * commit->width;
-            if (called && is_zero(row, commit->width))
+            if (looks && is_zero(row, commit->width))
                 continue; /* a look at it; prioritise may have spoken */
             priority = norm(row, commit->width);
         }
@@ -408,8 +408,7 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     size_t numbers = (size_t)commit->block.n * commit->width;
     if (phase->keeps_values)
         return STRADS_OK;
-    bool changes =
-        phase->when == STRADS_WHEN_POLICY || phase->when == STRADS_WHEN_CALLED;
+    bool changes = phase->when != STRADS_WHEN_PROBE;
     size_t need = changes               ? 2 * numbers + commit->block.n
                   : commit->block.param ? numbers
                                         : 0;

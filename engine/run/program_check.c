@@ -17,7 +17,10 @@ static bool knows_kinds(const strads_phase *phase)
             phase->merge == STRADS_MERGE_OWN) &&
            (phase->result == STRADS_RESULT_COORDINATOR ||
             phase->result == STRADS_RESULT_WORKERS) &&
-           (uint32_t)phase->when <= STRADS_WHEN_CALLED;
+           (phase->when == STRADS_WHEN_POLICY ||
+            phase->when == STRADS_WHEN_REST ||
+            phase->when == STRADS_WHEN_PROBE ||
+            phase->when == STRADS_WHEN_CALLED);
 }
 
 static strads_err check_phase(const strads_program *program,
@@ -39,10 +42,9 @@ static strads_err check_phase(const strads_program *program,
         why = "a RING phase cannot concatenate";
     else if (phase->when == STRADS_WHEN_PROBE && phase->to != STRADS_TO_ALL)
         why = "a PROBE phase goes to ALL";
-    else if (held && (phase->when == STRADS_WHEN_START ||
-                      phase->when == STRADS_WHEN_REST))
-        why = "a START or REST phase has no change of its own to commit, so it "
-              "goes to ALL or to NOBODY";
+    else if (held && phase->when == STRADS_WHEN_REST)
+        why = "a REST phase looks at all parameters, so it goes to ALL or to "
+              "NOBODY";
     else if (phase->keeps_values &&
              (phase->when != STRADS_WHEN_CALLED || !phase->ignores_values))
         why = "only a phase that is CALLED and ignores values "

@@ -9,7 +9,7 @@
  *            where S(u, t) = sign(u) max(|u| - t, 0)
  * refresh    r -= x_j (change of w_j)
  *
- * At rest `scan` takes all columns: new priorities, and the gap to the dual point
+ * At rest a scan takes all columns: new priorities, and the gap to the dual point
  * s r / n, s = min(1, n lambda / max |c_j|), which has (s y'r - s^2 r'r / 2) / n. */
 #include <math.h>
 #include <stdlib.h>
@@ -82,12 +82,11 @@ static strads_err begin(const void *config, const strads_data *data,
                         const strads_shape *shape, void **state)
 {
     (void)data;
-    lasso *s = *state = calloc(1, sizeof *s);
-    if (!s)
-        return strads_fail(STRADS_ENOMEM, "no memory");
-    s->n = (double)shape->rows;
-    s->n_lambda = s->n * *(const double *)config;
-    return STRADS_OK;
+    const double n = (double)shape->rows;
+    lasso *s = *state = malloc(sizeof *s);
+    if (s)
+        *s = (lasso){.n = n, .n_lambda = n * *(const double *)config};
+    return s ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
 }
 
 static strads_err one_column(const void *config, const strads_data *data,
@@ -96,12 +95,6 @@ static strads_err one_column(const void *config, const strads_data *data,
     (void)config, (void)data;
     shape->block_max = 1;
     return STRADS_OK;
-}
-
-static strads_err schedule(strads_turn *turn)
-{
-    const bool scan = turn->at_rest || turn->round <= 1;
-    return scan ? strads_turn_all(turn, SCAN) : strads_turn_policy(turn, BLOCK);
 }
 
 static double step(const lasso *s, const double *partial, double w)
@@ -146,8 +139,8 @@ static strads_err objective(void *state, strads_report *report)
 /* Tables, packed. */
 /* clang-format off */
 static const strads_phase phases[] = {
-    [SCAN] = {"scan", .exclusive = true, .reports = true, .partial = partial,
-              .when = STRADS_WHEN_CALLED, .update = update, .aggregate = scan},
+    [SCAN] = {"scan", .when = STRADS_WHEN_REST, .reports = true,
+              .partial = partial, .update = update, .aggregate = scan},
     [PAIRS] = {"pairs", .when = STRADS_WHEN_PROBE, .update = pairs},
     [BLOCK] = {"block", .partial = partial, .update = update,
                .aggregate = aggregate}};
@@ -159,6 +152,6 @@ static const strads_program lasso_paper = {
     .options = options, .config_size = sizeof(double),
     .defaults = &(const double){0.01}, .shape = one_column,
     .begin = begin, .end = free, .open = start, .close = free,
-    .refresh = refresh, .schedule = schedule, .objective = objective,
+    .refresh = refresh, .objective = objective,
     .phases = phases, .n_phases = sizeof phases / sizeof *phases};
 STRADS_EXPORT_PROGRAM(lasso_paper)

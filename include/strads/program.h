@@ -198,9 +198,9 @@ typedef struct strads_commit {
     uint32_t n_since;
     double *change;       /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
-                         START, REST, PROBE: NULL; see the calls below.
-                         A phase that ignores values has it too, one that
-                         keeps them not */
+                         PROBE: NULL; see the calls below. A phase that
+                         ignores values has it too, one that keeps them
+                         not */
     double *priority;     /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
@@ -335,7 +335,6 @@ typedef enum strads_route {
 /* When the engine dispatches a phase of a program without `schedule`. */
 typedef enum strads_when {
     STRADS_WHEN_POLICY = 0, /* with the blocks that the policy chooses */
-    STRADS_WHEN_START = 1,  /* once, before all others, all parameters */
     STRADS_WHEN_REST = 2,   /* all parameters: at the start, and whenever the
                                policy is at rest, with nothing else in flight */
     STRADS_WHEN_PROBE = 3,  /* when pairs must be known before a block may run:
