@@ -254,10 +254,9 @@ Test(nodes_loss, nobody_is_done_before_the_coordinator_has_closed_the_run)
 static void call_together(sti_mesh *mesh, const team *t)
 {
     uint32_t workers[] = {1, 1};
+    strads_engine_options options = {.partitions = 2, .reconnect = 10};
     const sti_run_terms terms = {.program = t->program,
-                                 .shards = 1,
-                                 .reconnect = 10,
-                                 .partitions = 2,
+                                 .options = &options,
                                  .nodes = 2,
                                  .workers = workers};
     char *text = sti_run_terms_write(&terms);

@@ -38,7 +38,7 @@ enum { PACE_AFTER_READS = 10 };
 
 struct strads_engine {
     sti_mesh *mesh;                /* NULL after a run that failed */
-    strads_engine_options options; /* a joined node: what it was told */
+    strads_engine_options options; /* of all nodes, and of this one */
     strads_program program;        /* terms.program: a completed copy */
     bool joined;
     bool together;       /* all nodes have joined */
@@ -128,11 +128,11 @@ static strads_err open_mesh(strads_engine *engine, const char *url)
         sti_mesh_open(url, &engine->trust, engine->options.stop, &engine->mesh);
     if (err)
         return err;
-    sti_mesh_rules(engine->mesh, engine->terms.reconnect,
+    sti_mesh_rules(engine->mesh, engine->options.reconnect,
                    engine->program.run != NULL);
     sti_mesh_generation(engine->mesh, engine->generation,
                         engine->generation > 1
-                            ? engine->terms.partitions -
+                            ? engine->options.partitions -
                                   sti_setup_workers(&engine->options)
                             : 0);
     return STRADS_OK;
@@ -152,7 +152,7 @@ strads_err strads_engine_listen(const strads_program *program,
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return no_memory();
-    const strads_engine_options *options = &engine->options;
+    strads_engine_options *options = &engine->options;
     strads_err err = sti_program_take(program, &engine->program);
     if (!err)
         err = sti_setup_take_options(given, &engine->options);
@@ -162,25 +162,17 @@ strads_err strads_engine_listen(const strads_program *program,
         free(engine);
         return err;
     }
-    engine->terms.program = &engine->program;
-    engine->terms.config = (void *)(uintptr_t)config;
-    engine->terms.nodes = options->nodes ? options->nodes : 1;
-    engine->terms.depth = options->depth;
-    engine->terms.shards = options->shards ? options->shards : 1;
-    engine->terms.max_rounds = options->max_rounds;
-    engine->terms.tuning = sti_setup_tuning(options);
-    engine->terms.schedulers = options->schedulers;
-    engine->terms.blocks = options->blocks;
-    engine->terms.pools = options->pools;
-    engine->terms.reconnect = options->reconnect > 0 ? options->reconnect : 10;
-    engine->terms.threshold = options->threshold;
-    if (options->policy)
-        engine->terms.policy = strdup(options->policy);
-    if (options->data_path)
-        engine->terms.data_path = strdup(options->data_path);
+    if (options->reconnect <= 0)
+        options->reconnect = 10;
+    engine->terms = (sti_run_terms){
+        .program = &engine->program,
+        .config = (void *)(uintptr_t)config,
+        .options = options,
+        .nodes = options->nodes ? options->nodes : 1,
+    };
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
-    engine->terms.plan =
-        options->plan_given ? options->plan_given : engine->terms.plan_read;
+    if (engine->terms.plan_read)
+        options->plan_given = engine->terms.plan_read;
     engine->trust = (sti_trust){
         .insecure = options->insecure,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
@@ -230,13 +222,13 @@ static strads_err spread(strads_engine *engine)
     strads_err err = find_hosts(engine);
     if (err)
         return err;
-    if (!engine->terms.partitions)
-        engine->terms.partitions = engine->workers;
-    if (engine->terms.partitions < engine->workers)
+    if (!engine->options.partitions)
+        engine->options.partitions = engine->workers;
+    if (engine->options.partitions < engine->workers)
         return strads_fail(STRADS_EINVAL,
                            "%u partitions for %u workers on %u nodes: give at "
                            "least as many partitions as workers",
-                           engine->terms.partitions, engine->workers,
+                           engine->options.partitions, engine->workers,
                            engine->terms.nodes);
     return STRADS_OK;
 }
@@ -245,7 +237,7 @@ static strads_err spread(strads_engine *engine)
 static void count_parts(const strads_engine *engine, sti_pace *nodes)
 {
     const sti_run even = {.workers = engine->workers,
-                          .partitions = engine->terms.partitions};
+                          .partitions = engine->options.partitions};
     uint32_t w = 0;
     for (uint32_t n = 0; n < engine->terms.nodes; n++) {
         const uint32_t workers = engine->terms.workers[n];
@@ -339,6 +331,7 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
                            uint32_t *joined)
 {
     const uint32_t nodes = engine->terms.nodes;
+    strads_engine_options *options = &engine->options;
     forget_members(engine);
     strads_err err =
         sti_mesh_gather(engine->mesh, nodes, engine->terms.program->name,
@@ -349,24 +342,20 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
     engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
     if (!engine->terms.workers)
         return no_memory();
-    engine->terms.workers[0] = sti_setup_workers(&engine->options);
+    engine->terms.workers[0] = sti_setup_workers(options);
     if (engine->generation > 1) /* they cannot all be on one node any more */
-        engine->terms.pools = 0;
+        options->pools = 0;
     for (uint32_t n = 1; n < nodes; n++)
         engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
-    if (!engine->terms.partitions)
-        engine->terms.partitions = engine->options.partitions;
-    if (!engine->terms.partitions && engine->terms.plan)
-        engine->terms.partitions = engine->terms.plan->partitions;
-    else if (!engine->terms.partitions && engine->options.resume)
-        engine->terms.partitions = sti_cut_partitions(engine->options.resume);
+    if (!options->partitions && options->plan_given)
+        options->partitions = options->plan_given->partitions;
+    else if (!options->partitions && options->resume)
+        options->partitions = sti_cut_partitions(options->resume);
     err = spread(engine);
     if (!err)
         err = spread_by_pace(engine);
     if (!err)
         err = take_hosted(engine);
-    if (!engine->options.shards && engine->n_hosts)
-        engine->terms.shards = engine->n_hosts;
     if (!err)
         err = tell_terms(engine);
     if (err == STRADS_EPEER || err == STRADS_EREGROUP)
@@ -379,7 +368,7 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
  * node 0 goes on alone, to end with the model so far. */
 static strads_err gather(strads_engine *engine)
 {
-    const uint64_t window = (uint64_t)(engine->terms.reconnect * 1e9);
+    const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);
     for (;;) {
         const bool first = engine->generation <= 1;
         uint32_t joined = 0;
@@ -407,49 +396,50 @@ static strads_err gather(strads_engine *engine)
  * for another one. */
 static strads_err accept_program(void *arg, const char *name)
 {
-    const strads_join_options *options = arg;
-    if (options->find(options->find_arg, name))
-        return STRADS_OK;
-    return strads_fail(STRADS_EMISMATCH,
-                       "the run is of program %s, which this node does not "
-                       "have: give it the same program file",
-                       name);
+    strads_engine *engine = arg;
+    const strads_program *found =
+        engine->join.find(engine->join.find_arg, name);
+    if (!found)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the run is of program %s, which this node does not "
+                           "have: give it the same program file",
+                           name);
+    engine->terms.program = &engine->program;
+    return sti_program_take(found, &engine->program);
 }
 
-static strads_err take_terms(strads_engine *engine, const char *text,
-                             const strads_join_options *options)
+static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
 {
-    char *name = sti_run_terms_program(text);
-    if (!name)
+    if (!engine->terms.program)
         return strads_fail(STRADS_EMISMATCH,
                            "the coordinator told no program: it runs another "
                            "version");
-    strads_err err = accept_program((void *)(uintptr_t)options, name);
-    const strads_program *program =
-        err ? NULL : options->find(options->find_arg, name);
-    free(name);
-    if (!err)
-        err = sti_program_take(program, &engine->program);
-    if (!err)
-        err = sti_run_terms_read(text, &engine->program,
-                                 sti_mesh_nodes(engine->mesh), &engine->strings,
-                                 &engine->terms);
+    engine->options.seed = told->seed;
+    engine->terms.options = &engine->options;
+    engine->terms.nodes = sti_mesh_nodes(engine->mesh);
+    strads_err err =
+        sti_run_terms_read(told->options, &engine->strings, &engine->terms);
     if (!err)
         err = spread(engine);
     if (!err)
         err = take_hosted(engine);
     if (!err)
-        sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
+        sti_mesh_rules(engine->mesh, engine->options.reconnect, false);
     return err;
 }
 
+/* What it was told; and what it does not need to be told. */
 static void forget_terms(strads_engine *engine)
 {
     forget_members(engine);
     sti_run_terms_free(&engine->terms);
     sti_config_strings_free(&engine->strings);
-    engine->terms = (sti_run_terms){0};
-    engine->strings = (sti_config_strings){0};
+    engine->options = (strads_engine_options){
+        .size = sizeof engine->options,
+        .workers = engine->join.workers,
+        .trace = engine->join.trace,
+        .stop = engine->join.stop,
+    };
 }
 
 static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
@@ -460,17 +450,15 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
                                    options->stop, &engine->mesh);
     if (err)
         return err;
-    sti_mesh_accepts(engine->mesh, accept_program, (void *)(uintptr_t)options);
+    sti_mesh_accepts(engine->mesh, accept_program, engine);
     if (options->wait > 0)
         sti_mesh_outlives(engine->mesh);
     err =
         sti_mesh_join(engine->mesh, engine->url,
                       options->shard ? 0 : sti_setup_workers(&engine->options),
                       atomic_load(&engine->own_pace), timeout_ns, &told);
-    if (!err) {
-        engine->options.seed = told.seed;
-        err = take_terms(engine, told.options, options);
-    }
+    if (!err)
+        err = take_terms(engine, &told);
     free(told.options);
     return err;
 }
@@ -537,13 +525,8 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
     if (!engine)
         return no_memory();
     engine->joined = engine->together = true;
-    engine->options = (strads_engine_options){
-        .size = sizeof engine->options,
-        .workers = options->workers,
-        .trace = options->trace,
-        .stop = options->stop,
-    };
     engine->join = *options;
+    forget_terms(engine);
     engine->url = strdup(url);
     engine->trust = (sti_trust){
         .insecure = options->insecure,
@@ -570,7 +553,7 @@ const char *strads_engine_url(const strads_engine *engine)
 
 const char *strads_engine_data_path(const strads_engine *engine)
 {
-    return engine->terms.data_path;
+    return engine->options.data_path;
 }
 
 const strads_program *strads_engine_program(const strads_engine *engine)
@@ -634,9 +617,9 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
     }
     const sti_layout layout = own_layout(engine);
     const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->terms.partitions,
+                         .partitions = engine->options.partitions,
                          .first = engine->first};
-    options->partitions = engine->terms.partitions;
+    options->partitions = engine->options.partitions;
     options->keep_first = sti_run_first(&run, layout.first);
     options->keep_count =
         sti_run_first(&run, layout.first + layout.count) - options->keep_first;
@@ -667,7 +650,7 @@ strads_err strads_data_from_part(strads_engine *engine,
     if (err)
         return err;
     const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->terms.partitions};
+                         .partitions = engine->options.partitions};
     const uint32_t nodes = engine->terms.nodes;
     uint32_t *first = calloc((size_t)nodes + 1, sizeof *first);
     if (!first)
@@ -787,8 +770,9 @@ static void take_late(void *arg, uint32_t workers)
 {
     strads_engine *engine = arg;
     const uint64_t since = atomic_load(&engine->since_ns);
-    if (!engine->cuts || engine->workers + workers > engine->terms.partitions ||
-        !since || sti_monotonic_now() - since < STI_SECOND)
+    if (!engine->cuts ||
+        engine->workers + workers > engine->options.partitions || !since ||
+        sti_monotonic_now() - since < STI_SECOND)
         return;
     atomic_store(&engine->late, true);
     if (sti_cut_is_committed(&engine->program))
@@ -816,7 +800,7 @@ static uint64_t own_pace(void *arg)
         return 0;
     const sti_layout layout = own_layout(engine);
     const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->terms.partitions,
+                         .partitions = engine->options.partitions,
                          .first = engine->first};
     const uint32_t parts = sti_run_first(&run, layout.first + layout.count) -
                            sti_run_first(&run, layout.first);
@@ -1040,24 +1024,13 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     engine->ran = true;
     const sti_layout layout = own_layout(engine);
     strads_engine_options options = engine->options;
-    options.partitions = engine->terms.partitions;
-    options.depth = engine->terms.depth;
-    options.shards = engine->terms.shards;
-    options.schedulers = engine->terms.schedulers;
-    options.threshold = engine->terms.threshold;
-    options.policy = engine->terms.policy;
-    options.max_rounds = engine->terms.max_rounds;
-    options.blocks = engine->terms.blocks;
-    options.pools = engine->terms.pools;
     if (options.time_limit > 0)
         options.time_limit =
             fmax(options.time_limit - engine->before.seconds, 1e-9);
-    options.plan_given = engine->terms.plan;
     sti_setup setup = {0};
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &layout);
-    setup.run.tuning = engine->terms.tuning;
     if (!err && !engine->joined)
         err = use_cuts(engine, &setup, data);
     if (!err)

@@ -471,7 +471,9 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     run->nodes = layout->nodes ? layout->nodes : 1;
     run->hosts = layout->hosts;
     run->n_hosts = layout->n_hosts;
-    run->shards = setup->options.shards ? setup->options.shards : 1;
+    run->shards = setup->options.shards ? setup->options.shards
+                  : layout->n_hosts     ? layout->n_hosts
+                                        : 1;
     run->partitions = setup->options.partitions ? setup->options.partitions
                       : setup->options.plan_given
                           ? setup->options.plan_given->partitions

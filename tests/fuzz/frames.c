@@ -140,9 +140,11 @@ static void take_terms(const uint8_t *bytes, size_t size)
     memcpy(text, bytes, size);
     text[size] = '\0';
     sti_config_strings strings = {0};
-    sti_run_terms terms = {0};
-    free(sti_run_terms_program(text));
-    (void)sti_run_terms_read(text, &strads_program_lasso, 3, &strings, &terms);
+    strads_engine_options options = {.size = sizeof options};
+    sti_run_terms terms = {.program = &strads_program_lasso,
+                           .options = &options,
+                           .nodes = 3};
+    (void)sti_run_terms_read(text, &strings, &terms);
     sti_run_terms_free(&terms);
     sti_config_strings_free(&strings);
     free(text);
