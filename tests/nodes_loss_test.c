@@ -250,6 +250,8 @@ Test(nodes_loss, nobody_is_done_before_the_coordinator_has_closed_the_run)
     expect_departure(claim_to_be_done, "node 1 at");
 }
 
+static const sti_mesh_options loopback = {.url = "tcp://127.0.0.1:0"};
+
 /* Node 0 up to the point where the others are ready, and no further. */
 static void call_together(sti_mesh *mesh, const team *t)
 {
@@ -278,8 +280,7 @@ Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
     const team t = {.program = &nodes_toy_endless, .nodes = 2};
     survivor s = {.team = &t};
     sti_mesh *mesh;
-    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, NULL, &mesh),
-                 STRADS_OK);
+    cr_assert_eq(sti_mesh_open(&loopback, &mesh), STRADS_OK);
     (void)snprintf(s.url, sizeof s.url, "%s", sti_mesh_url(mesh));
     cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
     call_together(mesh, &t);
@@ -358,9 +359,8 @@ static strads_err break_off(bool done)
 {
     sti_mesh *mesh;
     forger f;
-    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, NULL, &mesh),
-                 STRADS_OK);
-    sti_mesh_rules(mesh, 0, false); /* no link is made anew */
+    cr_assert_eq(sti_mesh_open(&loopback, &mesh), STRADS_OK);
+    sti_mesh_set_window(mesh, 0); /* no link is made anew */
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);

@@ -324,8 +324,9 @@ static verdict take_pace(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_lock(&mesh->lock);
     const sti_peer *p = peer_of(mesh, link);
     const bool due = whole && !mesh->joins && mesh->settled && p;
-    if (due && mesh->attached && mesh->host.paced)
-        mesh->host.paced(mesh->host.arg, (uint32_t)(p - mesh->peers), pace);
+    if (due && mesh->attached && mesh->options.paced)
+        mesh->options.paced(mesh->options.arg, (uint32_t)(p - mesh->peers),
+                            pace);
     pthread_mutex_unlock(&mesh->lock);
     return due ? HANDLED : REFUSED;
 }
@@ -443,8 +444,9 @@ static void received(void *arg, sti_link link, sti_frame *frame)
 /* What the loss of a node makes of the run. */
 static strads_err loss_of(const sti_mesh *mesh, uint32_t node)
 {
-    return mesh->generation && (node > 0 || mesh->outlives) ? STRADS_EREGROUP
-                                                            : STRADS_EPEER;
+    return mesh->generation && (node > 0 || mesh->options.outlives)
+               ? STRADS_EREGROUP
+               : STRADS_EPEER;
 }
 
 /* A node that has failed says so before it goes: that is then the failure that
@@ -721,22 +723,23 @@ void sti_mesh_say_done(sti_mesh *mesh)
 
 /* Where `url` is NULL it listens once it has joined, where the coordinator can
  * be reached from. */
-strads_err sti_mesh_open(const char *url, const sti_trust *trust,
-                         const volatile bool *stop, sti_mesh **out)
+strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
 {
     sti_mesh *mesh = calloc(1, sizeof *mesh);
     if (!mesh)
         return strads_fail(STRADS_ENOMEM, "no memory for the nodes' links");
-    mesh->stop = stop;
+    mesh->options = *given;
+    mesh->generation = given->generation;
+    mesh->window_ns =
+        (uint64_t)((given->window > 0 ? given->window : 10) * 1e9);
     mesh->last = &mesh->first;
     pthread_mutex_init(&mesh->lock, NULL);
     (void)sti_monotonic_cond_init(&mesh->arrived);
     pthread_cond_init(&mesh->delivered, NULL);
     (void)sti_monotonic_cond_init(&mesh->mend);
-    mesh->window_ns = 10 * STI_SECOND;
     const sti_net_options options = {
-        .listen_url = url ? url : "",
-        .trust = trust,
+        .listen_url = given->url ? given->url : "",
+        .trust = given->trust,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = limit_of,
@@ -754,26 +757,10 @@ strads_err sti_mesh_open(const char *url, const sti_trust *trust,
     return STRADS_OK;
 }
 
-void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards)
+void sti_mesh_set_window(sti_mesh *mesh, double seconds)
 {
     pthread_mutex_lock(&mesh->lock); /* a link may break meanwhile */
-    mesh->window_ns = (uint64_t)(window * 1e9);
-    mesh->takes_shards = takes_shards;
-    pthread_mutex_unlock(&mesh->lock);
-}
-
-void sti_mesh_generation(sti_mesh *mesh, uint32_t generation, uint32_t workers)
-{
-    pthread_mutex_lock(&mesh->lock);
-    mesh->generation = generation;
-    mesh->most_workers = workers;
-    pthread_mutex_unlock(&mesh->lock);
-}
-
-void sti_mesh_outlives(sti_mesh *mesh)
-{
-    pthread_mutex_lock(&mesh->lock);
-    mesh->outlives = true;
+    mesh->window_ns = (uint64_t)(seconds * 1e9);
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -814,11 +801,11 @@ void sti_mesh_ask_stop(sti_mesh *mesh)
 void sti_mesh_tell_pace(sti_mesh *mesh)
 {
     pthread_mutex_lock(&mesh->lock);
-    const sti_mesh_host *host = &mesh->host;
-    const bool asks = mesh->attached && !mesh->leaving && host->pace;
-    const uint64_t pace = asks ? host->pace(host->arg) : 0;
+    const sti_mesh_options *o = &mesh->options;
+    const bool asks = mesh->attached && !mesh->leaving && o->pace;
+    const uint64_t pace = asks ? o->pace(o->arg) : 0;
     if (pace && !mesh->joins)
-        host->paced(host->arg, 0, pace);
+        o->paced(o->arg, 0, pace);
     pthread_mutex_unlock(&mesh->lock);
     if (!pace || !mesh->joins)
         return;
@@ -871,7 +858,6 @@ static void mesh_free(sti_mesh *mesh)
         sti_retransmit_destroy(&mesh->retransmit[k]);
     free(mesh->retransmit);
     free(mesh->peers);
-    free(mesh->options);
     pthread_cond_destroy(&mesh->mend);
     pthread_cond_destroy(&mesh->delivered);
     pthread_cond_destroy(&mesh->arrived);

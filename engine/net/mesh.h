@@ -17,12 +17,45 @@
 
 typedef struct sti_mesh sti_mesh;
 
-/* Opens this process's end and listens on `url`; NULL, of a node that joins: on
- * the interface that reaches node 0, when it does. `trust` (or NULL) is copied.
- * `stop` (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
- * sti_net_open. */
-strads_err sti_mesh_open(const char *url, const sti_trust *trust,
-                         const volatile bool *stop, sti_mesh **out);
+/* A run that goes on without a node that is lost has generations, and each of
+ * them a mesh of its own, whose links are dialled anew: so nothing that was sent
+ * in one is read in another. In one that has a number, losing a node is
+ * STRADS_EREGROUP instead of STRADS_EPEER. */
+typedef struct sti_mesh_options {
+    const char *url; /* where it listens; NULL, of a node that joins: on the
+                        interface that reaches node 0, when it does */
+    const sti_trust *trust;    /* or NULL */
+    const volatile bool *stop; /* or NULL; ends every wait with
+                                  STRADS_ECANCELED */
+    double window; /* seconds that a broken link may stay so; 0: 10 */
+
+    /* Node 0. */
+    bool takes_shards;   /* nodes without workers may join */
+    uint32_t generation; /* 1, 2, ..; 0: the run has none */
+    uint32_t workers;    /* the others may have that many together; 0: any */
+    /* One with so many workers wants to join, and has been told to come again. */
+    void (*late)(void *arg, uint32_t workers);
+    /* A node's pace, each second, its own too. */
+    void (*paced)(void *arg, uint32_t node, uint64_t pace);
+
+    /* Another node. */
+    bool outlives; /* it can do without node 0 */
+    /* Is asked, while it joins, whether it has the run's program. What this
+     * returns other than STRADS_OK ends the joining with that, before this node
+     * counts: the run goes on without it. NULL: it has any. */
+    strads_err (*accepts)(void *arg, const char *program);
+
+    /* Of a run with generations, asked each second: how long a partition of this
+     * node computes, in ns for each second of the generation; 0: too early to
+     * say. NULL: that is not known. */
+    uint64_t (*pace)(void *arg);
+    /* All but `accepts` are called while a host is attached, with a lock of the
+     * mesh held. */
+    void *arg;
+} sti_mesh_options;
+
+/* Opens this process's end. Errors as sti_net_open. */
+strads_err sti_mesh_open(const sti_mesh_options *options, sti_mesh **out);
 
 /* Says goodbye to all, waiting until what was sent has been read, and frees;
  * unless `failed` is STRADS_OK the others are told first that the run, or with
@@ -30,21 +63,8 @@ strads_err sti_mesh_open(const char *url, const sti_trust *trust,
  * text. NULL is fine. */
 void sti_mesh_close(sti_mesh *mesh, strads_err failed);
 
-/* Before the nodes come together, or when node 0 has told: a link that breaks
- * may stay so for `window` seconds (10 until told, 0: not at all). Node 0: may
- * nodes without workers join? */
-void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards);
-
-/* A run that goes on without a node that is lost has generations, and each of
- * them a mesh of its own, whose links are dialled anew: so nothing that was sent
- * in one is read in another. In one that has a number, losing a node is
- * STRADS_EREGROUP instead of STRADS_EPEER.
- *
- * Node 0, before it gathers: this is generation 1, 2, ..; the others may have at
- * most `workers` together, 0: any number. */
-void sti_mesh_generation(sti_mesh *mesh, uint32_t generation, uint32_t workers);
-/* Another node, before it joins: it outlives node 0. */
-void sti_mesh_outlives(sti_mesh *mesh);
+/* Another node, when node 0 has told: the window of its links; 0: none. */
+void sti_mesh_set_window(sti_mesh *mesh, double seconds);
 /* How many others are there now, or come to the next generation. */
 uint32_t sti_mesh_others(sti_mesh *mesh);
 /* Whether another node has said that the run has failed. */
@@ -78,13 +98,6 @@ typedef struct sti_mesh_terms {
     uint64_t seed;
 } sti_mesh_terms;
 
-/* Another node: is asked, while it joins, whether it has the run's program. What
- * `accepts` returns other than STRADS_OK ends the joining with that, before this
- * node counts: the run goes on without it. */
-void sti_mesh_accepts(sti_mesh *mesh,
-                      strads_err (*accepts)(void *arg, const char *program),
-                      void *arg);
-
 /* Another node: joins the run at `url` with so many workers, at the pace that it
  * had in the generation before, 0: in none, and links up with
  * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
@@ -105,18 +118,10 @@ typedef struct sti_mesh_host {
     /* Node 0: the user of another one wants the run to end. With a lock of the
      * mesh held. */
     void (*stop)(void *arg);
-    /* Node 0: one with so many workers wants to join, and has been told to come
-     * again. With a lock of the mesh held. */
-    void (*late)(void *arg, uint32_t workers);
     /* Another node is lost, behind its last message. True: the run goes on
      * without it, and nothing that is sent there is missed. With a lock of the
      * mesh held. May be NULL: none can. */
     bool (*lost)(void *arg, uint32_t node);
-    /* Of a run with generations, asked each second: how long a partition of this
-     * node computes, in ns for each second of the generation; 0: too early to
-     * say. Node 0 then hears of each node's. With a lock of the mesh held. */
-    uint64_t (*pace)(void *arg);
-    void (*paced)(void *arg, uint32_t node, uint64_t pace);
     void *arg;
 } sti_mesh_host;
 

@@ -42,7 +42,7 @@ bool sti_mesh_gives_up(void *arg)
     pthread_mutex_lock(&mesh->lock);
     bool failed = mesh->failure != STRADS_OK;
     pthread_mutex_unlock(&mesh->lock);
-    return failed || sti_stop_is_asked(mesh->stop);
+    return failed || sti_stop_is_asked(mesh->options.stop);
 }
 
 /* ---- the queue --------------------------------------------------------- */
@@ -93,7 +93,7 @@ strads_err sti_mesh_await(sti_mesh *mesh, uint64_t until, sti_arrival **out)
     strads_err err = STRADS_OK;
     *out = NULL;
     while (!err && !*out) {
-        if (sti_stop_is_asked(mesh->stop))
+        if (sti_stop_is_asked(mesh->options.stop))
             return strads_fail(STRADS_ECANCELED,
                                "stopped while waiting for the other nodes");
         if (sti_monotonic_now() >= until)
@@ -114,7 +114,8 @@ strads_err sti_mesh_rejected(const sti_frame *frame)
     return err ? err : strads_fail(answer.code, "%s", answer.text);
 }
 
-void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
+/* Answers a HELLO with this thread's error, which stays that; never waits. */
+static void reject(sti_mesh *mesh, sti_link link, strads_err code)
 {
     char text[1024];
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
@@ -140,8 +141,8 @@ static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
                            "was lost: it may join again",
                            sti_mesh_url(mesh));
     pthread_mutex_lock(&mesh->lock);
-    if (mesh->attached && mesh->host.late)
-        mesh->host.late(mesh->host.arg, hello->workers);
+    if (mesh->attached && mesh->options.late)
+        mesh->options.late(mesh->options.arg, hello->workers);
     pthread_mutex_unlock(&mesh->lock);
     return strads_fail(STRADS_EREGROUP,
                        "the run at %s has all its %u nodes: this one waits "
@@ -168,7 +169,7 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         err = strads_fail(STRADS_EMISMATCH,
                           "the run at %s has all its %u nodes already",
                           sti_mesh_url(mesh), mesh->nodes);
-    sti_mesh_reject(mesh, link, err);
+    reject(mesh, link, err);
 }
 
 /* ---- node 0 ------------------------------------------------------------ */
@@ -185,7 +186,7 @@ static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
         workers += mesh->peers[k].workers;
     if (mesh->generation &&
         (joined == mesh->nodes || hello->run ||
-         (mesh->most_workers && workers > mesh->most_workers)))
+         (mesh->options.workers && workers > mesh->options.workers)))
         return put_off(mesh, hello);
     if (joined == mesh->nodes)
         return strads_fail(STRADS_EMISMATCH,
@@ -199,7 +200,7 @@ static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
     if (hello->run)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins belongs to another run");
-    const unsigned least = mesh->takes_shards ? 0 : 1;
+    const unsigned least = mesh->options.takes_shards ? 0 : 1;
     if (hello->workers < least || hello->workers > 1024)
         return strads_fail(STRADS_EMISMATCH,
                            "a node came with %u workers, expected %u to 1024",
@@ -253,7 +254,7 @@ static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
     if (!err)
         err = check_newcomer(mesh, &hello, url, *joined);
     if (err)
-        sti_mesh_reject(mesh, a->link, err);
+        reject(mesh, a->link, err);
     else if (take_newcomer(mesh, a->link, &hello, url) == STRADS_OK) {
         ++*joined;
         tell_program(mesh, a->link);
@@ -299,7 +300,7 @@ static void send_away(sti_mesh *mesh)
 {
     for (uint32_t k = 1; k < mesh->nodes; k++)
         if (mesh->peers[k].link)
-            sti_mesh_reject(mesh, mesh->peers[k].link, STRADS_EREGROUP);
+            reject(mesh, mesh->peers[k].link, STRADS_EREGROUP);
 }
 
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
@@ -339,46 +340,37 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
     return err;
 }
 
-strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link)
+strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
 {
+    strads_err err = STRADS_OK;
     const char **urls = calloc(mesh->nodes, sizeof *urls);
     if (!urls)
         return strads_fail(STRADS_ENOMEM, "no memory for the nodes' URLs");
     for (uint32_t n = 0; n < mesh->nodes; n++)
         urls[n] = mesh->peers[n].url; /* node 0's is known to who joined */
-    const sti_welcome welcome = {
-        .node = k,
-        .nodes = mesh->nodes,
-        .urls = urls,
-        .seed = mesh->seed,
-        .run = mesh->run_id,
-        .generation = mesh->generation,
-        .options = mesh->options,
-    };
-    sti_writer w = {0};
-    sti_welcome_encode(&welcome, &w);
-    const sti_header header = {.kind = STI_KIND_WELCOME, .from = 0, .to = k};
-    strads_err err = sti_mesh_send_payload(mesh, link, header, &w);
-    sti_writer_free(&w);
+    for (uint32_t k = 1; k < mesh->nodes && !err; k++) {
+        const sti_welcome welcome = {
+            .node = k,
+            .nodes = mesh->nodes,
+            .urls = urls,
+            .seed = seed,
+            .run = mesh->run_id,
+            .generation = mesh->generation,
+            .options = options,
+        };
+        const sti_header header = {.kind = STI_KIND_WELCOME, .to = k};
+        sti_writer w = {0};
+        sti_welcome_encode(&welcome, &w);
+        err = sti_mesh_send_payload(mesh, mesh->peers[k].link, header, &w);
+        sti_writer_free(&w);
+    }
     free(urls);
     return err;
 }
 
-strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
-{
-    mesh->seed = seed;
-    mesh->options = strdup(options);
-    if (!mesh->options)
-        return strads_fail(STRADS_ENOMEM, "no memory for the run's options");
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 1; k < mesh->nodes && !err; k++)
-        err = sti_mesh_say_welcome(mesh, k, mesh->peers[k].link);
-    return err;
-}
-
 /* READY with the data's mark: right, or the run cannot be. */
-strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
-                                const sti_frame *frame)
+static strads_err check_ready(sti_mesh *mesh, sti_link link,
+                              const sti_frame *frame)
 {
     sti_hello theirs;
     if (frame->header.kind != STI_KIND_READY)
@@ -397,7 +389,7 @@ strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
     mine.checksum = mesh->mark.checksum;
     err = sti_hello_check(&mine, &theirs);
     if (err)
-        sti_mesh_reject(mesh, link, err);
+        reject(mesh, link, err);
     return err;
 }
 
@@ -412,7 +404,7 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
         err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (err)
             break;
-        err = sti_mesh_check_ready(mesh, a->link, a->frame);
+        err = check_ready(mesh, a->link, a->frame);
         sti_mesh_free_arrival(a);
     }
     return err;
@@ -476,8 +468,8 @@ static strads_err accept_program(sti_mesh *mesh, sti_link link,
     sti_reader_init(&r, frame->payload, frame->header.size);
     const char *name = sti_read_string(&r);
     strads_err err = sti_reader_end(&r, "a PROGRAM");
-    if (!err && mesh->accepts)
-        err = mesh->accepts(mesh->accepts_arg, name);
+    if (!err && mesh->options.accepts)
+        err = mesh->options.accepts(mesh->options.arg, name);
     const sti_outgoing answer = {
         .header = {.kind = STI_KIND_ACCEPT, .from = frame->header.to}};
     return err ? err : sti_net_send(mesh->net, link, &answer);
@@ -701,14 +693,6 @@ static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
         *terms = (sti_mesh_terms){0};
     }
     return sti_mesh_or_failure(mesh, err);
-}
-
-void sti_mesh_accepts(sti_mesh *mesh,
-                      strads_err (*accepts)(void *arg, const char *program),
-                      void *arg)
-{
-    mesh->accepts = accepts;
-    mesh->accepts_arg = arg;
 }
 
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,

@@ -92,23 +92,16 @@ typedef struct sti_peer {
 
 struct sti_mesh {
     sti_net *net;
-    const volatile bool *stop;
+    sti_mesh_options options;
     bool joins;          /* one of the others: without node 0 there is no run */
     uint64_t run_id;     /* its number; 0: not known yet */
     uint64_t window_ns;  /* how long a broken link may stay so */
     const char *program; /* node 0: the run's; the caller's memory */
-    strads_err (*accepts)(void *arg, const char *program);
-    void *accepts_arg;
-    bool takes_shards;          /* node 0: nodes without workers may join */
-    uint32_t generation;        /* 0: the run has none */
-    uint32_t most_workers;      /* node 0: of the others together; 0: any */
-    bool outlives;              /* another node: it can do without node 0 */
+    uint32_t generation; /* 0: the run has none */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
-    char *options;              /* node 0: what its WELCOMEs say */
-    uint64_t seed;
-    sti_data_mark mark;    /* node 0: what READY must agree with */
-    bool said_done;        /* to all, by the thread that closes */
-    pthread_t reconnector; /* mesh_reconnect.c */
+    sti_data_mark mark;         /* node 0: what READY must agree with */
+    bool said_done;             /* to all, by the thread that closes */
+    pthread_t reconnector;      /* mesh_reconnect.c */
     bool has_reconnector;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -189,18 +182,8 @@ strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err);
 /* The error that a REJECT carries, as this thread's. */
 strads_err sti_mesh_rejected(const sti_frame *frame);
 
-/* Answers a HELLO with this thread's error, which stays that; never waits. */
-void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
-
 /* Tells who says HELLO to a node that takes nobody (any more) why. */
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
-
-/* Is a READY right? If not, who has sent it is told. */
-strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
-                                const sti_frame *frame);
-
-/* Node 0: WELCOME to node k over a link. */
-strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link);
 
 /* ---- mesh_reconnect.c ---- */
 

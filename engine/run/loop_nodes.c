@@ -673,24 +673,6 @@ static bool mesh_lost(void *arg, uint32_t node)
     return true;
 }
 
-static void mesh_late(void *arg, uint32_t workers)
-{
-    const struct sti_loop_nodes *nodes = arg;
-    nodes->setup->late(nodes->setup->arg, workers);
-}
-
-static uint64_t mesh_pace(void *arg)
-{
-    const struct sti_loop_nodes *nodes = arg;
-    return nodes->setup->pace(nodes->setup->arg);
-}
-
-static void mesh_paced(void *arg, uint32_t node, uint64_t pace)
-{
-    const struct sti_loop_nodes *nodes = arg;
-    nodes->setup->paced(nodes->setup->arg, node, pace);
-}
-
 uint64_t sti_loop_nodes_busy(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
@@ -820,9 +802,6 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                 .clock = trace_clock,
                                 .stop = stopped,
                                 .lost = mesh_lost,
-                                .late = mesh_late,
-                                .pace = mesh_pace,
-                                .paced = mesh_paced,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     strads_err err =

@@ -183,11 +183,6 @@ typedef struct sti_loop_nodes_setup {
     void (*begun)(void *arg, struct sti_loop_nodes *nodes);
     void (*progress)(void *arg, const strads_progress *progress);
     void (*add)(const void *arg, strads_progress *progress);
-    /* Node 0, on any thread: a node with so many workers waits to join. */
-    void (*late)(void *arg, uint32_t workers);
-    /* As sti_mesh_host's. */
-    uint64_t (*pace)(void *arg);
-    void (*paced)(void *arg, uint32_t node, uint64_t pace);
     void *arg;
 } sti_loop_nodes_setup;
 

@@ -122,20 +122,28 @@ static strads_err check_listen(const strads_program *program,
     return err ? err : check_spread(program, options);
 }
 
+static void take_late(void *arg, uint32_t workers);
+static void take_pace(void *arg, uint32_t node, uint64_t pace);
+static uint64_t own_pace(void *arg);
+
 static strads_err open_mesh(strads_engine *engine, const char *url)
 {
-    strads_err err =
-        sti_mesh_open(url, &engine->trust, engine->options.stop, &engine->mesh);
-    if (err)
-        return err;
-    sti_mesh_rules(engine->mesh, engine->options.reconnect,
-                   engine->program.run != NULL);
-    sti_mesh_generation(engine->mesh, engine->generation,
-                        engine->generation > 1
-                            ? engine->options.partitions -
-                                  sti_setup_workers(&engine->options)
-                            : 0);
-    return STRADS_OK;
+    const uint32_t own = sti_setup_workers(&engine->options);
+    const sti_mesh_options options = {
+        .url = url,
+        .trust = &engine->trust,
+        .stop = engine->options.stop,
+        .window = engine->options.reconnect,
+        .takes_shards = engine->program.run != NULL,
+        .generation = engine->generation,
+        .workers =
+            engine->generation > 1 ? engine->options.partitions - own : 0,
+        .late = take_late,
+        .pace = own_pace,
+        .paced = take_pace,
+        .arg = engine,
+    };
+    return sti_mesh_open(&options, &engine->mesh);
 }
 
 static void close_mesh(strads_engine *engine, strads_err err)
@@ -424,7 +432,7 @@ static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
     if (!err)
         err = take_hosted(engine);
     if (!err)
-        sti_mesh_rules(engine->mesh, engine->options.reconnect, false);
+        sti_mesh_set_window(engine->mesh, engine->options.reconnect);
     return err;
 }
 
@@ -444,19 +452,23 @@ static void forget_terms(strads_engine *engine)
 
 static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
 {
-    const strads_join_options *options = &engine->join;
+    const strads_join_options *join = &engine->join;
+    const uint32_t workers =
+        join->shard ? 0 : sti_setup_workers(&engine->options);
+    const sti_mesh_options options = {
+        .url = join->listen,
+        .trust = &engine->trust,
+        .stop = join->stop,
+        .outlives = join->wait > 0,
+        .accepts = accept_program,
+        .pace = own_pace,
+        .arg = engine,
+    };
     sti_mesh_terms told = {0};
-    strads_err err = sti_mesh_open(options->listen, &engine->trust,
-                                   options->stop, &engine->mesh);
-    if (err)
-        return err;
-    sti_mesh_accepts(engine->mesh, accept_program, engine);
-    if (options->wait > 0)
-        sti_mesh_outlives(engine->mesh);
-    err =
-        sti_mesh_join(engine->mesh, engine->url,
-                      options->shard ? 0 : sti_setup_workers(&engine->options),
-                      atomic_load(&engine->own_pace), timeout_ns, &told);
+    strads_err err = sti_mesh_open(&options, &engine->mesh);
+    if (!err)
+        err = sti_mesh_join(engine->mesh, engine->url, workers,
+                            atomic_load(&engine->own_pace), timeout_ns, &told);
     if (!err)
         err = take_terms(engine, &told);
     free(told.options);
@@ -850,9 +862,6 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                                 .abort = abort_node,
                                 .clock = clock_of_node,
                                 .stop = stop_node,
-                                .late = take_late,
-                                .pace = own_pace,
-                                .paced = take_pace,
                                 .arg = engine};
     engine->node = node;
     if (engine->stop_told)
@@ -953,9 +962,6 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .begun = loops_begun,
         .progress = tell_progress,
         .add = add_to,
-        .late = take_late,
-        .pace = own_pace,
-        .paced = take_pace,
         .arg = engine,
     };
     strads_progress progress;
