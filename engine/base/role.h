@@ -105,7 +105,8 @@ typedef struct sti_job {
     uint64_t round;
     uint64_t elapsed_ns; /* set by the runtime */
     strads_err err;
-    sti_job_text *said; /* the role's; until its next job fails */
+    sti_job_text *said;   /* the role's; until its next job fails */
+    struct sti_job *next; /* the runtime's, while it waits */
 } sti_job;
 
 typedef enum sti_event_kind {

@@ -1,6 +1,5 @@
 /* A partition's first job is ready while none of its jobs is under way; all
- * others wait behind it. In a queue the first n places from `first` on, around
- * the end, are in use. */
+ * others wait behind it. */
 #include "engine/exec/job_pool.h"
 
 #include <stdlib.h>
@@ -11,41 +10,22 @@ enum { CALLS = STI_CALL_CUT + 1, UNKNOWN_NS = 1000 * 1000 };
 
 /* ---- a queue ------------------------------------------------------------- */
 
-static sti_job **place(const sti_job_queue *queue, size_t k)
+void sti_job_queue_put(sti_job_queue *queue, sti_job *job)
 {
-    return &queue->at[(queue->first + k) & (queue->capacity - 1)];
-}
-
-strads_err sti_job_queue_put(sti_job_queue *queue, sti_job *job)
-{
-    if (queue->n == queue->capacity) {
-        size_t capacity = queue->capacity ? 2 * queue->capacity : 8;
-        sti_job **at = malloc(sizeof(sti_job *) * capacity);
-        if (!at)
-            return strads_fail(STRADS_ENOMEM, "no memory for waiting jobs");
-        for (size_t k = 0; k < queue->n; k++)
-            at[k] = *place(queue, k);
-        free(queue->at);
-        *queue = (sti_job_queue){.at = at, .n = queue->n, .capacity = capacity};
-    }
-    *place(queue, queue->n++) = job;
-    return STRADS_OK;
+    job->next = NULL;
+    if (queue->first)
+        queue->last->next = job;
+    else
+        queue->first = job;
+    queue->last = job;
 }
 
 sti_job *sti_job_queue_take(sti_job_queue *queue)
 {
-    if (!queue->n)
-        return NULL;
-    sti_job *job = *place(queue, 0);
-    queue->first = (queue->first + 1) & (queue->capacity - 1);
-    queue->n--;
+    sti_job *job = queue->first;
+    if (job)
+        queue->first = job->next;
     return job;
-}
-
-void sti_job_queue_free(sti_job_queue *queue)
-{
-    free(queue->at);
-    *queue = (sti_job_queue){0};
 }
 
 /* ---- the pool ------------------------------------------------------------ */
@@ -78,10 +58,6 @@ strads_err sti_job_pool_init(sti_job_pool *pool, const sti_run *run,
 
 void sti_job_pool_free(sti_job_pool *pool)
 {
-    for (uint32_t p = 0; pool->partitions && p < pool->n_partitions; p++)
-        sti_job_queue_free(&pool->partitions[p].waiting);
-    for (uint32_t w = 0; pool->ready && w < pool->n_workers; w++)
-        sti_job_queue_free(&pool->ready[w]);
     free(pool->partitions);
     free(pool->ready);
     free(pool->usual_ns);
@@ -95,24 +71,22 @@ static uint64_t *usual_ns(const sti_job_pool *pool, const sti_job *job)
     return &pool->usual_ns[job->call * (pool->n_phases + (size_t)1) + phase];
 }
 
-static strads_err make_ready(sti_job_pool *pool, sti_job *job, uint32_t worker)
+static void make_ready(sti_job_pool *pool, sti_job *job, uint32_t worker)
 {
     job->elapsed_ns = *usual_ns(pool, job);
-    strads_err err = sti_job_queue_put(&pool->ready[worker], job);
-    if (err)
-        return err;
+    sti_job_queue_put(&pool->ready[worker], job);
     pool->n_ready++;
     pool->ready_ns += job->elapsed_ns;
-    return STRADS_OK;
 }
 
-strads_err sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job)
+void sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job)
 {
     sti_partition_jobs *p = &pool->partitions[job->partition - pool->first];
     if (p->active)
-        return sti_job_queue_put(&p->waiting, &job->job);
+        sti_job_queue_put(&p->waiting, &job->job);
+    else
+        make_ready(pool, &job->job, p->worker);
     p->active = true;
-    return make_ready(pool, &job->job, p->worker);
 }
 
 sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker)
@@ -127,12 +101,13 @@ sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker)
     return (sti_worker_job *)job;
 }
 
-strads_err sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job)
+void sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job)
 {
     sti_partition_jobs *p = &pool->partitions[job->partition - pool->first];
     uint64_t *usual = usual_ns(pool, &job->job);
     *usual = (7 * *usual + job->job.elapsed_ns) / 8;
     sti_job *next = sti_job_queue_take(&p->waiting);
     p->active = next != NULL;
-    return next ? make_ready(pool, next, p->worker) : STRADS_OK;
+    if (next)
+        make_ready(pool, next, p->worker);
 }

@@ -8,18 +8,15 @@
 
 #include "engine/round/job.h"
 
-/* First come, first served: a ring that grows. It owns none of the jobs.
+/* First come, first served, by the jobs' `next`. It owns none of them.
  * Zero-initialised it is empty and ready. */
 typedef struct sti_job_queue {
-    sti_job **at;
-    size_t first, n, capacity; /* capacity is a power of two */
+    sti_job *first, *last; /* last: while there is a first one */
 } sti_job_queue;
 
-/* STRADS_ENOMEM. */
-strads_err sti_job_queue_put(sti_job_queue *queue, sti_job *job);
+void sti_job_queue_put(sti_job_queue *queue, sti_job *job);
 /* The first that waits; NULL: none. */
 sti_job *sti_job_queue_take(sti_job_queue *queue);
-void sti_job_queue_free(sti_job_queue *queue);
 
 typedef struct sti_partition_jobs {
     uint32_t worker;       /* counted from the pool's first */
@@ -43,16 +40,14 @@ strads_err sti_job_pool_init(sti_job_pool *pool, const sti_run *run,
 /* One that is all zero is fine. */
 void sti_job_pool_free(sti_job_pool *pool);
 
-/* STRADS_ENOMEM. */
-strads_err sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job);
+void sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job);
 
 /* A job that is ready, of this worker's (counted from the pool's first) or
  * otherwise of another's; NULL: none. Its elapsed_ns says how long it is
  * expected to take. */
 sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker);
 
-/* A job has been carried out in elapsed_ns: its partition's next may be taken.
- * STRADS_ENOMEM. */
-strads_err sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job);
+/* A job has been carried out in elapsed_ns: its partition's next may be taken. */
+void sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job);
 
 #endif

@@ -264,7 +264,6 @@ void sti_node_free(sti_node *node)
     free(node->times);
     free_events(&node->caller_events);
     free_events(&node->worker_events);
-    sti_job_queue_free(&node->caller_jobs);
     sti_job_pool_free(&node->pool);
     for (size_t k = 0; k < node->n_out; k++)
         sti_object_drop(node->out[k].object);
@@ -296,7 +295,7 @@ static void leave(sti_node *node, uint64_t own_ns)
 {
     if (!node->shared)
         return;
-    const bool caller = node->caller_events.n || node->caller_jobs.n;
+    const bool caller = node->caller_events.n || node->caller_jobs.first;
     const bool any = node->worker_events.n || (node->n_out && !node->sending);
     const sti_job_pool *pool = &node->pool;
     const uint64_t ns = pool->n_ready ? pool->ready_ns + own_ns : 0;
@@ -519,11 +518,10 @@ static void send(sti_node *node, const sti_msg *msg)
 
 static void keep_job(sti_node *node, sti_address role, sti_job *job)
 {
-    strads_err err = role < STI_WORKER_0
-                         ? sti_job_queue_put(&node->caller_jobs, job)
-                         : sti_job_pool_put(&node->pool, (sti_worker_job *)job);
-    if (err)
-        fail(node, err, strads_error_text());
+    if (role < STI_WORKER_0)
+        sti_job_queue_put(&node->caller_jobs, job);
+    else
+        sti_job_pool_put(&node->pool, (sti_worker_job *)job);
 }
 
 static void end_role(sti_node *node, sti_address role, strads_err err)
@@ -644,8 +642,7 @@ static bool run_next_job(worker_context *c)
     enter(node);
     if (of_worker) {
         c->round_ns += job->elapsed_ns;
-        if (sti_job_pool_finish(&node->pool, of_worker))
-            fail(node, STRADS_ENOMEM, strads_error_text());
+        sti_job_pool_finish(&node->pool, of_worker);
     }
     push(node, job->role, &(sti_event){.kind = STI_EVENT_DONE, .job = job});
     return true;

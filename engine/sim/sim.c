@@ -140,8 +140,6 @@ void sti_sim_free(sti_sim *sim)
     sti_effects_free(&sim->effects);
     for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
         sti_worker_free(sim->workers[w]);
-    for (uint32_t k = 0; sim->cores && k < sim->n_cores; k++)
-        sti_job_queue_free(&sim->cores[k].waiting);
     free(sim->workers);
     free(sim->cores);
     sti_coordinator_free(sim->coordinator);
@@ -188,7 +186,7 @@ static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
 
 static strads_err start_next(sti_sim *sim, core *on)
 {
-    if (on->running || on->waiting.n == 0)
+    if (on->running || !on->waiting.first)
         return STRADS_OK;
     return start_job(sim, on, sti_job_queue_take(&on->waiting));
 }
@@ -254,7 +252,8 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
     case STI_EFFECT_SEND:
         return send(sim, &effect->msg);
     case STI_EFFECT_COMPUTE:
-        return sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
+        sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
+        return STRADS_OK;
     case STI_EFFECT_REPORT:
         if (sim->options.report) {
             strads_progress progress;
