@@ -131,7 +131,7 @@ Test(sim_trace, every_role_and_every_link_has_a_track_on_its_node)
     cr_assert(has_track(trace, "coordinator", 2));
     cr_assert(has_track(trace, "scheduler", 2));
     for (int node = 0; node < 3; node++)
-        cr_assert(has_track(trace, "link 0", node));
+        cr_assert(has_track(trace, "link", node));
     json_decref(trace);
 }
 

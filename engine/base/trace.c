@@ -170,6 +170,20 @@ void sti_trace_record(sti_trace *trace, uint32_t id, const char *name,
     pthread_mutex_unlock(&t->lock);
 }
 
+uint32_t sti_trace_take_lane(sti_trace *trace, sti_trace_lanes *lanes,
+                             uint32_t node, const char *name)
+{
+    uint32_t lane = 0;
+    while (lane < STI_TRACE_LANES && lanes->busy >> lane & 1)
+        lane++;
+    if (!trace || lane == STI_TRACE_LANES)
+        return STI_TRACE_LANES;
+    if (lane == lanes->n)
+        lanes->track[lanes->n++] = sti_trace_track(trace, node, name);
+    lanes->busy |= UINT32_C(1) << lane;
+    return lane;
+}
+
 strads_err sti_trace_close(sti_trace *trace)
 {
     if (!trace)

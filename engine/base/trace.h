@@ -40,6 +40,21 @@ static inline void sti_trace_span(sti_trace *trace, uint32_t track,
         sti_trace_record(trace, track, name, begin_ns, end_ns, round);
 }
 
+/* Tracks for spans that may cross, as transfers over a link do: each takes a lane
+ * that is free. Zero-initialised they are ready; whoever uses them locks. */
+enum { STI_TRACE_LANES = 32 };
+
+typedef struct sti_trace_lanes {
+    uint32_t busy; /* a bit for each lane that is taken */
+    uint32_t n;    /* lanes that have a track */
+    uint32_t track[STI_TRACE_LANES];
+} sti_trace_lanes;
+
+/* The lowest lane that is free, whose track has this name on this node;
+ * STI_TRACE_LANES on a NULL trace, or when all are taken. */
+uint32_t sti_trace_take_lane(sti_trace *trace, sti_trace_lanes *lanes,
+                             uint32_t node, const char *name);
+
 /* Ends the trace and puts the file in its place. No other call may be under
  * way. STRADS_EIO when any of it could not be written, STRADS_ENOMEM,
  * STRADS_ELIMIT when a track was dropped (the file is there then); the trace is

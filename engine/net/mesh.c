@@ -552,40 +552,25 @@ strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
 typedef struct transfer {
     sti_retained retained;
     sti_mesh *mesh;
-    unsigned lane; /* STI_LANES_MAX: none, it is not traced (any more) */
+    uint32_t lane; /* STI_TRACE_LANES: none, it is not traced (any more) */
     uint64_t begin_ns;
 } transfer;
 
-/* With the lock held: the lowest lane of a link that is free. More than
- * STI_LANES_MAX transfers to one node at once are not all recorded. */
-static unsigned take_lane(sti_mesh *mesh, uint32_t to)
-{
-    sti_peer *p = &mesh->peers[to];
-    unsigned lane = 0;
-    while (lane < STI_LANES_MAX && p->busy >> lane & 1)
-        lane++;
-    if (lane == STI_LANES_MAX)
-        return lane;
-    if (lane == p->lanes) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "link to node %u", to);
-        p->lane_track[p->lanes++] =
-            sti_trace_track(mesh->trace, mesh->node, name);
-    }
-    p->busy |= UINT32_C(1) << lane;
-    return lane;
-}
-
-/* The attachment stays as it is while the node runs, which alone sends. */
+/* The attachment stays as it is while the node runs, which alone sends. More than
+ * STI_TRACE_LANES transfers to one node at once are not all recorded. */
 static void begin_transfer(transfer *t)
 {
     sti_mesh *mesh = t->mesh;
-    t->lane = STI_LANES_MAX;
+    const uint32_t to = t->retained.header.to;
+    char name[32];
+    t->lane = STI_TRACE_LANES;
     if (!mesh->trace)
         return;
+    (void)snprintf(name, sizeof name, "link to node %u", to);
     pthread_mutex_lock(&mesh->lock);
     t->begin_ns = mesh->host.clock(mesh->host.arg);
-    t->lane = take_lane(mesh, t->retained.header.to);
+    t->lane = sti_trace_take_lane(mesh->trace, &mesh->peers[to].lanes,
+                                  mesh->node, name);
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -595,15 +580,15 @@ static void end_transfer(sti_retained *retained)
     transfer *t = (transfer *)retained;
     sti_mesh *mesh = t->mesh;
     pthread_mutex_lock(&mesh->lock);
-    if (t->lane < STI_LANES_MAX) {
-        sti_peer *p = &mesh->peers[retained->header.to];
-        p->busy &= ~(UINT32_C(1) << t->lane);
+    if (t->lane < STI_TRACE_LANES) {
+        sti_trace_lanes *lanes = &mesh->peers[retained->header.to].lanes;
+        lanes->busy &= ~(UINT32_C(1) << t->lane);
         if (mesh->trace)
-            sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
+            sti_trace_span(mesh->trace, lanes->track[t->lane], "transfer",
                            t->begin_ns, mesh->host.clock(mesh->host.arg),
                            retained->header.round);
     }
-    t->lane = STI_LANES_MAX;
+    t->lane = STI_TRACE_LANES;
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -630,7 +615,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
                                     << 32,
     };
     begin_transfer(t);
-    if (t->lane < STI_LANES_MAX)
+    if (t->lane < STI_TRACE_LANES)
         t->retained.written = end_transfer;
     return sti_retransmit_put(&mesh->retransmit[to], &t->retained,
                               60 * STI_SECOND + mesh->window_ns);

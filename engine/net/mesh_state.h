@@ -38,9 +38,6 @@ enum {
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
-/* Transfers to one node that are told apart on a trace. */
-enum { STI_LANES_MAX = 32 };
-
 #define STI_SECOND UINT64_C(1000000000)
 
 /* What came while the nodes are not yet together, and READY. */
@@ -85,9 +82,7 @@ typedef struct sti_peer {
     uint64_t probed_ns; /* when it was last looked for */
     char why[512];      /* how it broke */
 
-    uint32_t busy;  /* a bit for each lane with a transfer under way */
-    uint32_t lanes; /* lanes that have a track .. */
-    uint32_t lane_track[STI_LANES_MAX]; /* .. of the attachment's trace */
+    sti_trace_lanes lanes; /* of transfers there, on the attachment's trace */
 } sti_peer;
 
 struct sti_mesh {

@@ -1,4 +1,4 @@
-/* The simulation. It owns the queue, the roles, their cores and the wire; who
+/* The simulation. It owns the roles, their cores and the wire; who
  * is busy with which job is known to the core alone.
  *
  * A core starts a job when it is idle, otherwise keeps it waiting, first come
@@ -9,13 +9,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include "engine/base/stop_flag.h"
 #include "engine/round/roles.h"
 #include "engine/exec/job_names.h"
 #include "engine/exec/job_pool.h"
-#include "engine/sim/sim_queue.h"
 #include "engine/sim/sim_wire.h"
 
 typedef struct core {
@@ -28,7 +26,6 @@ typedef struct core {
 struct sti_sim {
     sti_sim_options options;
     sti_run *run;
-    sti_sim_queue queue;
     sti_sim_cost cost;
     sti_sim_wire *wire;
     sti_job_names *names;
@@ -38,8 +35,7 @@ struct sti_sim {
     core *cores;                /* [n_cores]: the workers', and the others' */
     uint32_t n_cores;
     sti_effects effects;
-    XXH3_state_t *digest;
-    uint64_t now, events, busy_ns, callback_ns;
+    uint64_t now, busy_ns, callback_ns;
     uint64_t dispatched; /* the newest round that was sent */
     bool told_cancel, ended;
 };
@@ -63,11 +59,9 @@ static strads_err make_roles(sti_sim *sim)
     sim->n_cores = run->workers + run->schedulers + 1;
     sim->cores = calloc(sim->n_cores, sizeof *sim->cores);
     sim->schedulers = calloc(run->schedulers, sizeof(sti_scheduler *));
-    sim->digest = XXH3_createState();
-    if (!sim->workers || !sim->cores || !sim->schedulers || !sim->digest)
+    if (!sim->workers || !sim->cores || !sim->schedulers)
         return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
                            run->workers);
-    (void)XXH3_64bits_reset(sim->digest);
     strads_err err = sti_coordinator_new(run, &sim->coordinator);
     for (uint32_t s = 0; s < run->schedulers && !err; s++)
         err = sti_scheduler_new(run, s, &sim->schedulers[s]);
@@ -110,8 +104,8 @@ strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
     if (!err)
         err = make_roles(sim);
     if (!err)
-        err =
-            sti_sim_wire_new(sim->run, &sim->cost, options->trace, &sim->wire);
+        err = sti_sim_wire_new(sim->run, &sim->cost, options->trace,
+                               options->loses, options->arg, &sim->wire);
     if (err) {
         sti_sim_free(sim);
         return err;
@@ -121,22 +115,11 @@ strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
     return STRADS_OK;
 }
 
-static void free_queue(sti_sim *sim)
-{
-    sti_sim_item item;
-    while (sti_sim_queue_pop(&sim->queue, &item))
-        if (item.what != STI_SIM_ROLE)
-            sti_sim_wire_lose(sim->wire, item.message);
-        else if (item.event.kind == STI_EVENT_MESSAGE)
-            sti_object_drop(item.event.msg.object);
-    sti_sim_queue_free(&sim->queue);
-}
-
 void sti_sim_free(sti_sim *sim)
 {
     if (!sim)
         return;
-    free_queue(sim);
+    sti_sim_wire_free(sim->wire);
     sti_effects_free(&sim->effects);
     for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
         sti_worker_free(sim->workers[w]);
@@ -146,21 +129,12 @@ void sti_sim_free(sti_sim *sim)
     for (uint32_t s = 0; sim->schedulers && s < sim->run->schedulers; s++)
         sti_scheduler_free(sim->schedulers[s]);
     free(sim->schedulers);
-    sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
     sti_job_names_free(sim->names);
-    (void)XXH3_freeState(sim->digest);
     free(sim);
 }
 
 /* ---- jobs -------------------------------------------------------------- */
-
-static strads_err push_role(sti_sim *sim, uint64_t time, sti_address to,
-                            sti_event event)
-{
-    const sti_sim_item item = {.time = time, .to = to, .event = event};
-    return sti_sim_queue_push(&sim->queue, &item);
-}
 
 /* Carries a job out now; its end comes when its time is over. */
 static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
@@ -180,8 +154,8 @@ static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
         sim->callback_ns += job->elapsed_ns;
     sti_trace_span(sim->options.trace, on->track, sti_job_name(sim->names, job),
                    sim->now, end, job->round);
-    return push_role(sim, end, job->role,
-                     (sti_event){.kind = STI_EVENT_DONE, .job = job});
+    return sti_sim_wire_put(sim->wire, end, job->role,
+                            (sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
 static strads_err start_next(sti_sim *sim, core *on)
@@ -191,58 +165,6 @@ static strads_err start_next(sti_sim *sim, core *on)
     return start_job(sim, on, sti_job_queue_take(&on->waiting));
 }
 
-/* ---- messages ---------------------------------------------------------- */
-
-static strads_err send_away(sti_sim *sim, const sti_msg *msg)
-{
-    const sti_sim_options *o = &sim->options;
-    if (o->loses && o->loses(o->arg, msg))
-        return STRADS_OK;
-    sti_sim_message *message;
-    uint64_t reaches;
-    strads_err err =
-        sti_sim_wire_send(sim->wire, msg, sim->now, &message, &reaches);
-    if (err)
-        return err;
-    const sti_sim_item item = {.time = reaches,
-                               .what = STI_SIM_REACHES,
-                               .message = message};
-    err = sti_sim_queue_push(&sim->queue, &item);
-    if (err)
-        sti_sim_wire_lose(sim->wire, message);
-    return err;
-}
-
-/* Takes over the message's reference. */
-static strads_err send(sti_sim *sim, const sti_msg *msg)
-{
-    const sti_run *run = sim->run;
-    if (msg->kind == STI_MSG_DISPATCH && msg->round > sim->dispatched)
-        sim->dispatched = msg->round;
-    strads_err err;
-    if (sti_sim_node_of(run, msg->from) != sti_sim_node_of(run, msg->to)) {
-        err = send_away(sim, msg);
-        sti_object_drop(msg->object);
-        return err;
-    }
-    err = push_role(sim, sim->now, msg->to, (sti_event){.msg = *msg});
-    if (err)
-        sti_object_drop(msg->object);
-    return err;
-}
-
-static strads_err reach(sti_sim *sim, sti_sim_message *message)
-{
-    const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, message,
-                                                          sim->now),
-                               .what = STI_SIM_RECEIVED,
-                               .message = message};
-    strads_err err = sti_sim_queue_push(&sim->queue, &item);
-    if (err)
-        sti_sim_wire_lose(sim->wire, message);
-    return err;
-}
-
 /* ---- roles ------------------------------------------------------------- */
 
 static strads_err apply_one(sti_sim *sim, sti_address role,
@@ -250,7 +172,10 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
 {
     switch (effect->kind) {
     case STI_EFFECT_SEND:
-        return send(sim, &effect->msg);
+        if (effect->msg.kind == STI_MSG_DISPATCH &&
+            effect->msg.round > sim->dispatched)
+            sim->dispatched = effect->msg.round;
+        return sti_sim_wire_send(sim->wire, &effect->msg, sim->now);
     case STI_EFFECT_COMPUTE:
         sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
         return STRADS_OK;
@@ -289,29 +214,8 @@ static strads_err apply(sti_sim *sim, sti_address role)
     return err ? err : start_next(sim, core_of(sim, role));
 }
 
-static void note(sti_sim *sim, sti_address to, const sti_event *event)
+static strads_err step(sti_sim *sim, sti_address to, const sti_event *event)
 {
-    uint64_t words[4] = {sim->now, (uint64_t)to << 32 | event->kind};
-    if (event->kind == STI_EVENT_MESSAGE) {
-        words[2] = event->msg.round;
-        words[3] = (uint64_t)event->msg.partition << 32 |
-                   (uint64_t)event->msg.slice << 16 | event->msg.kind;
-    } else if (event->kind == STI_EVENT_DONE) {
-        const sti_job *job = event->job;
-        words[2] = job->round;
-        words[3] = job->call;
-        if (to >= STI_WORKER_0)
-            words[3] |= (uint64_t)((const sti_worker_job *)job)->partition
-                        << 32;
-    }
-    (void)XXH3_64bits_update(sim->digest, words, sizeof words);
-    sim->events++;
-}
-
-static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
-{
-    event->now = sim->now;
-    note(sim, to, event);
     if (event->kind == STI_EVENT_DONE)
         core_of(sim, to)->running = NULL;
     if (to == STI_COORDINATOR)
@@ -325,15 +229,6 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
     return apply(sim, to);
 }
 
-/* A message is there whole: its role steps at once. */
-static strads_err receive(sti_sim *sim, sti_sim_message *message)
-{
-    sti_event event = {.kind = STI_EVENT_MESSAGE};
-    strads_err err =
-        sti_sim_wire_receive(sim->wire, message, sim->now, &event.msg);
-    return err ? err : step(sim, event.msg.to, &event);
-}
-
 /* ---- the run ----------------------------------------------------------- */
 
 static strads_err look_at_stop(sti_sim *sim)
@@ -341,8 +236,8 @@ static strads_err look_at_stop(sti_sim *sim)
     if (sim->told_cancel || !sti_stop_is_asked(sim->options.stop))
         return STRADS_OK;
     sim->told_cancel = true;
-    return push_role(sim, sim->now, STI_COORDINATOR,
-                     (sti_event){.kind = STI_EVENT_CANCEL});
+    return sti_sim_wire_put(sim->wire, sim->now, STI_COORDINATOR,
+                            (sti_event){.kind = STI_EVENT_CANCEL});
 }
 
 /* Nothing is left to come, and the coordinator has not said END. */
@@ -362,31 +257,22 @@ static strads_err stuck(const sti_sim *sim)
         (unsigned long long)progress->round);
 }
 
-static strads_err take(sti_sim *sim, sti_sim_item *item)
-{
-    sim->now = item->time;
-    switch (item->what) {
-    case STI_SIM_ROLE:
-        return step(sim, item->to, &item->event);
-    case STI_SIM_REACHES:
-        return reach(sim, item->message);
-    case STI_SIM_RECEIVED:
-        return receive(sim, item->message);
-    }
-    return STRADS_OK;
-}
-
 strads_err sti_sim_run(sti_sim *sim)
 {
-    strads_err err = push_role(sim, 0, STI_COORDINATOR,
-                               (sti_event){.kind = STI_EVENT_START});
+    strads_err err = sti_sim_wire_put(sim->wire, 0, STI_COORDINATOR,
+                                      (sti_event){.kind = STI_EVENT_START});
     while (!err && !sim->ended) {
         sti_sim_item item;
+        bool some = false;
         err = look_at_stop(sim);
-        if (!err && !sti_sim_queue_pop(&sim->queue, &item))
-            err = stuck(sim);
         if (!err)
-            err = take(sim, &item);
+            err = sti_sim_wire_next(sim->wire, &item, &some);
+        if (!err && !some)
+            err = stuck(sim);
+        if (err)
+            break;
+        sim->now = item.time;
+        err = step(sim, item.to, &item.event);
         if (!err && sim->now > STI_SIM_TIME_MAX)
             err = strads_fail(STRADS_ELIMIT,
                               "virtual time ran past 146 years: lower the "
@@ -424,20 +310,14 @@ static double busy(const sti_sim *sim, sti_address role)
 
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
 {
-    strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, 0);
-    *out = (strads_sim_outcome){
-        .makespan = 1e-9 * (double)sim->now,
-        .events = sim->events,
-        .messages = all.messages,
-        .bytes = all.bytes,
-        .digest = XXH3_64bits_digest(sim->digest),
-        .dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH),
-        .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
-        .ring_steps = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP),
-        .workers = sim->run->workers,
-        .coordinator_busy = busy(sim, STI_COORDINATOR),
-        .schedulers = sim->run->schedulers,
-    };
+    *out = sti_sim_wire_outcome(sim->wire);
+    out->makespan = 1e-9 * (double)sim->now;
+    out->dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH);
+    out->partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL);
+    out->ring_steps = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP);
+    out->workers = sim->run->workers;
+    out->coordinator_busy = busy(sim, STI_COORDINATOR);
+    out->schedulers = sim->run->schedulers;
     for (uint32_t w = 0; w < sim->run->workers; w++)
         out->workers_busy += busy(sim, STI_WORKER_0 + w);
     for (uint32_t s = 0; s < sim->run->schedulers; s++)

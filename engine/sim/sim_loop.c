@@ -1,5 +1,4 @@
-/* The simulated nodes of a loop. It owns the queue, the roles, the wire and the
- * run token; whoever holds the run token carries out events until one of them is a
+/* The simulated nodes of a loop. It owns the roles, the wire and the run token; whoever holds the run token carries out events until one of them is a
  * partition's turn, and hands the run token on to it, or goes on itself. A call of a
  * partition's session that has to wait gives it away.
  *
@@ -12,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <xxhash.h>
 
 #include "engine/sim/sim_run_token.h"
-#include "engine/sim/sim_queue.h"
 #include "engine/sim/sim_wire.h"
 #include "engine/store/client.h"
 #include "engine/store/shard.h"
@@ -40,18 +37,15 @@ typedef struct simulated_shard {
 
 struct sti_sim_loop {
     sti_sim_loop_setup setup;
-    sti_sim_queue queue;
     sti_sim_cost cost;
     sti_sim_wire *wire;
     simulated_shard *shards;  /* [shards] */
     sti_client **clients;     /* [nodes] */
     looper *loopers;          /* [partitions] */
     uint32_t n_left, visitor; /* visitor: partitions when there is none */
-    uint64_t *last_there;     /* [nodes x (2 shards + nodes)] see in_order */
     sti_effects effects;
     sti_run_token *token;
-    XXH3_state_t *digest;
-    uint64_t now, events, busy_ns, spent_ns;
+    uint64_t now, busy_ns, spent_ns;
     bool over;
     strads_err err;
     char text[1024];
@@ -75,20 +69,10 @@ static void stop(sti_sim_loop *sim, strads_err err)
     (void)snprintf(sim->text, sizeof sim->text, "%s", strads_error_text());
 }
 
-static void push_item(sti_sim_loop *sim, const sti_sim_item *item)
-{
-    strads_err err = sti_sim_queue_push(&sim->queue, item);
-    if (err && item->what != STI_SIM_ROLE)
-        sti_sim_wire_lose(sim->wire, item->message);
-    else if (err && item->event.kind == STI_EVENT_MESSAGE)
-        sti_object_drop(item->event.msg.object);
-    stop(sim, err);
-}
-
 static void push_event(sti_sim_loop *sim, uint64_t time, sti_address to,
                        sti_event event)
 {
-    push_item(sim, &(sti_sim_item){.time = time, .to = to, .event = event});
+    stop(sim, sti_sim_wire_put(sim->wire, time, to, event));
 }
 
 /* Puts a partition's turn into the queue, unless it is there. */
@@ -113,55 +97,15 @@ static void fail_by(sti_sim_loop *sim, const sti_msg *msg)
         stop(sim, no_memory());
 }
 
-/* Links are streams: between a client and a shard, or another client, one way,
- * nothing overtakes, whatever the jitter. */
-static uint64_t in_order(sti_sim_loop *sim, const sti_msg *msg, uint64_t there)
-{
-    const sti_run *run = sim->setup.run;
-    const bool up = msg->to < STI_CLIENT_0;
-    const uint32_t client = (up ? msg->from : msg->to) - STI_CLIENT_0;
-    const uint32_t shard = (up ? msg->to : msg->from) - STI_SHARD_0;
-    size_t link = 2 * ((size_t)client * run->shards + shard) + up;
-    if (msg->kind == STI_MSG_PEER_VECTOR)
-        link = (size_t)run->nodes * (2 * run->shards + client) + msg->from -
-               STI_CLIENT_0;
-    uint64_t *last = &sim->last_there[link];
-    *last = there > *last ? there : *last;
-    return *last;
-}
-
 /* Takes over the reference. */
 static void send(sti_sim_loop *sim, const sti_msg *msg)
 {
-    const sti_run *run = sim->setup.run;
-    if (msg->kind != STI_MSG_FAIL &&
-        sti_run_node_of(run, msg->from) == sti_run_node_of(run, msg->to)) {
-        push_event(sim, sim->now, msg->to, (sti_event){.msg = *msg});
-        return;
-    }
-    sti_sim_item item = {.what = STI_SIM_REACHES};
-    const sti_sim_loop_setup *setup = &sim->setup;
     if (msg->kind == STI_MSG_FAIL) {
         fail_by(sim, msg);
-    } else if (!setup->loses || !setup->loses(setup->loses_arg, msg)) {
-        strads_err err = sti_sim_wire_send(sim->wire, msg, sim->now,
-                                           &item.message, &item.time);
-        if (!err) {
-            item.time = in_order(sim, msg, item.time);
-            push_item(sim, &item);
-        }
-        stop(sim, err);
+        sti_object_drop(msg->object);
+    } else {
+        stop(sim, sti_sim_wire_send(sim->wire, msg, sim->now));
     }
-    sti_object_drop(msg->object);
-}
-
-static void receive(sti_sim_loop *sim, sti_sim_message *message)
-{
-    sti_msg msg;
-    strads_err err = sti_sim_wire_receive(sim->wire, message, sim->now, &msg);
-    if (!err)
-        push_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
-    stop(sim, err);
 }
 
 /* ---- roles ------------------------------------------------------------- */
@@ -220,47 +164,30 @@ static void step(sti_sim_loop *sim, sti_address role, const sti_event *event)
 
 /* ---- events ------------------------------------------------------------ */
 
-static void note(sti_sim_loop *sim, const sti_sim_item *item)
-{
-    const sti_event *e = &item->event;
-    const uint64_t words[4] = {sim->now,
-                               (uint64_t)item->to << 32 | (uint32_t)e->kind,
-                               (uint64_t)item->what << 32 | e->msg.kind,
-                               e->msg.round};
-    (void)XXH3_64bits_update(sim->digest, words, sizeof words);
-    sim->events++;
-}
-
 /* The partition whose turn it is, or `partitions`. */
-static uint32_t take(sti_sim_loop *sim, sti_sim_item *item)
+static uint32_t take(sti_sim_loop *sim, const sti_sim_item *item)
 {
     sim->now = item->time;
-    note(sim, item);
-    item->event.now = sim->now;
-    if (item->what == STI_SIM_REACHES) {
-        const uint64_t there =
-            sti_sim_wire_reach(sim->wire, item->message, sim->now);
-        push_item(sim, &(sti_sim_item){.time = there,
-                                       .what = STI_SIM_RECEIVED,
-                                       .message = item->message});
-    } else if (item->what == STI_SIM_RECEIVED) {
-        receive(sim, item->message);
-    } else if (item->to >= STI_WORKER_0) {
+    if (item->to >= STI_WORKER_0) {
         looper *l = &sim->loopers[item->to - STI_WORKER_0];
         l->due = false;
         return l->left ? sim->setup.run->partitions : l->number;
-    } else {
-        step(sim, item->to, &item->event);
     }
+    step(sim, item->to, &item->event);
     return sim->setup.run->partitions;
 }
 
-static void drop_item(sti_sim_loop *sim, const sti_sim_item *item)
+/* What is to come next; false: an error, or nothing that would ever come. */
+static bool next_item(sti_sim_loop *sim, sti_sim_item *item)
 {
-    if (item->what != STI_SIM_ROLE)
-        sti_sim_wire_lose(sim->wire, item->message);
-    else if (item->event.kind == STI_EVENT_MESSAGE)
-        sti_object_drop(item->event.msg.object);
+    bool some;
+    stop(sim, sti_sim_wire_next(sim->wire, item, &some));
+    if (some && !sim->over && item->time >= never_ns) {
+        if (item->event.kind == STI_EVENT_MESSAGE)
+            sti_object_drop(item->event.msg.object);
+        some = false;
+    }
+    return some && !sim->over;
 }
 
 /* All pushes are in. */
@@ -288,10 +215,7 @@ static uint32_t next_turn(sti_sim_loop *sim)
             sim->over = true;
             break;
         }
-        bool some = sti_sim_queue_pop(&sim->queue, &item);
-        if (!some || item.time >= never_ns) {
-            if (some)
-                drop_item(sim, &item);
+        if (!next_item(sim, &item)) {
             stop(sim, strads_fail(STRADS_ESTATE,
                                   "simulation: %u of %u loops have ended, the "
                                   "others wait for what does not come",
@@ -418,7 +342,7 @@ strads_err sti_sim_loop_settle(sti_sim_loop *sim)
 {
     sti_sim_item item;
     while (!sim->over && !is_settled(sim)) {
-        if (sti_sim_queue_pop(&sim->queue, &item) && item.time < never_ns)
+        if (next_item(sim, &item))
             (void)take(sim, &item); /* who is woken too early looks again */
         else
             stop(sim, strads_fail(STRADS_ESTATE,
@@ -521,18 +445,13 @@ strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
     sim->shards = calloc(run->shards, sizeof *sim->shards);
     sim->clients = calloc(run->nodes, sizeof(sti_client *));
     sim->loopers = calloc(run->partitions, sizeof *sim->loopers);
-    sim->last_there =
-        calloc((size_t)run->nodes * (2 * run->shards + run->nodes),
-               sizeof *sim->last_there);
-    sim->digest = XXH3_createState();
-    strads_err err = STRADS_OK;
-    if (!sim->last_there || !sim->shards || !sim->clients || !sim->loopers ||
-        !sim->digest || XXH3_64bits_reset(sim->digest) != XXH_OK)
-        err = no_memory();
+    strads_err err =
+        sim->shards && sim->clients && sim->loopers ? STRADS_OK : no_memory();
     if (!err)
         err = open_roles(sim, start);
     if (!err)
-        err = sti_sim_wire_new(run, &sim->cost, setup->trace, &sim->wire);
+        err = sti_sim_wire_new(run, &sim->cost, setup->trace, setup->loses,
+                               setup->loses_arg, &sim->wire);
     if (err)
         sti_sim_loop_free(sim);
     else
@@ -545,22 +464,16 @@ void sti_sim_loop_free(sti_sim_loop *sim)
     if (!sim)
         return;
     const sti_run *run = sim->setup.run;
-    sti_sim_item item;
-    while (sti_sim_queue_pop(&sim->queue, &item))
-        drop_item(sim, &item);
-    sti_sim_queue_free(&sim->queue);
+    sti_sim_wire_free(sim->wire);
     for (uint32_t s = 0; sim->shards && s < run->shards; s++)
         sti_shard_free(sim->shards[s].role);
     for (uint32_t c = 0; sim->clients && c < run->nodes; c++)
         sti_client_free(sim->clients[c]);
-    sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
     sti_effects_free(&sim->effects);
-    XXH3_freeState(sim->digest);
     free(sim->shards);
     free(sim->clients);
     free(sim->loopers);
-    free(sim->last_there);
     free(sim);
 }
 
@@ -609,17 +522,11 @@ strads_err sti_sim_loop_tables(sti_sim_loop *sim, uint32_t n, strads_store *to)
 
 void sti_sim_loop_outcome(const sti_sim_loop *sim, strads_sim_outcome *out)
 {
-    const strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, 0);
-    *out = (strads_sim_outcome){
-        .makespan = 1e-9 * (double)sim->now,
-        .events = sim->events,
-        .messages = all.messages,
-        .bytes = all.bytes,
-        .digest = XXH3_64bits_digest(sim->digest),
-        .pushes = sti_sim_wire_traffic(sim->wire, STI_MSG_PUSH),
-        .asks = sti_sim_wire_traffic(sim->wire, STI_MSG_ASK_ROWS),
-        .rows = sti_sim_wire_traffic(sim->wire, STI_MSG_ROWS),
-        .workers = sim->setup.run->partitions,
-        .workers_busy = 1e-9 * (double)sim->busy_ns,
-    };
+    *out = sti_sim_wire_outcome(sim->wire);
+    out->makespan = 1e-9 * (double)sim->now;
+    out->pushes = sti_sim_wire_traffic(sim->wire, STI_MSG_PUSH);
+    out->asks = sti_sim_wire_traffic(sim->wire, STI_MSG_ASK_ROWS);
+    out->rows = sti_sim_wire_traffic(sim->wire, STI_MSG_ROWS);
+    out->workers = sim->setup.run->partitions;
+    out->workers_busy = 1e-9 * (double)sim->busy_ns;
 }

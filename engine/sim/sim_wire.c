@@ -1,49 +1,71 @@
-/* The wire owns the ports and the trace's lanes. What is under way belongs to
- * the messages. No memory is shared between nodes: a message's payload is a copy,
- * and what is unpacked refers to the message's payload alone. */
+/* The wire owns the queue, the ports and the trace's lanes. What is under way
+ * belongs to the messages. No memory is shared between nodes: a message's payload
+ * is a copy, and what is unpacked refers to the message's payload alone. */
 #include "engine/sim/sim_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "engine/round/message_codec.h"
 #include "engine/net/frame.h"
-
-/* Messages of one node under way at once that a trace shows; spans of one
- * track must not cross, so each takes a lane that is free. */
-enum { LANES = 16 };
 
 enum { KINDS = STI_MSG_PEER_VECTOR + 1 };
 
 typedef struct port {
     uint64_t sends_until, receives_until;
-    bool lane_taken[LANES];
-    bool lane_known[LANES];
-    uint32_t lane_track[LANES];
+    sti_trace_lanes lanes; /* of messages that it sends */
 } port;
+
+/* A message on its way, packed. */
+typedef struct sti_sim_message {
+    sti_msg msg; /* without its object */
+    sti_buffer *payload;
+    uint32_t from, to; /* nodes */
+    uint32_t lane;     /* of the sender's, on the trace */
+    sti_sim_message_time time;
+    uint64_t left;                /* when the sender's port took it up */
+    struct sti_sim_message *next; /* of the wire's spare ones */
+} sti_sim_message;
 
 struct sti_sim_wire {
     const sti_run *run;
     const sti_sim_cost *cost;
     sti_trace *trace;
-    port *ports;                       /* [workers + 1] */
-    sti_writer writer;                 /* kept for its memory */
-    sti_sim_message *spare;            /* the same */
+    bool (*loses)(void *arg, const sti_msg *msg);
+    void *arg;
+    sti_sim_queue queue;
+    XXH3_state_t *digest; /* of the events so far */
+    uint64_t events;
+    port *ports;            /* [workers + 1] */
+    uint64_t *last_there;   /* [nodes x (2 shards + nodes)] see in_order; NULL:
+                             of rounds */
+    sti_writer writer;      /* kept for its memory */
+    sti_sim_message *spare; /* the same */
     strads_sim_traffic traffic[KINDS]; /* by kind; 0: of all */
 };
 
 strads_err sti_sim_wire_new(const sti_run *run, const sti_sim_cost *cost,
-                            sti_trace *trace, sti_sim_wire **out)
+                            sti_trace *trace,
+                            bool (*loses)(void *arg, const sti_msg *msg),
+                            void *arg, sti_sim_wire **out)
 {
+    const size_t links = (size_t)run->nodes * (2 * run->shards + run->nodes);
     sti_sim_wire *wire = calloc(1, sizeof *wire);
     if (!wire)
         goto fail;
     wire->run = run;
     wire->cost = cost;
     wire->trace = trace;
+    wire->loses = loses;
+    wire->arg = arg;
     wire->ports = calloc(run->workers + (size_t)1, sizeof *wire->ports);
-    if (!wire->ports)
+    if (run->program->run)
+        wire->last_there = calloc(links, sizeof *wire->last_there);
+    wire->digest = XXH3_createState();
+    if (!wire->ports || (run->program->run && !wire->last_there) ||
+        !wire->digest || XXH3_64bits_reset(wire->digest) != XXH_OK)
         goto fail;
     *out = wire;
     return STRADS_OK;
@@ -51,20 +73,6 @@ fail:
     sti_sim_wire_free(wire);
     return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
                        run->workers);
-}
-
-void sti_sim_wire_free(sti_sim_wire *wire)
-{
-    if (!wire)
-        return;
-    while (wire->spare) {
-        sti_sim_message *message = wire->spare;
-        wire->spare = message->next;
-        free(message);
-    }
-    sti_writer_free(&wire->writer);
-    free(wire->ports);
-    free(wire);
 }
 
 static sti_sim_message *take_message(sti_sim_wire *wire)
@@ -77,11 +85,39 @@ static sti_sim_message *take_message(sti_sim_wire *wire)
     return message;
 }
 
-void sti_sim_wire_lose(sti_sim_wire *wire, sti_sim_message *message)
+static void give_message(sti_sim_wire *wire, sti_sim_message *message)
 {
     sti_object_drop(message->payload);
     message->next = wire->spare;
     wire->spare = message;
+}
+
+static void drop_item(sti_sim_wire *wire, const sti_sim_item *item)
+{
+    if (item->what != STI_SIM_ROLE)
+        give_message(wire, item->message);
+    else if (item->event.kind == STI_EVENT_MESSAGE)
+        sti_object_drop(item->event.msg.object);
+}
+
+void sti_sim_wire_free(sti_sim_wire *wire)
+{
+    sti_sim_item item;
+    if (!wire)
+        return;
+    while (sti_sim_queue_pop(&wire->queue, &item))
+        drop_item(wire, &item);
+    sti_sim_queue_free(&wire->queue);
+    while (wire->spare) {
+        sti_sim_message *message = wire->spare;
+        wire->spare = message->next;
+        free(message);
+    }
+    sti_writer_free(&wire->writer);
+    (void)XXH3_freeState(wire->digest);
+    free(wire->last_there);
+    free(wire->ports);
+    free(wire);
 }
 
 uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
@@ -101,13 +137,21 @@ strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,
     return wire->traffic[kind];
 }
 
+strads_sim_outcome sti_sim_wire_outcome(const sti_sim_wire *wire)
+{
+    return (strads_sim_outcome){.events = wire->events,
+                                .messages = wire->traffic[0].messages,
+                                .bytes = wire->traffic[0].bytes,
+                                .digest = XXH3_64bits_digest(wire->digest)};
+}
+
 static void count(strads_sim_traffic *traffic, uint64_t bytes)
 {
     traffic->messages++;
     traffic->bytes += bytes;
 }
 
-/* ---- lanes of the trace ------------------------------------------------ */
+/* ---- the way ----------------------------------------------------------- */
 
 static const char *span_name(sti_msg_kind kind)
 {
@@ -122,39 +166,6 @@ static const char *span_name(sti_msg_kind kind)
         return "transfer";
     }
 }
-
-/* A free lane of the sender's, or LANES. */
-static uint32_t take_lane(sti_sim_wire *wire, uint32_t node)
-{
-    port *p = &wire->ports[node];
-    uint32_t lane = 0;
-    while (lane < LANES && p->lane_taken[lane])
-        lane++;
-    if (!wire->trace || lane == LANES)
-        return LANES;
-    if (!p->lane_known[lane]) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "link %u", lane);
-        p->lane_track[lane] = sti_trace_track(wire->trace, node, name);
-        p->lane_known[lane] = true;
-    }
-    p->lane_taken[lane] = true;
-    return lane;
-}
-
-static void leave_lane(sti_sim_wire *wire, const sti_sim_message *message,
-                       uint64_t now)
-{
-    if (message->lane == LANES)
-        return;
-    port *p = &wire->ports[message->from];
-    p->lane_taken[message->lane] = false;
-    sti_trace_span(wire->trace, p->lane_track[message->lane],
-                   span_name(message->msg.kind), message->left, now,
-                   message->msg.round);
-}
-
-/* ---- the way ----------------------------------------------------------- */
 
 static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
                        sti_sim_message *message)
@@ -176,37 +187,88 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
-                             uint64_t now, sti_sim_message **out,
-                             uint64_t *reaches)
+static strads_err push(sti_sim_wire *wire, const sti_sim_item *item)
+{
+    strads_err err = sti_sim_queue_push(&wire->queue, item);
+    if (err)
+        drop_item(wire, item);
+    return err;
+}
+
+strads_err sti_sim_wire_put(sti_sim_wire *wire, uint64_t time, sti_address to,
+                            sti_event event)
+{
+    const sti_sim_item item = {.time = time, .to = to, .event = event};
+    return push(wire, &item);
+}
+
+/* Between a client and a shard, or another client, one way, nothing overtakes,
+ * whatever the jitter. */
+static uint64_t in_order(sti_sim_wire *wire, const sti_msg *msg, uint64_t there)
+{
+    const sti_run *run = wire->run;
+    const bool up = msg->to < STI_CLIENT_0;
+    const uint32_t client = (up ? msg->from : msg->to) - STI_CLIENT_0;
+    const uint32_t shard = (up ? msg->to : msg->from) - STI_SHARD_0;
+    size_t link = 2 * ((size_t)client * run->shards + shard) + up;
+    if (msg->kind == STI_MSG_PEER_VECTOR)
+        link = (size_t)run->nodes * (2 * run->shards + client) + msg->from -
+               STI_CLIENT_0;
+    uint64_t *last = &wire->last_there[link];
+    *last = later(there, *last);
+    return *last;
+}
+
+/* Packs a message and takes the sender's port; it comes when its first byte is
+ * there. */
+static strads_err send_away(sti_sim_wire *wire, const sti_msg *msg,
+                            uint64_t now)
 {
     sti_sim_message *message = take_message(wire);
     if (!message)
         return strads_fail(STRADS_ENOMEM, "no memory for a message");
     strads_err err = pack(wire, msg, message);
     if (err) {
-        sti_sim_wire_lose(wire, message);
+        give_message(wire, message);
         return err;
     }
     message->from = sti_sim_node_of(wire->run, msg->from);
     message->to = sti_sim_node_of(wire->run, msg->to);
-    message->lane = take_lane(wire, message->from);
+    port *p = &wire->ports[message->from];
+    message->lane =
+        sti_trace_take_lane(wire->trace, &p->lanes, message->from, "link");
     const uint64_t size = STI_HEADER_BYTES + message->payload->size;
     message->time =
         sti_sim_cost_message(wire->cost, wire->traffic[0].messages, size);
     count(&wire->traffic[0], size);
     count(&wire->traffic[msg->kind], size);
-    port *p = &wire->ports[message->from];
     message->left = later(now, p->sends_until);
     const uint64_t first = sti_sim_after(message->left, message->time.send);
     p->sends_until = sti_sim_after(first, message->time.bytes);
-    *reaches = sti_sim_after(first, message->time.latency);
-    *out = message;
-    return STRADS_OK;
+    sti_sim_item item = {.time = sti_sim_after(first, message->time.latency),
+                         .what = STI_SIM_REACHES,
+                         .message = message};
+    if (wire->last_there)
+        item.time = in_order(wire, msg, item.time);
+    return push(wire, &item);
 }
 
-uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_sim_message *message,
-                            uint64_t now)
+strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
+                             uint64_t now)
+{
+    strads_err err = STRADS_OK;
+    if (sti_sim_node_of(wire->run, msg->from) ==
+        sti_sim_node_of(wire->run, msg->to))
+        return sti_sim_wire_put(wire, now, msg->to, (sti_event){.msg = *msg});
+    if (!wire->loses || !wire->loses(wire->arg, msg))
+        err = send_away(wire, msg, now);
+    sti_object_drop(msg->object);
+    return err;
+}
+
+/* Takes the receiver's port; returns when the whole message is there. */
+static uint64_t reach(sti_sim_wire *wire, const sti_sim_message *message,
+                      uint64_t now)
 {
     port *p = &wire->ports[message->to];
     const uint64_t in =
@@ -215,14 +277,63 @@ uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_sim_message *message,
     return p->receives_until;
 }
 
-strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_sim_message *message,
-                                uint64_t now, sti_msg *msg)
+/* Unpacks a message that is there. */
+static strads_err receive(sti_sim_wire *wire, sti_sim_message *message,
+                          uint64_t now, sti_msg *msg)
 {
     *msg = message->msg;
-    leave_lane(wire, message, now);
+    if (message->lane < STI_TRACE_LANES) {
+        sti_trace_lanes *lanes = &wire->ports[message->from].lanes;
+        lanes->busy &= ~(UINT32_C(1) << message->lane);
+        sti_trace_span(wire->trace, lanes->track[message->lane],
+                       span_name(msg->kind), message->left, now, msg->round);
+    }
     strads_err err =
         sti_msg_decode(wire->run, message->payload->bytes,
                        message->payload->size, &message->payload->head, msg);
-    sti_sim_wire_lose(wire, message);
+    give_message(wire, message);
+    return err;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static void note(sti_sim_wire *wire, const sti_sim_item *item)
+{
+    const sti_event *event = &item->event;
+    uint64_t words[4] = {item->time, (uint64_t)item->to << 32 | event->kind};
+    if (event->kind == STI_EVENT_MESSAGE) {
+        words[2] = event->msg.round;
+        words[3] = (uint64_t)event->msg.partition << 32 |
+                   (uint64_t)event->msg.slice << 16 | event->msg.kind;
+    } else if (event->kind == STI_EVENT_DONE && event->job) {
+        words[2] = event->job->round;
+        words[3] = event->job->call;
+        if (item->to >= STI_WORKER_0)
+            words[3] |=
+                (uint64_t)((const sti_worker_job *)event->job)->partition << 32;
+    }
+    (void)XXH3_64bits_update(wire->digest, words, sizeof words);
+    wire->events++;
+}
+
+strads_err sti_sim_wire_next(sti_sim_wire *wire, sti_sim_item *item, bool *some)
+{
+    strads_err err = STRADS_OK;
+    while ((*some = sti_sim_queue_pop(&wire->queue, item)) &&
+           item->what == STI_SIM_REACHES) {
+        item->time = reach(wire, item->message, item->time);
+        item->what = STI_SIM_RECEIVED;
+        err = push(wire, item);
+        if (err)
+            return err;
+    }
+    if (*some && item->what == STI_SIM_RECEIVED) {
+        item->event = (sti_event){.kind = STI_EVENT_MESSAGE};
+        err = receive(wire, item->message, item->time, &item->event.msg);
+        item->to = item->event.msg.to;
+    }
+    if (*some && !err)
+        note(wire, item);
+    item->event.now = item->time;
     return err;
 }
