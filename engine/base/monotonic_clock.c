@@ -1,15 +1,18 @@
 /* See monotonic_clock.h. Owns nothing. */
 #include "engine/base/monotonic_clock.h"
 
-#include <time.h>
-
 enum { SECOND = 1000000000 };
+
+uint64_t sti_clock_now(clockid_t clock)
+{
+    struct timespec t;
+    (void)clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
 
 uint64_t sti_monotonic_now(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+    return sti_clock_now(CLOCK_MONOTONIC);
 }
 
 uint64_t sti_monotonic_in(uint64_t ns)

@@ -6,6 +6,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
+
+/* ns of a clock of the system: CLOCK_PROCESS_CPUTIME_ID, say. */
+uint64_t sti_clock_now(clockid_t clock);
 
 /* ns since some moment before this process began. */
 uint64_t sti_monotonic_now(void);

@@ -20,7 +20,7 @@
 enum { TRACKS_MAX = 65536, TRACK_SPANS = 100, NAME_MAX_ESCAPED = 256 };
 
 typedef struct span {
-    const char *name;
+    const char *name, *of;
     uint64_t begin, end; /* ns */
     uint64_t round;
 } span;
@@ -70,17 +70,18 @@ static const char *next_event(sti_trace *trace)
 /* Failures to write stick to the file, and are found when it is closed. */
 static void write_spans(sti_trace *trace, track *t)
 {
-    char name[NAME_MAX_ESCAPED];
+    char name[NAME_MAX_ESCAPED], of[NAME_MAX_ESCAPED];
     pthread_mutex_lock(&trace->lock);
     for (uint32_t k = 0; k < t->n; k++) {
         const span *s = &t->spans[k];
         uint64_t length = s->end > s->begin ? s->end - s->begin : 0;
         fprintf(trace->target.stream,
                 "%s{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
-                ",\"name\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64
+                ",\"name\":\"%s%s%s\",\"ts\":%" PRIu64 ".%03" PRIu64
                 ",\"dur\":%" PRIu64 ".%03" PRIu64
                 ",\"args\":{\"round\":%" PRIu64 "}}",
                 next_event(trace), t->node, t->id, escape(s->name, name),
+                s->of ? " " : "", escape(s->of ? s->of : "", of),
                 s->begin / 1000, s->begin % 1000, length / 1000, length % 1000,
                 s->round);
     }
@@ -156,7 +157,8 @@ uint32_t sti_trace_track(sti_trace *trace, uint32_t node, const char *name)
 }
 
 void sti_trace_record(sti_trace *trace, uint32_t id, const char *name,
-                      uint64_t begin_ns, uint64_t end_ns, uint64_t round)
+                      const char *of, uint64_t begin_ns, uint64_t end_ns,
+                      uint64_t round)
 {
     if (id >= TRACKS_MAX)
         return;
@@ -164,7 +166,7 @@ void sti_trace_record(sti_trace *trace, uint32_t id, const char *name,
     if (!t)
         return;
     pthread_mutex_lock(&t->lock);
-    t->spans[t->n++] = (span){name, begin_ns, end_ns, round};
+    t->spans[t->n++] = (span){name, of, begin_ns, end_ns, round};
     if (t->n == TRACK_SPANS)
         write_spans(trace, t);
     pthread_mutex_unlock(&t->lock);

@@ -5,6 +5,7 @@
 #ifndef STI_TRACE_H
 #define STI_TRACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "strads/error.h"
@@ -24,20 +25,21 @@ strads_err sti_trace_open(const char *path, sti_trace **out);
  * are too many (65536) or memory runs out: then closing says so. */
 uint32_t sti_trace_track(sti_trace *trace, uint32_t node, const char *name);
 
-/* What sti_trace_span does when there is a trace. */
+/* Records that a track was busy with `name` (of `of`, unless that is NULL) from
+ * begin to end, for a round. The names must last until the trace is closed. Spans
+ * of one track may nest, but not cross. Any thread, threads may share a track;
+ * writes to the file once in a hundred spans. */
 void sti_trace_record(sti_trace *trace, uint32_t track, const char *name,
-                      uint64_t begin_ns, uint64_t end_ns, uint64_t round);
+                      const char *of, uint64_t begin_ns, uint64_t end_ns,
+                      uint64_t round);
 
-/* Records that a track was busy with `name` from begin to end, for a round.
- * `name` must last until the trace is closed. Spans of one track may nest, but
- * not cross. Any thread, threads may share a track; writes to the file once in
- * a hundred spans. */
+/* The same, when there is a trace. */
 static inline void sti_trace_span(sti_trace *trace, uint32_t track,
                                   const char *name, uint64_t begin_ns,
                                   uint64_t end_ns, uint64_t round)
 {
     if (trace)
-        sti_trace_record(trace, track, name, begin_ns, end_ns, round);
+        sti_trace_record(trace, track, name, NULL, begin_ns, end_ns, round);
 }
 
 /* Tracks for spans that may cross, as transfers over a link do: each takes a lane

@@ -20,7 +20,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine/base/cores.h"
 #include "engine/base/monotonic_clock.h"
@@ -62,7 +61,6 @@ struct sti_node {
     sti_node_options options;
     worker_context *contexts;  /* [options.threads]; 0: the caller's */
     strads_worker_time *times; /* [options.threads], when progress is told */
-    sti_job_names *names;
     uint32_t coordinator_track;
     uint32_t *scheduler_track;
     uint32_t spins;
@@ -95,13 +93,6 @@ struct sti_node {
     /* Written at the end of each visit, read without the lock. */
     atomic_bool work_for_caller, work_for_all;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* Records the first error; threads leave when they see it. */
 static void fail(sti_node *node, strads_err err, const char *text)
@@ -237,10 +228,8 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
     pthread_mutex_init(&node->lock, NULL);
     strads_err err = sti_monotonic_cond_init(&node->wake_caller) &&
                              sti_monotonic_cond_init(&node->wake_other)
-                         ? sti_job_names_new(options->run, &node->names)
+                         ? make_roles(node)
                          : strads_fail(STRADS_ENOMEM, "no memory for a node");
-    if (!err)
-        err = make_roles(node);
     if (!err)
         err = make_workers(node);
     if (err) {
@@ -274,7 +263,6 @@ void sti_node_free(sti_node *node)
         sti_scheduler_free(node->schedulers[s]);
     free(node->schedulers);
     free(node->scheduler_track);
-    sti_job_names_free(node->names);
     pthread_cond_destroy(&node->wake_caller);
     pthread_cond_destroy(&node->wake_other);
     pthread_mutex_destroy(&node->error_lock);
@@ -411,7 +399,7 @@ void sti_node_deliver(sti_node *node, const sti_msg *msg)
 
 uint64_t sti_node_clock(const sti_node *node)
 {
-    return clock_ns(CLOCK_MONOTONIC) - node->started_ns;
+    return sti_monotonic_now() - node->started_ns;
 }
 
 uint64_t sti_node_busy(const sti_node *node)
@@ -427,7 +415,7 @@ void sti_node_progress(const sti_node *node, strads_progress *out)
 {
     *out = *sti_coordinator_progress(node->coordinator);
     out->seconds = 1e-9 * (double)sti_node_clock(node);
-    out->cpu_seconds = 1e-9 * (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) -
+    out->cpu_seconds = 1e-9 * (double)(sti_clock_now(CLOCK_PROCESS_CPUTIME_ID) -
                                        node->cpu_started_ns);
     out->callback_seconds = 0;
     for (uint32_t t = 0; t < node->options.threads; t++) {
@@ -616,8 +604,8 @@ static void run(worker_context *c, sti_job *job)
         atomic_fetch_add_explicit(&c->callback_ns, end - begin,
                                   memory_order_relaxed);
     c->now = end;
-    sti_trace_span(node->options.trace, track_of(c, job->role),
-                   sti_job_name(node->names, job), begin, end, job->round);
+    sti_job_span(node->options.run, job, node->options.trace,
+                 track_of(c, job->role), begin, end);
 }
 
 /* What other workers wait for goes before this one's own share. */
@@ -713,8 +701,8 @@ static strads_err start_threads(sti_node *node)
 
 strads_err sti_node_run(sti_node *node)
 {
-    node->started_ns = clock_ns(CLOCK_MONOTONIC);
-    node->cpu_started_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    node->started_ns = sti_monotonic_now();
+    node->cpu_started_ns = sti_clock_now(CLOCK_PROCESS_CPUTIME_ID);
     enter(node); /* a peer may be lost already */
     if (node->coordinator)
         push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_START});

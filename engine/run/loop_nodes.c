@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
@@ -745,7 +744,7 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
     if (nodes->setup->stopped)
         stopped(nodes);
     drop_tables(run);
-    nodes->all.wall = sti_loop_now(CLOCK_MONOTONIC);
+    nodes->all.wall = 1e-9 * (double)sti_loops_now(&nodes->all);
     nodes->go = (sti_loop_note){.word = STI_LOOP_GO,
                                 .clock = nodes->all.start,
                                 .last = run->max_rounds,
@@ -822,8 +821,6 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
         .n_nodes = sti_mesh_nodes(setup->mesh),
         .n_others = setup->with_loops - 1,
         .all = {.setup = setup->setup,
-                .wall = sti_loop_now(CLOCK_MONOTONIC),
-                .cpu = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID),
                 .first = setup->first,
                 .count = setup->count,
                 .nodes = &nodes,

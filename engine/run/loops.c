@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
@@ -17,13 +16,6 @@
 #include "engine/round/job.h"
 #include "engine/sim/sim_loop.h"
 #include "engine/store/session.h"
-
-double sti_loop_now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 uint64_t sti_loops_now(const sti_loops *all)
 {
@@ -33,6 +25,11 @@ uint64_t sti_loops_now(const sti_loops *all)
 static double now_of(const sti_loops *all)
 {
     return 1e-9 * (double)sti_loops_now(all);
+}
+
+static double cpu_now(void)
+{
+    return 1e-9 * (double)sti_clock_now(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void sti_loops_moved_locked(sti_loops *all)
@@ -84,9 +81,7 @@ void sti_loops_sum_locked(sti_loops *all)
     strads_progress *p = &all->progress;
     const sti_loop_times own = sti_loops_times_locked(all);
     p->seconds = now_of(all) - all->wall;
-    p->cpu_seconds = all->sim
-                         ? own.computing
-                         : sti_loop_now(CLOCK_PROCESS_CPUTIME_ID) - all->cpu;
+    p->cpu_seconds = all->sim ? own.computing : cpu_now() - all->cpu;
     p->callback_seconds = own.computing + all->others.computing;
     p->waiting_seconds = own.waiting + all->others.waiting;
     p->network_seconds = own.network + all->others.network;
@@ -408,6 +403,8 @@ strads_err sti_loops_join(sti_loops *all, uint32_t started)
 strads_err sti_loops_open(sti_loops *all)
 {
     all->zero_ns = sti_monotonic_now();
+    all->wall = 1e-9 * (double)all->zero_ns;
+    all->cpu = cpu_now();
     pthread_mutex_init(&all->lock, NULL);
     (void)sti_monotonic_cond_init(&all->moved);
     all->loop = calloc(all->count + 1, sizeof *all->loop);
@@ -455,8 +452,6 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
     sti_run *run = &setup->run;
     sti_loops all = {
         .setup = setup,
-        .wall = sti_loop_now(CLOCK_MONOTONIC),
-        .cpu = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID),
         .count = run->partitions,
         .end = STRADS_END_STOPPED,
     };

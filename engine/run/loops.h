@@ -76,8 +76,6 @@ typedef struct sti_loops {
     sti_loop_cut cut;
 } sti_loops;
 
-double sti_loop_now(clockid_t clock);
-
 /* ns, real or virtual. */
 uint64_t sti_loops_now(const sti_loops *all);
 

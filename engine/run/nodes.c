@@ -933,7 +933,7 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
         add_to(engine, &progress);
         err = sti_result_new(setup, &progress, sti_node_end(node), out);
     }
-    err = sti_run_trace_close(trace, err); /* it holds names of the node's */
+    err = sti_run_trace_close(trace, err);
     sti_node_free(node);
     return err;
 }

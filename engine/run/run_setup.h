@@ -64,8 +64,8 @@ uint64_t sti_run_memory(const strads_engine_options *options);
 void sti_run_cut_as(const strads_program *program, const void *config,
                     strads_data_options *cut);
 
-/* The trace of a run is opened before its roles are made, and closed before
- * they are freed, because spans bear the names of jobs. *out is NULL when the
+/* The trace of a run is opened before its roles are made, and closed before its
+ * setup is freed, because spans bear the names of phases. *out is NULL when the
  * options name no file. STRADS_EIO, STRADS_ENOMEM. */
 strads_err sti_run_trace_open(const strads_engine_options *options,
                               sti_trace **out);

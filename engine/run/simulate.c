@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/sized.h"
 #include "engine/round/job.h"
 #include "engine/run/loops.h"
@@ -48,8 +49,7 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
         sti_sim_outcome(sim, outcome);
         err = sti_result_new(setup, &progress, sti_sim_end(sim), out);
     }
-    err = sti_run_trace_close(trace,
-                              err); /* it holds names of the simulation's */
+    err = sti_run_trace_close(trace, err);
     sti_sim_free(sim);
     return err;
 }
@@ -280,9 +280,9 @@ static _Thread_local timed_refresh timed;
 static strads_err refresh_timed(strads_task *task, const strads_change *changes,
                                 uint32_t n)
 {
-    uint64_t begun = sti_sim_meter_now();
+    uint64_t begun = sti_monotonic_now();
     strads_err err = timed.program->refresh(task, changes, n);
-    timed.meter->refresh_ns += sti_sim_meter_now() - begun;
+    timed.meter->refresh_ns += sti_monotonic_now() - begun;
     return err;
 }
 

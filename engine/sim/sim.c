@@ -28,7 +28,6 @@ struct sti_sim {
     sti_run *run;
     sti_sim_cost cost;
     sti_sim_wire *wire;
-    sti_job_names *names;
     sti_coordinator *coordinator;
     sti_scheduler **schedulers; /* [run->schedulers] */
     sti_worker **workers;       /* [run->workers] */
@@ -100,9 +99,7 @@ strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
     sim->options = *options;
     sim->run = options->run;
     sti_sim_cost_init(&sim->cost, sim->run, options->costs);
-    strads_err err = sti_job_names_new(sim->run, &sim->names);
-    if (!err)
-        err = make_roles(sim);
+    strads_err err = make_roles(sim);
     if (!err)
         err = sti_sim_wire_new(sim->run, &sim->cost, options->trace,
                                options->loses, options->arg, &sim->wire);
@@ -130,7 +127,6 @@ void sti_sim_free(sti_sim *sim)
         sti_scheduler_free(sim->schedulers[s]);
     free(sim->schedulers);
     sti_sim_cost_free(&sim->cost);
-    sti_job_names_free(sim->names);
     free(sim);
 }
 
@@ -152,8 +148,7 @@ static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
     sim->busy_ns += job->elapsed_ns;
     if (sti_job_is_callback(job))
         sim->callback_ns += job->elapsed_ns;
-    sti_trace_span(sim->options.trace, on->track, sti_job_name(sim->names, job),
-                   sim->now, end, job->round);
+    sti_job_span(sim->run, job, sim->options.trace, on->track, sim->now, end);
     return sti_sim_wire_put(sim->wire, end, job->role,
                             (sti_event){.kind = STI_EVENT_DONE, .job = job});
 }

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/monotonic_clock.h"
 #include "engine/sim/sim_run_token.h"
 #include "engine/sim/sim_wire.h"
 #include "engine/store/client.h"
@@ -231,13 +231,6 @@ static uint32_t next_turn(sti_sim_loop *sim)
 
 /* ---- partitions' calls -------------------------------------------------- */
 
-static uint64_t thread_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static strads_err check_over(const sti_sim_loop *sim)
 {
     return sim->over ? strads_fail(STRADS_ECANCELED, "the simulation is over")
@@ -261,7 +254,7 @@ static strads_err begin_call(sti_client_host *host, uint32_t worker)
 {
     looper *l = (looper *)host;
     (void)worker;
-    l->sim->spent_ns += thread_ns() - l->cpu_ns;
+    l->sim->spent_ns += sti_clock_now(CLOCK_THREAD_CPUTIME_ID) - l->cpu_ns;
     return check_over(l->sim);
 }
 
@@ -278,7 +271,7 @@ static void end_call(sti_client_host *host, uint32_t worker, bool more)
     looper *l = (looper *)host;
     (void)worker, (void)more;
     carry_out(l->sim, l->client);
-    l->cpu_ns = thread_ns();
+    l->cpu_ns = sti_clock_now(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static sti_address home(const sti_client_host *host, uint32_t worker)
@@ -295,7 +288,7 @@ strads_err sti_sim_loop_session(sti_sim_loop *sim, uint32_t partition,
                                 strads_session **out)
 {
     looper *l = &sim->loopers[partition];
-    l->cpu_ns = thread_ns();
+    l->cpu_ns = sti_clock_now(CLOCK_THREAD_CPUTIME_ID);
     return sti_client_session(&l->host, partition, sim->setup.run->partitions,
                               out);
 }
@@ -313,7 +306,7 @@ static strads_err compute(sti_client_host *host, uint32_t worker)
         err = wait_turn(l);
     }
     sim->busy_ns += err ? 0 : ns;
-    l->cpu_ns = thread_ns();
+    l->cpu_ns = sti_clock_now(CLOCK_THREAD_CPUTIME_ID);
     return err;
 }
 

@@ -4,14 +4,8 @@
 #include "engine/sim/sim_meter.h"
 
 #include <stdlib.h>
-#include <time.h>
 
-uint64_t sti_sim_meter_now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
+#include "engine/base/monotonic_clock.h"
 
 strads_err sti_sim_meter_init(sti_sim_meter *meter, uint32_t n_phases)
 {
@@ -67,9 +61,9 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
                         ? (double)((sti_worker_job *)job)->from->size
                         : 0;
     meter->refresh_ns = 0;
-    uint64_t begun = sti_sim_meter_now();
+    uint64_t begun = sti_monotonic_now();
     sti_job_run(run, job);
-    job->elapsed_ns = sti_sim_meter_now() - begun;
+    job->elapsed_ns = sti_monotonic_now() - begun;
     double ns = (double)job->elapsed_ns;
     bool known = job->phase < meter->n_phases;
     if (job->call == STI_CALL_MERGE)

@@ -31,7 +31,4 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
 void sti_sim_meter_prices(const sti_sim_meter *meter, strads_sim_options *sim,
                           strads_sim_phase *phases, uint32_t n_phases);
 
-/* Monotonic time in ns. */
-uint64_t sti_sim_meter_now(void);
-
 #endif
