@@ -4,9 +4,7 @@
  * edited file never becomes a model. */
 #include "engine/run/model_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +13,7 @@
 
 #include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
+#include "engine/run/json_file.h"
 
 #define MODEL_FORMAT "strads-model"
 #define MODEL_VERSION 1
@@ -343,33 +342,6 @@ strads_err strads_model_write(const strads_model *model, const char *path)
 static const json_int_t MOST_COLUMNS = UINT32_MAX - 1;
 static const json_int_t MOST_WIDTH = 1 << 20;
 
-static strads_err load(const char *path, json_t **out)
-{
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
-    }
-    json_error_t error;
-    errno = 0;
-    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    int broken = ferror(file);
-    int why = errno;
-    (void)fclose(file);
-    if (broken) {
-        json_decref(root);
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(why));
-    }
-    if (!root) {
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: is no model file: line %d is not JSON: %s",
-                           path, error.line, error.text);
-    }
-    *out = root;
-    return STRADS_OK;
-}
-
 static strads_err wrong_member(const char *path, const char *member,
                                const char *expected)
 {
@@ -669,7 +641,7 @@ strads_err strads_model_read(const char *path, const char *program,
                              strads_model **out)
 {
     json_t *root = NULL;
-    strads_err err = load(path, &root);
+    strads_err err = sti_json_load(path, "is no model file: ", &root);
     if (!err)
         err = check_head(path, root, program);
     if (!err)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine/base/atomic_file.h"
+#include "engine/run/json_file.h"
 
 enum { MOST = 1 << 20 };
 
@@ -265,31 +266,13 @@ strads_err sti_plan_from_json(const json_t *json, const char *where,
     return err;
 }
 
-static strads_err cannot_read(const char *path)
-{
-    return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                       strerror(errno));
-}
-
 strads_err strads_plan_read(const char *path, strads_plan **out)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cannot_read(path);
-    json_error_t error;
-    errno = 0;
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    strads_err broken = ferror(file) ? cannot_read(path) : STRADS_OK;
-    (void)fclose(file);
-    if (broken) {
-        json_decref(json);
-        return broken;
-    }
-    if (!json)
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: is no plan: line %d is not JSON: %s", path,
-                           error.line > 0 ? error.line : 1, error.text);
-    strads_err err = sti_plan_from_json(json, path, out);
+    json_t *json;
+    strads_err err = sti_json_load(path, "is no plan: ", &json);
+    if (err)
+        return err;
+    err = sti_plan_from_json(json, path, out);
     json_decref(json);
     return err;
 }

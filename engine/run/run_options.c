@@ -4,15 +4,15 @@
  * file and the command line accept the same and complain alike. */
 #include "engine/run/run_options.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/base/option_table.h"
 #include "engine/base/number_text.h"
+#include "engine/run/json_file.h"
 #include "strads/engine.h"
 
 /* ---- the tables of the engine's own options ----------------------------- */
@@ -134,7 +134,7 @@ const strads_option *strads_engine_loop_option_table(void)
 /* ---- options as JSON ---------------------------------------------------- */
 
 /* A configuration is a page of text; what is larger is another file. */
-static const size_t LARGEST_FILE = 1 << 20;
+enum { LARGEST_FILE = 1 << 20 };
 
 void sti_config_strings_free(sti_config_strings *strings)
 {
@@ -280,15 +280,10 @@ static strads_err set_key(const sti_config *config, const char *source,
     return unknown_key(config, source, key);
 }
 
-strads_err sti_config_parse(const sti_config *config, const char *source,
-                            const char *text, size_t size)
+/* Sets all that an object says, which is let go. */
+static strads_err set_all(const sti_config *config, const char *source,
+                          json_t *root)
 {
-    json_error_t error;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!root) {
-        return strads_fail(STRADS_EFORMAT, "%s: line %d is not JSON: %s",
-                           source, error.line, error.text);
-    }
     strads_err err = STRADS_OK;
     const char *key;
     json_t *value;
@@ -308,49 +303,28 @@ strads_err sti_config_parse(const sti_config *config, const char *source,
     return err;
 }
 
-/* Reads a small file whole; *size bytes of it, the caller's to free. */
-static strads_err read_small(const char *path, char **out, size_t *size)
+strads_err sti_config_parse(const sti_config *config, const char *source,
+                            const char *text, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
+    json_error_t error;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!root) {
+        return strads_fail(STRADS_EFORMAT, "%s: line %d is not JSON: %s",
+                           source, error.line, error.text);
     }
-    strads_err err = STRADS_OK;
-    char *text = malloc(LARGEST_FILE + 1);
-    if (!text) {
-        err = strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
-        goto done;
-    }
-    *size = fread(text, 1, LARGEST_FILE + 1, file);
-    if (ferror(file)) {
-        err = strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                          strerror(errno));
-    } else if (*size > LARGEST_FILE) {
-        err = strads_fail(STRADS_ELIMIT,
-                          "%s: a configuration has at most %zu bytes", path,
-                          LARGEST_FILE);
-    }
-done:
-    (void)fclose(file);
-    if (err) {
-        free(text);
-        return err;
-    }
-    *out = text;
-    return STRADS_OK;
+    return set_all(config, source, root);
 }
 
 strads_err sti_config_load(const sti_config *config, const char *path)
 {
-    char *text = NULL;
-    size_t size = 0;
-    strads_err err = read_small(path, &text, &size);
-    if (!err) {
-        err = sti_config_parse(config, path, text, size);
-        free(text);
-    }
-    return err;
+    struct stat about;
+    json_t *root;
+    if (stat(path, &about) == 0 && about.st_size > LARGEST_FILE)
+        return strads_fail(STRADS_ELIMIT,
+                           "%s: a configuration has at most %d bytes", path,
+                           LARGEST_FILE);
+    strads_err err = sti_json_load(path, "", &root);
+    return err ? err : set_all(config, path, root);
 }
 
 /* False: no memory left. */
