@@ -19,7 +19,7 @@
 #include "engine/base/atomic_file.h"
 #include "engine/base/stop_flag.h"
 #include "engine/run/plan_json.h"
-#include "engine/run/run_options.h"
+#include "strads/options.h"
 #include "strads/version.h"
 
 enum { KEPT = 2, PATH_ROOM = 4096, TEXT_ROOM = 1024 };
@@ -53,10 +53,11 @@ struct sti_cut_files {
 
 /* ---- what must be the same ------------------------------------------------ */
 
+/* Without memory, for `value` or for the line, *text becomes NULL and stays it. */
 static void add_line(char **text, const char *name, const char *value)
 {
     char *more = NULL;
-    if (*text && asprintf(&more, "%s%s: %s\n", *text, name, value) < 0)
+    if (*text && value && asprintf(&more, "%s%s: %s\n", *text, name, value) < 0)
         more = NULL;
     free(*text);
     *text = more;
@@ -69,29 +70,16 @@ static void add_number(char **text, const char *name, uint64_t value)
     add_line(text, name, number);
 }
 
-/* One line for each option: `  "lambda": 0.1,`. */
 static void add_options(char **text, const sti_run *run)
 {
-    const sti_config_part part = {run->program->options,
-                                  (void *)(uintptr_t)run->config};
-    char *all = part.table ? sti_config_text(&part, 1, 0) : strdup("");
-    for (char *line = all ? strtok(all, "{}\n") : NULL; line;
-         line = strtok(NULL, "{}\n")) {
-        char *colon = strstr(line, "\":");
-        char *name = strchr(line, '"');
-        if (!colon || !name || name == colon)
-            continue;
-        *colon = '\0';
-        const size_t n = strlen(colon + 2);
-        if (n && colon[1 + n] == ',')
-            colon[1 + n] = '\0';
-        add_line(text, name + 1, colon + 3);
+    for (const strads_option *o = run->program->options; o && o->name; o++) {
+        const size_t size = strads_option_format(o, run->config, NULL, 0) + 1;
+        char *value = malloc(size);
+        if (value)
+            (void)strads_option_format(o, run->config, value, size);
+        add_line(text, o->name, value);
+        free(value);
     }
-    if (!all) {
-        free(*text);
-        *text = NULL;
-    }
-    free(all);
 }
 
 static void add_plan(char **text, const strads_plan *plan)

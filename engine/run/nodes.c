@@ -46,11 +46,7 @@ struct strads_engine {
     bool failed;         /* the others are to be told */
     sti_run_terms terms; /* config: the caller's on node 0 */
     sti_config_strings strings;
-    uint32_t workers;  /* of all nodes */
-    uint32_t *node_of; /* [workers] */
-    uint32_t *first;   /* [workers + 1], of terms.hosted; or NULL */
-    uint32_t *hosts;   /* [n_hosts] nodes without workers */
-    uint32_t n_hosts;
+    sti_layout layout; /* follows from the terms; its arrays are the engine's */
 
     uint32_t generation; /* 1, 2, ..; 0: a node that is lost ends the run */
     char *url;           /* where node 0 is */
@@ -202,49 +198,43 @@ strads_err strads_engine_listen(const strads_program *program,
     return err;
 }
 
-/* Nodes without workers have the shards, and may come back. */
-static strads_err find_hosts(strads_engine *engine)
-{
-    engine->hosts = calloc(engine->terms.nodes, sizeof *engine->hosts);
-    if (!engine->hosts)
-        return no_memory();
-    for (uint32_t n = 0; n < engine->terms.nodes; n++)
-        if (engine->terms.workers[n] == 0)
-            engine->hosts[engine->n_hosts++] = n;
-    return STRADS_OK;
-}
-
-/* Who has which workers, from the counts of each node. */
+/* Who has which workers, from the counts of each node; those without have the
+ * shards, and may come back. */
 static strads_err spread(strads_engine *engine)
 {
-    engine->workers = 0;
-    for (uint32_t n = 0; n < engine->terms.nodes; n++)
-        engine->workers += engine->terms.workers[n];
-    engine->node_of = calloc(engine->workers, sizeof *engine->node_of);
-    if (!engine->node_of)
+    const sti_run_terms *terms = &engine->terms;
+    const uint32_t self = sti_mesh_node(engine->mesh);
+    sti_layout *l = &engine->layout;
+    *l = (sti_layout){.nodes = terms->nodes, .count = terms->workers[self]};
+    for (uint32_t n = 0; n < terms->nodes; n++) {
+        l->first += n < self ? terms->workers[n] : 0;
+        l->workers += terms->workers[n];
+    }
+    l->node_of = calloc(l->workers, sizeof *l->node_of);
+    l->hosts = calloc(terms->nodes, sizeof *l->hosts);
+    if (!l->node_of || !l->hosts)
         return no_memory();
-    uint32_t w = 0;
-    for (uint32_t n = 0; n < engine->terms.nodes; n++)
-        for (uint32_t k = 0; k < engine->terms.workers[n]; k++)
-            engine->node_of[w++] = n;
-    strads_err err = find_hosts(engine);
-    if (err)
-        return err;
+    for (uint32_t n = 0, w = 0; n < terms->nodes; n++) {
+        for (uint32_t k = 0; k < terms->workers[n]; k++)
+            l->node_of[w++] = n;
+        if (!terms->workers[n])
+            l->hosts[l->n_hosts++] = n;
+    }
     if (!engine->options.partitions)
-        engine->options.partitions = engine->workers;
-    if (engine->options.partitions < engine->workers)
+        engine->options.partitions = l->workers;
+    if (engine->options.partitions < l->workers)
         return strads_fail(STRADS_EINVAL,
                            "%u partitions for %u workers on %u nodes: give at "
                            "least as many partitions as workers",
-                           engine->options.partitions, engine->workers,
-                           engine->terms.nodes);
+                           engine->options.partitions, l->workers,
+                           terms->nodes);
     return STRADS_OK;
 }
 
 /* The partitions of each node's workers, as they would be spread evenly. */
 static void count_parts(const strads_engine *engine, sti_pace *nodes)
 {
-    const sti_run even = {.workers = engine->workers,
+    const sti_run even = {.workers = engine->layout.workers,
                           .partitions = engine->options.partitions};
     uint32_t w = 0;
     for (uint32_t n = 0; n < engine->terms.nodes; n++) {
@@ -271,7 +261,7 @@ static strads_err spread_by_pace(strads_engine *engine)
             n ? sti_mesh_pace(engine->mesh, n) : atomic_load(&engine->own_pace);
     if (sti_node_spread(engine->pace, nodes)) {
         engine->terms.hosted =
-            calloc(engine->workers, sizeof *engine->terms.hosted);
+            calloc(engine->layout.workers, sizeof *engine->terms.hosted);
         if (!engine->terms.hosted)
             return no_memory();
         for (uint32_t n = 0, w = 0; n < nodes; n++) {
@@ -289,13 +279,15 @@ static strads_err spread_by_pace(strads_engine *engine)
 /* Workers' first partitions, where the terms say how many each has. */
 static strads_err take_hosted(strads_engine *engine)
 {
-    if (!engine->terms.hosted)
+    const uint32_t *hosted = engine->terms.hosted;
+    sti_layout *l = &engine->layout;
+    if (!hosted)
         return STRADS_OK;
-    engine->first = calloc((size_t)engine->workers + 1, sizeof *engine->first);
-    if (!engine->first)
+    l->first_of = calloc((size_t)l->workers + 1, sizeof *l->first_of);
+    if (!l->first_of)
         return no_memory();
-    for (uint32_t w = 0; w < engine->workers; w++)
-        engine->first[w + 1] = engine->first[w] + engine->terms.hosted[w];
+    for (uint32_t w = 0; w < l->workers; w++)
+        l->first_of[w + 1] = l->first_of[w] + hosted[w];
     return STRADS_OK;
 }
 
@@ -326,12 +318,11 @@ static void forget_members(strads_engine *engine)
 {
     free(engine->terms.workers);
     free(engine->terms.hosted);
-    free(engine->node_of);
-    free(engine->first);
-    free(engine->hosts);
-    engine->terms.workers = engine->node_of = engine->hosts = NULL;
-    engine->terms.hosted = engine->first = NULL;
-    engine->n_hosts = 0;
+    free(engine->layout.node_of);
+    free(engine->layout.first_of);
+    free(engine->layout.hosts);
+    engine->terms.workers = engine->terms.hosted = NULL;
+    engine->layout = (sti_layout){0};
 }
 
 /* The nodes of one generation, and what they are told. */
@@ -589,19 +580,15 @@ void strads_engine_free(strads_engine *engine)
     free(engine);
 }
 
-static sti_layout own_layout(const strads_engine *engine)
+/* The partitions of this node: how many, from *first on. */
+static uint32_t own_partitions(const strads_engine *engine, uint32_t *first)
 {
-    sti_layout layout = {.workers = engine->workers,
-                         .node_of = engine->node_of,
-                         .first_of = engine->first,
-                         .nodes = engine->terms.nodes,
-                         .hosts = engine->hosts,
-                         .n_hosts = engine->n_hosts};
-    uint32_t node = sti_mesh_node(engine->mesh);
-    for (uint32_t n = 0; n < node; n++)
-        layout.first += engine->terms.workers[n];
-    layout.count = engine->terms.workers[node];
-    return layout;
+    const sti_layout *l = &engine->layout;
+    const sti_run run = {.workers = l->workers,
+                         .partitions = engine->options.partitions,
+                         .first = l->first_of};
+    *first = sti_run_first(&run, l->first);
+    return sti_run_first(&run, l->first + l->count) - *first;
 }
 
 static strads_err check_unspent(const strads_engine *engine)
@@ -627,14 +614,8 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
         engine->failed = true;
         return err;
     }
-    const sti_layout layout = own_layout(engine);
-    const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->options.partitions,
-                         .first = engine->first};
     options->partitions = engine->options.partitions;
-    options->keep_first = sti_run_first(&run, layout.first);
-    options->keep_count =
-        sti_run_first(&run, layout.first + layout.count) - options->keep_first;
+    options->keep_count = own_partitions(engine, &options->keep_first);
     if (options->keep_count == 0) /* which would be all from there on */
         options->keep_first = options->partitions;
     options->partition_entries = 0; /* each worker has a partition */
@@ -661,7 +642,7 @@ strads_err strads_data_from_part(strads_engine *engine,
                           "is lost: leave regroup out");
     if (err)
         return err;
-    const sti_run run = {.workers = engine->workers,
+    const sti_run run = {.workers = engine->layout.workers,
                          .partitions = engine->options.partitions};
     const uint32_t nodes = engine->terms.nodes;
     uint32_t *first = calloc((size_t)nodes + 1, sizeof *first);
@@ -783,8 +764,8 @@ static void take_late(void *arg, uint32_t workers)
     strads_engine *engine = arg;
     const uint64_t since = atomic_load(&engine->since_ns);
     if (!engine->cuts ||
-        engine->workers + workers > engine->options.partitions || !since ||
-        sti_monotonic_now() - since < STI_SECOND)
+        engine->layout.workers + workers > engine->options.partitions ||
+        !since || sti_monotonic_now() - since < STI_SECOND)
         return;
     atomic_store(&engine->late, true);
     if (sti_cut_is_committed(&engine->program))
@@ -810,18 +791,14 @@ static uint64_t own_pace(void *arg)
     if (passed < PACE_AFTER_NS ||
         passed / PACE_AFTER_READS < since - engine->kept_ns)
         return 0;
-    const sti_layout layout = own_layout(engine);
-    const sti_run run = {.workers = engine->workers,
-                         .partitions = engine->options.partitions,
-                         .first = engine->first};
-    const uint32_t parts = sti_run_first(&run, layout.first + layout.count) -
-                           sti_run_first(&run, layout.first);
+    uint32_t first;
+    const uint32_t parts = own_partitions(engine, &first);
     if (!parts)
         return 0;
     double busy = engine->loops ? (double)sti_loop_nodes_busy(engine->loops)
                                 : (double)sti_node_busy(engine->node);
     if (engine->loops)
-        busy *= (double)layout.count / parts;
+        busy *= (double)engine->layout.count / parts;
     const uint64_t pace = (uint64_t)(1e9 * busy / (double)passed / parts);
     atomic_store(&engine->own_pace, pace);
     return pace;
@@ -902,12 +879,11 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
     strads_err err = sti_run_trace_open(&setup->options, &trace);
     if (err)
         return err;
-    const sti_layout layout = own_layout(engine);
     const sti_node_options options = {
         .run = &setup->run,
         .node = sti_mesh_node(engine->mesh),
-        .first_worker = layout.first,
-        .threads = layout.count,
+        .first_worker = engine->layout.first,
+        .threads = engine->layout.count,
         .coordinates = !engine->joined,
         .trace = trace,
         .stop = engine->options.stop,
@@ -948,15 +924,14 @@ static void loops_begun(void *arg, struct sti_loop_nodes *loops)
 static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
                               const strads_data *data, strads_result **out)
 {
-    const sti_layout layout = own_layout(engine);
-    const sti_run *run = &setup->run;
-    const uint32_t first = sti_run_first(run, layout.first);
+    uint32_t first;
+    const uint32_t count = own_partitions(engine, &first);
     const sti_loop_nodes_setup loops = {
         .setup = setup,
         .mesh = engine->mesh,
         .first = first,
-        .count = sti_run_first(run, layout.first + layout.count) - first,
-        .with_loops = engine->terms.nodes - engine->n_hosts,
+        .count = count,
+        .with_loops = engine->terms.nodes - engine->layout.n_hosts,
         .mark = mark_of(data),
         .stopped = engine->stop_told,
         .begun = loops_begun,
@@ -1028,7 +1003,6 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (err)
         return err;
     engine->ran = true;
-    const sti_layout layout = own_layout(engine);
     strads_engine_options options = engine->options;
     if (options.time_limit > 0)
         options.time_limit =
@@ -1036,7 +1010,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     sti_setup setup = {0};
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
-                         data, &options, &layout);
+                         data, &options, &engine->layout);
     if (!err && !engine->joined)
         err = use_cuts(engine, &setup, data);
     if (!err)

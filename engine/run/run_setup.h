@@ -37,11 +37,11 @@ strads_err sti_setup_read_plan(const strads_engine_options *options,
  * nodes' workers are contiguous. */
 typedef struct sti_layout {
     uint32_t workers;
-    const uint32_t *node_of;  /* [workers]; NULL: all on node 0 */
-    const uint32_t *first_of; /* [workers + 1] as sti_run.first; or NULL */
-    uint32_t first, count;    /* those of this process */
-    uint32_t nodes;           /* with node_of */
-    const uint32_t *hosts;    /* [n_hosts], as sti_run; outlives the setup */
+    uint32_t *node_of;     /* [workers]; NULL: all on node 0 */
+    uint32_t *first_of;    /* [workers + 1] as sti_run.first; or NULL */
+    uint32_t first, count; /* those of this process */
+    uint32_t nodes;        /* with node_of */
+    uint32_t *hosts;       /* [n_hosts], as sti_run; outlives the setup */
     uint32_t n_hosts;
 } sti_layout;
 
