@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "engine/base/monotonic_clock.h"
-#include "engine/exec/inbox.h"
 #include "engine/store/client.h"
 #include "engine/store/shard.h"
 
@@ -33,14 +32,22 @@ enum {
     CLIENTS_MAX = 2 /* the workers', the engine's */
 };
 
+/* Messages, in the order in which they came. */
+typedef struct msg_list {
+    sti_msg *at;
+    size_t n, capacity;
+} msg_list;
+
 /* What roles share who are stepped under one lock. */
 typedef struct box {
-    sti_inbox inbox;      /* who has the lock takes what is there */
+    pthread_mutex_t inbox_lock; /* guards `inbox`, and for moments only */
+    msg_list inbox;             /* who has the lock takes what is there */
+    atomic_bool stirred;        /* something is */
+
     pthread_mutex_t lock; /* guards what follows */
+    msg_list taken;       /* of the inbox, whose array it was before */
     sti_effects effects;  /* those from `sent` on are messages to be sent */
     size_t sent;
-    sti_msg *taken; /* spare array to swap with the inbox */
-    size_t room_taken;
 } box;
 
 /* A worker that may be asleep. */
@@ -204,14 +211,49 @@ static uint64_t bytes_of(const sti_msg *msg)
     return buffer ? buffer->size : 0;
 }
 
-/* Into the box of roles of this node, whoever steps them. */
+static bool reserve(msg_list *list)
+{
+    if (list->n < list->capacity)
+        return true;
+    const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+    sti_msg *at = realloc(list->at, sizeof *at * capacity);
+    if (!at)
+        return false;
+    list->at = at;
+    list->capacity = capacity;
+    return true;
+}
+
+/* Into the box of roles of this node, whoever steps them. Takes over the
+ * reference. */
 static void leave(sti_node_store *store, const sti_msg *msg)
 {
     box *to =
         msg->to < STI_CLIENT_0 ? &store->box : &client_of(store, msg->to)->box;
-    strads_err err = sti_inbox_put(&to->inbox, msg);
-    if (err)
-        fail(store, err);
+    pthread_mutex_lock(&to->inbox_lock);
+    const bool fits = reserve(&to->inbox);
+    if (fits)
+        to->inbox.at[to->inbox.n++] = *msg;
+    atomic_store_explicit(&to->stirred, true, memory_order_release);
+    pthread_mutex_unlock(&to->inbox_lock);
+    if (fits)
+        return;
+    sti_object_drop(msg->object);
+    fail(store, no_memory());
+}
+
+/* With the box's lock held: what has come is in b->taken. */
+static void take_inbox(box *b)
+{
+    b->taken.n = 0;
+    if (!atomic_load_explicit(&b->stirred, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&b->inbox_lock);
+    const msg_list came = b->inbox;
+    b->inbox = b->taken;
+    b->taken = came;
+    atomic_store_explicit(&b->stirred, false, memory_order_relaxed);
+    pthread_mutex_unlock(&b->inbox_lock);
 }
 
 /* With the box's lock held: sends what roles asked for. False: there is no room
@@ -250,17 +292,18 @@ static void free_box(box *b)
     for (size_t k = 0; k < b->sent; k++)
         b->effects.at[k].msg.object = NULL; /* its receiver's */
     sti_effects_free(&b->effects);
-    free(b->taken);
+    for (size_t k = 0; k < b->inbox.n; k++)
+        sti_object_drop(b->inbox.at[k].object);
+    free(b->inbox.at);
+    free(b->taken.at);
     pthread_mutex_destroy(&b->lock);
-    sti_inbox_free(&b->inbox);
+    pthread_mutex_destroy(&b->inbox_lock);
 }
 
-static strads_err init_box(box *b)
+static void init_box(box *b)
 {
-    strads_err err = sti_inbox_init(&b->inbox);
-    if (!err)
-        pthread_mutex_init(&b->lock, NULL);
-    return err;
+    pthread_mutex_init(&b->inbox_lock, NULL);
+    pthread_mutex_init(&b->lock, NULL);
 }
 
 /* ---- shards ------------------------------------------------------------ */
@@ -269,10 +312,11 @@ static void take_shards_inbox(sti_node_store *store)
 {
     const sti_run *run = store->setup.run;
     box *b = &store->box;
-    const size_t n = sti_inbox_take(&b->inbox, &b->taken, &b->room_taken);
-    for (size_t k = 0; k < n; k++) {
-        const uint32_t shard = b->taken[k].to - STI_SHARD_0;
-        const sti_event event = {.now = now_of(store), .msg = b->taken[k]};
+    take_inbox(b);
+    for (size_t k = 0; k < b->taken.n; k++) {
+        const sti_msg *msg = &b->taken.at[k];
+        const uint32_t shard = msg->to - STI_SHARD_0;
+        const sti_event event = {.now = now_of(store), .msg = *msg};
         sti_shard_step(
             store->shards[shard / (run->n_hosts ? run->n_hosts : run->nodes)]
                 .role,
@@ -371,10 +415,10 @@ static void release(client_box *c)
 static void drive_client(client_box *c, bool may_wait)
 {
     box *b = &c->box;
-    const size_t n = sti_inbox_take(&b->inbox, &b->taken, &b->room_taken);
-    for (size_t k = 0; k < n; k++)
-        step_client(c,
-                    &(sti_event){.now = now_of(c->store), .msg = b->taken[k]});
+    take_inbox(b);
+    for (size_t k = 0; k < b->taken.n; k++)
+        step_client(c, &(sti_event){.now = now_of(c->store),
+                                    .msg = b->taken.at[k]});
     (void)send_all(c->store, b, may_wait);
 }
 
@@ -387,15 +431,14 @@ static void look_around(sti_node_store *store)
         again = false;
         for (uint32_t k = 0; k < store->n_clients; k++) {
             client_box *c = &store->clients[k];
-            if (!atomic_load(&c->box.inbox.stirred) ||
+            if (!atomic_load(&c->box.stirred) ||
                 pthread_mutex_trylock(&c->box.lock) != 0)
                 continue;
             drive_client(c, false);
             release(c);
             again = true;
         }
-        if (!atomic_load(&store->box.inbox.stirred) ||
-            atomic_load(&store->stopping))
+        if (!atomic_load(&store->box.stirred) || atomic_load(&store->stopping))
             continue;
         if (pthread_mutex_trylock(&store->box.lock) != 0)
             continue;
@@ -684,11 +727,9 @@ static strads_err open_client(sti_node_store *store, uint32_t number,
                                .home = home,
                                .now = host_now,
                                .zero_ns = store->started_ns}};
-    strads_err err = c->workers ? init_box(&c->box) : no_memory();
-    if (err) {
-        free(c->workers);
-        return err;
-    }
+    if (!c->workers)
+        return no_memory();
+    init_box(&c->box);
     pthread_mutex_init(&c->sleep_lock, NULL);
     pthread_cond_init(&c->acknowledged, NULL);
     for (; c->n_workers < workers; c->n_workers++)
@@ -759,15 +800,11 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
         return no_memory();
     store->setup = *setup;
     store->started_ns = sti_monotonic_now();
-    strads_err err = init_box(&store->box);
-    if (err) {
-        free(store);
-        return err;
-    }
+    init_box(&store->box);
     pthread_mutex_init(&store->fail_lock, NULL);
     pthread_mutex_init(&store->bell_lock, NULL);
     (void)sti_monotonic_cond_init(&store->bell);
-    err = copy_tables(store);
+    strads_err err = copy_tables(store);
     if (!err)
         err = open_shards(store);
     if (!err)
