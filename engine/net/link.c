@@ -22,8 +22,8 @@
 enum {
     TRY_MS = 5000,
     PROBE_MS = 2000,
-    PAUSE_FIRST_MS = 5,
-    PAUSE_MAX_MS = 100,
+    PAUSE_FIRST_NS = 5000000,
+    PAUSE_MAX_NS = 100000000,
     TICKS_PER_HEARTBEAT = 4,
     GOODBYES_A_HELLO =
         5, /* times hello_ns, for a goodbye in which nothing moves */
@@ -315,11 +315,6 @@ strads_err sti_net_own_host(sti_net *net, sti_link link, char *host)
 
 /* ---- dialling ---------------------------------------------------------- */
 
-static uint64_t now_ms(void)
-{
-    return sti_monotonic_now() / 1000000u;
-}
-
 /* What may be different in a moment, when the other side has started. */
 static bool worth_another_try(int e)
 {
@@ -331,17 +326,16 @@ static bool worth_another_try(int e)
 static strads_err connect_to(const sti_net_options *o, const sti_url *to,
                              const char *url, uint64_t timeout_ns, int *out)
 {
-    const uint64_t limit = timeout_ns / 1000000u;
-    const uint64_t start = now_ms();
-    uint64_t pause = PAUSE_FIRST_MS, spent = 0;
+    const uint64_t until = sti_monotonic_in(timeout_ns);
+    uint64_t pause = PAUSE_FIRST_NS;
     for (;;) {
-        const uint64_t left = limit - spent + 1;
+        const uint64_t now = sti_monotonic_now();
+        const uint64_t left = until > now ? (until - now) / 1000000 + 1 : 1;
         const int e =
             sti_socket_dial(to, (unsigned)(left < TRY_MS ? left : TRY_MS), out);
         if (e == 0)
             return STRADS_OK;
-        spent = now_ms() - start;
-        if (!worth_another_try(e) || spent + pause > limit)
+        if (!worth_another_try(e) || sti_monotonic_in(pause) > until)
             return strads_fail(
                 STRADS_EIO, "cannot connect to %s: %s%s", url,
                 sti_socket_text(e),
@@ -353,11 +347,8 @@ static strads_err connect_to(const sti_net_options *o, const sti_url *to,
             return strads_fail(STRADS_ECANCELED,
                                "stopped while connecting to %s: %s", url,
                                sti_socket_text(e));
-        (void)nanosleep(&(struct timespec){.tv_nsec = (long)pause * 1000000},
-                        NULL);
-        pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
-        spent = now_ms() - start;
-        spent = spent < limit ? spent : limit;
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
+        pause = 2 * pause < PAUSE_MAX_NS ? 2 * pause : PAUSE_MAX_NS;
     }
 }
 

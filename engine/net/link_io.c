@@ -252,31 +252,6 @@ void *sti_conn_write_stuck(void *arg)
 
 /* ---- sending ----------------------------------------------------------- */
 
-strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
-                                 const void *bytes, uint64_t size)
-{
-    const sti_outgoing frame = {.header = {.kind = kind,
-                                           .from =
-                                               atomic_load(&conn->net->node),
-                                           .to = STI_NODE_NONE,
-                                           .size = size},
-                                .parts = {{bytes, size}},
-                                .part_count = 1};
-    sti_queued *q = NULL;
-    strads_err err = make_queued(conn->sends != NULL, &frame, frame.header, &q);
-    if (err != STRADS_OK)
-        return err;
-    pthread_mutex_lock(&conn->lock);
-    const bool dead = conn->dead;
-    const bool start = !dead && append(conn, q);
-    pthread_mutex_unlock(&conn->lock);
-    if (dead)
-        sti_queue_free(q);
-    if (start)
-        write_at_once(conn);
-    return STRADS_OK;
-}
-
 static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
                                  uint64_t size)
 {
@@ -293,8 +268,9 @@ static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
     return STRADS_OK;
 }
 
+/* `own`: of the transport, which may say something while it parts. */
 static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
-                          uint64_t size)
+                          uint64_t size, bool own)
 {
     sti_queued *q = NULL;
     bool start = false;
@@ -307,7 +283,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     pthread_mutex_lock(&conn->lock);
     if (conn->dead)
         err = strads_fail(STRADS_EPEER, "%s", conn->text);
-    else if (conn->parting)
+    else if (conn->parting && !own)
         err = strads_fail(STRADS_EPEER, "%s: the link is being closed",
                           conn->where);
     else
@@ -324,6 +300,19 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     return STRADS_OK;
 }
 
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
+                                 const void *bytes, uint64_t size)
+{
+    const sti_outgoing frame = {.header = {.kind = kind,
+                                           .from =
+                                               atomic_load(&conn->net->node),
+                                           .to = STI_NODE_NONE},
+                                .parts = {{bytes, size}},
+                                .part_count = 1};
+    const strads_err err = send_on(conn, &frame, size, true);
+    return err == STRADS_EPEER ? STRADS_OK : err; /* it ends anyway */
+}
+
 strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
 {
     if (frame->part_count > STI_PARTS_MAX)
@@ -337,7 +326,7 @@ strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
     sti_conn *conn = sti_conn_acquire(net, link);
     if (conn == NULL)
         return strads_fail(STRADS_EPEER, "the link is gone");
-    err = send_on(conn, frame, size);
+    err = send_on(conn, frame, size, false);
     sti_conn_release(conn);
     return err;
 }
