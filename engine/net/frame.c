@@ -16,26 +16,9 @@
 
 static const unsigned char frame_magic[4] = {'S', 'T', 'R', 'D'};
 
-/* The header as it lies on the wire; hosts are little-endian (frame.h). */
-typedef struct wire_header {
-    unsigned char magic[4];
-    uint16_t protocol;
-    uint16_t kind;
-    uint32_t zero;
-    uint16_t phase;
-    uint16_t zero_too;
-    uint32_t from;
-    uint32_t to;
-    uint32_t index;
-    uint32_t check; /* low half of XXH3-64 of the header with check = 0 */
-    uint64_t round;
-    uint64_t tag;
-    uint64_t size;
-    uint64_t checksum;
-} wire_header;
-_Static_assert(sizeof(wire_header) == STI_HEADER_BYTES, "no gaps");
+_Static_assert(sizeof(sti_header) == STI_HEADER_BYTES, "no gaps");
 
-static uint32_t header_check(wire_header header)
+static uint32_t header_check(sti_header header)
 {
     header.check = 0;
     return (uint32_t)XXH3_64bits(&header, sizeof header);
@@ -44,26 +27,17 @@ static uint32_t header_check(wire_header header)
 void sti_frame_encode_header(const sti_header *header,
                              unsigned char bytes[STI_HEADER_BYTES])
 {
-    wire_header wire = {
-        .protocol = STI_PROTOCOL,
-        .kind = header->kind,
-        .phase = header->phase,
-        .from = header->from,
-        .to = header->to,
-        .index = header->index,
-        .round = header->round,
-        .tag = header->tag,
-        .size = header->size,
-        .checksum = header->checksum,
-    };
+    sti_header wire = *header;
     memcpy(wire.magic, frame_magic, sizeof frame_magic);
+    wire.protocol = STI_PROTOCOL;
+    wire.zero = wire.zero_too = 0;
     wire.check = header_check(wire);
     memcpy(bytes, &wire, sizeof wire);
 }
 
 /* Protocol and magic stand first: they are judged before the checksum, whose
  * place another protocol may have moved. */
-static strads_err check_header(const wire_header *wire, uint64_t limit)
+static strads_err check_header(const sti_header *wire, uint64_t limit)
 {
     const unsigned char *m = wire->magic;
     if (memcmp(m, frame_magic, sizeof frame_magic) != 0)
@@ -93,23 +67,12 @@ static strads_err check_header(const wire_header *wire, uint64_t limit)
 strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
                                    uint64_t limit, sti_header *out)
 {
-    wire_header wire;
+    sti_header wire;
     memcpy(&wire, bytes, sizeof wire);
     strads_err err = check_header(&wire, limit);
-    if (err != STRADS_OK)
-        return err;
-    *out = (sti_header){
-        .kind = wire.kind,
-        .from = wire.from,
-        .to = wire.to,
-        .phase = wire.phase,
-        .index = wire.index,
-        .round = wire.round,
-        .tag = wire.tag,
-        .size = wire.size,
-        .checksum = wire.checksum,
-    };
-    return STRADS_OK;
+    if (err == STRADS_OK)
+        *out = wire;
+    return err;
 }
 
 uint64_t sti_frame_size(const sti_part *parts, size_t count)

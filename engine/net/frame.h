@@ -44,14 +44,19 @@ enum {
     STI_KIND_FIRST_MESSAGE = 16
 };
 
-/* A header as the program sees it. The sender fills in all but `size` and
- * `checksum`; the transport reads kind, from and size only. */
+/* A header, as it lies on the wire. The sender fills in kind, phase, from, to,
+ * index, round and tag; the transport reads kind, from and size only. */
 typedef struct sti_header {
+    unsigned char magic[4];
+    uint16_t protocol;
     uint16_t kind;
-    uint16_t phase;    /* free for the kind */
+    uint32_t zero;
+    uint16_t phase; /* free for the kind */
+    uint16_t zero_too;
     uint32_t from;     /* node; STI_NODE_NONE before one was given */
     uint32_t to;       /* node */
     uint32_t index;    /* of the receiver inside its node */
+    uint32_t check;    /* low half of XXH3-64 of the header with check = 0 */
     uint64_t round;    /* round, step or sequence number */
     uint64_t tag;      /* free for the kind: a ticket, a block, a partition */
     uint64_t size;     /* payload bytes */
