@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +66,28 @@ void cli_say(bool quiet, const char *format, ...)
     va_end(args);
 }
 
+/* What stands before each piece of memory that is held: the one before it. */
+typedef union held {
+    union held *before;
+    max_align_t align;
+} held;
+
+static held *last_held;
+
 strads_err cli_reserve(size_t n, size_t size, const char *what, void *out)
 {
-    void *buffer = calloc(n ? n : 1, size ? size : 1);
-    memcpy(out, &buffer, sizeof buffer);
-    return buffer ? STRADS_OK
-                  : strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
+    size_t bytes;
+    held *piece = NULL;
+    if (!__builtin_mul_overflow(n, size, &bytes) &&
+        !__builtin_add_overflow(bytes, sizeof *piece, &bytes))
+        piece = calloc(1, bytes);
+    if (!piece)
+        return strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
+    piece->before = last_held;
+    last_held = piece;
+    void *memory = piece + 1;
+    memcpy(out, &memory, sizeof memory);
+    return STRADS_OK;
 }
 
 const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])

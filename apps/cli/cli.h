@@ -60,8 +60,7 @@ int cli_complain(strads_err err, cli_stage stage);
 /* One line for people on standard error, unless `quiet`. */
 void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
 
-/* Passes an error on. What was made until then belongs to a state that the
- * caller frees. */
+/* Passes an error on. */
 #define CLI_TRY(call)                   \
     do {                                \
         const strads_err err_ = (call); \
@@ -69,7 +68,9 @@ void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
             return err_;                \
     } while (0)
 
-/* calloc, with the sentence: "no memory left for WHAT". STRADS_ENOMEM. */
+/* Zeroed memory that is held until the process ends, and never freed by hand:
+ * a command holds what it reads to its end, and its end is the process's.
+ * STRADS_ENOMEM, with the sentence "no memory left for WHAT". */
 strads_err cli_reserve(size_t n, size_t size, const char *what, void *out);
 
 /* ---- quantities with their unit ---------------------------------------- */

@@ -14,24 +14,15 @@
 
 /* ---- to train on --------------------------------------------------------- */
 
-void cli_words_free(cli_words *words)
-{
-    strads_names_free(words->vocab_names);
-    strads_names_free(words->stop_names);
-    strads_names_free(words->all_names);
-    words->vocab_names = words->stop_names = words->all_names = NULL;
-}
-
 strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
-    strads_err err = STRADS_OK;
     options->kind = cli_data_kind(w->kind, options->kind);
     if (w->stop) {
-        err = strads_names_read(w->stop, &w->stop_names);
+        CLI_TRY(strads_names_read(w->stop, &w->stop_names));
         options->stop_words = w->stop_names;
     }
-    if (!err && w->vocab) {
-        err = strads_names_read(w->vocab, &w->vocab_names);
+    if (w->vocab) {
+        CLI_TRY(strads_names_read(w->vocab, &w->vocab_names));
         options->col_names = w->vocab_names;
     }
     if (w->min_df)
@@ -40,7 +31,7 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     options->text_column = w->column;
     if (w->column && !w->kind)
         options->kind = STRADS_KIND_TEXT;
-    return err;
+    return STRADS_OK;
 }
 
 static bool is_utf8(const char *name)
@@ -54,19 +45,19 @@ static bool is_utf8(const char *name)
 static strads_err add_names(strads_names *to, const strads_names *from,
                             const char *path)
 {
-    strads_err err = STRADS_OK;
-    for (uint32_t w = 0; w < strads_names_count(from) && !err; w++) {
+    for (uint32_t w = 0; w < strads_names_count(from); w++) {
         const char *name = strads_names_at(from, w);
         uint32_t number;
-        err = is_utf8(name)
-                  ? strads_names_add(to, name, strlen(name), &number)
-                  : strads_fail(STRADS_EFORMAT,
-                                "%s: word %" PRIu32 ", \"%.40s\", is not in "
-                                "UTF-8: a model cannot keep it; convert the "
-                                "text",
-                                path, w + 1, name);
+        if (!is_utf8(name)) {
+            return strads_fail(
+                STRADS_EFORMAT,
+                "%s: word %" PRIu32 ", \"%.40s\", is not in "
+                "UTF-8: a model cannot keep it; convert the text",
+                path, w + 1, name);
+        }
+        CLI_TRY(strads_names_add(to, name, strlen(name), &number));
     }
-    return err;
+    return STRADS_OK;
 }
 
 strads_err cli_words_names(const strads_data *data, const char *path,
@@ -85,14 +76,8 @@ strads_err cli_words_names(const strads_data *data, const char *path,
     }
     if (!names)
         return STRADS_OK;
-    strads_err err = strads_names_new(out);
-    if (!err)
-        err = add_names(*out, names, path);
-    if (err) {
-        strads_names_free(*out);
-        *out = NULL;
-    }
-    return err;
+    CLI_TRY(strads_names_new(out));
+    return add_names(*out, names, path);
 }
 
 /* ---- an older model's words -------------------------------------------- */
@@ -128,15 +113,11 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
                            "words is read twice: give it as a file, or --vocab",
                            path);
     }
-    strads_err err = strads_names_new(&w->all_names);
-    if (!err)
-        err = add_names(w->all_names, old->names, "the model");
-    if (!err) {
-        err = w->vocab_names ? add_names(w->all_names, w->vocab_names, w->vocab)
-                             : add_from_text(w->all_names, path, options);
-    }
+    CLI_TRY(strads_names_new(&w->all_names));
+    CLI_TRY(add_names(w->all_names, old->names, "the model"));
     options->col_names = w->all_names;
-    return err;
+    return w->vocab_names ? add_names(w->all_names, w->vocab_names, w->vocab)
+                          : add_from_text(w->all_names, path, options);
 }
 
 static strads_err check_vocab(const cli_words *w, const strads_lda_model *old)
@@ -166,11 +147,8 @@ static strads_err check_vocab(const cli_words *w, const strads_lda_model *old)
 strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
                             const char *path, strads_data_options *options)
 {
-    strads_err err = STRADS_OK;
     if (options->kind == STRADS_KIND_DOCUMENTS)
-        err = strads_data_find_kind(path, &options->kind);
-    if (err)
-        return err;
+        CLI_TRY(strads_data_find_kind(path, &options->kind));
     options->min_cols = old->words;
     if (options->kind == STRADS_KIND_TEXT)
         return extend_text(w, old, path, options);
@@ -178,12 +156,6 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
 }
 
 /* ---- to be asked about --------------------------------------------------- */
-
-void cli_corpus_free(cli_corpus *corpus)
-{
-    strads_data_free(corpus->data);
-    *corpus = (cli_corpus){0};
-}
 
 static const strads_sparse *rows_of(const cli_corpus *corpus)
 {
@@ -214,10 +186,9 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
                            "train it on text or with --vocab",
                            path);
     }
-    strads_err err = strads_data_read(path, &wanted, &out->data);
-    if (!err)
-        out->unknown = strads_data_unknown(out->data);
-    return err;
+    CLI_TRY(strads_data_read(path, &wanted, &out->data));
+    out->unknown = strads_data_unknown(out->data);
+    return STRADS_OK;
 }
 
 /* ---- counts ------------------------------------------------------------ */
@@ -317,19 +288,18 @@ static strads_err read_counts(const strads_lda_model *model, const char *path,
         .kind = STRADS_KIND_CORPUS,
     };
     strads_data *data = NULL;
-    uint32_t *from = malloc(model->words * sizeof *from);
-    strads_err err =
-        from ? strads_data_read(path, &wanted, &data)
-             : strads_fail(STRADS_ENOMEM, "no memory left for documents");
-    const uint64_t cols = err ? 0 : strads_data_cols(data);
-    for (uint64_t w = 0; w < model->words && !err; w++)
+    uint32_t *from;
+    CLI_TRY(cli_reserve(model->words, sizeof *from, "documents", &from));
+    CLI_TRY(strads_data_read(path, &wanted, &data));
+    const uint64_t cols = strads_data_cols(data);
+    for (uint64_t w = 0; w < model->words; w++)
         from[w] = options->vocab || w >= cols ? NONE : (uint32_t)w;
-    if (!err && options->vocab)
-        err = map_names(model, path, options->vocab, cols, from);
+    strads_err err = options->vocab
+                         ? map_names(model, path, options->vocab, cols, from)
+                         : STRADS_OK;
     if (!err)
         err = rearrange(model, data, from, out);
     strads_data_free(data);
-    free(from);
     return err;
 }
 
@@ -350,7 +320,6 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            const cli_corpus_options *options, cli_corpus *out)
 {
     strads_kind kind = cli_data_kind(options->kind, STRADS_KIND_DOCUMENTS);
-    strads_err err = STRADS_OK;
     if (options->column && !options->kind) {
         kind = STRADS_KIND_TEXT;
     } else if (options->column && kind != STRADS_KIND_TEXT) {
@@ -361,11 +330,10 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
     }
     if (kind == STRADS_KIND_DOCUMENTS)
         CLI_TRY(strads_data_find_kind(path, &kind));
-    err = kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
-                                   : read_counts(model, path, options, out);
-    if (!err)
-        measure(out);
-    return err;
+    CLI_TRY(kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
+                                     : read_counts(model, path, options, out));
+    measure(out);
+    return STRADS_OK;
 }
 
 strads_lda_words cli_corpus_words(const cli_corpus *corpus, uint64_t d,

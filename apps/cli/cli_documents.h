@@ -41,7 +41,6 @@ typedef struct cli_words {
 /* Reads the files and sets what data are read with; an option that was not
  * given leaves it as it is. STRADS_EINVAL, and as strads_names_read. */
 strads_err cli_words_use(cli_words *words, strads_data_options *options);
-void cli_words_free(cli_words *words);
 
 /* After cli_words_use, where `old` is to be trained on: its words keep their
  * numbers, new ones come behind them. Of text that means its names, and then
@@ -72,11 +71,10 @@ typedef struct cli_corpus {
 } cli_corpus;
 
 /* Reads `path`. Text needs a model with names; counts go by their numbers, or
- * with `vocab`, a name for each of their words, by name. Start with {0}, free
- * after an error too. STRADS_EINVAL, and as strads_data_read. */
+ * with `vocab`, a name for each of their words, by name. Start with {0}.
+ * STRADS_EINVAL, and as strads_data_read. */
 strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            const cli_corpus_options *options, cli_corpus *out);
-void cli_corpus_free(cli_corpus *corpus);
 
 /* Document d; word and count have room for `longest`. */
 strads_lda_words cli_corpus_words(const cli_corpus *corpus, uint64_t d,

@@ -3,6 +3,7 @@
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "cli_cluster.h"
@@ -16,8 +17,9 @@
  * classes, its intercept. */
 typedef struct cli_start {
     strads_model *model;
-    char *classes;  /* its labels; NULL: it is of numbers */
-    double *turned; /* its values, where --classes has another order */
+    json_t *options;
+    const char *classes; /* its labels, of `options`; NULL: it is of numbers */
+    double *turned;      /* its values, where --classes has another order */
 } cli_start;
 
 /* The options that name files, and what is printed. */
@@ -28,7 +30,7 @@ typedef struct cli_files {
     bool f32, quiet;
 } cli_files;
 
-/* Everything that a training needs, in the order of need; freed as a whole. */
+/* Everything that a training needs, in the order of need. */
 typedef struct cli_job {
     const cli_command *command;
     const cli_train *train;
@@ -40,7 +42,6 @@ typedef struct cli_job {
     strads_engine_options engine;
     bool cut_by_size; /* nobody said into how many partitions */
     cli_files files;
-    sti_config_strings strings;
     strads_plan *plan;
     cli_start start;
     cli_cluster cluster;  /* what srun or mpirun has made of this process */
@@ -77,7 +78,5 @@ strads_err cli_start_check(const cli_job *job);
 /* Leaves out what the run has no parameters for. STRADS_EMISMATCH: it has
  * another number of values for each. */
 strads_err cli_start_cut(cli_job *job, const strads_shape *shape);
-
-void cli_start_free(cli_start *start);
 
 #endif

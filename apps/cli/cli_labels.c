@@ -46,12 +46,6 @@ bool cli_labels_read(const char *text, cli_labels *out)
     return false;
 }
 
-void cli_labels_free(cli_labels *l)
-{
-    strads_names_free(l->names);
-    *l = (cli_labels){0};
-}
-
 const char *cli_labels_name(const cli_labels *l, uint32_t k)
 {
     return l->names ? strads_names_at(l->names, k) : NULL;

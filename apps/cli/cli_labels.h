@@ -21,8 +21,6 @@ typedef struct cli_labels {
  * numbers or all names. False: they are not, or memory is short. */
 bool cli_labels_read(const char *text, cli_labels *out);
 
-void cli_labels_free(cli_labels *labels);
-
 /* How many sums a row has. */
 static inline uint32_t cli_labels_sums(const cli_labels *l)
 {

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli_documents.h"
@@ -110,14 +109,8 @@ static strads_err write_matrix(const strads_lda_model *model, const char *path)
                            ".csv or .json",
                            path);
     }
-    strads_err err = turn_round(&x);
-    if (!err)
-        err = cli_output(path, put_matrix, &x);
-    free(x.start);
-    free(x.word);
-    free(x.count);
-    free(x.phi);
-    return err;
+    CLI_TRY(turn_round(&x));
+    return cli_output(path, put_matrix, &x);
 }
 
 /* ---- topics ------------------------------------------------------------- */
@@ -229,7 +222,6 @@ static strads_err read_vocab(top_words *t)
 {
     strads_names *names = NULL;
     CLI_TRY(strads_names_read(t->vocab, &names));
-    strads_names_free(t->model->names);
     t->model->names = names;
     return strads_names_count(names) == t->model->words
                ? STRADS_OK
@@ -254,44 +246,30 @@ static strads_err read_topics(void *state, const char *const *path)
     return t->matrix ? write_matrix(t->model, t->matrix) : STRADS_OK;
 }
 
-static void topics_release(void *state)
-{
-    top_words *t = state;
-    strads_lda_model_free(t->model);
-    free(t->word);
-    free(t->score);
-}
-
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
 {
     enum { WORDS = 10 };
     const size_t n = (size_t)model->topics * WORDS;
     uint32_t *word = NULL;
     double *score = NULL;
-    strads_err err = cli_reserve(n, sizeof *word, "the topics", &word);
-    if (!err)
-        err = cli_reserve(n, sizeof *score, "the topics", &score);
-    if (!err)
-        err = strads_lda_top_words(model, 1, WORDS, word, score);
-    if (!err) {
-        cli_json j = cli_log_line(log, "topics");
-        cli_json_open(&j, "topics", '[');
-        for (uint32_t k = 0; k < model->topics; k++) {
-            cli_json_open(&j, NULL, '{');
-            cli_json_count(&j, "topic", k);
-            cli_json_number(&j, "weight",
-                            (double)model->total[k] / (double)model->tokens);
-            cli_json_open(&j, "words", '[');
-            put_words(model, word + (size_t)k * WORDS, WORDS, &j);
-            cli_json_close(&j, ']');
-            cli_json_close(&j, '}');
-        }
+    CLI_TRY(cli_reserve(n, sizeof *word, "the topics", &word));
+    CLI_TRY(cli_reserve(n, sizeof *score, "the topics", &score));
+    CLI_TRY(strads_lda_top_words(model, 1, WORDS, word, score));
+    cli_json j = cli_log_line(log, "topics");
+    cli_json_open(&j, "topics", '[');
+    for (uint32_t k = 0; k < model->topics; k++) {
+        cli_json_open(&j, NULL, '{');
+        cli_json_count(&j, "topic", k);
+        cli_json_number(&j, "weight",
+                        (double)model->total[k] / (double)model->tokens);
+        cli_json_open(&j, "words", '[');
+        put_words(model, word + (size_t)k * WORDS, WORDS, &j);
         cli_json_close(&j, ']');
-        cli_log_end_line(log, &j);
+        cli_json_close(&j, '}');
     }
-    free(word);
-    free(score);
-    return err;
+    cli_json_close(&j, ']');
+    cli_log_end_line(log, &j);
+    return STRADS_OK;
 }
 
 const cli_verb cli_lda_topics = {
@@ -301,7 +279,6 @@ const cli_verb cli_lda_topics = {
     .usual = "text",
     .read = read_topics,
     .write = put_topics,
-    .release = topics_release,
 };
 
 /* ---- model and documents ------------------------------------------------- */
@@ -352,14 +329,6 @@ static strads_err read_documents(reading *r, const char *const *path)
                         &r->word));
     return cli_reserve(r->corpus.longest, sizeof *r->count, "a document",
                        &r->count);
-}
-
-static void reading_release(reading *r)
-{
-    strads_lda_model_free(r->model);
-    cli_corpus_free(&r->corpus);
-    free(r->word);
-    free(r->count);
 }
 
 static strads_lda_draws draws_of(const reading *r)
@@ -501,21 +470,12 @@ static strads_err put_prediction(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void inference_release(void *state)
-{
-    inference *f = state;
-    strads_names_free(f->documents);
-    free(f->share);
-    reading_release(&f->r);
-}
-
 #define INFERENCE(table_, read_, write_)                                       \
     {                                                                          \
         .size = sizeof(inference),                                             \
         .initial = &(const inference){.r = {.sweeps = 50, .burn_in = 10}},     \
         .table = table_, .more = data_table, .title = "Data:", .usual = "csv", \
-        .has = CLI_HAS_QUIET, .read = read_, .write = write_,                  \
-        .release = inference_release                                           \
+        .has = CLI_HAS_QUIET, .read = read_, .write = write_                   \
     }
 
 const cli_verb cli_lda_infer = INFERENCE(infer_table, infer, put_inference);
@@ -561,18 +521,11 @@ static strads_err put_shown(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void shown_release(void *state)
-{
-    shown *s = state;
-    strads_lda_model_free(s->model);
-}
-
 const cli_verb cli_lda_show = {
     .size = sizeof(shown),
     .usual = "text",
     .read = show,
     .write = put_shown,
-    .release = shown_release,
 };
 
 /* ---- evaluate ------------------------------------------------------------- */
@@ -581,7 +534,8 @@ typedef struct evaluation {
     reading r;
     uint32_t particles, words;
     const char *assignments, *labels;
-    uint32_t *top; /* [topics x words] */
+    strads_lda_labels truth; /* of --labels */
+    uint32_t *top;           /* [topics x words] */
     double *score, *umass, *npmi;
     strads_lda_score completion, left_to_right;
     strads_lda_joint joint;
@@ -638,10 +592,10 @@ static strads_err judge_topics(evaluation *e)
 
 /* A document counts as right where the label that is predicted is one of its
  * own. F1 of a class: 2 both / (given + has). */
-static strads_err judge_labels(evaluation *e, const strads_lda_labels *labels,
-                               double *score, uint64_t *count)
+static strads_err judge_labels(evaluation *e, double *score, uint64_t *count)
 {
     const strads_lda_model *m = e->r.model;
+    const strads_lda_labels *labels = &e->truth;
     const strads_lda_draws draws = draws_of(&e->r);
     const uint32_t classes = strads_names_count(labels->classes);
     uint32_t judged = 0;
@@ -676,27 +630,15 @@ static strads_err judge_labels(evaluation *e, const strads_lda_labels *labels,
 static strads_err compare_labels(evaluation *e)
 {
     const strads_lda_model *m = e->r.model;
-    strads_lda_labels labels = {0};
-    double *score = NULL;
-    uint64_t *count = NULL;
-    strads_err err =
-        strads_lda_labels_read(e->labels, strads_data_rows(e->r.corpus.data),
-                               m->labels, &labels);
-    if (!err)
-        err = cli_reserve(m->classes, sizeof *score, "labels", &score);
-    if (!err) {
-        err = cli_reserve(3 * (size_t)strads_names_count(labels.classes),
-                          sizeof *count, "labels", &count);
-    }
-    if (!err) {
-        memset(count, 0,
-               3 * (size_t)strads_names_count(labels.classes) * sizeof *count);
-        err = judge_labels(e, &labels, score, count);
-    }
-    strads_lda_labels_free(&labels);
-    free(score);
-    free(count);
-    return err;
+    double *score;
+    uint64_t *count;
+    CLI_TRY(strads_lda_labels_read(e->labels,
+                                   strads_data_rows(e->r.corpus.data),
+                                   m->labels, &e->truth));
+    CLI_TRY(cli_reserve(m->classes, sizeof *score, "labels", &score));
+    CLI_TRY(cli_reserve(3 * (size_t)strads_names_count(e->truth.classes),
+                        sizeof *count, "labels", &count));
+    return judge_labels(e, score, count);
 }
 
 static double accuracy_of(const evaluation *e)
@@ -891,16 +833,12 @@ static strads_err put_figures(const evaluation *e, FILE *out, cli_format format)
     figures f = {0};
     CLI_TRY(cli_reserve(FEW + TOPIC_FIGURES * (size_t)topics, sizeof *f.list,
                         "a table", &f.list));
-    strads_err err = cli_reserve(topics, NUMBER_SIZE, "a table", &f.number);
-    if (!err)
-        list_figures(e, &f);
-    if (!err && format == CLI_FORMAT_JSON)
-        put_json(e, &f, out);
-    else if (!err)
-        err = cli_measures_write(out, &e->r.use.out, f.list, f.n);
-    free(f.list);
-    free(f.number);
-    return err;
+    CLI_TRY(cli_reserve(topics, NUMBER_SIZE, "a table", &f.number));
+    list_figures(e, &f);
+    if (format != CLI_FORMAT_JSON)
+        return cli_measures_write(out, &e->r.use.out, f.list, f.n);
+    put_json(e, &f, out);
+    return STRADS_OK;
 }
 
 static strads_err put_evaluation(void *state, FILE *out)
@@ -929,16 +867,6 @@ static strads_err evaluate(void *state, const char *const *path)
     return judge_topics(e);
 }
 
-static void evaluation_release(void *state)
-{
-    evaluation *e = state;
-    free(e->top);
-    free(e->score);
-    free(e->umass);
-    free(e->npmi);
-    reading_release(&e->r);
-}
-
 const cli_verb cli_lda_evaluate = {
     .size = sizeof(evaluation),
     .initial =
@@ -949,5 +877,4 @@ const cli_verb cli_lda_evaluate = {
     .usual = "text",
     .read = evaluate,
     .write = put_evaluation,
-    .release = evaluation_release,
 };

@@ -22,7 +22,7 @@
 
 #include "cli_labels.h"
 #include "cli.h"
-#include "engine/base/atomic_file.h"
+#include "cli_output.h"
 #include "engine/base/number_text.h"
 #include "engine/run/model_file.h"
 
@@ -267,23 +267,23 @@ strads_err cli_model_read(const char *path, const char *program,
 {
     static const char first[] = "solver_type ";
     char seen[sizeof first] = "";
-    reader r = {.path = path, .bias = -1};
+    reader *r;
     struct stat info;
-    strads_err err;
 
+    CLI_TRY(cli_reserve(1, sizeof *r, "the model", &r));
+    r->path = path;
+    r->bias = -1;
     /* What has been taken out of a pipe to look at it would be missing. */
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        r.file = fopen(path, "r");
-    const size_t n = r.file ? fread(seen, 1, sizeof first - 1, r.file) : 0;
-    if (n < sizeof first - 1 || strcmp(seen, first) != 0) {
-        err = strads_model_read(path, program, out);
-    } else {
-        rewind(r.file);
-        err = read_liblinear(&r, program, out);
-    }
-    if (r.file)
-        (void)fclose(r.file);
-    free(r.line);
+        r->file = fopen(path, "re");
+    const size_t n = r->file ? fread(seen, 1, sizeof first - 1, r->file) : 0;
+    const bool is_ours = n < sizeof first - 1 || strcmp(seen, first) != 0;
+    if (!is_ours)
+        rewind(r->file);
+    const strads_err err = is_ours ? strads_model_read(path, program, out)
+                                   : read_liblinear(r, program, out);
+    if (r->file)
+        (void)fclose(r->file);
     return err;
 }
 
@@ -325,14 +325,6 @@ static strads_err find_solver(const strads_model *model, kind *out)
                              model->program);
 }
 
-static void write_number(FILE *file, double value)
-{
-    char text[STI_NUMBER_SIZE];
-
-    (void)sti_number_format(value, text);
-    (void)fputs(text, file);
-}
-
 /* Names become 1, 2, ...; people are told. */
 static void number_names(cli_labels *l, bool quiet)
 {
@@ -362,26 +354,23 @@ static strads_err check_whole(const cli_labels *l)
 /* Labels are whole numbers there, and of two the positive one comes first. */
 static strads_err write_labels(FILE *file, const char *classes, bool quiet)
 {
-    cli_labels l = {0};
-    strads_err err = STRADS_OK;
+    cli_labels *l;
 
-    if (!cli_labels_read(classes, &l))
-        err = strads_fail(STRADS_EINVAL,
-                          "the model's classes are \"%s\", expected their "
-                          "labels with commas between",
-                          classes);
-    else if (l.names)
-        number_names(&l, quiet);
+    CLI_TRY(cli_reserve(1, sizeof *l, "the labels", &l));
+    if (!cli_labels_read(classes, l))
+        return strads_fail(STRADS_EINVAL,
+                           "the model's classes are \"%s\", expected their "
+                           "labels with commas between",
+                           classes);
+    if (l->names)
+        number_names(l, quiet);
     else
-        err = check_whole(&l);
-    if (!err) {
-        (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", l.n);
-        for (uint32_t k = 0; k < l.n; k++)
-            (void)fprintf(file, " %.0f", l.label[l.n == 2 ? 1 - k : k]);
-        (void)fputc('\n', file);
-    }
-    cli_labels_free(&l);
-    return err;
+        CLI_TRY(check_whole(l));
+    (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", l->n);
+    for (uint32_t k = 0; k < l->n; k++)
+        (void)fprintf(file, " %.0f", l->label[l->n == 2 ? 1 - k : k]);
+    (void)fputc('\n', file);
+    return STRADS_OK;
 }
 
 static void write_weights(FILE *file, const strads_model *model)
@@ -392,41 +381,43 @@ static void write_weights(FILE *file, const strads_model *model)
     for (uint64_t j = 0; j < model->columns; j++) {
         const bool there = k < model->n && model->index[k] == j;
         for (uint32_t c = 0; c < width; c++) {
-            write_number(file, there ? model->value[k * width + c] : 0);
+            cli_csv_number(file, there ? model->value[k * width + c] : 0);
             (void)fputc(c + 1 < width ? ' ' : '\n', file);
         }
         k += there;
     }
     for (uint32_t c = 0; c < width; c++) {
-        write_number(file, model->intercepts ? model->intercepts[c]
-                                             : model->intercept);
+        cli_csv_number(file, model->intercepts ? model->intercepts[c]
+                                               : model->intercept);
         (void)fputc(c + 1 < width ? ' ' : '\n', file);
     }
 }
 
-static strads_err write_liblinear(const strads_model *model, FILE *file,
-                                  bool quiet)
-{
-    kind k = {0};
-    strads_err err = find_solver(model, &k);
+/* A model on its way out. */
+typedef struct writing {
+    const strads_model *model;
+    kind kind;
+    bool quiet;
+} writing;
 
-    if (!err) {
-        (void)fprintf(file, "solver_type %s\n", k.solver->name);
-        if (k.solver->classifies)
-            err = k.classes ? write_labels(file, k.classes, quiet)
-                            : strads_fail(STRADS_EINVAL,
-                                          "the model does not name its labels, "
-                                          "which liblinear's have to");
-        else
-            (void)fputs("nr_class 2\n", file);
-    }
-    if (!err) {
-        (void)fprintf(file, "nr_feature %" PRIu64 "\nbias 1\nw\n",
-                      model->columns);
-        write_weights(file, model);
-    }
-    json_decref(k.options);
-    return err;
+static strads_err write_liblinear(void *arg, FILE *file)
+{
+    const writing *w = arg;
+    const solver *as = w->kind.solver;
+
+    (void)fprintf(file, "solver_type %s\n", as->name);
+    if (!as->classifies)
+        (void)fputs("nr_class 2\n", file);
+    else if (w->kind.classes)
+        CLI_TRY(write_labels(file, w->kind.classes, w->quiet));
+    else
+        return strads_fail(STRADS_EINVAL,
+                           "the model does not name its labels, which "
+                           "liblinear's have to");
+    (void)fprintf(file, "nr_feature %" PRIu64 "\nbias 1\nw\n",
+                  w->model->columns);
+    write_weights(file, w->model);
+    return STRADS_OK;
 }
 
 static bool is_liblinear(const char *path)
@@ -453,15 +444,13 @@ strads_err cli_model_check(const char *path, const char *program,
 strads_err cli_model_write(const strads_model *model, const char *path,
                            bool quiet)
 {
-    sti_atomic_file target = {0};
+    writing w = {.model = model, .quiet = quiet};
 
     if (!is_liblinear(path))
         return strads_model_write(model, path);
-    strads_err err = sti_atomic_file_open(path, &target);
+    strads_err err = find_solver(model, &w.kind);
     if (!err)
-        err = write_liblinear(model, target.stream, quiet);
-    if (!err)
-        err = sti_atomic_file_commit(&target);
-    sti_atomic_file_abandon(&target);
+        err = cli_output(path, write_liblinear, &w);
+    json_decref(w.kind.options);
     return err;
 }

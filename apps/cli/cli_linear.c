@@ -48,18 +48,6 @@ typedef struct linear {
     tally tally;
 } linear;
 
-static void linear_release(void *state)
-{
-    linear *l = state;
-    strads_model_free(l->model);
-    strads_data_free(l->data);
-    cli_labels_free(&l->of);
-    strads_net_free(l->net);
-    free(l->sums);
-    free(l->w);
-    free(l->b);
-}
-
 /* ---- the model and the rows ------------------------------------------------ */
 
 static const cli_linear_kind *kind_of(const cli_use *use)
@@ -119,16 +107,15 @@ static strads_err find_sums(linear *l)
     CLI_TRY(cli_reserve(rows * l->width + 1, sizeof *l->sums, "the sums",
                         &l->sums));
     CLI_TRY(cli_reserve(rows * k + 1, sizeof *p, "the sums", &p));
-    const strads_err err = strads_net_predict(l->net, &l->share->by_row, p);
-    for (uint64_t i = 0; i < rows && !err; i++) {
+    CLI_TRY(strads_net_predict(l->net, &l->share->by_row, p));
+    for (uint64_t i = 0; i < rows; i++) {
         const double *of = p + i * k;
         double *sum = l->sums + i * l->width;
         sum[0] = log(fmax(of[1], DBL_MIN)) - log(fmax(of[0], DBL_MIN));
         for (uint32_t c = 0; k > 2 && c < k; c++)
             sum[c] = log(fmax(of[c], DBL_MIN));
     }
-    free(p);
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err make_vectors(linear *l)
@@ -152,8 +139,9 @@ static strads_err make_vectors(linear *l)
 
 /* Names are numbered as the model has them; columns that it does not have take
  * no room, however far out they are. */
-static strads_err read_both(linear *l, const char *const *path)
+static strads_err read_both(void *state, const char *const *path)
 {
+    linear *l = state;
     CLI_TRY(cli_model_read(path[0], kind_of(&l->use)->program, &l->model));
     CLI_TRY(read_labels(l, path[0]));
     uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
@@ -341,15 +329,14 @@ static strads_err put_predictions(void *state, FILE *out)
     cli_table t = {.column = h->column,
                    .n = make_heading(l, h),
                    .rows = l->share->by_row.lines};
-    const strads_err err = cli_table_begin(&t, &l->use.out, out);
-    for (uint64_t i = 0; i < l->share->by_row.lines && !err; i++) {
+    CLI_TRY(cli_table_begin(&t, &l->use.out, out));
+    for (uint64_t i = 0; i < l->share->by_row.lines; i++) {
         add_up_row(l, i);
         put_row(l, &t);
         if (l->share->label)
             judge(l, label_of(l, i));
     }
-    free(h);
-    return err;
+    return STRADS_OK;
 }
 
 static void tell_tally(const void *state)
@@ -377,11 +364,6 @@ static void tell_tally(const void *state)
     }
 }
 
-static strads_err predict(void *state, const char *const *path)
-{
-    return read_both(state, path);
-}
-
 #define LABELS_OPTION                               \
     CLI_TEXT(linear, labels_path, "labels", "FILE", \
              "labels of MatrixMarket data, one a line")
@@ -401,12 +383,11 @@ static const strads_option label_table[] = {
     {.name = NULL},
 };
 
-#define PREDICT(table_)                                           \
-    {                                                             \
-        .size = sizeof(linear), .table = table_, .usual = "text", \
-        .has = CLI_HAS_WORKERS | CLI_HAS_QUIET, .read = predict,  \
-        .write = put_predictions, .tell = tell_tally,             \
-        .release = linear_release                                 \
+#define PREDICT(table_)                                            \
+    {                                                              \
+        .size = sizeof(linear), .table = table_, .usual = "text",  \
+        .has = CLI_HAS_WORKERS | CLI_HAS_QUIET, .read = read_both, \
+        .write = put_predictions, .tell = tell_tally               \
     }
 
 const cli_verb cli_predict_numbers = PREDICT(labels_table);
@@ -659,17 +640,6 @@ static strads_err evaluate(void *state, const char *const *path)
     return STRADS_OK;
 }
 
-static void evaluation_release(void *state)
-{
-    evaluation *e = state;
-    linear_release(&e->l);
-    free(e->sums);
-    free(e->label);
-    free(e->tally);
-    free(e->score);
-    free(e->is_class);
-}
-
 const cli_verb cli_linear_evaluate = {
     .size = sizeof(evaluation),
     .table = labels_table,
@@ -677,7 +647,6 @@ const cli_verb cli_linear_evaluate = {
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = evaluate,
     .write = put_evaluation,
-    .release = evaluation_release,
 };
 
 /* ---- show ------------------------------------------------------------------------ */
@@ -838,15 +807,6 @@ static strads_err show(void *state, const char *const *path)
     return STRADS_OK;
 }
 
-static void shown_release(void *state)
-{
-    shown *s = state;
-    free(s->weight);
-    cli_labels_free(&s->of);
-    strads_names_free(s->own_names);
-    strads_model_free(s->model);
-}
-
 const cli_verb cli_linear_show = {
     .size = sizeof(shown),
     .initial = &(const shown){.top = 20},
@@ -854,5 +814,4 @@ const cli_verb cli_linear_show = {
     .usual = "text",
     .read = show,
     .write = put_shown,
-    .release = shown_release,
 };

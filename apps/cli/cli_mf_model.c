@@ -20,11 +20,6 @@
 #define FORMAT "strads-mf"
 enum { VERSION = 2, PATH_SIZE = 4096 };
 
-static strads_err no_memory(void)
-{
-    return strads_fail(STRADS_ENOMEM, "no memory left for the model");
-}
-
 static strads_err beside(const char *path, const char *what,
                          char out[PATH_SIZE])
 {
@@ -102,14 +97,10 @@ static strads_err read_array(const char *path, const array *a,
     char name[PATH_SIZE], old[PATH_SIZE];
     CLI_TRY(beside(path, a->what, name));
     CLI_TRY(aside(path, a->what, checksum, old));
-    float *x = calloc(a->rows * a->width + 1, sizeof *x);
-    if (!x)
-        return no_memory();
-    if (take_array(name, a, checksum, x) || take_array(old, a, checksum, x)) {
-        *out = x;
+    CLI_TRY(cli_reserve(a->rows * a->width, sizeof **out, "the model", out));
+    if (take_array(name, a, checksum, *out) ||
+        take_array(old, a, checksum, *out))
         return STRADS_OK;
-    }
-    free(x);
     if (access(name, R_OK) != 0) {
         return strads_fail(STRADS_EIO,
                            "%s: cannot be read: %s; it belongs to the model %s",
@@ -144,34 +135,22 @@ static strads_err names_from(const json_t *list, uint64_t n, const char *path,
 {
     if (json_is_null(list))
         return STRADS_OK;
-    strads_err err = strads_names_new(out);
-    for (size_t k = 0; k < json_array_size(list) && !err; k++) {
+    CLI_TRY(strads_names_new(out));
+    for (size_t k = 0; k < json_array_size(list); k++) {
         const char *name = json_string_value(json_array_get(list, k));
         uint32_t number = 0;
-        err = strads_names_add(*out, name ? name : "", name ? strlen(name) : 0,
-                               &number);
+        name = name ? name : "";
+        CLI_TRY(strads_names_add(*out, name, strlen(name), &number));
     }
-    if (!err && strads_names_count(*out) != n) {
-        err = strads_fail(STRADS_EFORMAT,
-                          "%s: has %" PRIu32 " different names for %" PRIu64
-                          " users or items",
-                          path, strads_names_count(*out), n);
-    }
-    return err;
+    return strads_names_count(*out) == n
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: has %" PRIu32 " different names for %" PRIu64
+                             " users or items",
+                             path, strads_names_count(*out), n);
 }
 
 /* ---- writing ----------------------------------------------------------- */
-
-/* Items as the model has them: f32. */
-static float *item_array(const strads_result *result, uint64_t *items,
-                         uint32_t *width)
-{
-    const double *value = strads_result_values(result, items, width);
-    float *x = malloc(sizeof *x * *items * *width + 1);
-    for (size_t k = 0; x && k < *items * *width; k++)
-        x[k] = (float)value[k];
-    return x;
-}
 
 static strads_err write_json(const cli_trained *t, const char *path,
                              const cli_mf_model *m, sti_atomic_file *target)
@@ -298,12 +277,13 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
                            "first sweep",
                            path);
     }
-    m.item = item_array(t->result, &m.items, &width);
+    const double *value = strads_result_values(t->result, &m.items, &width);
+    CLI_TRY(cli_reserve(m.items * width, sizeof *m.item, "the model", &m.item));
+    for (size_t k = 0; k < m.items * width; k++)
+        m.item[k] = (float)value[k];
     m.rank = width - 1;
     m.user = (float *)(uintptr_t)user;
-    strads_err err = m.item ? write_files(t, path, &m) : no_memory();
-    free(m.item);
-    return err;
+    return write_files(t, path, &m);
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -328,8 +308,7 @@ static strads_err check_head(const json_t *json, const char *path)
     return STRADS_OK;
 }
 
-static strads_err take_json(const json_t *json, const char *path,
-                            cli_mf_model *m)
+static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
 {
     const char *user_sum = NULL, *item_sum = NULL;
     const json_t *user_names = NULL, *item_names = NULL;
@@ -337,7 +316,7 @@ static strads_err take_json(const json_t *json, const char *path,
     int rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
     int unweighted = 0;
     json_error_t error;
-    if (json_unpack_ex((json_t *)(uintptr_t)json, &error, 0,
+    if (json_unpack_ex(json, &error, 0,
                        "{s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
                        "s:o, s:o, s:{s:b, s:b, s:b, s?:b, s:F}}",
                        "rank", &rank, "users", &users, "items", &items, "mean",
@@ -365,20 +344,16 @@ static strads_err take_json(const json_t *json, const char *path,
     m->index_base = (uint64_t)base;
     const array users_like = {array_name[0], NULL, m->users, m->rank + 1};
     const array items_like = {array_name[1], NULL, m->items, m->rank + 1};
-    strads_err err = read_array(path, &users_like, user_sum, &m->user);
-    if (!err)
-        err = read_array(path, &items_like, item_sum, &m->item);
-    if (!err)
-        err = names_from(user_names, m->users, path, &m->user_names);
-    if (!err)
-        err = names_from(item_names, m->items, path, &m->item_names);
-    const char *column[3];
+    CLI_TRY(read_array(path, &users_like, user_sum, &m->user));
+    CLI_TRY(read_array(path, &items_like, item_sum, &m->item));
+    CLI_TRY(names_from(user_names, m->users, path, &m->user_names));
+    CLI_TRY(names_from(item_names, m->items, path, &m->item_names));
     static const char *const key[] = {"user", "item", "rating"};
     for (size_t k = 0; k < 3; k++) {
-        column[k] = json_string_value(
+        m->column[k] = json_string_value(
             json_object_get(json_object_get(json, "options"), key[k]));
     }
-    return err ? err : cli_mf_model_columns(m, column);
+    return STRADS_OK;
 }
 
 static strads_err cannot_read(const char *path)
@@ -395,33 +370,18 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
     if (!file)
         return cannot_read(path);
     errno = 0;
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    out->json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     const strads_err broken = ferror(file) ? cannot_read(path) : STRADS_OK;
     (void)fclose(file);
-    if (broken) {
-        json_decref(json);
+    if (broken)
         return broken;
-    }
-    if (!json) {
+    if (!out->json) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: is no model of mf: line %d is not JSON: %s",
                            path, error.line, error.text);
     }
-    strads_err err = check_head(json, path);
-    if (!err)
-        err = take_json(json, path, out);
-    json_decref(json);
-    return err;
-}
-
-void cli_mf_model_free(cli_mf_model *m)
-{
-    free(m->user);
-    free(m->item);
-    strads_names_free(m->user_names);
-    strads_names_free(m->item_names);
-    for (size_t k = 0; k < 3; k++)
-        free(m->column[k]);
+    CLI_TRY(check_head(out->json, path));
+    return take_json(out->json, path, out);
 }
 
 strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
@@ -453,17 +413,11 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 
 /* ---- ratings that meet a model ------------------------------------------ */
 
-strads_err cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
+void cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
 {
-    for (size_t k = 0; k < 3; k++) {
-        if (given[k]) {
-            free(model->column[k]);
-            model->column[k] = strdup(given[k]);
-            if (!model->column[k])
-                return no_memory();
-        }
-    }
-    return STRADS_OK;
+    for (size_t k = 0; k < 3; k++)
+        if (given[k])
+            model->column[k] = given[k];
 }
 
 strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,

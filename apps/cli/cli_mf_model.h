@@ -4,6 +4,8 @@
 #ifndef CLI_MF_MODEL_H
 #define CLI_MF_MODEL_H
 
+#include <jansson.h>
+
 #include "cli_train.h"
 #include "strads/recommend.h"
 
@@ -26,8 +28,9 @@ typedef struct cli_mf_model {
     float *user, *item;       /* [x (1 + rank)] */
     strads_names *user_names; /* NULL: numbers */
     strads_names *item_names;
-    char *column[3]; /* user, item and rating in the header of what it was
-                        trained on, where that was said; NULL */
+    const char *column[3]; /* user, item and rating in the header of what it
+                              was trained on, where that was said; NULL */
+    json_t *json;          /* the file: names point into it */
 } cli_mf_model;
 
 /* Writes what a run of `mf` has left. The JSON file is renamed last.
@@ -37,7 +40,6 @@ strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
 /* STRADS_EIO, STRADS_EFORMAT, STRADS_EMISMATCH: another version, or arrays that
  * are not this model's. STRADS_ENOMEM. */
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
-void cli_mf_model_free(cli_mf_model *model);
 
 /* The model's numbers; as long as it is there. */
 strads_mf_factors cli_mf_model_factors(const cli_mf_model *model);
@@ -49,9 +51,8 @@ double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
 /* ---- ratings that meet a model ------------------------------------------ */
 
 /* The columns of ratings that are read from now on, where they are given:
- * others than those that the model was trained on. STRADS_ENOMEM. */
-strads_err cli_mf_model_columns(cli_mf_model *model,
-                                const char *const given[3]);
+ * others than those that the model was trained on. */
+void cli_mf_model_columns(cli_mf_model *model, const char *const given[3]);
 
 /* Reads ratings by row as f64 or f32; items, and users unless they are new, have
  * the model's numbers; with names what it does not know is left out, which is

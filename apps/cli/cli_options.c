@@ -611,11 +611,13 @@ static strads_err set_all(const cli_reader *r)
 
 /* The line first, to know the file and whether the line is good at all; then
  * the file; then the line again, for it wins. */
-static strads_err apply(cli_reader *r, sti_config_strings *strings)
+static strads_err apply(cli_reader *r)
 {
+    sti_config_strings *strings; /* what fields point to from then on */
     CLI_TRY(set_all(r));
     if (!r->meta.config)
         return STRADS_OK;
+    CLI_TRY(cli_reserve(1, sizeof *strings, "the options", &strings));
     const sti_config config = {r->part, r->n_config, strings};
     CLI_TRY(sti_config_load(&config, r->meta.config));
     return set_all(r);
@@ -631,41 +633,31 @@ static strads_err print_config(const cli_reader *r)
     return STRADS_OK;
 }
 
-static strads_err parse(cli_reader *r, int argc, char **argv,
-                        sti_config_strings *strings, cli_parsed *parsed)
-{
-    CLI_TRY(check_tables(r));
-    CLI_TRY(take_words(r, argc, argv));
-    if (r->help) {
-        parsed->done = true;
-        if (described) {
-            described(described_arg, r->syntax);
-            return STRADS_OK;
-        }
-        return put_help(r);
-    }
-    CLI_TRY(apply(r, strings));
-    if (r->meta.print_config) {
-        parsed->done = true;
-        return print_config(r);
-    }
-    CLI_TRY(check_args(r));
-    CLI_TRY(check_outputs(r));
-    memcpy(parsed->arg, r->arg, sizeof r->arg);
-    return STRADS_OK;
-}
-
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
-                     sti_config_strings *strings, cli_parsed *parsed)
+                     cli_parsed *parsed)
 {
     cli_reader r = {.syntax = syntax};
     *parsed = (cli_parsed){0};
     add_parts(&r);
     CLI_TRY(cli_reserve((size_t)argc + 1, sizeof *r.assignments, "the options",
                         &r.assignments));
-    const strads_err err = parse(&r, argc, argv, strings, parsed);
-    free(r.assignments);
-    return err;
+    CLI_TRY(check_tables(&r));
+    CLI_TRY(take_words(&r, argc, argv));
+    parsed->done = r.help;
+    if (r.help && described) {
+        described(described_arg, syntax);
+        return STRADS_OK;
+    }
+    if (r.help)
+        return put_help(&r);
+    CLI_TRY(apply(&r));
+    parsed->done = r.meta.print_config;
+    if (r.meta.print_config)
+        return print_config(&r);
+    CLI_TRY(check_args(&r));
+    CLI_TRY(check_outputs(&r));
+    memcpy(parsed->arg, r.arg, sizeof r.arg);
+    return STRADS_OK;
 }
 
 /* ---- commands that read, then write ----------------------------------------- */
@@ -707,28 +699,12 @@ static const strads_option quiet_table[] = {
     {.name = NULL},
 };
 
-static strads_err use(const cli_verb *verb, void *state, const cli_parsed *line)
-{
-    cli_use *u = state;
-    if (u->out.path)
-        CLI_TRY(cli_output_check(u->out.path));
-    CLI_TRY(verb->read(state, line->arg));
-    if (verb->write)
-        CLI_TRY(cli_output(u->out.path, verb->write, state));
-    if (verb->tell)
-        verb->tell(state);
-    return STRADS_OK;
-}
-
-int cli_verb_run(const cli_command *command, int argc, char **argv)
+static strads_err use(const cli_command *command, int argc, char **argv)
 {
     const cli_verb *verb = command->verb;
     cli_parsed parsed;
-    sti_config_strings strings = {0};
-    cli_use *u = NULL;
-    strads_err err = cli_reserve(1, verb->size, "the command", &u);
-    if (err)
-        return cli_complain(err, CLI_BEFORE);
+    cli_use *u;
+    CLI_TRY(cli_reserve(1, verb->size, "the command", &u));
     if (verb->initial)
         memcpy(u, verb->initial, verb->size);
     u->command = command;
@@ -743,13 +719,21 @@ int cli_verb_run(const cli_command *command, int argc, char **argv)
                     u},
                    {NULL, verb->has & CLI_HAS_QUIET ? quiet_table : NULL, u},
                    {verb->title, verb->more, u}}};
-    err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done)
-        err = use(verb, u, &parsed);
-    const int code = err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-    if (verb->release)
-        verb->release(u);
-    sti_config_strings_free(&strings);
-    free(u);
-    return code;
+    CLI_TRY(cli_parse(&syntax, argc, argv, &parsed));
+    if (parsed.done)
+        return STRADS_OK;
+    if (u->out.path)
+        CLI_TRY(cli_output_check(u->out.path));
+    CLI_TRY(verb->read(u, parsed.arg));
+    if (verb->write)
+        CLI_TRY(cli_output(u->out.path, verb->write, u));
+    if (verb->tell)
+        verb->tell(u);
+    return STRADS_OK;
+}
+
+int cli_verb_run(const cli_command *command, int argc, char **argv)
+{
+    const strads_err err = use(command, argc, argv);
+    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }

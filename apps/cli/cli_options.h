@@ -92,10 +92,10 @@ strads_err cli_tables_use(const cli_tables *tables,
 
 /* Reads options and arguments: the defaults stand in the groups' structs
  * already, then comes the file of --config, then the command line. Names are
- * taken in full only, and may stand before and after the arguments. `strings`
- * holds what fields point to. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO. */
+ * taken in full only, and may stand before and after the arguments.
+ * STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO. */
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
-                     sti_config_strings *strings, cli_parsed *parsed);
+                     cli_parsed *parsed);
 
 /* Takes the place of --help: a command that is asked for it hands over its
  * syntax, in the process as a whole. */
@@ -140,7 +140,6 @@ typedef struct cli_verb {
     strads_err (*read)(void *state, const char *const *args);
     strads_err (*write)(void *state, FILE *out); /* or NULL */
     void (*tell)(const void *state); /* for people, after that; or NULL */
-    void (*release)(void *state);    /* what it holds; or NULL */
 } cli_verb;
 
 /* Carries one out; an exit code. */

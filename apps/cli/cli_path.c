@@ -223,20 +223,16 @@ static strads_err draw(void *state, FILE *out)
     const path_job *job = state;
     const uint32_t n = job->n_points;
     double *x;
-    line *lines = NULL;
+    line *lines;
     CLI_TRY(cli_reserve(2 * (size_t)n, sizeof *x, "the drawing", &x));
-    const strads_err err = cli_reserve(job->point[n - 1].nonzeros,
-                                       sizeof *lines, "the drawing", &lines);
-    if (!err) {
-        cli_plot plot = {.out = out, .x = lambda_axis(job->point, n, x)};
-        cli_plot_begin(out, 2, job->use.command->name);
-        draw_coefficients(job, plot, lines, x, x + n);
-        draw_nonzeros(plot, job->point, n, x, x + n);
-        cli_plot_end(out);
-    }
-    free(x);
-    free(lines);
-    return err;
+    CLI_TRY(cli_reserve(job->point[n - 1].nonzeros, sizeof *lines,
+                        "the drawing", &lines));
+    cli_plot plot = {.out = out, .x = lambda_axis(job->point, n, x)};
+    cli_plot_begin(out, 2, job->use.command->name);
+    draw_coefficients(job, plot, lines, x, x + n);
+    draw_nonzeros(plot, job->point, n, x, x + n);
+    cli_plot_end(out);
+    return STRADS_OK;
 }
 
 static strads_err finish(void *state, const cli_trained *trained)
@@ -258,13 +254,6 @@ static strads_err finish(void *state, const cli_trained *trained)
     return job->svg && n > 0 ? cli_output(job->svg, draw, job) : STRADS_OK;
 }
 
-static void release(void *state)
-{
-    path_job *job = state;
-    strads_names_free(job->own_names);
-    free(job->seconds);
-}
-
 int cli_path_main(const cli_command *self, int argc, char **argv)
 {
     const cli_path *path = self->of;
@@ -279,7 +268,6 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
     train.note = note;
     train.finish = finish;
     train.print = write_table;
-    train.release = release;
     command.train = &train;
     return cli_train_main(&command, argc, argv);
 }
@@ -321,18 +309,27 @@ static const strads_option cv_table[] = {
     {.name = NULL},
 };
 
-/* Number k of the l1-ratios, into a program's options; *more: there are others
- * behind it. */
-static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
-                            char text[32], bool *more)
+/* How many mixtures there are: the l1-ratios, or that of the command. */
+static uint32_t count_ratios(const cv_job *job)
 {
+    uint32_t n = 1;
+    for (const char *c = job->ratios; c && *c; c++)
+        n += *c == ',';
+    return n;
+}
+
+/* Number k of the l1-ratios, into a program's options; without them nothing. */
+static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
+                            char text[32])
+{
+    if (!job->ratios)
+        return STRADS_OK;
     const strads_option *table = path_of(&job->use)->train.program->options;
     const char *at = job->ratios;
     for (; k > 0; k--)
         at += strcspn(at, ",") + 1;
     const size_t n = strcspn(at, ",");
     (void)snprintf(text, 32, "%.*s", (int)(n < 31 ? n : 31), at);
-    *more = at[n] == ',';
     return strads_option_set(strads_option_find(table, "l1-ratio"), config,
                              text);
 }
@@ -341,11 +338,8 @@ static strads_err cv_check(void *state, void *config)
 {
     const cv_job *job = state;
     char text[32];
-    bool more = job->ratios != NULL;
-    for (uint32_t k = 0; more; k++)
-        CLI_TRY(set_ratio(job, k, config, text, &more));
-    if (job->ratios) /* all are right: the run is of the first one */
-        CLI_TRY(set_ratio(job, 0, config, text, &more));
+    for (uint32_t k = count_ratios(job); k-- > 0;) /* the run is of the first */
+        CLI_TRY(set_ratio(job, k, config, text));
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
 
@@ -456,7 +450,6 @@ static strads_err cv_draw(void *state, FILE *out)
         cli_plot_mark(&plot, x[path->simplest], "1se");
     draw_nonzeros(both, path->point, path->n, x, x + path->n);
     cli_plot_end(out);
-    free(x);
     return STRADS_OK;
 }
 
@@ -487,15 +480,12 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
     CLI_TRY(cli_reserve(out->n, sizeof *lambda, "the lambdas", &lambda));
     for (uint32_t k = 0; k < out->n; k++)
         lambda[k] = out->point[k].lambda;
-    const strads_err err =
-        path->validate(trained,
-                       &(cli_folds){.n = job->folds,
-                                    .file = job->fold_file,
-                                    .points = out->n,
-                                    .lambda = lambda},
-                       out->error, &out->best, &out->simplest);
-    free(lambda);
-    return err;
+    return path->validate(trained,
+                          &(cli_folds){.n = job->folds,
+                                       .file = job->fold_file,
+                                       .points = out->n,
+                                       .lambda = lambda},
+                          out->error, &out->best, &out->simplest);
 }
 
 /* A path on all rows at another mixture than the command's. */
@@ -510,37 +500,27 @@ static strads_err fit_again(const cli_trained *trained,
     return strads_run(program, config, trained->data, &engine, out);
 }
 
-static strads_err validate_mixtures(cv_job *job, const cli_trained *trained)
+/* At each of the mixtures. */
+static strads_err validate_all(cv_job *job, const cli_trained *trained)
 {
     const strads_program *program = path_of(&job->use)->train.program;
+    cli_trained again = *trained;
     void *config;
-    bool more = true;
-    strads_err err = STRADS_OK;
+    const uint32_t n = count_ratios(job);
+    CLI_TRY(cli_reserve(n, sizeof *job->path, "the mixtures", &job->path));
     CLI_TRY(cli_reserve(program->config_size, 1, "options", &config));
     memcpy(config, trained->config, program->config_size);
-    for (uint32_t k = 0; more && !err; k++) {
-        cv_path *paths = realloc(job->path, (k + 1) * sizeof *paths);
-        if (!paths) {
-            err =
-                strads_fail(STRADS_ENOMEM, "no memory for %u mixtures", k + 1);
-            break;
-        }
-        job->path = paths;
-        job->path[k] = (cv_path){.n = 0};
-        job->n_paths = k + 1;
-        cv_path *path = &job->path[k];
-        cli_trained again = *trained;
-        err = set_ratio(job, k, config, path->ratio, &more);
-        if (!err && k > 0)
-            err = fit_again(trained, program, config, &path->own);
-        again.config = config;
-        if (path->own)
+    again.config = config;
+    for (; job->n_paths < n; job->n_paths++) {
+        cv_path *path = &job->path[job->n_paths];
+        CLI_TRY(set_ratio(job, job->n_paths, config, path->ratio));
+        if (job->n_paths > 0) {
+            CLI_TRY(fit_again(trained, program, config, &path->own));
             again.result = path->own;
-        if (!err)
-            err = validate(job, &again, path);
+        }
+        CLI_TRY(validate(job, &again, path));
     }
-    free(config);
-    return err;
+    return STRADS_OK;
 }
 
 static void tell_place(const cv_job *job, const char *what, uint32_t place)
@@ -563,14 +543,7 @@ static void tell_place(const cv_job *job, const char *what, uint32_t place)
 static strads_err cv_finish(void *state, const cli_trained *trained)
 {
     cv_job *job = state;
-    if (job->ratios) {
-        CLI_TRY(validate_mixtures(job, trained));
-    } else {
-        CLI_TRY(cli_reserve(1, sizeof *job->path, "a path", &job->path));
-        job->path[0] = (cv_path){.n = 0};
-        job->n_paths = 1;
-        CLI_TRY(validate(job, trained, job->path));
-    }
+    CLI_TRY(validate_all(job, trained));
     job->chosen = job->path;
     for (uint32_t k = 1; k < job->n_paths; k++)
         if (job->path[k].error[job->path[k].best].error <
@@ -633,16 +606,6 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     return err;
 }
 
-static void cv_release(void *state)
-{
-    cv_job *job = state;
-    for (uint32_t k = 0; k < job->n_paths; k++) {
-        free(job->path[k].error);
-        strads_result_free(job->path[k].own);
-    }
-    free(job->path);
-}
-
 int cli_cv_main(const cli_command *self, int argc, char **argv)
 {
     const cli_path *path = self->of;
@@ -660,7 +623,6 @@ int cli_cv_main(const cli_command *self, int argc, char **argv)
     train.look = cv_look;
     train.finish = cv_finish;
     train.print = cv_write_table;
-    train.release = cv_release;
     command.train = &train;
     return cli_train_main(&command, argc, argv);
 }

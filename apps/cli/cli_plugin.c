@@ -75,10 +75,8 @@ int cli_plugin_missing(const cli_command *self, int argc, char **argv,
                                .summary = self->about,
                                .footer = footer};
     cli_parsed parsed;
-    sti_config_strings strings = {0};
-    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
+    strads_err err = cli_parse(&syntax, argc, argv, &parsed);
     if (!err && !parsed.done)
         err = strads_fail(STRADS_EINVAL, "%s", sentence);
-    sti_config_strings_free(&strings);
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }

@@ -17,8 +17,7 @@ typedef struct cli_prices {
     const void *arg;
 } cli_prices;
 
-/* Sets net->phases, which the caller frees, [net->n_phases], and the other
- * prices. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO; as a run and as `read`. */
+/* Sets net->phases, [net->n_phases], and the other prices. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO; as a run and as `read`. */
 strads_err cli_prices_find(const cli_prices *costs, strads_sim_options *net);
 
 /* The name of a phase in files and reports. */

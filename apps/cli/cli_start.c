@@ -4,20 +4,11 @@
 #include "cli_job.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli_labels.h"
 #include "cli_liblinear.h"
 #include "cli.h"
-
-void cli_start_free(cli_start *start)
-{
-    strads_model_free(start->model);
-    free(start->classes);
-    free(start->turned);
-}
 
 /* ---- the run's labels -------------------------------------------------- */
 
@@ -79,38 +70,23 @@ static strads_err turn(cli_job *j, const uint32_t *order)
 
 static strads_err match_classes(cli_job *j, const char *given)
 {
-    cli_labels start = {0}, run = {0};
+    cli_labels *start, *run;
     uint32_t order[CLI_LABELS_MAX] = {0};
-    strads_err err = STRADS_OK;
-    if (cli_labels_read(given, &run)) { /* the program refuses others */
-        if (!cli_labels_read(j->start.classes, &start) ||
-            !match(&start, &run, order)) {
-            err = strads_fail(STRADS_EINVAL,
-                              "%s: its labels are %s, those of --classes are "
-                              "%s; a start has the same labels, in any order",
-                              j->files.start, j->start.classes, given);
-        } else {
-            err = turn(j, order);
-        }
+    CLI_TRY(cli_reserve(1, sizeof *start, "labels", &start));
+    CLI_TRY(cli_reserve(1, sizeof *run, "labels", &run));
+    if (!cli_labels_read(given, run))
+        return STRADS_OK; /* the program refuses it */
+    if (!cli_labels_read(j->start.classes, start) ||
+        !match(start, run, order)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: its labels are %s, those of --classes are "
+                           "%s; a start has the same labels, in any order",
+                           j->files.start, j->start.classes, given);
     }
-    cli_labels_free(&start);
-    cli_labels_free(&run);
-    return err;
+    return turn(j, order);
 }
 
 /* ---- reading ----------------------------------------------------------- */
-
-static strads_err read_classes(cli_start *start)
-{
-    json_t *options = json_loads(start->model->options, 0, NULL);
-    const char *text = json_string_value(json_object_get(options, "classes"));
-    start->classes = text ? strdup(text) : NULL;
-    const bool short_of_memory = text && !start->classes;
-    json_decref(options);
-    return short_of_memory
-               ? strads_fail(STRADS_ENOMEM, "no memory left for the start")
-               : STRADS_OK;
-}
 
 /* The labels that the run is to have; of a program that knows of classes. */
 static strads_err take_classes(cli_job *j)
@@ -164,7 +140,9 @@ strads_err cli_start_read(cli_job *j)
     CLI_TRY(
         cli_model_read(j->files.start, cli_job_model(j->train), &start->model));
     if (j->train->program->named_labels) {
-        CLI_TRY(read_classes(start));
+        start->options = json_loads(start->model->options, 0, NULL);
+        start->classes =
+            json_string_value(json_object_get(start->options, "classes"));
         CLI_TRY(take_classes(j));
     }
     j->engine.n_start = start->model->n;
@@ -240,19 +218,17 @@ static strads_err check_names(const cli_job *j)
 
 strads_err cli_start_check(const cli_job *j)
 {
-    cli_labels labels = {0};
+    cli_labels *labels;
     CLI_TRY(check_names(j));
     if (!j->start.classes || j->start.turned)
         return STRADS_OK; /* then the program holds them against --classes */
-    const strads_err err =
-        cli_labels_read(j->start.classes, &labels)
-            ? check_rows(j, &labels)
-            : strads_fail(STRADS_EFORMAT,
-                          "%s: its classes are \"%s\"; expected their labels "
-                          "with commas between",
-                          j->files.start, j->start.classes);
-    cli_labels_free(&labels);
-    return err;
+    CLI_TRY(cli_reserve(1, sizeof *labels, "labels", &labels));
+    return cli_labels_read(j->start.classes, labels)
+               ? check_rows(j, labels)
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: its classes are \"%s\"; expected their "
+                             "labels with commas between",
+                             j->files.start, j->start.classes);
 }
 
 strads_err cli_start_cut(cli_job *j, const strads_shape *shape)

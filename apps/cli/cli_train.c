@@ -257,7 +257,7 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
                    {NULL, train->more, j->state},
                    {NULL, cli_out_table(train->usual), j->state}},
     };
-    CLI_TRY(cli_parse(&syntax, argc, argv, &j->strings, &parsed));
+    CLI_TRY(cli_parse(&syntax, argc, argv, &parsed));
     *done = parsed.done;
     if (parsed.done)
         return STRADS_OK;
@@ -692,23 +692,6 @@ static int conclude(cli_job *j)
 
 /* ---- all of it ------------------------------------------------------------ */
 
-static void job_free(cli_job *j)
-{
-    cli_watch_close(j->watch);
-    if (j->command->train->release && j->state)
-        j->command->train->release(j->state);
-    strads_result_free(j->result);
-    strads_engine_free(j->nodes);
-    strads_data_free(j->data);
-    cli_start_free(&j->start);
-    strads_plan_free(j->plan);
-    sti_config_strings_free(&j->strings);
-    free(j->config_text);
-    free(j->full_path);
-    free(j->config);
-    free(j->state);
-}
-
 static int train_job(cli_job *j)
 {
     strads_err err = prepare(j);
@@ -727,14 +710,22 @@ static int train_job(cli_job *j)
 
 int cli_train_main(const cli_command *command, int argc, char **argv)
 {
-    cli_job j = {.command = command, .train = command->train};
+    cli_job *j;
     bool done = false;
-    const strads_err err = read_command_line(&j, argc, argv, &done);
-    const int code = err                  ? cli_complain(err, CLI_BEFORE)
-                     : done               ? CLI_OK
-                     : j.cluster.rank > 0 ? join_rank_zero(&j)
-                                          : train_job(&j);
-    cli_cluster_abort(&j.cluster, code);
-    job_free(&j);
+    strads_err err = cli_reserve(1, sizeof *j, "a training", &j);
+    if (err)
+        return cli_complain(err, CLI_BEFORE);
+    j->command = command;
+    j->train = command->train;
+    err = read_command_line(j, argc, argv, &done);
+    const int code = err                   ? cli_complain(err, CLI_BEFORE)
+                     : done                ? CLI_OK
+                     : j->cluster.rank > 0 ? join_rank_zero(j)
+                                           : train_job(j);
+    cli_cluster_abort(&j->cluster, code);
+    /* What others see: the page, the program's own end, the other nodes. */
+    cli_watch_close(j->watch);
+    strads_result_free(j->result);
+    strads_engine_free(j->nodes);
     return code;
 }

@@ -67,7 +67,6 @@ struct cli_train {
     strads_err (*print)(void *state, FILE *out);
     /* Events for the log before its last line, when somebody reads it. */
     strads_err (*tell)(void *state, cli_log *log);
-    void (*release)(void *state);
 };
 
 /* A model's intercepts: one, or as many as it has numbers a coefficient, which

@@ -199,20 +199,18 @@ static strads_err take_part(const char *url, join_state *s)
         cli_say(s->quiet, "the run is over; the coordinator has it");
     strads_result_free(none);
     strads_engine_free(engine);
-    strads_data_free(s->held);
-    free(s->path);
     return err;
 }
 
 static strads_err join(const cli_command *self, int argc, char **argv,
-                       sti_config_strings *strings, join_state *s)
+                       join_state *s)
 {
     cli_parsed parsed;
     const cli_syntax syntax = {.name = self->name,
                                .args = self->args,
                                .summary = self->about,
                                .groups = {{NULL, join_table, s}}};
-    CLI_TRY(cli_parse(&syntax, argc, argv, strings, &parsed));
+    CLI_TRY(cli_parse(&syntax, argc, argv, &parsed));
     if (parsed.done)
         return STRADS_OK;
     if (s->program)
@@ -228,15 +226,15 @@ static strads_err join(const cli_command *self, int argc, char **argv,
 
 static int run_join(const cli_command *self, int argc, char **argv)
 {
-    join_state s = {.engine = {.size = sizeof s.engine}};
-    sti_config_strings strings = {0};
-    const strads_err err = join(self, argc, argv, &strings, &s);
-    const int code =
-        err ? cli_complain(err, s.running ? CLI_RUNNING : CLI_BEFORE) : CLI_OK;
-    cli_words_free(&s.words);
-    cli_plugin_close(&s.plugin);
-    sti_config_strings_free(&strings);
-    return code;
+    join_state *s;
+    strads_err err = cli_reserve(1, sizeof *s, "the command", &s);
+    if (err)
+        return cli_complain(err, CLI_BEFORE);
+    s->engine.size = sizeof s->engine;
+    err = join(self, argc, argv, s);
+    cli_plugin_close(&s->plugin);
+    return err ? cli_complain(err, s->running ? CLI_RUNNING : CLI_BEFORE)
+               : CLI_OK;
 }
 
 const cli_command cli_join_commands[] = {

@@ -628,7 +628,7 @@ static strads_err place(launch *l)
                            "--processes, up to %d",
                            l->options->hosts, most, MOST_PROCESSES);
     }
-    CLI_TRY(cli_reserve(n, sizeof *l->all, "processes", (void *)&l->all));
+    CLI_TRY(cli_reserve(n, sizeof *l->all, "processes", &l->all));
     l->n = (uint32_t)n;
     for (uint32_t k = 0; k < l->n; k++) {
         host = most ? next(&l->hosts, host) : NULL;
@@ -732,7 +732,6 @@ static void launch_free(launch *l)
     }
     free(l->command.text);
     free(l->hosts.text);
-    free(l->all);
 }
 
 static int launch_all(launch *l)
@@ -798,7 +797,6 @@ static int run_launch(const cli_command *self, int argc, char **argv)
 {
     launch_options options = launch_defaults;
     launch l = {.options = &options};
-    sti_config_strings strings = {0};
     cli_parsed parsed;
     const cli_syntax syntax = {
         .name = self->name,
@@ -810,7 +808,7 @@ static int run_launch(const cli_command *self, int argc, char **argv)
     int n = 0;
     while (n < argc && strcmp(argv[n], "--") != 0)
         n++;
-    strads_err err = cli_parse(&syntax, n, argv, &strings, &parsed);
+    strads_err err = cli_parse(&syntax, n, argv, &parsed);
     for (int k = n + 1; k < argc && !err; k++)
         err = add(&l.command, argv[k]);
     int code = err             ? cli_complain(err, CLI_BEFORE)
@@ -818,7 +816,6 @@ static int run_launch(const cli_command *self, int argc, char **argv)
                : options.guard ? stand_guard(&l)
                                : launch_all(&l);
     launch_free(&l);
-    sti_config_strings_free(&strings);
     return code;
 }
 

@@ -18,6 +18,7 @@ typedef struct lda_files {
     strads_lda_model *old;   /* of --from, or NULL */
     strads_lda_model *model; /* what was written, or NULL */
     const char *labels;
+    strads_lda_labels truth;      /* what they are */
     char *old_path, *labels_path; /* in full: other nodes read them, too */
 } lda_files;
 
@@ -75,14 +76,9 @@ static strads_err look(void *state, const strads_data *data)
 {
     lda_files *f = state;
     const char *path = f->words.vocab ? f->words.vocab : f->path;
-    if (f->labels) {
-        strads_lda_labels labels = {0};
-        const strads_err err =
-            strads_lda_labels_read(f->labels, strads_data_rows(data), NULL,
-                                   &labels);
-        strads_lda_labels_free(&labels);
-        CLI_TRY(err);
-    }
+    if (f->labels)
+        CLI_TRY(strads_lda_labels_read(f->labels, strads_data_rows(data), NULL,
+                                       &f->truth));
     return cli_words_names(data, path, f->old, &f->names);
 }
 
@@ -108,7 +104,6 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     lda_files *f = trained->state;
     CLI_TRY(strads_lda_model_from_result(trained->result, &f->model));
     f->model->names = f->names;
-    f->names = NULL;
     return strads_lda_model_write(f->model, trained->options, path);
 }
 
@@ -127,17 +122,6 @@ static strads_err finish(void *state, const cli_trained *trained)
                : STRADS_OK;
 }
 
-static void release(void *state)
-{
-    lda_files *f = state;
-    cli_words_free(&f->words);
-    strads_names_free(f->names);
-    strads_lda_model_free(f->old);
-    strads_lda_model_free(f->model);
-    free(f->old_path);
-    free(f->labels_path);
-}
-
 static const cli_train train = {
     .program = &strads_program_lda,
     .options = "LDA:",
@@ -149,7 +133,6 @@ static const cli_train train = {
     .look = look,
     .finish = finish,
     .tell = tell,
-    .release = release,
 };
 
 const cli_command cli_lda_commands[] = {

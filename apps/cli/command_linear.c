@@ -3,7 +3,6 @@
  * model holds is what its options came to mean, not how they were found. */
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 
 #include "cli_linear.h"

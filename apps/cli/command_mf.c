@@ -2,7 +2,6 @@
  * show by it. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli_mf_model.h"
@@ -85,18 +84,10 @@ static strads_err predict(void *state, const char *const *path)
 {
     prediction *p = state;
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
-    free(p->model.column[2]); /* whoever is predicted need not be rated */
-    p->model.column[2] = NULL;
-    CLI_TRY(cli_mf_model_columns(&p->model, p->column));
+    p->model.column[2] = NULL; /* whoever is predicted need not be rated */
+    cli_mf_model_columns(&p->model, p->column);
     return cli_mf_ratings_read(path[1], &p->model, &p->use, STRADS_F64, false,
                                &p->data);
-}
-
-static void prediction_release(void *state)
-{
-    prediction *p = state;
-    strads_data_free(p->data);
-    cli_mf_model_free(&p->model);
 }
 
 static const strads_option predict_table[] = {
@@ -111,7 +102,6 @@ static const cli_verb predict_verb = {
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = predict,
     .write = put_predictions,
-    .release = prediction_release,
 };
 
 /* ---- evaluate ---------------------------------------------------------- */
@@ -126,6 +116,7 @@ typedef struct evaluation {
     uint32_t top;
     cli_mf_model model;
     strads_data *test, *train;
+    strads_recommender *recommender;
     strads_ranking ours, popular;
 } evaluation;
 
@@ -239,22 +230,18 @@ static strads_err put_evaluation(void *state, FILE *out)
 static strads_err rank(evaluation *e)
 {
     const strads_mf_factors factors = cli_mf_model_factors(&e->model);
-    strads_recommender *recommender = NULL;
-    CLI_TRY(strads_recommender_new(&factors, &recommender));
-    const strads_err err =
-        strads_recommender_judge(recommender, &factors,
-                                 &strads_data_share(e->train, 0)->by_row,
-                                 &strads_data_share(e->test, 0)->by_row,
-                                 e->relevant, e->top, &e->ours, &e->popular);
-    strads_recommender_free(recommender);
-    return err;
+    CLI_TRY(strads_recommender_new(&factors, &e->recommender));
+    return strads_recommender_judge(e->recommender, &factors,
+                                    &strads_data_share(e->train, 0)->by_row,
+                                    &strads_data_share(e->test, 0)->by_row,
+                                    e->relevant, e->top, &e->ours, &e->popular);
 }
 
 static strads_err evaluate(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(cli_mf_model_read(path[0], &e->model));
-    CLI_TRY(cli_mf_model_columns(&e->model, e->column));
+    cli_mf_model_columns(&e->model, e->column);
     CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
                                 &e->test));
     if (isnan(e->relevant))
@@ -266,14 +253,6 @@ static strads_err evaluate(void *state, const char *const *path)
     return rank(e);
 }
 
-static void evaluation_release(void *state)
-{
-    evaluation *e = state;
-    strads_data_free(e->test);
-    strads_data_free(e->train);
-    cli_mf_model_free(&e->model);
-}
-
 static const cli_verb evaluate_verb = {
     .size = sizeof(evaluation),
     .initial = &(const evaluation){.top = 10, .relevant = NAN},
@@ -282,7 +261,6 @@ static const cli_verb evaluate_verb = {
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = evaluate,
     .write = put_evaluation,
-    .release = evaluation_release,
 };
 
 /* ---- recommend --------------------------------------------------------- */
@@ -495,18 +473,6 @@ static strads_err recommend(void *state, const char *const *path)
                        &r->scored);
 }
 
-static void recommendation_release(void *state)
-{
-    recommendation *r = state;
-    strads_recommender_free(r->recommender);
-    strads_data_free(r->seen);
-    strads_data_free(r->folded);
-    strads_names_free(r->list);
-    cli_mf_model_free(&r->model);
-    free(r->row);
-    free(r->scored);
-}
-
 static const cli_verb recommend_verb = {
     .size = sizeof(recommendation),
     .initial = &(const recommendation){.top = 10},
@@ -515,7 +481,6 @@ static const cli_verb recommend_verb = {
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = recommend,
     .write = put_recommendations,
-    .release = recommendation_release,
 };
 
 /* ---- show -------------------------------------------------------------- */
@@ -542,35 +507,28 @@ static strads_err put_factors(void *state, FILE *out)
     const float *x = users ? m->user : m->item;
     const uint64_t n = users ? m->users : m->items;
     cli_column *column;
-    char(*name)[24] = NULL;
+    char(*name)[24];
     CLI_TRY(cli_reserve(m->rank + 2, sizeof *column, "a table", &column));
-    strads_err err = cli_reserve(m->rank + 1, sizeof *name, "a table", &name);
+    CLI_TRY(cli_reserve(m->rank + 1, sizeof *name, "a table", &name));
     column[0] = cli_id_column(users ? "user" : "item", names);
     column[1] = (cli_column){"bias", CLI_NUMBER, 0};
-    for (uint32_t k = 1; k <= m->rank && !err; k++) {
+    for (uint32_t k = 1; k <= m->rank; k++) {
         (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
         column[k + 1] = (cli_column){name[k], CLI_NUMBER, 0};
     }
     cli_table t = {.column = column, .n = m->rank + 2, .rows = n};
-    err = err ? err : cli_table_begin(&t, &s->use.out, out);
-    for (uint64_t row = 0; row < n && !err; row++) {
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
+    for (uint64_t row = 0; row < n; row++) {
         cli_table_id(&t, names, row, m->index_base);
         for (uint32_t k = 0; k <= m->rank; k++)
             cli_table_number(&t, (double)*x++);
     }
-    free(column);
-    free(name);
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err show(void *state, const char *const *path)
 {
     return cli_mf_model_read(path[0], &((shown *)state)->model);
-}
-
-static void shown_release(void *state)
-{
-    cli_mf_model_free(&((shown *)state)->model);
 }
 
 static const cli_verb show_verb = {
@@ -580,7 +538,6 @@ static const cli_verb show_verb = {
     .usual = "csv",
     .read = show,
     .write = put_factors,
-    .release = shown_release,
 };
 
 const cli_command cli_mf_commands[] = {

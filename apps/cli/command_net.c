@@ -61,19 +61,11 @@ static strads_err put_net(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void release(void *state)
-{
-    shown *s = state;
-    strads_model_free(s->model);
-    strads_net_free(s->net);
-}
-
 static const cli_verb show_verb = {
     .size = sizeof(shown),
     .usual = "csv",
     .read = read_net,
     .write = put_net,
-    .release = release,
 };
 
 static const cli_linear_kind net = {.program = "net",

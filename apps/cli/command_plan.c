@@ -1,7 +1,5 @@
 /* strads plan make|check|show: plans of static programs. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli_options.h"
@@ -15,14 +13,6 @@ typedef struct plan_state {
     double *block, *partition; /* weights, [blocks] and [partitions] */
     strads_plan *plan;
 } plan_state;
-
-static void release(void *state)
-{
-    plan_state *s = state;
-    strads_plan_free(s->plan);
-    free(s->block);
-    free(s->partition);
-}
 
 static void tell(const char *path, const strads_plan *plan)
 {
@@ -57,19 +47,18 @@ static strads_err weigh_by_data(plan_state *s, const strads_data *data)
 {
     const uint64_t cols = strads_data_cols(data);
     double *count;
-    strads_cut *cut = NULL;
+    strads_cut *cut;
     CLI_TRY(cli_reserve(cols, sizeof *count, "the columns", &count));
     for (uint64_t j = 0; j < cols; j++)
         count[j] = strads_data_col_nnz(data, j);
-    const strads_err err =
-        strads_cut_deal((uint32_t)cols, count, s->blocks, s->partitions, &cut);
-    for (uint32_t b = 0; b < s->blocks && !err; b++)
+    CLI_TRY(
+        strads_cut_deal((uint32_t)cols, count, s->blocks, s->partitions, &cut));
+    for (uint32_t b = 0; b < s->blocks; b++)
         s->block[b] = cut->weight[b];
-    for (uint32_t p = 0; p < s->partitions && !err; p++)
+    for (uint32_t p = 0; p < s->partitions; p++)
         s->partition[p] = (double)strads_data_share(data, p)->by_col.nnz;
     strads_cut_free(cut);
-    free(count);
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err weigh(plan_state *s)
@@ -90,9 +79,9 @@ static strads_err weigh(plan_state *s)
                                    .threads = s->use.workers};
     strads_data *data = NULL;
     CLI_TRY(strads_data_read(s->data, &options, &data));
-    const strads_err err = weigh_by_data(s, data);
+    CLI_TRY(weigh_by_data(s, data));
     strads_data_free(data);
-    return err;
+    return STRADS_OK;
 }
 
 /* A rotation that has weights, so that `check` can judge it by them. */
@@ -266,17 +255,14 @@ static strads_err show(void *state, const char *const *path)
 static const cli_verb make_verb = {.size = sizeof(plan_state),
                                    .table = make_table,
                                    .has = CLI_HAS_WORKERS,
-                                   .read = make,
-                                   .release = release};
+                                   .read = make};
 static const cli_verb check_verb = {.size = sizeof(plan_state),
                                     .table = check_table,
-                                    .read = check,
-                                    .release = release};
+                                    .read = check};
 static const cli_verb show_verb = {.size = sizeof(plan_state),
                                    .usual = "text",
                                    .read = show,
-                                   .write = put_plan,
-                                   .release = release};
+                                   .write = put_plan};
 
 const cli_command cli_plan_commands[] = {
     {.name = "plan make",

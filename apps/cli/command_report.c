@@ -246,20 +246,6 @@ static strads_err read_all(void *state, const char *const *args)
     return r->scores_path ? read_scores(r) : STRADS_OK;
 }
 
-static void release(void *state)
-{
-    report *r = state;
-    json_decref(r->start);
-    json_decref(r->end);
-    for (size_t k = 0; k < r->n; k++)
-        json_decref(r->round[k]);
-    strads_model_free(r->model);
-    strads_lda_model_free(r->topics);
-    json_decref(r->evaluation);
-    free(r->svg);
-    free(r->scores);
-}
-
 /* ---- words -------------------------------------------------------------------- */
 
 /* A member as text: "-" where there is none. */
@@ -674,8 +660,7 @@ static strads_err write_page(void *state, FILE *out)
 static const cli_verb report_verb = {.size = sizeof(report),
                                      .table = table,
                                      .read = read_all,
-                                     .write = write_page,
-                                     .release = release};
+                                     .write = write_page};
 
 const cli_command cli_report_commands[] = {
     {.name = "report",

@@ -2,7 +2,6 @@
  * has them, and which links are to be expected. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli_documents.h"
@@ -81,13 +80,6 @@ static strads_err read_links(const char *path, const strads_lda_model *model,
                 path, strads_data_unknown(*out));
     }
     return STRADS_OK;
-}
-
-static void network_free(network *n)
-{
-    strads_data_free(n->graph);
-    strads_data_free(n->held);
-    strads_lda_model_free(n->model);
 }
 
 /* ---- evaluate -------------------------------------------------------------- */
@@ -187,14 +179,6 @@ static strads_err put_evaluation(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void evaluation_release(void *state)
-{
-    evaluation *e = state;
-    strads_groups_free(&e->roles);
-    strads_groups_free(&e->known);
-    network_free(&e->n);
-}
-
 static const cli_verb evaluate_verb = {
     .size = sizeof(evaluation),
     .initial = &(const evaluation){.threshold = .1},
@@ -203,7 +187,6 @@ static const cli_verb evaluate_verb = {
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = evaluate,
     .write = put_evaluation,
-    .release = evaluation_release,
 };
 
 /* ---- show ------------------------------------------------------------------ */
@@ -311,14 +294,6 @@ static strads_err put_shown(void *state, FILE *out)
                                        : put_members(s, out);
 }
 
-static void shown_release(void *state)
-{
-    shown *s = state;
-    free(s->node);
-    free(s->score);
-    network_free(&s->n);
-}
-
 static const cli_verb show_verb = {
     .size = sizeof(shown),
     .initial = &(const shown){.of = "roles", .top = 10},
@@ -326,7 +301,6 @@ static const cli_verb show_verb = {
     .usual = "text",
     .read = show,
     .write = put_shown,
-    .release = shown_release,
 };
 
 /* ---- predict ---------------------------------------------------------------- */
@@ -376,22 +350,12 @@ static strads_err put_predictions(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void prediction_release(void *state)
-{
-    prediction *p = state;
-    free(p->u);
-    free(p->v);
-    free(p->score);
-    network_free(&p->n);
-}
-
 static const cli_verb predict_verb = {
     .size = sizeof(prediction),
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = predict,
     .write = put_predictions,
-    .release = prediction_release,
 };
 
 /* ---- the commands ------------------------------------------------------------ */

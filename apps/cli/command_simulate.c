@@ -268,8 +268,7 @@ static strads_err understand(sim *s)
     return check(s);
 }
 
-static strads_err read_line(sim *s, int argc, char **argv,
-                            sti_config_strings *strings, bool *done)
+static strads_err read_line(sim *s, int argc, char **argv, bool *done)
 {
     cli_parsed parsed;
     CLI_TRY(set_defaults(s));
@@ -287,7 +286,7 @@ static strads_err read_line(sim *s, int argc, char **argv,
                    {"Files:", file_table, s},
                    {NULL, cli_out_table("text"), s}},
     };
-    CLI_TRY(cli_parse(&syntax, argc, argv, strings, &parsed));
+    CLI_TRY(cli_parse(&syntax, argc, argv, &parsed));
     *done = parsed.done;
     if (parsed.done)
         return STRADS_OK;
@@ -718,7 +717,6 @@ static int simulate_program(const strads_program *program, const char *word,
 {
     char name[256];
     bool done = false;
-    sti_config_strings strings = {0};
     sim *s = NULL;
     strads_err err = cli_reserve(1, sizeof *s, "a simulation", &s);
     if (err)
@@ -726,17 +724,8 @@ static int simulate_program(const strads_program *program, const char *word,
     (void)snprintf(name, sizeof name, "simulate %s", word);
     s->program = program;
     s->name = name;
-    err = read_line(s, argc, argv, &strings, &done);
-    const int code = err    ? cli_complain(err, CLI_BEFORE)
-                     : done ? CLI_OK
-                            : carry_out(s);
-    sti_config_strings_free(&strings);
-    strads_plan_free(s->plan);
-    free(s->config_text);
-    free((strads_sim_phase *)(uintptr_t)s->net.phases);
-    free(s->config);
-    free(s);
-    return code;
+    err = read_line(s, argc, argv, &done);
+    return err ? cli_complain(err, CLI_BEFORE) : done ? CLI_OK : carry_out(s);
 }
 
 static int run_simulate(const cli_command *self, int argc, char **argv)

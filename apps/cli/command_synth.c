@@ -254,7 +254,6 @@ static strads_err draw_weights(synth *s)
         const double sign = gsl_rng_uniform_int(s->draw, 2) ? 1 : -1;
         s->weight[s->chosen[k]] = sign + gsl_ran_gaussian_ziggurat(s->draw, 1);
     }
-    free(all);
     return STRADS_OK;
 }
 
@@ -393,18 +392,6 @@ static strads_err synthesize(void *state, const char *const *path)
     return STRADS_OK;
 }
 
-static void release(void *state)
-{
-    synth *s = state;
-    if (s->draw)
-        gsl_rng_free(s->draw);
-    free(s->runs);
-    free(s->entry);
-    free(s->label);
-    free(s->chosen);
-    free(s->weight);
-}
-
 const cli_verb cli_synth_lasso = {
     .size = sizeof(synth),
     .initial = &(const synth){.rows = 5000,
@@ -416,5 +403,4 @@ const cli_verb cli_synth_lasso = {
     .table = synth_table,
     .has = CLI_HAS_QUIET,
     .read = synthesize,
-    .release = release,
 };

@@ -26,12 +26,12 @@ extern const char cli_topics[];
 
 typedef struct map {
     const strads_lda_model *model;
-    uint32_t n, *topic; /* [n] the largest first */
-    uint32_t *place;    /* [topics] in `topic`; n: it has none */
-    double *none, *all; /* [n] phi of a word it does not have; n_k + V beta */
-    gsl_matrix *apart;  /* [n x n] sums of h((phi_a + phi_b) / 2), then D */
-    double *x, *y;      /* [n] */
-    uint32_t *word;     /* [topics x WORDS x relevances] */
+    uint32_t n, topic[TOPICS]; /* the largest first */
+    uint32_t *place;           /* [topics] in `topic`; n: it has none */
+    /* of each topic phi of a word it does not have; n_k + V beta; its place */
+    double none[TOPICS], all[TOPICS], x[TOPICS], y[TOPICS];
+    gsl_matrix *apart; /* [n x n] sums of h((phi_a + phi_b) / 2), then D */
+    uint32_t *word;    /* [topics x WORDS x relevances] */
     uint32_t n_shown, *shown; /* words, ascending, each once */
 } map;
 
@@ -121,24 +121,21 @@ static void finish_apart(map *p)
 
 static strads_err measure_apart(map *p)
 {
-    double *phi = calloc(p->n, sizeof *phi);
-    bool *has = calloc(p->n, sizeof *has);
-    if (phi && has) {
-        for (uint32_t a = 0; a < p->n; a++) {
-            for (uint32_t b = a; b < p->n; b++) {
-                gsl_matrix_set(p->apart, a, b,
-                               (double)p->model->words *
-                                   h((p->none[a] + p->none[b]) / 2));
-            }
+    double *phi;
+    bool *has;
+    CLI_TRY(cli_reserve(p->n, sizeof *phi, "the map", &phi));
+    CLI_TRY(cli_reserve(p->n, sizeof *has, "the map", &has));
+    for (uint32_t a = 0; a < p->n; a++) {
+        for (uint32_t b = a; b < p->n; b++) {
+            gsl_matrix_set(p->apart, a, b,
+                           (double)p->model->words *
+                               h((p->none[a] + p->none[b]) / 2));
         }
-        for (uint64_t w = 0; w < p->model->words; w++)
-            add_word(p, w, phi, has);
-        finish_apart(p);
     }
-    const bool done = phi && has;
-    free(phi);
-    free(has);
-    return done ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory for a map");
+    for (uint64_t w = 0; w < p->model->words; w++)
+        add_word(p, w, phi, has);
+    finish_apart(p);
+    return STRADS_OK;
 }
 
 static strads_err scale(map *p)
@@ -146,8 +143,8 @@ static strads_err scale(map *p)
     gsl_eigen_symmv_workspace *work = gsl_eigen_symmv_alloc(p->n);
     gsl_vector *value = gsl_vector_alloc(p->n);
     gsl_matrix *vector = gsl_matrix_alloc(p->n, p->n);
-    double *mean = calloc((size_t)p->n + 1, sizeof *mean);
-    const bool there = work && value && vector && mean;
+    double mean[TOPICS + 1] = {0};
+    const bool there = work && value && vector;
     if (there) {
         for (uint32_t a = 0; a < p->n; a++) {
             for (uint32_t b = 0; b < p->n; b++)
@@ -170,7 +167,6 @@ static strads_err scale(map *p)
                       sqrt(fmax(gsl_vector_get(value, 1), 0));
         }
     }
-    free(mean);
     gsl_matrix_free(vector);
     gsl_vector_free(value);
     gsl_eigen_symmv_free(work);
@@ -189,18 +185,14 @@ static strads_err choose_words(map *p)
 {
     enum { WAYS = sizeof relevance / sizeof *relevance };
     const size_t each = (size_t)p->model->topics * WORDS;
-    double *score = NULL;
-    strads_err err = cli_reserve(each, sizeof *score, "the map", &score);
+    double *score;
     size_t n = 0;
-    if (!err)
-        err = cli_reserve(each * WAYS, sizeof *p->word, "the map", &p->word);
-    for (size_t way = 0; way < WAYS && !err; way++) {
-        err = strads_lda_top_words(p->model, relevance[way], WORDS,
-                                   p->word + way * each, score);
+    CLI_TRY(cli_reserve(each, sizeof *score, "the map", &score));
+    CLI_TRY(cli_reserve(each * WAYS, sizeof *p->word, "the map", &p->word));
+    for (size_t way = 0; way < WAYS; way++) {
+        CLI_TRY(strads_lda_top_words(p->model, relevance[way], WORDS,
+                                     p->word + way * each, score));
     }
-    free(score);
-    if (err)
-        return err;
     p->shown = p->word;
     for (size_t way = 0; way < WAYS; way++) {
         for (uint32_t k = 0; k < p->model->topics; k++) {
@@ -281,37 +273,19 @@ static strads_err put_data(const map *p, FILE *out)
 strads_err report_topics_write(const strads_lda_model *model, FILE *out)
 {
     map p = {.model = model};
-    const uint32_t most = model->topics < TOPICS ? model->topics : TOPICS;
-    double *numbers = calloc(4 * (size_t)most, sizeof *numbers);
-    p.topic = calloc(most, sizeof *p.topic);
-    p.place = calloc(model->topics, sizeof *p.place);
-    p.apart = gsl_matrix_calloc(most, most);
-    strads_err err = STRADS_OK;
-    if (!numbers || !p.topic || !p.place || !p.apart) {
-        err = strads_fail(STRADS_ENOMEM, "no memory for a map");
-    } else {
-        p.none = numbers;
-        p.all = numbers + most;
-        p.x = numbers + 2 * (size_t)most;
-        p.y = numbers + 3 * (size_t)most;
-        choose_topics(&p);
-        err = measure_apart(&p);
-    }
-    if (!err)
-        err = scale(&p);
-    if (!err)
-        err = choose_words(&p);
-    if (!err) {
-        (void)fputs("<script type=\"application/json\" id=\"topic-data\">",
-                    out);
-        err = put_data(&p, out);
-        (void)fputs("</script>\n", out);
-        (void)fputs(cli_topics, out);
-    }
+    CLI_TRY(cli_reserve(model->topics, sizeof *p.place, "the map", &p.place));
+    choose_topics(&p);
+    p.apart = gsl_matrix_calloc(p.n, p.n);
+    if (!p.apart)
+        return strads_fail(STRADS_ENOMEM, "no memory for a map");
+    strads_err err = measure_apart(&p);
+    err = err ? err : scale(&p);
     gsl_matrix_free(p.apart);
-    free(p.word);
-    free(p.place);
-    free(p.topic);
-    free(numbers);
-    return err;
+    CLI_TRY(err);
+    CLI_TRY(choose_words(&p));
+    (void)fputs("<script type=\"application/json\" id=\"topic-data\">", out);
+    CLI_TRY(put_data(&p, out));
+    (void)fputs("</script>\n", out);
+    (void)fputs(cli_topics, out);
+    return STRADS_OK;
 }
