@@ -12,9 +12,7 @@ install(TARGETS strads-static EXPORT strads-static
 if(TARGET strads-command)
   install(TARGETS strads-command DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY ${STRADS_MAN}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(DIRECTORY ${STRADS_SHARE}/bash-completion ${STRADS_SHARE}/zsh
-                    ${STRADS_SHARE}/fish
-    DESTINATION ${CMAKE_INSTALL_DATADIR})
+  install(DIRECTORY packaging/completion/ DESTINATION ${CMAKE_INSTALL_DATADIR})
 endif()
 install(DIRECTORY include/strads DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")

@@ -5,11 +5,7 @@
 
 mkdir man
 gives 0 --generate man man
-for shell in bash zsh fish; do
-    gives 0 --generate $shell
-    cp out made.$shell
-done
-refuses 2 'expected man FOLDER, bash, zsh or fish' --generate csh
+refuses 2 'expected man FOLDER' --generate csh
 refuses 1 'nowhere: cannot be written' --generate man nowhere
 
 # Every option of every page of help, by command
@@ -29,14 +25,10 @@ while read -r command; do
         sed 's/^--//' >>options
     tr -d '\\' <"$page" | grep -o -e '^\.B --[a-z0-9-]*' |
         sed 's/^.B --//' >paged
-    sed -n "s/^ *'$command') options='\(.*\)' ;;/\1/p" made.bash |
-        tr ' ' '\n' | sed 's/^--//' >bashed
-    sed -n "/^    '$command')\$/,/;;/p" made.zsh |
-        sed -n "s/^ *'--\([a-z0-9-]*\).*/\1/p" >zshed
-    grep -F "__strads_is \"$command\"'" made.fish |
-        sed 's/.* -l \([a-z0-9-]*\) .*/\1/' >fished
+    gives 0 --complete $command --
+    cut -f 1 out | sed 's/^--//' >completed
     sort -u -o options options
-    for made in paged bashed zshed fished; do
+    for made in paged completed; do
         sort -u -o $made $made
         missing=$(comm -23 options $made)
         [ -z "$missing" ] || fail "$command: not $made: $missing"
@@ -44,39 +36,54 @@ while read -r command; do
 done <commands
 # What only one kind of SVM has, and the choices of an option
 says man/strads-svm-train.1 'l1\-ratio'
-says made.bash "'lasso train --policy') words='priority uniform cyclic'" \
-    "l1-ratio"
 says man/strads-lasso-train.1 '.SH EXIT STATUS' '.B 130' 'priority|uniform'
 says man/strads-run.1 'max\-rounds' 'check'
 
-# A complete word is found, by bash itself
+# What a word can become, and what it does; nothing where it is a file
+completes() { # WORDS EXPECTED, the words of the line parted by blanks
+    # shellcheck disable=SC2086
+    gives 0 --complete $1
+    same "$(cut -f 1 out | tr '\n' ' ')" "$2" "$1<TAB>"
+}
+completes 'las' 'lasso '
+completes 'lasso tr' 'train '
+completes 'simulate lasso' 'lasso lasso-path '
+completes 'simulate lasso-path --rati' '--ratio '
+completes 'svm train --l1-r' '--l1-ratio '
+completes 'lasso train --lambda-' '--lambda-ratio '
+completes 'lasso train --policy = cy' 'cyclic '
+completes 'lasso train --policy=cy' '--policy=cyclic '
+completes 'lasso predict m --format n' 'npy '
+completes 'lasso train fi' ''
+gives 0 --complete lasso train --policy ''
+same "$(wc -l <out)" 3 "policies"
+gives 0 --complete lasso train --lambda-
+says out 'lambda_max'
+
+# By shells themselves, as scripts are installed
+completion=$STRADS_SOURCE/packaging/completion
+PATH=$(dirname "$STRADS_BIN"):$PATH
 if command -v bash >/dev/null; then
-    bash -n made.bash || fail "bash does not read its completion"
     complete_line() {
-        bash -c '. ./made.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-            _strads; echo "${COMPREPLY[@]}"' bash "$@"
+        bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+            _strads "$1"; echo "${COMPREPLY[@]}"' \
+            "$completion/bash-completion/completions/strads" "$@"
     }
-    same "$(complete_line strads las)" "lasso" "las<TAB>"
-    same "$(complete_line strads lasso tr)" "train" "lasso tr<TAB>"
-    same "$(complete_line strads lasso train --lambda-)" "--lambda-ratio" \
-        "--lambda-<TAB>"
+    same "$(complete_line strads lasso tr)" "train" "bash: lasso tr<TAB>"
     same "$(complete_line strads lasso train --policy = cy)" "cyclic" \
-        "--policy=cy<TAB>"
-    same "$(complete_line strads lasso predict m --format n)" "npy" \
-        "--format n<TAB>"
+        "bash: --policy=cy<TAB>"
 fi
 if command -v fish >/dev/null; then
     for line in "lasso tr:train" "lasso train --polic:--policy" \
         "simulate lasso-path --rati:--ratio"; do
-        found=$(fish -c "source made.fish; complete -C 'strads ${line%:*}'" |
-            cut -f1 | head -n 1)
+        found=$(fish -c "source $completion/fish/vendor_completions.d/strads.fish
+            complete -C 'strads ${line%:*}'" | cut -f1 | head -n 1)
         same "$found" "${line#*:}" "fish: ${line%:*}<TAB>"
     done
 fi
-for shell in zsh fish; do
-    ! command -v $shell >/dev/null || $shell -n made.$shell ||
-        fail "$shell does not read its completion"
-done
+if command -v zsh >/dev/null; then
+    zsh -n "$completion/zsh/site-functions/_strads" || fail "zsh does not read it"
+fi
 if command -v man >/dev/null && command -v groff >/dev/null; then
     for page in man/*.1; do
         MANWIDTH=80 man --warnings -l "$page" >shown 2>warned ||
@@ -89,8 +96,6 @@ fi
 if [ -f "$STRADS_BUILD/share/man/man1/strads.1" ]; then
     cmp -s "$STRADS_BUILD/share/man/man1/strads-join.1" man/strads-join.1 ||
         fail "the build made another page"
-    cmp -s "$STRADS_BUILD/share/bash-completion/completions/strads" \
-        made.bash || fail "the build made another completion"
 else
     fail "the build made no manual"
 fi

@@ -43,6 +43,9 @@ extern const cli_command cli_linear_commands[], cli_lda_commands[],
 /* The command of that place in all families, in order; NULL: there is none. */
 const cli_command *cli_command_at(size_t place);
 
+/* The command that a line begins with, and how many words name it; NULL. */
+const cli_command *cli_command_find(int argc, char **argv, int *words);
+
 /* Carries a command out; an exit code. */
 int cli_command_run(const cli_command *command, int argc, char **argv);
 

@@ -1,4 +1,4 @@
-/* Man pages and completion are made of what --help is made of: each command is
+/* Man pages and completion are made of what --help is made of: a command is
  * asked for help, and its syntax is taken instead of printed. So no option is
  * ever told of that is not there, and none is left out. */
 #include "cli_generate.h"
@@ -14,8 +14,11 @@ typedef struct page {
     FILE *out;
     const char *folder; /* of man pages */
     const cli_command *command;
-    const char *name; /* of the command, with an argument that decides */
     void (*option)(const struct page *page, const strads_option *option);
+    /* Completion: what the word at hand begins with, behind `lead`; and the
+     * option that it may be a value of, "policy" or "policy=". */
+    const char *begun, *valued;
+    char lead[96];
 } page;
 
 enum { PATH_SIZE = 4096, PAGE_NAME = 128 };
@@ -29,45 +32,6 @@ static void each_option(const page *p, const cli_syntax *syntax)
         for (; o && o->name; o++)
             if (cli_option_listed(syntax, o))
                 p->option(p, o);
-    }
-}
-
-/* Has every command hand its syntax over, for each argument that decides. */
-static int each_command(page *p,
-                        void (*take)(void *arg, const cli_syntax *syntax))
-{
-    char help[] = "--help";
-    int code = CLI_OK;
-    cli_parse_describe(take, p);
-    for (size_t k = 0; code == CLI_OK && (p->command = cli_command_at(k));
-         k++) {
-        char *words[] = {help, NULL, NULL};
-        code = cli_command_run(p->command, 1, words);
-        const char *const *first = p->command->first;
-        for (; code == CLI_OK && first && *first; first++) {
-            char word[64];
-            (void)snprintf(word, sizeof word, "%s", *first);
-            words[0] = word;
-            words[1] = help;
-            code = cli_command_run(p->command, 2, words);
-        }
-    }
-    cli_parse_describe(NULL, NULL);
-    return code;
-}
-
-/* Calls `put` with each name that has options, and what it does. */
-static void each_name(FILE *out, void (*put)(FILE *out, const char *name,
-                                             const char *summary))
-{
-    const cli_command *c;
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        put(out, c->name, c->summary);
-        for (size_t f = 0; c->first && c->first[f]; f++) {
-            char name[96];
-            (void)snprintf(name, sizeof name, "%s %s", c->name, c->first[f]);
-            put(out, name, c->summary);
-        }
     }
 }
 
@@ -179,11 +143,13 @@ static void take_man(void *arg, const cli_syntax *syntax)
     (void)fclose(p.out);
 }
 
-static void put_reference(FILE *out, const char *command, const char *summary)
+static void put_reference(FILE *out, const cli_command *c, const char *first)
 {
-    char name[PAGE_NAME];
+    char command[96], name[PAGE_NAME];
+    (void)snprintf(command, sizeof command, "%s%s%s", c->name, first ? " " : "",
+                   first ? first : "");
     (void)fprintf(out, ".TP\n.BR %s (1)\n", page_name(command, name));
-    put_roff(out, summary);
+    put_roff(out, c->summary);
 }
 
 static strads_err put_overview(const page *p)
@@ -196,7 +162,12 @@ static strads_err put_overview(const page *p)
                 "parallelism\n.SH SYNOPSIS\n.B strads\n\\fICOMMAND\\fR "
                 "[\\fIOPTION\\fR...] \\fIARGUMENT\\fR...\n.SH COMMANDS\n",
                 out);
-    each_name(out, put_reference);
+    const cli_command *c;
+    for (size_t k = 0; (c = cli_command_at(k)); k++) {
+        put_reference(out, c, NULL);
+        for (size_t f = 0; c->first && c->first[f]; f++)
+            put_reference(out, c, c->first[f]);
+    }
     (void)fputs(".TP\n.B strads help \\fICOMMAND\\fR\nits options and their "
                 "defaults\n.TP\n.B strads \\-\\-version\nthe version\n",
                 out);
@@ -206,272 +177,131 @@ static strads_err put_overview(const page *p)
                : strads_fail(STRADS_EIO, "%s: cannot be written", p->folder);
 }
 
-static int make_man(page *p)
+/* Has every command hand its syntax over, for each argument that decides. */
+int cli_generate(int argc, char **argv)
 {
-    const int code = each_command(p, take_man);
-    const strads_err err = code == CLI_OK ? put_overview(p) : STRADS_OK;
+    char help[] = "--help";
+    page p = {.option = put_man_option};
+    int code = CLI_OK;
+    if (argc != 2 || strcmp(argv[0], "man") != 0) {
+        return cli_complain(strads_fail(STRADS_EINVAL,
+                                        "--generate %s: expected man FOLDER",
+                                        argc > 0 ? argv[0] : ""),
+                            CLI_BEFORE);
+    }
+    p.folder = argv[1];
+    cli_parse_describe(take_man, &p);
+    for (size_t k = 0; code == CLI_OK && (p.command = cli_command_at(k)); k++) {
+        char *words[] = {help, NULL};
+        code = cli_command_run(p.command, 1, words);
+        const char *const *first = p.command->first;
+        for (; code == CLI_OK && first && *first; first++) {
+            char word[64];
+            (void)snprintf(word, sizeof word, "%s", *first);
+            code = cli_command_run(p.command, 2, (char *[]){word, help});
+        }
+    }
+    const strads_err err = code == CLI_OK ? put_overview(&p) : STRADS_OK;
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
 
-/* ---- shells ------------------------------------------------------------------ */
+/* ---- completion ------------------------------------------------------------- */
 
-/* Text without the characters of `bad`, which mean something there. */
-static void put_plain(FILE *out, const char *text, const char *bad)
+/* What may stand in the last word's place, when it goes on from `begun`; with
+ * what it does behind a tab. */
+static void offer(const page *p, const char *before, const char *word,
+                  const char *what)
 {
-    for (; *text; text++)
-        (void)fputc(strchr(bad, *text) ? ' ' : *text, out);
+    if (strncmp(word, p->begun, strlen(p->begun)) == 0)
+        (void)fprintf(p->out, "%s%s\t%s\n", before, word, what);
 }
 
-/* "a|b" as "a b". */
-static void put_choices(FILE *out, const char *choices)
+static void offer_option(const page *p, const strads_option *o)
 {
-    for (; *choices; choices++)
-        (void)fputc(*choices == '|' ? ' ' : *choices, out);
+    char word[96];
+    (void)snprintf(word, sizeof word, "--%s", o->name);
+    offer(p, "", word, o->help);
 }
 
-static void bash_option(const page *p, const strads_option *o)
+/* The values of the option that stands before. */
+static void offer_choices(const page *p, const strads_option *o)
 {
-    (void)fprintf(p->out, " --%s", o->name);
-}
-
-static void bash_choices(const page *p, const strads_option *o)
-{
-    if (o->choices) {
-        (void)fprintf(p->out, "    '%s --%s') words='", p->name, o->name);
-        put_choices(p->out, o->choices);
-        (void)fputs("' ;;\n", p->out);
+    const size_t size = strlen(o->name);
+    if (!o->choices || strncmp(p->valued, o->name, size) != 0 ||
+        (p->valued[size] != '\0' && p->valued[size] != '='))
+        return;
+    for (const char *at = o->choices; *at;) {
+        char word[64];
+        const size_t n = strcspn(at, "|");
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, at);
+        offer(p, p->lead, word, "");
+        at += n + (at[n] == '|');
     }
 }
 
-static void take_bash(void *arg, const cli_syntax *syntax)
+static void take_options(void *arg, const cli_syntax *syntax)
 {
-    page p = *(const page *)arg;
-    (void)fprintf(p.out, "    '%s') options='", syntax->name);
-    p.option = bash_option;
-    each_option(&p, syntax);
-    (void)fputs(" --help' ;;\n", p.out);
+    each_option(arg, syntax);
 }
 
-static void take_bash_choices(void *arg, const cli_syntax *syntax)
+/* The next words of commands that begin with the first n. */
+static void offer_commands(const page *p, int n, char **argv)
 {
-    page p = *(const page *)arg;
-    p.name = syntax->name;
-    p.option = bash_choices;
-    each_option(&p, syntax);
-}
-
-static void bash_name(FILE *out, const char *name, const char *summary)
-{
-    (void)summary;
-    (void)fprintf(out, " '%s'", name);
-}
-
-/* The longest command that the line begins with, then its options, the choices
- * of the option before, or files. */
-static int make_bash(page *p)
-{
-    (void)fputs("# bash completion of strads; made by strads --generate bash\n"
-                "_strads_options() {\n"
-                "    options=\n"
-                "    case $1 in\n",
-                p->out);
-    int code = each_command(p, take_bash);
-    (void)fputs("    esac\n"
-                "}\n"
-                "_strads_choices() {\n"
-                "    words=\n"
-                "    case \"$1 $2\" in\n",
-                p->out);
-    code = code ? code : each_command(p, take_bash_choices);
-    (void)fputs("    esac\n"
-                "}\n"
-                "_strads() {\n"
-                "    local current=${COMP_WORDS[COMP_CWORD]} command= line= n\n"
-                "    local before=${COMP_WORDS[COMP_CWORD-1]} options words\n"
-                "    local commands=(",
-                p->out);
-    each_name(p->out, bash_name);
-    (void)
-        fputs(")\n"
-              "    [ \"$current\" != = ] || current=\n"
-              "    [ \"$before\" != = ] || before=${COMP_WORDS[COMP_CWORD-2]}\n"
-              "    for ((n = 1; n < COMP_CWORD && n < 4; n++)); do\n"
-              "        line=$line${line:+ }${COMP_WORDS[n]}\n"
-              "        _strads_options \"$line\"\n"
-              "        [ -z \"$options\" ] || command=$line\n"
-              "    done\n"
-              "    if [ -z \"$command\" ]; then\n"
-              "        words=$(printf '%s\\n' \"${commands[@]}\" |\n"
-              "            sed -n \"s/^${line:+$line }\\([^ ]*\\).*/\\1/p\" | "
-              "sort -u)\n"
-              "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-              "        return\n"
-              "    fi\n"
-              "    _strads_options \"$command\"\n"
-              "    _strads_choices \"$command\" \"$before\"\n"
-              "    if [ -n \"$words\" ]; then\n"
-              "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-              "    elif [[ $current == -* ]]; then\n"
-              "        COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
-              "    else\n"
-              "        COMPREPLY=($(compgen -f -- \"$current\"))\n"
-              "    fi\n"
-              "}\n"
-              "complete -o filenames -F _strads strads\n",
-              p->out);
-    return code;
-}
-
-static void zsh_option(const page *p, const strads_option *o)
-{
-    (void)fprintf(p->out, "        '--%s%s[", o->name,
-                  o->kind == STRADS_OPTION_BOOL ? "" : "=");
-    put_plain(p->out, o->help, "'[]:\\");
-    (void)fputc(']', p->out);
-    if (o->kind != STRADS_OPTION_BOOL) {
-        (void)fprintf(p->out, ":%s:", o->metavar ? o->metavar : "VALUE");
-        if (o->choices) {
-            (void)fputc('(', p->out);
-            put_choices(p->out, o->choices);
-            (void)fputc(')', p->out);
-        } else if (o->kind == STRADS_OPTION_STRING) {
-            (void)fputs("_files", p->out);
+    char last[64] = "";
+    const cli_command *c;
+    for (size_t k = 0; (c = cli_command_at(k)); k++) {
+        const char *at = c->name;
+        for (int w = 0; w < n && at; w++) {
+            const size_t size = strlen(argv[w]);
+            at = strncmp(at, argv[w], size) == 0 && at[size] == ' '
+                     ? at + size + 1
+                     : NULL;
         }
-    }
-    (void)fputs("' \\\n", p->out);
-}
-
-static void take_zsh(void *arg, const cli_syntax *syntax)
-{
-    page p = *(const page *)arg;
-    (void)fprintf(p.out, "    '%s')\n        _arguments \\\n", syntax->name);
-    p.option = zsh_option;
-    each_option(&p, syntax);
-    (void)fputs("        '--help[its options]' '*:file:_files' ;;\n", p.out);
-}
-
-static void zsh_name(FILE *out, const char *name, const char *summary)
-{
-    (void)fprintf(out, "        '%s:", name);
-    put_plain(out, summary, "':\\");
-    (void)fputs("'\n", out);
-}
-
-static int make_zsh(page *p)
-{
-    (void)fputs("#compdef strads\n"
-                "# made by strads --generate zsh\n"
-                "_strads_arguments() {\n"
-                "    case $1 in\n",
-                p->out);
-    const int code = each_command(p, take_zsh);
-    (void)fputs("    *) return 1 ;;\n"
-                "    esac\n"
-                "}\n"
-                "_strads() {\n"
-                "    local line='' n\n"
-                "    local -a names left\n"
-                "    names=(\n",
-                p->out);
-    each_name(p->out, zsh_name);
-    (void)fputs("    )\n"
-                "    for ((n = 2; n < CURRENT && n < 5; n++)); do\n"
-                "        line=\"$line${line:+ }${words[n]}\"\n"
-                "        if (( ${names[(I)$line:*]} )); then\n"
-                "            shift $((n - 1)) words\n"
-                "            (( CURRENT -= n - 1 ))\n"
-                "            _strads_arguments \"$line\"\n"
-                "            return\n"
-                "        fi\n"
-                "    done\n"
-                "    left=(${(M)names:#${line:+$line }*})\n"
-                "    left=(${left#${line:+$line }})\n"
-                "    left=(${(u)left%%[ :]*})\n"
-                "    compadd -a left\n"
-                "}\n"
-                "_strads \"$@\"\n",
-                p->out);
-    return code;
-}
-
-static void fish_option(const page *p, const strads_option *o)
-{
-    (void)fprintf(p->out, "complete -c strads -n '__strads_is \"%s\"' -l %s",
-                  p->name, o->name);
-    if (o->choices) {
-        (void)fputs(" -x -a '", p->out);
-        put_choices(p->out, o->choices);
-        (void)fputc('\'', p->out);
-    } else if (o->kind != STRADS_OPTION_BOOL) {
-        (void)fputs(o->kind == STRADS_OPTION_STRING ? " -r" : " -x", p->out);
-    }
-    (void)fputs(" -d '", p->out);
-    put_plain(p->out, o->help, "'\\");
-    (void)fputs("'\n", p->out);
-}
-
-static void take_fish(void *arg, const cli_syntax *syntax)
-{
-    page p = *(const page *)arg;
-    p.name = syntax->name;
-    p.option = fish_option;
-    each_option(&p, syntax);
-}
-
-/* Each word of a command, behind those before it. */
-static void fish_name(FILE *out, const char *name, const char *summary)
-{
-    for (const char *at = name; at;) {
-        const char *end = strchr(at, ' ');
-        const int n = (int)(end ? (size_t)(end - at) : strlen(at));
-        const int before = (int)(at > name ? at - name - 1 : 0);
-        (void)fprintf(out,
-                      "complete -c strads -f -n '__strads_before \"%.*s\"' "
-                      "-a '%.*s' -d '",
-                      before, name, n, at);
-        put_plain(out, end ? "" : summary, "'\\");
-        (void)fputs("'\n", out);
-        at = end ? end + 1 : NULL;
+        const size_t size = at ? strcspn(at, " ") : 0;
+        if (!at || strncmp(last, at, size) == 0)
+            continue; /* a family has its word once */
+        (void)snprintf(last, sizeof last, "%.*s", (int)size, at);
+        offer(p, "", last, at[size] ? "" : c->summary);
     }
 }
 
-static int make_fish(page *p)
+/* The word at hand is an option's value, or begins one: what it is of. */
+static void find_value(page *p, int argc, char **argv)
 {
-    (void)fputs("# fish completion of strads; made by strads --generate fish\n"
-                "function __strads_line\n"
-                "    set -l words (commandline -opc)\n"
-                "    string join ' ' -- $words[2..-1]\n"
-                "end\n"
-                "function __strads_is\n"
-                "    string match -rq -- \"^$argv[1]( |\\$)\" (__strads_line)\n"
-                "end\n"
-                "function __strads_before\n"
-                "    test (__strads_line) = \"$argv[1]\"\n"
-                "end\n",
-                p->out);
-    each_name(p->out, fish_name);
-    return each_command(p, take_fish);
+    const char *before = argc > 1 ? argv[argc - 2] : "";
+    const char *equals = strchr(p->begun, '=');
+    if (strncmp(p->begun, "--", 2) == 0 && equals) { /* --policy=pri */
+        p->valued = p->begun + 2;
+        (void)snprintf(p->lead, sizeof p->lead, "%.*s",
+                       (int)(equals + 1 - p->begun), p->begun);
+        p->begun = equals + 1;
+    } else if (strcmp(p->begun, "=") == 0) { /* bash parts words there */
+        p->valued = before;
+        p->begun = "";
+    } else {
+        p->valued =
+            strcmp(before, "=") == 0 && argc > 2 ? argv[argc - 3] : before;
+    }
+    p->valued += strncmp(p->valued, "--", 2) == 0 ? 2 : 0;
+    p->option = *p->begun == '-' ? offer_option : offer_choices;
 }
 
-/* ---- which one --------------------------------------------------------------- */
-
-int cli_generate(int argc, char **argv)
+int cli_complete(int argc, char **argv)
 {
-    page p = {.out = stdout, .option = put_man_option};
-    const char *what = argc > 0 ? argv[0] : "";
-    if (argc == 2 && strcmp(what, "man") == 0) {
-        p.folder = argv[1];
-        return make_man(&p);
+    char help[] = "--help";
+    page p = {.out = stdout, .begun = argc > 0 ? argv[argc - 1] : ""};
+    int words = 0;
+    const cli_command *c = cli_command_find(argc - 1, argv, &words);
+    if (!c) {
+        offer_commands(&p, argc - 1, argv);
+        return CLI_OK;
     }
-    if (argc == 1 && strcmp(what, "bash") == 0)
-        return make_bash(&p);
-    if (argc == 1 && strcmp(what, "zsh") == 0)
-        return make_zsh(&p);
-    if (argc == 1 && strcmp(what, "fish") == 0)
-        return make_fish(&p);
-    return cli_complain(
-        strads_fail(STRADS_EINVAL,
-                    "--generate %s: expected man FOLDER, bash, zsh or fish",
-                    what),
-        CLI_BEFORE);
+    const bool at_first = argc - 1 == words;
+    for (size_t k = 0; at_first && c->first && c->first[k]; k++)
+        offer(&p, "", c->first[k], "");
+    find_value(&p, argc - words, argv + words);
+    /* What comes first may decide which options there are. */
+    char *line[] = {at_first || *argv[words] == '-' ? help : argv[words], help};
+    cli_parse_describe(take_options, &p);
+    return cli_command_run(c, line[0] == help ? 1 : 2, line);
 }

@@ -90,7 +90,7 @@ static int run_program(const cli_command *self, int argc, char **argv)
         argv[0] = argv[1];
         argv[1] = "--check";
     }
-    if (cli_parse_is_described())
+    if (cli_parse_is_described() && (argc < 2 || is_python(argv[0])))
         return describe(self, argc, argv);
     if (argc == 0 || argv[0][0] == '-') {
         return cli_plugin_missing(

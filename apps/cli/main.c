@@ -100,8 +100,7 @@ static void join_words(int n, char **argv, char out[WORDS_SIZE])
     }
 }
 
-/* The command that the line begins with, and how many words name it. */
-static const cli_command *find_command(int argc, char **argv, int *words)
+const cli_command *cli_command_find(int argc, char **argv, int *words)
 {
     char name[WORDS_SIZE];
     const cli_command *command;
@@ -193,7 +192,7 @@ static int unknown_command(int argc, char **argv)
 static int run_command(int argc, char **argv)
 {
     int words = 0;
-    const cli_command *command = find_command(argc, argv, &words);
+    const cli_command *command = cli_command_find(argc, argv, &words);
     if (!command && strcmp(argv[argc - 1], "--help") == 0 &&
         show_half(argc - 1, argv))
         return CLI_OK;
@@ -226,6 +225,8 @@ static int dispatch(int argc, char **argv)
         return help(argc, argv);
     if (strcmp(argv[0], "--generate") == 0)
         return cli_generate(argc - 1, argv + 1);
+    if (strcmp(argv[0], "--complete") == 0)
+        return cli_complete(argc - 1, argv + 1);
     return run_command(argc, argv);
 }
 
