@@ -24,9 +24,9 @@ typedef struct cli_start {
 
 /* The options that name files, and what is printed. */
 typedef struct cli_files {
-    const char *model, *log, *http, *start, *labels, *checkpoint, *resume;
+    const char *model, *log, *http, *start, *checkpoint, *resume;
     double checkpoint_every;
-    cli_tables tables;
+    cli_samples samples;
     bool f32, quiet;
 } cli_files;
 

@@ -131,7 +131,7 @@ strads_kind cli_data_kind(const char *name, strads_kind usual)
     return usual;
 }
 
-strads_err cli_tables_use(const cli_tables *t, strads_data_options *options)
+strads_err cli_samples_use(const cli_samples *t, strads_data_options *options)
 {
     const char *other = t->drop          ? "drop"
                         : t->categorical ? "categorical"
@@ -143,6 +143,7 @@ strads_err cli_tables_use(const cli_tables *t, strads_data_options *options)
                            "column with the labels",
                            other);
     }
+    options->labels_path = t->labels;
     options->target = t->target;
     options->drop = t->drop;
     options->categorical = t->categorical;

@@ -49,15 +49,17 @@ strads_err cli_option_refuse(const strads_program *program, const char *name);
 strads_kind cli_data_kind(const char *name, strads_kind usual);
 #define CLI_DATA_KINDS "samples|corpus|text|documents|ratings|graph"
 
-/* How a table of samples is read; of models of tables. */
-typedef struct cli_tables {
-    const char *target, *drop, *categorical, *missing;
-} cli_tables;
+/* Where the labels of samples are, and how a table of them is read. */
+typedef struct cli_samples {
+    const char *labels, *target, *drop, *categorical, *missing;
+} cli_samples;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
-#define CLI_TABLE_OPTIONS(type, member)                                       \
-    CLI_TEXT(type, member.target, "target", "NAME",                           \
-             "the data is CSV: its column of labels (default: no CSV)"),      \
+#define CLI_SAMPLES_OPTIONS(type, member)                                     \
+    CLI_TEXT(type, member.labels, "labels", "FILE",                           \
+             "labels of MatrixMarket data, one a line"),                      \
+        CLI_TEXT(type, member.target, "target", "NAME",                       \
+                 "the data is CSV: its column of labels (default: no CSV)"),  \
         STRADS_OPTION(STRING, type, member.drop, "drop", "NAMES",             \
                       "CSV: columns to leave out, commas between (none)",     \
                       .rare = true),                                          \
@@ -70,8 +72,8 @@ typedef struct cli_tables {
                       .choices = "refuse|mean", .rare = true)
 
 /* Sets what data are read with. STRADS_EINVAL: options without a target. */
-strads_err cli_tables_use(const cli_tables *tables,
-                          strads_data_options *options);
+strads_err cli_samples_use(const cli_samples *samples,
+                           strads_data_options *options);
 
 /* ---- rows of option tables ------------------------------------------------ */
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli_job.h"
+#include "cli_join.h"
 #include "cli_liblinear.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/cores.h"
@@ -55,41 +56,43 @@ static const strads_option file_table[] = {
     STRADS_OPTION(STRING, cli_files, resume, "resume", "DIR",
                   "go on from the newest cut there (default: start anew)",
                   .rare = true),
-    CLI_TEXT(cli_files, labels, "labels", "FILE",
-             "labels of MatrixMarket data, one a line"),
-    CLI_TABLE_OPTIONS(cli_files, tables),
+    CLI_SAMPLES_OPTIONS(cli_files, samples),
     STRADS_OPTION(BOOL, cli_files, f32, "f32", NULL,
                   "values in 4 bytes instead of 8 (default: no)", .rare = true),
     CLI_FLAG(cli_files, quiet, "quiet", "print errors only (default: no)"),
     {.name = NULL},
 };
 
-/* The defaults in figures, so that --print-config shows what will be. */
-static strads_err set_defaults(cli_job *j)
+strads_err cli_defaults(const strads_program *program,
+                        strads_engine_options *engine, void **config)
 {
-    const strads_program *program = j->train->program;
-    const uint32_t cores = sti_cores();
-    j->engine = (strads_engine_options){
-        .size = sizeof j->engine,
-        .workers = cores > 1024 ? 1024 : cores,
+    *engine = (strads_engine_options){
+        .size = sizeof *engine,
         .policy = "priority",
         .blocks = 1,
         .threshold = 0.1,
         .tolerance = 1e-6,
-        .nodes = 1,
         .shards = 1,
         .cache_bytes = UINT64_C(256) << 20,
     };
+    CLI_TRY(cli_reserve(1, program->config_size, "the options", config));
+    if (program->defaults)
+        memcpy(*config, program->defaults, program->config_size);
+    return STRADS_OK;
+}
+
+static strads_err set_defaults(cli_job *j)
+{
+    const uint32_t cores = sti_cores();
+    CLI_TRY(cli_defaults(j->train->program, &j->engine, &j->config));
+    j->engine.workers = cores > 1024 ? 1024 : cores;
+    j->engine.nodes = 1;
     const size_t size = j->train->size ? j->train->size : sizeof(cli_use);
     CLI_TRY(cli_reserve(1, size, "the command", &j->state));
     if (j->train->initial)
         memcpy(j->state, j->train->initial, size);
     ((cli_use *)j->state)->command = j->command;
     ((cli_use *)j->state)->out.format = j->train->usual;
-    CLI_TRY(
-        cli_reserve(1, program->config_size + 1, "the options", &j->config));
-    if (program->defaults)
-        memcpy(j->config, program->defaults, program->config_size);
     return STRADS_OK;
 }
 
@@ -180,54 +183,29 @@ static const char *text_option(const cli_job *j, const char *name)
                : NULL;
 }
 
-/* The same command line as rank 0's becomes `strads join`. */
+/* The same command line as rank 0's, which this process joins. */
 static int join_rank_zero(cli_job *j)
 {
-    char workers[16], memory[24];
-    char *words[32];
-    int n = 0;
-    const struct {
-        const char *option, *text;
-    } texts[] = {{"--data", j->data_path},
-                 {"--workers", workers},
-                 {"--memory", j->engine.memory ? memory : NULL},
-                 {"--labels", j->files.labels},
-                 {"--target", j->files.tables.target},
-                 {"--drop", j->files.tables.drop},
-                 {"--categorical", j->files.tables.categorical},
-                 {"--missing", j->files.tables.missing},
-                 {"--user", text_option(j, "user")},
-                 {"--item", text_option(j, "item")},
-                 {"--rating", text_option(j, "rating")},
-                 {"--token-file", j->engine.token_file},
-                 {"--tls-ca", j->engine.tls_ca},
-                 {"--tls-cert", j->engine.tls_cert},
-                 {"--tls-key", j->engine.tls_key}};
-    const cli_command *join = NULL;
-    const strads_err err = cli_cluster_hear(&j->cluster);
+    cli_join *join;
+    strads_err err = cli_cluster_hear(&j->cluster);
+    err = err ? err : cli_reserve(1, sizeof *join, "the command", &join);
     if (err)
         return cli_complain(err, CLI_RUNNING);
-    for (size_t k = 0; (join = cli_command_at(k)); k++)
-        if (strcmp(join->name, "join") == 0)
-            break;
-    (void)snprintf(workers, sizeof workers, "%" PRIu32, j->engine.workers);
-    (void)snprintf(memory, sizeof memory, "%" PRIu64, j->engine.memory);
-    words[n++] = j->cluster.url;
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        if (texts[k].text) {
-            words[n++] = (char *)(uintptr_t)texts[k].option;
-            words[n++] = (char *)(uintptr_t)texts[k].text;
-        }
-    }
-    if (strncmp(j->command->name, "run ", 4) == 0) {
-        words[n++] = (char *)(uintptr_t) "--program";
-        words[n++] = (char *)(uintptr_t)j->command->name + 4;
-    }
-    if (j->files.f32)
-        words[n++] = (char *)(uintptr_t) "--f32";
-    if (j->files.quiet)
-        words[n++] = (char *)(uintptr_t) "--quiet";
-    return cli_command_run(join, n, words);
+    *join =
+        (cli_join){.data = j->data_path,
+                   .column = {text_option(j, "user"), text_option(j, "item"),
+                              text_option(j, "rating")},
+                   .memory = j->engine.memory,
+                   .samples = j->files.samples,
+                   .engine = {.workers = j->engine.workers,
+                              .token_file = j->engine.token_file,
+                              .tls_ca = j->engine.tls_ca,
+                              .tls_cert = j->engine.tls_cert,
+                              .tls_key = j->engine.tls_key},
+                   .own = j->train->program,
+                   .f32 = j->files.f32,
+                   .quiet = j->files.quiet};
+    return cli_join_run(j->cluster.url, join);
 }
 
 static void take_notice(void *arg, const char *sentence)
@@ -304,12 +282,11 @@ static strads_err read_data(cli_job *j)
         .size = sizeof options,
         .values = j->files.f32 ? STRADS_F32 : STRADS_F64,
         .threads = j->engine.workers,
-        .labels_path = j->files.labels,
         .user = text_option(j, "user"),
         .item = text_option(j, "item"),
         .rating = text_option(j, "rating"),
     };
-    CLI_TRY(cli_tables_use(&j->files.tables, &options));
+    CLI_TRY(cli_samples_use(&j->files.samples, &options));
     CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
                      : strads_run_cut(j->train->program, j->config, &j->engine,
                                       &options));
@@ -630,7 +607,7 @@ static strads_err write_common_model(const cli_job *j)
                                      j->config_text, j->engine.seed, &model));
     if (j->train->complete)
         j->train->complete(strads_result_state(j->result), model);
-    cli_model_name(model, j->data, j->files.tables.target);
+    cli_model_name(model, j->data, j->files.samples.target);
     const strads_err err =
         cli_model_write(model, j->files.model, j->files.quiet);
     strads_model_free(model);
@@ -659,7 +636,7 @@ static strads_err give(cli_job *j)
                            .seed = j->engine.seed,
                            .config = j->config,
                            .engine = &j->engine,
-                           .target = j->files.tables.target,
+                           .target = j->files.samples.target,
                            .quiet = j->files.quiet,
                            .state = j->state};
     if (j->train->finish)

@@ -91,6 +91,11 @@ static inline void cli_model_name(strads_model *model, const strads_data *data,
     }
 }
 
+/* The defaults of the engine in figures, so that --print-config shows what will
+ * be; and the program's options as they are to begin with. */
+strads_err cli_defaults(const strads_program *program,
+                        strads_engine_options *engine, void **config);
+
 /* Reads engine->plan, if it is set, into *plan, for the caller to free, and
  * gives it to the engine: it also says how many partitions there are, unless
  * that is set. STRADS_EINVAL: `program` takes none. */

@@ -7,8 +7,8 @@
 
 typedef struct info_state {
     cli_use use;
-    const char *kind, *labels, *path;
-    cli_tables tables;
+    const char *kind, *path;
+    cli_samples samples;
     strads_data_summary summary;
 } info_state;
 
@@ -18,9 +18,7 @@ static const strads_option info_table[] = {
                "document a line), documents (either), ratings or graph; "
                "MatrixMarket is any but text (default: samples)",
                CLI_DATA_KINDS),
-    CLI_TEXT(info_state, labels, "labels", "FILE",
-             "labels of MatrixMarket data, one a line"),
-    CLI_TABLE_OPTIONS(info_state, tables),
+    CLI_SAMPLES_OPTIONS(info_state, samples),
     {.name = NULL},
 };
 
@@ -139,12 +137,11 @@ static strads_err info(void *state, const char *const *path)
         .size = sizeof wanted,
         .memory_limit = i->use.memory,
         .threads = i->use.workers,
-        .labels_path = i->labels,
         .named_labels = true,
         .kind = cli_data_kind(i->kind, STRADS_KIND_SAMPLES),
     };
     i->path = path[0];
-    CLI_TRY(cli_tables_use(&i->tables, &wanted));
+    CLI_TRY(cli_samples_use(&i->samples, &wanted));
     return strads_data_summarize(path[0], &wanted, &i->summary);
 }
 

@@ -5,82 +5,66 @@
 #include <string.h>
 
 #include "cli_cluster.h"
-#include "cli_documents.h"
+#include "cli_join.h"
 #include "cli_mf_model.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_terminal.h"
 
-typedef struct join_state {
-    const char *data, *root, *program, *labels, *column[3];
-    uint64_t memory;
-    cli_tables tables;
-    strads_join_options engine;
-    cli_words words;
-    bool f32, quiet;
-    cli_plugin plugin;
-    char *path;                 /* the data's, and .. */
-    strads_data_options wanted; /* .. how they were read */
-    strads_data *held;
-    bool running; /* what goes wrong from now on is no wrong input */
-} join_state;
-
 static const strads_option join_table[] = {
-    CLI_U32(join_state, engine.workers, "workers", "N",
+    CLI_U32(cli_join, engine.workers, "workers", "N",
             "threads of this process (default: one per core)", 1, 1024),
-    CLI_FLAG(join_state, engine.shard, "shard",
+    CLI_FLAG(cli_join, engine.shard, "shard",
              "no workers: a loop's tables (default: no)"),
-    CLI_TEXT(join_state, data, "data", "PATH",
+    CLI_TEXT(cli_join, data, "data", "PATH",
              "the data here (default: the coordinator's path, on one machine)"),
-    CLI_TEXT(join_state, root, "data-root", "DIR",
+    CLI_TEXT(cli_join, root, "data-root", "DIR",
              "the coordinator's path must be below (default: none)"),
-    CLI_TEXT(join_state, engine.listen, "listen", "URL",
+    CLI_TEXT(cli_join, engine.listen, "listen", "URL",
              "where others reach this one (default: this machine)"),
-    CLI_TEXT(join_state, engine.token_file, "token-file", "FILE",
+    CLI_TEXT(cli_join, engine.token_file, "token-file", "FILE",
              "the token that all nodes share (default: none)"),
-    CLI_FLAG(join_state, engine.insecure, "insecure",
+    CLI_FLAG(cli_join, engine.insecure, "insecure",
              "any address without a token (default: no)"),
-    CLI_TEXT(join_state, engine.tls_ca, "tls-ca", "FILE",
+    CLI_TEXT(cli_join, engine.tls_ca, "tls-ca", "FILE",
              "tls+tcp: who signs all nodes' certificates"),
-    CLI_TEXT(join_state, engine.tls_cert, "tls-cert", "FILE",
+    CLI_TEXT(cli_join, engine.tls_cert, "tls-cert", "FILE",
              "tls+tcp: this node's certificate (PEM)"),
-    CLI_TEXT(join_state, engine.tls_key, "tls-key", "FILE",
+    CLI_TEXT(cli_join, engine.tls_key, "tls-key", "FILE",
              "tls+tcp: its key, for this user alone"),
-    CLI_TEXT(join_state, program, "program", "FILE.so",
+    CLI_TEXT(cli_join, program, "program", "FILE.so",
              "the program of a `strads run` (default: none)"),
-    CLI_F64(join_state, engine.timeout, "timeout", "SECONDS",
+    CLI_F64(cli_join, engine.timeout, "timeout", "SECONDS",
             "seconds for the coordinator to answer (default: 30)", 1e-3, 1e9),
-    CLI_F64(join_state, engine.wait, "wait", "SECONDS",
+    CLI_F64(cli_join, engine.wait, "wait", "SECONDS",
             "seconds for a coordinator that was lost to come back (default: "
             "0)",
             0, 1e9),
-    STRADS_OPTION(BYTES, join_state, memory, "memory", "SIZE",
+    STRADS_OPTION(BYTES, cli_join, memory, "memory", "SIZE",
                   "bytes for data: 512M, 1.5G (default: what is free)",
                   .min = 1, .max = 0x1p53),
-    CLI_MF_COLUMNS(join_state, column),
-    CLI_TABLE_OPTIONS(join_state, tables),
-    CLI_TEXT(join_state, labels, "labels", "FILE",
-             "labels of MatrixMarket data, one a line"),
-    CLI_FLAG(join_state, f32, "f32",
+    CLI_MF_COLUMNS(cli_join, column),
+    CLI_SAMPLES_OPTIONS(cli_join, samples),
+    CLI_FLAG(cli_join, f32, "f32",
              "values in 4 bytes, as the coordinator's (default: no)"),
-    CLI_TEXT(join_state, engine.trace, "trace", "FILE",
+    CLI_TEXT(cli_join, engine.trace, "trace", "FILE",
              "write a Chrome/Perfetto trace (default: none)"),
-    CLI_FLAG(join_state, quiet, "quiet", "print errors only (default: no)"),
-    CLI_WORDS_OPTIONS(join_state, words),
+    CLI_FLAG(cli_join, quiet, "quiet", "print errors only (default: no)"),
+    CLI_WORDS_OPTIONS(cli_join, words),
     {.name = NULL},
 };
 
 static const strads_program *find_program(void *arg, const char *name)
 {
-    const cli_plugin *plugin = arg;
-    if (plugin->handle && strcmp(plugin->program.name, name) == 0)
-        return &plugin->program;
-    return strads_program_find(name);
+    const cli_join *s = arg;
+    return s->own && strcmp(s->own->name, name) == 0
+               ? s->own
+               : strads_program_find(name);
 }
 
 static void take_notice(void *arg, const char *sentence)
 {
-    const join_state *s = arg;
+    const cli_join *s = arg;
     cli_say(s->quiet, "%s", sentence);
 }
 
@@ -118,7 +102,7 @@ static bool is_below(const char *root, const char *path)
 /* The path that this process was started with; or the one that the coordinator
  * names, where it may choose. */
 static strads_err find_data(const char *url, const strads_engine *engine,
-                            const join_state *s, const char **out)
+                            const cli_join *s, const char **out)
 {
     const char *told = strads_engine_data_path(engine);
     *out = s->data ? s->data : told;
@@ -147,14 +131,13 @@ static strads_err find_data(const char *url, const strads_engine *engine,
 }
 
 static strads_err read_share(const char *url, strads_engine *engine,
-                             join_state *s)
+                             cli_join *s)
 {
     char held[CLI_BYTES_SIZE];
     s->wanted = (strads_data_options){
         .size = sizeof s->wanted,
         .values = s->f32 ? STRADS_F32 : STRADS_F64,
         .threads = s->engine.workers,
-        .labels_path = s->labels,
         .memory_limit = s->memory,
         .user = s->column[0],
         .item = s->column[1],
@@ -165,7 +148,7 @@ static strads_err read_share(const char *url, strads_engine *engine,
     s->path = strdup(path);
     if (!s->path)
         return strads_fail(STRADS_ENOMEM, "no memory for the data's path");
-    CLI_TRY(cli_tables_use(&s->tables, &s->wanted));
+    CLI_TRY(cli_samples_use(&s->samples, &s->wanted));
     CLI_TRY(strads_engine_keep(engine, &s->wanted));
     CLI_TRY(cli_words_use(&s->words, &s->wanted));
     cli_cost_tell(s->quiet, s->path, &s->wanted);
@@ -176,7 +159,7 @@ static strads_err read_share(const char *url, strads_engine *engine,
     return STRADS_OK;
 }
 
-static strads_err take_part(const char *url, join_state *s)
+static strads_err take_part(const char *url, cli_join *s)
 {
     strads_engine *engine = NULL;
     strads_result *none = NULL;
@@ -202,39 +185,42 @@ static strads_err take_part(const char *url, join_state *s)
     return err;
 }
 
-static strads_err join(const cli_command *self, int argc, char **argv,
-                       join_state *s)
+int cli_join_run(const char *url, cli_join *s)
 {
-    cli_parsed parsed;
-    const cli_syntax syntax = {.name = self->name,
-                               .args = self->args,
-                               .summary = self->about,
-                               .groups = {{NULL, join_table, s}}};
-    CLI_TRY(cli_parse(&syntax, argc, argv, &parsed));
-    if (parsed.done)
-        return STRADS_OK;
-    if (s->program)
-        CLI_TRY(cli_plugin_open(s->program, &s->plugin));
+    s->engine.size = sizeof s->engine;
     s->engine.find = find_program;
-    s->engine.find_arg = &s->plugin;
+    s->engine.find_arg = s;
     s->engine.stop = cli_signal_catch();
     s->engine.regroup = true;
     s->engine.notice = take_notice;
     s->engine.notice_arg = s;
-    return take_part(parsed.arg[0], s);
+    const strads_err err = take_part(url, s);
+    return err ? cli_complain(err, s->running ? CLI_RUNNING : CLI_BEFORE)
+               : CLI_OK;
 }
 
 static int run_join(const cli_command *self, int argc, char **argv)
 {
-    join_state *s;
+    cli_join *s;
+    cli_plugin plugin = {0};
+    cli_parsed parsed;
     strads_err err = cli_reserve(1, sizeof *s, "the command", &s);
     if (err)
         return cli_complain(err, CLI_BEFORE);
-    s->engine.size = sizeof s->engine;
-    err = join(self, argc, argv, s);
-    cli_plugin_close(&s->plugin);
-    return err ? cli_complain(err, s->running ? CLI_RUNNING : CLI_BEFORE)
-               : CLI_OK;
+    const cli_syntax syntax = {.name = self->name,
+                               .args = self->args,
+                               .summary = self->about,
+                               .groups = {{NULL, join_table, s}}};
+    err = cli_parse(&syntax, argc, argv, &parsed);
+    if (!err && s->program)
+        err = cli_plugin_open(s->program, &plugin);
+    if (plugin.handle)
+        s->own = &plugin.program;
+    const int code = err           ? cli_complain(err, CLI_BEFORE)
+                     : parsed.done ? CLI_OK
+                                   : cli_join_run(parsed.arg[0], s);
+    cli_plugin_close(&plugin);
+    return code;
 }
 
 const cli_command cli_join_commands[] = {

@@ -127,27 +127,13 @@ static const strads_option *running_table(const strads_program *program)
 
 static strads_err set_defaults(sim *s)
 {
-    const strads_program *program = s->program;
-    s->engine = (strads_engine_options){
-        .size = sizeof s->engine,
-        .policy = "priority",
-        .blocks = 1,
-        .threshold = 0.1,
-        .tolerance = 1e-6,
-        .shards = 1,
-        .cache_bytes = UINT64_C(256) << 20,
-    };
     s->asked = 8;
     s->latency = "50us";
     s->bandwidth = "10Gbit";
     s->message_cost = "2us";
     s->cost = "measured";
     s->use.out.format = "text";
-    CLI_TRY(
-        cli_reserve(1, program->config_size + 1, "the options", &s->config));
-    if (program->defaults)
-        memcpy(s->config, program->defaults, program->config_size);
-    return STRADS_OK;
+    return cli_defaults(s->program, &s->engine, &s->config);
 }
 
 static strads_err read_network(sim *s)
