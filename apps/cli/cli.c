@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/number_text.h"
 
 static int code_before(strads_err err)
@@ -88,6 +89,11 @@ strads_err cli_reserve(size_t n, size_t size, const char *what, void *out)
     void *memory = piece + 1;
     memcpy(out, &memory, sizeof memory);
     return STRADS_OK;
+}
+
+double cli_now(void)
+{
+    return 1e-9 * (double)sti_monotonic_now();
 }
 
 const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])

@@ -76,6 +76,9 @@ void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
  * STRADS_ENOMEM, with the sentence "no memory left for WHAT". */
 strads_err cli_reserve(size_t n, size_t size, const char *what, void *out);
 
+/* Seconds by a clock that is never set. */
+double cli_now(void);
+
 /* ---- quantities with their unit ---------------------------------------- */
 
 /* Bytes for people: "640 bytes", "1.5 MB". */

@@ -49,7 +49,7 @@ typedef struct cli_job {
     strads_data *data;
     strads_data_options reading; /* how it was read */
     strads_result *result;
-    cli_watch *watch; /* the page of --http, or NULL */
+    sti_watch *watch; /* the page of --http, or NULL */
     cli_log log;
     cli_progress line;
     uint32_t sweep; /* the measure that counts the goal's units;

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "cli_watch.h"
-#include "engine/base/monotonic_clock.h"
 
 enum { SCHEMA = 1, LINE_MAX_BYTES = 1 << 16 };
 static const double PAGE_SECONDS_APART = 0.02;
@@ -82,7 +82,8 @@ static void end_line(cli_log *log, cli_json *j)
 /* The line that has ended, without its end. */
 static void tell_page(const cli_log *log, bool report)
 {
-    cli_watch_line(log->watch, log->text, log->size - 1, report);
+    if (log->watch)
+        sti_watch_say(log->watch, log->text, log->size - 1, report);
 }
 
 void cli_log_end_line(cli_log *log, cli_json *j)
@@ -194,7 +195,7 @@ static void name_nodes(cli_log *log, const strads_progress *p)
 
 void cli_log_round(cli_log *log, const strads_progress *progress)
 {
-    const double now = 1e-9 * (double)sti_monotonic_now();
+    const double now = cli_now();
     const bool page = log->watch && now - log->told >= PAGE_SECONDS_APART;
     if (!log->file && !page)
         return;

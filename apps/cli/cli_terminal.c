@@ -21,13 +21,6 @@ static atomic_bool line_open;
 
 static const double SECONDS_APART = 0.2;
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* "1 min 20 s": seconds that people can read. */
 static void put_seconds(char *out, size_t size, double s)
 {
@@ -57,7 +50,7 @@ static double seconds_left(const cli_progress *line, double elapsed)
 static void draw(const cli_progress *line)
 {
     char text[160], elapsed[24], left[24], total[24] = "";
-    const double seconds = now() - line->begun;
+    const double seconds = cli_now() - line->begun;
     const double rest = seconds_left(line, seconds);
     put_seconds(elapsed, sizeof elapsed, seconds);
     put_seconds(left, sizeof left, rest);
@@ -93,7 +86,7 @@ static void *redraw(void *arg)
 
 void cli_progress_begin(cli_progress *line, bool quiet, cli_goal goal)
 {
-    *line = (cli_progress){.goal = goal, .begun = now()};
+    *line = (cli_progress){.goal = goal, .begun = cli_now()};
     if (!quiet && isatty(STDERR_FILENO)) {
         (void)pthread_mutex_init(&line->lock, NULL);
         (void)pthread_cond_init(&line->ended, NULL);

@@ -701,7 +701,7 @@ int cli_train_main(const cli_command *command, int argc, char **argv)
                                            : train_job(j);
     cli_cluster_abort(&j->cluster, code);
     /* What others see: the page, the program's own end, the other nodes. */
-    cli_watch_close(j->watch);
+    sti_watch_close(j->watch);
     strads_result_free(j->result);
     strads_engine_free(j->nodes);
     return code;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli.h"
 #include "cli_terminal.h"
-#include "engine/watch/watch.h"
 
 /* page.html, by cmake/embed.cmake. */
 extern const char cli_page[];
@@ -21,7 +21,7 @@ static void stop(void *arg)
 }
 
 strads_err cli_watch_open(const char *address, const char *token_file,
-                          bool quiet, cli_watch **out)
+                          bool quiet, sti_watch **out)
 {
     static bool is_quiet;
     sti_token token = {0};
@@ -38,13 +38,6 @@ strads_err cli_watch_open(const char *address, const char *token_file,
     CLI_TRY(sti_watch_open(&options, out));
     cli_say(quiet, "watch this run at %s", sti_watch_url(*out));
     return STRADS_OK;
-}
-
-void cli_watch_line(cli_watch *watch, const char *line, size_t size,
-                    bool report)
-{
-    if (watch)
-        sti_watch_say(watch, line, size, report);
 }
 
 /* ---- Prometheus' text format ------------------------------------------------- */
@@ -150,7 +143,7 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
         put_nodes(out, p);
 }
 
-void cli_watch_figures(cli_watch *watch, const cli_log *log,
+void cli_watch_figures(sti_watch *watch, const cli_log *log,
                        const strads_progress *progress)
 {
     char *text = NULL;
@@ -162,9 +155,4 @@ void cli_watch_figures(cli_watch *watch, const cli_log *log,
     if (fclose(out) == 0)
         sti_watch_metrics(watch, text, size);
     free(text);
-}
-
-void cli_watch_close(cli_watch *watch)
-{
-    sti_watch_close(watch);
 }

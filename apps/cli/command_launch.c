@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli_cluster.h"
@@ -205,13 +204,6 @@ static void catch (int signal)
 {
     last_caught = signal;
     caught++;
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* What a child does: never returns. */
@@ -547,7 +539,7 @@ static strads_err wait_for_all(launch *l)
         err = err ? err : hear(l);
         err = err ? err : start_again(l);
         if ((reap(l) || err) && ends_at == 0) {
-            ends_at = seconds() + (err                  ? 0
+            ends_at = cli_now() + (err                  ? 0
                                    : l->all[0].pid == 0 ? ALONE_PATIENCE
                                                         : PATIENCE);
         }
@@ -563,9 +555,9 @@ static strads_err wait_for_all(launch *l)
                 tell(l, 0, seen > 2 ? SIGKILL : SIGTERM);
             }
         }
-        if (ends_at > 0 && seconds() > ends_at && stage < 2) {
+        if (ends_at > 0 && cli_now() > ends_at && stage < 2) {
             tell(l, 0, stage == 0 ? SIGTERM : SIGKILL);
-            ends_at = seconds() + TERM_PATIENCE;
+            ends_at = cli_now() + TERM_PATIENCE;
             stage++;
         }
         if (err && stage == 2)
@@ -781,10 +773,10 @@ static int stand_guard(const launch *l)
         if (ends_at == 0 && poll(&in, 1, 50) > 0 &&
             read(STDIN_FILENO, line, sizeof line) <= 0) {
             (void)kill(pid, SIGTERM);
-            ends_at = seconds() + PATIENCE;
+            ends_at = cli_now() + PATIENCE;
         } else if (ends_at > 0) {
             (void)usleep(50000);
-            if (seconds() > ends_at)
+            if (cli_now() > ends_at)
                 (void)kill(pid, SIGKILL);
         }
     }
