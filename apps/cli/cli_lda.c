@@ -676,7 +676,7 @@ typedef struct figures {
 
 static void add(figures *f, const char *part, const char *name, double value)
 {
-    f->list[f->n++] = (cli_measure){name, part, value, NAN, NAN};
+    f->list[f->n++] = cli_figure(name, part, value);
 }
 
 static void add_score(figures *f, const char *part, double log_likelihood,

@@ -420,8 +420,8 @@ static void add_measure(evaluation *e, const char *name, const char *part,
                         linear_interval v)
 {
     const bool whole = isfinite(v.low) && isfinite(v.high);
-    e->measure[e->n++] = (cli_measure){name, part, v.value, whole ? v.low : NAN,
-                                       whole ? v.high : NAN};
+    e->measure[e->n++] = (cli_measure){
+        name, part, v.value, whole ? v.low : NAN, whole ? v.high : NAN, true};
 }
 
 static linear_interval alone(double value)

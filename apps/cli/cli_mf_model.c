@@ -92,15 +92,17 @@ static strads_err aside(const char *path, const char *what,
 }
 
 static strads_err read_array(const char *path, const array *a,
-                             const char *checksum, float **out)
+                             const char *checksum, const float **out)
 {
     char name[PATH_SIZE], old[PATH_SIZE];
+    float *x;
     CLI_TRY(beside(path, a->what, name));
     CLI_TRY(aside(path, a->what, checksum, old));
-    CLI_TRY(cli_reserve(a->rows * a->width, sizeof **out, "the model", out));
-    if (take_array(name, a, checksum, *out) ||
-        take_array(old, a, checksum, *out))
+    CLI_TRY(cli_reserve(a->rows * a->width, sizeof *x, "the model", &x));
+    if (take_array(name, a, checksum, x) || take_array(old, a, checksum, x)) {
+        *out = x;
         return STRADS_OK;
+    }
     if (access(name, R_OK) != 0) {
         return strads_fail(STRADS_EIO,
                            "%s: cannot be read: %s; it belongs to the model %s",
@@ -157,17 +159,17 @@ static strads_err write_json(const cli_trained *t, const char *path,
 {
     char user_sum[17];
     char item_sum[17];
-    size_t row = sizeof(float) * (m->rank + 1);
-    checksum_text(m->user, row * m->users, user_sum);
-    checksum_text(m->item, row * m->items, item_sum);
+    size_t row = sizeof(float) * (m->f.rank + 1);
+    checksum_text(m->f.user, row * m->f.users, user_sum);
+    checksum_text(m->f.item, row * m->f.items, item_sum);
     json_t *json = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
         "s:I}",
-        "format", FORMAT, "version", VERSION, "rank", (int)m->rank, "users",
-        (json_int_t)m->users, "items", (json_int_t)m->items, "mean", m->mean,
-        "penalty", m->penalty, "index_base", (json_int_t)m->index_base,
-        "users_checksum", user_sum, "items_checksum", item_sum, "options",
-        json_loads(t->options, 0, NULL), "user_names",
+        "format", FORMAT, "version", VERSION, "rank", (int)m->f.rank, "users",
+        (json_int_t)m->f.users, "items", (json_int_t)m->f.items, "mean",
+        m->f.mean, "penalty", m->f.penalty, "index_base",
+        (json_int_t)m->index_base, "users_checksum", user_sum, "items_checksum",
+        item_sum, "options", json_loads(t->options, 0, NULL), "user_names",
         names_json(strads_data_row_names(t->data)), "item_names",
         names_json(strads_data_col_names(t->data)), "seed",
         (json_int_t)t->seed);
@@ -241,8 +243,8 @@ static strads_err write_files(const cli_trained *t, const char *path,
 {
     enum { FILES = 3 };
     sti_atomic_file target[FILES] = {{0}};
-    const array users = {array_name[0], m->user, m->users, m->rank + 1},
-                items = {array_name[1], m->item, m->items, m->rank + 1};
+    const array users = {array_name[0], m->f.user, m->f.users, m->f.rank + 1},
+                items = {array_name[1], m->f.item, m->f.items, m->f.rank + 1};
     strads_err err = write_array(path, &users, &target[0]);
     if (!err)
         err = write_array(path, &items, &target[1]);
@@ -267,9 +269,11 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
     const void *state = strads_result_state(t->result);
     const float *user = strads_mf_users(state);
     uint32_t width = 0;
-    cli_mf_model m = {.users = strads_data_rows(t->data),
-                      .mean = strads_mf_mean(state),
-                      .penalty = strads_mf_penalty(state),
+    float *item;
+    cli_mf_model m = {.f = {.users = strads_data_rows(t->data),
+                            .mean = strads_mf_mean(state),
+                            .user = user,
+                            .penalty = strads_mf_penalty(state)},
                       .index_base = strads_data_index_base(t->data)};
     if (!user) {
         return strads_fail(STRADS_ESTATE,
@@ -277,12 +281,12 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
                            "first sweep",
                            path);
     }
-    const double *value = strads_result_values(t->result, &m.items, &width);
-    CLI_TRY(cli_reserve(m.items * width, sizeof *m.item, "the model", &m.item));
-    for (size_t k = 0; k < m.items * width; k++)
-        m.item[k] = (float)value[k];
-    m.rank = width - 1;
-    m.user = (float *)(uintptr_t)user;
+    const double *value = strads_result_values(t->result, &m.f.items, &width);
+    CLI_TRY(cli_reserve(m.f.items * width, sizeof *item, "the model", &item));
+    for (size_t k = 0; k < m.f.items * width; k++)
+        item[k] = (float)value[k];
+    m.f.rank = width - 1;
+    m.f.item = item;
     return write_files(t, path, &m);
 }
 
@@ -320,12 +324,12 @@ static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
                        "{s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
                        "s:o, s:o, s:{s:b, s:b, s:b, s?:b, s:F}}",
                        "rank", &rank, "users", &users, "items", &items, "mean",
-                       &m->mean, "penalty", &m->penalty, "index_base", &base,
-                       "users_checksum", &user_sum, "items_checksum", &item_sum,
-                       "user_names", &user_names, "item_names", &item_names,
-                       "options", "no-biases", &no_biases, "nonnegative",
-                       &nonnegative, "implicit", &implicit, "unweighted",
-                       &unweighted, "alpha", &m->alpha)) {
+                       &m->f.mean, "penalty", &m->f.penalty, "index_base",
+                       &base, "users_checksum", &user_sum, "items_checksum",
+                       &item_sum, "user_names", &user_names, "item_names",
+                       &item_names, "options", "no-biases", &no_biases,
+                       "nonnegative", &nonnegative, "implicit", &implicit,
+                       "unweighted", &unweighted, "alpha", &m->f.alpha)) {
         return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
                            error.text);
     }
@@ -334,20 +338,20 @@ static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
         return strads_fail(STRADS_EFORMAT,
                            "%s: its sizes are out of their ranges", path);
     }
-    m->no_biases = no_biases;
-    m->nonnegative = nonnegative;
-    m->implicit = implicit;
-    m->unweighted = unweighted;
-    m->rank = (uint32_t)rank;
-    m->users = (uint64_t)users;
-    m->items = (uint64_t)items;
+    m->f.no_biases = no_biases;
+    m->f.nonnegative = nonnegative;
+    m->f.implicit = implicit;
+    m->f.unweighted = unweighted;
+    m->f.rank = (uint32_t)rank;
+    m->f.users = (uint64_t)users;
+    m->f.items = (uint64_t)items;
     m->index_base = (uint64_t)base;
-    const array users_like = {array_name[0], NULL, m->users, m->rank + 1};
-    const array items_like = {array_name[1], NULL, m->items, m->rank + 1};
-    CLI_TRY(read_array(path, &users_like, user_sum, &m->user));
-    CLI_TRY(read_array(path, &items_like, item_sum, &m->item));
-    CLI_TRY(names_from(user_names, m->users, path, &m->user_names));
-    CLI_TRY(names_from(item_names, m->items, path, &m->item_names));
+    const array users_like = {array_name[0], NULL, m->f.users, m->f.rank + 1};
+    const array items_like = {array_name[1], NULL, m->f.items, m->f.rank + 1};
+    CLI_TRY(read_array(path, &users_like, user_sum, &m->f.user));
+    CLI_TRY(read_array(path, &items_like, item_sum, &m->f.item));
+    CLI_TRY(names_from(user_names, m->f.users, path, &m->user_names));
+    CLI_TRY(names_from(item_names, m->f.items, path, &m->item_names));
     static const char *const key[] = {"user", "item", "rating"};
     for (size_t k = 0; k < 3; k++) {
         m->column[k] = json_string_value(
@@ -384,28 +388,12 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
     return take_json(out->json, path, out);
 }
 
-strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
-{
-    return (strads_mf_factors){.users = m->users,
-                               .items = m->items,
-                               .rank = m->rank,
-                               .mean = m->mean,
-                               .user = m->user,
-                               .item = m->item,
-                               .penalty = m->penalty,
-                               .no_biases = m->no_biases,
-                               .nonnegative = m->nonnegative,
-                               .implicit = m->implicit,
-                               .unweighted = m->unweighted,
-                               .alpha = m->alpha};
-}
-
 double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 {
-    size_t width = m->rank + 1;
-    const float *p = user < m->users ? m->user + user * width : NULL;
-    const float *q = item < m->items ? m->item + item * width : NULL;
-    double sum = m->mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
+    size_t width = m->f.rank + 1;
+    const float *p = user < m->f.users ? m->f.user + user * width : NULL;
+    const float *q = item < m->f.items ? m->f.item + item * width : NULL;
+    double sum = m->f.mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
     for (size_t k = 1; k < width && p && q; k++)
         sum += (double)p[k] * (double)q[k];
     return sum;
@@ -474,12 +462,12 @@ strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
     unsigned long long number = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-' ||
         number < model->index_base ||
-        number - model->index_base >= model->users) {
+        number - model->index_base >= model->f.users) {
         return strads_fail(STRADS_EINVAL,
                            "\"%s\" is no user of the model: its users are the "
                            "numbers from %" PRIu64 " to %" PRIu64,
                            text, model->index_base,
-                           model->users + model->index_base - 1);
+                           model->f.users + model->index_base - 1);
     }
     *user = number - model->index_base;
     return STRADS_OK;

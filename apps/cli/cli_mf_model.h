@@ -20,12 +20,8 @@
                  "ratings' column in a header (as usual)")
 
 typedef struct cli_mf_model {
-    uint32_t rank;
-    uint64_t users, items;
-    double mean, penalty, alpha; /* as strads_mf_factors */
-    bool no_biases, nonnegative, implicit, unweighted;
+    strads_mf_factors f;
     uint64_t index_base;      /* what to add to a number that people see */
-    float *user, *item;       /* [x (1 + rank)] */
     strads_names *user_names; /* NULL: numbers */
     strads_names *item_names;
     const char *column[3]; /* user, item and rating in the header of what it
@@ -40,9 +36,6 @@ strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
 /* STRADS_EIO, STRADS_EFORMAT, STRADS_EMISMATCH: another version, or arrays that
  * are not this model's. STRADS_ENOMEM. */
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
-
-/* The model's numbers; as long as it is there. */
-strads_mf_factors cli_mf_model_factors(const cli_mf_model *model);
 
 /* mean + b_u + c_i + p_u'q_i; what is not known counts nothing. */
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,

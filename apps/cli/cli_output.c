@@ -241,6 +241,36 @@ void cli_table_id(cli_table *t, const strads_names *names, uint64_t id,
         cli_table_count(t, id + base);
 }
 
+cli_measure cli_figure(const char *name, const char *part, double value)
+{
+    return (cli_measure){name, part, value, NAN, NAN, false};
+}
+
+static void put_measures(FILE *out, const cli_measure *m, uint32_t n)
+{
+    cli_json j = cli_json_begin(out);
+    for (uint32_t k = 0; k < n; k++) {
+        const char *before = k ? m[k - 1].part : NULL;
+        char interval[32];
+        if (m[k].part != before) {
+            if (before)
+                cli_json_close(&j, '}');
+            cli_json_open(&j, m[k].part, '{');
+        }
+        cli_json_number(&j, m[k].name, m[k].value);
+        if (m[k].interval) {
+            (void)snprintf(interval, sizeof interval, "%s_95", m[k].name);
+            cli_json_open(&j, interval, '[');
+            cli_json_number(&j, NULL, m[k].low);
+            cli_json_number(&j, NULL, m[k].high);
+            cli_json_close(&j, ']');
+        }
+    }
+    if (m[n - 1].part)
+        cli_json_close(&j, '}');
+    cli_json_end(&j);
+}
+
 strads_err cli_measures_write(FILE *out, const cli_out *as,
                               const cli_measure *measure, uint32_t n)
 {
@@ -250,15 +280,19 @@ strads_err cli_measures_write(FILE *out, const cli_out *as,
                                          {"low", CLI_NUMBER, 0},
                                          {"high", CLI_NUMBER, 0}};
     cli_table t = {.column = columns, .n = 5, .rows = n, .gap = "\t"};
-    strads_err err = cli_table_begin(&t, as, out);
-    for (uint32_t k = 0; k < n && !err; k++) {
+    if (cli_format_of(as) == CLI_FORMAT_JSON) {
+        put_measures(out, measure, n);
+        return STRADS_OK;
+    }
+    CLI_TRY(cli_table_begin(&t, as, out));
+    for (uint32_t k = 0; k < n; k++) {
         cli_table_text(&t, measure[k].name);
         cli_table_text(&t, measure[k].part ? measure[k].part : "");
         cli_table_number(&t, measure[k].value);
         cli_table_number(&t, measure[k].low);
         cli_table_number(&t, measure[k].high);
     }
-    return err;
+    return STRADS_OK;
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -348,16 +382,15 @@ strads_err cli_names_read(const char *path, uint64_t columns,
                           strads_names **out)
 {
     *out = NULL;
-    strads_err err = path ? strads_names_read(path, out) : STRADS_OK;
-    if (!err && *out && strads_names_count(*out) < columns) {
-        err = strads_fail(STRADS_EINVAL,
-                          "--names %s: has %" PRIu32 " names for %" PRIu64
-                          " columns; expected one a line, one a column",
-                          path, strads_names_count(*out), columns);
-        strads_names_free(*out);
-        *out = NULL;
-    }
-    return err;
+    if (!path)
+        return STRADS_OK;
+    CLI_TRY(strads_names_read(path, out));
+    return strads_names_count(*out) >= columns
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "--names %s: has %" PRIu32 " names for %" PRIu64
+                             " columns; expected one a line, one a column",
+                             path, strads_names_count(*out), columns);
 }
 
 const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,

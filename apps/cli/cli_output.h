@@ -79,11 +79,16 @@ void cli_npy_header(const char *type, uint64_t rows, uint64_t cols,
                     char out[CLI_NPY_HEADER + 1]);
 
 /* Figures about a model: of all, or of a part ("train", a class). As a table:
- * measure, part, value, low, high. */
+ * measure, part, value, low, high; in JSON parts are objects of their own, and
+ * the interval of NAME is NAME_95. */
 typedef struct cli_measure {
     const char *name, *part;
     double value, low, high; /* NaN: not known */
+    bool interval;           /* it has one, if only these rows told it */
 } cli_measure;
+
+/* One without an interval. */
+cli_measure cli_figure(const char *name, const char *part, double value);
 
 strads_err cli_measures_write(FILE *out, const cli_out *as,
                               const cli_measure *measure, uint32_t n);

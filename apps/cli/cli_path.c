@@ -346,16 +346,6 @@ static strads_err cv_check(void *state, void *config)
 static strads_err cv_look(void *state, const strads_data *data)
 {
     const cv_job *job = state;
-    const strads_share *first = strads_data_share(data, 0);
-    for (uint32_t k = 0; first && k < first->partitions; k++)
-        if (!strads_data_share(data, k))
-            first = NULL;
-    if (!first) {
-        return strads_fail(STRADS_EINVAL,
-                           "%s needs all rows in one process; leave --listen "
-                           "and --nodes out",
-                           job->use.command->name);
-    }
     if (!job->fold_file && job->folds > strads_data_rows(data)) {
         return strads_fail(STRADS_EINVAL,
                            "--folds %" PRIu32 ": the data has %" PRIu64

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli_data.h"
+#include "cli_options.h"
 
 typedef struct info_state {
     cli_use use;
@@ -159,11 +159,5 @@ const cli_command cli_data_commands[] = {
      .about = "Looks a data file over, plain, gzip or zstd, and tells what it "
               "holds.",
      .verb = &info_verb},
-    {.name = "data synth lasso",
-     .args = "OUT",
-     .summary = "data of known origin for linear models",
-     .about = "Writes a design with correlated columns and labels of known "
-              "origin as LIBSVM text.",
-     .verb = &cli_synth_lasso},
     {.name = NULL},
 };

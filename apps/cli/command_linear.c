@@ -53,6 +53,12 @@ VALIDATE(lasso)
 VALIDATE(logistic)
 VALIDATE(glm)
 
+/* The state of all but the dual is glm's. */
+static void glm_complete(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_glm_intercepts(state), model);
+}
+
 /* ---- lasso -------------------------------------------------------------------- */
 
 static void lasso_resolve(const void *state, void *config)
@@ -60,11 +66,6 @@ static void lasso_resolve(const void *state, void *config)
     strads_lasso_options *options = config;
     options->lambda = strads_glm_resolved(state)->lambda;
     options->lambda_ratio = 0;
-}
-
-static void lasso_complete(const void *state, strads_model *model)
-{
-    model->intercept = *strads_glm_intercepts(state);
 }
 
 static void lasso_describe(const void *state)
@@ -77,14 +78,14 @@ static const cli_train lasso_train = {
     .program = &strads_program_lasso,
     .options = "Lasso:",
     .resolve = lasso_resolve,
-    .complete = lasso_complete,
+    .complete = glm_complete,
     .describe = lasso_describe,
 };
 
 static const cli_path lasso_path = {
     .train = {.program = &strads_program_lasso_path,
               .model = "lasso",
-              .complete = lasso_complete},
+              .complete = glm_complete},
     .points = strads_lasso_path,
     .validate = lasso_validate,
     .title = "squared error on rows left out",
@@ -121,12 +122,6 @@ static void describe_labels(const char *classes, bool softmax)
         softmax ? ": all at once, by softmax" : ": each against the rest";
     cli_say(false, "labels %s%s", classes,
             names_two(classes) ? ": the second is positive" : many);
-}
-
-/* The state of all but the dual is glm's. */
-static void glm_complete(const void *state, strads_model *model)
-{
-    cli_train_intercepts(strads_glm_intercepts(state), model);
 }
 
 static void glm_describe(const void *state)

@@ -141,8 +141,9 @@ static cli_measure estimate(const char *name, const char *part, double n,
     const double mean = sum / n;
     const double variance = fmax(squares - sum * mean, 0) / (n - 1);
     const double half = n > 1 ? 1.959964 * sqrt(variance / n) : NAN;
-    return (cli_measure){name, part, mean,
-                         isnan(half) ? NAN : fmax(mean - half, 0), mean + half};
+    return (cli_measure){name,        part,
+                         mean,        isnan(half) ? NAN : fmax(mean - half, 0),
+                         mean + half, true};
 }
 
 enum { PART_FIGURES = 3, RANK_FIGURES = 9 };
@@ -163,9 +164,9 @@ static void measure_errors(const cli_mf_model *model, const strads_data *data,
         }
     }
     cli_measure mse = estimate("rmse", part, n, squares, fourths);
-    out[0] = (cli_measure){"ratings", part, n, NAN, NAN};
-    out[1] = (cli_measure){"rmse", part, sqrt(mse.value), sqrt(mse.low),
-                           sqrt(mse.high)};
+    out[0] = cli_figure("ratings", part, n);
+    out[1] = (cli_measure){"rmse",        part,           sqrt(mse.value),
+                           sqrt(mse.low), sqrt(mse.high), true};
     out[2] = estimate("mae", part, n, absolute, squares);
 }
 
@@ -173,15 +174,15 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
 {
     const strads_ranking *ours = &e->ours, *popular = &e->popular;
     const cli_measure ranking[RANK_FIGURES] = {
-        {"top", "ranking", (double)e->top, NAN, NAN},
-        {"users", "ranking", (double)ours->users, NAN, NAN},
-        {"relevant", "ranking", e->relevant, NAN, NAN},
-        {"ndcg", "ranking", ours->ndcg, NAN, NAN},
-        {"precision", "ranking", ours->precision, NAN, NAN},
-        {"recall", "ranking", ours->recall, NAN, NAN},
-        {"popularity_ndcg", "ranking", popular->ndcg, NAN, NAN},
-        {"popularity_precision", "ranking", popular->precision, NAN, NAN},
-        {"popularity_recall", "ranking", popular->recall, NAN, NAN}};
+        cli_figure("top", "ranking", (double)e->top),
+        cli_figure("users", "ranking", (double)ours->users),
+        cli_figure("relevant", "ranking", e->relevant),
+        cli_figure("ndcg", "ranking", ours->ndcg),
+        cli_figure("precision", "ranking", ours->precision),
+        cli_figure("recall", "ranking", ours->recall),
+        cli_figure("popularity_ndcg", "ranking", popular->ndcg),
+        cli_figure("popularity_precision", "ranking", popular->precision),
+        cli_figure("popularity_recall", "ranking", popular->recall)};
     measure_errors(&e->model, e->test, NULL, out);
     if (!e->train)
         return PART_FIGURES;
@@ -190,48 +191,18 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
     return 2 * PART_FIGURES + RANK_FIGURES;
 }
 
-/* Parts are objects of their own. */
-static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
-{
-    cli_json j = cli_json_begin(out);
-    for (uint32_t k = 0; k < n; k++) {
-        const char *before = k ? m[k - 1].part : NULL;
-        char interval[32];
-        if (m[k].part != before) {
-            if (before)
-                cli_json_close(&j, '}');
-            cli_json_open(&j, m[k].part, '{');
-        }
-        cli_json_number(&j, m[k].name, m[k].value);
-        if (strcmp(m[k].name, "rmse") == 0 || strcmp(m[k].name, "mae") == 0) {
-            (void)snprintf(interval, sizeof interval, "%s_95", m[k].name);
-            cli_json_open(&j, interval, '[');
-            cli_json_number(&j, NULL, m[k].low);
-            cli_json_number(&j, NULL, m[k].high);
-            cli_json_close(&j, ']');
-        }
-    }
-    if (m[n - 1].part)
-        cli_json_close(&j, '}');
-    cli_json_end(&j);
-}
-
 static strads_err put_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
-    const uint32_t n = measure_all(e, measure);
-    if (cli_format_of(&e->use.out) != CLI_FORMAT_JSON)
-        return cli_measures_write(out, &e->use.out, measure, n);
-    put_json_measures(measure, n, out);
-    return STRADS_OK;
+    return cli_measures_write(out, &e->use.out, measure,
+                              measure_all(e, measure));
 }
 
 static strads_err rank(evaluation *e)
 {
-    const strads_mf_factors factors = cli_mf_model_factors(&e->model);
-    CLI_TRY(strads_recommender_new(&factors, &e->recommender));
-    return strads_recommender_judge(e->recommender, &factors,
+    CLI_TRY(strads_recommender_new(&e->model.f, &e->recommender));
+    return strads_recommender_judge(e->recommender, &e->model.f,
                                     &strads_data_share(e->train, 0)->by_row,
                                     &strads_data_share(e->test, 0)->by_row,
                                     e->relevant, e->top, &e->ours, &e->popular);
@@ -245,7 +216,7 @@ static strads_err evaluate(void *state, const char *const *path)
     CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
                                 &e->test));
     if (isnan(e->relevant))
-        e->relevant = e->model.mean;
+        e->relevant = e->model.f.mean;
     if (!e->train_path)
         return STRADS_OK;
     CLI_TRY(cli_mf_ratings_read(e->train_path, &e->model, &e->use, STRADS_F64,
@@ -272,9 +243,10 @@ typedef struct recommendation {
     const char *user, *users, *exclude, *fold_in;
     uint32_t top;
     cli_mf_model model;
-    strads_data *seen;   /* --exclude; NULL: none */
-    strads_data *folded; /* --fold-in; NULL: users are the model's */
-    strads_names *list;  /* --users; NULL: not given */
+    strads_data *seen;         /* --exclude; NULL: none */
+    strads_data *folded;       /* --fold-in; NULL: users are the model's */
+    strads_names *list;        /* --users; NULL: not given */
+    uint64_t *chosen, n_users; /* [n_users]; NULL: all of them */
     strads_recommender *recommender;
     float *row; /* of a user that is folded in */
     strads_scored *scored;
@@ -357,7 +329,7 @@ static void put_user(recommendation *r, const id_source *ids, uint64_t user,
 static void put_known(recommendation *r, uint64_t user)
 {
     const id_source ids = {r->model.user_names, r->model.index_base};
-    put_user(r, &ids, user, r->model.user + user * (r->model.rank + 1),
+    put_user(r, &ids, user, r->model.f.user + user * (r->model.f.rank + 1),
              r->seen);
 }
 
@@ -383,8 +355,6 @@ static strads_err put_folded(recommendation *r)
 static strads_err put_recommendations(void *state, FILE *out)
 {
     recommendation *r = state;
-    const uint32_t listed = r->list ? strads_names_count(r->list) : 0;
-    uint64_t user = 0;
     const cli_column ranked[] = {{"user", CLI_STRING, 0},
                                  {"rank", CLI_COUNT, 0},
                                  cli_id_column("item", r->model.item_names),
@@ -398,32 +368,29 @@ static strads_err put_recommendations(void *state, FILE *out)
     (void)cli_table_begin(&r->table, &r->use.out, out);
     if (r->folded)
         return put_folded(r);
-    for (uint32_t k = 0; k < listed; k++) {
-        (void)cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
-        put_known(r, user);
-    }
-    if (r->user) {
-        (void)cli_mf_find_user(&r->model, r->user, &user);
-        put_known(r, user);
-    }
-    for (user = 0; user < r->model.users && !r->user && !r->list; user++)
-        put_known(r, user);
+    for (uint64_t k = 0; k < r->n_users; k++)
+        put_known(r, r->chosen ? r->chosen[k] : k);
     return STRADS_OK;
 }
 
 /* ---- input ------------------------------------------------------------- */
 
-/* Before anything is written. */
-static strads_err check_users(const recommendation *r)
+/* Of --user or --users; without them all are. */
+static strads_err choose_users(recommendation *r)
 {
-    uint64_t user = 0;
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 0; r->list && k < strads_names_count(r->list) && !err;
-         k++)
-        err = cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
-    if (!err && r->user)
-        err = cli_mf_find_user(&r->model, r->user, &user);
-    return err;
+    if (r->users)
+        CLI_TRY(strads_names_read(r->users, &r->list));
+    r->n_users = r->list   ? strads_names_count(r->list)
+                 : r->user ? 1
+                           : r->model.f.users;
+    if (!r->user && !r->list)
+        return STRADS_OK;
+    CLI_TRY(cli_reserve(r->n_users, sizeof *r->chosen, "users", &r->chosen));
+    for (uint32_t k = 0; k < r->n_users; k++) {
+        const char *name = r->list ? strads_names_at(r->list, k) : r->user;
+        CLI_TRY(cli_mf_find_user(&r->model, name, &r->chosen[k]));
+    }
+    return STRADS_OK;
 }
 
 static strads_err check_options(const recommendation *o)
@@ -452,9 +419,7 @@ static strads_err recommend(void *state, const char *const *path)
     recommendation *r = state;
     CLI_TRY(check_options(r));
     CLI_TRY(cli_mf_model_read(path[0], &r->model));
-    if (r->users)
-        CLI_TRY(strads_names_read(r->users, &r->list));
-    CLI_TRY(check_users(r));
+    CLI_TRY(choose_users(r));
     if (r->exclude) {
         CLI_TRY(cli_mf_ratings_read(r->exclude, &r->model, &r->use, STRADS_F32,
                                     false, &r->seen));
@@ -463,12 +428,11 @@ static strads_err recommend(void *state, const char *const *path)
         CLI_TRY(cli_mf_ratings_read(r->fold_in, &r->model, &r->use, STRADS_F32,
                                     true, &r->folded));
     }
-    const strads_mf_factors factors = cli_mf_model_factors(&r->model);
-    CLI_TRY(strads_recommender_new(&factors, &r->recommender));
-    if (r->top > r->model.items)
-        r->top = (uint32_t)r->model.items;
+    CLI_TRY(strads_recommender_new(&r->model.f, &r->recommender));
+    if (r->top > r->model.f.items)
+        r->top = (uint32_t)r->model.f.items;
     CLI_TRY(
-        cli_reserve(r->model.rank + 1, sizeof *r->row, "the items", &r->row));
+        cli_reserve(r->model.f.rank + 1, sizeof *r->row, "the items", &r->row));
     return cli_reserve((size_t)r->top + 1, sizeof *r->scored, "the items",
                        &r->scored);
 }
@@ -504,23 +468,23 @@ static strads_err put_factors(void *state, FILE *out)
     const cli_mf_model *m = &s->model;
     const bool users = strcmp(s->of, "users") == 0;
     const strads_names *names = users ? m->user_names : m->item_names;
-    const float *x = users ? m->user : m->item;
-    const uint64_t n = users ? m->users : m->items;
+    const float *x = users ? m->f.user : m->f.item;
+    const uint64_t n = users ? m->f.users : m->f.items;
     cli_column *column;
     char(*name)[24];
-    CLI_TRY(cli_reserve(m->rank + 2, sizeof *column, "a table", &column));
-    CLI_TRY(cli_reserve(m->rank + 1, sizeof *name, "a table", &name));
+    CLI_TRY(cli_reserve(m->f.rank + 2, sizeof *column, "a table", &column));
+    CLI_TRY(cli_reserve(m->f.rank + 1, sizeof *name, "a table", &name));
     column[0] = cli_id_column(users ? "user" : "item", names);
     column[1] = (cli_column){"bias", CLI_NUMBER, 0};
-    for (uint32_t k = 1; k <= m->rank; k++) {
+    for (uint32_t k = 1; k <= m->f.rank; k++) {
         (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
         column[k + 1] = (cli_column){name[k], CLI_NUMBER, 0};
     }
-    cli_table t = {.column = column, .n = m->rank + 2, .rows = n};
+    cli_table t = {.column = column, .n = m->f.rank + 2, .rows = n};
     CLI_TRY(cli_table_begin(&t, &s->use.out, out));
     for (uint64_t row = 0; row < n; row++) {
         cli_table_id(&t, names, row, m->index_base);
-        for (uint32_t k = 0; k <= m->rank; k++)
+        for (uint32_t k = 0; k <= m->f.rank; k++)
             cli_table_number(&t, (double)*x++);
     }
     return STRADS_OK;

@@ -149,34 +149,25 @@ static strads_err put_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const strads_lda_model *m = e->n.model;
-    cli_measure measure[MOST_FIGURES] = {{"nodes", NULL, (double)m->words, NAN,
-                                          NAN},
-                                         {"roles", NULL, (double)m->topics, NAN,
-                                          NAN}};
-    uint32_t n = 2;
+    cli_measure measure[MOST_FIGURES];
+    uint32_t n = 0;
+    measure[n++] = cli_figure("nodes", NULL, (double)m->words);
+    measure[n++] = cli_figure("roles", NULL, m->topics);
     if (e->communities) {
-        measure[n++] =
-            (cli_measure){"communities", NULL, (double)e->known.n, NAN, NAN};
-        measure[n++] = (cli_measure){"nmi", NULL, e->nmi, NAN, NAN};
+        measure[n++] = cli_figure("communities", NULL, (double)e->known.n);
+        measure[n++] = cli_figure("nmi", NULL, e->nmi);
     }
     if (e->links.links > 0) {
         const strads_roles_links *l = &e->links;
-        measure[n++] = (cli_measure){"links", NULL, (double)l->links, NAN, NAN};
-        measure[n++] = (cli_measure){"links_left_out", NULL,
-                                     (double)l->left_out, NAN, NAN};
-        measure[n++] = (cli_measure){"auc", NULL, l->auc, NAN, NAN};
-        measure[n++] = (cli_measure){"average_precision", NULL,
-                                     l->average_precision, NAN, NAN};
-        measure[n++] = (cli_measure){"common_neighbours_auc", NULL,
-                                     l->common_neighbours_auc, NAN, NAN};
+        measure[n++] = cli_figure("links", NULL, (double)l->links);
+        measure[n++] = cli_figure("links_left_out", NULL, (double)l->left_out);
+        measure[n++] = cli_figure("auc", NULL, l->auc);
+        measure[n++] =
+            cli_figure("average_precision", NULL, l->average_precision);
+        measure[n++] =
+            cli_figure("common_neighbours_auc", NULL, l->common_neighbours_auc);
     }
-    if (cli_format_of(&e->use.out) != CLI_FORMAT_JSON)
-        return cli_measures_write(out, &e->use.out, measure, n);
-    cli_json j = cli_json_begin(out);
-    for (uint32_t k = 0; k < n; k++)
-        cli_json_number(&j, measure[k].name, measure[k].value);
-    cli_json_end(&j);
-    return STRADS_OK;
+    return cli_measures_write(out, &e->use.out, measure, n);
 }
 
 static const cli_verb evaluate_verb = {

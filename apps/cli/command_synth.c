@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_data.h"
+#include "cli_options.h"
 #include "cli_terminal.h"
 #include "engine/base/random.h"
 
@@ -392,7 +392,7 @@ static strads_err synthesize(void *state, const char *const *path)
     return STRADS_OK;
 }
 
-const cli_verb cli_synth_lasso = {
+static const cli_verb synth_verb = {
     .size = sizeof(synth),
     .initial = &(const synth){.rows = 5000,
                               .columns = 200000,
@@ -403,4 +403,14 @@ const cli_verb cli_synth_lasso = {
     .table = synth_table,
     .has = CLI_HAS_QUIET,
     .read = synthesize,
+};
+
+const cli_command cli_synth_commands[] = {
+    {.name = "data synth lasso",
+     .args = "OUT",
+     .summary = "data of known origin for linear models",
+     .about = "Writes a design with correlated columns and labels of known "
+              "origin as LIBSVM text.",
+     .verb = &synth_verb},
+    {.name = NULL},
 };
