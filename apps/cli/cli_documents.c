@@ -34,13 +34,6 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     return STRADS_OK;
 }
 
-static bool is_utf8(const char *name)
-{
-    json_t *string = json_string(name);
-    json_decref(string);
-    return string != NULL;
-}
-
 /* `path` has the names that are added. */
 static strads_err add_names(strads_names *to, const strads_names *from,
                             const char *path)
@@ -48,7 +41,9 @@ static strads_err add_names(strads_names *to, const strads_names *from,
     for (uint32_t w = 0; w < strads_names_count(from); w++) {
         const char *name = strads_names_at(from, w);
         uint32_t number;
-        if (!is_utf8(name)) {
+        json_t *text = json_string(name);
+        json_decref(text);
+        if (!text) {
             return strads_fail(
                 STRADS_EFORMAT,
                 "%s: word %" PRIu32 ", \"%.40s\", is not in "

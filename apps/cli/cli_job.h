@@ -3,7 +3,6 @@
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "cli_cluster.h"
@@ -17,8 +16,7 @@
  * classes, its intercept. */
 typedef struct cli_start {
     strads_model *model;
-    json_t *options;
-    const char *classes; /* its labels, of `options`; NULL: it is of numbers */
+    const char *classes; /* its labels; NULL: it is of numbers */
     double *turned;      /* its values, where --classes has another order */
 } cli_start;
 

@@ -14,7 +14,6 @@
 #include "cli_liblinear.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,31 +288,42 @@ strads_err cli_model_read(const char *path, const char *program,
 
 /* ---- writing ----------------------------------------------------------- */
 
-/* What a model's options say; strings belong to `options`. */
-typedef struct kind {
-    json_t *options;
-    const solver *solver;
-    const char *classes;
-} kind;
-
-static strads_err find_solver(const strads_model *model, kind *out)
+strads_err cli_model_kind_of(const char *options, const cli_model_kind **out)
 {
-    out->options = json_loads(model->options, 0, NULL);
-    out->classes = json_string_value(json_object_get(out->options, "classes"));
-    const char *multi =
-        json_string_value(json_object_get(out->options, "multiclass"));
-    const char *loss = json_string_value(json_object_get(out->options, "loss"));
+    cli_model_kind *k;
 
-    const bool l1 =
-        strcmp(model->program, "svm") == 0 &&
-        json_number_value(json_object_get(out->options, "l1-ratio")) > 0;
-    for (size_t k = SOLVERS; k-- > 0;) {
-        const solver *s = &solvers[k];
+    CLI_TRY(cli_reserve(1, sizeof *k, "the model", &k));
+    k->options = json_loads(options, 0, NULL);
+    k->loss = json_string_value(json_object_get(k->options, "loss"));
+    k->classes = json_string_value(json_object_get(k->options, "classes"));
+    k->multiclass =
+        json_string_value(json_object_get(k->options, "multiclass"));
+    k->l1_ratio = json_number_value(json_object_get(k->options, "l1-ratio"));
+    *out = k;
+    return STRADS_OK;
+}
+
+/* A model on its way out. */
+typedef struct writing {
+    const strads_model *model;
+    const cli_model_kind *kind;
+    const solver *solver;
+    bool quiet;
+} writing;
+
+static strads_err find_solver(const strads_model *model, writing *out)
+{
+    CLI_TRY(cli_model_kind_of(model->options, &out->kind));
+    const cli_model_kind *k = out->kind;
+    const bool l1 = strcmp(model->program, "svm") == 0 && k->l1_ratio > 0;
+
+    for (size_t i = SOLVERS; i-- > 0;) {
+        const solver *s = &solvers[i];
         if (l1 && strncmp(s->name, "L1R_", 4) != 0)
             continue;
         if (strcmp(s->program, model->program) == 0 &&
-            (!loss || strcmp(loss, s->value) == 0) &&
-            (!multi || loss || strcmp(multi, s->value) == 0))
+            (!k->loss || strcmp(k->loss, s->value) == 0) &&
+            (!k->multiclass || k->loss || strcmp(k->multiclass, s->value) == 0))
             out->solver = s;
     }
     return out->solver
@@ -393,23 +403,14 @@ static void write_weights(FILE *file, const strads_model *model)
     }
 }
 
-/* A model on its way out. */
-typedef struct writing {
-    const strads_model *model;
-    kind kind;
-    bool quiet;
-} writing;
-
 static strads_err write_liblinear(void *arg, FILE *file)
 {
     const writing *w = arg;
-    const solver *as = w->kind.solver;
-
-    (void)fprintf(file, "solver_type %s\n", as->name);
-    if (!as->classifies)
+    (void)fprintf(file, "solver_type %s\n", w->solver->name);
+    if (!w->solver->classifies)
         (void)fputs("nr_class 2\n", file);
-    else if (w->kind.classes)
-        CLI_TRY(write_labels(file, w->kind.classes, w->quiet));
+    else if (w->kind->classes)
+        CLI_TRY(write_labels(file, w->kind->classes, w->quiet));
     else
         return strads_fail(STRADS_EINVAL,
                            "the model does not name its labels, which "
@@ -432,13 +433,9 @@ strads_err cli_model_check(const char *path, const char *program,
                            const char *options)
 {
     const strads_model model = {.program = program, .options = options};
-    kind k = {0};
-    strads_err err = STRADS_OK;
+    writing w = {0};
 
-    if (is_liblinear(path))
-        err = find_solver(&model, &k);
-    json_decref(k.options);
-    return err;
+    return is_liblinear(path) ? find_solver(&model, &w) : STRADS_OK;
 }
 
 strads_err cli_model_write(const strads_model *model, const char *path,
@@ -448,9 +445,6 @@ strads_err cli_model_write(const strads_model *model, const char *path,
 
     if (!is_liblinear(path))
         return strads_model_write(model, path);
-    strads_err err = find_solver(model, &w.kind);
-    if (!err)
-        err = cli_output(path, write_liblinear, &w);
-    json_decref(w.kind.options);
-    return err;
+    CLI_TRY(find_solver(model, &w));
+    return cli_output(path, write_liblinear, &w);
 }

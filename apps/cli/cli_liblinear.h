@@ -3,6 +3,8 @@
 #ifndef CLI_LIBLINEAR_H
 #define CLI_LIBLINEAR_H
 
+#include <jansson.h>
+
 #include "strads/strads.h"
 
 /* Reads a model: of liblinear's where the file says so by its first word, else
@@ -17,6 +19,16 @@ strads_err cli_model_read(const char *path, const char *program,
  * have. */
 strads_err cli_model_write(const strads_model *model, const char *path,
                            bool quiet);
+
+/* What a model's options, a JSON object, say that it is; NULL and 0 where they
+ * do not. STRADS_ENOMEM. */
+typedef struct cli_model_kind {
+    const char *loss, *classes, *multiclass;
+    double l1_ratio;
+    json_t *options; /* what the strings are of */
+} cli_model_kind;
+
+strads_err cli_model_kind_of(const char *options, const cli_model_kind **out);
 
 /* STRADS_EINVAL: a model of that program, with these options (JSON), cannot be
  * written to a file of that name. */

@@ -6,7 +6,6 @@
 
 #include <float.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +34,10 @@ typedef struct linear {
     strads_model *model;
     cli_labels of; /* of two the negative one first; n is 0: numbers */
     bool probabilities, softmax;
-    char loss[32];   /* of a glm: what its sums mean; "": itself */
-    uint32_t width;  /* sums of a row */
-    strads_net *net; /* whose sums they are, or NULL: the model's own */
-    double *sums;    /* [rows x width], of a net */
+    const char *loss; /* of a glm: what its sums mean; NULL: itself */
+    uint32_t width;   /* sums of a row */
+    strads_net *net;  /* whose sums they are, or NULL: the model's own */
+    double *sums;     /* [rows x width], of a net */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
@@ -59,11 +58,10 @@ static const cli_linear_kind *kind_of(const cli_use *use)
 static strads_err read_labels(linear *l, const char *path)
 {
     const cli_linear_kind *kind = kind_of(&l->use);
-    json_t *options = json_loads(l->model->options, 0, NULL);
-    const char *loss = json_string_value(json_object_get(options, "loss"));
-    const char *all = json_string_value(json_object_get(options, "classes"));
-    const char *multi =
-        json_string_value(json_object_get(options, "multiclass"));
+    const cli_model_kind *says;
+    CLI_TRY(cli_model_kind_of(l->model->options, &says));
+    const char *loss = says->loss, *all = says->classes,
+               *multi = says->multiclass;
     const bool glm = strcmp(kind->program, "glm") == 0;
     const bool classes =
         kind->classifies &&
@@ -73,13 +71,11 @@ static strads_err read_labels(linear *l, const char *path)
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
     l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
                  (glm && loss && strcmp(loss, "multinomial") == 0);
-    if (glm && loss)
-        (void)snprintf(l->loss, sizeof l->loss, "%s", loss);
+    l->loss = glm ? loss : NULL;
     const bool good = (!kind->by_loss || loss) &&
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
                       (kind->net || l->model->width == cli_labels_sums(&l->of));
     l->width = kind->net ? cli_labels_sums(&l->of) : l->model->width;
-    json_decref(options);
     if (!good && !kind->classifies) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: has %" PRIu32
@@ -188,7 +184,7 @@ static void add_up_row(linear *l, uint64_t i)
         for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
     }
-    if (l->loss[0] && l->of.n == 0 && l->what != DECISION)
+    if (l->loss && l->of.n == 0 && l->what != DECISION)
         l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
 }
 
@@ -226,8 +222,8 @@ static void find_logs(const linear *l, const double *sum, double *out)
 static void find_probabilities(linear *l)
 {
     if (l->of.n == 2) {
-        l->say[0] = l->loss[0] ? strads_glm_mean(l->loss, l->sum[0])
-                               : 1 / (1 + exp(-l->sum[0]));
+        l->say[0] = l->loss ? strads_glm_mean(l->loss, l->sum[0])
+                            : 1 / (1 + exp(-l->sum[0]));
         return;
     }
     find_logs(l, l->sum, l->say);
@@ -784,13 +780,10 @@ static strads_err show(void *state, const char *const *path)
     shown *s = state;
     CLI_TRY(cli_model_read(path[0], kind_of(&s->use)->program, &s->model));
     if (s->model->width > 1) {
-        json_t *options = json_loads(s->model->options, 0, NULL);
-        const char *all =
-            json_string_value(json_object_get(options, "classes"));
-        const bool good =
-            all && cli_labels_read(all, &s->of) && s->of.n == s->model->width;
-        json_decref(options);
-        if (!good) {
+        const cli_model_kind *says;
+        CLI_TRY(cli_model_kind_of(s->model->options, &says));
+        if (!says->classes || !cli_labels_read(says->classes, &s->of) ||
+            s->of.n != s->model->width) {
             return strads_fail(STRADS_EFORMAT,
                                "%s: its options do not name the labels, "
                                "\"classes\", as many as the model has",

@@ -221,21 +221,6 @@ static strads_err find_replaced(const char *path, replaced *r)
     return err;
 }
 
-/* One that lies there already is what an earlier writer was killed over: what
- * has its place now is of a model that never came to be. */
-static void move_aside(const replaced *r)
-{
-    for (int k = 0; k < 2 && r->any; k++)
-        if (access(r->to[k], F_OK) != 0)
-            (void)rename(r->from[k], r->to[k]);
-}
-
-static void remove_replaced(const replaced *r)
-{
-    for (int k = 0; k < 2 && r->any; k++)
-        (void)unlink(r->to[k]);
-}
-
 /* All three files or none: an older model is not half replaced when the disk
  * is full, or when the process is killed. */
 static strads_err write_files(const cli_trained *t, const char *path,
@@ -253,12 +238,15 @@ static strads_err write_files(const cli_trained *t, const char *path,
     replaced old = {.any = false};
     if (!err)
         err = find_replaced(path, &old);
-    if (!err)
-        move_aside(&old);
+    /* One that lies there already is what an earlier writer was killed over:
+     * what has its place now is of a model that never came to be. */
+    for (int k = 0; k < 2 && !err && old.any; k++)
+        if (access(old.to[k], F_OK) != 0)
+            (void)rename(old.from[k], old.to[k]);
     for (int k = 0; k < FILES && !err; k++)
         err = sti_atomic_file_commit(&target[k]);
-    if (!err)
-        remove_replaced(&old);
+    for (int k = 0; k < 2 && !err && old.any; k++)
+        (void)unlink(old.to[k]);
     for (int k = 0; k < FILES; k++)
         sti_atomic_file_abandon(&target[k]);
     return err;

@@ -109,25 +109,14 @@ static strads_err take_classes(cli_job *j)
     return STRADS_OK;
 }
 
-/* Values and intercepts as the run counts its classes. */
-static const double *values_of(const cli_start *start)
-{
-    return start->turned ? start->turned : start->model->value;
-}
-
-static const double *intercepts_of(const cli_start *start)
-{
-    const strads_model *m = start->model;
-    if (m->width > 1 && !m->intercepts)
-        return NULL;
-    return start->turned   ? start->turned + m->n * m->width
-           : m->intercepts ? m->intercepts
-                           : &m->intercept;
-}
-
+/* The intercepts as the run counts its classes. */
 static void use_intercepts(cli_job *j)
 {
-    const double *b = intercepts_of(&j->start);
+    const strads_model *m = j->start.model;
+    const double *b = m->width > 1 && !m->intercepts ? NULL
+                      : j->start.turned ? j->start.turned + m->n * m->width
+                      : m->intercepts   ? m->intercepts
+                                        : &m->intercept;
     if (b && j->train->start && !j->train->start(j->config, b) && *b != 0) {
         cli_say(j->files.quiet,
                 "the start's intercept is left out: this run fits none");
@@ -140,14 +129,14 @@ strads_err cli_start_read(cli_job *j)
     CLI_TRY(
         cli_model_read(j->files.start, cli_job_model(j->train), &start->model));
     if (j->train->program->named_labels) {
-        start->options = json_loads(start->model->options, 0, NULL);
-        start->classes =
-            json_string_value(json_object_get(start->options, "classes"));
+        const cli_model_kind *says;
+        CLI_TRY(cli_model_kind_of(start->model->options, &says));
+        start->classes = says->classes;
         CLI_TRY(take_classes(j));
     }
     j->engine.n_start = start->model->n;
     j->engine.start_param = start->model->index;
-    j->engine.start_value = values_of(start);
+    j->engine.start_value = start->turned ? start->turned : start->model->value;
     use_intercepts(j);
     return STRADS_OK;
 }

@@ -185,11 +185,6 @@ static strads_err refuse_command(int argc, char **argv)
                        words);
 }
 
-static int unknown_command(int argc, char **argv)
-{
-    return cli_complain(refuse_command(argc, argv), CLI_BEFORE);
-}
-
 static int run_command(int argc, char **argv)
 {
     int words = 0;
@@ -198,7 +193,7 @@ static int run_command(int argc, char **argv)
         show_half(argc - 1, argv))
         return CLI_OK;
     return command ? cli_command_run(command, argc - words, argv + words)
-                   : unknown_command(argc, argv);
+                   : cli_complain(refuse_command(argc, argv), CLI_BEFORE);
 }
 
 /* `strads help COMMAND` is `strads COMMAND --help`. */
