@@ -121,18 +121,6 @@ static const char *next(const words *w, const char *word)
     return argz_next(w->text, w->size, word);
 }
 
-/* The words of `text`, which blanks part. */
-static strads_err add_parted(words *w, const char *text)
-{
-    char *copy = strdup(text), *rest = NULL;
-    strads_err err = check_added(copy ? 0 : ENOMEM);
-    for (char *word = err ? NULL : strtok_r(copy, " ", &rest); word && !err;
-         word = strtok_r(NULL, " ", &rest))
-        err = add(w, word);
-    free(copy);
-    return err;
-}
-
 /* All of `from` as one word for a shell: each in quotes. */
 static strads_err add_quoted(words *w, const words *from)
 {
@@ -336,7 +324,9 @@ static strads_err add_process(const launch *l, uint32_t k, words *w)
         CLI_TRY(add(w, l->self));
         return k ? add_other(l, w) : add_first(l, w);
     }
-    CLI_TRY(add_parted(w, l->options->ssh));
+    /* Blanks part the words of what reaches it. */
+    CLI_TRY(
+        check_added(argz_add_sep(&w->text, &w->size, l->options->ssh, ' ')));
     CLI_TRY(add(w, host));
     err = add_option(&far, l->options->remote, "launch");
     err = err ? err : add_option(&far, "--guard", "--");
