@@ -12,7 +12,12 @@ install(TARGETS strads-static EXPORT strads-static
 if(TARGET strads-command)
   install(TARGETS strads-command DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY ${STRADS_MAN}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(DIRECTORY packaging/completion/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+  install(FILES packaging/strads.bash RENAME strads
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES packaging/strads.zsh RENAME _strads
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES packaging/strads.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 install(DIRECTORY include/strads DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")

@@ -61,13 +61,13 @@ gives 0 --complete lasso train --lambda-
 says out 'lambda_max'
 
 # By shells themselves, as scripts are installed
-completion=$STRADS_SOURCE/packaging/completion
+completion=$STRADS_SOURCE/packaging
 PATH=$(dirname "$STRADS_BIN"):$PATH
 if command -v bash >/dev/null; then
     complete_line() {
         bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
             _strads "$1"; echo "${COMPREPLY[@]}"' \
-            "$completion/bash-completion/completions/strads" "$@"
+            "$completion/strads.bash" "$@"
     }
     same "$(complete_line strads lasso tr)" "train" "bash: lasso tr<TAB>"
     same "$(complete_line strads lasso train --policy = cy)" "cyclic" \
@@ -76,13 +76,13 @@ fi
 if command -v fish >/dev/null; then
     for line in "lasso tr:train" "lasso train --polic:--policy" \
         "simulate lasso-path --rati:--ratio"; do
-        found=$(fish -c "source $completion/fish/vendor_completions.d/strads.fish
+        found=$(fish -c "source $completion/strads.fish
             complete -C 'strads ${line%:*}'" | cut -f1 | head -n 1)
         same "$found" "${line#*:}" "fish: ${line%:*}<TAB>"
     done
 fi
 if command -v zsh >/dev/null; then
-    zsh -n "$completion/zsh/site-functions/_strads" || fail "zsh does not read it"
+    zsh -n "$completion/strads.zsh" || fail "zsh does not read it"
 fi
 if command -v man >/dev/null && command -v groff >/dev/null; then
     for page in man/*.1; do

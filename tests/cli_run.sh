@@ -95,8 +95,8 @@ build sums.so sums.c -DCLASH='"fail"'
 
 gives 0 run sums.so --help
 says out "adds columns up" "sums:" "--scale=A" "--fail" "--workers=N"
-gives 0 --complete run sums.so --sc
-same "$(cut -f 1 out)" --scale "run sums.so --sc<TAB>"
+gives 0 --complete run sums.so --sca
+same "$(cut -f 1 out)" --scale "run sums.so --sca<TAB>"
 gives 0 run sums.so --print-config --scale 3
 says out '"scale": 3' '"fail": false' '"tolerance"'
 refuses 2 'unknown option --scael; did you mean --scale?' \

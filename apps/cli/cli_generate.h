@@ -6,7 +6,7 @@
 /* `strads --generate man FOLDER`; an exit code. */
 int cli_generate(int argc, char **argv);
 
-/* `strads --complete WORD...`, for the scripts of packaging/completion: what the
+/* `strads --complete WORD...`, for the scripts of packaging/: what the
  * last word, which may be empty, can become, one a line, with what it does
  * behind a tab. Nothing: the name of a file. An exit code. */
 int cli_complete(int argc, char **argv);
