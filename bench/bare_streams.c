@@ -4,7 +4,6 @@
 #include "bench/bare_streams.h"
 
 #include <errno.h>
-#include <nng/nng.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,7 @@ enum { CHUNK = 65536, PIECE = 262144, KEPT = 4 };
 
 struct bare_streams {
     int fd;
-    nng_stream *stream;
-    nng_aio *aio;
     unsigned sent, acknowledged; /* pieces that are pushed */
-    bool hashes;                 /* .. or pulled */
     _Alignas(64) char chunk[CHUNK];
     char piece[KEPT][PIECE];
 };
@@ -46,14 +42,6 @@ static void must(bool good, const char *what)
     exit(1);
 }
 
-static void must_nng(int rv, const char *what)
-{
-    if (rv == 0)
-        return;
-    fprintf(stderr, "bare_streams: %s: %s\n", what, nng_strerror(rv));
-    exit(1);
-}
-
 void bare_move(int fd, void *bytes, size_t n, bool out)
 {
     char *at = bytes;
@@ -63,33 +51,6 @@ void bare_move(int fd, void *bytes, size_t n, bool out)
         at += k;
         n -= (size_t)k;
     }
-}
-
-/* One operation at a time: it may do less than was asked, and only then is it
- * known where the next one begins. */
-static void move_nng(bare_streams *s, char *bytes, size_t n, bool out)
-{
-    while (n) {
-        nng_iov iov = {bytes, n};
-        must_nng(nng_aio_set_iov(s->aio, 1, &iov), "an iov");
-        if (out)
-            nng_stream_send(s->stream, s->aio);
-        else
-            nng_stream_recv(s->stream, s->aio);
-        nng_aio_wait(s->aio);
-        must_nng(nng_aio_result(s->aio), "a stream");
-        bytes += nng_aio_count(s->aio);
-        n -= nng_aio_count(s->aio);
-    }
-}
-
-static void move(bare_streams *s, bare_kind kind, char *bytes, size_t n,
-                 bool out)
-{
-    if (kind == BARE_NNG)
-        move_nng(s, bytes, n, out);
-    else
-        bare_move(s->fd, bytes, n, out);
 }
 
 /* As fast as the store's addition: for the registers that the processor has. */
@@ -103,14 +64,9 @@ static void add(float *restrict to, const float *restrict from, size_t n)
 /* ---- pieces ------------------------------------------------------------ */
 
 typedef struct head {
-    uint64_t sum;  /* 0: not taken */
+    uint64_t sum;
     char rest[56]; /* as long as a frame's */
 } head;
-
-static uint64_t sum_of(const bare_streams *s, const char *piece, size_t n)
-{
-    return s->hashes ? XXH3_64bits(piece, n) : 0;
-}
 
 static void move_piece(int fd, head *h, char *bytes, size_t n)
 {
@@ -143,7 +99,7 @@ static void send_pieces(bare_streams *s, char *bytes, size_t n, bool keeps)
     for (size_t at = 0; at < n; at += PIECE) {
         size_t k = n - at < PIECE ? n - at : PIECE;
         char *piece = keeps ? keep(s, bytes + at, k) : bytes + at;
-        head h = {.sum = sum_of(s, piece, k)};
+        head h = {.sum = XXH3_64bits(piece, k)};
         move_piece(s->fd, &h, piece, k);
     }
 }
@@ -157,7 +113,7 @@ static void receive_pieces(bare_streams *s, char *to, size_t n, bool adds)
         head h;
         bare_move(s->fd, &h, sizeof h, false);
         bare_move(s->fd, piece, k, false);
-        must(h.sum == sum_of(s, piece, k), "a checksum");
+        must(h.sum == XXH3_64bits(piece, k), "a checksum");
         if (!adds)
             continue;
         add((float *)(void *)(to + at), (const float *)(void *)piece,
@@ -174,7 +130,7 @@ static void send_all(bare_streams *s, bare_kind kind, char *bytes, size_t n,
     if (kind == BARE_PIECES)
         send_pieces(s, bytes, n, keeps);
     else
-        move(s, kind, bytes, n, true);
+        bare_move(s->fd, bytes, n, true);
 }
 
 static void receive(bare_streams *s, bare_kind kind, char *to, size_t n,
@@ -186,7 +142,7 @@ static void receive(bare_streams *s, bare_kind kind, char *to, size_t n,
     }
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t k = n - at < CHUNK ? n - at : CHUNK;
-        move(s, kind, s->chunk, k, false);
+        bare_move(s->fd, s->chunk, k, false);
         if (adds)
             add((float *)(void *)(to + at), (const float *)(void *)s->chunk,
                 k / sizeof(float));
@@ -195,40 +151,21 @@ static void receive(bare_streams *s, bare_kind kind, char *to, size_t n,
     }
 }
 
-static bare_streams *new_end(int fd)
+bare_streams *bare_streams_open(int fd)
 {
     bare_streams *s = aligned_alloc(64, sizeof *s);
     must(s != NULL, "memory");
-    *s = (bare_streams){.fd = fd, .hashes = true};
-    must_nng(nng_aio_alloc(&s->aio, NULL, NULL), "an aio");
+    *s = (bare_streams){.fd = fd};
     return s;
 }
 
 void bare_streams_close(bare_streams *s)
 {
     close(s->fd);
-    nng_stream_free(s->stream);
-    nng_aio_free(s->aio);
     free(s);
 }
 
 /* ---- the far end ------------------------------------------------------- */
-
-static void accept_one(bare_streams *s)
-{
-    nng_stream_listener *door;
-    int port;
-    must_nng(nng_stream_listener_alloc(&door, "tcp://127.0.0.1:0"), "a door");
-    must_nng(nng_stream_listener_listen(door), "listening");
-    must_nng(nng_stream_listener_get_int(door, NNG_OPT_TCP_BOUND_PORT, &port),
-             "a port");
-    bare_move(s->fd, &port, sizeof port, true);
-    nng_stream_listener_accept(door, s->aio);
-    nng_aio_wait(s->aio);
-    must_nng(nng_aio_result(s->aio), "accepting");
-    s->stream = nng_aio_get_output(s->aio, 0);
-    nng_stream_listener_free(door);
-}
 
 static bool take_order(int fd, order *o)
 {
@@ -239,8 +176,7 @@ void bare_streams_serve(int fd, size_t most)
 {
     char *array = calloc(1, most), done = 1;
     must(array != NULL, "memory");
-    bare_streams *s = new_end(fd);
-    accept_one(s);
+    bare_streams *s = bare_streams_open(fd);
     for (order o; take_order(fd, &o);) {
         if (o.pull)
             send_all(s, o.kind, array, o.n, false);
@@ -254,25 +190,6 @@ void bare_streams_serve(int fd, size_t most)
 }
 
 /* ---- the near end ------------------------------------------------------ */
-
-bare_streams *bare_streams_open(int fd)
-{
-    bare_streams *s = new_end(fd);
-    nng_stream_dialer *dialer;
-    char url[64];
-    int port;
-    bare_move(fd, &port, sizeof port, false);
-    (void)snprintf(url, sizeof url, "tcp://127.0.0.1:%d", port);
-    must_nng(nng_stream_dialer_alloc(&dialer, url), "a dialer");
-    nng_stream_dialer_dial(dialer, s->aio);
-    nng_aio_wait(s->aio);
-    must_nng(nng_aio_result(s->aio), "dialling");
-    s->stream = nng_aio_get_output(s->aio, 0);
-    nng_stream_dialer_free(dialer);
-    must_nng(nng_stream_set_bool(s->stream, NNG_OPT_TCP_NODELAY, true),
-             "no delay");
-    return s;
-}
 
 void bare_push(bare_streams *s, bare_kind kind, char *bytes, size_t n,
                bool last)

@@ -1,28 +1,20 @@
 /* bench/bare_streams.h - what bytes cost over a tcp stream without a store: the
  * receiver adds them to an array of f32 (a push) or copies them to one (a
  * pull). The stream is a plain socket's, read and written by one thread at each
- * end, or a bare nng_stream of the same two threads, who wait for each of its
- * operations. Or the plain one carries what no store can do without: pieces
- * with a head, kept by who pushes until they are acknowledged, 1 MB of them at
- * most, and pulled to where they are wanted; and no more, by the same one
- * thread at each end. Pieces have a checksum, taken and held against it at the
- * ends, as a store's frames do.
+ * end. Or it carries what no store can do without: pieces with a head, kept by
+ * who pushes until they are acknowledged, 1 MB of them at most, and pulled to
+ * where they are wanted; and no more, by the same one thread at each end. Pieces
+ * have a checksum, taken and held against it at the ends, as a store's frames do.
  *
  * One process serves, another asks; they are told of each other by a connected
- * socket, which is the plain stream. Neither has used nng before a fork. What
- * fails ends the process. */
+ * socket, which is the stream. What fails ends the process. */
 #ifndef BENCH_BARE_STREAMS_H
 #define BENCH_BARE_STREAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum bare_kind {
-    BARE_SOCKET,
-    BARE_NNG,
-    BARE_PIECES,
-    BARE_KINDS
-} bare_kind;
+typedef enum bare_kind { BARE_SOCKET, BARE_PIECES, BARE_KINDS } bare_kind;
 
 typedef struct bare_streams bare_streams;
 

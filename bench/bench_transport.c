@@ -1,15 +1,14 @@
 /* What one hop costs: the round trip of a 64-byte message and the one-way
  * throughput of 64 KB and 1 MB messages, over tcp loopback and ipc, for raw
- * sockets (the floor), bare nng byte streams, nng PAIR1 message sockets, and
- * the engine's links (frames with checksums, over plain sockets; with a token's
- * tags as well; over TLS).
+ * sockets (the floor) and the engine's links (frames with checksums, over plain
+ * sockets; with a token's tags as well; over TLS).
  * docs/wire-format.md says what was decided from it.
  *
  *   bench_transport [--rounds N] [--json]
  *
- * Each case runs in two fresh processes, as nodes do (and as nng demands: it
- * does not survive a fork), the cases take turns, and each cell is the median
- * of the rounds. Owns nothing beyond main: a case's processes end with it. */
+ * Each case runs in two fresh processes, as nodes do, the cases take turns, and
+ * each cell is the median of the rounds. Owns nothing beyond main: a case's
+ * processes end with it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +19,9 @@
 #include "bench/measuring.h"
 #include "bench/transport.h"
 
-static const method *const methods[] = {
-    &transport_raw,  &transport_stream,     &transport_pair,
-    &transport_link, &transport_link_token, &transport_link_tls};
+static const method *const methods[] = {&transport_raw, &transport_link,
+                                        &transport_link_token,
+                                        &transport_link_tls};
 enum {
     METHODS = sizeof methods / sizeof *methods,
     FIGURES = 3,
@@ -48,7 +47,7 @@ static void server_side(const method *m, const char *path, const int port[2])
     char *buffer = calloc(1, transport_bulk_bytes[1]);
     transport_must(buffer != NULL, "memory");
     m->serve(&c, path, port[1]);
-    m->answer(m, &c, buffer);
+    m->answer(&c, buffer);
 }
 
 static int case_result[2];
@@ -63,11 +62,10 @@ static void client_side(const method *m, const char *path, const int port[2])
     transport_must(read(port[0], &number, sizeof number) == sizeof number,
                    "port");
     m->dial(&c, path, number);
-    m->ask(m, &c, buffer, figures);
+    m->ask(&c, buffer, figures);
     transport_must(write(case_result[1], figures, sizeof figures) ==
                        sizeof figures,
                    "result");
-    usleep(20000); /* pair1 has no linger: let the last message leave */
 }
 
 static void run_case(const method *m, bool ipc, double figures[FIGURES])

@@ -1,9 +1,13 @@
-/* What all transports share: what is sent, and how it is asked and answered
- * where calls block. */
+/* What both kinds of transport share, and plain sockets, whose calls block. */
 #include "bench/transport.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "bench/measuring.h"
@@ -25,45 +29,122 @@ void transport_tell_port(int tell, int port)
                    "telling the port");
 }
 
-void transport_make_url(char url[160], const char *path, int port)
+/* ---- sockets -------------------------------------------------------------- */
+
+static int raw_socket(const char *path)
 {
-    if (path != NULL)
-        (void)snprintf(url, 160, "ipc://%s", path);
-    else
-        (void)snprintf(url, 160, "tcp://127.0.0.1:%d", port);
+    int fd = socket(path != NULL ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+    transport_must(fd >= 0, "socket");
+    if (path == NULL) {
+        int on = 1;
+        transport_must(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                                  sizeof on) == 0,
+                       "TCP_NODELAY");
+    }
+    return fd;
 }
 
-void transport_answer(const method *m, channel *c, char *buffer)
+static socklen_t raw_address(struct sockaddr_storage *to, const char *path,
+                             int port)
+{
+    memset(to, 0, sizeof *to);
+    if (path != NULL) {
+        struct sockaddr_un *un = (struct sockaddr_un *)to;
+        un->sun_family = AF_UNIX;
+        (void)snprintf(un->sun_path, sizeof un->sun_path, "%s", path);
+        return sizeof *un;
+    }
+    struct sockaddr_in *in = (struct sockaddr_in *)to;
+    in->sin_family = AF_INET;
+    in->sin_port = htons((uint16_t)port);
+    in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return sizeof *in;
+}
+
+static void raw_serve(channel *c, const char *path, int tell)
+{
+    struct sockaddr_storage at;
+    socklen_t length = raw_address(&at, path, 0);
+    int listener = raw_socket(path);
+    transport_must(bind(listener, (struct sockaddr *)&at, length) == 0, "bind");
+    transport_must(listen(listener, 1) == 0, "listen");
+    struct sockaddr_in in = {0};
+    length = sizeof in;
+    if (path == NULL)
+        transport_must(getsockname(listener, (struct sockaddr *)&in, &length) ==
+                           0,
+                       "getsockname");
+    transport_tell_port(tell, ntohs(in.sin_port));
+    c->fd = accept(listener, NULL, NULL);
+    transport_must(c->fd >= 0, "accept");
+}
+
+static void raw_dial(channel *c, const char *path, int port)
+{
+    struct sockaddr_storage at;
+    socklen_t length = raw_address(&at, path, port);
+    c->fd = raw_socket(path);
+    transport_must(connect(c->fd, (struct sockaddr *)&at, length) == 0,
+                   "connect");
+}
+
+static void raw_send(channel *c, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count > 0;) {
+        ssize_t n = write(c->fd, at, count);
+        transport_must(n > 0, "write");
+        at += n;
+        count -= (size_t)n;
+    }
+}
+
+static void raw_recv(channel *c, void *bytes, size_t count)
+{
+    for (char *at = bytes; count > 0;) {
+        ssize_t n = read(c->fd, at, count);
+        transport_must(n > 0, "read");
+        at += n;
+        count -= (size_t)n;
+    }
+}
+
+static void raw_answer(channel *c, char *buffer)
 {
     for (int i = 0; i < PINGS + WARM_UP; i++) {
-        m->recv(c, buffer, PING_BYTES);
-        m->send(c, buffer, PING_BYTES);
+        raw_recv(c, buffer, PING_BYTES);
+        raw_send(c, buffer, PING_BYTES);
     }
     for (int size = 0; size < 2; size++) {
         for (int i = 0; i < transport_bulk_count[size]; i++)
-            m->recv(c, buffer, transport_bulk_bytes[size]);
-        m->send(c, buffer, PING_BYTES);
+            raw_recv(c, buffer, transport_bulk_bytes[size]);
+        raw_send(c, buffer, PING_BYTES);
     }
-    m->recv(c, buffer, PING_BYTES); /* the other side has what it waited for */
+    raw_recv(c, buffer, PING_BYTES); /* the other side has what it waited for */
 }
 
-void transport_ask(const method *m, channel *c, char *buffer, double *figures)
+static void raw_ask(channel *c, char *buffer, double *figures)
 {
     double samples[PINGS];
     for (int i = 0; i < PINGS + WARM_UP; i++) {
         double start = bench_wall();
-        m->send(c, buffer, PING_BYTES);
-        m->recv(c, buffer, PING_BYTES);
+        raw_send(c, buffer, PING_BYTES);
+        raw_recv(c, buffer, PING_BYTES);
         samples[i < WARM_UP ? 0 : i - WARM_UP] = bench_wall() - start;
     }
     figures[0] = 1e6 * bench_median(samples, PINGS);
     for (int size = 0; size < 2; size++) {
         double start = bench_wall();
         for (int i = 0; i < transport_bulk_count[size]; i++)
-            m->send(c, buffer, transport_bulk_bytes[size]);
-        m->recv(c, buffer, PING_BYTES);
+            raw_send(c, buffer, transport_bulk_bytes[size]);
+        raw_recv(c, buffer, PING_BYTES);
         figures[1 + size] = 1e-9 * (double)transport_bulk_bytes[size] *
                             transport_bulk_count[size] / (bench_wall() - start);
     }
-    m->send(c, buffer, PING_BYTES);
+    raw_send(c, buffer, PING_BYTES);
 }
+
+const method transport_raw = {.name = "raw",
+                              .serve = raw_serve,
+                              .dial = raw_dial,
+                              .answer = raw_answer,
+                              .ask = raw_ask};

@@ -3,7 +3,6 @@
 #ifndef BENCH_TRANSPORT_H
 #define BENCH_TRANSPORT_H
 
-#include <nng/nng.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +15,7 @@ extern const size_t transport_bulk_bytes[2];
 extern const int transport_bulk_count[2];
 
 typedef struct channel {
-    int fd;             /* raw */
-    nng_socket socket;  /* pair1 */
-    nng_stream *stream; /* stream */
-    nng_aio *aio;
+    int fd;                 /* raw */
     const sti_trust *trust; /* link */
     sti_net *net;
     sti_link link;
@@ -32,7 +28,7 @@ typedef struct channel {
     pthread_cond_t changed;
 } channel;
 
-/* How one transport opens and moves messages. `path` is NULL for tcp; the
+/* How one transport opens and is measured. `path` is NULL for tcp; the
  * server tells its port, the client uses it. `answer` sends each ping back and
  * takes the bulk; `ask` measures: microseconds, then twice GB/s. */
 typedef struct method {
@@ -40,16 +36,12 @@ typedef struct method {
     bool tcp_alone; /* not over ipc */
     void (*serve)(channel *c, const char *path, int tell);
     void (*dial)(channel *c, const char *path, int port);
-    void (*send)(channel *c, const void *bytes, size_t count);
-    void (*recv)(channel *c, void *bytes, size_t count);
-    void (*answer)(const struct method *m, channel *c, char *buffer);
-    void (*ask)(const struct method *m, channel *c, char *buffer,
-                double *figures);
+    void (*answer)(channel *c, char *buffer);
+    void (*ask)(channel *c, char *buffer, double *figures);
 } method;
 
-/* Plain sockets, nng's byte streams and its PAIR1 sockets: calls that block, by
- * transport_ask and _answer. */
-extern const method transport_raw, transport_stream, transport_pair;
+/* Plain sockets: calls that block. */
+extern const method transport_raw;
 /* The engine's links, whose callbacks answer, and ask. */
 extern const method transport_link;
 /* .. with a token, and over TLS, for which a certificate is made in a folder
@@ -57,11 +49,7 @@ extern const method transport_link;
 extern const method transport_link_token, transport_link_tls;
 void transport_make_certificate(const char *folder);
 
-void transport_ask(const method *m, channel *c, char *buffer, double *figures);
-void transport_answer(const method *m, channel *c, char *buffer);
-
 void transport_must(bool ok, const char *what);
 void transport_tell_port(int tell, int port);
-void transport_make_url(char url[160], const char *path, int port);
 
 #endif

@@ -92,10 +92,12 @@ static void link_open(channel *c, const char *url,
 static void make_url(const channel *c, char url[160], const char *path,
                      int port)
 {
-    char plain[160];
-    transport_make_url(plain, path, port);
     const bool tls = c->trust != NULL && c->trust->tls.cert != NULL;
-    (void)snprintf(url, 160, "%s%.150s", tls ? "tls+" : "", plain);
+    if (path != NULL)
+        (void)snprintf(url, 160, "ipc://%s", path);
+    else
+        (void)snprintf(url, 160, "%stcp://127.0.0.1:%d", tls ? "tls+" : "",
+                       port);
 }
 
 static void link_serve(channel *c, const char *path, int tell)
@@ -118,17 +120,15 @@ static void link_dial(channel *c, const char *path, int port)
     wait_done(c);
 }
 
-static void link_answer(const method *m, channel *c, char *buffer)
+static void link_answer(channel *c, char *buffer)
 {
-    (void)m;
     (void)buffer;
     wait_done(c); /* never: the callbacks work until this process is ended */
 }
 
-static void link_ask(const method *m, channel *c, char *buffer, double *figures)
+static void link_ask(channel *c, char *buffer, double *figures)
 {
     static double samples[PINGS];
-    (void)m;
     c->samples = samples;
     c->started = bench_wall();
     link_send(c, KIND_PING, buffer, PING_BYTES);

@@ -1,7 +1,6 @@
 /* What a round between two processes costs when it computes nothing: two nodes
- * of one worker over URL, each run in fresh processes (nng does not survive a
- * fork, so that only children touch it). Prints the median in microseconds a
- * round.
+ * of one worker over URL, each run in fresh processes. Prints the median in
+ * microseconds a round.
  *
  *     with_nodes_round URL ROUNDS RUNS */
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* What a store on another node costs, over loopback tcp: one shard in one
  * process, one worker in another, rows of 1024 f32. Push: every row is added to
  * and its clock ended, again and again, until the shard has all. Pull: every row
- * is read anew each clock. Floors, in the same run and in turn: a raw tcp
- * stream of as many bytes, which the receiver adds (push) or copies (pull), and
- * a bare nng_stream of them (bare_streams.h), for comparison. Neither keeps
- * what it sends until it is acknowledged, as the store does: what that costs
- * alone, over a plain stream, is measured, too (pieces).
+ * is read anew each clock. The floor, in the same run and in turn: a raw tcp
+ * stream of as many bytes, which the receiver adds (push) or copies (pull; see
+ * bare_streams.h). It does not keep what it sends until it is acknowledged, as
+ * the store does: what that costs alone, over such a stream, is measured, too
+ * (pieces).
  * Then what a cached read of one row of two numbers costs: of 64 rows that are
  * read in turn again and again, which their worker keeps, and of 4,096 in turn,
  * which it looks up; what an inc of one value of 64 rows in turn costs; and get
@@ -406,24 +406,19 @@ static void print_size(int way, int size)
     const char *name = way_names[way];
     int values = (int)rows_of[size] * COLS;
     const pace *store = &result.store[way][size];
-    const pace *nng = &result.bare[way][BARE_NNG][size];
     const pace *raw = &result.bare[way][BARE_SOCKET][size];
     const pace *ratio = &result.ratio[way][size];
     const pace *pieces = &result.pieces[way][size];
-    printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.0f (%4.2f) %5.2f (%4.2f) "
-           "%5.2f (%4.2f)\n",
-           name, values, 1e-6 * store->values, store->cpu, 1e-6 * nng->values,
-           nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu,
-           pieces->values, pieces->cpu);
+    printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.2f (%4.2f) %5.2f (%4.2f)\n",
+           name, values, 1e-6 * store->values, store->cpu, 1e-6 * raw->values,
+           raw->cpu, ratio->values, ratio->cpu, pieces->values, pieces->cpu);
     printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
-           "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
-           "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
+           "\"store\": %.4g, \"raw\": %.4g, \"store_cpu_ns\": %.3g, "
            "\"raw_cpu_ns\": %.3g, \"of_raw\": %.3g, "
            "\"of_raw_cpu\": %.3g, \"pieces_of_raw\": %.3g, "
            "\"pieces_of_raw_cpu\": %.3g}\n",
-           name, values, store->values, nng->values, raw->values, store->cpu,
-           nng->cpu, raw->cpu, ratio->values, ratio->cpu, pieces->values,
-           pieces->cpu);
+           name, values, store->values, raw->values, store->cpu, raw->cpu,
+           ratio->values, ratio->cpu, pieces->values, pieces->cpu);
 }
 
 static void print(void)
@@ -436,8 +431,8 @@ static void print(void)
            "in brackets ns of processor a value, of both "
            "ends; load %.1f\n",
            COLS, load[0]);
-    printf("%-14s %12s %12s %12s %12s %12s\n", "values", "store", "nng_stream",
-           "raw", "of raw", "pieces");
+    printf("%-14s %12s %12s %12s %12s\n", "values", "store", "raw", "of raw",
+           "pieces");
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; size < SIZES; size++)
             print_size(way, size);

@@ -5,9 +5,7 @@
  * client of /stream has a place in the history, by number, and is given what
  * follows when it has taken what it was given before: who is slow sees the
  * events that are left after thinning, and costs no memory.
- *
- * (nng, which the benchmarks link, has an HTTP server too, without a bound for
- * connections or time, and with a pool of threads.) */
+ */
 #include "engine/watch/watch.h"
 
 #include <errno.h>
