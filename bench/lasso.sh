@@ -5,16 +5,15 @@ set -eu
 . "$(dirname "$0")/with_data.sh"
 
 CAP=30 # seconds a run may take
-yardstick=$STRADS_BUILD/bench/with_yardstick
 
-# strads WORKERS [OPTIONS]: a run on $file at $lambda; exit 3 is a run that
+# strads WORKERS [OPTIONS]: a run on $file at $ratio; exit 3 is a run that
 # ended before its tolerance, and is measured like any other.
 strads()
 {
     workers=$1
     shift
     code=0
-    "$STRADS_BIN" lasso train "$file" --lambda "$lambda" --quiet \
+    "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" --quiet \
         --workers "$workers" --log "$scratch/log" --model "$scratch/model" \
         "$@" || code=$?
     [ $code -eq 0 ] || [ $code -eq 3 ]
@@ -50,13 +49,13 @@ held()
 see_nodes()
 {
     url=ipc://$scratch/nodes.ipc
-    timeout $CAP "$STRADS_BIN" lasso train "$file" --lambda "$lambda" \
+    timeout $CAP "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" \
         --workers 1 --listen "$url" --nodes 4 >"$scratch/node.0" 2>&1 &
     for node in 1 2 3; do
         timeout $CAP "$STRADS_BIN" join "$url" --workers 1 \
             >"$scratch/node.$node" 2>&1 &
     done
-    "$STRADS_BIN" lasso train "$file" --lambda "$lambda" --workers 1 \
+    "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" --workers 1 \
         >"$scratch/node.alone" 2>&1
     wait
     for node in alone 0 1 2 3; do
@@ -66,8 +65,6 @@ see_nodes()
     done
 }
 
-parts=$scratch/parts
-mkdir "$parts"
 names=
 for name in sotu-year.train msdocs-driver.train micro-singh; do
     if [ -n "$(unpack $name)" ]; then
@@ -78,11 +75,7 @@ echo "Load $(load) on $(nproc) cores."
 echo "Updates by blocks that a policy chose, to a gap of 1e-3, one worker:"
 for name in ${names:-sotu-tiny-year.train}; do
     file=$(unpack "$name")
-    sizes=$("$yardstick" dump "$file" "$parts")
-    lambda_max=${sizes##* }
     for ratio in 0.1 0.01; do
-        lambda=$(awk -v r="$ratio" -v m="$lambda_max" \
-            'BEGIN { printf "%.17g", r * m }')
         see_policies "$name" $ratio
     done
 done

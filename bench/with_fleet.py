@@ -3,7 +3,7 @@
 Problem I of seed S is the same however many are drawn: its shape, data, loss,
 penalty and weight come from (S, I). Rows of `bench linear` are ones that people
 chose; these are not, so that tuning to rows shows. How a problem is measured is
-with_linear.py's; objectives are recomputed here, with scipy alone."""
+with_linear.py's."""
 import argparse
 import ctypes
 import glob
@@ -22,6 +22,7 @@ from scipy.signal import lfilter
 
 import with_linear as linear
 import with_linear_solvers as solvers
+import with_yardstick as yardstick
 
 ENTRIES_MIN, ENTRIES_MAX = 1000, 4000000
 SPARSE = .1   # below this density entries are drawn, not columns
@@ -109,39 +110,19 @@ def draw_labels(rng, x):
     return y / y.std()
 
 
-def draw_slice(rng, files, data, place, entries_max):
+def draw_slice(rng, files, data, entries_max):
     """(name, X, labels) of some rows and columns of a file."""
     file = files[rng.integers(len(files))]
     name = os.path.basename(file).split(".")[0]
-    data.dump(data.unpack(file, name + ".svm") if file.endswith(".gz")
-              else file, place)
-    x, y = read_parts(place)
+    x, y = yardstick.read_text(data.unpack(file, name + ".svm")
+                               if file.endswith(".gz") else file)
     n = round(between(rng, 50, x.shape[0]))
     p = round(between(rng, min(200, x.shape[1]), x.shape[1]))
     rows = np.sort(rng.choice(x.shape[0], n, replace=False))
     cols = np.sort(rng.choice(x.shape[1], p, replace=False))
-    x = x.tocsr()[rows][:, cols]
+    x = x[rows][:, cols]
     n = min(n, max(50, int(n * entries_max / max(x.nnz, 1))))
     return name, x[:n].tocsr(), y[rows[:n]]
-
-
-def read_parts(folder):
-    start = np.fromfile(folder + "/start.i4", dtype=np.int32)
-    index = np.fromfile(folder + "/index.i4", dtype=np.int32)
-    value = np.fromfile(folder + "/value.f8")
-    y = np.fromfile(folder + "/label.f8")
-    return scipy.sparse.csc_matrix((value, index, start),
-                                   shape=(len(y), len(start) - 1)), y
-
-
-def write_parts(x, y, folder):
-    os.makedirs(folder, exist_ok=True)
-    x = x.tocsc()
-    x.sort_indices()
-    x.indptr.astype(np.int32).tofile(folder + "/start.i4")
-    x.indices.astype(np.int32).tofile(folder + "/index.i4")
-    x.data.tofile(folder + "/value.f8")
-    y.astype(float).tofile(folder + "/label.f8")
 
 
 def write_text(x, y, path):
@@ -154,7 +135,7 @@ def write_text(x, y, path):
                                words[x.indptr[i]:x.indptr[i + 1]]) + "\n")
 
 
-class Problem:
+class Problem(yardstick.Measured):
     """What with_linear.Row and the solvers want to know of a problem."""
 
     def __init__(self, seed, at, bench):
@@ -180,11 +161,11 @@ class Problem:
         self.entries = x.nnz
         self.intercept = self.kind in WITH_INTERCEPT or \
             self.kind in INTERCEPT and bool(rng.random() < .5)
-        self.ratio = .01 if self.kind in solvers.PATHS else \
+        self.ratio = .01 if self.kind in yardstick.PATHS else \
             1 / between(rng, 2, 1000)
         self.c = between(rng, .01, 100)
         self.weight = self.find_weight()
-        write_parts(x, y, self.parts)
+        yardstick.write_parts(x, y, self.parts)
         write_text(x, y, self.file)
         x.sort_indices()
         self.x = x.toarray() if x.nnz > .25 * x.shape[0] * x.shape[1] else x
@@ -194,7 +175,7 @@ class Problem:
         self.rho = round(rho, 4)
         if bench.files and rng.random() < OTHERS:
             self.source, x, y = draw_slice(rng, bench.files, bench.data,
-                                           self.parts, bench.entries_max)
+                                           bench.entries_max)
             return x, y
         n, p, density = draw_shape(rng, bench.entries_max)
         draw, self.source = (draw_dense, "dense") if density >= SPARSE else \
@@ -230,10 +211,6 @@ class Problem:
         y[:2 * k] = np.arange(2 * k) % k
         return y.astype(float)
 
-    def shares(self):
-        """[n, classes] who is of which."""
-        return self.y[:, None] == np.unique(self.y)[None, :]
-
     def find_weight(self):
         if self.kind not in BY_LAMBDA:
             return self.c
@@ -243,7 +220,7 @@ class Problem:
                 np.abs(self.x.T @ (of - of.mean(axis=0))).max()
         y = self.y - self.y.mean() if self.intercept else self.y
         most = np.abs(self.x.T @ y).max() / self.rows
-        if self.kind in solvers.PATHS:
+        if self.kind in yardstick.PATHS:
             return most / (2 if "logistic" in self.kind else 1)
         if self.kind == "l1-squared-hinge":  # the C at which w ceases to be 0
             return 1 / (self.ratio * 2 * self.rows * most)
@@ -266,60 +243,6 @@ class Problem:
             self.rows, self.columns, self.entries,
             "/%.0f" % (1 / self.ratio) if self.kind in BY_LAMBDA else
             "C=%.2g" % self.c)
-
-    # ---- the yardstick ----
-
-    def objectives(self, out):
-        found = np.loadtxt(out, ndmin=2) if os.path.getsize(out) else \
-            np.zeros((0, 3))
-        if self.kind == "multinomial":
-            w = np.zeros((len(np.unique(self.y)), self.columns + 1))
-            if len(found):
-                w[found[:, 0].astype(int), found[:, 1].astype(int)] = \
-                    found[:, 2]
-            return [self.softmax_objective(w[:, 1:], w[:, 0])]
-        if self.kind not in solvers.PATHS:
-            w = np.zeros(self.columns + 1)  # the intercept is column 0
-            if len(found):
-                w[found[:, 0].astype(int)] = found[:, 1]
-            return [float(self.objective(w[1:], w[0], self.weight))]
-        w = np.zeros((solvers.POINTS, self.columns))
-        if len(found):
-            w[found[:, 0].astype(int), found[:, 1].astype(int) - 1] = \
-                found[:, 2]
-        lambdas = self.weight * self.ratio ** \
-            (np.arange(solvers.POINTS) / (solvers.POINTS - 1))
-        return [float(self.objective(v, 0, at)) for v, at in zip(w, lambdas)]
-
-    def softmax_objective(self, w, b):
-        z = self.x @ w.T + b
-        most = z.max(axis=1)
-        loss = np.log(np.exp(z - most[:, None]).sum(axis=1)) + most - \
-            z[self.shares()]
-        return float(loss.mean() + self.weight * np.abs(w).sum())
-
-    def objective(self, w, b, weight):
-        z = self.x @ w + b
-        y, n = self.y, self.rows
-        l1, l2 = np.abs(w).sum(), .5 * (w @ w)
-        kind = self.kind
-        if kind in ("lasso", "path", "cv"):
-            return ((y - z) ** 2).sum() / (2 * n) + weight * l1
-        if kind == "poisson":
-            best = np.where(y > 0, y * np.log(np.maximum(y, 1)) - y, 0)
-            return (np.exp(z) - y * z + best).mean() + weight * l1
-        if kind == "elastic-net":
-            return ((y - z) ** 2).sum() / (2 * n) + weight * .5 * (l1 + l2)
-        if "logistic" in kind:
-            loss = np.logaddexp(0, -y * z).sum()
-            if kind == "l2-logistic":
-                return l2 + weight * loss
-            return loss / n + weight * (l1 if kind != "elastic-logistic" else
-                                        .5 * (l1 + l2))
-        short = np.maximum(0, np.abs(y - z) - .1) if "epsilon" in kind else \
-            np.maximum(0, 1 - y * z)
-        loss = (short ** 2 if "squared" in kind else short).sum()
-        return (l1 if kind == "l1-squared-hinge" else l2) + weight * loss
 
 
 # ---- who takes part ---------------------------------------------------------
@@ -347,7 +270,7 @@ def peers():
 
 
 class Row(linear.Row):
-    """Fits alone: no commands, no prototypes."""
+    """Fits alone: no commands."""
 
     def result(self):
         for solver in self.bench.solvers:
@@ -383,8 +306,7 @@ class Bench:
         build, strads = os.environ["STRADS_BUILD"], os.environ["STRADS_BIN"]
         self.scratch = tempfile.mkdtemp()
         self.place = os.path.join(build, "bench", "fleet")
-        self.data = linear.Data(self.place, os.environ["STRADS_DATA"], strads,
-                                build + "/bench/with_yardstick")
+        self.data = linear.Data(self.place, os.environ["STRADS_DATA"], strads)
         self.kept = options.keep or self.scratch
         os.makedirs(self.kept, exist_ok=True)
         self.cap, self.runs, self.kind = options.cap, 3, options.kind

@@ -1,6 +1,6 @@
 # glmnet as a peer: with_glmnet.R DIR KIND [intercept].
 #
-# DIR is what with_yardstick left, KIND one of its kinds. Says "ready"
+# DIR is what with_yardstick.py left, KIND one of its kinds. Says "ready"
 # when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
 # answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
 # nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE", of several

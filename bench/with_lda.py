@@ -55,18 +55,6 @@ def write_docword(path, documents, words, document, word, count):
                    fmt="%d")
 
 
-def write_tokens(path, corpus):
-    """As the prototype reads it: u64 D, V, N; u64 offset[D + 1]; u32 word."""
-    documents, words, document, word, count = corpus
-    token = np.repeat(word, count)[np.argsort(np.repeat(document, count),
-                                              kind="stable")]
-    lengths = np.bincount(document, weights=count, minlength=documents)
-    with open(path, "wb") as f:
-        np.array([documents, words, len(token)], dtype=np.uint64).tofile(f)
-        np.append(0, np.cumsum(lengths)).astype(np.uint64).tofile(f)
-        token.astype(np.uint32).tofile(f)
-
-
 # ---- speed and memory -------------------------------------------------------
 
 def strads_speed(place, path, topics, workers, sweeps):
@@ -108,58 +96,32 @@ def show_memory(place, name, path):
              bytes_a_token=peak / tokens)
 
 
-def prototype_speed(program, binary, tokens, topics, sweeps):
-    text = m.Run(program, binary, str(topics), str(ALPHA), str(BETA),
-                 str(sweeps), "1", "2", "1", "1", str(sweeps // 2)).text
-    cpu = {int(line.split()[0]): float(line.split()[2])
-           for line in text.splitlines() if " cpu " in line}
-    return {"cpu": 1e-6 * tokens * (sweeps - sweeps // 2) /
-            (cpu[sweeps] - cpu[sweeps // 2])}
-
-
-def prototypes(folder, place):
-    if not folder:
-        return {}
-    source = os.path.join(folder, "wlda.c")
-    return {100: m.build(source, place, "-DDENSE=7", "-DPF=8"),
-            1000: m.build(source, place)}
-
-
 def speed(place, options):
     sweeps = 4 if options.quick else 10
-    programs = prototypes(options.prototypes, place)
     print("M tokens a CPU second (cpu) and a second (wall), sweeps %d to %d;\n"
           "log-likelihood a token at the end; medians of %d in turn"
           % (sweeps // 2 + 1, sweeps, options.runs))
     print("%-10s %5s %-12s %7s %7s %11s" % ("corpus", "K", "solver", "cpu",
                                             "wall", "likelihood"))
     for name, path in corpora(place, options.quick):
-        corpus = read_corpus(path, place) if programs else None
-        if programs:
-            write_tokens(os.path.join(place, "tokens"), corpus)
         for topics in (100, 1000):
-            compare_speed(place, options, name, path, topics, sweeps,
-                          programs.get(topics), corpus)
+            compare_speed(place, options, name, path, topics, sweeps)
         if not options.quick:
             show_memory(place, name, path)
 
 
-def compare_speed(place, options, name, path, topics, sweeps, program, corpus):
+def compare_speed(place, options, name, path, topics, sweeps):
     solvers = {"strads-1": lambda: strads_speed(place, path, topics, 1, sweeps),
                "strads-2": lambda: strads_speed(place, path, topics, 2, sweeps),
                "bare": lambda: bare_speed(path, topics, sweeps)}
-    if program:
-        tokens = int(corpus[4].sum())
-        solvers["prototype"] = lambda: prototype_speed(
-            program, os.path.join(place, "tokens"), tokens, topics, sweeps)
     runs = {solver: [] for solver in solvers}
     for _ in range(options.runs):
         for solver, run in solvers.items():
             runs[solver].append(run())
     for solver, seen in runs.items():
         figure = {key: m.median([x[key] for x in seen]) for key in seen[0]}
-        print("%-10s %5d %-12s %7.2f %7s %11s" % (
-            name, topics, solver, figure["cpu"], m.show(figure.get("wall")),
+        print("%-10s %5d %-12s %7.2f %7.2f %11s" % (
+            name, topics, solver, figure["cpu"], figure["wall"],
             m.show(figure.get("likelihood"), "%.4f")), flush=True)
         m.record("lda", corpus=name, topics=topics, solver=solver, **figure)
     # One is the engine with a worker or the bare loop, whichever is faster.

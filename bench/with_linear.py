@@ -2,7 +2,7 @@
 
 For each row (a problem) all solvers run through their tolerances, loose to
 tight; the fastest that reaches a target stands for its solver, and runs again
-in turn with the others'. Objectives come from with_yardstick alone."""
+in turn with the others'. Objectives are with_yardstick.py's."""
 import argparse
 import fnmatch
 import gzip
@@ -12,10 +12,12 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 
+import numpy as np
+
 import with_linear_solvers as solvers
+import with_yardstick as yardstick
 
 TARGETS = (1e-3, 1e-6)
 REFERENCE = "1e-12"
@@ -56,11 +58,10 @@ def list_rows():
 # ---- data -------------------------------------------------------------------
 
 class Data:
-    """Finds, unpacks or makes data sets, and leaves their numbers for peers."""
+    """Finds, unpacks or makes data sets."""
 
-    def __init__(self, place, source, strads, yardstick):
-        self.place, self.source = place, source
-        self.strads, self.yardstick = strads, yardstick
+    def __init__(self, place, source, strads):
+        self.place, self.source, self.strads = place, source, strads
         os.makedirs(place, exist_ok=True)
 
     def synthesize(self, name):
@@ -91,14 +92,6 @@ class Data:
             os.rename(path + ".new", path)
         return path
 
-    def dump(self, file, folder):
-        """(rows, |X'y|_inf / rows)"""
-        os.makedirs(folder, exist_ok=True)
-        said = subprocess.run([self.yardstick, "dump", file, folder],
-                              check=True, stdout=subprocess.PIPE, text=True)
-        words = said.stdout.split()
-        return int(words[0]), float(words[3])
-
     def checksum(self, file):
         said = subprocess.run([self.strads, "data", "info", "--format",
                                "json", file],
@@ -106,14 +99,16 @@ class Data:
         return json.loads(said.stdout)["checksum"]
 
 
-class Problem:
+class Problem(yardstick.Measured):
     intercept = False
 
     def __init__(self, kind, name, at, file, parts, data):
         self.kind, self.ratio, self.file, self.parts = kind, at, file, parts
         self.data = name
-        self.rows, most = data.dump(file, parts)
-        self.yardstick = data.yardstick
+        self.x, self.y = yardstick.read_text(file)
+        self.rows, self.columns = self.x.shape
+        yardstick.write_parts(self.x, self.y, parts)
+        most = np.abs(self.x.T @ self.y).max() / self.rows
         self.key = "%s %s %g" % (kind, data.checksum(file), at)
         if kind == "path":
             self.weight = most
@@ -129,18 +124,6 @@ class Problem:
         if self.kind in ("lasso", "l1-logistic"):
             of += " /%g" % (1 / self.ratio)
         return of
-
-    def objectives(self, out):
-        """At the coefficients in a file: one number, of a path its points'."""
-        weight = "%.17g" % self.weight
-        command = [self.yardstick, "objective", self.parts, self.kind, weight,
-                   out]
-        if self.kind == "path":
-            command = [self.yardstick, "path", self.parts, weight,
-                       str(self.ratio), str(solvers.POINTS), out]
-        said = subprocess.run(command, check=True, stdout=subprocess.PIPE,
-                              text=True)
-        return [float(line) for line in said.stdout.split()]
 
 
 # ---- one row ----------------------------------------------------------------
@@ -266,17 +249,11 @@ class Row:
             self.explore(solver)
         self.run_in_turn()
         shell = self.run_shell()
-        own = {}
-        if self.bench.prototypes:
-            own = self.bench.prototypes.seconds_to(self.problem, TARGETS,
-                                                   self.optimum,
-                                                   self.bench.cap)
         for solver in self.bench.solvers:
             solver.close()
-        return [self.at_target(target, shell, own.get(target))
-                for target in TARGETS]
+        return [self.at_target(target, shell) for target in TARGETS]
 
-    def at_target(self, target, shell, own):
+    def at_target(self, target, shell):
         line = {"bench": "linear", "row": self.problem.label(),
                 "target": target, "optimum_gap": self.bench.gap(self.problem)}
         for solver in self.bench.solvers:
@@ -286,7 +263,6 @@ class Row:
         peer = self.best_peer(target)
         line["peer"] = peer and peer.solver.name
         line["peer_seconds"] = peer and peer.seconds
-        line["prototypes"] = own
         if target == min(TARGETS):
             others = [v for k, v in shell.items() if k != "strads-2"]
             line["shell"] = shell.get("strads-2")
@@ -313,14 +289,14 @@ def cells(line):
         [text(x, "%.4f") for x in (one, two, peer)] + \
         [text(ratio(x, peer), "%.2f") for x in (one, two)] + \
         [text(ratio(line.get("shell"), line.get("shell_peer")), "%.2f"),
-         text(ratio(two, line["prototypes"]), "%.2f"), line["peer"] or "-"]
+         line["peer"] or "-"]
 
 
-HEADS = ["row", "to", "1 w", "2 w", "peer", "1 w", "2 w", "sh", "own", "who"]
+HEADS = ["row", "to", "1 w", "2 w", "peer", "1 w", "2 w", "sh", "who"]
 
 
 def print_line(columns):
-    print("%-27s %5s %7s %7s %7s %5s %5s %5s %5s %s" % tuple(columns),
+    print("%-27s %5s %7s %7s %7s %5s %5s %5s %s" % tuple(columns),
           flush=True)
 
 
@@ -363,8 +339,7 @@ class Bench:
     def __init__(self, options):
         build, strads = os.environ["STRADS_BUILD"], os.environ["STRADS_BIN"]
         self.place = os.path.join(build, "bench", "linear")
-        self.data = Data(self.place, os.environ["STRADS_DATA"], strads,
-                         build + "/bench/with_yardstick")
+        self.data = Data(self.place, os.environ["STRADS_DATA"], strads)
         self.scratch = tempfile.mkdtemp()
         self.cap = 5 if options.quick else 30
         self.runs = 1 if options.quick else 3
@@ -372,8 +347,6 @@ class Bench:
                         solvers.Strads(strads, self.scratch, 2),
                         solvers.Glmnet(), solvers.Sklearn(),
                         solvers.Liblinear()]
-        self.prototypes = options.prototypes and solvers.Prototypes(
-            options.prototypes, self.scratch, 2)
         self.known_path = os.path.join(self.place, "optima.json")
         self.known = {}
         if os.path.exists(self.known_path):
@@ -424,8 +397,6 @@ def read_options():
                         help="rows KIND/DATA/RATIO to run: 'lasso/mid/*'")
     parser.add_argument("--quick", action="store_true",
                         help="one run each, caps of 5 s")
-    parser.add_argument("--prototypes", metavar="DIR",
-                        help="programs of one's own to stand beside")
     return parser.parse_args()
 
 
@@ -436,8 +407,7 @@ def main():
     print("Load %.2f on %d cores. Seconds of the fit alone; medians of %d, and "
           "of up to %d of\nwhat is short, in turn; caps of %d s. 1 w, 2 w: "
           "strads with so many workers, and\nby the best peer's time; sh: "
-          "whole commands, strads by the best peer; own: 2 w by\nthe programs "
-          "of --prototypes." %
+          "whole commands, strads by the best peer." %
           (os.getloadavg()[0], os.cpu_count(), bench.runs,
            TURNS_MAX if bench.runs > 1 else 1, bench.cap))
     print_line(HEADS)

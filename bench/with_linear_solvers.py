@@ -1,21 +1,20 @@
-"""Who takes part in `bench linear`: strads, the peers and programs of one's
-own. A solver has settings from loose to tight for a problem, fits it with one
-of them, and leaves coefficients as with_yardstick reads them."""
+"""Who takes part in `bench linear`: strads and the peers. A solver has settings
+from loose to tight for a problem, fits it with one of them, and leaves
+coefficients as with_yardstick.py reads them."""
 import datetime
 import json
 import math
 import os
-import re
 import select
 import subprocess
 import sys
 import threading
 import time
 
+from with_yardstick import PATHS, POINTS
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-POINTS = 100
 FOLDS = 5
-PATHS = ("path", "cv", "cv-logistic")
 STARTUP = 60  # seconds a peer may take to read its data
 
 
@@ -27,7 +26,7 @@ class Solver:
     """What solvers share. `families` lists settings, a list for each way to
     use the solver; fit() returns seconds, or None when they were too many."""
 
-    mine = False  # strads itself, or a program given by --prototypes
+    mine = False  # strads itself
 
     def families(self, problem):
         raise NotImplementedError
@@ -312,88 +311,3 @@ class Liblinear(Server):
             c = 1 / (problem.rows * c)
         return timed(["liblinear-train", "-q", "-s", solver, "-e", eps, "-c",
                       "%.17g" % c, problem.file, out], cap + STARTUP)
-
-
-# ---- programs of one's own --------------------------------------------------
-
-class Prototypes(Solver):
-    """Programs whose sources are in a folder: lasso_ws.c and l1log_ws.c, called
-    FILE RATIO|path THREADS GAP, print "obj P ... wall SECONDS"; svm_dual.c and
-    primal_newton.c print the seconds to 1e-3 and 1e-6 of what -p names."""
-
-    mine = True
-    name = "prototypes"
-    sparse = {"lasso": "lasso_ws", "path": "lasso_ws",
-              "l1-logistic": "l1log_ws"}
-
-    def __init__(self, folder, scratch, threads):
-        self.threads = str(threads)
-        self.scratch = scratch
-        for name in ("lasso_ws", "l1log_ws", "svm_dual", "primal_newton"):
-            source = os.path.join(folder, name + ".c")
-            if os.path.exists(source) and subprocess.run(
-                    ["cc", "-O3", "-march=native", "-ffast-math", "-fopenmp",
-                     "-pthread", source, "-o", self.place(name), "-lm"],
-                    stderr=subprocess.DEVNULL).returncode:
-                print("prototypes: %s cannot be compiled for this processor"
-                      % source)
-
-    def place(self, name):
-        return os.path.join(self.scratch, name)
-
-    def output(self, command, cap):
-        if not os.path.exists(command[0]):
-            return ""
-        try:
-            return subprocess.run(command, timeout=cap + STARTUP,
-                                  stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, text=True).stdout
-        except subprocess.TimeoutExpired:
-            return ""
-
-    def seconds_to(self, problem, targets, optimum, cap):
-        """{target: seconds} of those that it reaches."""
-        if problem.kind in self.sparse:
-            return self.by_gap(problem, targets, optimum, cap)
-        return self.by_clock(problem, targets, optimum, cap)
-
-    def by_gap(self, problem, targets, optimum, cap):
-        found = {}
-        out = self.place("objectives")
-        ratio = "path" if problem.kind == "path" else str(problem.ratio)
-        for gap in ["1e-1", "1e-2"] + powers(3, 9):
-            text = self.output([self.place(self.sparse[problem.kind]),
-                                problem.file, ratio, self.threads, gap,
-                                "reps=3", "out=" + out], cap)
-            said = re.findall(r"obj (\S+) .*?wall (\S+)", text)
-            if not said:
-                break
-            values = [float(said[-1][0])]
-            if problem.kind == "path":
-                with open(out) as lines:
-                    values = [float(line) for line in lines]
-            off = max(v / best - 1 for v, best in zip(values, optimum))
-            seconds = sorted(float(s) for _, s in said)[len(said) // 2]
-            for target in targets:
-                if off <= target and target not in found:
-                    found[target] = seconds
-            if len(found) == len(targets) or seconds > cap:
-                break
-        return found
-
-    def by_clock(self, problem, targets, optimum, cap):
-        loss = {"l2-logistic": "0", "squared-hinge": "1", "hinge": "2"}
-        known = ["-l", loss[problem.kind], "-c", "%.17g" % problem.weight, "-t",
-                 self.threads, "-p", "%.17g" % optimum[0]]
-        mode = "cocoa" if self.threads != "1" else "seq"
-        found = {}
-        for name, more in (("svm_dual", ["-m", mode]), ("primal_newton", [])):
-            text = self.output([self.place(name), problem.file] + known + more,
-                               cap)
-            for target in targets:
-                said = re.search(r"1e-%d (\S+)" % -round(math.log10(target)),
-                                 text)
-                seconds = float(said.group(1)) if said else math.nan
-                if seconds > 0:
-                    found[target] = min(seconds, found.get(target, seconds))
-        return found

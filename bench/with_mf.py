@@ -1,7 +1,6 @@
 """Matrix factorisation; mf.sh calls this. Parts: speed, error, methods, grid,
 peer."""
 import os
-import re
 import subprocess
 import tempfile
 import time
@@ -66,21 +65,7 @@ def pair_speed(place, train, rank, sweeps, ratings):
             "preparation": m.median([a["preparation"], b["preparation"]])}
 
 
-def prototype_run(program, train, test, rank, sweeps):
-    """Lines of epochs: CPU seconds, test RMSE; CPU seconds before them."""
-    text = m.Run(program, train, test, "-k", str(rank), "-n", str(sweeps)).text
-    return ([(float(a), float(b)) for a, b in
-             re.findall(r"cpu ([0-9.]+) wall .* test ([0-9.]+)", text)],
-            float(re.search(r"prep cpu ([0-9.]+)", text).group(1)))
-
-
-def prototype_speed(program, train, test, rank, sweeps, ratings):
-    epochs, preparation = prototype_run(program, train, test, rank, sweeps)
-    return {"cpu": 1e-6 * ratings * (len(epochs) - 1) /
-            (epochs[-1][0] - epochs[0][0]), "preparation": preparation}
-
-
-def speed(place, options, program, train, test):
+def speed(place, options, train, test):
     sweeps, ratings = 10, count_lines(train)
     print("SGD, %d ratings: M ratings a CPU second (cpu) and a second (wall),"
           "\nsweeps 2 to %d, measuring what is held out included; CPU seconds "
@@ -97,9 +82,6 @@ def speed(place, options, program, train, test):
         if len(os.sched_getaffinity(0)) > 1:
             solvers["two alone"] = lambda: pair_speed(place, train, rank,
                                                       sweeps, ratings)
-        if program:
-            solvers["prototype"] = lambda: prototype_speed(
-                program, train, test, rank, sweeps, ratings)
         runs = {solver: [] for solver in solvers}
         for _ in range(options.runs):
             for solver, run in solvers.items():
@@ -110,9 +92,9 @@ def speed(place, options, program, train, test):
 def show_speed(rank, runs):
     for solver, seen in runs.items():
         figure = {key: m.median([x[key] for x in seen]) for key in seen[0]}
-        print("%5d %-10s %8.1f %8s %8.2f"
-              % (rank, solver, figure["cpu"],
-                 m.show(figure.get("wall"), "%.1f"), figure["preparation"]))
+        print("%5d %-10s %8.1f %8.1f %8.2f"
+              % (rank, solver, figure["cpu"], figure["wall"],
+                 figure["preparation"]))
         m.record("mf", rank=rank, solver=solver, **figure)
     two, alone, slower = (
         m.median([b[what] * times / a["wall"] for a, b in
@@ -127,17 +109,11 @@ def show_speed(rank, runs):
               "%.2f x" % (rank, alone, slower), flush=True)
     m.record("mf_two_workers", rank=rank, ratio=two, alone=alone,
              slower=slower)
-    if "prototype" in runs:
-        own = m.median([a["cpu"] / b["cpu"] for a, b in
-                        zip(runs["strads-1"], runs["prototype"])])
-        print("%5d one worker: %.2f x the prototype (wanted: 1)"
-              % (rank, own), flush=True)
-        m.record("mf_prototype", rank=rank, ratio=own)
 
 
 # ---- error ------------------------------------------------------------------
 
-def error(place, options, program, train, test):
+def error(place, options, train, test):
     """Default options, but for the workers."""
     courses = {}
     ratings = count_lines(train)
@@ -149,9 +125,6 @@ def error(place, options, program, train, test):
         print("%d workers: %.1f bytes a rating at the peak, factors included"
               % (workers, peak / ratings))
         m.record("mf_memory", workers=workers, bytes_a_rating=peak / ratings)
-    if program:
-        courses["prototype"] = prototype_run(program, train, test, 16,
-                                             20)[0]
     print("rank 16, default options: CPU seconds of training, test RMSE")
     print("%5s" % "sweep" + "".join("%20s" % x for x in courses))
     for k in range(max(map(len, courses.values()))):
@@ -166,7 +139,7 @@ def error(place, options, program, train, test):
 
 # ---- methods ----------------------------------------------------------------
 
-def methods(place, options, program, train, test):
+def methods(place, options, train, test):
     """The course of each method by default options, and its memory."""
     ratings = count_lines(train)
     print("\nrank 16, one worker, six sweeps: CPU seconds of training, test "
@@ -200,7 +173,7 @@ def last_error(place, train, test, *more):
                    "1", *more)[0][-1]["test_rmse"]
 
 
-def grid(place, options, program, train, test):
+def grid(place, options, train, test):
     """Default options against the best of steps and penalties."""
     sets = {"generated, small": make_ratings(place, True, "small.")}
     votes = m.find("unvotes.txt.gz", "unvotes.txt")
@@ -225,7 +198,7 @@ def grid(place, options, program, train, test):
 
 # ---- a peer -----------------------------------------------------------------
 
-def peer(place, options, program, train, test):
+def peer(place, options, train, test):
     """scikit-learn's NMF takes what nobody rated for 0, so ratings are moved
     to be above 0 and its error says little: its time is what is compared."""
     import scipy.sparse
@@ -265,12 +238,10 @@ def main():
              "peer": peer}
     print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as place:
-        program = options.prototypes and m.build(
-            os.path.join(options.prototypes, "sgd_mf.c"), place)
         train, test = make_ratings(place, options.quick)
         for name, part in parts.items():
             if options.only in (None, name):
-                part(place, options, program, train, test)
+                part(place, options, train, test)
     m.print_records()
 
 

@@ -1,5 +1,5 @@
-"""What the benchmarks of lda and mf share: runs of strads and of programs of
-one's own, their memory and their logs, tables and JSON lines."""
+"""What the benchmarks of lda and mf share: runs of strads and of programs, their
+memory and their logs, tables and JSON lines."""
 import argparse
 import gzip
 import json
@@ -21,8 +21,6 @@ def parse(description):
                         help="the samples alone, short runs")
     parser.add_argument("--runs", type=int, default=3,
                         help="in turn; medians are shown (default 3)")
-    parser.add_argument("--prototypes", metavar="DIR",
-                        help="C programs that are measured beside strads")
     parser.add_argument("--only", metavar="PART",
                         help="one part of the benchmark, by its name")
     options = parser.parse_args()
@@ -55,16 +53,6 @@ def unpack(path, place):
         with gzip.open(path, "rb") as a, open(plain, "wb") as b:
             shutil.copyfileobj(a, b)
     return plain
-
-
-def build(source, place, *flags):
-    """A program of one C file, for this processor; None: it does not build."""
-    name = os.path.splitext(os.path.basename(source))[0]
-    out = os.path.join(place, name + "".join(flags))
-    done = subprocess.run(["gcc", "-O3", "-march=native", "-pthread", *flags,
-                           source, "-o", out, "-lm"],
-                          stderr=subprocess.DEVNULL)
-    return out if done.returncode == 0 else None
 
 
 # A process counts as its own peak what the one had that it was started from, and
