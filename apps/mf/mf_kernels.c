@@ -6,6 +6,8 @@
 
 #include <strads/version.h>
 
+#include "mf_rank_loops.h"
+
 static void move(float *restrict p, float *restrict q, float g,
                  const mf_step *step)
 {
@@ -89,41 +91,10 @@ mf_kernel mf_kernel_choose(uint32_t stride)
 
 /* ---- CCD++ ---------------------------------------------------------------- */
 
-/* The loops of CCD++ for any processor, and the choice. Sums are sixteen in a
- * fixed order, so that a compiler may use vectors without changing a bit. */
-
-enum { RANK_LANES = 16 };
-
-typedef struct lanes {
-    float side[RANK_LANES], square[RANK_LANES], left[RANK_LANES];
-} lanes;
-
-static float add_up(float *lane)
-{
-    for (uint32_t half = RANK_LANES / 2; half; half /= 2)
-        for (uint32_t l = 0; l < half; l++)
-            lane[l] += lane[l + half];
-    return lane[0];
-}
-
 mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
                                    const float *factor, float was, float now)
 {
-    lanes sum;
-
-    memset(&sum, 0, sizeof(sum));
-    for (uint32_t k = 0; k < line->n; k++) {
-        const float *f = factor + 2 * (size_t)line->item[k];
-        const float x = line->left[k] + now * f[1] - was * f[0];
-        const uint32_t l = k % RANK_LANES;
-        line->left[k] = x;
-        sum.side[l] += x * f[1];
-        sum.square[l] += f[1] * f[1];
-        sum.left[l] += x * x;
-    }
-    return (mf_rank_sums){.side = add_up(sum.side),
-                          .square = add_up(sum.square),
-                          .left = add_up(sum.left)};
+    return swap(line, factor, was, now);
 }
 
 mf_rank_swap mf_rank_swap_choose(void)

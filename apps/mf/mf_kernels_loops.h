@@ -1,18 +1,12 @@
-/* The loops of SGD that AVX2 and AVX-512 share. Included by the files of both,
- * which say before what a register is: `vec` of LANES floats, zero(), load(),
- * store(), spread() (one number in all lanes), mul(), sub(), fmadd(a, b, c) =
- * a b + c, add_up() (all lanes); and after the includes what products() and
- * values() of a batch are. Rows have `vectors` of 16 floats. */
+/* The loops of SGD and of CCD++ for AVX2 and AVX-512, included by the files of
+ * both. Rows have `vectors` of 16 floats. */
 #ifndef MF_KERNELS_LOOPS_H
 #define MF_KERNELS_LOOPS_H
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "mf_kernels.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "mf_lanes.h"
 
 enum {
     PAIR = 2,
@@ -79,7 +73,7 @@ INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
         q[k] = item_row(s, x + k, vectors);
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++)
-        out[k] = mul(a, load(q[k]));
+        out[k] = a * load(q[k]);
 #pragma GCC unroll 8
     for (uint32_t v = 1; v < vectors * PER; v++) {
         const size_t at = (size_t)v * LANES;
@@ -90,11 +84,17 @@ INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
     }
 }
 
-/* The products of LANES ratings, in which each user has `each` in turn; and
- * their values. */
+/* The products of LANES ratings, in which each user has `each` in turn. */
 INLINE vec products(const mf_step *s, const mf_rating *x, const uint32_t each,
-                    const uint32_t vectors);
-INLINE vec values(const mf_rating *x);
+                    const uint32_t vectors)
+{
+    vec a[LANES];
+
+#pragma GCC unroll 16
+    for (uint32_t j = 0; j < LANES; j += each)
+        multiply(s, x + j, each, a + j, vectors);
+    return sums_of(a);
+}
 
 /* Updates of `each` ratings by one user; `decay_all` is decay^each. An item's
  * row is written before the next one's is read: fewer registers are taken. */
@@ -114,12 +114,12 @@ INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
     for (uint32_t v = 0; v < vectors * PER; v++) {
         const size_t at = (size_t)v * LANES;
         const vec a = load(p + at);
-        vec to = mul(a, decay_all);
+        vec to = a * decay_all;
 #pragma GCC unroll 2
         for (uint32_t k = 0; k < each; k++) {
             const vec b = load(q[k] + at);
             to = fmadd(f[k], b, to);
-            store(q[k] + at, fmadd(f[k], a, mul(b, decay)));
+            store(q[k] + at, fmadd(f[k], a, b * decay));
         }
         store(p + at, to);
     }
@@ -141,8 +141,8 @@ INLINE errors errors_of(const mf_step *s, const mf_rating *x,
 #pragma GCC unroll 2
     for (uint32_t h = 0; h < PARTS; h++) {
         const mf_rating *y = x + (size_t)h * LANES;
-        e.part[h] = sub(values(y), products(s, y, each, vectors));
-        store(g + (size_t)h * LANES, mul(e.part[h], spread(s->size)));
+        e.part[h] = values(y) - products(s, y, each, vectors);
+        store(g + (size_t)h * LANES, e.part[h] * spread(s->size));
     }
     return e;
 }
@@ -162,7 +162,7 @@ INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
                     const uint32_t each, const uint32_t vectors)
 {
     const vec decay = spread(s->decay);
-    const vec decay_all = each == 2 ? mul(decay, decay) : decay;
+    const vec decay_all = spread(each == 2 ? s->decay * s->decay : s->decay);
     _Alignas(MF_ALIGN) float g[MF_BATCH];
     const errors e = errors_of(s, x, each, g, vectors);
 
@@ -236,7 +236,108 @@ SHORT(2)
 SHORT(3)
 SHORT(4)
 
-static const mf_kernel kernel_of_short[] = {kernel_1, kernel_2, kernel_3,
-                                            kernel_4};
+/* ---- long rows: a rating or a pair at a time ---------------------------- */
+
+/* The errors of x[0] and, of a pair, x[1]. */
+INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
+                    float e[PAIR], const uint32_t vectors)
+{
+    const float *p = user_row(s, x, vectors), *q[PAIR];
+    vec sum[PAIR][PER];
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+#pragma GCC unroll 2
+        for (uint32_t h = 0; h < PER; h++)
+            sum[k][h] = zero();
+    }
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++)
+#pragma GCC unroll 2
+        for (uint32_t h = 0; h < PER; h++) {
+            const size_t at = (size_t)v * MF_LANES + h * LANES;
+            const vec a = load(p + at);
+#pragma GCC unroll 2
+            for (uint32_t k = 0; k < each; k++)
+                sum[k][h] = fmadd(a, load(q[k] + at), sum[k][h]);
+        }
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        if (PER == 2)
+            sum[k][0] += sum[k][PER - 1];
+        e[k] = x[k].value - add_up(sum[k][0]);
+    }
+}
+
+/* Ratings `at` to `end`, `each` at a time; the squares of their errors. */
+INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
+                        size_t end, size_t n, ahead *a, const uint32_t each,
+                        const uint32_t vectors)
+{
+    const vec decay = spread(s->decay);
+    const vec decay_all = spread(each == 2 ? s->decay * s->decay : s->decay);
+    double loss = 0;
+
+    for (; at < end; at += each) {
+        const mf_rating *x = rating + at;
+        const mf_rating *soon = n - at >= SOON + PAIR ? x + SOON : x;
+        float e[PAIR], g[PAIR];
+        if (at % MF_BATCH == 0)
+            fetch_ahead(a);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++)
+            fetch_item(s, soon + k, vectors);
+        predict(s, x, each, e, vectors);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++) {
+            loss += (double)e[k] * (double)e[k];
+            g[k] = s->size * e[k];
+        }
+        move(s, x, g, each, decay, decay_all, vectors);
+    }
+    return loss;
+}
+
+INLINE double pass_long(const mf_rating *rating, size_t n, const mf_step *given,
+                        const uint32_t vectors)
+{
+    const mf_step step = *given;
+    ahead a = ahead_of(&step, n);
+    const double pairs =
+        visit_all(&step, rating, 0, step.paired, n, &a, 2, vectors);
+
+    return pairs + visit_all(&step, rating, step.paired, n, n, &a, 1, vectors);
+}
+
+#define LONG(vectors)                                            \
+    static double kernel_##vectors(const mf_rating *x, size_t n, \
+                                   const mf_step *s)             \
+    {                                                            \
+        return pass_long(x, n, s, vectors);                      \
+    }
+LONG(5)
+LONG(6)
+LONG(7)
+LONG(8)
+
+static double kernel_any(const mf_rating *x, size_t n, const mf_step *s)
+{
+    return pass_long(x, n, s, s->stride / MF_LANES);
+}
+
+static mf_kernel kernel_of(uint32_t stride)
+{
+    static const mf_kernel by_vectors[] = {kernel_1, kernel_2, kernel_3,
+                                           kernel_4, kernel_5, kernel_6,
+                                           kernel_7, kernel_8};
+    const uint32_t vectors = stride / MF_LANES;
+
+    return vectors <= sizeof by_vectors / sizeof *by_vectors
+               ? by_vectors[vectors - 1]
+               : kernel_any;
+}
+
+#include "mf_rank_loops.h"
 
 #endif
