@@ -1,11 +1,9 @@
-/* How tokens go through rows and lists, whatever the registers. Included by
- * the files of the three tables, which say before what `lanes`, `weighed` and
- * `listed` are and how they are worked on, and by KNOWN_LINES(f), f(1) f(2) ..,
- * which lengths of lists have a loop of their own. */
+/* How tokens go through rows and lists, whatever the registers. Included by the
+ * files of the three tables, which say before what lanes are (lda_lanes.h). */
 #ifndef LDA_KERNELS_LOOPS_H
 #define LDA_KERNELS_LOOPS_H
 
-#include "lda_kernels.h"
+#include "lda_lanes.h"
 
 /* ---- q -------------------------------------------------------------------- */
 
@@ -48,6 +46,63 @@ enum {
     AHEAD = 6, /* tokens that documents are fetched before */
     LINE = 64  /* bytes */
 };
+
+/* A token's topic, what all topics weigh in its document, and their sums. */
+typedef struct weighed {
+    uint32_t from;
+    float full, own; /* what its topic weighs, with the token and without */
+    float all;       /* all without it */
+    lanes p;         /* running sums over the lanes of all vectors together */
+    _Alignas(LINE) float w[LDA_DENSE_TOPICS];
+} weighed;
+
+/* Vectors are added up pair by pair, the shortest way, then come running sums. */
+INLINE weighed weigh(const lda_site *s, const uint16_t *row, uint16_t z,
+                     const uint32_t vectors)
+{
+    enum { MOST = LDA_DENSE_TOPICS / LDA_LANES };
+    lanes sum[MOST];
+    weighed t;
+
+    t.from = lda_topic_of(s, z);
+    const bool had = t.from < s->topics;
+    const uint32_t at = had ? t.from : 0;
+    const float n = (float)row[at];
+    t.full = had ? (n + s->alpha[at]) * s->q[at] : 0;
+    t.own = had ? lda_own_weight(s, at, n) : 0;
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++) {
+        const uint32_t k = v * LDA_LANES;
+        sum[v] =
+            mul(add(row_counts(row + k), load(s->alpha + k)), load(s->q + k));
+        store(t.w + k, sum[v]);
+    }
+#pragma GCC unroll 3
+    for (uint32_t half = MOST / 2; half; half /= 2) {
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < half; v++)
+            if (v + half < vectors)
+                sum[v] = add(sum[v], sum[v + half]);
+    }
+    t.p = prefix(sum[0]);
+    t.all = sum_of_prefix(sum[0]) - (t.full - t.own);
+    return t;
+}
+
+/* The topic at u among the others; K or more: none, by rounding. */
+INLINE uint32_t draw_other(const weighed *t, float u, const uint32_t vectors)
+{
+    const lanes others = less_from(t->p, t->from % LDA_LANES, t->full);
+    const uint32_t lane = find_lane(others, &u);
+    float before = 0;
+    uint32_t rank = 0;
+
+    for (uint32_t k = lane; k < vectors * LDA_LANES; k += LDA_LANES) {
+        before += k == t->from ? 0 : t->w[k];
+        rank += before <= u;
+    }
+    return rank * LDA_LANES + lane;
+}
 
 INLINE uint32_t choose(lda_site *s, const weighed *t, const uint32_t vectors)
 {
@@ -182,6 +237,55 @@ INLINE void draw_rows_by_turns(lda_site *one, lda_site *other,
 
 enum { FAR_AHEAD = 20 }; /* tokens that lists are fetched before */
 
+/* A list as it is summed up: the sums up to each line are in s->scratch. */
+typedef struct listed {
+    lanes p; /* the sums of all lines */
+    float sum;
+} listed;
+
+/* Without the token's own topic, whose place is found. */
+INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
+                       lda_change *c)
+{
+    lanes p = zeros();
+
+    for (uint32_t j = 0; j < lines * LDA_LANES; j += LDA_LANES) {
+        const uint32_t own = places_of(list + j, c->from);
+        if (own)
+            c->from_at = j + (uint32_t)__builtin_ctz(own);
+        p = add(p, weigh_listed(s, list + j, c->from));
+        store(s->scratch + j, p);
+    }
+    return (listed){p, sum_of_prefix(p)};
+}
+
+/* Fills in c->to and c->to_at; u is below the list's sum. False: rounding has
+ * hit what is not there. */
+INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
+                        const listed *l, float u, lda_change *c)
+{
+    const uint32_t lane = find_lane(prefix(l->p), &u);
+    uint32_t line = 0;
+
+    for (uint32_t v = 0; v < lines; v++)
+        line += s->scratch[v * LDA_LANES + lane] <= u;
+    if (line >= lines || list[line * LDA_LANES + lane] >> 16 == 0)
+        return false;
+    c->to_at = line * LDA_LANES + lane;
+    c->to = list[c->to_at] & 0xFFFF;
+    return true;
+}
+
+static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
+{
+    for (uint32_t at = 0; at < used; at += LDA_LANES) {
+        const uint32_t places = places_of(list + at, topic);
+        if (places)
+            return at + (uint32_t)__builtin_ctz(places);
+    }
+    return -1;
+}
+
 INLINE void move_listed(lda_site *s, uint32_t *list, uint32_t *used,
                         lda_change c)
 {
@@ -219,19 +323,16 @@ INLINE void fetch_list_ahead(const lda_documents *documents,
 }
 
 /* Token i, and those after it that see the same. Returns the first that does
- * not. vectors: lines of the list, where the compiler knows them, or 0. */
+ * not. */
 INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
-                              const lda_tokens *t, uint64_t i,
-                              const uint32_t vectors)
+                              const lda_tokens *t, uint64_t i)
 {
     const uint32_t d = t->document[i];
     uint32_t *list = documents->list + (uint64_t)documents->line[d] * LDA_LANES;
     uint32_t *used = &documents->used[d];
     lda_change c = {.from = lda_topic_of(s, t->topic[i]), .to_at = -1};
     const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
-    listed l;
-
-    sum_list(s, list, lines, &c, &l, vectors);
+    const listed l = sum_list(s, list, lines, &c);
     const lda_own own = lda_own_of(s, list, &c);
     for (;;) {
         const float u = lda_uniform(s) * (own.weight + l.sum + own.smooth);
@@ -245,7 +346,7 @@ INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
             c.to = lda_draw_smooth_other(s, c.from, draw_smooth);
             break;
         }
-        if (pick_listed(s, list, lines, &l, u - own.weight, &c, vectors))
+        if (pick_listed(s, list, lines, &l, u - own.weight, &c))
             break;
     }
     if (c.to != c.from)
@@ -268,18 +369,8 @@ static void draw(lda_site *site, const lda_documents *documents,
     here = *site; /* a copy may stay in registers */
     s = &here;
     for (uint64_t i = 0; i < tokens->n;) {
-        const uint32_t used = documents->used[tokens->document[i]];
         fetch_list_ahead(documents, tokens, i);
-        switch ((used + LDA_LANES - 1) / LDA_LANES) {
-#define LINES(v)                                       \
-    case v:                                            \
-        i = token_in_list(s, documents, tokens, i, v); \
-        break;
-            KNOWN_LINES(LINES)
-#undef LINES
-        default:
-            i = token_in_list(s, documents, tokens, i, 0);
-        }
+        i = token_in_list(s, documents, tokens, i);
     }
     *site = here;
 }

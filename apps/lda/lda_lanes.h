@@ -1,0 +1,540 @@
+/* Sixteen lanes in the registers that a table is for, and what its loops do with
+ * them: two registers with LDA_AVX2, one with LDA_AVX512, else an array, of which
+ * the compiler makes what it can. The file that includes this says which. All
+ * three form their sums in the same order, to the bit. */
+#ifndef LDA_LANES_H
+#define LDA_LANES_H
+
+#include <string.h>
+
+#include "lda_kernels.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined LDA_AVX512
+
+#include <immintrin.h>
+
+typedef __m512 lanes;
+
+INLINE lanes zeros(void)
+{
+    return _mm512_setzero_ps();
+}
+
+INLINE lanes all_lanes(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+INLINE lanes load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+INLINE void store(float *to, lanes x)
+{
+    _mm512_storeu_ps(to, x);
+}
+
+INLINE lanes counts(const int32_t *n)
+{
+    return _mm512_cvtepi32_ps(_mm512_loadu_si512(n));
+}
+
+/* Counts of a document. */
+INLINE lanes row_counts(const uint16_t *n)
+{
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)n)));
+}
+
+INLINE lanes add(lanes a, lanes b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+INLINE lanes mul(lanes a, lanes b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+/* All lanes, added up by halves. */
+INLINE float sum_of(lanes p)
+{
+    const __m256 a =
+        _mm256_add_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
+    __m128 b =
+        _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Running sums over the lanes, by 1, 2, 4 and 8 places. */
+INLINE __m512 prefix(__m512 p)
+{
+    const __m512i zero = _mm512_setzero_si512();
+
+#define STEP(by)                                                               \
+    p = _mm512_add_ps(p, _mm512_castsi512_ps(                                  \
+                             _mm512_alignr_epi32(_mm512_castps_si512(p), zero, \
+                                                 16 - (by))))
+    STEP(1);
+    STEP(2);
+    STEP(4);
+    STEP(8);
+#undef STEP
+    return p;
+}
+
+/* All lanes, added up as the last of the running sums is, to the bit, and known
+ * sooner: neighbours are at hand earlier than lanes that are far away. */
+INLINE float sum_of_prefix(__m512 p)
+{
+    p = _mm512_add_ps(p, _mm512_permute_ps(p, 0xB1));
+    p = _mm512_add_ps(p, _mm512_permute_ps(p, 0x4E));
+    p = _mm512_add_ps(p, _mm512_shuffle_f32x4(p, p, 0xB1));
+    p = _mm512_add_ps(p, _mm512_shuffle_f32x4(p, p, 0x4E));
+    return _mm512_cvtss_f32(p);
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+INLINE uint32_t find_lane(lanes p, float *u)
+{
+    const __m512 all = _mm512_set1_ps(*u);
+    uint32_t lane =
+        (uint32_t)__builtin_popcount(_mm512_cmp_ps_mask(p, all, _CMP_LE_OQ));
+
+    lane = lane > LDA_LANES - 1 ? LDA_LANES - 1 : lane;
+    *u -= _mm512_cvtss_f32(
+        _mm512_maskz_permutexvar_ps(lane ? 1 : 0,
+                                    _mm512_set1_epi32((int)lane - 1), p));
+    return lane;
+}
+
+/* p, less x from that lane on. */
+INLINE lanes less_from(lanes p, uint32_t lane, float x)
+{
+    return _mm512_mask_sub_ps(p, (__mmask16)(0xFFFFU << lane), p,
+                              _mm512_set1_ps(x));
+}
+
+/* The next token loads whole vectors of q and of the row. A vector that was
+ * stored as a whole is handed to such a load at once; after a store of one
+ * number the load waits until that is in the cache. */
+INLINE void put_q(float *q, uint32_t k, float value)
+{
+    float *at = q + k / LDA_LANES * LDA_LANES;
+
+    _mm512_storeu_ps(at, _mm512_mask_mov_ps(_mm512_loadu_ps(at),
+                                            (__mmask16)(1U << k % LDA_LANES),
+                                            _mm512_set1_ps(value)));
+}
+
+INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
+{
+    void *at = row + k / LDA_LANES * LDA_LANES;
+    const __m256i old = _mm256_loadu_si256(at);
+
+    _mm256_storeu_si256(at,
+                        _mm256_mask_add_epi16(old,
+                                              (__mmask16)(1U << k % LDA_LANES),
+                                              old, _mm256_set1_epi16(by)));
+}
+
+/* q of four topics of a list. */
+INLINE __m128 four_of(const float *q, const uint32_t *list)
+{
+    return _mm_setr_ps(q[list[0] & 0xFFFF], q[list[1] & 0xFFFF],
+                       q[list[2] & 0xFFFF], q[list[3] & 0xFFFF]);
+}
+
+/* Of sixteen, by a load each: that is done sooner than a gather, which is many
+ * small operations on some processors. */
+INLINE __m512 sixteen_of(const float *q, const uint32_t *list)
+{
+    const __m256 a = _mm256_set_m128(four_of(q, list + 4), four_of(q, list));
+    const __m256 b =
+        _mm256_set_m128(four_of(q, list + 12), four_of(q, list + 8));
+
+    return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
+}
+
+/* A bit for each place of sixteen that has the topic. */
+INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
+{
+    return _mm512_cmpeq_epi32_mask(_mm512_and_si512(_mm512_loadu_si512(list),
+                                                    _mm512_set1_epi32(0xFFFF)),
+                                   _mm512_set1_epi32((int)topic));
+}
+
+/* What sixteen topics of a list weigh, 0 the own one. */
+INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
+{
+    const __m512 n =
+        _mm512_cvtepi32_ps(_mm512_srli_epi32(_mm512_loadu_si512(list), 16));
+
+    return _mm512_maskz_mul_ps((__mmask16)~places_of(list, own), n,
+                               sixteen_of(s->q, list));
+}
+
+#elif defined LDA_AVX2
+
+#include <immintrin.h>
+
+enum { HALF = LDA_LANES / 2 };
+
+typedef struct lanes {
+    __m256 low, high;
+} lanes;
+
+INLINE lanes zeros(void)
+{
+    return (lanes){_mm256_setzero_ps(), _mm256_setzero_ps()};
+}
+
+INLINE lanes load(const float *from)
+{
+    return (lanes){_mm256_loadu_ps(from), _mm256_loadu_ps(from + HALF)};
+}
+
+INLINE void store(float *to, lanes x)
+{
+    _mm256_storeu_ps(to, x.low);
+    _mm256_storeu_ps(to + HALF, x.high);
+}
+
+INLINE lanes add(lanes a, lanes b)
+{
+    return (lanes){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+
+INLINE lanes mul(lanes a, lanes b)
+{
+    return (lanes){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+
+INLINE lanes all_lanes(float x)
+{
+    return (lanes){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+
+INLINE lanes counts(const int32_t *n)
+{
+    return (lanes){_mm256_cvtepi32_ps(_mm256_loadu_si256((const void *)n)),
+                   _mm256_cvtepi32_ps(
+                       _mm256_loadu_si256((const void *)(n + HALF)))};
+}
+
+INLINE lanes row_counts(const uint16_t *n)
+{
+    const __m128i low = _mm_loadu_si128((const void *)n);
+    const __m128i high = _mm_loadu_si128((const void *)(n + HALF));
+
+    return (lanes){_mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(low)),
+                   _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(high))};
+}
+
+/* All lanes, added up by halves. */
+INLINE float sum_of(lanes p)
+{
+    const __m256 a = _mm256_add_ps(p.low, p.high);
+    __m128 b =
+        _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Four lanes further, with 0 in the first ones. */
+INLINE lanes four_on(lanes p)
+{
+    return (lanes){_mm256_permute2f128_ps(p.low, p.low, 0x08),
+                   _mm256_permute2f128_ps(p.low, p.high, 0x21)};
+}
+
+/* Adds what is 4 - skip lanes before; skip is known to the compiler. */
+#define ADD_ALIGNED(p, skip)                                                   \
+    do {                                                                       \
+        const lanes far = four_on(p);                                          \
+        const __m256i a =                                                      \
+            _mm256_alignr_epi8(_mm256_castps_si256((p).low),                   \
+                               _mm256_castps_si256(far.low), 4 * (skip));      \
+        const __m256i b =                                                      \
+            _mm256_alignr_epi8(_mm256_castps_si256((p).high),                  \
+                               _mm256_castps_si256(far.high), 4 * (skip));     \
+        (p) = add(p, (lanes){_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)}); \
+    } while (0)
+
+/* Running sums over the lanes, by 1, 2, 4 and 8 places. */
+INLINE lanes prefix(lanes p)
+{
+    ADD_ALIGNED(p, 3);
+    ADD_ALIGNED(p, 2);
+    p = add(p, four_on(p));
+    p.high = _mm256_add_ps(p.high, p.low);
+    return p;
+}
+
+/* All lanes, added up as the last of the running sums is, to the bit, and known
+ * sooner. */
+INLINE float sum_of_prefix(lanes p)
+{
+    p.low = _mm256_add_ps(p.low, _mm256_permute_ps(p.low, 0xB1));
+    p.high = _mm256_add_ps(p.high, _mm256_permute_ps(p.high, 0xB1));
+    p.low = _mm256_add_ps(p.low, _mm256_permute_ps(p.low, 0x4E));
+    p.high = _mm256_add_ps(p.high, _mm256_permute_ps(p.high, 0x4E));
+    const __m128 a = _mm_add_ps(_mm256_extractf128_ps(p.low, 1),
+                                _mm256_castps256_ps128(p.low));
+    const __m128 b = _mm_add_ps(_mm256_extractf128_ps(p.high, 1),
+                                _mm256_castps256_ps128(p.high));
+
+    return _mm_cvtss_f32(_mm_add_ss(b, a));
+}
+
+/* A bit for each lane. */
+INLINE uint32_t bits_of(__m256 low, __m256 high)
+{
+    return (uint32_t)(_mm256_movemask_ps(low) | _mm256_movemask_ps(high)
+                                                    << HALF);
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+INLINE uint32_t find_lane(lanes p, float *u)
+{
+    const __m256 all = _mm256_set1_ps(*u);
+    _Alignas(32) float sum[LDA_LANES];
+    uint32_t lane = (uint32_t)__builtin_popcount(
+        bits_of(_mm256_cmp_ps(p.low, all, _CMP_LE_OQ),
+                _mm256_cmp_ps(p.high, all, _CMP_LE_OQ)));
+
+    store(sum, p);
+    lane = lane > LDA_LANES - 1 ? LDA_LANES - 1 : lane;
+    if (lane > 0)
+        *u -= sum[lane - 1];
+    return lane;
+}
+
+INLINE __m256i eight_numbers(void)
+{
+    return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+INLINE lanes less_from(lanes p, uint32_t lane, float x)
+{
+    const __m256i before = _mm256_set1_epi32((int)lane - 1);
+    const __m256 by = _mm256_set1_ps(x);
+    const __m256i low = _mm256_cmpgt_epi32(eight_numbers(), before);
+    const __m256i high = _mm256_cmpgt_epi32(
+        _mm256_add_epi32(eight_numbers(), _mm256_set1_epi32(HALF)), before);
+
+    p.low = _mm256_sub_ps(p.low, _mm256_and_ps(_mm256_castsi256_ps(low), by));
+    p.high =
+        _mm256_sub_ps(p.high, _mm256_and_ps(_mm256_castsi256_ps(high), by));
+    return p;
+}
+
+/* As with AVX-512: whole vectors are stored. */
+INLINE void put_q(float *q, uint32_t k, float value)
+{
+    float *at = q + k / HALF * HALF;
+    const __m256i lane =
+        _mm256_cmpeq_epi32(eight_numbers(), _mm256_set1_epi32((int)(k % HALF)));
+
+    _mm256_storeu_ps(at, _mm256_blendv_ps(_mm256_loadu_ps(at),
+                                          _mm256_set1_ps(value),
+                                          _mm256_castsi256_ps(lane)));
+}
+
+INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
+{
+    const __m128i numbers = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m128i mask =
+        _mm_cmpeq_epi16(numbers, _mm_set1_epi16((int16_t)(k % HALF)));
+    void *at = row + k / HALF * HALF;
+
+    _mm_storeu_si128(at,
+                     _mm_add_epi16(_mm_loadu_si128(at),
+                                   _mm_and_si128(mask, _mm_set1_epi16(by))));
+}
+
+/* q of four topics of a list. */
+INLINE __m128 four_of(const float *q, const uint32_t *list)
+{
+    return _mm_setr_ps(q[list[0] & 0xFFFF], q[list[1] & 0xFFFF],
+                       q[list[2] & 0xFFFF], q[list[3] & 0xFFFF]);
+}
+
+INLINE __m256 is_topic(const uint32_t *list, uint32_t topic)
+{
+    const __m256i x = _mm256_loadu_si256((const void *)list);
+
+    return _mm256_castsi256_ps(
+        _mm256_cmpeq_epi32(_mm256_and_si256(x, _mm256_set1_epi32(0xFFFF)),
+                           _mm256_set1_epi32((int)topic)));
+}
+
+INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
+{
+    return bits_of(is_topic(list, topic), is_topic(list + HALF, topic));
+}
+
+INLINE __m256 weigh_eight(const lda_site *s, const uint32_t *list, uint32_t own)
+{
+    const __m256i x = _mm256_loadu_si256((const void *)list);
+    const __m256 n = _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16));
+    const __m256 q =
+        _mm256_set_m128(four_of(s->q, list + 4), four_of(s->q, list));
+
+    return _mm256_andnot_ps(is_topic(list, own), _mm256_mul_ps(n, q));
+}
+
+INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
+{
+    return (lanes){weigh_eight(s, list, own), weigh_eight(s, list + HALF, own)};
+}
+
+#else
+
+typedef struct lanes {
+    float x[LDA_LANES];
+} lanes;
+
+static inline lanes zeros(void)
+{
+    return (lanes){{0}};
+}
+
+static inline lanes all_lanes(float x)
+{
+    lanes all;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        all.x[l] = x;
+    return all;
+}
+
+static inline lanes load(const float *from)
+{
+    lanes all;
+
+    memcpy(all.x, from, sizeof all.x);
+    return all;
+}
+
+static inline void store(float *to, lanes p)
+{
+    memcpy(to, p.x, sizeof p.x);
+}
+
+static inline lanes counts(const int32_t *n)
+{
+    lanes all;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        all.x[l] = (float)n[l];
+    return all;
+}
+
+static inline lanes row_counts(const uint16_t *n)
+{
+    lanes all;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        all.x[l] = (float)n[l];
+    return all;
+}
+
+static inline lanes add(lanes a, lanes b)
+{
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        a.x[l] += b.x[l];
+    return a;
+}
+
+static inline lanes mul(lanes a, lanes b)
+{
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        a.x[l] *= b.x[l];
+    return a;
+}
+
+/* All lanes, added up by halves. */
+static inline float sum_of(lanes p)
+{
+    for (uint32_t half = LDA_LANES / 2; half; half /= 2)
+        for (uint32_t l = 0; l < half; l++)
+            p.x[l] += p.x[l + half];
+    return p.x[0];
+}
+
+/* Running sums, added up as lanes of a vector are: by 1, 2, 4 and 8 places. */
+static inline lanes prefix(lanes p)
+{
+    for (int by = 1; by < LDA_LANES; by *= 2)
+        for (int l = LDA_LANES - 1; l >= by; l--)
+            p.x[l] += p.x[l - by];
+    return p;
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+static inline uint32_t find_lane(lanes p, float *u)
+{
+    uint32_t lane = 0;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        lane += p.x[l] <= *u;
+    if (lane > LDA_LANES - 1)
+        lane = LDA_LANES - 1;
+    if (lane > 0)
+        *u -= p.x[lane - 1];
+    return lane;
+}
+
+static inline float sum_of_prefix(lanes p)
+{
+    return prefix(p).x[LDA_LANES - 1];
+}
+
+static inline lanes less_from(lanes p, uint32_t lane, float x)
+{
+    for (uint32_t l = lane; l < LDA_LANES; l++)
+        p.x[l] -= x;
+    return p;
+}
+
+static inline void put_q(float *q, uint32_t k, float value)
+{
+    q[k] = value;
+}
+
+static inline void add_to_row(uint16_t *row, uint32_t k, int16_t by)
+{
+    row[k] = (uint16_t)(row[k] + by);
+}
+
+static inline uint32_t places_of(const uint32_t *list, uint32_t topic)
+{
+    uint32_t bits = 0;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        bits |= (uint32_t)((list[l] & 0xFFFF) == topic) << l;
+    return bits;
+}
+
+static inline lanes weigh_listed(const lda_site *s, const uint32_t *list,
+                                 uint32_t own)
+{
+    lanes all;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++) {
+        const uint32_t k = list[l] & 0xFFFF, n = list[l] >> 16;
+        all.x[l] = k == own ? 0 : (float)n * s->q[k];
+    }
+    return all;
+}
+
+#endif
+
+#endif
