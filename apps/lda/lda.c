@@ -269,73 +269,47 @@ static strads_err lda_schedule(strads_turn *turn)
 
 /* ---- cuts: between two phases, until the model is gathered --------------- */
 
-typedef struct packed_state {
-    uint64_t sweep, evaluated, has_base, prior_sweep, classified;
-    double seconds, cpu_seconds, last_seconds, last_tokens, tokens_drawn;
-    double log_likelihood, tokens, alpha_sum, beta, accuracy;
-} packed_state;
+static void pass_state(strads_walk *w, lda_state *s)
+{
+    strads_walk_pass(w, &s->sweep, sizeof s->sweep);
+    strads_walk_pass(w, &s->evaluated, sizeof s->evaluated);
+    strads_walk_pass(w, &s->has_base, sizeof s->has_base);
+    strads_walk_pass(w, &s->seconds, sizeof s->seconds);
+    strads_walk_pass(w, &s->cpu_seconds, sizeof s->cpu_seconds);
+    strads_walk_pass(w, &s->last_seconds, sizeof s->last_seconds);
+    strads_walk_pass(w, &s->last_tokens, sizeof s->last_tokens);
+    strads_walk_pass(w, &s->tokens_drawn, sizeof s->tokens_drawn);
+    strads_walk_pass(w, &s->log_likelihood, sizeof s->log_likelihood);
+    strads_walk_pass(w, &s->tokens, sizeof s->tokens);
+    strads_walk_pass(w, &s->accuracy, sizeof s->accuracy);
+    strads_walk_pass(w, &s->classified, sizeof s->classified);
+    lda_prior_pass(w, &s->prior);
+    lda_classifier_pass(w, &s->classifier);
+}
 
 static strads_err lda_pack_state(const void *state, strads_bytes *out)
 {
-    const lda_state *s = state;
-    const packed_state packed = {.sweep = s->sweep,
-                                 .evaluated = s->evaluated,
-                                 .has_base = s->has_base,
-                                 .prior_sweep = s->prior.sweep,
-                                 .seconds = s->seconds,
-                                 .cpu_seconds = s->cpu_seconds,
-                                 .last_seconds = s->last_seconds,
-                                 .last_tokens = s->last_tokens,
-                                 .tokens_drawn = s->tokens_drawn,
-                                 .log_likelihood = s->log_likelihood,
-                                 .tokens = s->tokens,
-                                 .alpha_sum = s->prior.alpha_sum,
-                                 .beta = s->prior.beta,
-                                 .accuracy = s->accuracy,
-                                 .classified = s->classified};
+    lda_state *s =
+        (lda_state *)(uintptr_t)state; /* a walk that packs reads it */
+    strads_walk w = {.out = out};
 
-    if (s->gathers)
-        return STRADS_OK;
-    strads_err err = strads_bytes_append(out, &packed, sizeof packed);
-    if (!err)
-        err = strads_bytes_append(out, s->prior.alpha,
-                                  s->prior.topics * sizeof *s->prior.alpha);
-    return err ? err : lda_classifier_pack(&s->classifier, out);
+    if (!s->gathers)
+        pass_state(&w, s);
+    return w.err;
 }
 
 static strads_err lda_unpack_state(void *state, const void *bytes, size_t size)
 {
     lda_state *s = state;
-    const size_t priors = s->prior.topics * sizeof *s->prior.alpha;
-    const size_t head = sizeof(packed_state) + priors;
-    packed_state packed;
+    strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
 
-    if (size < head ||
-        size != head + lda_classifier_unpack(&s->classifier,
-                                             (const char *)bytes + head,
-                                             size - head))
-        return strads_fail(STRADS_EFORMAT,
-                           "the cut has not the priors and the classes of %u "
-                           "topics",
-                           s->prior.topics);
-    memcpy(&packed, bytes, sizeof packed);
-    memcpy(s->prior.alpha, (const char *)bytes + sizeof packed, priors);
-    s->classified = packed.classified;
-    s->accuracy = packed.accuracy;
-    s->sweep = packed.sweep;
-    s->evaluated = packed.evaluated;
-    s->has_base = packed.has_base != 0;
-    s->prior.sweep = packed.prior_sweep;
-    s->prior.alpha_sum = packed.alpha_sum;
-    s->prior.beta = packed.beta;
-    s->seconds = packed.seconds;
-    s->cpu_seconds = packed.cpu_seconds;
-    s->last_seconds = packed.last_seconds;
-    s->last_tokens = packed.last_tokens;
-    s->tokens_drawn = packed.tokens_drawn;
-    s->log_likelihood = packed.log_likelihood;
-    s->tokens = packed.tokens;
-    return STRADS_OK;
+    pass_state(&w, s);
+    return strads_walk_fits(&w)
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "the cut has not the priors and the classes of %u "
+                             "topics",
+                             s->prior.topics);
 }
 
 static size_t sample_partial(const strads_task *task)
@@ -481,31 +455,25 @@ static const strads_phase lda_phases[] = {
                       .receive = lda_classify},
 };
 
+/* What both programs have, topics of documents and roles of a network. */
+#define LDA_CALLBACKS                                                         \
+    .config_size = sizeof(strads_lda_options), .values = STRADS_F32,          \
+    .shape = lda_shape, .begin = lda_begin, .end = lda_end, .open = lda_open, \
+    .close = lda_close, .pack = lda_pack, .unpack = lda_unpack,               \
+    .pack_state = lda_pack_state, .unpack_state = lda_unpack_state,           \
+    .schedule = lda_schedule, .finalises = true, .phases = lda_phases,        \
+    .n_phases = sizeof lda_phases / sizeof *lda_phases,                       \
+    .objective = lda_objective, .measures = lda_measures,                     \
+    .payload = &lda_payload
+
 const strads_program strads_program_lda = {
     .size = sizeof(strads_program),
     .name = "lda",
     .summary = "topics of documents by collapsed Gibbs sampling",
     .options = lda_option_table,
-    .config_size = sizeof(strads_lda_options),
     .defaults = &lda_defaults,
-    .shape = lda_shape,
-    .begin = lda_begin,
-    .end = lda_end,
-    .open = lda_open,
-    .close = lda_close,
-    .pack = lda_pack,
-    .unpack = lda_unpack,
-    .pack_state = lda_pack_state,
-    .unpack_state = lda_unpack_state,
-    .schedule = lda_schedule,
-    .finalises = true,
-    .phases = lda_phases,
-    .n_phases = sizeof lda_phases / sizeof *lda_phases,
-    .objective = lda_objective,
-    .measures = lda_measures,
-    .payload = &lda_payload,
     .kind = STRADS_KIND_DOCUMENTS,
-    .values = STRADS_F32,
+    LDA_CALLBACKS,
 };
 
 /* ---- roles of a network ----------------------------------------------------- */
@@ -555,24 +523,7 @@ const strads_program strads_program_roles = {
     .name = "roles",
     .summary = "roles of a network's nodes, by LDA on its double cover",
     .options = roles_option_table,
-    .config_size = sizeof(strads_lda_options),
     .defaults = &roles_defaults,
-    .shape = lda_shape,
-    .begin = lda_begin,
-    .end = lda_end,
-    .open = lda_open,
-    .close = lda_close,
-    .pack = lda_pack,
-    .unpack = lda_unpack,
-    .pack_state = lda_pack_state,
-    .unpack_state = lda_unpack_state,
-    .schedule = lda_schedule,
-    .finalises = true,
-    .phases = lda_phases,
-    .n_phases = sizeof lda_phases / sizeof *lda_phases,
-    .objective = lda_objective,
-    .measures = lda_measures,
-    .payload = &lda_payload,
     .kind = STRADS_KIND_GRAPH,
-    .values = STRADS_F32,
+    LDA_CALLBACKS,
 };

@@ -104,6 +104,14 @@ void lda_prior_free(lda_prior *prior)
     prior->alpha = NULL;
 }
 
+void lda_prior_pass(strads_walk *w, lda_prior *prior)
+{
+    strads_walk_pass(w, &prior->sweep, sizeof prior->sweep);
+    strads_walk_pass(w, &prior->beta, sizeof prior->beta);
+    strads_walk_pass(w, &prior->alpha_sum, sizeof prior->alpha_sum);
+    strads_walk_pass(w, prior->alpha, prior->topics * sizeof *prior->alpha);
+}
+
 size_t lda_sums(const strads_lda_options *options)
 {
     return LDA_PSI_TOPICS + (size_t)options->topics;
@@ -254,15 +262,9 @@ strads_err lda_learn(strads_task *task)
 
 /* ---- assignments in a file ------------------------------------------------ */
 
-/* The likelihood of assignments in a file, lines `N word:topic ...`:
- *
- *     log p(w, z) = sum_d [ lG(A) - lG(A + N_d)
- *                           + sum_k lG(alpha_k + n_dk) - lG(alpha_k) ]
- *                 + sum_k [ lG(V b) - lG(V b + n_k)
- *                           + sum_w lG(b + n_wk) - lG(b) ]
- *
- * (Griffiths and Steyvers 2004, equations 2 and 3). Documents are done with as
- * their lines are read; of a word's tokens the topics are kept. */
+/* log p(w, z), as of a report, of assignments in a file, lines `N word:topic ...`.
+ * Documents are done with as their lines are read; of a word's tokens the topics
+ * are kept. */
 
 typedef struct reading {
     const strads_lda_model *model;

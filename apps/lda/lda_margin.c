@@ -548,52 +548,23 @@ void lda_margin_count(const lda_local *l, double *labelled, double *right)
 
 /* ---- cuts ------------------------------------------------------------------ */
 
-strads_err lda_classifier_pack(const lda_classifier *c, strads_bytes *out)
-{
-    const size_t bytes = (size_t)c->classes * c->topics * sizeof(double);
-    strads_err err =
-        bytes ? strads_bytes_append(out, c->eta, bytes) : STRADS_OK;
-
-    return err || !bytes ? err : strads_bytes_append(out, c->mean, bytes);
-}
-
-size_t lda_classifier_unpack(lda_classifier *c, const char *from, size_t size)
+void lda_classifier_pass(strads_walk *w, lda_classifier *c)
 {
     const size_t bytes = (size_t)c->classes * c->topics * sizeof(double);
 
-    if (bytes && size >= 2 * bytes) {
-        memcpy(c->eta, from, bytes);
-        memcpy(c->mean, from + bytes, bytes);
-    }
-    return 2 * bytes;
+    strads_walk_pass(w, c->eta, bytes);
+    strads_walk_pass(w, c->mean, bytes);
 }
 
-strads_err lda_margin_pack(const lda_local *l, strads_bytes *out)
-{
-    const lda_margin *m = l->margin;
-
-    if (!m)
-        return STRADS_OK;
-    const strads_err err = lda_classifier_pack(&m->c, out);
-    return err ? err
-               : strads_bytes_append(out, m->a,
-                                     (size_t)l->documents.n * m->c.classes *
-                                         sizeof *m->a);
-}
-
-size_t lda_margin_unpack(lda_local *l, const char *from, size_t size)
+void lda_margin_pass(strads_walk *w, lda_local *l)
 {
     lda_margin *m = l->margin;
 
     if (!m)
-        return 0;
-    const size_t head = lda_classifier_unpack(&m->c, from, size);
-    const size_t all =
-        head + (size_t)l->documents.n * m->c.classes * sizeof *m->a;
-    if (size >= all)
-        memcpy(m->a, from + head, all - head);
-    m->stale = true;
-    return all;
+        return;
+    lda_classifier_pass(w, &m->c);
+    strads_walk_pass(w, m->a,
+                     (size_t)l->documents.n * m->c.classes * sizeof *m->a);
 }
 
 /* ---- prediction ------------------------------------------------------------ */

@@ -399,108 +399,63 @@ strads_err lda_open(const strads_task *task, void **local)
 
 /* ---- cuts --------------------------------------------------------------- */
 
-typedef struct packed_head {
-    uint64_t visits, prior_sweep;
-    double alpha_sum, beta, log_words, psi_words;
-} packed_head;
+static void pass_lists(strads_walk *w, lda_local *l)
+{
+    lda_documents *x = &l->documents;
+    const uint64_t tokens = l->token[l->words];
+
+    strads_walk_pass(w, l->document, tokens * sizeof *l->document);
+    for (uint64_t i = 0; !w->out && i < tokens; i++)
+        w->is_short = w->is_short || l->document[i] >= x->n;
+    strads_walk_pass(w, x->used, x->n * sizeof *x->used);
+    for (uint32_t d = 0; d < x->n; d++) {
+        w->is_short = w->is_short || x->used[d] > l->length[d];
+        strads_walk_pass(w, x->list + (uint64_t)x->line[d] * LDA_LANES,
+                         x->used[d] * sizeof *x->list);
+    }
+}
+
+/* Rows follow from the topics. */
+static void pass_all(strads_walk *w, lda_local *l)
+{
+    strads_walk_pass(w, &l->visits, sizeof l->visits);
+    strads_walk_pass(w, &l->log_words, sizeof l->log_words);
+    strads_walk_pass(w, &l->psi_words, sizeof l->psi_words);
+    lda_prior_pass(w, &l->prior);
+    strads_walk_pass(w, l->topic, l->token[l->words] * sizeof *l->topic);
+    lda_margin_pass(w, l);
+    if (l->documents.list)
+        pass_lists(w, l);
+}
 
 strads_err lda_pack(const void *local, strads_bytes *out)
 {
-    const lda_local *l = local;
+    strads_walk w = {.out = out};
+
+    /* A walk that packs reads it. */
+    pass_all(&w, (lda_local *)(uintptr_t)local);
+    return w.err;
+}
+
+static void count_rows(lda_local *l)
+{
     const lda_documents *x = &l->documents;
-    const uint64_t tokens = l->token[l->words];
-    const packed_head head = {.visits = l->visits,
-                              .prior_sweep = l->prior.sweep,
-                              .alpha_sum = l->prior.alpha_sum,
-                              .beta = l->prior.beta,
-                              .log_words = l->log_words,
-                              .psi_words = l->psi_words};
 
-    strads_err err = strads_bytes_append(out, &head, sizeof head);
-    if (!err)
-        err = strads_bytes_append(out, l->prior.alpha,
-                                  l->prior.topics * sizeof *l->prior.alpha);
-    if (!err)
-        err = strads_bytes_append(out, l->topic, tokens * sizeof *l->topic);
-    if (!err)
-        err = lda_margin_pack(l, out);
-    if (err || x->row)
-        return err;
-    err = strads_bytes_append(out, l->document, tokens * sizeof *l->document);
-    if (!err)
-        err = strads_bytes_append(out, x->used, x->n * sizeof *x->used);
-    for (uint32_t d = 0; d < x->n && !err; d++)
-        err =
-            strads_bytes_append(out, x->list + (uint64_t)x->line[d] * LDA_LANES,
-                                x->used[d] * sizeof *x->list);
-    return err;
-}
-
-/* The next `size` bytes; false: there are fewer. */
-static bool take(const char **from, const char *end, void *to, size_t size)
-{
-    if ((size_t)(end - *from) < size)
-        return false;
-    if (size)
-        memcpy(to, *from, size);
-    *from += size;
-    return true;
-}
-
-static bool take_lists(lda_local *l, const char **from, const char *end)
-{
-    lda_documents *x = &l->documents;
-
-    if (!take(from, end, l->document,
-              l->token[l->words] * sizeof *l->document) ||
-        !take(from, end, x->used, x->n * sizeof *x->used))
-        return false;
-    for (uint64_t i = 0; i < l->token[l->words]; i++)
-        if (l->document[i] >= x->n)
-            return false;
-    for (uint32_t d = 0; d < x->n; d++)
-        if (x->used[d] > l->length[d] ||
-            !take(from, end, x->list + (uint64_t)x->line[d] * LDA_LANES,
-                  x->used[d] * sizeof *x->list))
-            return false;
-    return true;
-}
-
-static bool take_all(lda_local *l, const char *from, const char *end)
-{
-    lda_documents *x = &l->documents;
-    packed_head head;
-
-    if (!take(&from, end, &head, sizeof head) ||
-        !take(&from, end, l->prior.alpha,
-              l->prior.topics * sizeof *l->prior.alpha) ||
-        !take(&from, end, l->topic, l->token[l->words] * sizeof *l->topic))
-        return false;
-    const size_t margins = lda_margin_unpack(l, from, (size_t)(end - from));
-    if (margins > (size_t)(end - from))
-        return false;
-    from += margins;
-    l->visits = head.visits;
-    l->prior.sweep = head.prior_sweep;
-    l->prior.alpha_sum = head.alpha_sum;
-    l->prior.beta = head.beta;
-    l->log_words = head.log_words;
-    l->psi_words = head.psi_words;
     for (uint64_t i = 0; x->row && i < l->token[l->words]; i++)
         if (l->topic[i] < l->site.topics)
             x->row[(size_t)l->document[i] * l->site.padded + l->topic[i]]++;
-    return (x->row || take_lists(l, &from, end)) && from == end;
 }
 
 strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
                       void **local)
 {
-    const char *from = bytes;
+    strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
     const strads_err err = lda_open(task, local);
 
     if (err)
         return err;
-    if (!take_all(*local, from, from + size)) {
+    pass_all(&w, *local);
+    if (!strads_walk_fits(&w)) {
         lda_close(*local);
         *local = NULL;
         return strads_fail(STRADS_EFORMAT,
@@ -508,6 +463,7 @@ strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
                            "these documents",
                            task->share->partition);
     }
+    count_rows(*local);
     lda_use_prior(*local, task->share->by_col.lines);
     return STRADS_OK;
 }

@@ -43,6 +43,7 @@ typedef struct lda_prior {
 
 strads_err lda_prior_new(lda_prior *prior, const strads_lda_options *options);
 void lda_prior_free(lda_prior *prior);
+void lda_prior_pass(strads_walk *walk, lda_prior *prior);
 
 /* What a report sums up over partitions. */
 enum {
@@ -110,9 +111,7 @@ size_t lda_moments(const strads_lda_options *options);
 void lda_classifier_learn(lda_classifier *c, uint32_t y, uint64_t seed,
                           uint64_t sweep, uint32_t sweeps,
                           const double *moments);
-strads_err lda_classifier_pack(const lda_classifier *c, strads_bytes *out);
-/* How many bytes it has; nothing is taken where there are less. */
-size_t lda_classifier_unpack(lda_classifier *c, const char *from, size_t size);
+void lda_classifier_pass(strads_walk *walk, lda_classifier *c);
 double lda_draw_weight(double zeta, double loss_weight, uint64_t seed,
                        uint64_t sweep, uint64_t draw);
 typedef struct lda_margin lda_margin;
@@ -160,8 +159,7 @@ typedef struct lda_local {
 /* Of labelled documents; of others nothing. */
 strads_err lda_margin_open(lda_local *l, const strads_task *task);
 void lda_margin_free(lda_margin *m);
-strads_err lda_margin_pack(const lda_local *l, strads_bytes *out);
-size_t lda_margin_unpack(lda_local *l, const char *from, size_t size);
+void lda_margin_pass(strads_walk *walk, lda_local *l);
 /* Before the tokens of a sweep are drawn. */
 void lda_margin_refresh(lda_local *l, const strads_lda_options *options);
 void lda_margin_draw(lda_local *l, const lda_tokens *tokens);

@@ -13,37 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes that are packed, or read back: the same walk over the same fields, so
- * that neither can forget what the other has. */
-typedef struct walk {
-    strads_bytes *out; /* NULL: reads */
-    const char *from, *end;
-    strads_err err;
-    bool is_short; /* what is read does not fit */
-} walk;
-
-static void pass(walk *w, void *x, size_t size)
-{
-    if (w->err || w->is_short)
-        return;
-    if (w->out) {
-        w->err = strads_bytes_append(w->out, x, size);
-        return;
-    }
-    w->is_short = (size_t)(w->end - w->from) < size;
-    if (w->is_short)
-        return;
-    if (size)
-        memcpy(x, w->from, size);
-    w->from += size;
-}
-
 /* Floats that are there or not; made when they are read. */
-static void pass_floats(walk *w, float **x, uint64_t n)
+static void pass_floats(strads_walk *w, float **x, uint64_t n)
 {
     uint64_t there = *x ? n : 0;
 
-    pass(w, &there, sizeof(there));
+    strads_walk_pass(w, &there, sizeof(there));
     if (!there || w->err || w->is_short)
         return;
     w->is_short = there != n;
@@ -52,14 +27,14 @@ static void pass_floats(walk *w, float **x, uint64_t n)
         if (!*x)
             w->err = mf_no_memory("factors", 4 * n);
     }
-    pass(w, *x, sizeof(float) * n);
+    strads_walk_pass(w, *x, sizeof(float) * n);
 }
 
-static strads_err walked(const walk *w, const char *what)
+static strads_err walked(const strads_walk *w, const char *what)
 {
     if (w->err)
         return w->err;
-    if (w->is_short || (!w->out && w->from != w->end))
+    if (!strads_walk_fits(w))
         return strads_fail(STRADS_EFORMAT,
                            "the cut's %s is not of these ratings and options",
                            what);
@@ -69,36 +44,36 @@ static strads_err walked(const walk *w, const char *what)
 /* ---- a partition ------------------------------------------------------- */
 
 /* What the first phases have told all partitions. */
-static void pass_merged(walk *w, mf_local *l)
+static void pass_merged(strads_walk *w, mf_local *l)
 {
-    pass(w, &l->held_below, sizeof(l->held_below));
-    pass(w, &l->scale, sizeof(l->scale));
-    pass(w, l->item_bias, sizeof(*l->item_bias) * l->items);
-    pass(w, l->item_n, sizeof(*l->item_n) * l->items);
+    strads_walk_pass(w, &l->held_below, sizeof(l->held_below));
+    strads_walk_pass(w, &l->scale, sizeof(l->scale));
+    strads_walk_pass(w, l->item_bias, sizeof(*l->item_bias) * l->items);
+    strads_walk_pass(w, l->item_n, sizeof(*l->item_n) * l->items);
 }
 
-static void pass_sweeps(walk *w, mf_local *l)
+static void pass_sweeps(strads_walk *w, mf_local *l)
 {
     const uint64_t users = l->users * l->stride;
     const uint64_t items = (uint64_t)l->items * l->stride;
 
-    pass(w, &l->steps, sizeof(l->steps));
-    pass(w, l->sum, sizeof(l->sum));
-    pass(w, &l->undo, sizeof(l->undo));
+    strads_walk_pass(w, &l->steps, sizeof(l->steps));
+    strads_walk_pass(w, l->sum, sizeof(l->sum));
+    strads_walk_pass(w, &l->undo, sizeof(l->undo));
     pass_floats(w, &l->p, users);
     pass_floats(w, &l->best.p, users);
     pass_floats(w, &l->best.q, items);
     if (mf_by_rows(&l->options)) {
-        pass(w, &l->rows.began, sizeof(l->rows.began));
+        strads_walk_pass(w, &l->rows.began, sizeof(l->rows.began));
         if (l->options.implicit)
-            pass(w, l->rows.gram,
-                 sizeof(float) * (size_t)l->stride * l->stride);
+            strads_walk_pass(w, l->rows.gram,
+                             sizeof(float) * (size_t)l->stride * l->stride);
     } else if (mf_by_ranks(&l->options)) {
-        pass(w, l->ranks.q, sizeof(float) * items);
-        pass(w, l->ranks.left,
-             sizeof(*l->ranks.left) * l->ranks.start[l->users]);
+        strads_walk_pass(w, l->ranks.q, sizeof(float) * items);
+        strads_walk_pass(w, l->ranks.left,
+                         sizeof(*l->ranks.left) * l->ranks.start[l->users]);
     } else {
-        pass(w, l->order, sizeof(*l->order) * l->micros);
+        strads_walk_pass(w, l->order, sizeof(*l->order) * l->micros);
         for (uint32_t b = 0; b < l->blocks; b++) {
             const uint64_t block = (uint64_t)l->cut->block[b].n * l->stride;
             if (l->undo)
@@ -111,7 +86,7 @@ static void pass_sweeps(walk *w, mf_local *l)
 strads_err mf_pack(const void *local, strads_bytes *out)
 {
     mf_local *l = (mf_local *)(uintptr_t)local; /* a walk that packs reads it */
-    walk w = {.out = out};
+    strads_walk w = {.out = out};
 
     pass_merged(&w, l);
     pass_sweeps(&w, l);
@@ -128,14 +103,13 @@ static bool is_order(const mf_local *l)
 }
 
 /* What the first phases make, and then what sweeps have made of it. */
-static strads_err unpack(strads_task *task, mf_local *l, walk *w)
+static strads_err unpack(strads_task *task, mf_local *l, strads_walk *w)
 {
     double sums[MF_LOSSES] = {0}; /* of the biases alone: known by now */
     strads_task build = *task;
 
     pass_merged(w, l);
-    strads_err err =
-        walked(&(walk){.err = w->err, .is_short = w->is_short}, "partition");
+    strads_err err = w->is_short ? walked(w, "partition") : STRADS_OK;
     if (!err)
         err = strads_cut_deal(l->items, l->item_n, l->blocks,
                               task->share->partitions, &l->cut);
@@ -153,7 +127,7 @@ static strads_err unpack(strads_task *task, mf_local *l, walk *w)
 strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
                      void **local)
 {
-    walk w = {.from = bytes, .end = (const char *)bytes + size};
+    strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
     strads_err err = mf_open(task, local);
 
     if (err)
@@ -168,27 +142,27 @@ strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
 
 /* ---- the coordinator --------------------------------------------------- */
 
-static void pass_state(walk *w, mf_state *s)
+static void pass_state(strads_walk *w, mf_state *s)
 {
-    pass(w, &s->scale, sizeof(s->scale));
-    pass(w, &s->steps, sizeof(s->steps));
-    pass(w, &s->next, sizeof(s->next));
-    pass(w, s->sum, sizeof(s->sum));
-    pass(w, &s->test_rmse, sizeof(s->test_rmse));
-    pass(w, &s->best, sizeof(s->best));
-    pass(w, &s->seconds, sizeof(s->seconds));
-    pass(w, &s->cpu_seconds, sizeof(s->cpu_seconds));
-    pass(w, &s->sweep_seconds, sizeof(s->sweep_seconds));
-    pass(w, &s->preparation, sizeof(s->preparation));
-    pass(w, &s->objective, sizeof(s->objective));
-    pass(w, &s->began, sizeof(s->began));
-    pass(w, s->item_n, sizeof(*s->item_n) * s->items);
+    strads_walk_pass(w, &s->scale, sizeof(s->scale));
+    strads_walk_pass(w, &s->steps, sizeof(s->steps));
+    strads_walk_pass(w, &s->next, sizeof(s->next));
+    strads_walk_pass(w, s->sum, sizeof(s->sum));
+    strads_walk_pass(w, &s->test_rmse, sizeof(s->test_rmse));
+    strads_walk_pass(w, &s->best, sizeof(s->best));
+    strads_walk_pass(w, &s->seconds, sizeof(s->seconds));
+    strads_walk_pass(w, &s->cpu_seconds, sizeof(s->cpu_seconds));
+    strads_walk_pass(w, &s->sweep_seconds, sizeof(s->sweep_seconds));
+    strads_walk_pass(w, &s->preparation, sizeof(s->preparation));
+    strads_walk_pass(w, &s->objective, sizeof(s->objective));
+    strads_walk_pass(w, &s->began, sizeof(s->began));
+    strads_walk_pass(w, s->item_n, sizeof(*s->item_n) * s->items);
 }
 
 strads_err mf_pack_state(const void *state, strads_bytes *out)
 {
     mf_state *s = (mf_state *)(uintptr_t)state;
-    walk w = {.out = out};
+    strads_walk w = {.out = out};
 
     if (!mf_sweep_begins(s))
         return STRADS_OK;
@@ -199,7 +173,7 @@ strads_err mf_pack_state(const void *state, strads_bytes *out)
 strads_err mf_unpack_state(void *state, const void *bytes, size_t size)
 {
     mf_state *s = state;
-    walk w = {.from = bytes, .end = (const char *)bytes + size};
+    strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
 
     s->item_n = malloc(sizeof(*s->item_n) * s->items + 1);
     if (!s->item_n)

@@ -149,58 +149,42 @@ void sgd_close(void *local)
 
 /* ---- cuts ---------------------------------------------------------------- */
 
-typedef struct packed_head {
-    double loss;
-    sgd_decay decay;
-    uint64_t n_read; /* rows: their numbers follow, then their weights */
-} packed_head;
+/* Each row that was read: its number, its weights. */
+static void pass(strads_walk *walk, sgd_worker *w, uint64_t n_read,
+                 const uint32_t *read)
+{
+    strads_walk_pass(walk, &w->loss, sizeof(w->loss));
+    strads_walk_pass(walk, &w->decay, sizeof(w->decay));
+    strads_walk_pass(walk, &n_read, sizeof(n_read));
+    for (uint64_t k = 0; k < n_read && !walk->is_short; k++) {
+        uint32_t row = read ? read[k] : 0;
+        strads_walk_pass(walk, &row, sizeof(row));
+        walk->is_short = walk->is_short || row >= w->rows;
+        if (!walk->is_short)
+            strads_walk_pass(walk, w->w + (size_t)row * SGD_ROW,
+                             SGD_ROW * sizeof(*w->w));
+    }
+}
 
 strads_err sgd_pack(const void *local, strads_bytes *out)
 {
-    const sgd_worker *w = local;
-    const packed_head head = {.loss = w->loss,
-                              .decay = w->decay,
-                              .n_read = w->n_read};
-    strads_err err = strads_bytes_append(out, &head, sizeof(head));
-    if (!err)
-        err = strads_bytes_append(out, w->read, w->n_read * sizeof(*w->read));
-    for (uint32_t k = 0; !err && k < w->n_read; k++)
-        err = strads_bytes_append(out, w->w + (size_t)w->read[k] * SGD_ROW,
-                                  SGD_ROW * sizeof(*w->w));
-    return err;
-}
+    sgd_worker *w = (sgd_worker *)(uintptr_t)local; /* packing reads it */
+    strads_walk walk = {.out = out};
 
-static bool take(sgd_worker *w, const char *from, size_t size)
-{
-    packed_head head;
-    if (size < sizeof(head))
-        return false;
-    memcpy(&head, from, sizeof(head));
-    from += sizeof(head);
-    if (head.n_read > w->rows ||
-        size - sizeof(head) !=
-            head.n_read * (sizeof(uint32_t) + SGD_ROW * sizeof(*w->w)))
-        return false;
-    const char *values = from + head.n_read * sizeof(uint32_t);
-    for (uint64_t k = 0; k < head.n_read; k++) {
-        uint32_t row;
-        memcpy(&row, from + k * sizeof(row), sizeof(row));
-        if (row >= w->rows)
-            return false;
-        memcpy(w->w + (size_t)row * SGD_ROW,
-               values + k * SGD_ROW * sizeof(*w->w), SGD_ROW * sizeof(*w->w));
-    }
-    w->loss = head.loss;
-    w->decay = head.decay;
-    return true;
+    pass(&walk, w, w->n_read, w->read);
+    return walk.err;
 }
 
 strads_err sgd_unpack(strads_task *task, const void *bytes, size_t size,
                       void **local)
 {
+    strads_walk walk = {.from = bytes, .end = (const char *)bytes + size};
     strads_err err = sgd_open(task, local);
-    if (err || take(*local, bytes, size))
+    if (err)
         return err;
+    pass(&walk, *local, 0, NULL);
+    if (strads_walk_fits(&walk))
+        return STRADS_OK;
     sgd_close(*local);
     *local = NULL;
     return strads_fail(STRADS_EFORMAT,

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "strads/data.h"
 #include "strads/error.h"
@@ -384,6 +385,40 @@ typedef struct strads_phase {
 typedef struct strads_bytes strads_bytes;
 STRADS_API strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
                                           size_t size);
+
+/* A walk over the fields of a state that packs them, where `out` is there, or
+ * reads them back from `from`: one function names them for `pack` and `unpack`,
+ * and neither can forget what the other has. Begin with {.out = out} or {.from =
+ * bytes, .end = bytes + size}; look at `err` and `is_short` when all has been
+ * passed. */
+typedef struct strads_walk {
+    strads_bytes *out; /* NULL: reads */
+    const char *from, *end;
+    strads_err err; /* of packing */
+    bool is_short;  /* what is read does not fit; the program may set it, too */
+} strads_walk;
+
+/* Passes the next `size` bytes, which are at x. Nothing after an error. */
+static inline void strads_walk_pass(strads_walk *w, void *x, size_t size)
+{
+    if (w->err || w->is_short || size == 0)
+        return;
+    if (w->out) {
+        w->err = strads_bytes_append(w->out, x, size);
+        return;
+    }
+    w->is_short = (size_t)(w->end - w->from) < size;
+    if (w->is_short)
+        return;
+    memcpy(x, w->from, size);
+    w->from += size;
+}
+
+/* Whether what was read was all there is, and fits. */
+static inline bool strads_walk_fits(const strads_walk *w)
+{
+    return !w->is_short && (w->out || w->from == w->end);
+}
 
 /* A RING block's payload: an object of the program's that travels with its
  * block. On one node the pointer travels; between nodes pack's bytes
