@@ -65,29 +65,24 @@ bits_of() {
     grep -E '"(index|value)"' "$1"
 }
 
-cp -R "$STRADS_SOURCE/examples/kmeans" kmeans
-{
-    cmake -S kmeans -B cmade -DCMAKE_PREFIX_PATH="$folder/prefix" \
-        -DCMAKE_C_COMPILER="$STRADS_CC" \
-        -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" && cmake --build cmade
-} >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+builds kmeans
 
 # Any cut of data and centres ends with settled centres
 for words in "--partitions 1" "--partitions 4 --workers 2 --centres 7" \
     "--partitions 3 --workers 2 --blocks 9 --depth 2 --seed 5"; do
     # shellcheck disable=SC2086 # words
-    gives 0 run cmade/kmeans.so "$year_train" $words --model one.json
+    gives 0 run ./kmeans.so "$year_train" $words --model one.json
     settled one.json
 done
 
 # With the same partitions and blocks: the same bits, whoever hosts them
 common="--partitions 4 --centres 7"
-gives 0 run cmade/kmeans.so "$year_train" $common --workers 1 --model one.json
+gives 0 run ./kmeans.so "$year_train" $common --workers 1 --model one.json
 settled one.json
 bits_of one.json >one.bits
 for workers in 2 4; do
     # shellcheck disable=SC2086 # words
-    gives 0 run cmade/kmeans.so "$year_train" $common --workers $workers \
+    gives 0 run ./kmeans.so "$year_train" $common --workers $workers \
         --model other.json
     bits_of other.json >other.bits
     cmp -s one.bits other.bits || fail "$workers workers and one differ"
@@ -95,41 +90,41 @@ done
 
 # Stopped and gone on with
 # shellcheck disable=SC2086 # words
-gives 0 run cmade/kmeans.so "$year_train" $common --max-rounds 9 --checkpoint cuts
+gives 0 run ./kmeans.so "$year_train" $common --max-rounds 9 --checkpoint cuts
 # shellcheck disable=SC2086 # words
-gives 0 run cmade/kmeans.so "$year_train" $common --workers 2 --resume cuts \
+gives 0 run ./kmeans.so "$year_train" $common --workers 2 --resume cuts \
     --model other.json
 bits_of other.json >other.bits
 cmp -s one.bits other.bits || fail "a run that goes on and one differ"
 
 # By a plan, which says how many partitions there are
 gives 0 plan make plan.json --partitions 4 --blocks 8
-gives 0 run cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
+gives 0 run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json --model planned.json
 settled planned.json
 bits_of planned.json >planned.bits
 gives 0 plan make three.json --partitions 3 --blocks 5 --planner rotation
-gives 0 run cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
+gives 0 run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan three.json --model three-parts.json
 settled three-parts.json
 # Simulated by the same plan: it ends where the run has ended
-gives 0 simulate cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
+gives 0 simulate ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json
 says out "$(sed -n 's/^ *"objective": \([0-9]*\)\..*/\1/p' planned.json)."
 
 echo '{}' >broken.json
-refuses 2 'broken.json: is no plan' run cmade/kmeans.so "$year_train" \
+refuses 2 'broken.json: is no plan' run ./kmeans.so "$year_train" \
     --plan broken.json
 
 # Three processes, told the plan by the first: the same bits as one
 : >first.err
-start first run cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
+start first run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json --nodes 3 --listen tcp://127.0.0.1:0 --model nodes.json
 first=$child
 url=$(url_of first)
-start second join "$url" --program cmade/kmeans.so --workers 1
+start second join "$url" --program ./kmeans.so --workers 1
 second=$child
-start third join "$url" --program cmade/kmeans.so --workers 1
+start third join "$url" --program ./kmeans.so --workers 1
 third=$child
 ends second "$second" 0
 ends third "$third" 0

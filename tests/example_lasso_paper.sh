@@ -4,10 +4,7 @@
 # and the paper's claim, that priorities spare updates.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
-cp "$STRADS_SOURCE/examples/lasso_paper/lasso_paper.c" .
-# shellcheck disable=SC2046 # words
-"$STRADS_CC" -std=c17 -O2 -Wall -Wextra -Werror -shared -fPIC \
-    $(pkg-config --cflags strads) lasso_paper.c -o lasso_paper.so -lm
+builds lasso_paper
 lines=$(wc -l <lasso_paper.c)
 [ "$lines" -le 157 ] || fail "lasso_paper.c has $lines lines: expected 157 at most"
 

@@ -5,20 +5,14 @@
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 for name in loop_lda loop_mf mlp triangles; do
-    cp -R "$STRADS_SOURCE/examples/$name" "$name"
-    {
-        cmake -S "$name" -B "made-$name" -DCMAKE_PREFIX_PATH="$folder/prefix" \
-            -DCMAKE_C_COMPILER="$STRADS_CC" \
-            -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" &&
-            cmake --build "made-$name"
-    } >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+    builds "$name"
 done
 
 # trains NAME DATA WORDS...: the model is NAME.json, objectives are in `curve`.
 trains() {
     name=$1 data=$2
     shift 2
-    gives 0 run "made-$name/$name.so" "$data" --model "$name.json" \
+    gives 0 run "$name.so" "$data" --model "$name.json" \
         --log "$name.jsonl" --quiet "$@"
     sed -n 's/.*"event": "round".*"objective": \([-0-9.e]*\).*/\1/p' \
         "$name.jsonl" >curve
@@ -45,13 +39,13 @@ alike() {
 goes_on() {
     bound=$1 name=$2 data=$3
     shift 3
-    gives 0 run "made-$name/$name.so" "$data" --model whole.json --quiet "$@"
+    gives 0 run "$name.so" "$data" --model whole.json --quiet "$@"
     from="--checkpoint cuts" parts=0 part=0.03s
     [ -z "$STRADS_SANITIZE" ] || part=0.3s
     rm -rf cuts
     until [ "$parts" -gt 0 ] && ! grep -q "to go on" stop.err; do
         # shellcheck disable=SC2086 # words
-        gives 0 run "made-$name/$name.so" "$data" --model parts.json \
+        gives 0 run "$name.so" "$data" --model parts.json \
             --time-limit $part $from "$@"
         cp err stop.err
         from="--resume cuts" parts=$((parts + 1))
@@ -99,7 +93,7 @@ for partitions in 1 2; do
 done
 alike mlp1.json mlp2.json 1e-9
 goes_on 1e-9 mlp party.svm --epochs 20 --step 2 --partitions 2
-refuses 2 "--classes: labels are 0 and up" run made-mlp/mlp.so "$party" --quiet
+refuses 2 "--classes: labels are 0 and up" run mlp.so "$party" --quiet
 
 # Three groups: the best of some starts finds them. Each motif counts three
 # times: open ones at their middle, closed ones once.

@@ -3,10 +3,7 @@
 # all steps left, computed by awk from model and data, gain next to nothing.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
-cp "$STRADS_SOURCE/examples/ridge/ridge.c" .
-# shellcheck disable=SC2046 # words
-"$STRADS_CC" -std=c17 -O2 -Wall -Wextra -Werror -shared -fPIC \
-    $(pkg-config --cflags strads) ridge.c -o ridge.so
+builds ridge
 
 # With c = X'(y - X w), a_j = |x_j|^2: step (c_j - n lambda w_j) / (a_j + n
 # lambda), gain (a_j / n + lambda) step^2 / 2.

@@ -28,18 +28,13 @@ minimises() {
         fail "$1 is no minimiser: $(cat minimises.out)"
 }
 
-cp -R "$STRADS_SOURCE/examples/ssp_lasso" ssp_lasso
-{
-    cmake -S ssp_lasso -B cmade -DCMAKE_PREFIX_PATH="$folder/prefix" \
-        -DCMAKE_C_COMPILER="$STRADS_CC" \
-        -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" && cmake --build cmade
-} >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+builds ssp_lasso
 
 for words in "--workers 1 --staleness 0" "--workers 3 --staleness 0" \
     "--workers 2" "--workers 2 --partitions 4 --staleness 3" "--f32"; do
     : >ssp.json
     # shellcheck disable=SC2086 # words
-    gives 0 run cmade/ssp_lasso.so "$year_train" --lambda $lambda \
+    gives 0 run ./ssp_lasso.so "$year_train" --lambda $lambda \
         --tolerance 1e-4 $words --model ssp.json
     says err "converged after"
     [ "$words" = "--f32" ] || minimises ssp.json 1.5e-4
@@ -52,14 +47,14 @@ near "$(member ssp.json objective)" "$(member lasso.json objective)" 1e-3 \
     "the objective of the built-in Lasso"
 
 # A bound ends it early, with a model whose objective is right
-gives 3 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
+gives 3 run ./ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
     --model early.json
 minimises early.json 1
-gives 3 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
+gives 3 run ./ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
     --max-rounds 300 --checkpoint cuts
-gives 0 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
+gives 0 run ./ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
     --tolerance 1e-4 --resume cuts --model early.json
 minimises early.json 1.5e-4
-refuses 2 '--lambda -1: expected' run cmade/ssp_lasso.so "$year_train" \
+refuses 2 '--lambda -1: expected' run ./ssp_lasso.so "$year_train" \
     --lambda -1
 finish
