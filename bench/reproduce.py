@@ -265,6 +265,33 @@ def topics():
             commands)
 
 
+def factors():
+    workers, sweeps = (4, 4) if QUICK else (64, 20)
+    train, test = scratch / "train", scratch / "test"
+    make = [BUILD / "bench/with_synthetic", "mf", 8000, 800, "4e5", 8, .5, 1, train, test]
+    run(*make)
+    curves, commands = {}, [make]
+    for how, name in (("ring", "scheduled: rotation"), ("0", "data-parallel, BSP"),
+                      ("1", "data-parallel, staleness 1"),
+                      ("4", "data-parallel, staleness 4")):
+        words = [BUILD / "bench/with_rotation_mf", how, train, test, 16, sweeps, workers,
+                 1 if how == "ring" else 1 / 16, 1000]
+        curves[name] = numbers(run(*words))
+        commands.append(words)
+    ends = {n: c[-1][2] for n, c in curves.items()}
+    section("Factors: a model that is rotated",
+            f"{workers} simulated workers: after {sweeps} sweeps rotation has an error of "
+            f"{ends['scheduled: rotation']:.4f}, data-parallel workers "
+            f"{min(list(ends.values())[1:]):.4f} at best.",
+            "SchMP: what travels is moved by one worker at a time. Data-parallel workers add "
+            "up so many moves of one item that but a part of each can be taken (here 1/16).",
+            [plot("simulated seconds", "error of ratings left out",
+                  {n: [(p[1], p[2]) for p in c] for n, c in curves.items()}, "x"),
+             table(["", "error in the end", "s in all"],
+                   [(n, f"{c[-1][2]:.4f}", f"{c[-1][1]:.3g}") for n, c in curves.items()])],
+            commands)
+
+
 def staleness():
     limit = 1 if QUICK else 10
     names = {"all": "all-reduce", "0": "BSP (staleness 0)", "1": "SSP, 1",
@@ -511,6 +538,7 @@ def main():
             SOURCE / "examples/peer_svm/peer_svm.c", "-o", program, "-lm")
         lasso()
         topics()
+        factors()
         staleness()
         network()
         malt(program)

@@ -3,9 +3,8 @@
 # the same updates on blocks that go round (ring) and data-parallel, on rows of
 # the store that are some clocks old (staleness); mf also by Hogwild, in shared
 # memory. with_rotation.c and with_rotation_mf.c say more. On two threads, and
-# simulated on 64 nodes. Curves by sweeps and by seconds go to
-# rotation-MODEL-WORKERS-sweeps.svg and -seconds.svg beside the programs, as
-# numbers to rotation-MODEL-WORKERS.txt. Options: --quick; lda or mf alone.
+# simulated on 64 nodes. Curves go to rotation-MODEL-WORKERS.txt beside the
+# programs; `./dev reproduce` draws such. Options: --quick; lda or mf alone.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -46,50 +45,7 @@ at()
     awk -v n="$2" '$1 == n { x = $3 } END { print x ? x : "-" }' "$1"
 }
 
-# title METHOD
-title()
-{
-    case $1 in
-    ring) echo "scheduled: rotation" ;;
-    hogwild) echo "Hogwild" ;;
-    *) echo "data-parallel, staleness $1" ;;
-    esac
-}
-
-# plot MODEL WORKERS COLUMN NAME
-plot()
-{
-    case $1 in
-    lda)
-        what="topics by Gibbs sampling"
-        set -- "$@" "log-likelihood a token" "*:*"
-        ;;
-    mf)
-        what="factors by SGD"
-        set -- "$@" "root mean squared error of the test" "*:0.7"
-        ;;
-    esac
-    axis=$4
-    [ "$2 $4" != "$many seconds" ] || axis="virtual seconds"
-    lines=
-    for method in $methods; do
-        lines="$lines${lines:+, }'$scratch/$1.$method.$2' using $3:3 \
-with lines lw 2 title '$(title "$method")'"
-    done
-    gnuplot <<END
-set terminal svg size 760,440 background '#ffffff'
-set output '$programs/rotation-$1-$2-$4.svg'
-set title '$what, $2 workers'
-set xlabel '$axis'
-set ylabel '$5'
-set yrange [$6]
-set key outside right
-set grid
-plot $lines
-END
-}
-
-# show MODEL WORKERS: the curves of $methods as a table, as files, as SVG.
+# show MODEL WORKERS: the curves of $methods as a table and as a file.
 show()
 {
     : >"$programs/rotation-$1-$2.txt"
@@ -103,8 +59,6 @@ show()
         record "rotation_$1" workers "$2" method "$method" half "$half" \
             end "$(last "$curve" 3)" seconds "$(last "$curve" 2)"
     done
-    plot "$1" "$2" 1 sweeps
-    plot "$1" "$2" 2 seconds
 }
 
 # compare_lda WORKERS [NS]
@@ -171,7 +125,7 @@ for model in $models; do
         methods="ring 0 1 4"
         compare_mf $many "0.125 0.0625 0.03125" 1000
     fi
-    echo "curves: $programs/rotation-$model-{$few,$many}-{sweeps,seconds}.svg"
+    echo "curves: $programs/rotation-$model-{$few,$many}.txt"
 done
 echo
 cat "$json"

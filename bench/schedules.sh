@@ -2,8 +2,8 @@
 # A Lasso under several schedules, with the same kernels: who is updated next,
 # and whether columns that depend on each other are kept apart, decides how
 # soon it is solved, and whether at all. with_schedules.c says what the methods
-# are. Options: --limit SECONDS a method, --ratio R of lambda_max. The curves
-# go to schedules-seconds.svg and schedules-updates.svg beside the programs.
+# are, and `./dev reproduce` draws their curves. Options: --limit SECONDS a
+# method, --ratio R of lambda_max.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -52,35 +52,6 @@ told()
         }' "$1"
 }
 
-# draw COLUMN NAME LABEL FROM
-draw()
-{
-    svg=$programs/schedules-$2.svg
-    {
-        echo "set terminal svg size 760,460 background '#ffffff'"
-        echo "set output '$svg'; set key outside right; set grid"
-        echo "set title 'Lasso, 5,000 x 200,000, neighbours correlate by .9'"
-        echo "set xlabel '$3'; set ylabel 'above the optimum, relative'"
-        echo "set logscale xy; set format xy '1e%T'"
-        echo "set xrange [$4:*]; set yrange [1e-8:1e2]"
-        lines=
-        for method in $METHODS; do
-            name=${method%/*}
-            title="$name, ${method#*/}"
-            at=$scratch/$name.${method#*/}
-            awk -v c="$1" 'NR == 1 || $c >= 1.02 * x { x = $c; print }' "$at" \
-                >"$at.thin"
-            [ "$name" != lasso ] || title='strads lasso'
-            colour= # gnuplot has eight
-            [ "$name" != sgd ] || colour="lc rgb '#909090'"
-            lines="$lines${lines:+, }'$at.thin' using $1:3 with lines lw 2 \
-$colour title '$title'"
-        done
-        echo "plot $lines"
-    } | gnuplot
-    echo "curves: $svg"
-}
-
 "$STRADS_BIN" data synth lasso "$file" --quiet
 optimum=$("$programs/with_schedules" "$file" "$ratio" lasso 1 60 |
     awk '{ print $3 }' | sort -g | head -n 1)
@@ -113,7 +84,5 @@ for method in shotgun/1024 cyclic-joint/64 random-joint/64 lasso/64; do
         print ""
     }'
 done
-draw 1 seconds 'seconds of the processor' 1e-2
-draw 2 updates 'coordinate updates' 1e3
 echo
 cat "$json"

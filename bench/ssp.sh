@@ -4,10 +4,9 @@
 # least-squares problem is 1e-6, medians of runs in turn. Four workers sleep for
 # the time of computing, so that few cores do not decide; with_ssp.c says more.
 # Beside that, what makes these seconds: clocks a second (quantity) and decades of
-# the error a 1,000 clocks (quality), over the staleness in ssp-quality.svg.
-# The curves of the last runs go to ssp-STRAGGLER.svg beside the programs, and
-# as numbers to ssp-STRAGGLER.txt. Then shards against workers, over processes
-# and, for more of them, simulated.
+# the error a 1,000 clocks (quality). The curves of the last runs go to
+# ssp-STRAGGLER.txt beside the programs; `./dev reproduce` draws such. Then shards
+# against workers, over processes and, for more of them, simulated.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -51,42 +50,9 @@ show()
     esac
 }
 
-# draw STRAGGLER
-draw()
-{
-    svg=$programs/ssp-$1.svg
-    text=$programs/ssp-$1.txt
-    echo "# method seconds error" >"$text"
-    for method in $METHODS; do
-        awk -v m="$method" '$1 != "total" { print m, $1, $2 }' \
-            "$scratch/$1.$method" >>"$text"
-    done
-    {
-        echo "set terminal svg size 760,440 background '#ffffff'"
-        echo "set output '$svg'"
-        echo "set title 'least squares, 4 workers, stragglers: $1'"
-        echo "set xlabel 'seconds'; set ylabel 'squared error, relative'"
-        echo "set logscale y; set format y '1e%T'; set grid"
-        echo "set key outside right"
-        lines=
-        for method in $METHODS; do
-            case $method in
-            all) title=all-reduce ;;
-            *) title="staleness $method" ;;
-            esac
-            grep -v total "$scratch/$1.$method" >"$scratch/$1.$method.xy"
-            lines="$lines${lines:+, }'$scratch/$1.$method.xy' with lines lw 2 \
-title '$title'"
-        done
-        echo "plot $lines"
-    } | gnuplot
-    echo "curves: $svg, $text"
-}
-
 echo "Load $(load) on $(nproc) cores; medians of $RUNS runs in turn."
 printf '%-12s %-10s %12s %10s %9s %16s\n' stragglers method "s to $ERROR" \
     "waiting %" clocks/s "decades/1000"
-: >"$programs/ssp-quality.txt"
 for straggler in none rotating fixed; do
     for method in $METHODS; do
         : >"$scratch/seconds.$method"
@@ -112,36 +78,17 @@ for straggler in none rotating fixed; do
         quality=$(awk '{ print $2 }' "$scratch/rates.$method" | median)
         printf '%-12s %-10s %12.3f %10s %9.0f %16.2f\n' $straggler $method \
             "$seconds" "$(show "$waiting")" "$quantity" "$quality"
-        echo "$straggler $method $quantity $quality" \
-            >>"$programs/ssp-quality.txt"
         record ssp stragglers $straggler method $method seconds "$seconds" \
             waiting_percent "$waiting" clocks_per_second "$quantity" \
             decades_per_1000_clocks "$quality"
     done
-    draw $straggler
-done
-
-# Quantity, quality and their product over the staleness, all beside staleness 0.
-{
-    echo "set terminal svg size 900,340 background '#ffffff'"
-    echo "set output '$programs/ssp-quality.svg'"
-    echo "set multiplot layout 1,3"
-    echo "set xlabel 'staleness'; set ylabel 'beside staleness 0'"
-    echo "set xtics ('0' 0, '1' 1, '4' 2, '16' 3, 'inf.' 4, 'adapt.' 5)"
-    echo "set xrange [-.5:5.5]; set yrange [0:2.2]; set grid"
-    for straggler in none rotating fixed; do
-        xy=$scratch/quality.$straggler
-        awk -v s=$straggler '$1 == s && $2 != "all" {
-            if ($2 == "0") { q = $3; p = $4 }
-            print n++, $3 / q, $4 / p, $3 * $4 / q / p }' \
-            "$programs/ssp-quality.txt" >"$xy"
-        echo "set title 'stragglers: $straggler'"
-        echo "plot '$xy' using 1:2 with linespoints title 'clocks/s', \
-'$xy' using 1:3 with linespoints title 'progress/clock', \
-'$xy' using 1:4 with linespoints lw 2 title 'progress/s'"
+    : >"$programs/ssp-$straggler.txt"
+    for method in $METHODS; do
+        awk -v m="$method" '$1 != "total" { print m, $1, $2 }' \
+            "$scratch/$straggler.$method" >>"$programs/ssp-$straggler.txt"
     done
-} | gnuplot
-echo "quality x quantity: $programs/ssp-quality.svg, $programs/ssp-quality.txt"
+done
+echo "curves: $programs/ssp-{none,rotating,fixed}.txt"
 
 # ---- shards against workers ------------------------------------------------
 
