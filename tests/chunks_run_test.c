@@ -15,13 +15,12 @@
 static strads_result *on_threads(uint32_t partitions, uint32_t workers,
                                  uint32_t depth)
 {
-    const toy_run run = {.program = &wide_toy,
-                         .options = {.workers = workers,
-                                     .partitions = partitions,
-                                     .depth = depth,
-                                     .deterministic = true}};
-    strads_result *result = NULL;
-    expect_ok(toy_run_it(&run, &result));
+    strads_result *result =
+        expect_run(&wide_toy, NULL,
+                   (strads_engine_options){.workers = workers,
+                                           .partitions = partitions,
+                                           .depth = depth,
+                                           .deterministic = true});
     cr_assert_eq(strads_result_progress(result)->round, WIDE_TOY_ROUNDS);
     return result;
 }
@@ -166,7 +165,7 @@ static double partials_of(uint32_t workers, bool cut)
                                     .schedule = again,
                                     .phases = &phase,
                                     .n_phases = 1};
-    strads_data *data = sim_toy_data(workers, 1, workers);
+    strads_data *data = toy_data(&sim_toy_rounds, workers, 1, workers);
     strads_engine_options options = sim_toy_options(workers, 0);
     options.max_rounds = ROUNDS;
     strads_sim_options sim = sim_toy_nodes(workers);

@@ -47,7 +47,8 @@ killed() {
 }
 
 # slowed NAME WORDS...: on two processes of two partitions each, of which the
-# second has a fifth of the time: it gives a partition to the first.
+# second has so little of the time that it is slow beside the first on any machine,
+# whatever else that does: it gives a partition to the first.
 slowed() {
     run=$1
     shift
@@ -57,7 +58,7 @@ slowed() {
     start "$run.slow" join "$(url_of "$run")" --workers 1
     slow=$child
     while ! grep -q "a node is slow" "$run.err" && kill -0 "$first"; do
-        kill -STOP "$slow" && sleep 0.2 && kill -CONT "$slow" && sleep 0.05
+        kill -STOP "$slow" && sleep 0.8 && kill -CONT "$slow" && sleep 0.05
     done 2>/dev/null
     ends "$run" "$first" 0
     ends "$run.slow" "$slow" 0

@@ -60,16 +60,15 @@ Test(engine_commit, blocks_go_where_they_are_routed)
 {
     for (uint32_t depth = 0; depth <= 3; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-            strads_result *result = NULL;
-            expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                            .options = {.workers = workers,
-                                                        .partitions = 5,
-                                                        .depth = depth,
-                                                        .policy_plugin =
-                                                            &toy_sweep_policy,
-                                                        .max_rounds = 60,
-                                                        .deterministic = true}},
-                                 &result));
+            strads_result *result =
+                expect_run(&program, NULL,
+                           (strads_engine_options){.workers = workers,
+                                                   .partitions = 5,
+                                                   .depth = depth,
+                                                   .policy_plugin =
+                                                       &toy_sweep_policy,
+                                                   .max_rounds = 60,
+                                                   .deterministic = true});
             const diary *l = strads_result_state(result);
             cr_assert_eq(l->phase[0], FIRST);
             cr_assert_eq(l->phase[1], FIRST);
@@ -138,11 +137,9 @@ Test(engine_commit, changes_beside_the_block_are_in_the_same_commit)
                               .end = free,
                               .update = toy_does_nothing,
                               .aggregate = move_another};
-    strads_result *result = NULL;
-    expect_ok(
-        toy_run_it(&(toy_run){.program = &p,
-                              .options = {.workers = 2, .max_rounds = MOVES}},
-                   &result));
+    strads_result *result =
+        expect_run(&p, NULL,
+                   (strads_engine_options){.workers = 2, .max_rounds = MOVES});
     const strads_progress *progress = strads_result_progress(result);
     const diary *l = strads_result_state(result);
     uint64_t n;

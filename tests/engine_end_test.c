@@ -69,13 +69,10 @@ static const strads_program counting = {.size = sizeof(strads_program),
 static strads_result *count_until(counter *c, strads_engine_options options)
 {
     const counter_config config = {.counter = c};
-    strads_result *result = NULL;
     options.policy_plugin = &toy_sweep_policy;
     if (options.tolerance <= 0)
         options.tolerance = 1e-300;
-    expect_ok(toy_run_it(
-        &(toy_run){.program = &counting, .config = &config, .options = options},
-        &result));
+    strads_result *result = expect_run(&counting, &config, options);
     return result;
 }
 
@@ -231,15 +228,12 @@ Test(engine_end, a_run_cut_short_reports_the_model_that_it_gives_back)
 {
     static lines l;
     const toy_ridge_config config = {.lambda = 2};
-    strads_result *r = NULL;
-    expect_ok(toy_run_it(&(toy_run){.program = &toy_ridge,
-                                    .config = &config,
-                                    .options = {.workers = 2,
-                                                .max_rounds = 5,
-                                                .tolerance = 1e-300,
-                                                .progress = keep_line,
-                                                .progress_arg = &l}},
-                         &r));
+    strads_result *r = expect_run(&toy_ridge, &config,
+                                  (strads_engine_options){.workers = 2,
+                                                          .max_rounds = 5,
+                                                          .tolerance = 1e-300,
+                                                          .progress = keep_line,
+                                                          .progress_arg = &l});
     cr_assert_eq(strads_result_end(r), STRADS_END_ROUNDS);
     uint64_t n;
     uint32_t width;
@@ -268,14 +262,11 @@ Test(engine_end, a_program_without_parameters_ends_at_once)
     strads_program program = counting;
     counter c = {0};
     const counter_config config = {.counter = &c};
-    strads_result *result = NULL;
     program.shape = no_parameters;
-    expect_ok(
-        toy_run_it(&(toy_run){.program = &program,
-                              .config = &config,
-                              .options = {.workers = 2,
-                                          .policy_plugin = &toy_sweep_policy}},
-                   &result));
+    strads_result *result =
+        expect_run(&program, &config,
+                   (strads_engine_options){.workers = 2,
+                                           .policy_plugin = &toy_sweep_policy});
     uint64_t n;
     uint32_t width;
     (void)strads_result_values(result, &n, &width);

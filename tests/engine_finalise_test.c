@@ -187,11 +187,8 @@ static void expect_together(const strads_result *result)
 static strads_result *cut_short(const winding_config *config,
                                 strads_engine_options options, strads_end end)
 {
-    strads_result *result = NULL;
     options.partitions = PARTITIONS;
-    expect_ok(toy_run_it(
-        &(toy_run){.program = &winding, .config = config, .options = options},
-        &result));
+    strads_result *result = expect_run(&winding, config, options);
     cr_expect_eq(strads_result_end(result), end);
     return result;
 }

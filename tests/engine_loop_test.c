@@ -92,9 +92,7 @@ Test(engine_loop, every_partition_runs_and_sees_the_clock_before)
     for (uint32_t k = 1; k <= 4; k++) {
         strads_result *result;
         expect_ok(run_on(&counting, k, &result));
-        uint64_t parameters;
-        uint32_t width;
-        const double *value = strads_result_values(result, &parameters, &width);
+        const double *value = values_of(result);
         cr_expect_eq(value[0], CLOCKS * ROWS * (ROWS - 1) / 2.0);
         strads_result_free(result);
     }
@@ -210,9 +208,7 @@ static strads_err run_ledger(const strads_program *program,
     options.partitions = 3;
     strads_err err = strads_run(program, NULL, data, &options, &result);
     if (!err) {
-        uint64_t parameters;
-        uint32_t width;
-        *counted = *strads_result_values(result, &parameters, &width);
+        *counted = *values_of(result);
         *clocks = strads_result_progress(result)->round;
     }
     strads_result_free(result);

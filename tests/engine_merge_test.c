@@ -59,13 +59,12 @@ static void run_phase(const strads_phase *phase, uint32_t workers,
                                     .schedule = dispatch_rounds};
     const merge_config config = {.out = out};
     out->n = 0;
-    expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                    .config = &config,
-                                    .options = {.workers = workers,
-                                                .partitions = partitions,
-                                                .depth = depth,
-                                                .deterministic = true}},
-                         NULL));
+    strads_result_free(
+        expect_run(&program, &config,
+                   (strads_engine_options){.workers = workers,
+                                           .partitions = partitions,
+                                           .depth = depth,
+                                           .deterministic = true}));
 }
 
 /* Fills `want` for K partitions, block after block, round after round. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { PARAMETERS = 30, K = 5, ROUNDS = 40, BLOCKS_MAX = 4, SEEDS = 12 };
@@ -212,10 +213,7 @@ static void run(uint64_t seed, uint32_t workers, uint32_t depth, double *value)
                                 &result);
     cr_assert_eq(err, STRADS_OK, "seed %d, W %u, depth %u: %s", (int)seed,
                  workers, depth, strads_error_text());
-    uint64_t n;
-    uint32_t width;
-    memcpy(value, strads_result_values(result, &n, &width),
-           sizeof *value * PARAMETERS);
+    memcpy(value, values_of(result), sizeof *value * PARAMETERS);
     strads_result_free(result);
 }
 

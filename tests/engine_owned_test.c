@@ -114,14 +114,13 @@ static const strads_program owned = {.size = sizeof(strads_program),
 
 static void check_run(uint32_t K, uint32_t workers, const char *policy)
 {
-    strads_result *result = NULL;
-    const toy_run run = {.program = &owned,
-                         .options = {.workers = workers,
-                                     .partitions = K,
-                                     .policy = policy,
-                                     .max_rounds = 400,
-                                     .deterministic = true}};
-    expect_ok(toy_run_it(&run, &result));
+    strads_result *result =
+        expect_run(&owned, NULL,
+                   (strads_engine_options){.workers = workers,
+                                           .partitions = K,
+                                           .policy = policy,
+                                           .max_rounds = 400,
+                                           .deterministic = true});
     uint64_t n;
     uint32_t width;
     const double *value = strads_result_values(result, &n, &width);
@@ -150,13 +149,12 @@ Test(engine_owned, each_partition_has_blocks_of_its_own_parameters)
 
 Test(engine_owned, blocks_of_all_partitions_leave_in_one_round)
 {
-    strads_result *result = NULL;
-    const toy_run run = {.program = &owned,
-                         .options = {.workers = 1,
-                                     .partitions = 5,
-                                     .max_rounds = 1,
-                                     .deterministic = true}};
-    expect_ok(toy_run_it(&run, &result));
+    strads_result *result =
+        expect_run(&owned, NULL,
+                   (strads_engine_options){.workers = 1,
+                                           .partitions = 5,
+                                           .max_rounds = 1,
+                                           .deterministic = true});
     const owned_state *state = strads_result_state(result);
     cr_expect_eq(state->blocks, 5);
     cr_expect_eq(state->owners, 5);
@@ -165,11 +163,10 @@ Test(engine_owned, blocks_of_all_partitions_leave_in_one_round)
 
 Test(engine_owned, a_model_holds_the_coefficients_alone)
 {
-    strads_result *result = NULL;
     strads_model *model = NULL;
-    const toy_run run = {.program = &owned,
-                         .options = {.workers = 1, .partitions = 2}};
-    expect_ok(toy_run_it(&run, &result));
+    strads_result *result =
+        expect_run(&owned, NULL,
+                   (strads_engine_options){.workers = 1, .partitions = 2});
     cr_assert_eq(strads_model_from_result(result, "owned", NULL, 0, &model),
                  STRADS_OK);
     cr_expect_eq(model->columns, FREE);
@@ -276,15 +273,14 @@ Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
     const strads_program pooled = pooled_program();
 
     for (uint32_t pools = 0; pools <= 5; pools++) {
-        strads_result *result = NULL;
-        const toy_run run = {.program = &pooled,
-                             .options = {.workers = 2,
-                                         .partitions = 5,
-                                         .pools = pools,
-                                         .max_rounds = 400,
-                                         .deterministic = true}};
         memset(visits_of, 0, sizeof(visits_of));
-        expect_ok(toy_run_it(&run, &result));
+        strads_result *result =
+            expect_run(&pooled, NULL,
+                       (strads_engine_options){.workers = 2,
+                                               .partitions = 5,
+                                               .pools = pools,
+                                               .max_rounds = 400,
+                                               .deterministic = true});
         uint64_t n;
         uint32_t width;
         const double *value = strads_result_values(result, &n, &width);
@@ -313,18 +309,17 @@ Test(engine_owned, a_pool_leaves_its_rows_to_so_many_hands_as_it_is_told)
 {
     strads_program pooled = pooled_program();
     strads_phase few[2];
-    strads_result *result = NULL;
-    const toy_run run = {.program = &pooled,
-                         .options = {.workers = 2,
-                                     .partitions = 5,
-                                     .pools = 1,
-                                     .max_rounds = 400,
-                                     .deterministic = true}};
 
     memcpy(few, pooled_phases, sizeof(few));
     few[0].aggregate = to_one_hand;
     pooled.phases = few;
-    expect_ok(toy_run_it(&run, &result));
+    strads_result *result =
+        expect_run(&pooled, NULL,
+                   (strads_engine_options){.workers = 2,
+                                           .partitions = 5,
+                                           .pools = 1,
+                                           .max_rounds = 400,
+                                           .deterministic = true});
     uint64_t n;
     uint32_t width;
     const double *value = strads_result_values(result, &n, &width);
@@ -340,15 +335,14 @@ Test(engine_owned, the_same_pools_give_the_same_bits_on_any_workers)
     uint64_t seen[2][N_TOLD];
 
     for (uint32_t workers = 1; workers <= 4; workers += 3) {
-        strads_result *result = NULL;
-        const toy_run run = {.program = &pooled,
-                             .options = {.workers = workers,
-                                         .partitions = 6,
-                                         .pools = 2,
-                                         .max_rounds = 400,
-                                         .deterministic = true}};
         memset(visits_of, 0, sizeof(visits_of));
-        expect_ok(toy_run_it(&run, &result));
+        strads_result *result =
+            expect_run(&pooled, NULL,
+                       (strads_engine_options){.workers = workers,
+                                               .partitions = 6,
+                                               .pools = 2,
+                                               .max_rounds = 400,
+                                               .deterministic = true});
         memcpy(seen[workers / 4], visits_of, sizeof(visits_of));
         strads_result_free(result);
     }

@@ -127,14 +127,12 @@ static void check_run(uint32_t K, uint32_t workers, uint32_t depth,
                                     .schedule = owner_schedule,
                                     .phases = &phase,
                                     .n_phases = 1};
-    strads_result *result = NULL;
-    expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                    .config = &config,
-                                    .options = {.workers = workers,
-                                                .partitions = K,
-                                                .depth = depth,
-                                                .deterministic = true}},
-                         &result));
+    strads_result *result =
+        expect_run(&program, &config,
+                   (strads_engine_options){.workers = workers,
+                                           .partitions = K,
+                                           .depth = depth,
+                                           .deterministic = true});
     double want[PARAMETERS * WIDTH];
     expected_values(K, &config, want);
     uint64_t n;

@@ -139,15 +139,13 @@ Test(engine_phases, rest_comes_first_and_whenever_nothing_moves)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
             log l = {.stop_after = 3};
             const phases_config config = {.log = &l};
-            strads_result *result = NULL;
-            expect_ok(toy_run_it(&(toy_run){.program = &automatic,
-                                            .config = &config,
-                                            .options = {.workers = workers,
-                                                        .policy_plugin =
-                                                            &toy_sweep_policy,
-                                                        .depth = depth,
-                                                        .deterministic = true}},
-                                 &result));
+            strads_result *result =
+                expect_run(&automatic, &config,
+                           (strads_engine_options){.workers = workers,
+                                                   .policy_plugin =
+                                                       &toy_sweep_policy,
+                                                   .depth = depth,
+                                                   .deterministic = true});
             check_log(&l, want, sizeof want / sizeof *want);
             cr_assert_eq(strads_result_end(result), STRADS_END_STOPPED);
             const strads_progress *p = strads_result_progress(result);
@@ -265,12 +263,11 @@ static void run_called(bool keeps, uint32_t depth, uint32_t workers)
     const turns_config config = {.turns = &t,
                                  .depth = depth,
                                  .keeps_values = keeps};
-    expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                    .config = &config,
-                                    .options = {.workers = workers,
-                                                .depth = depth,
-                                                .deterministic = true}},
-                         NULL));
+    strads_result_free(
+        expect_run(&program, &config,
+                   (strads_engine_options){.workers = workers,
+                                           .depth = depth,
+                                           .deterministic = true}));
     cr_assert_eq(t.log.n, CALLED_ROUNDS);
     for (uint32_t k = 0; k < CALLED_ROUNDS; k++)
         cr_assert_eq(t.log.phase[k], (k + 1) % 3 ? FREE : DRAINS);
@@ -352,14 +349,13 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
     for (uint32_t depth = 0; depth <= 4; depth++) {
         turns t = {0};
         const turns_config config = {.turns = &t};
-        expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                        .config = &config,
-                                        .options = {.workers = 2,
-                                                    .policy_plugin =
-                                                        &toy_sweep_policy,
-                                                    .depth = depth,
-                                                    .deterministic = true}},
-                             NULL));
+        strads_result_free(
+            expect_run(&program, &config,
+                       (strads_engine_options){.workers = 2,
+                                               .policy_plugin =
+                                                   &toy_sweep_policy,
+                                               .depth = depth,
+                                               .deterministic = true}));
         check_log(&t.log, want, sizeof want / sizeof *want);
     }
 }
@@ -430,11 +426,11 @@ Test(engine_phases, workers_receive_a_result_before_later_updates)
                                     .n_phases = 1};
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-            expect_ok(toy_run_it(&(toy_run){.program = &program,
-                                            .options = {.workers = workers,
-                                                        .partitions = 5,
-                                                        .depth = depth,
-                                                        .deterministic = true}},
-                                 NULL));
+            strads_result_free(
+                expect_run(&program, NULL,
+                           (strads_engine_options){.workers = workers,
+                                                   .partitions = 5,
+                                                   .depth = depth,
+                                                   .deterministic = true}));
         }
 }

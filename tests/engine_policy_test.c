@@ -37,9 +37,7 @@ static fit train(strads_engine_options options)
                  (unsigned long long)strads_result_progress(result)->round,
                  strads_result_progress(result)->gap);
     fit f = {.progress = *strads_result_progress(result)};
-    uint64_t n;
-    uint32_t width;
-    memcpy(f.w, strads_result_values(result, &n, &width), sizeof f.w);
+    memcpy(f.w, values_of(result), sizeof f.w);
     strads_result_free(result);
     return f;
 }

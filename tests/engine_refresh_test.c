@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 
 enum { PARAMETERS = 24, WIDTH = 2, NUMBERS = PARAMETERS * WIDTH, ROUNDS = 40 };
@@ -251,9 +252,7 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     cr_assert_eq(commits, ROUNDS * config.blocks);
     cr_assert(config.alone ||
               since_max <= (config.depth + 1) * config.blocks - 1);
-    uint64_t n;
-    uint32_t width;
-    const double *got = strads_result_values(result, &n, &width);
+    const double *got = values_of(result);
     const replica *r = strads_result_state(result);
     cr_assert_arr_eq(got, r->value, sizeof r->value);
     strads_result_free(result);

@@ -178,9 +178,7 @@ static strads_program ring_program(const ring_config *config)
 static void check_values(const strads_result *result, uint32_t K,
                          uint32_t blocks)
 {
-    uint64_t n;
-    uint32_t width;
-    const double *got = strads_result_values(result, &n, &width);
+    const double *got = values_of(result);
     for (uint32_t b = 0; b < blocks; b++) {
         double want = 0;
         for (uint32_t hop = 0; hop < LAPS * K; hop++)
@@ -240,6 +238,7 @@ Test(engine_ring, a_block_visits_all_partitions_in_order_and_comes_home)
 
 Test(engine_ring, values_travel_alone_without_a_payload)
 {
+    walk_all((ring_config){.has_objects = false});
 }
 
 Test(engine_ring, a_lap_begins_when_the_block_is_home_from_the_one_before)

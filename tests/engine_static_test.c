@@ -186,12 +186,8 @@ Test(engine_static, the_blocks_that_are_preset_are_the_plans_or_two_each)
         strads_plan *twice = make(ROTATION, 3, 6);
         static_toy_end want;
         static_toy_walk(given ? plan : twice, &config, &want);
-        strads_result *result = NULL;
-        expect_ok(
-            toy_run_it(&(toy_run){.program = static_toy(&config),
-                                  .config = &config,
-                                  .options = options_of(plan, given, 2, 0)},
-                       &result));
+        strads_result *result = expect_run(static_toy(&config), &config,
+                                           options_of(plan, given, 2, 0));
         expect_same(result, &want, "preset");
         strads_result_free(result);
         strads_plan_free(twice);

@@ -1,6 +1,8 @@
 /* See expect.h. */
 #include "tests/expect.h"
 
+#include "tests/toy_data.h"
+
 json_t *expect_trace(const char *path)
 {
     json_error_t error;
@@ -47,5 +49,17 @@ strads_result *expect_team(const team *t)
         cr_assert_eq(end[k].err, STRADS_OK, "%s, node %u: %s", t->program->name,
                      k, end[k].text);
     cr_assert_not_null(result);
+    return result;
+}
+
+strads_result *expect_run(const strads_program *program, const void *config,
+                          strads_engine_options options)
+{
+    const toy_run run = {.program = program,
+                         .config = config,
+                         .options = options};
+    strads_result *result = NULL;
+    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s, %u workers: %s",
+                 program->name, options.workers, strads_error_text());
     return result;
 }

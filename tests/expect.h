@@ -12,11 +12,11 @@
 /* It succeeds. */
 #define expect_ok(call) cr_assert_eq(call, STRADS_OK, "%s", strads_error_text())
 
-/* The latest error's sentence says so. */
-#define expect_says(part)                                                 \
-    cr_assert_not_null(strstr(strads_error_text(), (part)),               \
-                       "\"%s\" does not say \"%s\"", strads_error_text(), \
+/* A text says so; the latest error's sentence does. */
+#define expect_text(text, part)                                                \
+    cr_assert_not_null(strstr(text, part), "\"%s\" does not say \"%s\"", text, \
                        part)
+#define expect_says(part) expect_text(strads_error_text(), part)
 
 /* It fails with this error and a sentence that says so. */
 #define expect_error(call, error, part)                                      \
@@ -27,6 +27,19 @@
 
 /* A run on several nodes, all of which end well: its result. */
 strads_result *expect_team(const team *t);
+
+/* A run on a toy matrix that ends well: its result. */
+strads_result *expect_run(const strads_program *program, const void *config,
+                          strads_engine_options options);
+
+/* The numbers of table 0. */
+static inline const double *values_of(const strads_result *result)
+{
+    uint64_t parameters;
+    uint32_t width;
+
+    return strads_result_values(result, &parameters, &width);
+}
 
 /* ---- traces ------------------------------------------------------------ */
 

@@ -26,37 +26,52 @@ lasso_design glm_design_random(const lasso_recipe *recipe, const char *loss)
     return d;
 }
 
-void glm_take(const lasso_design *d, const void *options, strads_result *result,
-              linear_fit *fit)
-{
-    (void)options;
-    const strads_progress *last = strads_result_progress(result);
-    const void *state = strads_result_state(result);
-    uint64_t parameters;
-    uint32_t width;
-    const double *w = strads_result_values(result, &parameters, &width);
+const double logistic_design_label[LOGISTIC_DESIGN_CLASSES] = {-2, 0, 3, 10};
 
-    fit->w = calloc(d->cols + 1, sizeof(*fit->w));
-    if (!fit->w || parameters < d->cols || width != 1)
-        abort();
-    memcpy(fit->w, w, d->cols * sizeof(*w));
-    fit->end = strads_result_end(result);
-    fit->intercept = *strads_glm_intercepts(state);
-    fit->lambda = strads_glm_resolved(state)->lambda;
-    fit->lambda_max = strads_glm_lambda_max(state);
-    fit->objective = last->objective;
-    fit->gap = last->gap;
-    fit->nonzeros = last->nonzeros;
-    fit->updates_policy = last->updates_policy;
-    fit->updates_other = last->updates_other;
+lasso_design logistic_design_classes(uint64_t cols, double density)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = 90,
+                                                         .cols = cols,
+                                                         .seed = 6,
+                                                         .density = density,
+                                                         .correlation = .5,
+                                                         .noise = 1});
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        const double at = lasso_design_col(&d, 0)[i] + d.y[i] / 4;
+        const uint32_t class = at < -.8 ? 0 : at < 0 ? 1 : at < .9 ? 2 : 3;
+        d.y[i] = logistic_design_label[class];
+    }
+    return d;
 }
+
+/* ---- fits ---------------------------------------------------------------- */
 
 linear_fit glm_design_fit(const lasso_design *design,
                           const strads_glm_options *options,
                           const strads_engine_options *engine)
 {
-    return linear_fit_run(design, &strads_program_glm, options, 1e-10, engine,
-                          glm_take);
+    return linear_fit_run(design, &strads_program_glm, options, 1e-10, engine);
+}
+
+linear_fit logistic_design_fit(const lasso_design *design,
+                               const strads_logistic_options *options,
+                               const strads_engine_options *engine)
+{
+    return linear_fit_run(design, &strads_program_logistic, options, 1e-10,
+                          engine);
+}
+
+strads_glm_options glm_of_logistic(const strads_logistic_options *o,
+                                   const char *loss)
+{
+    return (strads_glm_options){.loss = loss,
+                                .penalty =
+                                    o->l1_ratio == 0 ? "ridge" : "elastic-net",
+                                .l1_ratio = o->l1_ratio,
+                                .intercept = o->intercept,
+                                .standardize = o->standardize,
+                                .row_weight = o->row_weight};
 }
 
 /* ---- the losses: f and f' ------------------------------------------------ */
@@ -67,7 +82,7 @@ typedef struct pair {
 
 static pair loss_at(const strads_glm_options *o, double y, double z)
 {
-    const double s = 2 * y - 1;
+    const double s = y > 0 ? 1 : -1;
 
     if (is(o->loss, "squared", "squared"))
         return (pair){(y - z) * (y - z) / 2, z - y};
@@ -242,9 +257,12 @@ static double group_off(const lasso_design *d, const strads_glm_options *o,
     return off > 0 ? off / (l1 + sqrt(square) * size) : 0;
 }
 
-double glm_violation(const lasso_design *d, const strads_glm_options *o,
-                     const linear_fit *fit)
+/* The largest distance of a slope from the subgradients, in units of lambda, or
+ * relative to it and to how large slopes of such columns can be. */
+static double worst_off(const lasso_design *d, const strads_glm_options *o,
+                        const linear_fit *fit, bool by_lambda)
 {
+    const double unit = fit->lambda > 0 ? fit->lambda : 1;
     double *r = calloc(d->rows + 1, sizeof(*r));
     double sum = 0, size = 0, worst;
 
@@ -258,7 +276,9 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
     }
     /* x_j'r is |x_j| times that at most; rounding leaves so much. */
     size = fmax(sqrt(size), 1e-9 / sqrt(total(d, o)));
-    worst = o->intercept ? fabs(sum) / (size * sqrt(total(d, o))) : 0;
+    worst =
+        by_lambda ? fabs(sum) / unit : fabs(sum) / (size * sqrt(total(d, o)));
+    worst = o->intercept ? worst : 0;
     for (uint64_t j = 0; j < d->cols; j++) {
         const double *x = lasso_design_col(d, j), w = fit->w[j];
         const cost c = cost_of(d, o, fit, j);
@@ -283,8 +303,22 @@ double glm_violation(const lasso_design *d, const strads_glm_options *o,
                           copysign(flattens(o) ? flat_at(o, &c, w).slope : c.l1,
                                    w));
         if (off > 0)
-            worst = fmax(worst, off / (c.l1 + most + c.l2 * fabs(w)));
+            worst =
+                fmax(worst, off / (by_lambda ? c.scale * unit
+                                             : c.l1 + most + c.l2 * fabs(w)));
     }
     free(r);
     return worst;
+}
+
+double glm_violation(const lasso_design *design,
+                     const strads_glm_options *options, const linear_fit *fit)
+{
+    return worst_off(design, options, fit, false);
+}
+
+double glm_miss(const lasso_design *design, const strads_glm_options *options,
+                const linear_fit *fit)
+{
+    return worst_off(design, options, fit, true);
 }

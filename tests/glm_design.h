@@ -4,22 +4,36 @@
 #define TESTS_GLM_DESIGN_H
 
 #include "strads/glm.h"
+#include "strads/logistic.h"
 #include "tests/lasso_design.h"
 
 /* A random design whose labels suit the loss: numbers, counts, or two classes,
  * 1 where the combination of columns is above its mean and else 0. */
 lasso_design glm_design_random(const lasso_recipe *recipe, const char *loss);
 
-/* What a run of the program ended with. */
-linear_take glm_take;
+/* A random design of 90 rows with several labels, which are not 0 .. k - 1: a
+ * row's label says where a combination of columns plus noise lies. */
+enum { LOGISTIC_DESIGN_CLASSES = 4 };
+extern const double logistic_design_label[LOGISTIC_DESIGN_CLASSES];
+lasso_design logistic_design_classes(uint64_t cols, double density);
 
-/* Runs it. `engine` may be NULL: one worker, two partitions, deterministic.
+/* Runs it; or logistic. `engine` may be NULL: one worker, two partitions, deterministic.
  * partitions 0 means 2, tolerance 0 means 1e-10. */
 linear_fit glm_design_fit(const lasso_design *design,
                           const strads_glm_options *options,
                           const strads_engine_options *engine);
+linear_fit logistic_design_fit(const lasso_design *design,
+                               const strads_logistic_options *options,
+                               const strads_engine_options *engine);
 
-/* The objective at a fit's lambda and at w, b. Two classes are 0 and 1. */
+/* The options whose objective is that of these, for the oracles below: lambda is
+ * the fit's, and weights of classes and of files are the caller's to multiply
+ * into row_weight. */
+strads_glm_options glm_of_logistic(const strads_logistic_options *options,
+                                   const char *loss);
+
+/* The objective at a fit's lambda and at w, b. Of two classes one is
+ * above 0. */
 double glm_value(const lasso_design *design, const strads_glm_options *options,
                  const linear_fit *fit);
 
@@ -28,5 +42,9 @@ double glm_value(const lasso_design *design, const strads_glm_options *options,
  * such columns can be. */
 double glm_violation(const lasso_design *design,
                      const strads_glm_options *options, const linear_fit *fit);
+
+/* The same relative to lambda alone; not of groups. */
+double glm_miss(const lasso_design *design, const strads_glm_options *options,
+                const linear_fit *fit);
 
 #endif

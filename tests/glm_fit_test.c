@@ -1,11 +1,10 @@
-/* Fits by the glm program: the certificate is the objective's, the optimality
- * conditions hold, whoever computes; and other programs come to the same. */
+/* Fits by the glm program under every loss and penalty: the certificate is the
+ * objective's, and the optimality conditions hold. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "strads/logistic.h"
 #include "strads/policy.h"
 #include "tests/expect.h"
 #include "tests/glm_design.h"
@@ -14,12 +13,11 @@
 enum { CLASSES = 4 };
 
 static const lasso_recipe shapes[] = {
-    {.rows = 60, .cols = 25, .seed = 1, .density = 1, .noise = 1},
+    {.rows = 60, .cols = 25, .seed = 1, .noise = 1},
     {.rows = 40, .cols = 150, .seed = 2, .density = .3, .noise = .5},
     {.rows = 80,
      .cols = 40,
      .seed = 3,
-     .density = 1,
      .correlation = .95,
      .noise = 1,
      .offset = 3}};
@@ -162,56 +160,6 @@ Test(glm_fit, least_squares_without_a_penalty_are_the_normal_equations)
     lasso_design_free(&d);
 }
 
-Test(glm_fit, any_number_of_workers_and_partitions_comes_to_the_same)
-{
-    lasso_design d = glm_design_random(&shapes[1], "logistic");
-    const strads_glm_options o = {.loss = "logistic",
-                                  .lambda_ratio = .05,
-                                  .intercept = true};
-    linear_fit one = fit_well(&d, &o, NULL);
-
-    for (uint32_t workers = 1; workers <= 4; workers *= 2)
-        for (uint32_t depth = 0; depth <= 2; depth += 2) {
-            const strads_engine_options engine = {.workers = workers,
-                                                  .partitions = workers,
-                                                  .depth = depth};
-            linear_fit fit = fit_well(&d, &o, &engine);
-            expect_optimal(&d, &o, &fit);
-            cr_expect_float_eq(fit.objective, one.objective,
-                               2e-10 * one.objective);
-            linear_fit_free(&fit);
-        }
-    linear_fit_free(&one);
-    lasso_design_free(&d);
-}
-
-Test(glm_fit, rows_count_by_their_weights)
-{
-    for (size_t l = 0; l < LOSSES; l++) {
-        lasso_design d = glm_design_random(&shapes[0], losses[l]);
-        double weight[64];
-        for (uint64_t i = 0; i < d.rows; i++)
-            weight[i] = (double)(i * 7 % 4);
-        lasso_design many = lasso_design_repeated(&d, weight);
-        strads_glm_options o = {.loss = losses[l],
-                                .lambda_ratio = .05,
-                                .intercept = true,
-                                .standardize = true};
-        linear_fit right = fit_well(&many, &o, NULL);
-        o.row_weight = weight;
-        linear_fit fit = fit_well(&d, &o, NULL);
-        expect_optimal(&d, &o, &fit);
-        cr_expect_float_eq(fit.lambda_max, right.lambda_max,
-                           1e-8 * right.lambda_max);
-        cr_expect_float_eq(fit.objective, right.objective,
-                           1e-8 * right.objective);
-        linear_fit_free(&fit);
-        linear_fit_free(&right);
-        lasso_design_free(&many);
-        lasso_design_free(&d);
-    }
-}
-
 Test(glm_fit, offsets_are_part_of_the_margin)
 {
     for (size_t l = 0; l < LOSSES; l++) {
@@ -327,76 +275,6 @@ Test(glm_fit, groups_of_one_are_the_lasso)
     lasso_design_free(&d);
 }
 
-static void take_logistic(const lasso_design *d, const void *options,
-                          strads_result *result, linear_fit *fit)
-{
-    (void)d, (void)options;
-    fit->objective = strads_result_progress(result)->objective;
-}
-
-Test(glm_fit, lasso_and_logistic_regression_are_members_of_the_family)
-{
-    for (size_t s = 0; s < SHAPES; s++) {
-        lasso_design d = glm_design_random(&shapes[s], "squared");
-        lasso_design c = glm_design_random(&shapes[s], "logistic");
-        const strads_glm_options o = {.penalty = "elastic-net",
-                                      .l1_ratio = .8,
-                                      .lambda_ratio = .03,
-                                      .intercept = true};
-        strads_glm_options of_classes = o;
-        of_classes.loss = "logistic";
-        linear_fit fit = fit_well(&d, &o, NULL);
-        linear_fit other =
-            lasso_design_fit(&d,
-                             &(strads_lasso_options){.l1_ratio = .8,
-                                                     .lambda_ratio = .03,
-                                                     .intercept = true},
-                             NULL);
-        cr_expect_float_eq(fit.objective, other.objective,
-                           1e-9 * other.objective);
-        cr_expect_float_eq(fit.lambda_max, other.lambda_max,
-                           1e-9 * other.lambda_max);
-        linear_fit_free(&fit);
-        linear_fit_free(&other);
-        fit = fit_well(&c, &of_classes, NULL);
-        other = linear_fit_run(&c, &strads_program_logistic,
-                               &(strads_logistic_options){.l1_ratio = .8,
-                                                          .lambda_ratio = .03,
-                                                          .intercept = true},
-                               1e-10, NULL, take_logistic);
-        expect_ok(other.err);
-        cr_expect_float_eq(fit.objective, other.objective,
-                           1e-8 * other.objective);
-        linear_fit_free(&fit);
-        linear_fit_free(&other);
-        lasso_design_free(&d);
-        lasso_design_free(&c);
-    }
-}
-
-/* Of the sum of all problems; w has a number of each for a column. */
-static void take_classes(const lasso_design *d, const void *options,
-                         strads_result *result, linear_fit *fit)
-{
-    (void)options;
-    const void *state = strads_result_state(result);
-    uint64_t parameters;
-    uint32_t width;
-    const double *w = strads_result_values(result, &parameters, &width);
-    const double *b = strads_glm_intercepts(state);
-
-    cr_assert_eq(width, CLASSES);
-    fit->w = calloc((d->cols + 1) * width, sizeof(*fit->w));
-    memcpy(fit->w, w, d->cols * width * sizeof(*w));
-    memcpy(fit->w + d->cols * width, b, width * sizeof(*b));
-    fit->end = strads_result_end(result);
-    fit->lambda = strads_glm_resolved(state)->lambda;
-    fit->lambda_max = strads_glm_lambda_max(state);
-    fit->objective = strads_result_progress(result)->objective;
-    fit->gap = strads_result_progress(result)->gap;
-    fit->nonzeros = strads_result_progress(result)->nonzeros;
-}
-
 /* Labels 0 .. 3 by the quarter that y is in. */
 static void draw_classes(lasso_design *d)
 {
@@ -459,9 +337,10 @@ Test(glm_fit, each_of_several_classes_is_fitted_against_the_rest)
                 const strads_engine_options engine = {.workers = workers,
                                                       .partitions = 2 * workers,
                                                       .tolerance = 1e-10};
-                linear_fit all = linear_fit_run(&d, &strads_program_glm, &o,
-                                                1e-10, &engine, take_classes);
+                linear_fit all =
+                    linear_fit_run(&d, &strads_program_glm, &o, 1e-10, &engine);
                 expect_ok(all.err);
+                cr_assert_eq(all.width, CLASSES);
                 cr_expect_eq(all.end, STRADS_END_CONVERGED, "gap %g", all.gap);
                 expect_sum_of(&d, &o, &all);
                 linear_fit_free(&all);
@@ -470,7 +349,8 @@ Test(glm_fit, each_of_several_classes_is_fitted_against_the_rest)
         }
 }
 
-Test(glm_fit, a_start_of_several_classes_is_near_for_each)
+/* From the solution, and from anywhere. */
+Test(glm_fit, a_start_of_several_classes_is_of_each)
 {
     const strads_glm_options o = {.loss = "logistic",
                                   .lambda_ratio = .1,
@@ -479,20 +359,46 @@ Test(glm_fit, a_start_of_several_classes_is_near_for_each)
     uint32_t param[64];
 
     draw_classes(&d);
-    linear_fit cold =
-        linear_fit_run(&d, &strads_program_glm, &o, 1e-10, NULL, take_classes);
+    linear_fit cold = fit_well(&d, &o, NULL);
     for (uint32_t j = 0; j <= d.cols; j++)
         param[j] = j;
     const strads_engine_options engine = {.n_start = d.cols + 1,
                                           .start_param = param,
                                           .start_value = cold.w};
-    linear_fit warm = linear_fit_run(&d, &strads_program_glm, &o, 1e-10,
-                                     &engine, take_classes);
-    expect_ok(warm.err);
-    cr_expect_float_eq(warm.lambda, cold.lambda, 1e-9 * cold.lambda);
-    cr_expect_float_eq(warm.objective, cold.objective, 1e-9 * cold.objective);
+    for (int far = 0; far < 2; far++) {
+        linear_fit warm = fit_well(&d, &o, &engine);
+        cr_expect_float_eq(warm.lambda, cold.lambda, 1e-9 * cold.lambda);
+        cr_expect_float_eq(warm.objective, cold.objective,
+                           1e-9 * cold.objective);
+        linear_fit_free(&warm);
+        for (uint64_t k = 0; k < d.cols * CLASSES; k++)
+            cold.w[k] = (double)(k % 7) / 3 - 1;
+    }
     linear_fit_free(&cold);
-    linear_fit_free(&warm);
+    lasso_design_free(&d);
+}
+
+/* Labels that are not 0, 1, ...; in other places they have the same numbers. */
+Test(glm_fit, classes_are_in_the_order_that_was_asked_for)
+{
+    const strads_engine_options engine = {.workers = 2, .deterministic = true};
+    strads_glm_options o = {.loss = "logistic",
+                            .lambda = .02,
+                            .intercept = true};
+    lasso_design d = logistic_design_classes(30, 1);
+    linear_fit plain = fit_well(&d, &o, NULL);
+    linear_fit again = fit_well(&d, &o, &engine);
+
+    cr_expect_arr_eq(plain.w, again.w, d.cols * CLASSES * sizeof(double));
+    o.classes = "10,3,0,-2";
+    linear_fit turned = fit_well(&d, &o, NULL);
+    for (uint64_t j = 0; j <= d.cols; j++)
+        for (uint64_t k = 0; k < CLASSES; k++)
+            cr_expect_float_eq(plain.w[j * CLASSES + k],
+                               turned.w[j * CLASSES + CLASSES - 1 - k], 1e-4);
+    linear_fit_free(&plain);
+    linear_fit_free(&again);
+    linear_fit_free(&turned);
     lasso_design_free(&d);
 }
 

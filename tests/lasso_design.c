@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "strads/glm.h"
+#include "strads/logistic.h"
+#include "strads/svm.h"
+
 /* ---- designs ----------------------------------------------------------- */
 
 static void *reserve(size_t n, size_t size)
@@ -64,7 +68,8 @@ static void fill_column(const lasso_recipe *r, lasso_design *d, uint64_t j)
     for (uint64_t i = 0; i < r->rows; i++) {
         const uint64_t index = j * r->rows + i;
         const double before = j > 0 ? d->x[index - r->rows] : 0;
-        if (strads_random_unit(r->seed, 2, index, 0) >= r->density)
+        if (r->density > 0 &&
+            strads_random_unit(r->seed, 2, index, 0) >= r->density)
             continue;
         d->x[index] =
             r->correlation * before + rest * normal(r->seed, 1, index);
@@ -129,25 +134,35 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
     return err;
 }
 
-void lasso_design_take(const lasso_design *d, const void *options,
-                       strads_result *result, linear_fit *fit)
+static void take(const lasso_design *d, const strads_program *program,
+                 const strads_result *result, linear_fit *fit)
 {
-    (void)options;
+    const bool dual = program == &strads_program_logistic_dual;
     const strads_progress *last = strads_result_progress(result);
     const void *state = strads_result_state(result);
+    const double *b =
+        dual ? strads_svm_intercepts(state) : strads_glm_intercepts(state);
     uint64_t parameters;
-    uint32_t width;
-    const double *w = strads_result_values(result, &parameters, &width);
+    const double *w = strads_result_values(result, &parameters, &fit->width);
+    const uint64_t n = d->cols * fit->width;
+    const bool has_b = !dual && strads_glm_resolved(state)->intercept;
 
-    fit->w = reserve(d->cols, sizeof(*fit->w));
-    if (parameters >= d->cols && width == 1)
-        memcpy(fit->w, w, d->cols * sizeof(*w));
-    else
+    fit->w = reserve(n + fit->width, sizeof(*fit->w));
+    if (parameters < d->cols + has_b) {
         fit->err = STRADS_EMISMATCH;
+        return;
+    }
+    memcpy(fit->w, w, n * sizeof(*w));
+    memcpy(fit->w + n, b, fit->width * sizeof(*b));
     fit->end = strads_result_end(result);
-    fit->intercept = *strads_glm_intercepts(state);
-    fit->lambda = strads_glm_resolved(state)->lambda;
-    fit->lambda_max = strads_glm_lambda_max(state);
+    for (uint32_t k = 0;
+         k < fit->width && has_b && fit->end == STRADS_END_CONVERGED; k++)
+        if (fabs(w[n + k] - b[k]) > 1e-12 * fabs(b[k]))
+            fit->err = STRADS_EMISMATCH; /* the table and the state disagree */
+    fit->intercept = *b;
+    fit->lambda = dual ? strads_logistic_dual_resolved(state).lambda
+                       : strads_glm_resolved(state)->lambda;
+    fit->lambda_max = dual ? 0 : strads_glm_lambda_max(state);
     fit->objective = last->objective;
     fit->gap = last->gap;
     fit->nonzeros = last->nonzeros;
@@ -157,8 +172,7 @@ void lasso_design_take(const lasso_design *d, const void *options,
 
 linear_fit linear_fit_run(const lasso_design *design,
                           const strads_program *program, const void *options,
-                          double tolerance, const strads_engine_options *engine,
-                          linear_take *take)
+                          double tolerance, const strads_engine_options *engine)
 {
     strads_engine_options o = {.workers = 1, .deterministic = true};
     strads_data *data = NULL;
@@ -171,11 +185,11 @@ linear_fit linear_fit_run(const lasso_design *design,
     o.partitions = o.partitions ? o.partitions : 2;
     o.tolerance = o.tolerance > 0 ? o.tolerance : tolerance;
     o.max_rounds = o.max_rounds ? o.max_rounds : 200000;
-    fit.err = lasso_design_data(design, o.partitions, &data);
+    fit.err = lasso_design_lay(design, o.partitions, program->layout, &data);
     if (!fit.err)
         fit.err = strads_run(program, options, data, &o, &result);
     if (!fit.err)
-        take(design, options, result, &fit);
+        take(design, program, result, &fit);
     strads_result_free(result);
     strads_data_free(data);
     return fit;
@@ -199,7 +213,8 @@ double linear_fit_value_at(const linear_fit *fit, const lasso_design *design,
 
 linear_fit linear_fit_at(const strads_path_point *point, uint64_t cols)
 {
-    linear_fit fit = {.w = reserve(cols, sizeof(double)),
+    linear_fit fit = {.width = 1,
+                      .w = reserve(cols + 1, sizeof(double)),
                       .intercept = point->intercept,
                       .lambda = point->lambda,
                       .objective = point->objective,
@@ -217,104 +232,8 @@ linear_fit lasso_design_fit(const lasso_design *design,
                             const strads_lasso_options *options,
                             const strads_engine_options *engine)
 {
-    return linear_fit_run(design, &strads_program_lasso, options, 1e-12, engine,
-                          lasso_design_take);
-}
-
-/* ---- optimality -------------------------------------------------------- */
-
-static double l1_ratio(const strads_lasso_options *options)
-{
-    return options->l1_ratio > 0 ? options->l1_ratio : 1;
-}
-
-/* The scale of a column: 1, or its deviation. 0 for what never enters. */
-static double scale_of(const lasso_design *d, const strads_lasso_options *o,
-                       uint64_t j)
-{
-    const double *x = lasso_design_col(d, j);
-    double mean = 0, squares = 0;
-
-    for (uint64_t i = 0; i < d->rows && o->intercept; i++)
-        mean += x[i] / (double)d->rows;
-    for (uint64_t i = 0; i < d->rows; i++)
-        squares += (x[i] - mean) * (x[i] - mean) / (double)d->rows;
-    if (squares <= 1e-20)
-        return 0;
-    return o->standardize ? sqrt(squares) : 1;
-}
-
-static double *residual_of(const lasso_design *d, const linear_fit *fit)
-{
-    double *r = reserve(d->rows, sizeof(*r));
-
-    for (uint64_t i = 0; i < d->rows; i++)
-        r[i] = d->y[i] - fit->intercept;
-    for (uint64_t j = 0; j < d->cols; j++)
-        for (uint64_t i = 0; i < d->rows && fit->w[j] != 0; i++)
-            r[i] -= lasso_design_col(d, j)[i] * fit->w[j];
-    return r;
-}
-
-/* How far -slope is from the penalty's subdifferential at w; all of it in the
- * unit of the scaled column. */
-static double column_violation(double slope, double w, double lambda,
-                               const strads_lasso_options *o)
-{
-    const double l1 = lambda * l1_ratio(o), l2 = lambda - l1;
-
-    if (o->positive && w < 0)
-        return INFINITY;
-    if (w > 0)
-        return fabs(slope - l2 * w - l1);
-    if (w < 0)
-        return fabs(slope - l2 * w + l1);
-    return fmax((o->positive ? slope : fabs(slope)) - l1, 0);
-}
-
-double lasso_violation(const lasso_design *design,
-                       const strads_lasso_options *options,
-                       const linear_fit *fit)
-{
-    const double n = (double)design->rows;
-    double *r = residual_of(design, fit);
-    double worst = 0, sum = 0;
-
-    for (uint64_t i = 0; i < design->rows; i++)
-        sum += r[i];
-    if (options->intercept)
-        worst = fabs(sum) / n;
-    for (uint64_t j = 0; j < design->cols; j++) {
-        const double *x = lasso_design_col(design, j);
-        const double s = scale_of(design, options, j);
-        double slope = 0;
-        for (uint64_t i = 0; i < design->rows; i++)
-            slope += x[i] * r[i] / n;
-        if (s == 0)
-            worst = fmax(worst, fit->w[j] != 0 ? INFINITY : 0);
-        else
-            worst = fmax(worst, column_violation(slope / s, fit->w[j] * s,
-                                                 fit->lambda, options));
-    }
-    free(r);
-    return fit->lambda > 0 ? worst / fit->lambda : worst;
-}
-
-double lasso_value(const lasso_design *design,
-                   const strads_lasso_options *options, const linear_fit *fit)
-{
-    const double l1 = fit->lambda * l1_ratio(options), l2 = fit->lambda - l1;
-    double *r = residual_of(design, fit);
-    double value = 0;
-
-    for (uint64_t i = 0; i < design->rows; i++)
-        value += r[i] * r[i] / 2 / (double)design->rows;
-    for (uint64_t j = 0; j < design->cols; j++) {
-        const double w = fit->w[j] * scale_of(design, options, j);
-        value += l1 * fabs(w) + l2 / 2 * w * w;
-    }
-    free(r);
-    return value;
+    return linear_fit_run(design, &strads_program_lasso, options, 1e-12,
+                          engine);
 }
 
 double lasso_distance(const lasso_design *design, const double *v,

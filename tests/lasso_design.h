@@ -1,7 +1,5 @@
-/* tests/lasso_design.h - designs for the Lasso, fits of them through the
- * engine, and the optimality conditions, written down once more from the
- * objective alone: nothing here looks into apps/. Tests of other linear
- * models have designs and fits from here, too. */
+/* tests/lasso_design.h - designs for the Lasso and other linear models, and fits
+ * of them through the engine. */
 #ifndef TESTS_LASSO_DESIGN_H
 #define TESTS_LASSO_DESIGN_H
 
@@ -16,8 +14,8 @@ typedef struct lasso_design {
     const strads_names *names; /* of the labels 0, 1, ...; NULL: numbers */
 } lasso_design;
 
-/* What a random design is like. Each number is 0 with probability 1 - density;
- * neighbouring columns correlate by `correlation`; y is a sparse combination
+/* What a random design is like. Each number is 0 with probability 1 - density
+ * (0: never); neighbouring columns correlate by `correlation`; y is a sparse combination
  * of columns plus noise. */
 typedef struct lasso_recipe {
     uint64_t rows, cols, seed;
@@ -45,25 +43,23 @@ static inline double *lasso_design_col(const lasso_design *design, uint64_t j)
     return design->x + j * design->rows;
 }
 
-/* A fit of a linear model, to be freed. `w` has a number a column. */
+/* A fit of a linear model, to be freed. */
 typedef struct linear_fit {
     strads_err err;
     strads_end end;
-    double *w;
-    double intercept, lambda, lambda_max, objective, gap;
+    uint32_t width; /* problems: 1, or one a class of more than two */
+    double *w;      /* [(cols + 1) x width], the intercepts last */
+    double intercept, lambda, lambda_max, objective, gap; /* b of the first */
     uint64_t nonzeros, updates_policy, updates_other;
 } linear_fit;
 
-/* Takes what a run has ended with into *fit. */
-typedef void linear_take(const lasso_design *design, const void *options,
-                         strads_result *result, linear_fit *fit);
-/* Runs a program on a design. `engine` may be NULL: one worker, two partitions,
- * deterministic. Its size is filled in; partitions 0 means 2, tolerance 0 means
- * `tolerance`. */
+/* Runs glm, a program that is glm under other options, or logistic-dual, on a
+ * design. `engine` may be NULL: one worker, two partitions, deterministic. Its
+ * size is filled in; partitions 0 means 2, tolerance 0 means `tolerance`. */
 linear_fit linear_fit_run(const lasso_design *design,
                           const strads_program *program, const void *options,
-                          double tolerance, const strads_engine_options *engine,
-                          linear_take *take);
+                          double tolerance,
+                          const strads_engine_options *engine);
 void linear_fit_free(linear_fit *fit);
 
 /* x_i'w + b at a row of a design. */
@@ -80,20 +76,6 @@ linear_fit linear_fit_at(const strads_path_point *point, uint64_t cols);
 linear_fit lasso_design_fit(const lasso_design *design,
                             const strads_lasso_options *options,
                             const strads_engine_options *engine);
-
-/* What it takes from the result: for programs that do a little else. */
-void lasso_design_take(const lasso_design *design, const void *options,
-                       strads_result *result, linear_fit *fit);
-
-/* By how much (w, b) misses the optimality conditions, relative to lambda:
- * the largest |subgradient| over all columns and the intercept. */
-double lasso_violation(const lasso_design *design,
-                       const strads_lasso_options *options,
-                       const linear_fit *fit);
-
-/* The objective at (w, b). */
-double lasso_value(const lasso_design *design,
-                   const strads_lasso_options *options, const linear_fit *fit);
 
 /* The largest |difference| between two fits' coefficients. */
 double lasso_distance(const lasso_design *design, const double *v,

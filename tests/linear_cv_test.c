@@ -1,5 +1,6 @@
-/* Cross-validation of the paths of the Lasso and of logistic regression, held
- * against a loop that leaves rows out one by one and fits by single runs. */
+/* Cross-validation of paths of glm, of numbers and of classes, held against a loop
+ * that leaves rows out one by one and fits by single runs. That of the Lasso and
+ * of logistic regression is the same one (linear_faces_test.c). */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,21 +10,20 @@
 
 #include "tests/expect.h"
 #include "tests/glm_design.h"
-#include "tests/logistic_design.h"
 
 enum { POINTS = 5 };
 
 static const lasso_recipe recipe = {
     .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
 
-/* What is asked of a cross-validation, beside its program. */
+/* What is asked of a cross-validation, beside its loss. */
 typedef struct question {
     uint32_t folds; /* 0: one a row */
     uint32_t threads;
     uint64_t seed;
     double tolerance, ratio, time_limit;
     bool nowhere; /* without the first lambda */
-    const char *fold_file;
+    const char *fold_file, *classes, *weights;
     const double *row_weight;
     const char *class_weight;
 } question;
@@ -37,114 +37,32 @@ typedef struct answer {
     uint32_t best, simplest;
 } answer;
 
-/* ---- the programs ------------------------------------------------------ */
-
-typedef struct program {
-    const char *name;
+typedef struct loss_case {
+    const char *loss;
     bool of_classes;
     double first; /* lambda */
-    lasso_design (*design)(const lasso_recipe *recipe);
-    strads_err (*judge)(const strads_data *data, const question *q, answer *a);
-    linear_fit (*fit)(const lasso_design *design, double lambda);
-    double (*error)(double y, double sum);
-} program;
+} loss_case;
 
-static uint32_t folds_of(const strads_data *data, const question *q)
-{
-    return q->folds ? q->folds : (uint32_t)strads_data_rows(data);
-}
+static const loss_case losses[] = {{"squared", false, .8},
+                                   {"logistic", true, .2}};
+enum { LOSSES = sizeof losses / sizeof losses[0] };
+static const loss_case *const logistic = &losses[1];
 
-static strads_err judge_lasso(const strads_data *data, const question *q,
-                              answer *a)
-{
-    const strads_lasso_cv_options options = {
-        .path = {.fit = {.l1_ratio = 1,
-                         .intercept = true,
-                         .row_weight = q->row_weight},
-                 .points = POINTS,
-                 .ratio = q->ratio,
-                 .first = q->nowhere ? 0 : .8},
-        .folds = folds_of(data, q),
-        .fold_file = q->fold_file,
-        .threads = q->threads,
-        .seed = q->seed,
-        .tolerance = q->tolerance,
-        .time_limit = q->time_limit};
-
-    return strads_lasso_cv(data, &options, a->points, &a->best, &a->simplest);
-}
-
-static linear_fit fit_lasso(const lasso_design *design, double lambda)
-{
-    return lasso_design_fit(design,
-                            &(strads_lasso_options){.lambda = lambda,
-                                                    .intercept = true},
-                            NULL);
-}
-
-static double square(double y, double sum)
-{
-    return (y - sum) * (y - sum);
-}
-
-static strads_logistic_cv_options logistic_options(const strads_data *data,
-                                                   const question *q)
-{
-    return (strads_logistic_cv_options){
-        .path = {.fit = {.l1_ratio = 1,
-                         .intercept = true,
-                         .row_weight = q->row_weight,
-                         .class_weight = q->class_weight},
-                 .points = POINTS,
-                 .ratio = q->ratio,
-                 .first = q->nowhere ? 0 : .2},
-        .folds = folds_of(data, q),
-        .fold_file = q->fold_file,
-        .threads = q->threads,
-        .seed = q->seed,
-        .tolerance = q->tolerance,
-        .time_limit = q->time_limit};
-}
-
-static strads_err judge_logistic(const strads_data *data, const question *q,
-                                 answer *a)
-{
-    const strads_logistic_cv_options options = logistic_options(data, q);
-
-    return strads_logistic_cv(data, &options, a->points, &a->best,
-                              &a->simplest);
-}
-
-static linear_fit fit_logistic(const lasso_design *design, double lambda)
-{
-    return logistic_design_fit(design,
-                               &(strads_logistic_options){.lambda = lambda,
-                                                          .l1_ratio = 1,
-                                                          .intercept = true},
-                               NULL);
-}
-
-static double deviance(double y, double sum)
-{
-    return 2 * log1p(exp(-y * sum));
-}
-
-/* Two losses of the same program; with the labels -1 and 1, or numbers. */
-static strads_err judge_as(const char *loss, double first,
-                           const strads_data *data, const question *q,
-                           answer *a)
+static strads_err judge(const loss_case *l, const strads_data *data,
+                        const question *q, answer *a)
 {
     const strads_glm_cv_options options = {
-        .path = {.fit = {.loss = loss,
+        .path = {.fit = {.loss = l->loss,
                          .intercept = true,
                          .row_weight = q->row_weight,
-                         .class_weight = strcmp(loss, "squared") == 0
-                                             ? NULL
-                                             : q->class_weight},
+                         .weights = q->weights,
+                         .classes = q->classes,
+                         .class_weight =
+                             l->of_classes ? q->class_weight : NULL},
                  .points = POINTS,
                  .ratio = q->ratio,
-                 .first = q->nowhere ? 0 : first},
-        .folds = folds_of(data, q),
+                 .first = q->nowhere ? 0 : l->first},
+        .folds = q->folds ? q->folds : (uint32_t)strads_data_rows(data),
         .fold_file = q->fold_file,
         .threads = q->threads,
         .seed = q->seed,
@@ -154,56 +72,20 @@ static strads_err judge_as(const char *loss, double first,
     return strads_glm_cv(data, &options, a->points, &a->best, &a->simplest);
 }
 
-static strads_err judge_glm(const strads_data *data, const question *q,
-                            answer *a)
+/* Twice the loss. */
+static double error_of(const loss_case *l, double y, double sum)
 {
-    return judge_as("squared", .8, data, q, a);
+    return l->of_classes ? 2 * log1p(exp(y > 0 ? -sum : sum))
+                         : (y - sum) * (y - sum);
 }
 
-static strads_err judge_classes(const strads_data *data, const question *q,
-                                answer *a)
-{
-    return judge_as("logistic", .2, data, q, a);
-}
-
-static const program programs[] = {
-    {.name = "lasso",
-     .first = .8,
-     .design = lasso_design_random,
-     .judge = judge_lasso,
-     .fit = fit_lasso,
-     .error = square},
-    {.name = "logistic",
-     .of_classes = true,
-     .first = .2,
-     .design = logistic_design_random,
-     .judge = judge_logistic,
-     .fit = fit_logistic,
-     .error = deviance},
-    {.name = "glm",
-     .first = .8,
-     .design = lasso_design_random,
-     .judge = judge_glm,
-     .fit = fit_lasso,
-     .error = square},
-    {.name = "glm, logistic",
-     .of_classes = true,
-     .first = .2,
-     .design = logistic_design_random,
-     .judge = judge_classes,
-     .fit = fit_logistic,
-     .error = deviance},
-};
-enum { PROGRAMS = sizeof programs / sizeof programs[0] };
-static const program *const logistic = &programs[1];
-
-static void must_judge(const program *p, const lasso_design *d,
+static void must_judge(const loss_case *l, const lasso_design *d,
                        const question *q, answer *a)
 {
     strads_data *data = NULL;
 
     cr_assert_eq(lasso_design_data(d, 3, &data), STRADS_OK);
-    cr_assert_eq(p->judge(data, q, a), STRADS_OK, "%s: %s", p->name,
+    cr_assert_eq(judge(l, data, q, a), STRADS_OK, "%s: %s", l->loss,
                  strads_error_text());
     strads_data_free(data);
 }
@@ -212,7 +94,7 @@ static void must_judge(const program *p, const lasso_design *d,
 
 /* x'w + b at row `row` of a fit to the others, each of which is there `times`
  * times (NULL: once). */
-static double sum_at(const program *p, const lasso_design *d, uint64_t row,
+static double sum_at(const loss_case *l, const lasso_design *d, uint64_t row,
                      const double *times, double lambda)
 {
     double left[32];
@@ -220,7 +102,11 @@ static double sum_at(const program *p, const lasso_design *d, uint64_t row,
     for (uint64_t i = 0; i < d->rows; i++)
         left[i] = i == row ? 0 : times ? times[i] : 1;
     lasso_design rest = lasso_design_repeated(d, left);
-    linear_fit fit = p->fit(&rest, lambda);
+    linear_fit fit = glm_design_fit(&rest,
+                                    &(strads_glm_options){.loss = l->loss,
+                                                          .lambda = lambda,
+                                                          .intercept = true},
+                                    NULL);
     const double sum = linear_fit_value_at(&fit, d, row);
 
     expect_ok(fit.err);
@@ -230,19 +116,19 @@ static double sum_at(const program *p, const lasso_design *d, uint64_t row,
 }
 
 /* Point k of leaving out each row, which counts times[i] (NULL: once). */
-static void check_point(const program *p, const lasso_design *d,
+static void check_point(const loss_case *l, const lasso_design *d,
                         const double *times, uint32_t k,
                         const strads_cv_point *point)
 {
-    const double lambda = p->first * pow(.1, k / 4.);
+    const double lambda = l->first * pow(.1, k / 4.);
     double error[32], mean = 0, spread = 0, right = 0, all = 0, folds = 0;
 
     for (uint64_t i = 0; i < d->rows; i++) {
         const double weight = times ? times[i] : 1;
-        const double sum = sum_at(p, d, i, times, lambda);
+        const double sum = sum_at(l, d, i, times, lambda);
         all += weight;
         folds += weight > 0;
-        error[i] = p->error(d->y[i], sum);
+        error[i] = error_of(l, d->y[i], sum);
         mean += weight * error[i];
         right += (sum > 0) == (d->y[i] > 0) ? weight : 0;
     }
@@ -250,10 +136,10 @@ static void check_point(const program *p, const lasso_design *d,
     for (uint64_t i = 0; i < d->rows; i++)
         spread += (times ? times[i] : 1) / all * pow(error[i] - mean, 2);
     cr_expect_float_eq(point->lambda, lambda, 1e-12);
-    cr_expect_float_eq(point->error, mean, 1e-4 * mean, "%s", p->name);
+    cr_expect_float_eq(point->error, mean, 1e-4 * mean, "%s", l->loss);
     cr_expect_float_eq(point->deviation, sqrt(spread / (folds - 1)),
-                       1e-4 * mean, "%s", p->name);
-    if (p->of_classes)
+                       1e-4 * mean, "%s", l->loss);
+    if (l->of_classes)
         cr_expect_float_eq(point->accuracy, right / all, 1e-12);
     else
         cr_expect(isnan(point->accuracy));
@@ -261,21 +147,21 @@ static void check_point(const program *p, const lasso_design *d,
 
 Test(linear_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 {
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         answer a;
         uint32_t least = 0;
 
-        must_judge(p, &d, &leave_one_out, &a);
+        must_judge(l, &d, &leave_one_out, &a);
         for (uint32_t k = 0; k < POINTS; k++) {
-            check_point(p, &d, NULL, k, &a.points[k]);
+            check_point(l, &d, NULL, k, &a.points[k]);
             least = a.points[k].error < a.points[least].error ? k : least;
         }
         cr_expect_eq(a.best, least);
         for (uint32_t k = 0; k <= a.simplest; k++)
             cr_expect_eq(a.points[k].error <= a.points[a.best].error +
                                                   a.points[a.best].deviation,
-                         k == a.simplest, "%s, point %u", p->name, k);
+                         k == a.simplest, "%s, point %u", l->loss, k);
         lasso_design_free(&d);
     }
 }
@@ -284,13 +170,13 @@ Test(linear_cv, leaving_out_each_row_is_the_loop_over_single_fits)
  * one tells all, of which there is one alone; as few rows as leave one. */
 enum odd { TWICE, SCALED, TELLING, ALONE, FEW_ROWS, ODDITIES };
 
-static lasso_design odd_design(const program *p, enum odd odd)
+static lasso_design odd_design(const loss_case *l, enum odd odd)
 {
     lasso_recipe r = recipe;
 
     r.cols = odd == ALONE ? 1 : recipe.cols;
     r.rows = odd == FEW_ROWS ? 2 : recipe.rows;
-    lasso_design d = p->design(&r);
+    lasso_design d = glm_design_random(&r, l->loss);
     for (uint64_t i = 0; i < d.rows; i++)
         for (uint64_t j = 0; j < d.cols; j++) {
             double *x = &lasso_design_col(&d, j)[i];
@@ -306,15 +192,15 @@ static lasso_design odd_design(const program *p, enum odd odd)
 
 Test(linear_cv, odd_columns_and_few_rows_are_no_trouble)
 {
-    for (const program *p = programs; p < programs + PROGRAMS; p++)
+    for (const loss_case *l = losses; l < losses + LOSSES; l++)
         for (enum odd odd = 0; odd < ODDITIES; odd++) {
-            if (p->of_classes && odd == FEW_ROWS)
+            if (l->of_classes && odd == FEW_ROWS)
                 continue; /* a row has one label alone */
-            lasso_design d = odd_design(p, odd);
+            lasso_design d = odd_design(l, odd);
             answer a;
-            must_judge(p, &d, &leave_one_out, &a);
+            must_judge(l, &d, &leave_one_out, &a);
             for (uint32_t k = 0; k < POINTS; k++)
-                check_point(p, &d, NULL, k, &a.points[k]);
+                check_point(l, &d, NULL, k, &a.points[k]);
             lasso_design_free(&d);
         }
 }
@@ -323,21 +209,21 @@ Test(linear_cv, odd_columns_and_few_rows_are_no_trouble)
  * its class's. */
 Test(linear_cv, rows_and_classes_of_weight_c_count_c_times)
 {
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         double weight[32], times[32];
         question q = leave_one_out;
         answer a;
 
         for (uint64_t i = 0; i < d.rows; i++) {
-            weight[i] = (double)(p->of_classes ? 1 + i % 3 : i % 4);
-            times[i] = weight[i] * (p->of_classes && d.y[i] > 0 ? 2 : 1);
+            weight[i] = (double)(l->of_classes ? 1 + i % 3 : i % 4);
+            times[i] = weight[i] * (l->of_classes && d.y[i] > 0 ? 2 : 1);
         }
         q.row_weight = weight;
         q.class_weight = "1=2";
-        must_judge(p, &d, &q, &a);
+        must_judge(l, &d, &q, &a);
         for (uint32_t k = 0; k < POINTS; k++)
-            check_point(p, &d, times, k, &a.points[k]);
+            check_point(l, &d, times, k, &a.points[k]);
         lasso_design_free(&d);
     }
 }
@@ -346,8 +232,8 @@ Test(linear_cv, rows_and_classes_of_weight_c_count_c_times)
 
 Test(linear_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
 {
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         question q = leave_one_out;
         answer a[3];
 
@@ -355,7 +241,7 @@ Test(linear_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
         for (uint32_t k = 0; k < 3; k++) {
             q.threads = k < 2 ? 3 * k + 1 : 1;
             q.seed = k / 2;
-            must_judge(p, &d, &q, &a[k]);
+            must_judge(l, &d, &q, &a[k]);
         }
         cr_expect_arr_eq(a[0].points, a[1].points, sizeof a[0].points);
         cr_expect_arr_neq(a[0].points, a[2].points, sizeof a[0].points,
@@ -370,18 +256,18 @@ Test(linear_cv, a_file_says_who_is_in_which_fold)
     char path[] = "/tmp/strads_folds_XXXXXX";
     const int file = mkstemp(path);
 
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         question q = leave_one_out;
         strads_data *data = NULL;
         answer drawn, told;
-        must_judge(p, &d, &q, &drawn);
+        must_judge(l, &d, &q, &drawn);
         cr_assert_eq(ftruncate(file, 0), 0);
         for (uint64_t i = d.rows; i > 0; i--)
             cr_assert_eq(dprintf(file, "%2u\n", (unsigned)i), 3);
         q.fold_file = path;
         q.folds = 2; /* not asked for */
-        must_judge(p, &d, &q, &told);
+        must_judge(l, &d, &q, &told);
         for (uint32_t k = 0; k < POINTS; k++)
             cr_expect_float_eq(told.points[k].error, drawn.points[k].error,
                                1e-9 * drawn.points[k].error);
@@ -390,7 +276,7 @@ Test(linear_cv, a_file_says_who_is_in_which_fold)
         cr_assert_eq(lseek(file, 0, SEEK_SET), 0);
         for (uint64_t i = 0; i < d.rows; i++)
             cr_assert_eq(dprintf(file, "%d\n", i == 3 ? 0 : 1), 2);
-        expect_error(p->judge(data, &q, &told), STRADS_EFORMAT,
+        expect_error(judge(l, data, &q, &told), STRADS_EFORMAT,
                      ":4: the fold is 0");
         cr_assert_eq(lseek(file, 0, SEEK_SET), 0);
         strads_data_free(data);
@@ -404,7 +290,7 @@ Test(linear_cv, a_file_says_who_is_in_which_fold)
  * time one fold would have both. */
 Test(linear_cv, folds_have_their_share_of_each_label)
 {
-    lasso_design d = logistic->design(&recipe);
+    lasso_design d = glm_design_random(&recipe, logistic->loss);
     question q = leave_one_out;
     answer a;
 
@@ -425,8 +311,8 @@ Test(linear_cv, labels_may_be_any_two)
     question q = leave_one_out;
     answer a[3];
     uint32_t number;
-    lasso_design first = logistic->design(&recipe);
-    lasso_design d = logistic->design(&recipe);
+    lasso_design first = glm_design_random(&recipe, logistic->loss);
+    lasso_design d = glm_design_random(&recipe, logistic->loss);
     strads_names *names = NULL;
     strads_data *one = NULL;
 
@@ -446,7 +332,7 @@ Test(linear_cv, labels_may_be_any_two)
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = 1;
     cr_assert_eq(lasso_design_data(&d, 2, &one), STRADS_OK);
-    cr_expect_eq(logistic->judge(one, &q, &a[0]), STRADS_EFORMAT);
+    cr_expect_eq(judge(logistic, one, &q, &a[0]), STRADS_EFORMAT);
     cr_expect_str_eq(strads_error_text(), "all rows have the label yes; "
                                           "expected labels of two values");
     strads_data_free(one);
@@ -459,21 +345,24 @@ Test(linear_cv, labels_may_be_any_two)
 
 Test(linear_cv, what_cannot_be_done_is_refused)
 {
-    question wrong[] = {leave_one_out, leave_one_out, leave_one_out,
-                        leave_one_out};
+    question wrong[6];
 
+    for (size_t k = 0; k < 6; k++)
+        wrong[k] = leave_one_out;
     wrong[0].folds = 1;
     wrong[1].folds = (uint32_t)recipe.rows + 1;
     wrong[2].nowhere = true;
     wrong[3].ratio = 2;
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    wrong[4].weights = "some"; /* of a file, which has a line for each row */
+    wrong[5].classes = "1,2";  /* a fold has none of its own */
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         strads_data *data = NULL;
         answer a;
         cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
         for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
-            cr_expect_eq(p->judge(data, &wrong[k], &a), STRADS_EINVAL,
-                         "%s, %zu", p->name, k);
+            cr_expect_eq(judge(l, data, &wrong[k], &a), STRADS_EINVAL,
+                         "%s, %zu", l->loss, k);
         strads_data_free(data);
         lasso_design_free(&d);
     }
@@ -486,46 +375,26 @@ Test(linear_cv, one_row_is_too_few)
     answer a;
 
     cr_assert_eq(lasso_design_data(&one, 1, &data), STRADS_OK);
-    expect_error(judge_lasso(data, &leave_one_out, &a), STRADS_EINVAL,
+    expect_error(judge(&losses[0], data, &leave_one_out, &a), STRADS_EINVAL,
                  "folds of 1 rows");
     strads_data_free(data);
     lasso_design_free(&one);
 }
 
-Test(linear_cv, a_fold_has_neither_weights_of_a_file_nor_classes_of_its_own)
-{
-    lasso_design d = logistic->design(&recipe);
-    strads_data *data = NULL;
-
-    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
-    for (int k = 0; k < 2; k++) {
-        strads_logistic_cv_options wrong =
-            logistic_options(data, &leave_one_out);
-        answer a;
-        wrong.path.fit.weights = k == 0 ? "some" : NULL;
-        wrong.path.fit.classes = k == 1 ? "1,2" : NULL;
-        cr_expect_eq(strads_logistic_cv(data, &wrong, a.points, &a.best,
-                                        &a.simplest),
-                     STRADS_EINVAL, "%d", k);
-    }
-    strads_data_free(data);
-    lasso_design_free(&d);
-}
-
 Test(linear_cv, a_bound_on_time_ends_it_in_a_fold)
 {
-    for (const program *p = programs; p < programs + PROGRAMS; p++) {
-        lasso_design d = p->design(&recipe);
+    for (const loss_case *l = losses; l < losses + LOSSES; l++) {
+        lasso_design d = glm_design_random(&recipe, l->loss);
         question q = leave_one_out;
         strads_data *data = NULL;
         answer a;
 
         cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
         q.time_limit = 1e-9;
-        cr_expect_eq(p->judge(data, &q, &a), STRADS_ECANCELED, "%s", p->name);
-        cr_expect(strstr(strads_error_text(), "in fold"), "%s", p->name);
+        cr_expect_eq(judge(l, data, &q, &a), STRADS_ECANCELED, "%s", l->loss);
+        cr_expect(strstr(strads_error_text(), "in fold"), "%s", l->loss);
         q.time_limit = 1e6;
-        cr_expect_eq(p->judge(data, &q, &a), STRADS_OK, "%s: %s", p->name,
+        cr_expect_eq(judge(l, data, &q, &a), STRADS_OK, "%s: %s", l->loss,
                      strads_error_text());
         strads_data_free(data);
         lasso_design_free(&d);

@@ -30,11 +30,8 @@ static void set_labels(lasso_design *d, linear_target target)
 static lasso_design design_of(linear_target target, uint64_t rows,
                               uint64_t cols)
 {
-    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = rows,
-                                                         .cols = cols,
-                                                         .seed = rows + cols,
-                                                         .density = 1,
-                                                         .noise = 1});
+    lasso_design d = lasso_design_random(&(lasso_recipe){
+        .rows = rows, .cols = cols, .seed = rows + cols, .noise = 1});
     set_labels(&d, target);
     return d;
 }

@@ -37,7 +37,7 @@ static void close_both(void)
     cr_expect_eq(link_node_close(&victim), STRADS_OK);
 }
 
-static void expect_text(const char *word)
+static void expect_said(const char *word)
 {
     pthread_mutex_lock(&victim.lock);
     cr_expect_not_null(strstr(victim.text, word), "\"%s\" is not in \"%s\"",
@@ -45,60 +45,79 @@ static void expect_text(const char *word)
     pthread_mutex_unlock(&victim.lock);
 }
 
-/* Sends `count` bytes as a stranger's first words, which must cost it the
- * connection, and the victim a sentence with `word` in it. */
-static void expect_stranger_dropped(const void *bytes, size_t count,
-                                    const char *word)
-{
-    int fd = raw_connect(sti_net_url(victim.net));
-    raw_write(fd, bytes, count);
-    raw_wait_closed(fd);
-    link_node_wait_strangers(&victim, 1);
-    expect_text(word);
-    expect_text("127.0.0.1:");
-    link_node_expect_alive(&friend, friends_link);
-}
-
 TestSuite(link_breach, .timeout = 60);
 
-Test(link_breach, garbage_is_dropped)
+/* What a stranger says first: `text`, or a frame with a payload of zeros, of which
+ * the byte at `at` is another than it should be. */
+typedef struct first_words {
+    const char *text;
+    sti_header header;
+    int at, byte;
+    const char *word; /* that the victim has for it */
+} first_words;
+
+static void speak_first(int fd, const first_words *s)
 {
-    static const char garbage[] =
-        "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
-        "somebody\r\n\r\n......";
-    open_both(NULL);
-    expect_stranger_dropped(garbage, sizeof garbage, "not a strads node");
-    close_both();
+    unsigned char bytes[STI_HEADER_BYTES + 8] = {0};
+    const uint64_t more = s->header.size <= 8 ? s->header.size : 0;
+    const sti_part payload = {bytes + STI_HEADER_BYTES, more};
+    sti_header header = s->header;
+    if (s->text) {
+        raw_write(fd, s->text, strlen(s->text));
+        return;
+    }
+    header.checksum = more ? sti_frame_checksum(&payload, 1) : 0;
+    sti_frame_encode_header(&header, bytes);
+    if (s->at > 0)
+        bytes[s->at] = (unsigned char)s->byte;
+    raw_write(fd, bytes, STI_HEADER_BYTES + more);
 }
 
-Test(link_breach, garbage_shorter_than_a_header_is_dropped_in_time)
+Test(link_breach, a_stranger_that_does_not_say_hello_is_dropped)
 {
-    const sti_net_options options = {.hello_ns = 500000000};
-    open_both(&options);
-    expect_stranger_dropped("hello?", 6, "no complete HELLO");
-    close_both();
-}
-
-Test(link_breach, silence_is_dropped_in_time)
-{
-    const sti_net_options options = {.hello_ns = 500000000};
-    open_both(&options);
-    expect_stranger_dropped("", 0, "no complete HELLO");
-    close_both();
+    static const first_words strangers[] = {
+        {.text = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
+                 "somebody\r\n\r\n........",
+         .word = "not a strads node"},
+        {.text = "hello?", .word = "no complete HELLO"}, /* in time */
+        {.text = "", .word = "no complete HELLO"},
+        {.header = {.kind = STI_KIND_HELLO,
+                    .from = 5,
+                    .size = (uint64_t)STI_HELLO_LIMIT + 1},
+         .word = "65537 bytes"}, /* at once */
+        {.header = {.kind = KIND_DATA, .from = 1}, .word = "before its HELLO"},
+        {.header = {.kind = STI_KIND_HELLO, .from = 5},
+         .at = 4,
+         .byte = 99,
+         .word = "protocol 99"},
+        {.header = {.kind = STI_KIND_HELLO, .from = 5, .size = 8},
+         .at = STI_HEADER_BYTES + 3,
+         .byte = 1,
+         .word = "damaged"}};
+    for (size_t k = 0; k < sizeof strangers / sizeof *strangers; k++) {
+        const char *text = strangers[k].text;
+        const sti_net_options soon = {.hello_ns = 500000000};
+        open_both(text && strlen(text) < STI_HEADER_BYTES ? &soon : NULL);
+        int fd = raw_connect(sti_net_url(victim.net));
+        speak_first(fd, &strangers[k]);
+        raw_wait_closed(fd);
+        link_node_wait_strangers(&victim, 1);
+        expect_said(strangers[k].word);
+        expect_said("127.0.0.1:");
+        close_both();
+    }
 }
 
 Test(link_breach, half_a_frame_and_a_closed_connection_are_dropped)
 {
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_header header = raw_header(STI_KIND_HELLO, 5, 1000);
-    sti_frame_encode_header(&header, bytes);
+    const sti_header header = raw_header(STI_KIND_HELLO, 5, 1000);
     open_both(NULL);
     int fd = raw_connect(sti_net_url(victim.net));
-    raw_write(fd, bytes, sizeof bytes);
+    raw_frame(fd, &header, NULL);
     raw_write(fd, "only this", 9);
     close(fd);
     link_node_wait_strangers(&victim, 1);
-    expect_text("in the middle of a frame");
+    expect_said("in the middle of a frame");
     close_both();
 }
 
@@ -122,51 +141,6 @@ Test(link_breach, half_a_header_over_ipc_does_not_end_the_listener)
     close_both();
     (void)unlink(url + 6);
     (void)rmdir(folder);
-}
-
-Test(link_breach, a_stranger_that_announces_a_huge_frame_is_dropped_at_once)
-{
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_header header =
-        raw_header(STI_KIND_HELLO, 5, (uint64_t)STI_HELLO_LIMIT + 1);
-    sti_frame_encode_header(&header, bytes);
-    open_both(NULL);
-    expect_stranger_dropped(bytes, sizeof bytes, "65537 bytes");
-    close_both();
-}
-
-Test(link_breach, a_first_frame_that_is_no_hello_is_dropped)
-{
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_header header = raw_header(KIND_DATA, 1, 0);
-    sti_frame_encode_header(&header, bytes);
-    open_both(NULL);
-    expect_stranger_dropped(bytes, sizeof bytes, "before its HELLO");
-    close_both();
-}
-
-Test(link_breach, another_protocol_is_dropped)
-{
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_header header = raw_header(STI_KIND_HELLO, 5, 0);
-    sti_frame_encode_header(&header, bytes);
-    bytes[4] = 99;
-    open_both(NULL);
-    expect_stranger_dropped(bytes, sizeof bytes, "protocol 99");
-    close_both();
-}
-
-Test(link_breach, a_damaged_payload_is_dropped)
-{
-    unsigned char bytes[STI_HEADER_BYTES + 8] = {0};
-    sti_header header = raw_header(STI_KIND_HELLO, 5, 8);
-    const sti_part payload = {bytes + STI_HEADER_BYTES, 8};
-    header.checksum = sti_frame_checksum(&payload, 1);
-    sti_frame_encode_header(&header, bytes);
-    bytes[STI_HEADER_BYTES + 3] ^= 1;
-    open_both(NULL);
-    expect_stranger_dropped(bytes, sizeof bytes, "damaged");
-    close_both();
 }
 
 Test(link_breach, no_flipped_bit_of_a_stranger_harms_the_node)
@@ -194,91 +168,51 @@ Test(link_breach, no_flipped_bit_of_a_stranger_harms_the_node)
 
 static int say_hello(uint32_t from)
 {
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_header header = raw_header(STI_KIND_HELLO, from, 0);
+    const sti_header header = raw_header(STI_KIND_HELLO, from, 0);
     int fd = raw_connect(sti_net_url(victim.net));
-    sti_frame_encode_header(&header, bytes);
-    raw_write(fd, bytes, sizeof bytes);
+    raw_frame(fd, &header, NULL);
     return fd;
 }
 
-/* Says HELLO as node 5, is welcomed, then sends `header`. */
-static void expect_member_dropped(const sti_header *header, const char *word)
+/* One that says HELLO as node 5, is welcomed, then sends a header. */
+Test(link_breach, a_member_that_breaks_the_rules_loses_its_link)
 {
-    unsigned char bytes[STI_HEADER_BYTES];
-    int fd = say_hello(5);
-    raw_wait_frame(fd);
-    sti_frame_encode_header(header, bytes);
-    raw_write(fd, bytes, sizeof bytes);
-    raw_wait_closed(fd);
-    link_node_wait_lost(&victim, 1);
-    cr_expect_eq(victim.why, STRADS_EPEER);
-    expect_text(word);
-    expect_text("node 5");
-    cr_expect_eq(victim.received, 0);
-}
-
-Test(link_breach, a_frame_over_the_limit_costs_the_link)
-{
+    static const struct {
+        sti_header header;
+        const char *word;
+    } cases[] = {
+        {{.kind = KIND_DATA, .from = 5, .size = 1000001}, "1000001 bytes"},
+        {{.kind = KIND_DATA, .from = 1}, "in the name of node 1"},
+        {{.kind = STI_KIND_HELLO, .from = 5}, "no HELLO is expected"},
+        {{.kind = STI_KIND_FIRST_MESSAGE - 1, .from = 5}, "does not know"},
+        {{.kind = STI_KIND_BYE_ACK, .from = 5}, "not said BYE"},
+        {{.kind = STI_KIND_PING, .from = 5, .size = 4096}, "with a payload"}};
     const sti_net_options options = {.frame_limit = 1000000};
-    const sti_header header = raw_header(KIND_DATA, 5, 1000001);
-    open_both(&options);
-    expect_member_dropped(&header, "1000001 bytes");
-    close_both();
-}
-
-Test(link_breach, a_frame_in_the_name_of_another_node_costs_the_link)
-{
-    const sti_header header = raw_header(KIND_DATA, 1, 0);
-    open_both(NULL);
-    expect_member_dropped(&header, "in the name of node 1");
-    close_both();
-}
-
-Test(link_breach, a_second_hello_costs_the_link)
-{
-    const sti_header header = raw_header(STI_KIND_HELLO, 5, 0);
-    open_both(NULL);
-    expect_member_dropped(&header, "no HELLO is expected");
-    close_both();
-}
-
-Test(link_breach, an_unknown_kind_costs_the_link)
-{
-    const sti_header header = raw_header(STI_KIND_FIRST_MESSAGE - 1, 5, 0);
-    open_both(NULL);
-    expect_member_dropped(&header, "does not know");
-    close_both();
-}
-
-Test(link_breach, an_answer_to_a_goodbye_that_nobody_said_costs_the_link)
-{
-    const sti_header header = raw_header(STI_KIND_BYE_ACK, 5, 0);
-    open_both(NULL);
-    expect_member_dropped(&header, "not said BYE");
-    close_both();
-}
-
-Test(link_breach, a_ping_with_a_payload_costs_the_link)
-{
-    const sti_header header = raw_header(STI_KIND_PING, 5, 4096);
-    open_both(NULL);
-    expect_member_dropped(&header, "with a payload");
-    close_both();
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        open_both(&options);
+        int fd = say_hello(5);
+        raw_wait_frame(fd);
+        raw_frame(fd, &cases[k].header, NULL);
+        raw_wait_closed(fd);
+        link_node_wait_lost(&victim, 1);
+        cr_expect_eq(victim.why, STRADS_EPEER, "%s", cases[k].word);
+        expect_said(cases[k].word);
+        expect_said("node 5");
+        cr_expect_eq(victim.received, 0);
+        close_both();
+    }
 }
 
 Test(link_breach, a_message_before_the_welcome_costs_the_link)
 {
-    unsigned char bytes[STI_HEADER_BYTES];
     const sti_header header = raw_header(KIND_DATA, 5, 0);
     open_both(NULL);
     victim.mute = true;
     int fd = say_hello(5);
-    sti_frame_encode_header(&header, bytes);
-    raw_write(fd, bytes, sizeof bytes);
+    raw_frame(fd, &header, NULL);
     raw_wait_closed(fd);
     link_node_wait_lost(&victim, 1);
-    expect_text("before it was welcomed");
+    expect_said("before it was welcomed");
     close_both();
 }
 
@@ -292,7 +226,7 @@ Test(link_breach, a_member_that_never_answers_a_goodbye_delays_it_only_so_long)
     sti_net_part(victim.net, victim.links[5]);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EPEER);
-    expect_text("not answered");
+    expect_said("not answered");
     raw_wait_closed(fd);
     close_both();
 }
@@ -320,7 +254,7 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
     link_node_open(&friend, 1, "", NULL);
     friends_link = link_node_join(&friend, &victim);
     link_node_wait_strangers(&victim, CROWD - STI_STRANGERS_EACH);
-    expect_text("silent for longest");
+    expect_said("silent for longest");
     for (int i = 0; i < CROWD; i++)
         (void)shutdown(fd[i], SHUT_WR);
     for (int i = 0; i < CROWD; i++)
@@ -363,20 +297,17 @@ static void tell_peer(const int pipe_fd[2])
     link_node_expect_alive(&victim, victim.links[5]);
 }
 
+/* Its end is noticed, and not its silence. */
 Test(link_breach, a_killed_peer_is_noticed_at_once)
 {
     int pipe_fd[2];
     pid_t pid = start_peer(pipe_fd, UINT64_C(20000000000));
-    open_both(NULL); /* silence would be noticed after 5 s */
+    open_both(NULL);
     tell_peer(pipe_fd);
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
     kill(pid, SIGKILL);
     link_node_wait_lost(&victim, 1);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    cr_expect_lt(after.tv_sec - before.tv_sec, 3);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_text("without a goodbye");
+    expect_said("without a goodbye");
     waitpid(pid, NULL, 0);
     close_both();
 }
@@ -384,7 +315,7 @@ Test(link_breach, a_killed_peer_is_noticed_at_once)
 Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
 {
     const sti_net_options options = {.heartbeat_ns = 50000000,
-                                     .dead_ns = 400000000};
+                                     .dead_ns = 2000000000};
     int pipe_fd[2];
     pid_t pid = start_peer(pipe_fd, UINT64_C(20000000000));
     link_node_open(&victim, 0, NULL, &options);
@@ -394,8 +325,8 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     kill(pid, SIGSTOP);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_text("nothing was heard for 0.4 s");
-    expect_text("node 5");
+    expect_said("nothing was heard for 2 s");
+    expect_said("node 5");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close_both();
@@ -407,11 +338,11 @@ Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
     const sti_net_options options = {.heartbeat_ns = 50000000,
                                      .dead_ns = UINT64_C(20000000000)};
     int pipe_fd[2];
-    pid_t pid = start_peer(pipe_fd, 500000000);
+    pid_t pid = start_peer(pipe_fd, 2000000000);
     open_both(&options);
     tell_peer(pipe_fd);
     kill(pid, SIGSTOP);
-    (void)usleep(1500000); /* the silence is what is tested */
+    (void)usleep(4000000); /* the silence is what is tested */
     kill(pid, SIGCONT);
     link_node_expect_alive(&victim, victim.links[5]);
     pthread_mutex_lock(&victim.lock);

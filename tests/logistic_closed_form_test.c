@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "tests/expect.h"
-#include "tests/logistic_design.h"
+#include "tests/glm_design.h"
 
 static double logit(double p)
 {
@@ -104,8 +104,9 @@ Test(logistic_closed_form, two_groups_are_drawn_towards_each_other)
 
 Test(logistic_closed_form, above_lambda_max_only_the_intercept_is_left)
 {
-    lasso_design d = logistic_design_random(&(lasso_recipe){
-        .rows = 50, .cols = 12, .seed = 4, .density = 1, .noise = 1});
+    lasso_design d = glm_design_random(
+        &(lasso_recipe){.rows = 50, .cols = 12, .seed = 4, .noise = 1},
+        "logistic");
     double positive = 0;
 
     for (uint64_t i = 0; i < d.rows; i++)

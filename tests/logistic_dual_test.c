@@ -12,73 +12,35 @@
 
 #include "strads/svm.h"
 #include "tests/expect.h"
-#include "tests/logistic_design.h"
+#include "tests/glm_design.h"
 
-static const logistic_view plain = {.negative = -1, .positive = 1};
 static const strads_logistic_options at_one = {.c = 1};
 
 static linear_fit fit_dual(const lasso_design *design,
                            const strads_logistic_options *options,
                            const strads_engine_options *engine)
 {
-    strads_engine_options o = {.workers = 1, .deterministic = true};
-    strads_data *data = NULL;
-    strads_result *result = NULL;
-    linear_fit fit = {0};
-    uint64_t parameters;
-    uint32_t width;
-
-    if (engine)
-        o = *engine;
-    o.size = sizeof(o);
-    o.partitions = o.partitions ? o.partitions : 2;
-    o.tolerance = o.tolerance > 0 ? o.tolerance : 1e-12;
-    o.max_rounds = o.max_rounds ? o.max_rounds : 100000;
-    fit.err = lasso_design_lay(design, o.partitions, STRADS_LAYOUT_ROWS, &data);
-    if (!fit.err)
-        fit.err = strads_run(&strads_program_logistic_dual, options, data, &o,
-                             &result);
-    if (!fit.err) {
-        const strads_progress *last = strads_result_progress(result);
-        const double *w = strads_result_values(result, &parameters, &width);
-        fit.w = calloc((design->cols + 1) * width, sizeof(double));
-        memcpy(fit.w, w, design->cols * width * sizeof(double));
-        fit.lambda =
-            strads_logistic_dual_resolved(strads_result_state(result)).lambda;
-        fit.intercept = *strads_svm_intercepts(strads_result_state(result));
-        fit.end = strads_result_end(result);
-        fit.objective = last->objective;
-        fit.gap = last->gap;
-        fit.nonzeros = last->nonzeros;
-        fit.updates_policy = last->updates_policy;
-        fit.updates_other = last->updates_other;
-    }
-    strads_result_free(result);
-    strads_data_free(data);
-    return fit;
+    return linear_fit_run(design, &strads_program_logistic_dual, options, 1e-12,
+                          engine);
 }
 
-/* At most that much above the minimum, relative to the objective, by the
- * gradient at w. */
-static double excess(const lasso_design *d, const logistic_view *view,
-                     const strads_logistic_options *o, const linear_fit *fit)
-{
-    const double steep = logistic_violation(d, view, o, fit);
-
-    return (double)d->cols * steep * steep / 2 * fit->lambda / fit->objective;
-}
-
-static void expect_minimum(const lasso_design *d, const logistic_view *view,
+/* Rows count `c` times (NULL: once). */
+static void expect_minimum(const lasso_design *d, const double *c,
                            const strads_logistic_options *options,
                            const strads_engine_options *engine)
 {
+    strads_glm_options o = glm_of_logistic(options, "logistic");
     linear_fit fit = fit_dual(d, options, engine);
 
+    o.row_weight = c;
     expect_ok(fit.err);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
-    cr_expect_float_eq(fit.objective, logistic_value(d, view, options, &fit),
+    cr_expect_float_eq(fit.objective, glm_value(d, &o, &fit),
                        1e-10 * fit.objective);
-    const double above = excess(d, view, options, &fit);
+    /* At most that much above the minimum by the gradient at w. */
+    const double steep = glm_miss(d, &o, &fit);
+    const double above =
+        (double)d->cols * steep * steep / 2 * fit.lambda / fit.objective;
     cr_expect_lt(above, 1e-6, "%g above the minimum, gap %g", above, fit.gap);
     linear_fit_free(&fit);
 }
@@ -86,12 +48,13 @@ static void expect_minimum(const lasso_design *d, const logistic_view *view,
 static lasso_design design(uint64_t rows, uint64_t cols, double density,
                            uint64_t seed)
 {
-    return logistic_design_random(&(lasso_recipe){.rows = rows,
-                                                  .cols = cols,
-                                                  .seed = seed,
-                                                  .density = density,
-                                                  .correlation = .5,
-                                                  .noise = 1});
+    return glm_design_random(&(lasso_recipe){.rows = rows,
+                                             .cols = cols,
+                                             .seed = seed,
+                                             .density = density,
+                                             .correlation = .5,
+                                             .noise = 1},
+                             "logistic");
 }
 
 static void each_partitions(const lasso_design *d,
@@ -100,7 +63,7 @@ static void each_partitions(const lasso_design *d,
     const uint32_t partitions[] = {1, 2, 4};
 
     for (int k = 0; k < 3; k++)
-        expect_minimum(d, &plain, options,
+        expect_minimum(d, NULL, options,
                        &(strads_engine_options){.workers = 1 + (k == 1),
                                                 .partitions = partitions[k]});
 }
@@ -171,7 +134,7 @@ Test(logistic_dual, an_intercept_is_the_one_that_columns_find)
             linear_fit_free(&rows);
             linear_fit_free(&columns);
         }
-        expect_minimum(&d, &plain,
+        expect_minimum(&d, NULL,
                        &(strads_logistic_options){.c = 3, .intercept = true},
                        NULL);
         lasso_design_free(&d);
@@ -218,7 +181,7 @@ Test(logistic_dual, policies_and_workers_reach_the_same)
     linear_fit one = fit_dual(&d, &at_one, NULL);
 
     for (int k = 0; k < 3; k++)
-        expect_minimum(&d, &plain, &at_one,
+        expect_minimum(&d, NULL, &at_one,
                        &(strads_engine_options){.workers = 2,
                                                 .partitions = 2,
                                                 .policy = policies[k]});
@@ -265,10 +228,9 @@ Test(logistic_dual, classes_and_rows_weigh_what_they_are_told)
     }
     (void)fclose(file);
     const strads_logistic_options o = {.lambda = .05,
-                                       .class_weight = "1=3,-1=0.5",
+                                       .class_weight = "1=3,0=0.5",
                                        .weights = path};
-    const logistic_view view = {.negative = -1, .positive = 1, .c = c};
-    expect_minimum(&d, &view, &o, NULL);
+    expect_minimum(&d, c, &o, NULL);
     (void)unlink(path);
     lasso_design_free(&d);
 }

@@ -8,7 +8,7 @@
 
 #include "strads/glm.h"
 #include "tests/expect.h"
-#include "tests/logistic_design.h"
+#include "tests/glm_design.h"
 #include "tests/toy_data.h"
 
 enum { ROWS = 90, COLS = 24, CLASSES = LOGISTIC_DESIGN_CLASSES };

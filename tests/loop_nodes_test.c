@@ -28,9 +28,7 @@ static void expect_all(const team *t, strads_err err)
 
 static double value_at(const strads_result *result, uint32_t at)
 {
-    uint64_t parameters;
-    uint32_t width;
-    return strads_result_values(result, &parameters, &width)[at];
+    return values_of(result)[at];
 }
 
 /* Every cell of the model is `each`, and no read was against the rule. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
 
@@ -75,11 +76,9 @@ static strads_progress run_with(const strads_engine_options *options)
                     .options = *options};
     strads_result *result;
     team_end end[TEAM_MAX];
-    uint64_t parameters;
-    uint32_t width;
     team_run(&t, &result, end);
     cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
-    const double *value = strads_result_values(result, &parameters, &width);
+    const double *value = values_of(result);
     for (uint32_t r = 0; r < ROWS; r++) {
         const double each =
             r < plan.changes ? plan.add * (plan.graded ? r + 1 : 1) : 0;

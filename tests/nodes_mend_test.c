@@ -11,6 +11,7 @@
 #include "engine/net/mesh_state.h"
 #include "tests/expect.h"
 #include "tests/loop_tally.h"
+#include "tests/loop_wide.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
@@ -67,22 +68,35 @@ static unsigned close_roads(roads *r)
     return cuts;
 }
 
-static strads_result *run_broken(team *t, roads *r)
+/* Runs it, each node but the first through a relay. */
+static strads_result *run_over_roads(team *t, roads *r, team_end *end)
 {
-    team_end end[TEAM_MAX];
     strads_result *result;
     r->team = t;
     t->listening = build_roads;
     t->arg = r;
-    t->options.progress = cut_from_here;
-    t->options.progress_arg = r;
     team_run(t, &result, end);
+    return result;
+}
+
+/* A run that ends well over links of which so many are cut. */
+static strads_result *run_cut(team *t, roads *r, uint32_t least)
+{
+    team_end end[TEAM_MAX];
+    strads_result *result = run_over_roads(t, r, end);
     unsigned cuts = close_roads(r);
     for (uint32_t k = 0; k < t->nodes; k++)
         cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
     cr_assert_not_null(result);
-    cr_expect_geq(cuts, t->nodes - 1, "%u cuts", cuts);
+    cr_expect_geq(cuts, least, "%u cuts", cuts);
     return result;
+}
+
+static strads_result *run_broken(team *t, roads *r)
+{
+    t->options.progress = cut_from_here;
+    t->options.progress_arg = r;
+    return run_cut(t, r, t->nodes - 1);
 }
 
 /* A program that reports nothing has its links cut when its first partition is
@@ -90,12 +104,19 @@ static strads_result *run_broken(team *t, roads *r)
 static roads *roads_of_opening;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-static strads_err open_and_cut(const strads_task *task, void **local)
+static strads_err cut_when_opened(const strads_task *task, void **local)
 {
+    (void)task, (void)local;
     pthread_mutex_lock(&opening);
     begin_to_cut(roads_of_opening);
     pthread_mutex_unlock(&opening);
-    return nodes_toy.open ? nodes_toy.open(task, local) : STRADS_OK;
+    return STRADS_OK;
+}
+
+static strads_err open_and_cut(const strads_task *task, void **local)
+{
+    const strads_err err = cut_when_opened(task, local);
+    return err ? err : nodes_toy.open(task, local);
 }
 
 /* ---- nothing is lost, nothing comes twice ------------------------------ */
@@ -161,23 +182,26 @@ static void damage_all(void *arg, const strads_progress *progress)
     relay_cut(r->way[1]);
 }
 
-Test(nodes_mend, a_link_that_damages_every_frame_ends_the_run_after_its_time)
+/* A run of two nodes whose link is broken for good by a report. */
+static void end_all(void (*breaks)(void *arg, const strads_progress *progress),
+                    team_end end[TEAM_MAX])
 {
+    roads r = {0};
     team t = {.program = &nodes_toy_endless,
               .nodes = 2,
-              .options = {.reconnect = 0.3}};
-    roads r = {.team = &t};
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    t.listening = build_roads;
-    t.arg = &r;
-    t.options.progress = damage_all;
-    t.options.progress_arg = &r;
-    team_run(&t, &result, end);
-    cr_expect_null(result);
+              .options = {.reconnect = 0.3,
+                          .progress = breaks,
+                          .progress_arg = &r}};
+    cr_expect_null(run_over_roads(&t, &r, end));
     for (int k = 0; k < 2; k++)
         cr_expect_eq(end[k].err, STRADS_EPEER, "%s", end[k].text);
     (void)close_roads(&r);
+}
+
+Test(nodes_mend, a_link_that_damages_every_frame_ends_the_run_after_its_time)
+{
+    team_end end[TEAM_MAX];
+    end_all(damage_all, end);
 }
 
 Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
@@ -207,89 +231,18 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
 
 /* ---- wide rows ---------------------------------------------------------- */
 
-enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30 };
-
-static atomic_uint wide_wrong;
-static bool wide_batches; /* its increments */
-
-TOY_SHAPE(wide_shape, shape->parameters = WIDE_ROWS, shape->width = WIDE_COLS)
-
-/* Each partition adds 1 to every cell in each clock: at clock c all have added
- * c, and the others may have added one more. */
-static void check_wide(const double *values, uint64_t c, uint32_t partitions)
-{
-    for (uint32_t k = 0; k < WIDE_ROWS * WIDE_COLS; k++)
-        if (values[k] < (double)(partitions * c) ||
-            values[k] > (double)(partitions * c + partitions - 1))
-            atomic_fetch_add(&wide_wrong, 1);
-}
-
-/* Several pieces are on their way at once; what was added is written over. */
-static strads_err add_wide(strads_session *session, const uint32_t *rows,
-                           double *ones)
-{
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < WIDE_ROWS * WIDE_COLS; k++)
-        ones[k] = 1;
-    if (wide_batches)
-        err = strads_session_inc_rows(session, 0, WIDE_ROWS, rows, ones);
-    for (uint32_t k = 0; !wide_batches && !err && k < WIDE_ROWS; k++)
-        err = strads_session_inc_row(session, 0, k, ones);
-    memset(ones, 0x5A, WIDE_ROWS * WIDE_COLS * sizeof *ones);
-    return err ? err : strads_session_clock(session);
-}
-
-static strads_err wide_run(strads_task *task, strads_session *session)
-{
-    double *values = calloc(WIDE_ROWS * WIDE_COLS, sizeof *values);
-    double *ones = calloc(WIDE_ROWS * WIDE_COLS, sizeof *ones);
-    uint32_t rows[WIDE_ROWS];
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < WIDE_ROWS; k++)
-        rows[k] = k;
-    pthread_mutex_lock(&opening);
-    begin_to_cut(roads_of_opening);
-    pthread_mutex_unlock(&opening);
-    for (uint64_t c = 0; values && ones && !err && c < WIDE_CLOCKS; c++) {
-        err = strads_session_read_rows(session, 0, WIDE_ROWS, rows, 0, values);
-        if (!err)
-            check_wide(values, c, task->shape->partitions);
-        if (!err)
-            err = add_wide(session, rows, ones);
-    }
-    free(values);
-    free(ones);
-    return err;
-}
-
+/* Several pieces are on their way at once. */
 static void run_wide(bool batches)
 {
-    const strads_program wide = {.size = sizeof wide,
-                                 .name = "wide",
-                                 .shape = wide_shape,
-                                 .run = wide_run};
-    team t = {.program = &wide, .nodes = 3, .options = {.shards = 1}};
-    roads r = {.team = &t, .seed = 4, .mean = 300000, .times = 20};
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    uint64_t n;
-    uint32_t width;
-    t.listening = build_roads;
-    t.arg = &r;
+    strads_program program = wide_program;
+    team t = {.program = &program, .nodes = 3, .options = {.shards = 1}};
+    roads r = {.seed = 4, .mean = 300000, .times = 20};
+    program.open = cut_when_opened;
     roads_of_opening = &r;
-    wide_batches = batches;
-    team_run(&t, &result, end);
-    const unsigned cuts = close_roads(&r);
-    for (uint32_t k = 0; k < t.nodes; k++)
-        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
-    cr_assert_not_null(result);
-    cr_expect_geq(cuts, 10, "%u cuts", cuts);
-    cr_expect_eq(atomic_load(&wide_wrong), 0);
-    const double *values = strads_result_values(result, &n, &width);
-    for (uint64_t k = 0; k < n * width; k++)
-        cr_assert_eq(values[k], 3 * WIDE_CLOCKS, "cell %llu is %g",
-                     (unsigned long long)k, values[k]);
-    strads_result_free(result);
+    wide = (wide_plan){.clocks = 20, .batches = batches};
+    strads_result_free(run_cut(&t, &r, 10));
+    cr_expect_eq(atomic_load(&wide.wrong), 0);
+    cr_expect_eq(atomic_load(&wide.done), 3);
 }
 
 Test(nodes_mend, wide_rows_are_read_and_added_once_over_links_that_are_cut)
@@ -375,24 +328,10 @@ static void hold_and_cut(void *arg, const strads_progress *progress)
  * at node 1, may see that before its own time is over. */
 Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
 {
-    team t = {.program = &nodes_toy_endless,
-              .nodes = 2,
-              .options = {.reconnect = 0.3}};
-    roads r = {.team = &t};
     team_end end[TEAM_MAX];
-    strads_result *result;
-    t.listening = build_roads;
-    t.arg = &r;
-    t.options.progress = hold_and_cut;
-    t.options.progress_arg = &r;
-    team_run(&t, &result, end);
-    cr_expect_null(result);
-    for (int k = 0; k < 2; k++)
-        cr_expect_eq(end[k].err, STRADS_EPEER, "%s", end[k].text);
-    cr_expect_not_null(strstr(end[0].text, "node 1 at"), "%s", end[0].text);
-    cr_expect_not_null(strstr(end[1].text, "did not come back for 0.3 s"), "%s",
-                       end[1].text);
-    (void)close_roads(&r);
+    end_all(hold_and_cut, end);
+    expect_text(end[0].text, "node 1 at");
+    expect_text(end[1].text, "did not come back for 0.3 s");
 }
 
 static void *join_and_break(void *arg)

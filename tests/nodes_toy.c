@@ -81,7 +81,10 @@ static double draw(const strads_task *task, uint32_t k)
 static strads_err walk(strads_task *task)
 {
     uint32_t K = task->share->partitions;
+    const nodes_toy_config *config = task->config;
     luggage *l = task->object;
+    if (config->fails && task->round >= config->fails)
+        return strads_fail(STRADS_EPROGRAM, "a ring that fails");
     TOY_CHECK(l != NULL && l->n < DIARY);
     l->station[l->n++] = task->share->partition;
     if (task->step)
@@ -192,9 +195,13 @@ static const strads_phase PHASES[N_PHASES] = {
              .aggregate = summed},
 };
 
+static const nodes_toy_config usual;
+
 const strads_program nodes_toy = {
     .size = sizeof(strads_program),
     .name = "errands",
+    .config_size = sizeof(nodes_toy_config),
+    .defaults = &usual,
     .shape = toy_shape,
     .begin = toy_begin_partitions,
     .end = free,

@@ -14,6 +14,11 @@ enum { NODES_TOY_ROUNDS = 24, NODES_TOY_PARAMETERS = 30 };
 
 extern const strads_program nodes_toy;
 
+/* Its `config`; NULL: all 0. */
+typedef struct nodes_toy_config {
+    uint64_t fails; /* the ring fails from that round on; 0: never */
+} nodes_toy_config;
+
 /* How often an object was packed and unpacked, and how many objects there
  * are. */
 extern atomic_int nodes_toy_packed, nodes_toy_unpacked, nodes_toy_alive;

@@ -13,7 +13,6 @@
 #include "engine/store/session.h"
 #include "strads/peers.h"
 #include "tests/expect.h"
-#include "tests/expect_failure.h"
 #include "tests/nodes_team.h"
 #include "tests/toy_data.h"
 
@@ -107,9 +106,9 @@ static void set(const char *graph, strads_peers_mode mode)
 
 static void run_on_threads(uint32_t peers)
 {
-    const toy_run run = {.program = &mixing,
-                         .options = {.partitions = peers, .workers = 2}};
-    expect_ok(toy_run_it(&run, NULL));
+    strads_result_free(
+        expect_run(&mixing, NULL,
+                   (strads_engine_options){.partitions = peers, .workers = 2}));
     cr_expect_eq(atomic_load(&plan.wrong), 0);
 }
 
@@ -324,11 +323,11 @@ Test(peers, a_sparse_vector_has_no_say_in_what_it_lacks)
     cr_expect_eq(x[0], 10.5);
     cr_expect_eq(x[1], 2);
     cr_expect_eq(x[3], 7);
-    expect_failure(strads_peers_scatter_sparse(p.peers[0], 1, &(uint32_t){4},
-                                               value),
-                   STRADS_EINVAL, "index 4 of a vector of 4");
-    expect_failure(strads_peers_scatter(p.peers[0], value), STRADS_EINVAL,
-                   "sparse");
+    expect_error(strads_peers_scatter_sparse(p.peers[0], 1, &(uint32_t){4},
+                                             value),
+                 STRADS_EINVAL, "index 4 of a vector of 4");
+    expect_error(strads_peers_scatter(p.peers[0], value), STRADS_EINVAL,
+                 "sparse");
     close_pair(&p);
 }
 
@@ -471,7 +470,7 @@ static void expect_file(const char *text, strads_err err, const char *sentence)
     (void)close(fd);
     const strads_peers_options o = {.length = 1};
     if (err)
-        expect_failure(open_graph(path, 4, o), err, sentence);
+        expect_error(open_graph(path, 4, o), err, sentence);
     else
         expect_ok(open_graph(path, 4, o));
     (void)unlink(path);
@@ -493,11 +492,11 @@ Test(peers, graphs_that_leave_one_out_are_refused_by_name)
 
 Test(peers, options_out_of_range_are_refused)
 {
-    expect_failure(open_graph("star", 4, (strads_peers_options){.length = 1}),
-                   STRADS_EIO, "none of all, exponential, halton, ring");
-    expect_failure(open_graph("all", 4, (strads_peers_options){0}),
-                   STRADS_EINVAL, "at least 1");
-    expect_failure(open_graph("all", 4,
-                              (strads_peers_options){.length = 1, .queue = 9}),
-                   STRADS_EINVAL, "queue 9");
+    expect_error(open_graph("star", 4, (strads_peers_options){.length = 1}),
+                 STRADS_EIO, "none of all, exponential, halton, ring");
+    expect_error(open_graph("all", 4, (strads_peers_options){0}), STRADS_EINVAL,
+                 "at least 1");
+    expect_error(open_graph("all", 4,
+                            (strads_peers_options){.length = 1, .queue = 9}),
+                 STRADS_EINVAL, "queue 9");
 }

@@ -7,11 +7,6 @@
 
 #include "tests/policy_harness.h"
 
-static void must(const char *wrong)
-{
-    cr_assert_null(wrong, "%s", wrong);
-}
-
 /* ---- blocks ------------------------------------------------------------ */
 
 Test(policy_blocks, blocks_of_a_dispatch_have_similar_work)
@@ -21,14 +16,12 @@ Test(policy_blocks, blocks_of_a_dispatch_have_similar_work)
     float heaviest = 0;
     for (int j = 0; j < N; j++)
         heaviest = w[j] > heaviest ? w[j] : heaviest;
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .weight = w,
-                           .dependency = d,
-                           .work = 40,
-                           .block_max = 64,
-                           .want = 3};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){.parameters = N,
+                                              .weight = w,
+                                              .dependency = d,
+                                              .work = 40,
+                                              .block_max = 64,
+                                              .want = 3});
     do {
         must(harness_ask(&h));
     } while (h.last.kind == STRADS_CHOOSE_PROBE);
@@ -57,12 +50,8 @@ Test(policy_blocks, who_depends_on_each_other_is_dispatched_together)
         d[j * N + j] = 1;
         d[j * N + (j ^ 1)] = 0.5f;
     }
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .work = 6,
-                           .want = 3};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((
+        harness_setup){.parameters = N, .dependency = d, .work = 6, .want = 3});
     must(harness_play(&h, 1000, harness_keeps));
     uint32_t together = 0, members = 0;
     for (uint32_t k = 0; k < h.n_known; k++)
@@ -80,12 +69,8 @@ Test(policy_blocks, blocks_stay_together_while_their_members_move)
 {
     enum { N = 96 };
     float *d = harness_dependency(N, 0.01, 2);
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .want = 2,
-                           .depth = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){
+        .parameters = N, .dependency = d, .want = 2, .depth = 1});
     must(harness_play(&h, 3000, harness_keeps));
     uint32_t known = h.n_known;
     must(harness_play(&h, 3000, harness_keeps));
@@ -135,13 +120,8 @@ static double three_in_four_move(harness *h, uint32_t j)
 Test(policy_blocks, what_moves_is_one_block_where_all_were_two)
 {
     enum { N = 40, MOVING = 30 };
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .work = 1e9,
-                           .threshold = 1,
-                           .block_max = 32};
-
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){
+        .parameters = N, .work = 1e9, .threshold = 1, .block_max = 32});
     for (int round = 0; round < 2; round++) {
         must(harness_ask(&h));
         harness_commit(&h, harness_keeps);
@@ -161,9 +141,8 @@ Test(policy_blocks, a_block_that_mostly_rests_is_dissolved)
     enum { N = 128 };
     for (int probes = 0; probes < 2; probes++) {
         float *d = probes ? harness_dependency(N, 0, 2) : NULL;
-        harness h;
-        harness_setup setup = {.parameters = N, .dependency = d, .work = 16};
-        must(harness_open(&h, &setup));
+        harness h = harness_begin(
+            (harness_setup){.parameters = N, .dependency = d, .work = 16});
         must(harness_play(&h, 400, harness_keeps)); /* all are in some block */
         harness_scan(&h, few_move);
         must(harness_play(&h, 400, few_move));
@@ -182,12 +161,8 @@ Test(policy_blocks, a_block_that_mostly_rests_is_dissolved)
 
 Test(policy_blocks, blocks_grow_with_the_work_asked_for)
 {
-    harness h;
-    harness_setup setup = {.parameters = 512,
-                           .work = 1,
-                           .block_max = 64,
-                           .want = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){
+        .parameters = 512, .work = 1, .block_max = 64, .want = 1});
     must(harness_play(&h, 5000, harness_keeps));
     cr_assert_eq(h.known[0].block.n, 1);
     h.setup.work = 32;
@@ -205,12 +180,8 @@ Test(policy_blocks, what_is_known_is_not_probed_again)
 {
     enum { N = 100 };
     float *d = harness_dependency(N, 0.02, 4);
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .want = 3,
-                           .depth = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){
+        .parameters = N, .dependency = d, .want = 3, .depth = 1});
     must(harness_play(&h, 5000, harness_keeps));
     uint64_t probes = h.probes;
     must(harness_play(&h, 5000, harness_keeps));
@@ -223,12 +194,8 @@ Test(policy_blocks, a_probe_that_is_never_answered_only_slows_it_down)
 {
     enum { N = 30 };
     float *d = harness_dependency(N, 0, 4);
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .want = 2,
-                           .depth = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){
+        .parameters = N, .dependency = d, .want = 2, .depth = 1});
     h.setup.deaf = true;
     must(harness_play(&h, 100000, harness_decays));
     cr_assert_eq(h.rests, 1);
@@ -240,9 +207,8 @@ Test(policy_blocks, a_scan_while_probing_starts_the_choice_afresh)
 {
     enum { N = 200 };
     float *d = harness_dependency(N, 0, 4);
-    harness h;
-    harness_setup setup = {.parameters = N, .dependency = d, .want = 2};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin(
+        (harness_setup){.parameters = N, .dependency = d, .want = 2});
     must(harness_ask(&h));
     cr_assert_eq(h.last.kind, STRADS_CHOOSE_PROBE);
     harness_scan(&h, harness_one_moves);
@@ -257,9 +223,8 @@ Test(policy_blocks, a_scan_while_probing_starts_the_choice_afresh)
 
 Test(policy_blocks, a_choice_that_did_not_leave_can_be_chosen_again)
 {
-    harness h;
-    harness_setup setup = {.parameters = 10, .work = 100, .block_max = 64};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin(
+        (harness_setup){.parameters = 10, .work = 100, .block_max = 64});
     must(harness_ask(&h));
     uint64_t id = h.last.blocks[0].id;
     memset(h.flying, 0, 10 * sizeof *h.flying);
@@ -273,12 +238,10 @@ Test(policy_blocks, a_choice_that_did_not_leave_can_be_chosen_again)
 /* Whether the policy asks for a probe first, at this threshold. */
 static bool probes_at(double threshold, const float *dependency)
 {
-    harness h;
-    harness_setup setup = {.parameters = 60,
-                           .dependency = dependency,
-                           .threshold = threshold,
-                           .want = 2};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){.parameters = 60,
+                                              .dependency = dependency,
+                                              .threshold = threshold,
+                                              .want = 2});
     must(harness_ask(&h));
     bool probes = h.last.kind == STRADS_CHOOSE_PROBE;
     harness_close(&h);

@@ -55,6 +55,13 @@ const char *harness_open(harness *h, const harness_setup *setup)
     return h->policy->open(&open, &h->state) ? strads_error_text() : NULL;
 }
 
+harness harness_begin(harness_setup setup)
+{
+    harness h;
+    must(harness_open(&h, &setup));
+    return h;
+}
+
 void harness_close(harness *h)
 {
     if (h->policy)

@@ -4,6 +4,8 @@
 #ifndef POLICY_HARNESS_H
 #define POLICY_HARNESS_H
 
+#include <criterion/criterion.h>
+
 #include "engine/base/random.h"
 #include "strads/policy.h"
 
@@ -51,6 +53,14 @@ const char *harness_open(harness *h, const harness_setup *setup);
 
 /* Asks once. Checks the answer; keeps blocks in flight; marks probed pairs. */
 const char *harness_ask(harness *h);
+
+/* Opens it; the test fails where that is wrong. */
+harness harness_begin(harness_setup setup);
+
+static inline void must(const char *wrong)
+{
+    cr_assert_null(wrong, "%s", wrong);
+}
 
 void harness_close(harness *h);
 

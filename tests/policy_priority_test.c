@@ -7,11 +7,6 @@
 
 #include "tests/policy_harness.h"
 
-static void must(const char *wrong)
-{
-    cr_assert_null(wrong, "%s", wrong);
-}
-
 static double rests(harness *h, uint32_t j)
 {
     (void)h, (void)j;
@@ -84,14 +79,12 @@ Test(policy_priority, every_promise_holds_without_probes)
 {
     for (uint32_t n = 1; n < 300; n += 11) {
         float *w = harness_weights(n, n);
-        harness h;
-        harness_setup setup = {.parameters = n,
-                               .weight = w,
-                               .want = 1 + n % 5,
-                               .depth = n % 3,
-                               .work = 1 + n % 17,
-                               .seed = n};
-        must(harness_open(&h, &setup));
+        harness h = harness_begin((harness_setup){.parameters = n,
+                                                  .weight = w,
+                                                  .want = 1 + n % 5,
+                                                  .depth = n % 3,
+                                                  .work = 1 + n % 17,
+                                                  .seed = n});
         must(harness_play(&h, 100000, harness_decays));
         cr_assert_eq(h.rests, 1);
         cr_assert_eq(h.probes, 0);
@@ -131,12 +124,8 @@ Test(policy_priority, a_seed_names_the_whole_schedule)
 
 Test(policy_priority, what_moves_more_is_dispatched_more_often)
 {
-    harness h;
-    harness_setup setup = {.parameters = 60,
-                           .work = 1,
-                           .block_max = 1,
-                           .seed = 5};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((
+        harness_setup){.parameters = 60, .work = 1, .block_max = 1, .seed = 5});
     double sum = 0;
     for (uint32_t j = 0; j < 60; j++)
         h.priority[j] = 1 + j % 6;
@@ -156,9 +145,8 @@ Test(policy_priority, what_moves_more_is_dispatched_more_often)
 
 Test(policy_priority, who_has_moved_is_visited_again_by_the_floor)
 {
-    harness h;
-    harness_setup setup = {.parameters = 40, .work = 1, .block_max = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin(
+        (harness_setup){.parameters = 40, .work = 1, .block_max = 1});
     must(harness_play(&h, 200000, harness_one_moves));
     for (int j = 0; j < 40; j++)
         cr_assert_gt(h.dispatched[j], 500, "%d: %d times", j,
@@ -168,9 +156,8 @@ Test(policy_priority, who_has_moved_is_visited_again_by_the_floor)
 
 Test(policy_priority, who_was_at_rest_in_a_scan_is_left_alone)
 {
-    harness h;
-    harness_setup setup = {.parameters = 40, .work = 1, .block_max = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin(
+        (harness_setup){.parameters = 40, .work = 1, .block_max = 1});
     harness_scan(&h, harness_one_moves);
     must(harness_play(&h, 1000, harness_one_moves));
     for (int j = 0; j < 40; j++)
@@ -180,9 +167,7 @@ Test(policy_priority, who_was_at_rest_in_a_scan_is_left_alone)
 
 Test(policy_priority, it_rests_as_soon_as_little_enough_is_left)
 {
-    harness h;
-    harness_setup setup = {.parameters = 40, .rest = 1};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){.parameters = 40, .rest = 1});
     harness_scan(&h, harness_one_moves);
     must(harness_ask(&h));
     cr_assert_eq(h.last.kind, STRADS_CHOOSE_REST);
@@ -195,9 +180,8 @@ Test(policy_priority, it_rests_as_soon_as_little_enough_is_left)
 
 Test(policy_priority, it_waits_for_what_in_flight_may_still_change)
 {
-    harness h;
-    harness_setup setup = {.parameters = 10, .work = 100, .block_max = 64};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin(
+        (harness_setup){.parameters = 10, .work = 100, .block_max = 64});
     must(harness_ask(&h));
     cr_assert_eq(h.last.kind, STRADS_CHOOSE_BLOCKS);
     cr_assert_eq(h.last.blocks[0].n, 10);
@@ -219,14 +203,12 @@ Test(policy_priority, nobody_is_passed_by_for_ever)
         d[j * N + j] = 1;
         d[j] = d[j * N] = 0.9f;
     }
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .work = 4,
-                           .block_max = 4,
-                           .want = 1,
-                           .depth = 4};
-    must(harness_open(&h, &setup));
+    harness h = harness_begin((harness_setup){.parameters = N,
+                                              .dependency = d,
+                                              .work = 4,
+                                              .block_max = 4,
+                                              .want = 1,
+                                              .depth = 4});
     for (int k = 0; k < 20000; k++) {
         must(harness_ask(&h));
         if (h.last.kind == STRADS_CHOOSE_WAIT || h.n_in_flight > 4)

@@ -7,21 +7,10 @@
 
 #include "tests/policy_harness.h"
 
-static double keep(harness *h, uint32_t j)
-{
-    return h->priority[j];
-}
-
-static void must(const char *wrong)
-{
-    cr_assert_null(wrong, "%s", wrong);
-}
-
 static harness play(const harness_setup *setup, uint64_t steps)
 {
-    harness h;
-    must(harness_open(&h, setup));
-    must(harness_play(&h, steps, keep));
+    harness h = harness_begin(*setup);
+    must(harness_play(&h, steps, harness_keeps));
     return h;
 }
 
@@ -50,7 +39,7 @@ Test(policy_sweep, cyclic_uses_the_same_blocks_in_the_next_sweep)
     harness h = play(&setup, 1000);
     uint32_t known = h.n_known;
     for (int sweep = 0; sweep < 3; sweep++)
-        must(harness_play(&h, 1000, keep));
+        must(harness_play(&h, 1000, harness_keeps));
     cr_assert_eq(h.rests, 4);
     cr_assert_eq(h.n_known, known);
     for (int j = 0; j < 50; j++)
@@ -93,9 +82,9 @@ Test(policy_sweep, blocks_are_cut_anew_when_the_work_asked_for_doubles)
     cr_assert_eq(h.known[0].block.n, 4);
     h.setup.work = 7;
     uint32_t known = h.n_known;
-    must(harness_play(&h, 1000, keep));
+    must(harness_play(&h, 1000, harness_keeps));
     h.setup.work = 8;
-    must(harness_play(&h, 1000, keep));
+    must(harness_play(&h, 1000, harness_keeps));
     cr_assert_gt(h.n_known, known);
     cr_assert_eq(h.known[h.n_known - 1].block.n, 8);
     harness_close(&h);
@@ -111,7 +100,7 @@ Test(policy_sweep, uniform_draws_every_block_equally_often)
                            .seed = 3};
     harness h = play(&setup, 100000);
     for (int sweep = 0; sweep < 400; sweep++)
-        must(harness_play(&h, 100000, keep));
+        must(harness_play(&h, 100000, harness_keeps));
     double chi2 = 0, expected = (double)h.blocks / 40;
     cr_assert_eq(h.n_known, 40);
     for (uint32_t k = 0; k < h.n_known; k++)
@@ -154,7 +143,7 @@ Test(policy_sweep, both_keep_the_promises_at_every_size)
                                    .seed = n};
             harness h = play(&setup, 10000);
             for (int sweep = 0; sweep < 5; sweep++)
-                must(harness_play(&h, 10000, keep));
+                must(harness_play(&h, 10000, harness_keeps));
             cr_assert_eq(h.rests, 6, "%s, %u parameters", names[p], n);
             harness_close(&h);
         }
@@ -164,9 +153,8 @@ Test(policy_sweep, nothing_is_chosen_beside_a_block_of_the_program)
 {
     static const char *const names[] = {"cyclic", "uniform", "priority"};
     for (int p = 0; p < 3; p++) {
-        harness h;
-        harness_setup setup = {.policy = names[p], .parameters = 10};
-        must(harness_open(&h, &setup));
+        harness h = harness_begin(
+            (harness_setup){.policy = names[p], .parameters = 10});
         strads_block all = {.id = 1, .n = 10};
         strads_choice_request request = {.want = 1,
                                          .work = 1,
@@ -190,8 +178,8 @@ Test(policy_sweep, without_end_work_blocks_are_as_large_as_they_may_be)
                                .block_max = 20};
         harness h = play(&setup, 50);
         while (h.n_known < 3)
-            must(harness_play(&h, 1, keep));
-        must(harness_play(&h, 300, keep));
+            must(harness_play(&h, 1, harness_keeps));
+        must(harness_play(&h, 300, harness_keeps));
         cr_assert_eq(h.n_known, 3, "%s made %u blocks", names[p], h.n_known);
         for (int k = 0; k < 3; k++)
             cr_assert_eq(h.known[k].block.n, 20, "%s", names[p]);

@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "strads/lasso.h"
-#include "strads/logistic.h"
 #include "tests/expect.h"
-#include "tests/lasso_design.h"
-#include "tests/logistic_design.h"
+#include "tests/glm_design.h"
 #include "tests/sim_toy.h"
 #include "tests/toy_data.h"
 
@@ -92,7 +89,7 @@ static void expect_same_work(const cost *few, const cost *many)
                  (unsigned long long)many->outcome.dispatches.bytes);
 }
 
-Test(rest_cost, a_lasso_does_the_same_with_a_million_empty_columns)
+Test(rest_cost, a_fit_does_the_same_with_a_million_empty_columns)
 {
     const lasso_recipe recipe = {.rows = 80,
                                  .cols = 200,
@@ -100,34 +97,19 @@ Test(rest_cost, a_lasso_does_the_same_with_a_million_empty_columns)
                                  .density = .5,
                                  .correlation = .5,
                                  .noise = .5};
-    const strads_lasso_options config = {.lambda_ratio = .02};
+    const strads_glm_options fits[] = {{.loss = "squared", .lambda_ratio = .02},
+                                       {.loss = "logistic",
+                                        .lambda_ratio = .05}};
     const strads_engine_options options = {.tolerance = 1e-8};
-    lasso_design design = lasso_design_random(&recipe);
-    const cost few =
-        cost_of(&strads_program_lasso, &config, &design, 10000, options);
-    const cost many =
-        cost_of(&strads_program_lasso, &config, &design, MILLION, options);
-    expect_same_work(&few, &many);
-    lasso_design_free(&design);
-}
-
-Test(rest_cost, so_does_a_logistic_regression)
-{
-    const lasso_recipe recipe = {.rows = 80,
-                                 .cols = 200,
-                                 .seed = 6,
-                                 .density = .5,
-                                 .correlation = .3,
-                                 .noise = .5};
-    const strads_logistic_options config = {.lambda_ratio = .05, .l1_ratio = 1};
-    const strads_engine_options options = {.tolerance = 1e-8};
-    lasso_design design = logistic_design_random(&recipe);
-    const cost few =
-        cost_of(&strads_program_logistic, &config, &design, 10000, options);
-    const cost many =
-        cost_of(&strads_program_logistic, &config, &design, MILLION, options);
-    expect_same_work(&few, &many);
-    lasso_design_free(&design);
+    for (int k = 0; k < 2; k++) {
+        lasso_design design = glm_design_random(&recipe, fits[k].loss);
+        const cost few =
+            cost_of(&strads_program_glm, &fits[k], &design, 10000, options);
+        const cost many =
+            cost_of(&strads_program_glm, &fits[k], &design, MILLION, options);
+        expect_same_work(&few, &many);
+        lasso_design_free(&design);
+    }
 }
 
 /* ---- rounds through the data --------------------------------------------- */

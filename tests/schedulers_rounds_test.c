@@ -221,7 +221,7 @@ Test(schedulers_rounds, rounds_go_where_there_is_something_left_to_gain)
                                            .phases = phases,
                                            .n_phases = 2,
                                            .objective = places_objective};
-    strads_data *data = sim_toy_data(4, 1, 4);
+    strads_data *data = toy_data(&sim_toy_rounds, 4, 1, 4);
     strads_result *one = run(&program, NULL, data, 1, 0);
     for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
         strads_result *many = run(&program, NULL, data, schedulers, 0);

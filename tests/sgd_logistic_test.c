@@ -291,10 +291,8 @@ Test(sgd_logistic, at_staleness_0_the_same_seed_gives_the_same_bits)
     double first[COLS], b = 0;
     for (int turn = 0; turn < 6; turn++) {
         strads_result *result = NULL;
-        uint64_t parameters;
-        uint32_t width;
         cr_assert_eq(train(data, 4, &options, &result), STRADS_OK);
-        const double *w = strads_result_values(result, &parameters, &width);
+        const double *w = values_of(result);
         const double now =
             strads_sgd_logistic_intercept(strads_result_state(result));
         if (turn == 0)
@@ -326,11 +324,9 @@ Test(sgd_logistic, a_start_is_where_it_starts)
                                           .start_param = at,
                                           .start_value = value};
     strads_result *result = NULL;
-    uint64_t parameters;
-    uint32_t width;
     expect_ok(strads_run(&strads_program_sgd_logistic, &options, data, &engine,
                          &result));
-    const double *w = strads_result_values(result, &parameters, &width);
+    const double *w = values_of(result);
     cr_expect_float_eq(w[0], 0.5, 1e-6);
     cr_expect_float_eq(w[APART], -0.25, 1e-6);
     cr_expect_float_eq(strads_sgd_logistic_intercept(
@@ -424,16 +420,13 @@ Test(sgd_logistic, on_speeches_the_duality_gap_is_small)
                                                  .rate = 5};
     strads_data *data, *whole;
     strads_result *result = NULL;
-    uint64_t parameters;
-    uint32_t width;
     cr_assert_eq(strads_data_read(path, &cut, &data), STRADS_OK);
     cut.partitions = 1;
     cr_assert_eq(strads_data_read(path, &cut, &whole), STRADS_OK);
     cr_assert_eq(train(data, 3, &options, &result), STRADS_OK);
     const double primal = strads_result_progress(result)->objective;
     const double below =
-        dual(strads_data_share(whole, 0),
-             strads_result_values(result, &parameters, &width), 1e-3);
+        dual(strads_data_share(whole, 0), values_of(result), 1e-3);
     cr_expect_geq(primal, below - 1e-12);
     cr_expect_leq(primal - below, 0.01 * primal, "%.6f and %.6f", primal,
                   below);

@@ -6,7 +6,7 @@
 
 #include "engine/run/run_setup.h"
 #include "engine/sim/sim.h"
-#include "sim_toy.h"
+#include "tests/nodes_toy.h"
 
 enum { NODES = 4, PARTITIONS = 6 };
 
@@ -46,9 +46,8 @@ static bool lose_one(void *arg, const sti_msg *msg)
     return l->number++ == l->at;
 }
 
-/* One lap of all phases; a lost message or a failing update ends it. */
-static strads_err run(const strads_data *data, uint64_t lose_at,
-                      uint32_t fail_at)
+/* A round of each kind; a lost message or a failing update ends it. */
+static strads_err run(const strads_data *data, uint64_t lose_at, bool fails)
 {
     static const uint32_t node_of[NODES] = {0, 1, 2, 3};
     const sti_layout layout = {.workers = NODES,
@@ -58,17 +57,18 @@ static strads_err run(const strads_data *data, uint64_t lose_at,
                                            .partitions = PARTITIONS,
                                            .depth = 2,
                                            .policy = "cyclic",
+                                           .max_rounds = 5,
                                            .seed = lose_at};
     const strads_sim_options costs = {.size = sizeof costs,
                                       .nodes = NODES,
                                       .latency = 1e-4,
                                       .update_cost = 1e-4,
                                       .jitter = 5};
-    const sim_toy_laps config = {.laps = 1, .fail_at = fail_at};
+    const nodes_toy_config config = {.fails = 1};
     loser l = {.at = lose_at};
     sti_setup setup = {0};
-    strads_err err = sti_setup_make(&setup, &sim_toy_phases, &config, data,
-                                    &options, &layout);
+    strads_err err = sti_setup_make(&setup, &nodes_toy, fails ? &config : NULL,
+                                    data, &options, &layout);
     expect(!err, "no setup");
     const sti_sim_options o = {.run = &setup.run,
                                .costs = &costs,
@@ -86,12 +86,12 @@ int main(void)
 {
     strads_data *data = empty_rows();
     uint64_t lost = 0;
-    while (run(data, lost, 0) == STRADS_ESTATE)
+    while (run(data, lost, false) == STRADS_ESTATE)
         lost++;
     expect(lost > 50, "a run without most of its messages went on");
-    expect(run(data, UINT64_MAX, 0) == STRADS_OK, "the whole run failed");
+    expect(run(data, UINT64_MAX, false) == STRADS_OK, "the whole run failed");
     for (uint64_t seed = 0; seed < 20; seed++)
-        expect(run(data, UINT64_MAX - seed, 1) == STRADS_EPROGRAM,
+        expect(run(data, UINT64_MAX - seed, true) == STRADS_EPROGRAM,
                "a failing update was not told");
     strads_data_free(data);
     return 0;

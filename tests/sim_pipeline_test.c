@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "sim_toy.h"
+#include "tests/toy_data.h"
 
 enum { ROUNDS = 200 };
 static const double tick = 2e-9; /* times are rounded to 1 ns */
@@ -31,7 +32,7 @@ static double makespan(const strads_sim_options *sim, uint32_t depth,
                        uint32_t partitions, uint64_t *rounds,
                        strads_sim_outcome *outcome)
 {
-    strads_data *data = sim_toy_data(partitions, 1, partitions);
+    strads_data *data = toy_data(&sim_toy_rounds, partitions, 1, partitions);
     strads_engine_options options = sim_toy_options(partitions, depth);
     options.max_rounds = ROUNDS;
     strads_result *result =

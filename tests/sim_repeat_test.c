@@ -1,14 +1,12 @@
 /* The same seed gives the same run, and the same partitions the same bits,
  * simulated or on threads. */
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "sim_toy.h"
-#include "strads/lasso.h"
 #include "tests/expect.h"
 #include "tests/toy_data.h"
+#include "tests/toy_ridge.h"
 
 /* A network where all takes time, and nothing takes the same time twice. */
 static strads_sim_options rough(uint32_t nodes)
@@ -31,18 +29,20 @@ typedef struct simulated {
     strads_result *result;
 } simulated;
 
-static simulated squares(uint64_t seed, double jitter, bool deterministic)
+static const toy_ridge_config ridge = {.lambda = 2};
+
+static simulated train(uint64_t seed, double jitter, bool deterministic)
 {
-    strads_data *data = sim_toy_data(120, 12, 5);
+    strads_data *data = toy_data(&toy_ridge, 120, 12, 5);
     strads_engine_options options = sim_toy_options(5, 2);
     options.seed = seed;
     options.deterministic = deterministic;
-    options.tolerance = 1e-10;
+    options.tolerance = 1e-9;
     strads_sim_options sim = rough(5);
     sim.jitter = jitter;
     simulated s;
-    s.result = sim_toy_simulate(&sim_toy_squares, NULL, data, &options, &sim,
-                                &s.outcome);
+    s.result =
+        sim_toy_simulate(&toy_ridge, &ridge, data, &options, &sim, &s.outcome);
     strads_data_free(data);
     return s;
 }
@@ -56,8 +56,8 @@ static void free_both(simulated a, simulated b)
 Test(sim_repeat, the_same_seed_gives_the_same_run_event_for_event)
 {
     for (int deterministic = 0; deterministic < 2; deterministic++) {
-        simulated a = squares(3, 2, deterministic);
-        simulated b = squares(3, 2, deterministic);
+        simulated a = train(3, 2, deterministic);
+        simulated b = train(3, 2, deterministic);
         cr_assert_eq(a.outcome.digest, b.outcome.digest);
         cr_assert_eq(a.outcome.events, b.outcome.events);
         cr_assert_eq(a.outcome.bytes, b.outcome.bytes);
@@ -70,13 +70,13 @@ Test(sim_repeat, the_same_seed_gives_the_same_run_event_for_event)
 
 Test(sim_repeat, another_seed_gives_another_run_when_there_is_jitter)
 {
-    simulated a = squares(3, 2, true), b = squares(4, 2, true);
+    simulated a = train(3, 2, true), b = train(4, 2, true);
     cr_assert_neq(a.outcome.digest, b.outcome.digest);
     cr_assert_neq(a.outcome.makespan, b.outcome.makespan);
     /* The order of commits is fixed all the same, and so are the bits. */
     cr_assert(toy_same_values(a.result, b.result));
     free_both(a, b);
-    a = squares(3, 0, true), b = squares(4, 0, true);
+    a = train(3, 0, true), b = train(4, 0, true);
     cr_assert_eq(a.outcome.digest, b.outcome.digest);
     free_both(a, b);
 }
@@ -116,30 +116,11 @@ static void same_bits_everywhere(const strads_program *program,
 
 Test(sim_repeat, least_squares_have_the_same_bits_on_threads_and_nodes)
 {
-    strads_data *data = sim_toy_data(120, 12, 4);
+    strads_data *data = toy_data(&toy_ridge, 120, 12, 4);
     for (uint32_t depth = 0; depth <= 3; depth++) {
         strads_engine_options options = sim_toy_options(4, depth);
         options.tolerance = 1e-8;
-        same_bits_everywhere(&sim_toy_squares, NULL, data, &options);
-    }
-    strads_data_free(data);
-}
-
-Test(sim_repeat, the_lasso_has_the_same_bits_on_threads_and_nodes)
-{
-    const char *source = getenv("STRADS_SOURCE");
-    char path[4096];
-    (void)snprintf(path, sizeof path, "%s/data/sotu-tiny-year.train.svm",
-                   source ? source : STRADS_SOURCE_DIR);
-    const strads_data_options read = {.size = sizeof read, .partitions = 4};
-    strads_data *data = NULL;
-    expect_ok(strads_data_read(path, &read, &data));
-    const strads_lasso_options lasso = {.lambda_ratio = 0.1, .intercept = true};
-    for (uint32_t depth = 0; depth <= 2; depth += 2) {
-        strads_engine_options options = sim_toy_options(4, depth);
-        options.policy = "priority";
-        options.tolerance = 1e-4;
-        same_bits_everywhere(&strads_program_lasso, &lasso, data, &options);
+        same_bits_everywhere(&toy_ridge, &ridge, data, &options);
     }
     strads_data_free(data);
 }
@@ -158,7 +139,7 @@ Test(sim_repeat, what_callbacks_cost_is_measured)
 {
     strads_program program = sim_toy_rounds;
     program.update = slow_update;
-    strads_data *data = sim_toy_data(8, 1, 2);
+    strads_data *data = toy_data(&sim_toy_rounds, 8, 1, 2);
     strads_engine_options options = sim_toy_options(2, 0);
     options.max_rounds = 50;
     strads_sim_options sim = sim_toy_nodes(3);

@@ -1,16 +1,14 @@
 /* Networks that delay and reorder, programs that fail, messages that get lost:
  * a simulated run ends right, or with the sentence that says why. */
 #include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/run/run_setup.h"
 #include "engine/sim/sim.h"
 #include "sim_toy.h"
-#include "strads/lasso.h"
 #include "tests/expect.h"
+#include "tests/nodes_toy.h"
+#include "tests/toy_data.h"
+#include "tests/toy_ridge.h"
 
 static strads_sim_options jittery(uint32_t nodes, double jitter)
 {
@@ -26,122 +24,81 @@ static strads_sim_options jittery(uint32_t nodes, double jitter)
 
 /* ---- reordering -------------------------------------------------------- */
 
-static void expect_solution(const strads_result *result, const double *w)
-{
-    uint64_t n;
-    uint32_t width;
-    const double *values = strads_result_values(result, &n, &width);
-    cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED);
-    for (uint64_t j = 0; j < n; j++)
-        cr_assert_float_eq(values[j], w[j], 1e-8, "w[%d]: %.12g, not %.12g",
-                           (int)j, values[j], w[j]);
-}
+static const toy_ridge_config ridge = {.lambda = 2};
 
 Test(sim_rough, eight_nodes_five_rounds_deep_find_the_solution)
 {
     enum { ROWS = 400, COLS = 16 };
-    strads_data *data = sim_toy_data(ROWS, COLS, 8);
+    strads_data *data = toy_data(&toy_ridge, ROWS, COLS, 8);
     double w[COLS];
-    sim_toy_solve(ROWS, COLS, w);
+    cr_assert(toy_ridge_solve(ROWS, COLS, ridge.lambda, w));
     for (uint64_t seed = 0; seed < 12; seed++) {
         strads_engine_options options = sim_toy_options(8, 4);
         options.seed = seed;
         options.deterministic = seed % 2;
-        options.tolerance = 1e-11;
+        options.tolerance = 1e-8;
         strads_sim_options sim = jittery(8, seed < 4 ? 1 : 10);
-        strads_result *result = sim_toy_simulate(&sim_toy_squares, NULL, data,
-                                                 &options, &sim, NULL);
-        expect_solution(result, w);
+        strads_result *result =
+            sim_toy_simulate(&toy_ridge, &ridge, data, &options, &sim, NULL);
+        const double *values = values_of(result);
+        cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED);
+        for (uint32_t j = 0; j < COLS; j++)
+            cr_assert_float_eq(values[j], w[j], 1e-8, "w[%u]: %.12g, not %.12g",
+                               j, values[j], w[j]);
         strads_result_free(result);
     }
     strads_data_free(data);
 }
 
-static void expect_ring_values(const strads_result *result, uint32_t partitions,
-                               uint32_t laps)
+/* The bits of a run on threads. */
+static void expect_bits_of_threads(uint32_t nodes, uint32_t partitions,
+                                   uint64_t seed)
 {
-    uint64_t n;
-    uint32_t width;
-    const double *values = strads_result_values(result, &n, &width);
-    cr_assert_eq(n, 2 * (uint64_t)partitions);
-    for (uint32_t p = 0; p < partitions; p++) {
-        cr_assert_eq(values[p], sim_toy_ring_value(p, partitions, laps));
-        cr_assert_eq(values[partitions + p], laps * (p + 1.0));
-    }
+    strads_data *data = toy_data(&sim_toy_rounds, partitions, 2, partitions);
+    strads_engine_options options =
+        sim_toy_options(partitions, (uint32_t)seed % 5);
+    const strads_sim_options sim = jittery(nodes, 10);
+    strads_result *threads = NULL;
+    options.seed = seed;
+    options.deterministic = true;
+    strads_result *simulated =
+        sim_toy_simulate(&nodes_toy, NULL, data, &options, &sim, NULL);
+    expect_ok(strads_run(&nodes_toy, NULL, data, &options, &threads));
+    cr_expect(toy_same_values(threads, simulated), "%u nodes, seed %d", nodes,
+              (int)seed);
+    strads_result_free(simulated);
+    strads_result_free(threads);
+    strads_data_free(data);
 }
 
 Test(sim_rough, every_kind_of_phase_survives_reordering)
 {
     static const uint32_t nodes[] = {1, 2, 3, 8, 9, 20};
-    const sim_toy_laps config = {.laps = 4};
-    for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++) {
-        uint32_t partitions = nodes[k] + nodes[k] / 2;
-        strads_data *data = sim_toy_data(partitions, 2, partitions);
-        for (uint64_t seed = 0; seed < 10; seed++) {
-            strads_engine_options options =
-                sim_toy_options(partitions, (uint32_t)seed % 5);
-            options.seed = seed;
-            options.deterministic = seed % 2;
-            strads_sim_options sim = jittery(nodes[k], 10);
-            strads_result *result =
-                sim_toy_simulate(&sim_toy_phases, &config, data, &options, &sim,
-                                 NULL);
-            expect_ring_values(result, partitions, config.laps);
-            strads_result_free(result);
-        }
-        strads_data_free(data);
-    }
+    for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++)
+        for (uint64_t seed = 0; seed < 10; seed++)
+            expect_bits_of_threads(nodes[k], nodes[k] + nodes[k] / 2, seed);
 }
 
-Test(sim_rough, the_lasso_finds_its_objective_with_every_policy)
+Test(sim_rough, nodes_without_a_partition_are_left_out)
 {
-    char path[4096];
-    const char *source = getenv("STRADS_SOURCE");
-    (void)snprintf(path, sizeof path, "%s/data/sotu-tiny-year.train.svm",
-                   source ? source : STRADS_SOURCE_DIR);
-    const strads_data_options read = {.size = sizeof read, .partitions = 8};
-    strads_data *data = NULL;
-    expect_ok(strads_data_read(path, &read, &data));
-    const strads_lasso_options lasso = {.lambda_ratio = 0.1};
-    double best = 0;
-    for (const strads_policy *const *p = strads_policies(); *p; p++)
-        for (uint32_t depth = 0; depth <= 4; depth += 2) {
-            strads_engine_options options = sim_toy_options(8, depth);
-            options.policy = (*p)->name;
-            options.deterministic = false;
-            options.tolerance = 1e-5;
-            options.seed = depth;
-            strads_sim_options sim = jittery(8, 10);
-            strads_result *result =
-                sim_toy_simulate(&strads_program_lasso, &lasso, data, &options,
-                                 &sim, NULL);
-            cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED,
-                         "%s, depth %u", (*p)->name, depth);
-            double objective = strads_result_progress(result)->objective;
-            if (best == 0)
-                best = objective;
-            cr_assert_float_eq(objective, best, 1e-5 * best, "%s, depth %u",
-                               (*p)->name, depth);
-            strads_result_free(result);
-        }
-    strads_data_free(data);
+    expect_bits_of_threads(64, 3, 1);
 }
 
 /* ---- failures ---------------------------------------------------------- */
 
 Test(sim_rough, a_programs_error_comes_back_with_its_sentence)
 {
-    strads_data *data = sim_toy_data(9, 2, 9);
+    strads_data *data = toy_data(&sim_toy_rounds, 9, 2, 9);
     for (uint32_t lap = 1; lap <= 3; lap++)
         for (uint64_t seed = 0; seed < 5; seed++) {
-            const sim_toy_laps config = {.laps = 4, .fail_at = lap};
+            const nodes_toy_config config = {.fails = 4 * lap};
             strads_engine_options options = sim_toy_options(9, 2);
             options.seed = seed;
             strads_sim_options sim = jittery(6, 10);
             strads_result *result = NULL;
             strads_sim_outcome outcome = {.events = 77};
-            cr_assert_eq(strads_simulate(&sim_toy_phases, &config, data,
-                                         &options, &sim, &result, &outcome),
+            cr_assert_eq(strads_simulate(&nodes_toy, &config, data, &options,
+                                         &sim, &result, &outcome),
                          STRADS_EPROGRAM);
             cr_assert_str_eq(strads_error_text(), "a ring that fails");
             cr_assert_null(result);
@@ -161,18 +118,18 @@ static bool lose_one(void *arg, const sti_msg *msg)
     return l->number++ == l->at;
 }
 
-/* Runs the phases on 4 nodes and loses message `at`; whether one was lost. */
+/* Runs all kinds of phases on 4 nodes and loses message `at`; whether one was lost. */
 static bool lose_message(const strads_data *data, uint64_t at)
 {
     static const uint32_t node_of[] = {0, 1, 2, 3};
     const sti_layout layout = {.workers = 4, .node_of = node_of, .count = 4};
-    const strads_engine_options options = sim_toy_options(6, 2);
+    strads_engine_options options = sim_toy_options(6, 2);
     const strads_sim_options costs = jittery(4, 3);
-    const sim_toy_laps config = {.laps = 1};
     loser l = {.at = at};
     sti_setup setup = {0};
-    cr_assert_eq(sti_setup_make(&setup, &sim_toy_phases, &config, data,
-                                &options, &layout),
+    options.max_rounds = 5; /* one of each kind */
+    cr_assert_eq(sti_setup_make(&setup, &nodes_toy, NULL, data, &options,
+                                &layout),
                  STRADS_OK);
     const sti_sim_options o = {.run = &setup.run,
                                .costs = &costs,
@@ -193,7 +150,7 @@ static bool lose_message(const strads_data *data, uint64_t at)
 
 Test(sim_rough, a_lost_message_is_told_and_never_waited_for)
 {
-    strads_data *data = sim_toy_data(6, 2, 6);
+    strads_data *data = toy_data(&sim_toy_rounds, 6, 2, 6);
     uint64_t at = 0;
     while (lose_message(data, at))
         at++;
@@ -203,7 +160,7 @@ Test(sim_rough, a_lost_message_is_told_and_never_waited_for)
 
 Test(sim_rough, options_out_of_range_are_named)
 {
-    strads_data *data = sim_toy_data(2, 2, 2);
+    strads_data *data = toy_data(&sim_toy_rounds, 2, 2, 2);
     const strads_engine_options options = sim_toy_options(2, 0);
     const struct {
         strads_sim_options sim;
@@ -235,7 +192,7 @@ Test(sim_rough, options_out_of_range_are_named)
 
 Test(sim_rough, virtual_time_that_runs_over_is_an_error)
 {
-    strads_data *data = sim_toy_data(2, 2, 2);
+    strads_data *data = toy_data(&sim_toy_rounds, 2, 2, 2);
     const strads_engine_options options = sim_toy_options(2, 0);
     strads_sim_options sim = sim_toy_nodes(2);
     sim.bandwidth = 1e-12;
@@ -250,7 +207,7 @@ Test(sim_rough, virtual_time_that_runs_over_is_an_error)
 
 Test(sim_rough, the_time_limit_counts_virtual_seconds)
 {
-    strads_data *data = sim_toy_data(2, 2, 2);
+    strads_data *data = toy_data(&sim_toy_rounds, 2, 2, 2);
     strads_engine_options options = sim_toy_options(2, 1);
     options.time_limit = 3600;
     strads_sim_options sim = jittery(2, 0);
@@ -282,7 +239,7 @@ static void watch(void *arg, const strads_progress *progress)
 
 Test(sim_rough, progress_tells_virtual_seconds_and_stop_ends_the_run)
 {
-    strads_data *data = sim_toy_data(60, 6, 3);
+    strads_data *data = toy_data(&toy_ridge, 60, 6, 3);
     watcher w = {0};
     strads_engine_options options = sim_toy_options(3, 1);
     options.tolerance = 1e-300;
@@ -290,28 +247,15 @@ Test(sim_rough, progress_tells_virtual_seconds_and_stop_ends_the_run)
     options.progress_arg = &w;
     options.stop = &w.stop;
     strads_sim_options sim = jittery(3, 0);
-    sim.update_cost = 100;
+    sim.update_cost = 1000;
     strads_result *result =
-        sim_toy_simulate(&sim_toy_squares, NULL, data, &options, &sim, NULL);
+        sim_toy_simulate(&toy_ridge, &ridge, data, &options, &sim, NULL);
     cr_assert_eq(strads_result_end(result), STRADS_END_CANCELED);
     cr_assert_geq(w.calls, 2);
     cr_assert_gt(w.seconds, 1000);
     const strads_progress *last = strads_result_progress(result);
     cr_assert_gt(last->bytes_sent, 0);
     cr_assert_gt(last->callback_seconds, 0);
-    strads_result_free(result);
-    strads_data_free(data);
-}
-
-Test(sim_rough, nodes_without_a_partition_are_left_out)
-{
-    strads_data *data = sim_toy_data(3, 2, 3);
-    const strads_engine_options options = sim_toy_options(3, 0);
-    const sim_toy_laps config = {.laps = 1};
-    strads_sim_options sim = jittery(64, 1);
-    strads_result *result =
-        sim_toy_simulate(&sim_toy_phases, &config, data, &options, &sim, NULL);
-    expect_ring_values(result, 3, 1);
     strads_result_free(result);
     strads_data_free(data);
 }

@@ -13,7 +13,7 @@ static const double latency = 50e-6;
 static double round_of(const strads_program *program, uint32_t workers,
                        double message_cost)
 {
-    strads_data *data = sim_toy_data(workers, 1, workers);
+    strads_data *data = toy_data(&sim_toy_rounds, workers, 1, workers);
     strads_engine_options options = sim_toy_options(workers, 0);
     options.max_rounds = ROUNDS;
     strads_sim_options sim = sim_toy_nodes(workers);
@@ -177,7 +177,7 @@ static double latencies_with(uint32_t schedulers, double choose_cost)
                                            .shape = four_a_block,
                                            .phases = phases,
                                            .n_phases = 2};
-    strads_data *data = sim_toy_data(1024, 1, 1024);
+    strads_data *data = toy_data(&sim_toy_rounds, 1024, 1, 1024);
     strads_engine_options options = sim_toy_options(1024, 0);
     options.policy = "priority";
     options.schedulers = schedulers;

@@ -4,13 +4,9 @@
 #include "tests/toy_data.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_linalg.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/expect.h"
-#include "tests/toy_residual.h"
 
 /* ---- rounds ------------------------------------------------------------ */
 
@@ -81,130 +77,6 @@ const strads_program sim_toy_rounds = {
     .update = rounds_update,
     .aggregate = rounds_aggregate,
 };
-
-/* ---- least squares ----------------------------------------------------- */
-
-static size_t squares_partial(const strads_task *task)
-{
-    return 2 * (size_t)task->block.n;
-}
-
-static strads_err squares_update(strads_task *task)
-{
-    const strads_sparse *x = &task->share->by_col;
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        uint32_t j = strads_block_param(&task->block, k);
-        task->partial[2 * k] += toy_residual_times(task, j);
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            task->partial[2 * k + 1] += x->f64[e] * x->f64[e];
-    }
-    return STRADS_OK;
-}
-
-typedef struct squares_state {
-    double largest; /* change since the last report */
-} squares_state;
-
-TOY_BEGIN(squares_begin, sizeof(squares_state))
-
-static strads_err squares_aggregate(strads_commit *commit)
-{
-    squares_state *s = commit->state;
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        commit->change[k] = commit->partial[2 * k] / commit->partial[2 * k + 1];
-        s->largest = fmax(s->largest, fabs(commit->change[k]));
-    }
-    return STRADS_OK;
-}
-
-static strads_err squares_objective(void *state, strads_report *report)
-{
-    squares_state *s = state;
-    report->objective = s->largest;
-    report->gap = s->largest;
-    s->largest = 0;
-    return STRADS_OK;
-}
-
-TOY_SHAPE(squares_shape, shape->block_max = 1)
-
-const strads_program sim_toy_squares = {
-    .size = sizeof(strads_program),
-    .name = "squares",
-    .shape = squares_shape,
-    .begin = squares_begin,
-    .end = free,
-    .open = toy_residual_open,
-    .close = free,
-    .refresh = toy_residual_refresh,
-    .partial = squares_partial,
-    .update = squares_update,
-    .aggregate = squares_aggregate,
-    .objective = squares_objective,
-};
-
-/* ---- data -------------------------------------------------------------- */
-
-static double entry(uint32_t row, uint32_t col)
-{
-    return 2 * strads_random_unit(7, col, row, 0) - 1;
-}
-
-static double label(uint32_t row)
-{
-    return 2 * strads_random_unit(7, 1u << 30, row, 0) - 1;
-}
-
-strads_data *sim_toy_data(uint32_t rows, uint32_t cols, uint32_t partitions)
-{
-    size_t n = (size_t)rows * cols;
-    uint64_t *start = calloc(cols + (size_t)1, sizeof *start);
-    uint32_t *index = calloc(n + 1, sizeof *index);
-    double *value = calloc(n + 1, sizeof *value);
-    double *labels = calloc(rows + (size_t)1, sizeof *labels);
-    cr_assert(start && index && value && labels);
-    for (uint32_t j = 0; j < cols; j++) {
-        start[j + 1] = start[j] + rows;
-        for (uint32_t i = 0; i < rows; i++) {
-            index[start[j] + i] = i;
-            value[start[j] + i] = entry(i, j);
-        }
-    }
-    for (uint32_t i = 0; i < rows; i++)
-        labels[i] = label(i);
-    const strads_columns columns = {.rows = rows,
-                                    .cols = cols,
-                                    .start = start,
-                                    .index = index,
-                                    .value = value,
-                                    .label = labels};
-    const strads_data_options options = {.size = sizeof options,
-                                         .partitions = partitions};
-    strads_data *data = NULL;
-    expect_ok(strads_data_from_columns(&columns, &options, &data));
-    free(start);
-    free(index);
-    free(value);
-    free(labels);
-    return data;
-}
-
-void sim_toy_solve(uint32_t rows, uint32_t cols, double *w)
-{
-    gsl_matrix *gram = gsl_matrix_calloc(cols, cols);
-    gsl_vector *right = gsl_vector_calloc(cols);
-    for (uint32_t i = 0; i < cols; i++)
-        for (uint32_t r = 0; r < rows; r++) {
-            *gsl_vector_ptr(right, i) += entry(r, i) * label(r);
-            for (uint32_t j = 0; j < cols; j++)
-                *gsl_matrix_ptr(gram, i, j) += entry(r, i) * entry(r, j);
-        }
-    gsl_vector_view solution = gsl_vector_view_array(w, cols);
-    gsl_linalg_cholesky_decomp(gram);
-    gsl_linalg_cholesky_solve(gram, right, &solution.vector);
-    gsl_matrix_free(gram);
-    gsl_vector_free(right);
-}
 
 /* ---- runs -------------------------------------------------------------- */
 

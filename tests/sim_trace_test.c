@@ -9,6 +9,8 @@
 
 #include "sim_toy.h"
 #include "tests/expect.h"
+#include "tests/nodes_toy.h"
+#include "tests/toy_data.h"
 
 /* Runs rounds on two nodes, or on the threads of this process; returns the
  * trace. */
@@ -17,7 +19,7 @@ static json_t *traced_on(bool threads, uint32_t depth, double jitter)
     char dir[] = "/tmp/strads-sim-XXXXXX", path[64];
     cr_assert_not_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/trace.json", dir);
-    strads_data *data = sim_toy_data(2, 1, 2);
+    strads_data *data = toy_data(&sim_toy_rounds, 2, 1, 2);
     strads_engine_options options = sim_toy_options(2, depth);
     options.max_rounds = 20;
     options.workers = 2;
@@ -154,13 +156,13 @@ Test(sim_trace, a_failing_run_keeps_its_sentence_and_leaves_its_trace)
     char dir[] = "/tmp/strads-sim-XXXXXX", path[64];
     cr_assert_not_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/trace.json", dir);
-    strads_data *data = sim_toy_data(2, 1, 2);
-    const sim_toy_laps laps = {.laps = 2, .fail_at = 1};
+    strads_data *data = toy_data(&sim_toy_rounds, 2, 1, 2);
+    const nodes_toy_config config = {.fails = 1};
     strads_engine_options options = sim_toy_options(2, 0);
     options.trace = path;
     strads_sim_options sim = sim_toy_nodes(2);
     strads_result *result = NULL;
-    cr_assert_eq(strads_simulate(&sim_toy_phases, &laps, data, &options, &sim,
+    cr_assert_eq(strads_simulate(&nodes_toy, &config, data, &options, &sim,
                                  &result, NULL),
                  STRADS_EPROGRAM);
     cr_assert_str_eq(strads_error_text(), "a ring that fails");

@@ -9,7 +9,6 @@
 #include "strads/policy.h"
 #include "strads/store.h"
 #include "tests/expect.h"
-#include "tests/expect_failure.h"
 
 enum { MOST_WORKERS = 4 };
 
@@ -84,11 +83,11 @@ Test(store_sessions, several_rows_are_added_to_at_once_or_none_of_them)
                                              delta),
                      STRADS_OK);
         delta[0] = 100; /* it is the caller's again */
-        expect_failure(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 9},
-                                               delta),
-                       STRADS_EINVAL, "there is no row 9");
-        expect_failure(strads_session_inc_rows(a, 1, 0, NULL, NULL),
-                       STRADS_EINVAL, "there is no table 1");
+        expect_error(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 9},
+                                             delta),
+                     STRADS_EINVAL, "there is no row 9");
+        expect_error(strads_session_inc_rows(a, 1, 0, NULL, NULL),
+                     STRADS_EINVAL, "there is no table 1");
         cr_assert_eq(strads_session_inc_rows(a, 0, 0, NULL, NULL), STRADS_OK);
         for (int pushed = 0; pushed < 2; pushed++) {
             cr_assert_eq(seen_by(a, 4, 0), 9);
@@ -192,19 +191,19 @@ Test(store_sessions, what_does_not_fit_is_refused_and_nothing_changes)
                                                             .cols = 2});
     strads_session *session = open_session(store, 0, 1);
     int32_t cells[2];
-    expect_failure(strads_session_inc(session, 0, 0, 0, 0.5), STRADS_EINVAL,
-                   "0.5");
-    expect_failure(strads_session_inc(session, 0, 0, 0, 0x1p31), STRADS_EINVAL,
-                   "2147483648");
-    expect_failure(strads_session_inc(session, 0, 4, 0, 1), STRADS_EINVAL,
-                   "no row 4");
-    expect_failure(strads_session_inc(session, 0, 0, 2, 1), STRADS_EINVAL,
-                   "no column 2");
-    expect_failure(strads_session_inc(session, 3, 0, 0, 1), STRADS_EINVAL,
-                   "no table 3");
-    expect_failure(strads_session_read_row(session, 0, UINT64_C(1) << 32, 0,
-                                           cells),
-                   STRADS_EINVAL, "no row 4294967296");
+    expect_error(strads_session_inc(session, 0, 0, 0, 0.5), STRADS_EINVAL,
+                 "0.5");
+    expect_error(strads_session_inc(session, 0, 0, 0, 0x1p31), STRADS_EINVAL,
+                 "2147483648");
+    expect_error(strads_session_inc(session, 0, 4, 0, 1), STRADS_EINVAL,
+                 "no row 4");
+    expect_error(strads_session_inc(session, 0, 0, 2, 1), STRADS_EINVAL,
+                 "no column 2");
+    expect_error(strads_session_inc(session, 3, 0, 0, 1), STRADS_EINVAL,
+                 "no table 3");
+    expect_error(strads_session_read_row(session, 0, UINT64_C(1) << 32, 0,
+                                         cells),
+                 STRADS_EINVAL, "no row 4294967296");
     cr_assert_eq(strads_session_inc(session, 0, 0, 0, -0x1p31), STRADS_OK);
     cr_assert_eq(strads_session_read_row(session, 0, 0, 0, cells), STRADS_OK);
     cr_assert_eq(cells[0], INT32_MIN);
@@ -225,7 +224,7 @@ Test(store_sessions, a_flush_without_room_keeps_everything_for_the_next)
     cr_assert_eq(strads_session_inc_row(session, 0, 0, ones), STRADS_OK);
     cr_assert_eq(strads_session_inc(session, 0, 1, 3, 1), STRADS_OK);
     for (int again = 0; again < 2; again++)
-        expect_failure(strads_session_clock(session), STRADS_ENOMEM, "4096");
+        expect_error(strads_session_clock(session), STRADS_ENOMEM, "4096");
     cr_assert_eq(strads_session_now(session), 0);
     cr_assert_eq(strads_store_version(store, 0), 0);
     cr_assert_eq(strads_session_read_row(session, 0, 0, 0, seen), STRADS_OK);
@@ -241,16 +240,16 @@ Test(store_sessions, a_worker_opens_one_session_in_a_group)
     strads_store *store =
         open_store(0, (strads_table_spec){.name = "w", .rows = 1, .cols = 1});
     strads_session *other = NULL;
-    expect_failure(strads_session_open(store, 2, 2, &other), STRADS_EINVAL,
-                   "no worker 2");
+    expect_error(strads_session_open(store, 2, 2, &other), STRADS_EINVAL,
+                 "no worker 2");
     strads_session *a = open_session(store, 0, 2);
-    expect_failure(strads_session_open(store, 0, 2, &other), STRADS_ESTATE,
-                   "is open");
-    expect_failure(strads_session_open(store, 1, 3, &other), STRADS_EINVAL,
-                   "agree");
+    expect_error(strads_session_open(store, 0, 2, &other), STRADS_ESTATE,
+                 "is open");
+    expect_error(strads_session_open(store, 1, 3, &other), STRADS_EINVAL,
+                 "agree");
     strads_session_close(a);
-    expect_failure(strads_session_open(store, 0, 2, &other), STRADS_ESTATE,
-                   "closed before");
+    expect_error(strads_session_open(store, 0, 2, &other), STRADS_ESTATE,
+                 "closed before");
     cr_assert_null(other);
     strads_session_close(open_session(store, 1, 2));
     strads_session *next = open_session(store, 2, 3);

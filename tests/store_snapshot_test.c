@@ -64,7 +64,7 @@ static void expect_snapshot(strads_session *session, uint64_t clock,
     cr_expect_eq(cell, value, "%lld", (long long)cell);
 }
 
-static void expect_failure(strads_session *session, strads_err err,
+static void expect_refused(strads_session *session, strads_err err,
                            const char *words)
 {
     uint64_t clock;
@@ -125,9 +125,9 @@ Test(store_snapshot, what_there_is_none_of_is_refused)
     strads_session *b = open_session(store, 0, 1);
     uint64_t clock;
     cr_assert_eq(strads_session_clock(a), STRADS_OK);
-    expect_failure(a, STRADS_EINVAL, "keeps no snapshots");
+    expect_refused(a, STRADS_EINVAL, "keeps no snapshots");
     cr_assert_eq(strads_session_clock(b), STRADS_OK);
-    expect_failure(b, STRADS_EINVAL, "no snapshot before clock 2");
+    expect_refused(b, STRADS_EINVAL, "no snapshot before clock 2");
     cr_assert_eq(strads_session_clock(b), STRADS_OK);
     cr_expect_eq(strads_session_read_snapshot(b, 0, 1, &(uint32_t){ROWS},
                                               &(int64_t[COLS]){0}, &clock),
@@ -154,7 +154,7 @@ Test(store_snapshot, one_that_was_not_kept_is_said_to_be_lost_and_no_other)
         expect_snapshot(b, clock, (int64_t)clock);
     }
     cr_assert_eq(strads_session_advance(b, 10), STRADS_OK);
-    expect_failure(b, STRADS_ESTATE, "of clock 10");
+    expect_refused(b, STRADS_ESTATE, "of clock 10");
     add(a, 1); /* clock 11 */
     add(a, 1); /* clock 12 */
     cr_assert_eq(strads_session_advance(b, 12), STRADS_OK);

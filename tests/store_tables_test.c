@@ -6,7 +6,6 @@
 
 #include "strads/store.h"
 #include "tests/expect.h"
-#include "tests/expect_failure.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -193,8 +192,8 @@ Test(store, tables_are_found_by_name_and_keep_their_spec)
     cr_assert_str_eq(strads_store_spec(store, t)->name, "weights");
     cr_assert_eq(strads_store_spec(store, t)->staleness, 7);
     cr_assert_null(strads_store_spec(store, 2));
-    expect_failure(strads_store_find(store, "wights", &found), STRADS_EINVAL,
-                   "\"weights\", \"bias\"");
+    expect_error(strads_store_find(store, "wights", &found), STRADS_EINVAL,
+                 "\"weights\", \"bias\"");
     strads_store_free(store);
 }
 
@@ -239,8 +238,8 @@ Test(store, a_spec_that_makes_no_sense_is_refused)
     };
     add_table(store, (strads_table_spec){.name = "taken", .cols = 1});
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        expect_failure(strads_store_create(store, &bad[i].spec, &t), bad[i].err,
-                       bad[i].words);
+        expect_error(strads_store_create(store, &bad[i].spec, &t), bad[i].err,
+                     bad[i].words);
     cr_assert_eq(t, 77);
     strads_store_free(store);
 }
@@ -253,19 +252,19 @@ Test(store, what_is_not_there_is_named_and_nothing_changes)
                   (strads_table_spec){.name = "w", .rows = 5, .cols = 1});
     double delta[] = {1, 1};
     uint64_t version = 42;
-    expect_failure(strads_store_inc(store, t, 2, (uint32_t[]){0, 5}, delta,
-                                    &version),
-                   STRADS_EINVAL, "no row 5");
-    expect_failure(strads_store_inc_sparse(store, t, 0, 2, (uint32_t[]){0, 1},
-                                           delta, &version),
-                   STRADS_EINVAL, "no column 1");
-    expect_failure(strads_store_inc_sparse(store, t, UINT64_C(1) << 32, 1,
-                                           (uint32_t[]){0}, delta, &version),
-                   STRADS_EINVAL, "no row 4294967296");
-    expect_failure(strads_store_inc(store, 1, 1, (uint32_t[]){0}, delta, NULL),
-                   STRADS_EINVAL, "no table 1");
-    expect_failure(strads_store_read(store, t, 1, (uint32_t[]){9}, delta),
-                   STRADS_EINVAL, "no row 9");
+    expect_error(strads_store_inc(store, t, 2, (uint32_t[]){0, 5}, delta,
+                                  &version),
+                 STRADS_EINVAL, "no row 5");
+    expect_error(strads_store_inc_sparse(store, t, 0, 2, (uint32_t[]){0, 1},
+                                         delta, &version),
+                 STRADS_EINVAL, "no column 1");
+    expect_error(strads_store_inc_sparse(store, t, UINT64_C(1) << 32, 1,
+                                         (uint32_t[]){0}, delta, &version),
+                 STRADS_EINVAL, "no row 4294967296");
+    expect_error(strads_store_inc(store, 1, 1, (uint32_t[]){0}, delta, NULL),
+                 STRADS_EINVAL, "no table 1");
+    expect_error(strads_store_read(store, t, 1, (uint32_t[]){9}, delta),
+                 STRADS_EINVAL, "no row 9");
     cr_assert_eq(version, 42);
     cr_assert_eq(strads_store_version(store, t), 0);
     cr_assert_eq(value_at(store, t, 0, 0), 0);
@@ -279,15 +278,15 @@ Test(store, the_limit_is_checked_before_memory_is_taken)
     strads_table_spec large = {.name = "large",
                                .rows = UINT32_MAX,
                                .cols = 1000};
-    expect_failure(strads_store_create(store, &large, &t), STRADS_ENOMEM,
-                   "34359738360064 bytes");
+    expect_error(strads_store_create(store, &large, &t), STRADS_ENOMEM,
+                 "34359738360064 bytes");
     cr_assert_eq(strads_store_bytes(store), 0);
     add_table(store,
               (strads_table_spec){.name = "small", .rows = 1000, .cols = 100});
     cr_assert_geq(strads_store_bytes(store), 800000);
     large = (strads_table_spec){.name = "large", .rows = 1000, .cols = 100};
-    expect_failure(strads_store_create(store, &large, &t), STRADS_ENOMEM,
-                   "in use");
+    expect_error(strads_store_create(store, &large, &t), STRADS_ENOMEM,
+                 "in use");
     cr_assert_eq(t, 77);
     strads_store_free(store);
 }
@@ -307,10 +306,10 @@ Test(store, a_sparse_inc_without_room_changes_no_value)
         cols[j] = j;
     }
     cr_assert_eq(strads_store_inc_sparse(store, t, 3, 20, cols, ones, NULL), 0);
-    expect_failure(strads_store_inc(store, t, 1, (uint32_t[]){3}, ones, NULL),
-                   STRADS_ENOMEM, "8192");
-    expect_failure(strads_store_inc_sparse(store, t, 3, 1000, cols, ones, NULL),
-                   STRADS_ENOMEM, "sparse row");
+    expect_error(strads_store_inc(store, t, 1, (uint32_t[]){3}, ones, NULL),
+                 STRADS_ENOMEM, "8192");
+    expect_error(strads_store_inc_sparse(store, t, 3, 1000, cols, ones, NULL),
+                 STRADS_ENOMEM, "sparse row");
     cr_assert_eq(strads_store_version(store, t), 1);
     for (uint32_t j = 0; j < 20; j++)
         before[j] = 1;
@@ -342,8 +341,8 @@ Test(store, a_snapshot_stays_as_it_was)
     cr_assert_eq(n, 2);
     cr_assert_null(cols);
     cr_assert_arr_eq(values, delta, sizeof delta);
-    expect_failure(strads_snapshot_row(snapshot, 3, &n, &cols, &values),
-                   STRADS_EINVAL, "no row 3");
+    expect_error(strads_snapshot_row(snapshot, 3, &n, &cols, &values),
+                 STRADS_EINVAL, "no row 3");
     strads_snapshot_free(snapshot);
     cr_assert_eq(strads_store_bytes(store), bytes);
     strads_store_free(store);

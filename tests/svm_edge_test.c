@@ -215,8 +215,10 @@ Test(svm_edge, columns_of_very_different_scale_still_meet_the_bounds)
 static lasso_design unequal_columns(uint64_t rows, uint64_t cols, uint64_t many,
                                     bool classes, uint64_t seed)
 {
-    const lasso_recipe recipe = {
-        .rows = rows, .cols = cols, .seed = seed, .density = 1, .noise = 1};
+    const lasso_recipe recipe = {.rows = rows,
+                                 .cols = cols,
+                                 .seed = seed,
+                                 .noise = 1};
     lasso_design d = classes ? svm_design_random(rows, cols, 1, seed)
                              : lasso_design_random(&recipe);
 

@@ -9,74 +9,22 @@
 #include "strads/svm.h"
 #include "tests/expect.h"
 #include "tests/glm_design.h"
-#include "tests/logistic_design.h"
 
 static linear_fit fit_run(const lasso_design *design,
                           const strads_svm_l1_options *options,
                           const strads_engine_options *engine)
 {
     return linear_fit_run(design, &strads_program_svm_l1, options, 1e-10,
-                          engine, glm_take);
+                          engine);
 }
 
-/* ---- the oracle -------------------------------------------------------- */
-
-/* The penalty's unit of column j: its standard deviation if standardised. */
-static double scale_of(const lasso_design *d, const strads_logistic_options *o,
-                       uint64_t j)
+/* The fit as one of glm's squared hinge, which is half of this one. */
+static linear_fit halved(const linear_fit *fit)
 {
-    const double n = (double)d->rows;
-    double sum = 0, squares = 0;
+    linear_fit half = *fit;
 
-    if (!o->standardize)
-        return 1;
-    for (uint64_t i = 0; i < d->rows; i++) {
-        const double x = lasso_design_col(d, j)[i];
-        sum += x;
-        squares += x * x;
-    }
-    return sqrt(squares / n - (o->intercept ? sum / n * (sum / n) : 0));
-}
-
-static double short_of(const lasso_design *d, const linear_fit *fit, uint64_t i)
-{
-    return fmax(1 - d->y[i] * linear_fit_value_at(fit, d, i), 0);
-}
-
-static double worth(const lasso_design *d, const strads_logistic_options *o,
-                    const linear_fit *fit)
-{
-    double sum = 0;
-
-    for (uint64_t i = 0; i < d->rows; i++)
-        sum += pow(short_of(d, fit, i), 2) / (double)d->rows;
-    for (uint64_t j = 0; j < d->cols; j++) {
-        const double w = scale_of(d, o, j) * fit->w[j];
-        sum += fit->lambda *
-               (o->l1_ratio * fabs(w) + (1 - o->l1_ratio) / 2 * w * w);
-    }
-    return sum;
-}
-
-/* By how much a column, or with j = cols the intercept, misses its condition,
- * relative to lambda. */
-static double miss(const lasso_design *d, const strads_logistic_options *o,
-                   const linear_fit *fit, uint64_t j)
-{
-    double slope = 0;
-
-    for (uint64_t i = 0; i < d->rows; i++)
-        slope -= 2 * d->y[i] * short_of(d, fit, i) *
-                 (j < d->cols ? lasso_design_col(d, j)[i] : 1) /
-                 (double)d->rows;
-    if (j == d->cols)
-        return o->intercept ? fabs(slope) / fit->lambda : 0;
-    const double s = scale_of(d, o, j), w = fit->w[j];
-    const double l1 = fit->lambda * o->l1_ratio * s;
-    slope += fit->lambda * (1 - o->l1_ratio) * s * s * w;
-    if (w == 0)
-        return fmax(fabs(slope) - l1, 0) / fit->lambda;
-    return fabs(slope + copysign(l1, w)) / fit->lambda;
+    half.lambda /= 2;
+    return half;
 }
 
 static void expect_optimal(const lasso_design *d,
@@ -84,17 +32,17 @@ static void expect_optimal(const lasso_design *d,
                            const strads_engine_options *engine,
                            const char *what)
 {
-    linear_fit fit = fit_run(d, options, engine);
+    const strads_glm_options o =
+        glm_of_logistic(&options->fit, "squared-hinge");
+    linear_fit fit = fit_run(d, options, engine), half = halved(&fit);
     uint64_t nonzeros = 0;
 
     cr_assert_eq(fit.err, STRADS_OK, "%s: %s", what, strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g", what,
                  (int)fit.end, fit.gap);
-    for (uint64_t j = 0; j <= d->cols; j++)
-        cr_expect_lt(miss(d, &options->fit, &fit, j), 1e-3,
-                     "%s: column %llu misses by %g lambda", what,
-                     (unsigned long long)j, miss(d, &options->fit, &fit, j));
-    const double value = worth(d, &options->fit, &fit);
+    const double miss = glm_miss(d, &o, &half),
+                 value = 2 * glm_value(d, &o, &half);
+    cr_expect_lt(miss, 1e-3, "%s: violated by %g lambda", what, miss);
     cr_expect_lt(fabs(value - fit.objective), 1e-9 * value,
                  "%s: reports %.15g at %.15g", what, fit.objective, value);
     for (uint64_t j = 0; j < d->cols; j++)
@@ -123,12 +71,13 @@ enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 static lasso_design design_of(uint64_t rows, uint64_t cols, double density,
                               double correlation)
 {
-    return logistic_design_random(&(lasso_recipe){.rows = rows,
-                                                  .cols = cols,
-                                                  .seed = rows + cols,
-                                                  .density = density,
-                                                  .correlation = correlation,
-                                                  .noise = 2});
+    return glm_design_random(&(lasso_recipe){.rows = rows,
+                                             .cols = cols,
+                                             .seed = rows + cols,
+                                             .density = density,
+                                             .correlation = correlation,
+                                             .noise = 2},
+                             "logistic");
 }
 
 Test(svm_l1, kkt_conditions_hold_under_every_option)
@@ -212,7 +161,7 @@ Test(svm_l1, separable_equal_and_empty_columns_and_scales_are_no_trouble)
     lasso_design d = design_of(60, 12, 1, 0);
 
     for (uint64_t i = 0; i < 60; i++) {
-        lasso_design_col(&d, 0)[i] = 1e8 * d.y[i];
+        lasso_design_col(&d, 0)[i] = d.y[i] > 0 ? 1e8 : -1e8;
         lasso_design_col(&d, 1)[i] *= 1e-8;
         lasso_design_col(&d, 2)[i] = 0;
         lasso_design_col(&d, 4)[i] = lasso_design_col(&d, 3)[i];
@@ -223,8 +172,9 @@ Test(svm_l1, separable_equal_and_empty_columns_and_scales_are_no_trouble)
     cr_expect_eq(fit.end, STRADS_END_CONVERGED);
     cr_expect_eq(fit.w[1], 0);
     cr_expect_eq(fit.w[2], 0);
-    cr_expect_leq(worth(&d, &options.fit, &fit),
-                  (1 + 1e-9) * fit.lambda * 1e-8);
+    const strads_glm_options o = glm_of_logistic(&options.fit, "squared-hinge");
+    const linear_fit half = halved(&fit);
+    cr_expect_leq(2 * glm_value(&d, &o, &half), (1 + 1e-9) * fit.lambda * 1e-8);
     linear_fit_free(&fit);
     lasso_design_free(&d);
 }

@@ -2,6 +2,7 @@
  * been told. The coordinator's state holds the last scan's largest gradient. */
 #include "tests/toy_ridge.h"
 
+#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,26 +28,10 @@ static strads_err no_memory(void)
 /* Solves a x = b in place of b; a[n x n] becomes its Cholesky factor. */
 static void cholesky_solve(uint32_t n, double *a, double *b)
 {
-    for (uint32_t j = 0; j < n; j++) {
-        for (uint32_t k = 0; k < j; k++)
-            a[j * n + j] -= a[j * n + k] * a[j * n + k];
-        a[j * n + j] = sqrt(a[j * n + j]);
-        for (uint32_t i = j + 1; i < n; i++) {
-            for (uint32_t k = 0; k < j; k++)
-                a[i * n + j] -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] /= a[j * n + j];
-        }
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t k = 0; k < i; k++)
-            b[i] -= a[i * n + k] * b[k];
-        b[i] /= a[i * n + i];
-    }
-    for (uint32_t i = n; i-- > 0;) {
-        for (uint32_t k = i + 1; k < n; k++)
-            b[i] -= a[k * n + i] * b[k];
-        b[i] /= a[i * n + i];
-    }
+    gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
+    gsl_vector_view right = gsl_vector_view_array(b, n);
+    gsl_linalg_cholesky_decomp1(&matrix.matrix);
+    gsl_linalg_cholesky_svx(&matrix.matrix, &right.vector);
 }
 
 bool toy_ridge_solve(uint64_t rows, uint64_t cols, double lambda, double *w)
