@@ -2,6 +2,7 @@
 # strads glm train, path, cv, predict, evaluate and show on a century of speeches, against
 # the commands of which it has the losses.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 trains() {
     name=$1
@@ -63,18 +64,8 @@ says out accuracy "log loss"
 refuses 2 'a path is for two' glm path four.svm --loss logistic --points 2 --quiet
 
 # The same bits on 1 and 2 workers, on two processes, and simulated
-bits="--loss logistic --lambda-ratio 0.1 --intercept --deterministic
-    --partitions 4 --seed 3"
-for workers in 1 2; do
-    gives 0 glm train "$party" $bits --workers $workers \
-        --model "bits$workers.json"
-done
-"$STRADS_BIN" join "ipc://$PWD/run" --workers 1 --quiet >join.out 2>&1 &
-joined=$!
-gives 0 glm train "$party" $bits --workers 1 --nodes 2 \
-    --listen "ipc://$PWD/run" --model bits3.json
-wait $joined || fail "the joined process: $(cat join.out)"
-same_bits "--deterministic" bits1.json bits2.json bits3.json
+trains_alike glm "$party" --loss logistic --lambda-ratio 0.1 --intercept \
+    --classes -1,1 --deterministic --partitions 4 --seed 3
 simulates bits1.json glm "$party" --loss logistic --lambda-ratio 0.1 \
     --intercept --partitions 4 --workers 4 --seed 3
 

@@ -93,17 +93,8 @@ near "$(member warm.json objective)" "$(member first.json objective)" 2e-6 warm
     fail "a warm start took $(member warm.json rounds) rounds"
 
 # The same bits on 1 and 2 workers, on two processes, and simulated
-bits="--lambda-ratio 0.05 --intercept --deterministic --partitions 4 --seed 3"
-for workers in 1 2; do
-    gives 0 logistic train "$party" $bits --workers $workers \
-        --model "bits$workers.json" --log "bits$workers.jsonl"
-done
-"$STRADS_BIN" join "ipc://$PWD/run" --workers 1 --quiet >join.out 2>&1 &
-joined=$!
-gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
-    --listen "ipc://$PWD/run" --model bits3.json
-wait $joined || fail "the joined process: $(cat join.out)"
-same_bits "--deterministic" bits1.json bits2.json bits3.json
+trains_alike logistic "$party" --lambda-ratio 0.05 --intercept --classes -1,1 \
+    --deterministic --partitions 4 --seed 3
 simulates bits1.json logistic "$party" --lambda-ratio 0.05 --intercept \
     --partitions 4 --workers 4 --seed 3
 
@@ -236,18 +227,8 @@ near "$(member columns.json objective)" "$(member rows.json objective)" 1e-4 \
     "by rows and by columns"
 gives 0 logistic predict rows.json "$party_test"
 says err "% of labels right"
-bits="--l1-ratio 0 --intercept --classes -1,1 --deterministic --partitions 4
-    --pools 2 --seed 3"
-for workers in 1 2; do
-    gives 0 logistic train "$party" $bits --workers $workers \
-        --model "bits$workers.json"
-done
-"$STRADS_BIN" join "ipc://$PWD/dual" --workers 1 --quiet >join.out 2>&1 &
-joined=$!
-gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
-    --listen "ipc://$PWD/dual" --model bits3.json
-wait $joined || fail "the joined process: $(cat join.out)"
-same_bits "the dual" bits1.json bits2.json bits3.json
+trains_alike logistic "$party" --l1-ratio 0 --intercept --classes -1,1 \
+    --deterministic --partitions 4 --pools 2 --seed 3
 [ "$(member bits1.json intercept)" != 0 ] || fail "the dual has no intercept"
 trains level "$party" --l1-ratio 0 --intercept --tolerance 1e-9
 trains warm "$party" --l1-ratio 0 --intercept --tolerance 1e-9 \
@@ -266,14 +247,10 @@ awk '{ line = $1; for (k = 2; k <= NF; k++) { split($k, at, ":")
     if (at[1] <= 30) line = line " " $k } print line }' "$party" >narrow.svm
 # (softmax: of two labels it is the same, and processes that wait for others do
 # not know how few columns there will be, and take to the dual)
-bits="--l1-ratio 0 --c 1 --intercept --classes -1,1 --deterministic
-    --partitions 4 --tolerance 1e-9 --multiclass softmax"
-for workers in 1 2; do
-    trains "narrow$workers" narrow.svm $bits --workers $workers
-done
-on_two 0 logistic train narrow.svm $bits --model narrow3.json
-same_bits "Newton's method" narrow1.json narrow2.json narrow3.json
-simulates narrow1.json logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
+trains_alike logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
+    --classes -1,1 --deterministic --partitions 4 --tolerance 1e-9 \
+    --multiclass softmax
+simulates bits1.json logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
     --partitions 4 --workers 4 --seed 3
 
 # Bounds and bad input

@@ -273,11 +273,7 @@ Test(engine_finalise, over_tcp_the_partitions_tell_as_well)
               .options = {.partitions = PARTITIONS, .max_rounds = 6},
               .nodes = 2,
               .workers = {1, 1}};
-    team_end end[TEAM_MAX];
-    strads_result *result = NULL;
-    team_run(&t, &result, end);
-    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
-    cr_assert_eq(end[1].err, STRADS_OK, "%s", end[1].text);
+    strads_result *result = expect_team(&t);
     expect_together(result);
     strads_result_free(result);
 }

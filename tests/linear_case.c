@@ -11,169 +11,107 @@ enum { CLASSES = 3 };
 
 /* ---- the table --------------------------------------------------------- */
 
-#define LASSO(...)                \
-    &(const strads_lasso_options) \
-    {                             \
-        __VA_ARGS__               \
+/* glm, and its paths of five points. */
+#define GLM(...)                                         \
+    .program = &strads_program_glm,                      \
+    .options = &(const strads_glm_options){__VA_ARGS__}, \
+    .glm = &(const strads_glm_options)                   \
+    {                                                    \
+        __VA_ARGS__                                      \
     }
-#define LASSO_PATH(...)                \
-    &(const strads_lasso_path_options) \
-    {                                  \
-        __VA_ARGS__                    \
+#define GLM_PATH(...)                                                 \
+    .program = &strads_program_glm_path, .family = LINEAR_PATH,       \
+    .options = &(const strads_glm_path_options){.fit = {__VA_ARGS__}, \
+                                                .points = 5,          \
+                                                .ratio = .1},         \
+    .glm = &(const strads_glm_options)                                \
+    {                                                                 \
+        __VA_ARGS__                                                   \
     }
-#define LOGISTIC(...)                \
-    &(const strads_logistic_options) \
-    {                                \
-        __VA_ARGS__                  \
+#define SVM(...)                                          \
+    .program = &strads_program_svm, .family = LINEAR_SVM, \
+    .options = &(const strads_svm_options){__VA_ARGS__},  \
+    .svm = &(const strads_svm_options)                    \
+    {                                                     \
+        __VA_ARGS__                                       \
     }
-#define LOGISTIC_PATH(...)                \
-    &(const strads_logistic_path_options) \
-    {                                     \
-        __VA_ARGS__                       \
-    }
-#define SVM(...)                \
-    &(const strads_svm_options) \
-    {                           \
-        __VA_ARGS__             \
-    }
-#define SVM_L1(...)                \
-    &(const strads_svm_l1_options) \
-    {                              \
-        __VA_ARGS__                \
-    }
-
-static const strads_svm_options hinge = {.loss = "hinge", .c = .1};
-static const strads_svm_options hinge_level = {.loss = "hinge",
-                                               .c = .1,
-                                               .intercept = true};
-static const strads_svm_options epsilon = {.loss = "epsilon",
-                                           .c = .1,
-                                           .epsilon = .2};
 
 const linear_case linear_cases[] = {
     {.name = "lasso",
      .program = &strads_program_lasso,
-     .options = LASSO(.lambda_ratio = .1, .l1_ratio = 1),
-     .family = LINEAR_LASSO,
-     .loss = LINEAR_SQUARE,
-     .l1_ratio = 1},
+     .options = &(const strads_lasso_options){.lambda_ratio = .1},
+     .glm = &(const strads_glm_options){.penalty = "l1"},
+     .loss = LINEAR_SQUARE},
     {.name = "elastic net",
-     .program = &strads_program_lasso,
-     .options = LASSO(.lambda_ratio = .1, .l1_ratio = .5, .intercept = true),
-     .family = LINEAR_LASSO,
-     .loss = LINEAR_SQUARE,
-     .l1_ratio = .5,
-     .intercept = true},
-    {.name = "lasso path",
-     .program = &strads_program_lasso_path,
-     .options = LASSO_PATH(.fit = {.l1_ratio = 1, .intercept = true},
-                           .points = 5, .ratio = .1),
-     .family = LINEAR_LASSO_PATH,
-     .loss = LINEAR_SQUARE,
-     .l1_ratio = 1,
-     .intercept = true},
+     GLM(.penalty = "elastic-net", .lambda_ratio = .1, .intercept = true),
+     .loss = LINEAR_SQUARE},
+    {.name = "lasso path", GLM_PATH(.intercept = true), .loss = LINEAR_SQUARE},
     {.name = "logistic, L1",
      .program = &strads_program_logistic,
-     .options = LOGISTIC(.lambda_ratio = .1, .l1_ratio = 1),
-     .family = LINEAR_BY_COLUMNS,
+     .options =
+         &(const strads_logistic_options){.lambda_ratio = .1, .l1_ratio = 1},
+     .glm = &(const strads_glm_options){.penalty = "l1"},
      .loss = LINEAR_LOGISTIC,
-     .target = LINEAR_TWO,
-     .l1_ratio = 1},
+     .target = LINEAR_TWO},
     {.name = "logistic, elastic net",
-     .program = &strads_program_logistic,
-     .options = LOGISTIC(.lambda_ratio = .1, .l1_ratio = .5, .intercept = true),
-     .family = LINEAR_BY_COLUMNS,
+     GLM(.loss = "logistic", .penalty = "elastic-net", .lambda_ratio = .1,
+         .intercept = true),
      .loss = LINEAR_LOGISTIC,
-     .target = LINEAR_TWO,
-     .l1_ratio = .5,
-     .intercept = true},
+     .target = LINEAR_TWO},
     {.name = "logistic, L2",
-     .program = &strads_program_logistic,
-     .options = LOGISTIC(.c = .1, .intercept = true),
-     .family = LINEAR_BY_COLUMNS,
+     GLM(.loss = "logistic", .penalty = "ridge", .c = .1, .intercept = true),
      .loss = LINEAR_LOGISTIC,
-     .target = LINEAR_TWO,
-     .intercept = true},
+     .target = LINEAR_TWO},
     {.name = "logistic, L2 in the dual",
      .program = &strads_program_logistic_dual,
-     .options = LOGISTIC(.c = .1),
+     .options = &(const strads_logistic_options){.c = .1},
+     .glm = &(const strads_glm_options){.penalty = "ridge"},
      .family = LINEAR_DUAL,
      .loss = LINEAR_LOGISTIC,
      .target = LINEAR_TWO},
     {.name = "logistic, each against the rest",
-     .program = &strads_program_logistic,
-     .options = LOGISTIC(.lambda_ratio = .1, .l1_ratio = 1, .intercept = true,
-                         .classes = "0,1,2"),
-     .family = LINEAR_BY_COLUMNS,
+     GLM(.loss = "logistic", .lambda_ratio = .1, .intercept = true,
+         .classes = "0,1,2"),
      .loss = LINEAR_LOGISTIC,
-     .target = LINEAR_THREE,
-     .l1_ratio = 1,
-     .intercept = true},
+     .target = LINEAR_THREE},
     {.name = "logistic, softmax",
-     .program = &strads_program_logistic,
-     .options = LOGISTIC(.lambda_ratio = .2, .l1_ratio = .8,
-                         .multiclass = "softmax", .classes = "0,1,2"),
-     .family = LINEAR_BY_COLUMNS,
+     GLM(.loss = "multinomial", .penalty = "elastic-net", .lambda_ratio = .2,
+         .l1_ratio = .8, .classes = "0,1,2"),
      .loss = LINEAR_SOFTMAX,
-     .target = LINEAR_THREE,
-     .l1_ratio = .8},
+     .target = LINEAR_THREE},
     {.name = "logistic path",
-     .program = &strads_program_logistic_path,
-     .options = LOGISTIC_PATH(.fit = {.l1_ratio = 1, .intercept = true},
-                              .points = 5, .ratio = .1),
-     .family = LINEAR_LOGISTIC_PATH,
+     GLM_PATH(.loss = "logistic", .intercept = true),
      .loss = LINEAR_LOGISTIC,
-     .target = LINEAR_TWO,
-     .l1_ratio = 1,
-     .intercept = true},
+     .target = LINEAR_TWO},
     {.name = "hinge",
-     .program = &strads_program_svm,
-     .options = &hinge,
-     .family = LINEAR_SVM,
+     SVM(.loss = "hinge", .c = .1),
      .loss = LINEAR_KINK,
-     .target = LINEAR_TWO,
-     .svm = &hinge},
+     .target = LINEAR_TWO},
     {.name = "hinge, an intercept",
-     .program = &strads_program_svm,
-     .options = &hinge_level,
-     .family = LINEAR_SVM,
+     SVM(.loss = "hinge", .c = .1, .intercept = true),
      .loss = LINEAR_KINK,
-     .target = LINEAR_TWO,
-     .svm = &hinge_level},
+     .target = LINEAR_TWO},
     {.name = "squared hinge",
-     .program = &strads_program_svm,
-     .options = SVM(.loss = "squared-hinge", .c = .1),
-     .family = LINEAR_SVM,
+     SVM(.loss = "squared-hinge", .c = .1),
      .loss = LINEAR_SQUARED_HINGE,
-     .target = LINEAR_TWO,
-     .c = .1},
+     .target = LINEAR_TWO},
     {.name = "squared hinge, each against the rest",
-     .program = &strads_program_svm,
-     .options = SVM(.loss = "squared-hinge", .c = .1, .classes = "0,1,2"),
-     .family = LINEAR_SVM,
+     SVM(.loss = "squared-hinge", .c = .1, .classes = "0,1,2"),
      .loss = LINEAR_SQUARED_HINGE,
-     .target = LINEAR_THREE,
-     .c = .1},
+     .target = LINEAR_THREE},
     {.name = "squared hinge, L1",
      .program = &strads_program_svm_l1,
-     .options = SVM_L1(.fit = {.lambda_ratio = .1, .l1_ratio = 1}),
-     .family = LINEAR_BY_COLUMNS,
+     .options = &(const strads_svm_l1_options){.fit = {.lambda_ratio = .1,
+                                                       .l1_ratio = 1}},
+     .glm = &(const strads_glm_options){.penalty = "l1"},
      .loss = LINEAR_SQUARED_HINGE,
-     .target = LINEAR_TWO,
-     .l1_ratio = 1},
+     .target = LINEAR_TWO},
     {.name = "epsilon",
-     .program = &strads_program_svm,
-     .options = &epsilon,
-     .family = LINEAR_SVM,
-     .loss = LINEAR_KINK,
-     .svm = &epsilon},
+     SVM(.loss = "epsilon", .c = .1, .epsilon = .2),
+     .loss = LINEAR_KINK},
     {.name = "squared epsilon",
-     .program = &strads_program_svm,
-     .options = SVM(.loss = "squared-epsilon", .c = .1, .epsilon = .2),
-     .family = LINEAR_SVM,
-     .loss = LINEAR_SQUARED_EPSILON,
-     .c = .1,
-     .epsilon = .2},
+     SVM(.loss = "squared-epsilon", .c = .1, .epsilon = .2),
+     .loss = LINEAR_SQUARED_EPSILON},
 };
 
 const size_t linear_cases_count =
@@ -216,7 +154,7 @@ static double loss_at(const linear_case *one, double y, double z, double *slope)
         *slope = -2 * y * fmax(1 - m, 0);
         return pow(fmax(1 - m, 0), 2);
     case LINEAR_SQUARED_EPSILON:
-        far = fmax(fabs(z - y) - one->epsilon, 0);
+        far = fmax(fabs(z - y) - one->svm->epsilon, 0);
         *slope = copysign(2 * far, z - y);
         return far * far;
     default:
@@ -318,7 +256,7 @@ static double largest_gain(const answer *a)
         most =
             fmax(most, column_gain(a, lasso_design_col(a->design, e / n),
                                    (uint32_t)(e % n), a->l1, a->l2, a->w[e]));
-    for (uint32_t k = 0; k < n && a->of->intercept; k++)
+    for (uint32_t k = 0; k < n && a->of->glm && a->of->glm->intercept; k++)
         most = fmax(most, column_gain(a, NULL, k, 0, 0, a->b[k]));
     return most;
 }
@@ -337,15 +275,27 @@ static linear_verdict verdict_of(answer *a, double objective, double gap)
     return v;
 }
 
+/* The L1 share of a penalty; an SVM has none, and lambda is 1. */
+static double l1_ratio(const linear_case *one)
+{
+    const strads_glm_options *o = one->glm;
+
+    if (!o || (o->penalty && strcmp(o->penalty, "ridge") == 0))
+        return 0;
+    if (o->penalty && strcmp(o->penalty, "elastic-net") == 0)
+        return o->l1_ratio > 0 ? o->l1_ratio : .5;
+    return 1;
+}
+
 static answer answer_of(const linear_case *one, const lasso_design *design,
                         double lambda)
 {
     return (answer){.of = one,
                     .design = design,
                     .classes = one->target == LINEAR_THREE ? CLASSES : 1,
-                    .weight = 1 / (double)design->rows,
-                    .l1 = lambda * one->l1_ratio,
-                    .l2 = lambda * (1 - one->l1_ratio)};
+                    .weight = one->svm ? one->svm->c : 1 / (double)design->rows,
+                    .l1 = lambda * l1_ratio(one),
+                    .l2 = lambda * (1 - l1_ratio(one))};
 }
 
 static linear_verdict judge_kink(const linear_case *one,
@@ -369,9 +319,7 @@ static linear_verdict judge_path(const linear_case *one,
                                  const lasso_design *design, const void *state)
 {
     uint32_t n;
-    const strads_path_point *point = one->family == LINEAR_LASSO_PATH
-                                         ? strads_lasso_path(state, &n)
-                                         : strads_logistic_path(state, &n);
+    const strads_path_point *point = strads_glm_path(state, &n);
     linear_verdict worst = {.gap = n == 5 ? 0 : INFINITY};
 
     for (uint32_t k = 0; k < n; k++) {
@@ -395,33 +343,24 @@ linear_verdict linear_case_judge(const linear_case *one,
 {
     const strads_progress *last = strads_result_progress(result);
     const void *state = strads_result_state(result);
-    answer a = answer_of(one, design, 0);
-    const double *b = a.b;
-    double lambda = 0, level;
     uint64_t parameters;
     uint32_t width;
 
     if (one->loss == LINEAR_KINK)
         return judge_kink(one, design, result);
-    if (one->family == LINEAR_LASSO_PATH || one->family == LINEAR_LOGISTIC_PATH)
+    if (one->family == LINEAR_PATH)
         return judge_path(one, design, state);
+    const bool by_rows = one->family != LINEAR_GLM;
+    const double lambda = one->family == LINEAR_SVM ? 1
+                          : by_rows
+                              ? strads_logistic_dual_resolved(state).lambda
+                              : strads_glm_resolved(state)->lambda;
+    answer a = answer_of(one, design, lambda);
     a.w = strads_result_values(result, &parameters, &width);
-    if (one->family == LINEAR_LASSO) {
-        level = *strads_glm_intercepts(state);
-        lambda = strads_glm_resolved(state)->lambda;
-        b = &level;
-    } else if (one->family == LINEAR_BY_COLUMNS) {
-        b = strads_glm_intercepts(state);
-        lambda = strads_glm_resolved(state)->lambda;
-    } else {
-        b = strads_svm_intercepts(state);
-        if (one->family == LINEAR_DUAL)
-            lambda = strads_logistic_dual_resolved(state).lambda;
-    }
-    memmove(a.b, b, a.classes * sizeof(double));
-    a.l1 = lambda * one->l1_ratio;
-    a.l2 = one->family == LINEAR_SVM ? 1 : lambda - a.l1;
-    a.weight = one->family == LINEAR_SVM ? one->c : a.weight;
+    memcpy(a.b,
+           by_rows ? strads_svm_intercepts(state)
+                   : strads_glm_intercepts(state),
+           a.classes * sizeof(double));
     return width == a.classes
                ? verdict_of(&a, last->objective, last->gap)
                : (linear_verdict){.gain = INFINITY, .gap = INFINITY};

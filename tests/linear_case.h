@@ -6,6 +6,7 @@
 #ifndef TESTS_LINEAR_CASE_H
 #define TESTS_LINEAR_CASE_H
 
+#include "strads/glm.h"
 #include "strads/logistic.h"
 #include "strads/svm.h"
 #include "tests/lasso_design.h"
@@ -21,10 +22,8 @@ typedef enum linear_loss {
 
 /* Which functions tell of a run's state. */
 typedef enum linear_family {
-    LINEAR_LASSO,
-    LINEAR_LASSO_PATH,
-    LINEAR_BY_COLUMNS, /* logistic, svm-l1 */
-    LINEAR_LOGISTIC_PATH,
+    LINEAR_GLM, /* and what is glm under other options */
+    LINEAR_PATH,
     LINEAR_DUAL, /* logistic-dual */
     LINEAR_SVM
 } linear_family;
@@ -43,11 +42,8 @@ typedef struct linear_case {
     linear_family family;
     linear_loss loss;
     linear_target target;
-    double l1_ratio; /* not of LINEAR_SVM, where l2 is 1 */
-    bool intercept;
-    double c; /* a, of LINEAR_SVM; otherwise it is 1 / rows */
-    double epsilon;
-    const strads_svm_options *svm; /* of LINEAR_KINK */
+    const strads_glm_options *glm; /* the penalty and the intercept, or .. */
+    const strads_svm_options *svm; /* .. of LINEAR_SVM, where l2 is 1 */
 } linear_case;
 
 extern const linear_case linear_cases[];

@@ -139,15 +139,10 @@ static void run_over_tcp(const linear_case *one, uint32_t nodes)
                       .options = {.partitions = nodes, .tolerance = TOLERANCE},
                       .nodes = nodes,
                       .path = samples[one->target].path};
-    team_end end[TEAM_MAX];
-    strads_result *result = NULL;
     char where[32];
 
     (void)snprintf(where, sizeof(where), "%u nodes", nodes);
-    team_run(&all, &result, end);
-    for (uint32_t k = 0; k < nodes; k++)
-        cr_assert_eq(end[k].err, STRADS_OK, "%s, node %u of %s: %s", one->name,
-                     k, where, end[k].text);
+    strads_result *result = expect_team(&all);
     expect_good(one, result, where);
 }
 

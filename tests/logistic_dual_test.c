@@ -237,20 +237,6 @@ Test(logistic_dual, classes_and_rows_weigh_what_they_are_told)
 
 /* ---- edges ------------------------------------------------------------- */
 
-Test(logistic_dual, separable_classes_have_finite_coefficients)
-{
-    lasso_design d = lasso_design_zero(20, 2);
-
-    for (uint64_t i = 0; i < d.rows; i++) {
-        d.y[i] = i % 2 ? 1 : -1;
-        lasso_design_col(&d, 0)[i] = 3 * d.y[i];
-        lasso_design_col(&d, 1)[i] = (double)i;
-    }
-    each_partitions(&d, &at_one);
-    each_partitions(&d, &(strads_logistic_options){.c = 1e6});
-    lasso_design_free(&d);
-}
-
 Test(logistic_dual, empty_rows_and_columns_and_doubled_ones_do_no_harm)
 {
     lasso_design d = design(40, 12, 1, 10);
@@ -321,17 +307,6 @@ Test(logistic_dual, it_is_told_what_it_is_not_for)
     lasso_design_free(&narrow);
 }
 
-Test(logistic_dual, two_rows_or_one_column_or_many_partitions_are_enough)
-{
-    lasso_design d = lasso_design_zero(2, 1);
-
-    d.y[0] = 1;
-    d.y[1] = -1;
-    lasso_design_col(&d, 0)[0] = 4;
-    each_partitions(&d, &at_one);
-    lasso_design_free(&d);
-}
-
 /* Where all rows are far on their side, nothing bends along an intercept that
  * is not penalised. */
 Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
@@ -357,27 +332,6 @@ Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
         linear_fit_free(&fit);
         lasso_design_free(&d);
     }
-}
-
-Test(logistic_dual, labels_need_not_be_plus_and_minus_one)
-{
-    lasso_design d = design(40, 12, 1, 12);
-    linear_fit first = fit_dual(&d, &at_one, NULL);
-
-    for (uint64_t i = 0; i < d.rows; i++)
-        d.y[i] = d.y[i] > 0 ? 7 : 2.5;
-    linear_fit same = fit_dual(&d, &at_one, NULL);
-    cr_expect_lt(lasso_distance(&d, first.w, same.w), 1e-12);
-    linear_fit turned =
-        fit_dual(&d, &(strads_logistic_options){.c = 1, .classes = "7,2.5"},
-                 NULL);
-    for (uint64_t j = 0; j < d.cols; j++)
-        turned.w[j] = -turned.w[j];
-    cr_expect_lt(lasso_distance(&d, first.w, turned.w), 1e-5);
-    linear_fit_free(&first);
-    linear_fit_free(&same);
-    linear_fit_free(&turned);
-    lasso_design_free(&d);
 }
 
 Test(logistic_dual, more_labels_are_each_told_from_the_rest)

@@ -47,10 +47,7 @@ static void expect_tally(const strads_result *result, double each)
 
 static void run_well(const team *t, double each)
 {
-    strads_result *result;
-    team_run(t, &result, end);
-    expect_all(t, STRADS_OK);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(t);
     expect_tally(result, each);
     strads_result_free(result);
 }
@@ -131,10 +128,7 @@ Test(loop_nodes, start_values_are_there_before_anybody_begins)
                                 .start_param = param,
                                 .start_value = value}};
     tally = (tally_plan){.clocks = 0};
-    strads_result *result;
-    team_run(&t, &result, end);
-    expect_all(&t, STRADS_OK);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(&t);
     cr_expect_eq(value_at(result, 0), 0);
     cr_expect_eq(value_at(result, 3), 4);
     cr_expect_eq(value_at(result, 5), 6);
@@ -151,12 +145,9 @@ Test(loop_nodes, max_rounds_is_the_same_clock_on_all_nodes)
     const team t = {.program = &tally_program,
                     .nodes = 3,
                     .options = {.max_rounds = 17}};
-    strads_result *result;
     tally =
         (tally_plan){.clocks = FOREVER, .staleness = STRADS_STALENESS_INFINITE};
-    team_run(&t, &result, end);
-    expect_all(&t, STRADS_OK);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(&t);
     expect_tally(result, 17);
     cr_expect_eq(strads_result_end(result), STRADS_END_ROUNDS);
     cr_expect_eq(strads_result_progress(result)->round, 17);
@@ -167,10 +158,7 @@ Test(loop_nodes, max_rounds_is_the_same_clock_on_all_nodes)
 
 static strads_end end_of(const team *t)
 {
-    strads_result *result;
-    team_run(t, &result, end);
-    expect_all(t, STRADS_OK);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(t);
     strads_end why = strads_result_end(result);
     cr_expect_eq(atomic_load(&tally.wrong), 0);
     cr_expect_lt(atomic_load(&tally.ended[0]), FOREVER);
@@ -399,22 +387,4 @@ Test(loop_nodes, a_small_gap_that_another_node_reports_ends_the_run)
                          .reports = FOREVER,
                          .converges = 12};
     cr_expect_eq(end_of(&t), STRADS_END_CONVERGED);
-}
-
-Test(loop_nodes, waiting_for_a_slow_partition_is_told_apart_from_the_network)
-{
-    const team t = {.program = &tally_program, .nodes = 2};
-    strads_result *result;
-    tally = (tally_plan){.clocks = 8, .slow_us = 40000};
-    team_run(&t, &result, end);
-    expect_all(&t, STRADS_OK);
-    cr_assert_not_null(result);
-    const strads_progress *last = strads_result_progress(result);
-    /* Of 0.28 s; where all cores are busy some of it is the network's. */
-    cr_expect_gt(last->waiting_seconds, 0.04, "%g s, network %g s",
-                 last->waiting_seconds, last->network_seconds);
-    cr_expect_gt(last->network_seconds, 0);
-    cr_expect_gt(last->callback_seconds, 0.2);
-    cr_expect_gt(last->bytes_received, 0);
-    strads_result_free(result);
 }

@@ -74,10 +74,7 @@ static strads_progress run_with(const strads_engine_options *options)
                     .nodes = 2,
                     .workers = {1, 1},
                     .options = *options};
-    strads_result *result;
-    team_end end[TEAM_MAX];
-    team_run(&t, &result, end);
-    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
+    strads_result *result = expect_team(&t);
     const double *value = values_of(result);
     for (uint32_t r = 0; r < ROWS; r++) {
         const double each =

@@ -54,11 +54,8 @@ static void check_nodes(uint32_t nodes, uint32_t shards)
                     .nodes = nodes,
                     .workers = {2, 1, 1},
                     .options = {.shards = shards}};
-    strads_result *result;
-    team_end end[TEAM_MAX];
     plan_slow();
-    team_run(&t, &result, end);
-    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
+    strads_result *result = expect_team(&t);
     check(strads_result_progress(result), nodes + 1);
     cr_expect_gt(strads_result_progress(result)->network_seconds, 0);
     strads_result_free(result);

@@ -1,6 +1,7 @@
 /* Wide rows, read whole by loops on several nodes. */
 #include <criterion/criterion.h>
 
+#include "tests/expect.h"
 #include "tests/loop_wide.h"
 #include "tests/nodes_team.h"
 
@@ -11,13 +12,9 @@ static void expect_wide(uint32_t nodes, uint32_t shards, uint32_t workers,
                     .nodes = nodes,
                     .workers = {1, workers, 1},
                     .options = {.shards = shards}};
-    team_end end[TEAM_MAX];
-    strads_result *result;
     wide =
         (wide_plan){.clocks = 12, .backwards = backwards, .batches = batches};
-    team_run(&t, &result, end);
-    for (uint32_t k = 0; k < nodes; k++)
-        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
+    strads_result *result = expect_team(&t);
     cr_expect_eq(atomic_load(&wide.done), nodes - 1 + workers);
     cr_expect_eq(atomic_load(&wide.wrong), 0, "%u rows were wrong",
                  atomic_load(&wide.wrong));

@@ -81,11 +81,7 @@ void mf_trial_expect_same_everywhere(const char *path,
               .nodes = 2,
               .workers = {1, 2},
               .path = path};
-    team_end end[TEAM_MAX];
-    strads_result *spread;
-    team_run(&t, &spread, end);
-    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
-    cr_assert_eq(end[1].err, STRADS_OK, "%s", end[1].text);
+    strads_result *spread = expect_team(&t);
     mf_trial_expect_same(alone, spread, users);
     strads_result_free(spread);
     strads_result_free(alone);

@@ -107,49 +107,38 @@ Test(nodes_join,
 
 /* ---- before the run ---------------------------------------------------- */
 
-/* A joined node on a thread of its own; with `works` it also runs. */
-typedef struct joiner {
-    const team *team;
-    const char *url;
-    uint32_t node;
-    bool works;
-    strads_engine *engine;
-    team_end end;
-    atomic_bool ended;
-    pthread_t thread;
-} joiner;
-
-static void *join(void *arg)
+/* Node 1 joins, and does no more. */
+static void start(team_node *n, const team *t, const char *url)
 {
-    joiner *j = arg;
-    j->end.err = team_join(j->team, j->node, j->url, &j->engine);
-    if (!j->end.err && j->works)
-        j->end.err = team_work(j->team, j->node, j->engine, NULL);
-    (void)snprintf(j->end.text, sizeof j->end.text, "%s", strads_error_text());
-    j->ended = true;
-    return NULL;
+    *n = (team_node){.team = t, .node = 1, .until = TEAM_JOINS};
+    team_node_start(n, url);
 }
 
-static void start(joiner *j, const team *t, const char *url)
+static void start_node(team_node *n, const team *t, uint32_t node,
+                       const char *url)
 {
-    *j = (joiner){.team = t, .url = url, .node = 1};
-    cr_assert_eq(pthread_create(&j->thread, NULL, join, j), 0);
+    *n = (team_node){.team = t, .node = node};
+    team_node_start(n, url);
 }
 
-static void start_node(joiner *j, const team *t, uint32_t node, const char *url)
+/* Node 0 listens, at *url, and gathers the others. */
+static const char *gather(team_node *first, const team *t)
 {
-    *j = (joiner){.team = t, .url = url, .node = node, .works = true};
-    cr_assert_eq(pthread_create(&j->thread, NULL, join, j), 0);
+    *first = (team_node){.team = t, .until = TEAM_KEEPS};
+    cr_assert_eq(team_listen(t, &first->engine), STRADS_OK);
+    const char *url = strads_engine_url(first->engine);
+    team_node_start(first, NULL);
+    return url;
 }
 
 /* Node 0 and one other, together but not ready; their URL is the engine's. */
-static void pair(const team *t, strads_engine **first, joiner *second)
+static void pair(const team *t, strads_engine **first, team_node *second)
 {
     strads_data_options keep = {.size = sizeof keep};
     expect_ok(team_listen(t, first));
     start(second, t, strads_engine_url(*first));
     cr_assert_eq(strads_engine_keep(*first, &keep), STRADS_OK);
-    pthread_join(second->thread, NULL);
+    team_node_wait(second);
     cr_assert_eq(second->end.err, STRADS_OK, "%s", second->end.text);
 }
 
@@ -157,7 +146,7 @@ Test(nodes_join, who_comes_while_data_is_read_is_refused_at_once)
 {
     const team t = {.program = &nodes_toy, .nodes = 2};
     strads_engine *first;
-    joiner second;
+    team_node second;
     pair(&t, &first, &second);
     expect_refused(strads_engine_url(first), NULL, "has all its 2 nodes");
     expect_refused(strads_engine_url(second.engine), NULL,
@@ -166,40 +155,19 @@ Test(nodes_join, who_comes_while_data_is_read_is_refused_at_once)
     strads_engine_free(first);
 }
 
-/* Node 0 waits for the others on a thread of its own; with a team it runs. */
-typedef struct keeper {
-    const team *team;
-    strads_engine *engine;
-    strads_err err;
-    char text[1024];
-    pthread_t thread;
-} keeper;
-
-static void *keep_data(void *arg)
-{
-    keeper *k = arg;
-    strads_data_options keep = {.size = sizeof keep};
-    k->err = k->team ? team_work(k->team, 0, k->engine, NULL)
-                     : strads_engine_keep(k->engine, &keep);
-    (void)snprintf(k->text, sizeof k->text, "%s", strads_error_text());
-    return NULL;
-}
-
 Test(nodes_join, another_version_other_kernels_and_no_workers_are_refused)
 {
     const team t = {.program = &nodes_toy, .nodes = 2};
-    joiner second;
-    keeper first = {0};
-    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
-    const char *url = strads_engine_url(first.engine);
-    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    team_node second;
+    team_node first;
+    const char *url = gather(&first, &t);
     expect_refused(url, other_version, "install the same version");
     expect_refused(url, other_kernels, "unknown kernels");
     expect_refused(url, no_workers, "0 workers");
     start(&second, &t, url);
-    pthread_join(second.thread, NULL);
-    pthread_join(first.thread, NULL);
-    cr_expect_eq(first.err, STRADS_OK);
+    team_node_wait(&second);
+    team_node_wait(&first);
+    cr_expect_eq(first.end.err, STRADS_OK);
     cr_expect_eq(second.end.err, STRADS_OK, "%s", second.end.text);
     strads_engine_free(second.engine);
     strads_engine_free(first.engine);
@@ -213,12 +181,10 @@ static void wait_counted(const char *url, const char *member, bool counted)
 Test(nodes_join, a_node_that_joins_twice_is_told_so)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
-    keeper first = {0};
+    team_node first;
     forger f[2];
-    joiner third;
-    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
-    const char *url = strads_engine_url(first.engine);
-    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    team_node third;
+    const char *url = gather(&first, &t);
     for (int k = 0; k < 2; k++) {
         cr_assert(forger_open(&f[k], url));
         sti_hello hello = forger_hello(&f[k]);
@@ -228,11 +194,11 @@ Test(nodes_join, a_node_that_joins_twice_is_told_so)
             wait_counted(url, hello.url, true);
     }
     forger_wait_lost(&f[1]);
-    cr_expect_not_null(strstr(f[1].text, "has joined this run already"));
+    expect_text(f[1].text, "has joined this run already");
     start(&third, &t, url);
     forger_wait_welcome(&f[0]);
-    pthread_join(first.thread, NULL);
-    pthread_join(third.thread, NULL);
+    team_node_wait(&first);
+    team_node_wait(&third);
     cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
     strads_engine_free(third.engine);
     strads_engine_free(first.engine);
@@ -242,13 +208,10 @@ Test(nodes_join, a_node_that_joins_twice_is_told_so)
 
 /* Node 0, for a team of three; a forger is its node 1, which tells `member` for
  * a URL (NULL: its own), and answers no HELLO. */
-static const char *listen_with(const team *t, keeper *first, forger *f,
+static const char *listen_with(const team *t, team_node *first, forger *f,
                                const char *member)
 {
-    *first = (keeper){0};
-    cr_assert_eq(team_listen(t, &first->engine), STRADS_OK);
-    const char *url = strads_engine_url(first->engine);
-    cr_assert_eq(pthread_create(&first->thread, NULL, keep_data, first), 0);
+    const char *url = gather(first, t);
     cr_assert(forger_open(f, url));
     f->silent = true;
     sti_hello hello = forger_hello(f);
@@ -263,17 +226,17 @@ static const char *listen_with(const team *t, keeper *first, forger *f,
 Test(nodes_join, a_node_has_joined_when_all_have_met_it)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
-    keeper first;
+    team_node first;
     forger f;
-    joiner third;
+    team_node third;
     start(&third, &t, listen_with(&t, &first, &f, NULL));
     forger_wait_called(&f);
     (void)usleep(50000);
     cr_expect_not(third.ended, "node 1 has not answered");
     forger_answer(&f);
-    pthread_join(third.thread, NULL);
+    team_node_wait(&third);
     cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
-    pthread_join(first.thread, NULL);
+    team_node_wait(&first);
     strads_engine_free(third.engine);
     strads_engine_free(first.engine);
     forger_close(&f);
@@ -288,14 +251,13 @@ Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
                     .nodes = 4,
                     .joins = {NULL, second_url},
                     .options = {.partitions = 5}};
-    strads_engine *first;
-    keeper work = {.team = &t};
+    char url[300];
+    team_node work = {.team = &t};
     forger f;
-    joiner others[3];
-    cr_assert_eq(team_listen(&t, &first), STRADS_OK);
-    const char *url = strads_engine_url(first);
-    work.engine = first;
-    cr_assert_eq(pthread_create(&work.thread, NULL, keep_data, &work), 0);
+    team_node others[3];
+    cr_assert_eq(team_listen(&t, &work.engine), STRADS_OK);
+    (void)snprintf(url, sizeof url, "%s", strads_engine_url(work.engine));
+    team_node_start(&work, NULL);
     cr_assert(forger_open(&f, url));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
@@ -306,14 +268,12 @@ Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
     wait_counted(url, hello.url, false);
     start_node(&others[1], &t, 2, url);
     start_node(&others[2], &t, 3, url);
-    pthread_join(work.thread, NULL);
-    cr_expect_eq(work.err, STRADS_OK, "%s", work.text);
+    team_node_wait(&work);
+    cr_expect_eq(work.end.err, STRADS_OK, "%s", work.end.text);
     for (int k = 0; k < 3; k++) {
-        pthread_join(others[k].thread, NULL);
+        team_node_wait(&others[k]);
         cr_expect_eq(others[k].end.err, STRADS_OK, "%s", others[k].end.text);
-        strads_engine_free(others[k].engine);
     }
-    strads_engine_free(first);
     forger_close(&f);
     cr_expect_eq(rmdir(folder), 0);
 }
@@ -324,19 +284,17 @@ Test(nodes_join, a_node_without_the_program_is_told_so_and_ends_nothing)
     other.name = "another";
     const team t = {.program = &nodes_toy, .nodes = 2};
     const team wrong = {.program = &other, .nodes = 2};
-    keeper first = {0};
-    joiner second, third;
-    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
-    const char *url = strads_engine_url(first.engine);
-    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    team_node first;
+    team_node second, third;
+    const char *url = gather(&first, &t);
     start(&second, &wrong, url);
-    pthread_join(second.thread, NULL);
+    team_node_wait(&second);
     expect_end(&second.end, STRADS_EMISMATCH, "give it the same program file");
     start(&third, &t, url);
-    pthread_join(third.thread, NULL);
+    team_node_wait(&third);
     cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
-    pthread_join(first.thread, NULL);
-    cr_expect_eq(first.err, STRADS_OK, "%s", first.text);
+    team_node_wait(&first);
+    cr_expect_eq(first.end.err, STRADS_OK, "%s", first.end.text);
     strads_engine_free(third.engine);
     strads_engine_free(first.engine);
 }
@@ -366,7 +324,7 @@ static void expect_listens_like(const char *host)
                     .listen = url,
                     .insecure = true};
     strads_engine *first;
-    joiner second;
+    team_node second;
     pair(&t, &first, &second);
     const char *found = strads_engine_url(second.engine);
     cr_expect_eq(strncmp(found, wanted, strlen(wanted)), 0, "%s", found);
@@ -386,16 +344,16 @@ Test(nodes_join, who_is_told_no_url_listens_where_it_reaches_node_0)
 Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
-    keeper first;
+    team_node first;
     forger f;
-    joiner third;
+    team_node third;
     start(&third, &t, listen_with(&t, &first, &f, "ipc:///nobody/is/here"));
     forger_wait_welcome(&f);
     forger_close(&f);
-    pthread_join(first.thread, NULL);
+    team_node_wait(&first);
     expect_said(team_work(&t, 0, first.engine, NULL), STRADS_EPEER, "node 1");
     strads_engine_free(first.engine);
-    pthread_join(third.thread, NULL);
+    team_node_wait(&third);
     expect_end(&third.end, STRADS_EPEER, "node 1");
 }
 
@@ -432,12 +390,12 @@ Test(nodes_join, two_that_join_each_other_are_told_so, .timeout = 20)
     make_ipc(a);
     (void)snprintf(b, sizeof b, "%s.too", a);
     const team t = {.program = &nodes_toy, .joins = {NULL, a, b}, .timeout = 5};
-    joiner second;
+    team_node second;
     strads_engine *engine;
     start_node(&second, &t, 2, a);
     const strads_err err = team_join(&t, 1, b, &engine);
     cr_expect_neq(err, STRADS_OK, "%s", strads_error_text());
-    pthread_join(second.thread, NULL);
+    team_node_wait(&second);
     cr_expect_neq(second.end.err, STRADS_OK, "%s", second.end.text);
 }
 
@@ -487,7 +445,7 @@ Test(nodes_join, a_failure_is_told_to_those_who_still_read_their_data)
     program.shape = break_shape;
     const team t = {.program = &program, .nodes = 2};
     strads_engine *first;
-    joiner second;
+    team_node second;
     pair(&t, &first, &second);
     shape_breaks = true;
     expect_said(team_work(&t, 0, first, NULL), STRADS_EPROGRAM,

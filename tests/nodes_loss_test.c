@@ -56,26 +56,6 @@ static void kill_it(void *arg, const strads_progress *progress)
     cr_assert_eq(kill(v->pid, SIGKILL), 0);
 }
 
-/* team_run starts one thread for each node but the first: here one less. */
-typedef struct survivor {
-    const team *team;
-    char url[300];
-    team_end end;
-    pthread_t thread;
-} survivor;
-
-static void *survive(void *arg)
-{
-    survivor *s = arg;
-    strads_engine *engine = NULL;
-    s->end.err = team_join(s->team, 2, s->url, &engine);
-    if (!s->end.err)
-        s->end.err = team_work(s->team, 2, engine, NULL);
-    (void)snprintf(s->end.text, sizeof s->end.text, "%s", strads_error_text());
-    strads_engine_free(engine);
-    return NULL;
-}
-
 static void expect_loss(const char *listen)
 {
     victim v = {0};
@@ -87,15 +67,14 @@ static void expect_loss(const char *listen)
                     .nodes = 3,
                     .listen = listen,
                     .options = {.progress = kill_it, .progress_arg = &v}};
-    survivor s = {.team = &t};
+    team_node s = {.team = &t, .node = 2};
     strads_engine *engine;
     expect_ok(team_listen(&t, &engine));
-    (void)snprintf(s.url, sizeof s.url, "%s", strads_engine_url(engine));
-    tell_url(&v, s.url);
-    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    tell_url(&v, strads_engine_url(engine));
+    team_node_start(&s, strads_engine_url(engine));
     expect_error(team_work(&t, 0, engine, NULL), STRADS_EPEER, "was lost");
     strads_engine_free(engine);
-    pthread_join(s.thread, NULL);
+    team_node_wait(&s);
     cr_expect_eq(s.end.err, STRADS_EPEER, "%s", s.end.text);
     cr_expect_not_null(strstr(s.end.text, "was lost"), "%s", s.end.text);
     cr_expect_null(strstr(s.end.text, "nothing was heard"), "by its silence");
@@ -120,47 +99,27 @@ Test(nodes_loss, a_killed_node_ends_the_run_on_all_others_over_ipc)
 
 /* ---- stopped by its user ----------------------------------------------- */
 
-typedef struct quitter {
-    const team *team;
-    const char *url;
-    volatile bool stop;
-    team_end end;
-    pthread_t thread;
-} quitter;
-
-static void *quit(void *arg)
-{
-    quitter *q = arg;
-    strads_engine *engine = NULL;
-    q->end.err = team_join(q->team, 1, q->url, &engine);
-    if (!q->end.err)
-        q->end.err = team_work(q->team, 1, engine, NULL);
-    strads_engine_free(engine);
-    return NULL;
-}
-
 static void tell_to_stop(void *arg, const strads_progress *progress)
 {
-    quitter *q = arg;
     if (progress->round > 20)
-        __atomic_store_n(&q->stop, true, __ATOMIC_RELAXED);
+        __atomic_store_n((volatile bool *)arg, true, __ATOMIC_RELAXED);
 }
 
 Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_with_the_model)
 {
-    quitter q = {0};
+    volatile bool stop = false;
     const team t = {.program = &nodes_toy_endless,
                     .nodes = 2,
-                    .stop = &q.stop,
-                    .options = {.progress = tell_to_stop, .progress_arg = &q}};
+                    .stop = &stop,
+                    .options = {.progress = tell_to_stop,
+                                .progress_arg = (void *)(uintptr_t)&stop}};
+    team_node q = {.team = &t, .node = 1};
     strads_engine *engine;
     cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
-    q.team = &t;
-    q.url = strads_engine_url(engine);
-    cr_assert_eq(pthread_create(&q.thread, NULL, quit, &q), 0);
+    team_node_start(&q, strads_engine_url(engine));
     strads_result *result = NULL;
     expect_ok(team_work(&t, 0, engine, &result));
-    pthread_join(q.thread, NULL);
+    team_node_wait(&q);
     cr_expect_eq(q.end.err, STRADS_OK);
     cr_expect_eq(strads_result_end(result), STRADS_END_CANCELED);
     strads_result_free(result);
@@ -168,22 +127,6 @@ Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_with_the_model)
 }
 
 /* ---- goodbyes ---------------------------------------------------------- */
-
-/* Node 0 on a thread of its own. */
-typedef struct leader {
-    const team *team;
-    strads_engine *engine;
-    team_end end;
-    pthread_t thread;
-} leader;
-
-static void *lead(void *arg)
-{
-    leader *l = arg;
-    l->end.err = team_work(l->team, 0, l->engine, NULL);
-    (void)snprintf(l->end.text, sizeof l->end.text, "%s", strads_error_text());
-    return NULL;
-}
 
 static void expect_end(const team_end *end, const char *who, const char *why)
 {
@@ -207,17 +150,17 @@ static void claim_to_be_done(forger *f)
 static void expect_departure(void (*last_words)(forger *f), const char *why)
 {
     const team t = {.program = &nodes_toy_endless, .nodes = 3};
-    leader l = {.team = &t};
-    survivor s = {.team = &t};
+    team_node l = {.team = &t}, s = {.team = &t, .node = 2};
+    char url[300];
     forger f;
     cr_assert_eq(team_listen(&t, &l.engine), STRADS_OK);
-    (void)snprintf(s.url, sizeof s.url, "%s", strads_engine_url(l.engine));
-    cr_assert_eq(pthread_create(&l.thread, NULL, lead, &l), 0);
-    cr_assert(forger_open(&f, s.url));
+    (void)snprintf(url, sizeof url, "%s", strads_engine_url(l.engine));
+    team_node_start(&l, NULL);
+    cr_assert(forger_open(&f, url));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    cr_assert(forger_wait_counted(s.url, hello.url, true));
-    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    cr_assert(forger_wait_counted(url, hello.url, true));
+    team_node_start(&s, url);
     forger_wait_welcome(&f);
     forger_say_ready(&f, t.program, 3);
     forger_wait_dispatch(&f);
@@ -225,11 +168,10 @@ static void expect_departure(void (*last_words)(forger *f), const char *why)
     forger_wait_called(&f); /* node 2 is not hung up on before it has spoken */
     last_words(&f);
     forger_close(&f);
-    pthread_join(l.thread, NULL);
-    pthread_join(s.thread, NULL);
+    team_node_wait(&l);
+    team_node_wait(&s);
     expect_end(&l.end, "node 1 at", why);
     expect_end(&s.end, "node 1 at", why);
-    strads_engine_free(l.engine);
 }
 
 Test(nodes_loss, a_node_that_says_goodbye_in_mid_run_ends_it_on_all_others)
@@ -270,22 +212,19 @@ static void call_together(sti_mesh *mesh, const team *t)
 Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
 {
     const team t = {.program = &nodes_toy_endless, .nodes = 2};
-    survivor s = {.team = &t};
+    team_node s = {.team = &t, .node = 2};
     sti_mesh *mesh;
     cr_assert_eq(sti_mesh_open(&loopback, &mesh), STRADS_OK);
-    (void)snprintf(s.url, sizeof s.url, "%s", sti_mesh_url(mesh));
-    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    team_node_start(&s, sti_mesh_url(mesh));
     call_together(mesh, &t);
     sti_mesh_close(mesh, STRADS_OK);
-    pthread_join(s.thread, NULL);
+    team_node_wait(&s);
     expect_end(&s.end, "node 0 at", "left the run before it was over");
 }
 
 /* ---- the normal end ---------------------------------------------------- */
 
-static pthread_mutex_t parting = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t parted = PTHREAD_COND_INITIALIZER;
-static int gone; /* members that have left; guarded by `parting` */
+static team_node others[2];
 
 static strads_err remember_partition(const strads_task *task, void **local)
 {
@@ -300,21 +239,9 @@ static strads_err remember_partition(const strads_task *task, void **local)
 static void close_late(void *local)
 {
     const uint32_t *partition = local;
-    pthread_mutex_lock(&parting);
-    while (*partition == 2 && gone == 0)
-        pthread_cond_wait(&parted, &parting);
-    pthread_mutex_unlock(&parting);
+    while (*partition == 2 && !others[0].ended && !others[1].ended)
+        (void)usleep(1000);
     free(local);
-}
-
-static void *take_part_and_leave(void *arg)
-{
-    (void)survive(arg);
-    pthread_mutex_lock(&parting);
-    gone++;
-    pthread_cond_broadcast(&parted);
-    pthread_mutex_unlock(&parting);
-    return NULL;
 }
 
 Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
@@ -325,23 +252,17 @@ Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
     const team t = {.program = &program,
                     .nodes = 3,
                     .options = {.max_rounds = 40}};
-    survivor s[2];
     strads_engine *engine;
     cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
     for (int k = 0; k < 2; k++) {
-        s[k] = (survivor){.team = &t};
-        (void)snprintf(s[k].url, sizeof s[k].url, "%s",
-                       strads_engine_url(engine));
-        cr_assert_eq(pthread_create(&s[k].thread, NULL, take_part_and_leave,
-                                    &s[k]),
-                     0);
+        others[k] = (team_node){.team = &t, .node = 2};
+        team_node_start(&others[k], strads_engine_url(engine));
     }
     expect_ok(team_work(&t, 0, engine, NULL));
     for (int k = 0; k < 2; k++) {
-        pthread_join(s[k].thread, NULL);
-        cr_expect_eq(s[k].end.err, STRADS_OK, "%s", s[k].end.text);
+        team_node_wait(&others[k]);
+        cr_expect_eq(others[k].end.err, STRADS_OK, "%s", others[k].end.text);
     }
-    cr_expect_eq(gone, 2);
     strads_engine_free(engine);
 }
 
@@ -443,12 +364,7 @@ Test(nodes_loss, garbage_at_the_listening_port_does_not_disturb_a_run)
                                 .partitions = 4,
                                 .progress = attack,
                                 .progress_arg = &v}};
-    team_end end[TEAM_MAX];
-    strads_result *result;
-    team_run(&t, &result, end);
-    for (int k = 0; k < 3; k++)
-        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
-    cr_assert_not_null(result);
+    strads_result *result = expect_team(&t);
     cr_expect_geq(v.attacks, 5);
     cr_expect_eq(strads_result_progress(result)->round, 200);
     strads_result_free(result);

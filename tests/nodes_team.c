@@ -1,18 +1,10 @@
 /* See nodes_team.h. */
 #include "tests/nodes_team.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/toy_data.h"
-
-typedef struct member {
-    const team *team;
-    uint32_t node;
-    const char *url;
-    team_end *end;
-} member;
 
 static const strads_program *find(void *arg, const char *name)
 {
@@ -79,22 +71,40 @@ static void say_end(team_end *end, strads_err err)
                    err ? strads_error_text() : "");
 }
 
-static void *take_part(void *arg)
+static void *live(void *arg)
 {
-    const member *m = arg;
-    strads_engine *engine = NULL;
-    strads_err err = team_join(m->team, m->node, m->url, &engine);
-    if (!err)
-        err = team_work(m->team, m->node, engine, NULL);
-    say_end(m->end, err);
-    strads_engine_free(engine);
+    team_node *n = arg;
+    strads_data_options keep = {.size = sizeof keep};
+    strads_err err = STRADS_OK;
+    if (!n->engine)
+        err = team_join(n->team, n->node, n->url, &n->engine);
+    if (!err && n->until == TEAM_KEEPS)
+        err = strads_engine_keep(n->engine, &keep);
+    if (!err && n->until == TEAM_WORKS)
+        err = team_work(n->team, n->node, n->engine, NULL);
+    say_end(&n->end, err);
+    if (n->until == TEAM_WORKS) {
+        strads_engine_free(n->engine);
+        n->engine = NULL;
+    }
+    n->ended = true;
     return NULL;
+}
+
+void team_node_start(team_node *node, const char *url)
+{
+    (void)snprintf(node->url, sizeof node->url, "%s", url ? url : "");
+    (void)pthread_create(&node->thread, NULL, live, node);
+}
+
+void team_node_wait(team_node *node)
+{
+    pthread_join(node->thread, NULL);
 }
 
 void team_run(const team *t, strads_result **out, team_end end[TEAM_MAX])
 {
-    member members[TEAM_MAX];
-    pthread_t threads[TEAM_MAX];
+    team_node members[TEAM_MAX];
     strads_engine *engine = NULL;
     *out = NULL;
     strads_err err = team_listen(t, &engine);
@@ -107,11 +117,13 @@ void team_run(const team *t, strads_result **out, team_end end[TEAM_MAX])
     if (t->listening)
         t->listening(t->arg, url);
     for (uint32_t k = 1; k < t->nodes; k++) {
-        members[k] = (member){t, k, t->urls[k] ? t->urls[k] : url, &end[k]};
-        (void)pthread_create(&threads[k], NULL, take_part, &members[k]);
+        members[k] = (team_node){.team = t, .node = k};
+        team_node_start(&members[k], t->urls[k] ? t->urls[k] : url);
     }
     say_end(&end[0], team_work(t, 0, engine, out));
     strads_engine_free(engine);
-    for (uint32_t k = 1; k < t->nodes; k++)
-        pthread_join(threads[k], NULL);
+    for (uint32_t k = 1; k < t->nodes; k++) {
+        team_node_wait(&members[k]);
+        end[k] = members[k].end;
+    }
 }

@@ -4,6 +4,9 @@
 #ifndef TESTS_NODES_TEAM_H
 #define TESTS_NODES_TEAM_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "strads/strads.h"
 
 enum { TEAM_MAX = 8 };
@@ -36,6 +39,23 @@ typedef struct team {
 /* Runs it; *out is NULL unless node 0 has a result. end[k] is node k's, in the
  * order in which they were started. */
 void team_run(const team *team, strads_result **out, team_end end[TEAM_MAX]);
+
+/* One node on a thread of its own. */
+typedef struct team_node {
+    const team *team;
+    uint32_t node;
+    enum { TEAM_WORKS, TEAM_KEEPS, TEAM_JOINS } until; /* how far it goes */
+    strads_engine *engine; /* given, or joined; freed when it has worked */
+    char url[300];
+    team_end end;
+    atomic_bool ended;
+    pthread_t thread;
+} team_node;
+
+/* Starts it; it joins there, or has its engine (NULL). */
+void team_node_start(team_node *node, const char *url);
+/* Waits until it has ended. */
+void team_node_wait(team_node *node);
 
 /* The steps of one node, for tests that take them apart. */
 strads_err team_listen(const team *team, strads_engine **out);

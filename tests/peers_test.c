@@ -220,11 +220,8 @@ Test(peers, over_nodes_have_it_too)
             const team t = {.program = &mixing,
                             .nodes = nodes,
                             .workers = {2, 1, 2}};
-            team_end end[TEAM_MAX];
-            strads_result *result;
             set(graphs[g], STRADS_PEERS_BSP);
-            team_run(&t, &result, end);
-            cr_assert_not_null(result, "%s", end[0].text);
+            strads_result *result = expect_team(&t);
             expect_means(graphs[g], nodes == 2 ? 3 : 5);
             cr_expect_eq(atomic_load(&plan.wrong), 0);
             strads_result_free(result);

@@ -246,12 +246,8 @@ Test(roles, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
                   .nodes = 2,
                   .workers = {1, 2},
                   .path = path};
-        team_end ended[TEAM_MAX];
-        strads_result *result;
         strads_lda_model *spread = NULL;
-        team_run(&t, &result, ended);
-        cr_assert_eq(ended[0].err, STRADS_OK, "%s", ended[0].text);
-        cr_assert_eq(ended[1].err, STRADS_OK, "%s", ended[1].text);
+        strads_result *result = expect_team(&t);
         cr_assert_eq(strads_lda_model_from_result(result, &spread), STRADS_OK);
         expect_same(alone, spread);
         strads_lda_model_free(spread);

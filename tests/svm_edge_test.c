@@ -135,16 +135,6 @@ Test(svm_edge, separable_rows_are_separated)
     lasso_design_free(&d);
 }
 
-Test(svm_edge, one_class_alone_is_refused_with_its_label)
-{
-    lasso_design d = svm_design_random(10, 3, 1, 1);
-
-    for (uint64_t i = 0; i < 10; i++)
-        d.y[i] = 7;
-    expect_refused(&d, &hinge, STRADS_EFORMAT, "all rows have the label 7");
-    lasso_design_free(&d);
-}
-
 Test(svm_edge, labels_may_be_any_two_numbers)
 {
     lasso_design d = svm_design_random(80, 20, .5, 6);
@@ -194,19 +184,6 @@ Test(svm_edge, empty_and_equal_rows_and_columns_are_no_trouble)
     cr_expect_eq(fit.w[7], 0);
     cr_expect_float_eq(fit.w[8], fit.w[9], 1e-12);
     svm_fit_free(&fit);
-    lasso_design_free(&d);
-}
-
-Test(svm_edge, columns_of_very_different_scale_still_meet_the_bounds)
-{
-    lasso_design d = svm_design_random(30, 4, 1, 11);
-
-    for (uint64_t i = 0; i < 30; i++) {
-        lasso_design_col(&d, 0)[i] *= 1e-8;
-        lasso_design_col(&d, 1)[i] = i % 3 ? 0 : 1e8 * d.y[i];
-    }
-    expect_good(&d, &hinge);
-    expect_good(&d, &squared);
     lasso_design_free(&d);
 }
 
@@ -331,20 +308,6 @@ Test(svm_edge, a_tolerance_below_rounding_ends_a_fit_near_the_optimum)
         svm_fit_free(&fit);
         lasso_design_free(&d);
     }
-}
-
-Test(svm_edge, more_partitions_than_rows_and_a_single_column_train)
-{
-    lasso_design d = svm_design_random(5, 1, 1, 2);
-    const strads_engine_options engine = {.workers = 2,
-                                          .partitions = 9,
-                                          .tolerance = 1e-9};
-    svm_fit fit = svm_fit_run(&d, &squared, &engine);
-
-    expect_ok(fit.err);
-    cr_expect_leq(fit.gap, 1e-9);
-    svm_fit_free(&fit);
-    lasso_design_free(&d);
 }
 
 Test(svm_edge, class_weights_count_as_so_many_rows)

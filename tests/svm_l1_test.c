@@ -97,23 +97,6 @@ Test(svm_l1, kkt_conditions_hold_under_every_option)
     }
 }
 
-Test(svm_l1, workers_and_partitions_reach_the_same)
-{
-    lasso_design design = design_of(100, 120, .3, .5);
-
-    for (uint32_t workers = 1; workers <= 4; workers *= 2)
-        for (size_t k = 0; k < VARIANTS; k += 2) {
-            char what[64];
-            const strads_engine_options engine = {.workers = workers,
-                                                  .partitions = 4,
-                                                  .tolerance = 1e-10};
-            (void)snprintf(what, sizeof(what), "%u workers, variant %zu",
-                           workers, k);
-            expect_optimal(&design, &variants[k], &engine, what);
-        }
-    lasso_design_free(&design);
-}
-
 Test(svm_l1, above_lambda_max_all_coefficients_are_0_and_below_one_is_not)
 {
     lasso_design design = design_of(80, 30, 1, 0);
@@ -153,29 +136,6 @@ Test(svm_l1, two_points_have_the_solution_that_can_be_written_down)
                            "C %g: %.9g", c, fit.w[0]);
         linear_fit_free(&fit);
     }
-    lasso_design_free(&d);
-}
-
-Test(svm_l1, separable_equal_and_empty_columns_and_scales_are_no_trouble)
-{
-    lasso_design d = design_of(60, 12, 1, 0);
-
-    for (uint64_t i = 0; i < 60; i++) {
-        lasso_design_col(&d, 0)[i] = d.y[i] > 0 ? 1e8 : -1e8;
-        lasso_design_col(&d, 1)[i] *= 1e-8;
-        lasso_design_col(&d, 2)[i] = 0;
-        lasso_design_col(&d, 4)[i] = lasso_design_col(&d, 3)[i];
-    }
-    const strads_svm_l1_options options = {.fit = {.c = 10, .l1_ratio = 1}};
-    linear_fit fit = fit_run(&d, &options, NULL);
-    expect_ok(fit.err);
-    cr_expect_eq(fit.end, STRADS_END_CONVERGED);
-    cr_expect_eq(fit.w[1], 0);
-    cr_expect_eq(fit.w[2], 0);
-    const strads_glm_options o = glm_of_logistic(&options.fit, "squared-hinge");
-    const linear_fit half = halved(&fit);
-    cr_expect_leq(2 * glm_value(&d, &o, &half), (1 + 1e-9) * fit.lambda * 1e-8);
-    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
