@@ -27,14 +27,6 @@ static strads_err never_begins(const void *config, const strads_data *data,
     return strads_fail(STRADS_EPROGRAM, "a callback ran");
 }
 
-static void expect(strads_err err, strads_err want, const char *says)
-{
-    cr_assert_eq(err, want, "%s: %s", strads_error_name(err),
-                 strads_error_text());
-    cr_assert_not_null(strstr(strads_error_text(), says),
-                       "'%s' does not say '%s'", strads_error_text(), says);
-}
-
 static void refuse_program(strads_program program, const char *says)
 {
     if (!program.size)
@@ -42,7 +34,7 @@ static void refuse_program(strads_program program, const char *says)
     if (!program.begin)
         program.begin = never_begins;
     strads_err err = toy_run_it(&(toy_run){.program = &program}, NULL);
-    expect(err, STRADS_EINVAL, says);
+    expect_error(err, STRADS_EINVAL, says);
 }
 
 static void refuse_phase(strads_phase phase, const char *says)
@@ -151,7 +143,7 @@ static void refuse_options(strads_engine_options options, const char *says)
 {
     strads_err err =
         toy_run_it(&(toy_run){.program = &simple, .options = options}, NULL);
-    expect(err, STRADS_EINVAL, says);
+    expect_error(err, STRADS_EINVAL, says);
 }
 
 Test(engine_program, options_out_of_range_are_refused)
@@ -207,14 +199,14 @@ Test(engine_program, tables_of_other_headers_are_completed)
     }
     strads_result *result = NULL;
     newer.unknown = 1;
-    expect(strads_run(&newer.known, NULL, data, &options.known, &result),
-           STRADS_EINVAL, "cannot do");
+    expect_error(strads_run(&newer.known, NULL, data, &options.known, &result),
+                 STRADS_EINVAL, "cannot do");
     newer.unknown = 0;
     options.known.stop = NULL;
     options.known.size = sizeof options;
     options.unknown = 1;
-    expect(strads_run(&newer.known, NULL, data, &options.known, &result),
-           STRADS_EINVAL, "the engine's options");
+    expect_error(strads_run(&newer.known, NULL, data, &options.known, &result),
+                 STRADS_EINVAL, "the engine's options");
     strads_data_free(data);
 }
 
@@ -231,11 +223,11 @@ static strads_err run_on(const strads_data *data, const strads_program *program,
 Test(engine_program, data_cut_in_another_way_are_refused)
 {
     strads_data *data = toy_data(&simple, 9, 5, 4);
-    expect(run_on(data, &simple, 2, 2), STRADS_EINVAL, "4 partitions");
-    expect(run_on(data, &simple, 1, 5), STRADS_EINVAL, "run has 5");
+    expect_error(run_on(data, &simple, 2, 2), STRADS_EINVAL, "4 partitions");
+    expect_error(run_on(data, &simple, 1, 5), STRADS_EINVAL, "run has 5");
     strads_program rows = simple;
     rows.layout = STRADS_LAYOUT_ROWS;
-    expect(run_on(data, &rows, 1, 4), STRADS_EINVAL, "orientation");
+    expect_error(run_on(data, &rows, 1, 4), STRADS_EINVAL, "orientation");
     strads_data_free(data);
 }
 
@@ -257,19 +249,20 @@ Test(engine_program, an_impossible_shape_is_refused)
 {
     strads_program program = simple;
     program.shape = no_width;
-    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ELIMIT,
-           "0 numbers");
+    expect_error(toy_run_it(&(toy_run){.program = &program}, NULL),
+                 STRADS_ELIMIT, "0 numbers");
     program.shape = too_many;
-    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ELIMIT,
-           "1099511627776 parameters");
+    expect_error(toy_run_it(&(toy_run){.program = &program}, NULL),
+                 STRADS_ELIMIT, "1099511627776 parameters");
     program.begin = never_begins;
     program.shape = too_large;
-    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ENOMEM,
-           "needs about 4611686018427387904 bytes of memory for 2147483648 "
-           "parameters");
+    expect_error(
+        toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ENOMEM,
+        "needs about 4611686018427387904 bytes of memory for 2147483648 "
+        "parameters");
     program.shape = no_fit;
-    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_EINVAL,
-           "do not fit");
+    expect_error(toy_run_it(&(toy_run){.program = &program}, NULL),
+                 STRADS_EINVAL, "do not fit");
 }
 
 Test(engine_program, a_start_value_of_no_parameter_is_refused)
@@ -283,5 +276,5 @@ Test(engine_program, a_start_value_of_no_parameter_is_refused)
                                                        .start_param = param,
                                                        .start_value = value}},
                                 NULL);
-    expect(err, STRADS_EINVAL, "parameter 17");
+    expect_error(err, STRADS_EINVAL, "parameter 17");
 }

@@ -401,23 +401,3 @@ Test(glm_fit, classes_are_in_the_order_that_was_asked_for)
     linear_fit_free(&turned);
     lasso_design_free(&d);
 }
-
-Test(glm_fit, a_start_leads_to_the_same_lambda_and_minimum)
-{
-    lasso_design d = glm_design_random(&shapes[1], "squared");
-    const strads_glm_options o = {.lambda_ratio = .05, .intercept = true};
-    linear_fit right = fit_well(&d, &o, NULL);
-    uint32_t param[] = {0, 3, 7, 20};
-    double value[] = {1, -2, .5, 30};
-    const strads_engine_options engine = {.n_start = 4,
-                                          .start_param = param,
-                                          .start_value = value};
-    linear_fit fit = fit_well(&d, &o, &engine);
-
-    expect_optimal(&d, &o, &fit);
-    cr_expect_float_eq(fit.lambda, right.lambda, 1e-9 * right.lambda);
-    cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
-    linear_fit_free(&fit);
-    linear_fit_free(&right);
-    lasso_design_free(&d);
-}

@@ -217,7 +217,8 @@ Test(glm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     }
 }
 
-Test(glm_optimum, a_start_near_the_optimum_ends_there)
+/* One near the optimum, and one far from it. */
+Test(glm_optimum, a_start_leads_to_the_same_lambda_and_minimum)
 {
     for (const loss_case *l = losses; l < losses + LOSSES; l++) {
         const strads_glm_options o = usual(l);
@@ -227,11 +228,17 @@ Test(glm_optimum, a_start_near_the_optimum_ends_there)
         for (uint32_t j = 0; j < 20; j++)
             param[j] = j;
         cold.w[3] += .5;
-        const strads_engine_options engine = {.workers = 2,
-                                              .n_start = 20,
-                                              .start_param = param,
-                                              .start_value = cold.w};
-        (void)expect_optimal(l, &design, &o, &engine, "warm start");
+        for (int far = 0; far < 2; far++) {
+            const strads_engine_options engine = {.workers = 2,
+                                                  .n_start = far ? 4 : 20,
+                                                  .start_param = param,
+                                                  .start_value = cold.w};
+            (void)expect_optimal(l, &design, &o, &engine, "warm start");
+            linear_fit warm = fit_or_fail(&design, &o, &engine);
+            cr_expect_float_eq(warm.lambda, cold.lambda, 1e-9 * cold.lambda);
+            linear_fit_free(&warm);
+            cold.w[0] = 1, cold.w[1] = -2, cold.w[2] = 30;
+        }
         linear_fit_free(&cold);
         lasso_design_free(&design);
     }

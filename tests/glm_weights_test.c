@@ -191,36 +191,6 @@ Test(glm_weights, classes_count_so_many_times)
     lasso_design_free(&d);
 }
 
-Test(glm_weights, of_rows_come_from_a_file)
-{
-    const lasso_recipe recipe = {.rows = 500,
-                                 .cols = 80,
-                                 .seed = 580,
-                                 .density = .05,
-                                 .correlation = .7,
-                                 .noise = 2,
-                                 .offset = 1};
-    const strads_glm_options o = {.loss = "logistic",
-                                  .penalty = "elastic-net",
-                                  .lambda_ratio = .05,
-                                  .l1_ratio = .8,
-                                  .intercept = true,
-                                  .standardize = true,
-                                  .weights = path};
-    lasso_design d = glm_design_random(&recipe, o.loss);
-    FILE *file = fopen(path, "w");
-    double c[500];
-
-    cr_assert_not_null(file);
-    for (uint64_t i = 0; i < d.rows; i++) {
-        c[i] = i % 7 == 0 ? 0 : .5 + (double)(i % 5);
-        fprintf(file, "%.17g\n", c[i]);
-    }
-    fclose(file);
-    expect_weighted(&d, c, o);
-    lasso_design_free(&d);
-}
-
 Test(glm_weights, a_file_that_does_not_fit_is_refused)
 {
     static const struct {

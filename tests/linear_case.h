@@ -1,10 +1,12 @@
 /* tests/linear_case.h - every linear program with an objective of its own, in
  * one table; and what a run of it is worth, from the objective alone: nothing
- * here looks into apps. No part of it knows Criterion.
+ * here looks into apps.
  *
  *     P(w, b) = a sum_i loss(y_i, x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 */
 #ifndef TESTS_LINEAR_CASE_H
 #define TESTS_LINEAR_CASE_H
+
+#include <criterion/criterion.h>
 
 #include "strads/glm.h"
 #include "strads/logistic.h"
@@ -65,5 +67,26 @@ linear_verdict linear_case_judge(const linear_case *one,
 
 /* The design of a LIBSVM file, zeros written out. */
 lasso_design linear_case_read(const char *path);
+
+/* It converged, within `tolerance` by what it reports and by its objective on
+ * `design`. Frees the result. */
+static inline void linear_expect_good(const linear_case *one,
+                                      const lasso_design *design,
+                                      strads_result *result, double tolerance,
+                                      const char *what)
+{
+    const linear_verdict v = linear_case_judge(one, design, result);
+
+    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,
+                 "%s, %s: ended by %d, gap %g", one->name, what,
+                 (int)strads_result_end(result), v.gap);
+    cr_expect_leq(v.gap, tolerance, "%s, %s: gap %g", one->name, what, v.gap);
+    cr_expect_leq(v.off, 1e-9, "%s, %s: P is off by %g", one->name, what,
+                  v.off);
+    cr_expect_leq(v.gain, 1.001 * tolerance,
+                  "%s, %s: %g of P is left to be gained", one->name, what,
+                  v.gain);
+    strads_result_free(result);
+}
 
 #endif

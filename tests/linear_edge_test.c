@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/expect.h"
-#include "tests/linear_expect.h"
+#include "tests/linear_case.h"
 
 #define TOLERANCE 1e-8
 

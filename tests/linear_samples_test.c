@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/expect.h"
-#include "tests/linear_expect.h"
+#include "tests/linear_case.h"
 #include "tests/nodes_team.h"
 
 #define TOLERANCE 1e-8

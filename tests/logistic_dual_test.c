@@ -13,6 +13,7 @@
 #include "strads/svm.h"
 #include "tests/expect.h"
 #include "tests/glm_design.h"
+#include "tests/linear_case.h"
 
 static const strads_logistic_options at_one = {.c = 1};
 
@@ -100,20 +101,6 @@ static void fit_both_ways(const lasso_design *d,
     cr_expect_eq(rows->end, STRADS_END_CONVERGED, "gap %g", rows->gap);
     cr_expect_float_eq(rows->objective, columns->objective,
                        1e-9 * rows->objective);
-}
-
-Test(logistic_dual, it_is_the_minimum_that_columns_find)
-{
-    lasso_design d = design(90, 120, .3, 5);
-    const strads_logistic_options o = {.c = 1};
-    linear_fit rows, columns;
-
-    fit_both_ways(&d, &o, &rows, &columns);
-    cr_expect_float_eq(rows.lambda, columns.lambda, 1e-15);
-    cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
-    linear_fit_free(&rows);
-    linear_fit_free(&columns);
-    lasso_design_free(&d);
 }
 
 /* By columns and by rows; many columns, and few. */
@@ -362,52 +349,34 @@ Test(logistic_dual, more_labels_are_each_told_from_the_rest)
 
 /* ---- a free intercept, several pools ----------------------------------- */
 
-/* The objective on a sample of rows of text. */
-static double fit_sample(const strads_program *program,
-                         const strads_logistic_options *options,
-                         strads_engine_options engine)
-{
-    static const char path[] =
-        STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";
-    const strads_data_options how = {.size = sizeof(how),
-                                     .partitions = engine.partitions,
-                                     .split = program->split,
-                                     .layout = program->layout};
-    strads_data *data = NULL;
-    strads_result *result = NULL;
-
-    engine.size = sizeof(engine);
-    engine.workers = 1;
-    engine.deterministic = true;
-    expect_ok(strads_data_read(path, &how, &data));
-    expect_ok(strads_run(program, options, data, &engine, &result));
-    const strads_progress *last = strads_result_progress(result);
-    const double objective = last->objective;
-    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,
-                 "%s, %u pools, seed %llu: gap %g", program->name, engine.pools,
-                 (unsigned long long)engine.seed, last->gap);
-    strads_result_free(result);
-    strads_data_free(data);
-    return objective;
-}
-
-/* All of them move the intercept, and what each does the others do again. */
+/* Of several pools all move the intercept, and what each does the others do
+ * again. On rows of text. */
 Test(logistic_dual, pools_do_not_push_an_intercept_to_and_fro)
 {
     const strads_logistic_options o = {.c = .01, .intercept = true};
-    const double expected =
-        fit_sample(&strads_program_logistic, &o,
-                   (strads_engine_options){.partitions = 1, .tolerance = 1e-9});
+    const strads_engine_options one = {.partitions = 1, .tolerance = 1e-9};
+    lasso_design d =
+        linear_case_read(STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm");
+    linear_fit columns = logistic_design_fit(&d, &o, &one);
 
+    expect_ok(columns.err);
     for (uint64_t seed = 1; seed <= 3; seed += 2) {
-        const double found =
-            fit_sample(&strads_program_logistic_dual, &o,
-                       (strads_engine_options){.partitions = 4,
-                                               .pools = 4,
-                                               .seed = seed,
-                                               .tolerance = 1e-8});
-        cr_expect_float_eq(found, expected, 2e-8 * expected);
+        const strads_engine_options engine = {.workers = 1,
+                                              .partitions = 4,
+                                              .pools = 4,
+                                              .seed = seed,
+                                              .deterministic = true,
+                                              .tolerance = 1e-8};
+        linear_fit fit = fit_dual(&d, &o, &engine);
+        expect_ok(fit.err);
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "seed %d: gap %g",
+                     (int)seed, fit.gap);
+        cr_expect_float_eq(fit.objective, columns.objective,
+                           2e-8 * columns.objective);
+        linear_fit_free(&fit);
     }
+    linear_fit_free(&columns);
+    lasso_design_free(&d);
 }
 
 static void expect_refused(const lasso_design *d,

@@ -169,32 +169,31 @@ static strads_engine_options workers(uint32_t n)
                                    .tolerance = 1e-6};
 }
 
+static void shapes_on(uint32_t n, bool simulated)
+{
+    const strads_engine_options engine = workers(n);
+
+    each_shape(&engine, simulated);
+}
+
 Test(svm_shapes, one_worker_says_what_its_fit_is_worth)
 {
-    const strads_engine_options engine = workers(1);
-
-    each_shape(&engine, false);
+    shapes_on(1, false);
 }
 
 Test(svm_shapes, two_workers_do)
 {
-    const strads_engine_options engine = workers(2);
-
-    each_shape(&engine, false);
+    shapes_on(2, false);
 }
 
 Test(svm_shapes, four_workers_do)
 {
-    const strads_engine_options engine = workers(4);
-
-    each_shape(&engine, false);
+    shapes_on(4, false);
 }
 
 Test(svm_shapes, two_simulated_nodes_do)
 {
-    const strads_engine_options engine = workers(2);
-
-    each_shape(&engine, true);
+    shapes_on(2, true);
 }
 
 /* As LIBSVM text, which a team's nodes read. */
