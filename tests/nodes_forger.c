@@ -138,13 +138,13 @@ void forger_say_ready(forger *f, const strads_program *program,
                       uint32_t partitions)
 {
     strads_data *data = toy_data(program, 23, 17, partitions);
-    sti_hello hello = forger_hello(f);
-    hello.rows = strads_data_rows(data);
-    hello.cols = strads_data_cols(data);
-    hello.nnz = strads_data_nnz(data);
-    hello.checksum = strads_data_checksum(data);
+    const uint64_t mark[] = {strads_data_rows(data), strads_data_cols(data),
+                             strads_data_nnz(data), strads_data_checksum(data)};
     strads_data_free(data);
-    forger_say(f, STI_KIND_READY, 1, &hello);
+    const sti_outgoing frame = {.header = {.kind = STI_KIND_READY, .from = 1},
+                                .parts = {{mark, sizeof mark}},
+                                .part_count = 1};
+    (void)sti_net_send(f->net, f->link, &frame);
 }
 
 void forger_wait_welcome(forger *f)

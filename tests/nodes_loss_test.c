@@ -204,7 +204,7 @@ static void call_together(sti_mesh *mesh, const team *t)
     cr_assert_eq(sti_mesh_gather(mesh, 2, t->program->name, UINT64_MAX, NULL),
                  STRADS_OK);
     cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
-    expect_ok(sti_mesh_await_ready(mesh, &mark));
+    expect_ok(sti_mesh_ready(mesh, &mark));
     strads_data_free(data);
     free(text);
 }

@@ -25,10 +25,6 @@ void sti_hello_encode(const sti_hello *hello, sti_writer *w)
     sti_write_u32(w, hello->kernel_level);
     sti_write_u32(w, hello->workers);
     sti_write_u32(w, hello->wanted_node);
-    sti_write_u64(w, hello->rows);
-    sti_write_u64(w, hello->cols);
-    sti_write_u64(w, hello->nnz);
-    sti_write_u64(w, hello->checksum);
     sti_write_u64(w, hello->run);
     sti_write_u64(w, hello->seen);
     sti_write_u64(w, hello->pace);
@@ -46,10 +42,6 @@ strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
     hello.kernel_level = sti_read_u32(&r);
     hello.workers = sti_read_u32(&r);
     hello.wanted_node = sti_read_u32(&r);
-    hello.rows = sti_read_u64(&r);
-    hello.cols = sti_read_u64(&r);
-    hello.nnz = sti_read_u64(&r);
-    hello.checksum = sti_read_u64(&r);
     hello.run = sti_read_u64(&r);
     hello.seen = sti_read_u64(&r);
     hello.pace = sti_read_u64(&r);
@@ -63,20 +55,13 @@ strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
     return STRADS_OK;
 }
 
-static strads_err differ(const char *what, uint64_t theirs, uint64_t mine)
-{
-    return strads_fail(STRADS_EMISMATCH,
-                       "the node that joins has %s %llu where this run has "
-                       "%llu: start all nodes with the same strads, data and "
-                       "options",
-                       what, (unsigned long long)theirs,
-                       (unsigned long long)mine);
-}
-
-static strads_err check_build(const sti_hello *mine, const sti_hello *theirs)
+strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
 {
     if (theirs->protocol != mine->protocol)
-        return differ("protocol", theirs->protocol, mine->protocol);
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins has protocol %u where this run "
+                           "has %u: start all nodes with the same strads",
+                           theirs->protocol, mine->protocol);
     if (theirs->version_major != mine->version_major ||
         theirs->version_minor != mine->version_minor)
         return strads_fail(STRADS_EMISMATCH,
@@ -84,34 +69,6 @@ static strads_err check_build(const sti_hello *mine, const sti_hello *theirs)
                            "run uses %u.%u: install the same version",
                            theirs->version_major, theirs->version_minor,
                            mine->version_major, mine->version_minor);
-    return STRADS_OK;
-}
-
-static strads_err check_data(const sti_hello *mine, const sti_hello *theirs)
-{
-    if (theirs->rows != mine->rows)
-        return differ("data with a row count of", theirs->rows, mine->rows);
-    if (theirs->cols != mine->cols)
-        return differ("data with a column count of", theirs->cols, mine->cols);
-    if (theirs->nnz != mine->nnz)
-        return differ("data with a nonzero count of", theirs->nnz, mine->nnz);
-    if (theirs->checksum != mine->checksum)
-        return strads_fail(STRADS_EMISMATCH,
-                           "the node that joins has data of the same size but "
-                           "with checksum %016llx where this run has %016llx: "
-                           "copy the same file to all nodes",
-                           (unsigned long long)theirs->checksum,
-                           (unsigned long long)mine->checksum);
-    return STRADS_OK;
-}
-
-strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
-{
-    strads_err err = check_build(mine, theirs);
-    if (err == STRADS_OK)
-        err = check_data(mine, theirs);
-    if (err != STRADS_OK)
-        return err;
     if (theirs->kernel_level != mine->kernel_level)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins computes with %s kernels where "

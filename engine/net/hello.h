@@ -20,7 +20,6 @@ enum {
 typedef struct sti_hello {
     uint32_t protocol; /* STI_PROTOCOL */
     uint32_t version_major, version_minor;
-    uint64_t rows, cols, nnz, checksum; /* of the whole data set */
     uint32_t kernel_level;
     uint32_t workers;
     uint32_t wanted_node; /* STI_NODE_NONE: any */
@@ -63,8 +62,8 @@ strads_err sti_welcome_decode(const void *bytes, uint64_t size,
                               sti_welcome *out);
 void sti_welcome_free(sti_welcome *welcome);
 
-/* Compares what `theirs` says with what this node is: protocol, version, data,
- * kernel level, in this order. STRADS_EMISMATCH: the sentence names the first
+/* Compares what `theirs` says with what this node is: protocol, version, kernel
+ * level, in this order. STRADS_EMISMATCH: the sentence names the first
  * difference and both values. */
 strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs);
 

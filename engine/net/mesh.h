@@ -134,16 +134,12 @@ void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
  * closed. Waits for those on their way. */
 void sti_mesh_detach(sti_mesh *mesh);
 
-/* What all nodes must have the same of. */
-typedef struct sti_data_mark {
-    uint64_t rows, cols, nnz, checksum;
-} sti_data_mark;
-
 /* One step of agreeing on something, by all nodes in the same order, after the
- * WELCOMEs and before READY: each gives, node 0 takes what the others give, in
- * any order, then tells, and they hear. All on the caller's thread. */
+ * WELCOMEs: each gives, node 0 takes what the others give, in any order, then
+ * tells, and they hear. All on the caller's thread. */
 typedef struct sti_exchange {
     const char *what; /* for sentences */
+    bool ready;       /* the last one, READY: nobody is told anything */
     void (*give)(void *arg, sti_writer *w);
     strads_err (*take)(void *arg, uint32_t node, sti_reader *r);
     strads_err (*settle)(void *arg); /* when all have given; may be NULL */
@@ -156,13 +152,14 @@ typedef struct sti_exchange {
  * known. STRADS_EMISMATCH: another one is ready without it. */
 strads_err sti_mesh_agree(sti_mesh *mesh, const sti_exchange *exchange);
 
-/* After attach: tells node 0 that this node is ready. An error is what another
- * node has failed with, when that is known. */
-strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
+/* What all nodes must have the same of. */
+typedef struct sti_data_mark {
+    uint64_t rows, cols, nnz, checksum;
+} sti_data_mark;
 
-/* Node 0: waits until all are. STRADS_EMISMATCH: one has other data; it is
- * told, too. */
-strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
+/* After attach: this node is ready. Node 0 waits until all are. STRADS_EMISMATCH:
+ * one has other data; it is told, too. Otherwise errors as sti_mesh_agree. */
+strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
 
 /* Sends a message to the node that hosts the receiver; takes over its
  * reference. Any thread. */

@@ -1,20 +1,30 @@
-/* What all nodes agree on before they are ready: each gives node 0 a few bytes,
+/* What all nodes agree on before messages flow: each gives node 0 a few bytes,
  * and node 0 tells all what follows from them. A node that has given waits for
  * the answer, so that one exchange is under way at a time and what node 0 keeps
- * for the others is one answer each. */
+ * for the others is one answer each. The last exchange is READY, without one. */
 #include "engine/net/mesh_state.h"
 
-static strads_err take(const sti_exchange *e, const sti_arrival *a)
+/* Who is ready with other data is told so. */
+static strads_err take(sti_mesh *mesh, const sti_exchange *e,
+                       const sti_arrival *a)
 {
     const uint32_t node = a->frame->header.from;
-    if (a->frame->header.kind != STI_KIND_GIVE)
+    const bool ready = a->frame->header.kind == STI_KIND_READY;
+    if (ready && !e->ready)
         return strads_fail(STRADS_EMISMATCH,
                            "node %u has read the data itself, node 0 holds a "
                            "part of it: give every node its part, or none",
                            node);
+    if (!ready && e->ready)
+        return strads_fail(STRADS_EMISMATCH,
+                           "node %u holds a part of the data, node 0 has read "
+                           "the data itself: give every node its part, or none",
+                           node);
     sti_reader r;
     sti_reader_init(&r, a->frame->payload, a->frame->header.size);
     const strads_err err = e->take(e->arg, node, &r);
+    if (ready && err == STRADS_EMISMATCH)
+        sti_mesh_reject(mesh, a->link, err);
     return err ? err : sti_reader_end(&r, e->what);
 }
 
@@ -34,6 +44,8 @@ static strads_err tell_all(sti_mesh *mesh, const sti_exchange *e)
     return err;
 }
 
+/* Nothing but one frame of each node arrives in a mesh that is settled; a node
+ * that goes is an error of the waiting itself. */
 static strads_err lead(sti_mesh *mesh, const sti_exchange *e)
 {
     strads_err err = STRADS_OK;
@@ -41,24 +53,28 @@ static strads_err lead(sti_mesh *mesh, const sti_exchange *e)
         sti_arrival *a;
         err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (!err)
-            err = take(e, a);
+            err = take(mesh, e, a);
         sti_mesh_free_arrival(a);
     }
     if (!err && e->settle)
         err = e->settle(e->arg);
-    return err ? err : tell_all(mesh, e);
+    return err || e->ready ? err : tell_all(mesh, e);
 }
 
 static strads_err follow(sti_mesh *mesh, const sti_exchange *e)
 {
     sti_arrival *a = NULL;
     sti_writer w = {0};
-    const sti_header header = {.kind = STI_KIND_GIVE, .from = mesh->node};
+    const sti_header header = {.kind =
+                                   e->ready ? STI_KIND_READY : STI_KIND_GIVE,
+                               .from = mesh->node};
     pthread_mutex_lock(&mesh->lock);
-    mesh->hears = true;
+    mesh->hears = !e->ready;
     pthread_mutex_unlock(&mesh->lock);
     e->give(e->arg, &w);
     strads_err err = sti_mesh_put(mesh, 0, header, &w, 60 * STI_SECOND);
+    if (e->ready)
+        return err ? err : sti_mesh_failure(mesh);
     if (!err)
         err = sti_mesh_await(mesh, UINT64_MAX, &a);
     if (!err) {
@@ -76,4 +92,65 @@ strads_err sti_mesh_agree(sti_mesh *mesh, const sti_exchange *e)
 {
     const strads_err err = mesh->joins ? follow(mesh, e) : lead(mesh, e);
     return err == STRADS_EPEER ? sti_mesh_or_failure(mesh, err) : err;
+}
+
+/* ---- READY --------------------------------------------------------------- */
+
+static void give_mark(void *arg, sti_writer *w)
+{
+    const sti_data_mark *mark = arg;
+    sti_write_u64(w, mark->rows);
+    sti_write_u64(w, mark->cols);
+    sti_write_u64(w, mark->nnz);
+    sti_write_u64(w, mark->checksum);
+}
+
+static strads_err differ(const char *what, uint64_t theirs, uint64_t mine)
+{
+    return strads_fail(STRADS_EMISMATCH,
+                       "the node that joins has data with a %s count of %llu "
+                       "where this run has %llu: start all nodes with the same "
+                       "strads, data and options",
+                       what, (unsigned long long)theirs,
+                       (unsigned long long)mine);
+}
+
+static strads_err check_mark(const sti_data_mark *mine,
+                             const sti_data_mark *theirs)
+{
+    if (theirs->rows != mine->rows)
+        return differ("row", theirs->rows, mine->rows);
+    if (theirs->cols != mine->cols)
+        return differ("column", theirs->cols, mine->cols);
+    if (theirs->nnz != mine->nnz)
+        return differ("nonzero", theirs->nnz, mine->nnz);
+    if (theirs->checksum != mine->checksum)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins has data of the same size but "
+                           "with checksum %016llx where this run has %016llx: "
+                           "copy the same file to all nodes",
+                           (unsigned long long)theirs->checksum,
+                           (unsigned long long)mine->checksum);
+    return STRADS_OK;
+}
+
+static strads_err take_mark(void *arg, uint32_t node, sti_reader *r)
+{
+    sti_data_mark theirs;
+    (void)node;
+    theirs.rows = sti_read_u64(r);
+    theirs.cols = sti_read_u64(r);
+    theirs.nnz = sti_read_u64(r);
+    theirs.checksum = sti_read_u64(r);
+    return r->err ? r->err : check_mark(arg, &theirs);
+}
+
+strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
+{
+    const sti_exchange step = {.what = "a READY",
+                               .ready = true,
+                               .give = give_mark,
+                               .take = take_mark,
+                               .arg = (void *)(uintptr_t)mark};
+    return sti_mesh_agree(mesh, &step);
 }

@@ -114,8 +114,7 @@ strads_err sti_mesh_rejected(const sti_frame *frame)
     return err ? err : strads_fail(answer.code, "%s", answer.text);
 }
 
-/* Answers a HELLO with this thread's error, which stays that; never waits. */
-static void reject(sti_mesh *mesh, sti_link link, strads_err code)
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
 {
     char text[1024];
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
@@ -169,7 +168,7 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         err = strads_fail(STRADS_EMISMATCH,
                           "the run at %s has all its %u nodes already",
                           sti_mesh_url(mesh), mesh->nodes);
-    reject(mesh, link, err);
+    sti_mesh_reject(mesh, link, err);
 }
 
 /* ---- node 0 ------------------------------------------------------------ */
@@ -254,7 +253,7 @@ static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
     if (!err)
         err = check_newcomer(mesh, &hello, url, *joined);
     if (err)
-        reject(mesh, a->link, err);
+        sti_mesh_reject(mesh, a->link, err);
     else if (take_newcomer(mesh, a->link, &hello, url) == STRADS_OK) {
         ++*joined;
         tell_program(mesh, a->link);
@@ -300,7 +299,7 @@ static void send_away(sti_mesh *mesh)
 {
     for (uint32_t k = 1; k < mesh->nodes; k++)
         if (mesh->peers[k].link)
-            reject(mesh, mesh->peers[k].link, STRADS_EREGROUP);
+            sti_mesh_reject(mesh, mesh->peers[k].link, STRADS_EREGROUP);
 }
 
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
@@ -365,48 +364,6 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
         sti_writer_free(&w);
     }
     free(urls);
-    return err;
-}
-
-/* READY with the data's mark: right, or the run cannot be. */
-static strads_err check_ready(sti_mesh *mesh, sti_link link,
-                              const sti_frame *frame)
-{
-    sti_hello theirs;
-    if (frame->header.kind != STI_KIND_READY)
-        return strads_fail(STRADS_EMISMATCH,
-                           "node %u holds a part of the data, node 0 has read "
-                           "the data itself: give every node its part, or none",
-                           frame->header.from);
-    strads_err err =
-        sti_hello_decode(frame->payload, frame->header.size, &theirs);
-    if (err)
-        return err;
-    sti_hello mine = sti_mesh_hello(mesh);
-    mine.rows = mesh->mark.rows;
-    mine.cols = mesh->mark.cols;
-    mine.nnz = mesh->mark.nnz;
-    mine.checksum = mesh->mark.checksum;
-    err = sti_hello_check(&mine, &theirs);
-    if (err)
-        reject(mesh, link, err);
-    return err;
-}
-
-/* Nothing but one READY of each node arrives in a mesh that is settled; a node
- * that goes is an error of the waiting itself. */
-strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
-{
-    strads_err err = STRADS_OK;
-    mesh->mark = *mark;
-    for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
-        sti_arrival *a;
-        err = sti_mesh_await(mesh, UINT64_MAX, &a);
-        if (err)
-            break;
-        err = check_ready(mesh, a->link, a->frame);
-        sti_mesh_free_arrival(a);
-    }
     return err;
 }
 
@@ -709,22 +666,4 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
     if (!err)
         err = await_all(mesh, sti_monotonic_in(timeout_ns));
     return conclude(mesh, terms, err);
-}
-
-strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
-{
-    sti_hello hello = sti_mesh_hello(mesh);
-    hello.wanted_node = mesh->node;
-    hello.workers = 1;
-    hello.rows = mark->rows;
-    hello.cols = mark->cols;
-    hello.nnz = mark->nnz;
-    hello.checksum = mark->checksum;
-    const sti_header header = {.kind = STI_KIND_READY, .from = mesh->node};
-    sti_writer w = {0};
-    sti_hello_encode(&hello, &w);
-    strads_err err = sti_mesh_put(mesh, 0, header, &w, 60 * STI_SECOND);
-    if (!err)
-        err = sti_mesh_failure(mesh);
-    return sti_mesh_or_failure(mesh, err);
 }

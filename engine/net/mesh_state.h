@@ -25,9 +25,9 @@
 #include "engine/net/retransmit.h"
 
 enum {
-    STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
-    STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1, /* "my roles have ended" */
-    STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2, /* "I have that many" */
+    STI_KIND_READY = STI_KIND_FIRST_MESSAGE,       /* the data's mark */
+    STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1,    /* "my roles have ended" */
+    STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2,    /* "I have that many" */
     STI_KIND_PROGRAM = STI_KIND_FIRST_MESSAGE + 3, /* node 0, to who joins */
     STI_KIND_ACCEPT = STI_KIND_FIRST_MESSAGE + 4, /* .. "I have that program" */
     STI_KIND_STOP = STI_KIND_FIRST_MESSAGE + 5,   /* to node 0: end the run */
@@ -94,7 +94,6 @@ struct sti_mesh {
     const char *program; /* node 0: the run's; the caller's memory */
     uint32_t generation; /* 0: the run has none */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
-    sti_data_mark mark;         /* node 0: what READY must agree with */
     bool said_done;             /* to all, by the thread that closes */
     pthread_t reconnector;      /* mesh_reconnect.c */
     bool has_reconnector;
@@ -176,6 +175,10 @@ strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err);
 
 /* The error that a REJECT carries, as this thread's. */
 strads_err sti_mesh_rejected(const sti_frame *frame);
+
+/* Answers a HELLO or a READY with this thread's error, which stays that; never
+ * waits. */
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
 
 /* Tells who says HELLO to a node that takes nobody (any more) why. */
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);

@@ -729,8 +729,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
 static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
 {
     sti_run *run = &nodes->setup->setup->run;
-    strads_err err =
-        sti_mesh_await_ready(nodes->setup->mesh, &nodes->setup->mark);
+    strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
     if (!err)
         err = sti_node_store_put(nodes->store, run->store);
     if (err)

@@ -710,13 +710,6 @@ static sti_data_mark mark_of(const strads_data *data)
     };
 }
 
-static strads_err get_ready(strads_engine *engine, const strads_data *data)
-{
-    const sti_data_mark mark = mark_of(data);
-    return engine->joined ? sti_mesh_ready(engine->mesh, &mark)
-                          : sti_mesh_await_ready(engine->mesh, &mark);
-}
-
 static void deliver(void *arg, const sti_msg *msg)
 {
     sti_node_deliver(((strads_engine *)arg)->node, msg);
@@ -844,7 +837,8 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     if (engine->stop_told)
         sti_node_stop(node);
     sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
-    strads_err err = get_ready(engine, data);
+    const sti_data_mark mark = mark_of(data);
+    strads_err err = sti_mesh_ready(engine->mesh, &mark);
     atomic_store(&engine->since_ns, err ? 0 : sti_monotonic_now());
     if (!err)
         err = sti_node_run(node);
