@@ -9,13 +9,6 @@
 #include "engine/run/cut_files.h"
 #include "engine/run/loops.h"
 
-static void tell_progress(void *arg, const strads_progress *progress)
-{
-    const strads_engine_options *options = arg;
-    if (options->progress)
-        options->progress(options->progress_arg, progress);
-}
-
 /* Nobody else is there to be sent to. */
 static strads_err send_nowhere(void *arg, const sti_msg *msg)
 {
@@ -37,7 +30,7 @@ static strads_err drive(sti_setup *setup, strads_result **out)
         .coordinates = true,
         .trace = trace,
         .stop = setup->options.stop,
-        .report = tell_progress,
+        .report = sti_setup_tell,
         .send = send_nowhere,
         .arg = &setup->options,
     };

@@ -334,7 +334,6 @@ static void *thread_main(void *arg)
 /* Tells what is reported, on the caller's thread, until all have ended. */
 static void tell_reports(sti_loops *all)
 {
-    const strads_engine_options *options = &all->setup->options;
     pthread_mutex_lock(&all->lock);
     while (all->running || all->reported) {
         if (!all->reported) {
@@ -343,8 +342,7 @@ static void tell_reports(sti_loops *all)
         }
         const strads_progress progress = sti_loops_told_locked(all);
         pthread_mutex_unlock(&all->lock);
-        if (options->progress)
-            options->progress(options->progress_arg, &progress);
+        sti_setup_tell(&all->setup->options, &progress);
         pthread_mutex_lock(&all->lock);
         all->reported = false;
         pthread_cond_broadcast(&all->moved);

@@ -158,20 +158,22 @@ static bool zone_is_whole(const unsigned char *zone)
     return whole;
 }
 
-/* Copies back, unless the zones were written to, which is said. */
+/* Behind a callback that has returned `err`: copies back, unless the zones were
+ * written to, which is said. */
 static strads_err guard_end(guard *g, void *to, const char *what,
-                            const char *advice)
+                            const char *advice, strads_err err)
 {
     const size_t zone = GUARDS * sizeof GUARD;
     char text[320];
-    strads_err err = STRADS_OK;
+    if (!g->whole)
+        return err;
     const bool before = !zone_is_whole(g->whole);
     if (before || !zone_is_whole(g->whole + zone + g->bytes)) {
         (void)snprintf(text, sizeof text,
                        "it writes %s the %zu numbers of %s: %s",
                        before ? "before" : "beyond", g->bytes / sizeof(double),
                        what, advice);
-        err = wrong(text);
+        err = err ? err : wrong(text);
     } else if (to && g->bytes) {
         memcpy(to, g->whole + zone, g->bytes);
     }
@@ -203,16 +205,13 @@ static strads_err on_update(strads_task *task)
     task->value = value;
     if (!err && kept > bytes)
         err = wrong("it raises partial_bytes: it may only lower them");
-    strads_err broke =
-        p.whole ? guard_end(&p, partial, "its partial",
-                            "`partial` says how many there are, n x width "
-                            "where there is none; have it say more")
-                : STRADS_OK;
-    err = err ? err : broke;
-    broke = v.whole ? guard_end(&v, value, "task->value",
-                                "a block has n x width of them")
-                    : STRADS_OK;
-    return leave(err ? err : broke);
+    err = guard_end(&p, partial, "its partial",
+                    "`partial` says how many there are, n x width where there "
+                    "is none; have it say more",
+                    err);
+    err = guard_end(&v, value, "task->value", "a block has n x width of them",
+                    err);
+    return leave(err);
 }
 
 /* What is in commit->change before aggregate; none leaves both as they are. */
@@ -256,14 +255,10 @@ static strads_err run_aggregate(strads_commit *commit, bool fills)
         count_filled(commit, commit->change);
     commit->change = change;
     commit->priority = priority;
-    strads_err broke = c.whole ? guard_end(&c, change, "commit->change",
-                                           "a block has n x width of them")
-                               : STRADS_OK;
-    err = err ? err : broke;
-    broke = p.whole ? guard_end(&p, priority, "commit->priority",
-                                "a block has n of them")
-                    : STRADS_OK;
-    return err ? err : broke;
+    err = guard_end(&c, change, "commit->change",
+                    "a block has n x width of them", err);
+    return guard_end(&p, priority, "commit->priority", "a block has n of them",
+                     err);
 }
 
 static strads_err on_aggregate(strads_commit *commit)

@@ -500,6 +500,13 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     return err;
 }
 
+void sti_setup_tell(void *arg, const strads_progress *progress)
+{
+    const strads_engine_options *options = arg;
+    if (options->progress)
+        options->progress(options->progress_arg, progress);
+}
+
 /* ---- how data is cut ----------------------------------------------------
  *
  * When nobody says it: one partition a worker where that pays. A second

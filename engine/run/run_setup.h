@@ -56,6 +56,9 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
  * and the program's coordinator state ends unless `keep_state`. */
 void sti_setup_free(sti_setup *setup, bool keep_state);
 
+/* Tells the user of progress; `options` are a strads_engine_options. */
+void sti_setup_tell(void *options, const strads_progress *progress);
+
 /* What data may take: `memory`, as far as it is free; 0 where it is not set. */
 uint64_t sti_run_memory(const strads_engine_options *options);
 

@@ -15,13 +15,6 @@
 
 enum { NODES_MAX = 4096 };
 
-static void tell_progress(void *arg, const strads_progress *progress)
-{
-    const strads_engine_options *options = arg;
-    if (options->progress)
-        options->progress(options->progress_arg, progress);
-}
-
 static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
                         sti_sim_meter *meter, strads_result **out,
                         strads_sim_outcome *outcome)
@@ -37,7 +30,7 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
         .trace = trace,
         .meter = meter,
         .stop = setup->options.stop,
-        .report = tell_progress,
+        .report = sti_setup_tell,
         .arg = &setup->options,
     };
     err = sti_sim_new(&options, &sim);
@@ -65,9 +58,7 @@ static void live(void *arg, uint32_t partition)
 static void tell(void *arg)
 {
     const sti_loops *all = arg;
-    const strads_engine_options *options = &all->setup->options;
-    if (options->progress)
-        options->progress(options->progress_arg, &all->progress);
+    sti_setup_tell(&all->setup->options, &all->progress);
 }
 
 /* The simulation's own error says why others were cut off. */
