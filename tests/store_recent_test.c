@@ -64,6 +64,12 @@ static strads_err push(strads_session *session, sti_push_end end,
     return STRADS_OK;
 }
 
+static uint64_t now_of(const void *behind)
+{
+    (void)behind;
+    return 0;
+}
+
 static const sti_session_ops counted = {
     .tables = count_tables,
     .spec = spec_of,
@@ -72,6 +78,7 @@ static const sti_session_ops counted = {
     .changes = changes_of,
     .push = push,
     .barrier = nothing,
+    .now = now_of,
 };
 
 static strads_session *open_session(source *s)

@@ -432,10 +432,8 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     if (!err && !*wait)
         err = push_last(client, worker, end, pending, now, wait, out);
     w->wants_window = *wait;
-    if (!err && !*wait && end == STI_PUSH_CLOCK) {
+    if (!err && !*wait && end == STI_PUSH_CLOCK)
         w->clock++;
-        sti_adaptive_clock(&w->adaptive, now, client->adaptive_most);
-    }
     sti_client_time(client, now, out);
     return err;
 }

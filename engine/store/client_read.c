@@ -35,31 +35,18 @@ static strads_err check_read(const sti_client *client,
     return err;
 }
 
-/* The clock that rows are to be as of, for a worker at `clock`. Who reads with an adaptive staleness lets
- * it grow, to the table's bound. */
-static uint64_t needed_at(sti_client *client, const sti_client_read *read,
-                          uint64_t clock)
+/* The clock that rows are to be as of, for a worker at `clock`. */
+static uint64_t needed_at(const sti_client_read *read, uint64_t clock)
 {
-    const strads_table_spec *spec = &client->tables[read->table];
-    const sti_client_worker *w = sti_client_worker_of(client, read->worker);
-    uint32_t staleness = read->staleness;
-    if (staleness == STRADS_STALENESS_DEFAULT)
-        staleness = spec->staleness;
-    if (staleness == STRADS_STALENESS_INFINITE)
-        return 0;
-    if (staleness == STRADS_STALENESS_ADAPTIVE) {
-        const uint32_t most = sti_staleness_max(spec);
-        if (client->adaptive_most < most)
-            client->adaptive_most = most;
-        staleness = sti_adaptive_staleness(&w->adaptive, spec);
-    }
-    return clock > staleness ? clock - staleness : 0;
+    const uint32_t staleness = read->staleness;
+    return staleness != STRADS_STALENESS_INFINITE && clock > staleness
+               ? clock - staleness
+               : 0;
 }
 
-static uint64_t needed(sti_client *client, const sti_client_read *read)
+static uint64_t needed(const sti_client *client, const sti_client_read *read)
 {
-    return needed_at(client, read,
-                     sti_client_worker_of(client, read->worker)->clock);
+    return needed_at(read, sti_client_worker_of(client, read->worker)->clock);
 }
 
 /* Adds what the caller has pending for rows from `first` on. */
@@ -216,7 +203,6 @@ static strads_err begin_call(sti_client_worker *worker,
     call->exact = read->exact;
     call->n = read->n;
     call->needs = needs;
-    call->since = read->now;
     call->values = values;
     worker->parked_ns = 0;
     worker->as_of = UINT64_MAX;
@@ -426,7 +412,7 @@ strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
 {
     sti_client_worker *w = sti_client_worker_of(client, read->worker);
     sti_prefetch *ahead = &w->ahead;
-    const uint64_t needs = needed_at(client, read, w->clock + 1);
+    const uint64_t needs = needed_at(read, w->clock + 1);
     const uint64_t bytes = sti_client_row_bytes(client, read->table);
     strads_err err = check_read(client, read);
     sti_prefetch_forget(client, w);
@@ -496,7 +482,6 @@ static void finish_call(sti_client *client, const sti_client_read *read,
         memcpy(call->values + k * bytes, row->values, bytes);
     }
     add_pending(client, read, 0, call->n, call->values);
-    sti_adaptive_waited(&w->adaptive, read->now - call->since);
 }
 
 static strads_err read_fresh(sti_client *client, const sti_client_read *read,

@@ -45,8 +45,8 @@ typedef struct sti_waiting_call {
     uint32_t capacity;      /* of both */
     uint32_t next;          /* rows from here on were not asked for yet */
     uint64_t id, needs;
-    uint64_t since, sent_at; /* ns: when it began, asked last */
-    sti_call_ask *asks;      /* [shards] */
+    uint64_t sent_at;   /* ns: when it asked last */
+    sti_call_ask *asks; /* [shards] */
     uint32_t n_asks;
     char *values; /* [n x row_bytes] the caller's */
 } sti_waiting_call;
@@ -68,7 +68,6 @@ typedef struct sti_client_worker {
     bool wants_window;  /* a push of it waits */
     sti_waiting_call call;
     sti_prefetch ahead;
-    sti_adaptive adaptive;
     sti_receive_queue received;
 } sti_client_worker;
 
@@ -84,7 +83,6 @@ struct sti_client {
     strads_table_spec *tables; /* [n_tables] .. each with a name of its own */
     uint32_t n_tables;
     uint32_t n_workers;
-    uint32_t adaptive_most;     /* the largest staleness_max that was read by */
     sti_push_stream *streams;   /* [shards] */
     sti_client_worker *workers; /* [n_workers] */
     sti_row_cache cache;

@@ -422,28 +422,6 @@ static void wait_for_others(strads_session *session, uint64_t clock)
     session->others = wait_clocks(&store->clocks, session->worker, clock);
     uint64_t end = sti_monotonic_now();
     sti_session_waited(session, begin, end, end - begin);
-    sti_adaptive_waited(&session->adaptive, end - begin);
-}
-
-static uint32_t picked(strads_session *session, const strads_table_spec *spec)
-{
-    uint32_t most = sti_staleness_max(spec);
-    if (session->adaptive_most < most)
-        session->adaptive_most = most;
-    return sti_adaptive_staleness(&session->adaptive, spec);
-}
-
-/* Updates of clocks below c - s are wanted: the others must have ended them,
- * that is, be at clock c - s or later. */
-static void wait_until_fresh(strads_session *session, const sti_table *table,
-                             uint32_t staleness)
-{
-    if (staleness == STRADS_STALENESS_DEFAULT)
-        staleness = table->spec.staleness;
-    if (staleness == STRADS_STALENESS_ADAPTIVE)
-        staleness = picked(session, &table->spec);
-    if (staleness != STRADS_STALENESS_INFINITE && session->clock > staleness)
-        wait_for_others(session, session->clock - staleness);
 }
 
 /* Nobody adds to a clock that all have ended. */
@@ -463,6 +441,8 @@ static strads_err read_snapshot(strads_session *session,
     return err;
 }
 
+/* Updates of clocks below c - s are wanted: the others must have ended them,
+ * that is, be at clock c - s or later. */
 static strads_err read_rows(strads_session *session,
                             const sti_session_read *read)
 {
@@ -470,7 +450,9 @@ static strads_err read_rows(strads_session *session,
     sti_table *table = store->tables[read->table];
     if (read->snapshot)
         return read_snapshot(session, read);
-    wait_until_fresh(session, table, read->staleness);
+    if (read->staleness != STRADS_STALENESS_INFINITE &&
+        session->clock > read->staleness)
+        wait_for_others(session, session->clock - read->staleness);
     strads_err err = sti_table_read(table, read->n, read->rows, read->out);
     if (read->table >= session->n_tables ||
         session->pending[read->table].n == 0)
@@ -505,9 +487,6 @@ static strads_err push(strads_session *session, sti_push_end end,
     if (err || end != STI_PUSH_CLOCK)
         return err;
     reach_clock(&store->clocks, session->worker, clock);
-    if (session->adaptive_most)
-        sti_adaptive_clock(&session->adaptive, sti_monotonic_now(),
-                           session->adaptive_most);
     return STRADS_OK;
 }
 

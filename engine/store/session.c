@@ -58,6 +58,7 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
     session->worker = worker;
     session->workers = workers;
     session->shards = 1;
+    session->adaptive.looked_at = ops->now(behind);
     strads_err err = ops->join(session);
     const bool joined = !err;
     if (joined)
@@ -96,6 +97,7 @@ void sti_session_waited(strads_session *session, uint64_t begin_ns,
     uint64_t travel_ns = end_ns - begin_ns - parked_ns;
     session->times.waiting += 1e-9 * (double)parked_ns;
     session->times.network += 1e-9 * (double)travel_ns;
+    session->waited_ns += end_ns - begin_ns;
     if (!session->track.trace)
         return;
     uint64_t parked_at = begin_ns + travel_ns / 2;
@@ -177,31 +179,58 @@ static strads_err find_pending(strads_session *session, uint32_t table,
 
 /* ---- reading ----------------------------------------------------------- */
 
-strads_err strads_session_read_rows(strads_session *session, uint32_t table,
-                                    uint32_t n, const uint32_t *rows,
-                                    uint32_t staleness, void *out)
+/* In clocks, or infinite: what a caller says, as it is now. */
+static uint32_t staleness_of(strads_session *session, uint32_t table,
+                             uint32_t staleness)
+{
+    const strads_table_spec *spec = spec_of(session, table);
+    if (staleness == STRADS_STALENESS_DEFAULT)
+        staleness = spec->staleness;
+    if (staleness != STRADS_STALENESS_ADAPTIVE)
+        return staleness;
+    const uint32_t most = sti_staleness_max(spec);
+    if (session->adaptive_most < most)
+        session->adaptive_most = most;
+    return sti_adaptive_staleness(&session->adaptive, spec);
+}
+
+/* Rows of the table. */
+static strads_err read_rows(strads_session *session, uint32_t table, uint32_t n,
+                            const uint32_t *rows, uint32_t staleness, void *out)
 {
     const sti_session_read read = {.table = table,
                                    .n = n,
                                    .rows = rows,
-                                   .staleness = staleness,
+                                   .staleness =
+                                       staleness_of(session, table, staleness),
                                    .out = out};
+    const uint64_t before = session->waited_ns;
+    strads_err err = session->ops->read(session, &read);
+    sti_adaptive_waited(&session->adaptive, session->waited_ns - before);
+    return err;
+}
+
+strads_err strads_session_read_rows(strads_session *session, uint32_t table,
+                                    uint32_t n, const uint32_t *rows,
+                                    uint32_t staleness, void *out)
+{
     strads_err err = check_rows(session, table, n, rows);
-    return err ? err : session->ops->read(session, &read);
+    return err ? err : read_rows(session, table, n, rows, staleness, out);
 }
 
 strads_err strads_session_prefetch(strads_session *session, uint32_t table,
                                    uint32_t n, const uint32_t *rows,
                                    uint32_t staleness)
 {
-    const sti_session_read read = {.table = table,
-                                   .n = n,
-                                   .rows = rows,
-                                   .staleness = staleness};
     strads_err err = check_rows(session, table, n, rows);
-    return err || !session->ops->prefetch
-               ? err
-               : session->ops->prefetch(session, &read);
+    if (err || !session->ops->prefetch)
+        return err;
+    return session->ops->prefetch(
+        session, &(sti_session_read){.table = table,
+                                     .n = n,
+                                     .rows = rows,
+                                     .staleness = staleness_of(session, table,
+                                                               staleness)});
 }
 
 strads_err strads_session_read_snapshot(strads_session *session, uint32_t table,
@@ -242,14 +271,8 @@ static strads_err ask_row(strads_session *session, sti_recent_key key,
         claim_recent(session, key, pending->row_bytes);
     if (changes)
         before = atomic_load_explicit(changes, memory_order_acquire);
-    err =
-        session->ops->read(session, &(sti_session_read){
-                                        .table = key.table,
-                                        .n = 1,
-                                        .rows = &(uint32_t){(uint32_t)key.row},
-                                        .staleness = key.staleness,
-                                        .out = out,
-                                    });
+    err = read_rows(session, key.table, 1, &(uint32_t){(uint32_t)key.row},
+                    key.staleness, out);
     if (changes && !err) {
         const uint32_t place = sti_recent_place(key.table, key.row);
         session->recent.at[place].changes = changes;
@@ -421,6 +444,10 @@ static strads_err end_clocks(strads_session *session, uint64_t clock, bool more)
         return err;
     for (size_t k = 0; k < (size_t)session->n_tables * session->shards; k++)
         sti_pending_clock(&session->pending[k]);
+    if (session->adaptive_most)
+        sti_adaptive_clock(&session->adaptive,
+                           session->ops->now(session->behind),
+                           session->adaptive_most);
     end_clock_span(session);
     session->clock = to;
     if (stops)
@@ -439,15 +466,10 @@ strads_err strads_session_clock_and_read(strads_session *session,
                                          const uint32_t *rows,
                                          uint32_t staleness, void *out)
 {
-    const sti_session_read read = {.table = table,
-                                   .n = n,
-                                   .rows = rows,
-                                   .staleness = staleness,
-                                   .out = out};
     strads_err err = check_rows(session, table, n, rows);
     if (!err)
         err = end_clocks(session, session->clock + 1, true);
-    return err ? err : session->ops->read(session, &read);
+    return err ? err : read_rows(session, table, n, rows, staleness, out);
 }
 
 strads_err strads_session_barrier(strads_session *session)

@@ -169,7 +169,7 @@ static inline void sti_recent_forget(sti_recent_rows *recent, uint32_t table,
 typedef struct sti_session_read {
     uint32_t table, n;
     const uint32_t *rows; /* [n], of the table */
-    uint32_t staleness;   /* or STRADS_STALENESS_* */
+    uint32_t staleness;   /* or STRADS_STALENESS_INFINITE */
     void *out;            /* [n x cols] */
     uint64_t *snapshot;   /* NULL; else the last exact one is read, whatever the
                              staleness, and its clock goes there */
@@ -232,11 +232,12 @@ struct strads_session {
     void *behind; /* theirs */
     uint32_t worker, workers;
     uint64_t clock;
-    uint64_t others;       /* local: the others' clocks are at least that */
-    uint64_t group;        /* local: of workers, since the store was opened */
-    sti_adaptive adaptive; /* local, as client.c keeps it over nodes */
-    uint32_t adaptive_most;
+    uint64_t others; /* local: the others' clocks are at least that */
+    uint64_t group;  /* local: of workers, since the store was opened */
+    sti_adaptive adaptive;
+    uint32_t adaptive_most; /* the largest staleness_max that was read by */
     strads_times times;
+    uint64_t waited_ns; /* for whatever it was */
     sti_session_track track;
     uint64_t clock_ns, computing_ns; /* traced: when these spans began */
     bool (*cut_off)(void *arg);      /* may it not go on? NULL: it may */

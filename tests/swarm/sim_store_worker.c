@@ -157,8 +157,6 @@ sti_sim_store *sti_sim_worker_store(const sti_sim_worker *w)
 
 uint32_t sti_sim_worker_staleness(const sti_sim_worker *w, uint32_t table)
 {
-    const sti_client *client = w->sim->clients[w->client];
-    return sti_adaptive_staleness(
-        &sti_client_worker_of(client, w->number)->adaptive,
-        &client->tables[table]);
+    return sti_adaptive_staleness(&w->session->adaptive,
+                                  &w->sim->setup.tables[table]);
 }
