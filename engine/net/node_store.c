@@ -628,22 +628,15 @@ static bool is_zero(const char *bytes, size_t n)
 }
 
 static strads_err put_table(strads_session *session, uint32_t table,
-                            const strads_store *from)
+                            const sti_table *from)
 {
-    strads_snapshot *snapshot;
     uint64_t gathered = 0;
-    strads_err err = strads_store_snapshot(from, table, &snapshot);
-    if (err)
-        return err;
-    const uint64_t rows =
-        session->pending[(size_t)table * session->shards].spec->rows;
-    for (uint64_t row = 0; !err && row < rows; row++) {
+    strads_err err = STRADS_OK;
+    for (uint64_t row = 0; !err && row < from->spec.rows; row++) {
+        const sti_row_delta delta = sti_table_row(from, (uint32_t)row);
         sti_pending *pending =
             sti_session_pending(session, table, (uint32_t)row);
-        sti_row_delta delta = {.row = (uint32_t)row};
-        err = strads_snapshot_row(snapshot, row, &delta.n, &delta.cols,
-                                  &delta.cells);
-        if (err || is_zero(delta.cells, delta.n * pending->cell))
+        if (is_zero(delta.cells, delta.n * pending->cell))
             continue;
         err = sti_pending_add(pending, &delta);
         gathered += delta.n * pending->cell;
@@ -652,7 +645,6 @@ static strads_err put_table(strads_session *session, uint32_t table,
         gathered = 0;
         err = strads_session_flush(session);
     }
-    strads_snapshot_free(snapshot);
     return err ? err : strads_session_flush(session);
 }
 
@@ -662,7 +654,7 @@ strads_err sti_node_store_put(sti_node_store *store, const strads_store *from)
     strads_err err = STRADS_OK;
     for (uint32_t t = 0; !err && t < store->n_tables; t++)
         if (strads_store_version(from, t)) /* somebody has added to it */
-            err = put_table(engine, t, from);
+            err = put_table(engine, t, from->tables[t]);
     if (!err)
         err = engine->ops->push(engine, STI_PUSH_LEAVE, 0, false);
     return err ? err : settle(&store->clients[1]);

@@ -61,7 +61,7 @@ typedef struct sti_client_read {
     uint32_t worker, table;
     uint32_t n;
     const uint32_t *rows; /* [n] */
-    uint32_t staleness;   /* or STRADS_STALENESS_* */
+    uint32_t staleness;   /* or STRADS_STALENESS_INFINITE */
     bool exact;           /* see below; staleness does not matter then */
     const strads_session *session; /* what it has pending; NULL: nothing */
     uint64_t now;

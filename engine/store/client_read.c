@@ -601,18 +601,6 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
 
 /* ---- cached rows ------------------------------------------------------- */
 
-static void add_row(const sti_client *client, const sti_part_row *from,
-                    sti_cached_row *to)
-{
-    const strads_scalar type = client->tables[to->table].type;
-    if (from->cols)
-        sti_cells_add_at(type, to->values, from->cols, from->cells, from->n);
-    else if (from->packed)
-        sti_cells_add_packed(type, to->values, from->cells, from->n);
-    else
-        sti_cells_add(type, to->values, from->cells, from->n);
-}
-
 /* Adds a push to the cached rows: to all of them, which bear the client's stamp
  * then, or to those that bear it. */
 static void add_push(sti_client *client, const sti_buffer *push, bool all)
@@ -623,14 +611,14 @@ static void add_push(sti_client *client, const sti_buffer *push, bool all)
         if (part.kind == STI_PUSH_MARK)
             continue;
         for (uint32_t k = 0; k < sti_part_rows(&part); k++) {
-            const sti_part_row from =
+            const sti_row_delta from =
                 sti_part_row_at(&client->tables[part.table], &part, k);
             sti_cached_row *to =
                 sti_cache_find(&client->cache, part.table, from.row);
             if (!to || (!all && to->stamp != client->stamp))
                 continue;
             to->stamp = client->stamp;
-            add_row(client, &from, to);
+            sti_row_add(client->tables[part.table].type, &from, to->values);
         }
     }
 }
@@ -651,13 +639,12 @@ void sti_client_join_push(sti_client *client, const sti_buffer *push)
 
 /* Writes a row out, in full. */
 static void write_row(const sti_client *client, uint32_t table,
-                      const sti_part_row *from, char *to)
+                      const sti_row_delta *from, char *to)
 {
     const size_t bytes = sti_client_row_bytes(client, table);
     if (from->cols) {
         memset(to, 0, bytes);
-        sti_cells_add_at(client->tables[table].type, to, from->cols,
-                         from->cells, from->n);
+        sti_row_add(client->tables[table].type, from, to);
     } else {
         memcpy(to, from->cells, bytes);
     }
@@ -676,7 +663,7 @@ static void fetch_to_write(const char *to, size_t bytes)
  * is there already, but never in the place of one of a later clock. *out: the
  * row, which is there if anybody waits. */
 static strads_err cache_row(sti_client *client, const sti_row_answer *answer,
-                            const sti_part_row *from, bool awaited,
+                            const sti_row_delta *from, bool awaited,
                             sti_cached_row **out)
 {
     sti_cached_row *to =
@@ -702,7 +689,7 @@ static strads_err cache_row(sti_client *client, const sti_row_answer *answer,
  * that is cached goes away: nobody is to read it after this one (P4). Any other
  * is pinned at once: the next one could evict it. */
 static strads_err take_row(sti_client *client, const sti_row_answer *answer,
-                           const sti_part_row *from, sti_client_worker *w,
+                           const sti_row_delta *from, sti_client_worker *w,
                            uint32_t place, bool lacks)
 {
     sti_waiting_call *call = &w->call;
@@ -774,7 +761,7 @@ static strads_err take_parts(sti_client *client, uint32_t shard,
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < sti_part_rows(&part); k++) {
-            const sti_part_row from =
+            const sti_row_delta from =
                 sti_part_row_at(&client->tables[part.table], &part, k);
             sti_cached_row *row;
             err = w ? take_row(client, answer, &from, w, *places++, lacks)

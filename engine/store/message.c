@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/store/cells.h"
-
 typedef struct header {
     uint32_t kind, table; /* MARK: table is the worker */
     uint32_t n, row;      /* MARK: row is `end` */
@@ -50,6 +48,18 @@ strads_err sti_push_append(sti_buffer *push, const sti_push_part *part)
     to = put(to, part->places, places);
     (void)put(to, part->cells, h.bytes);
     return STRADS_OK;
+}
+
+strads_err sti_push_append_row(sti_buffer *push, uint32_t table,
+                               const sti_row_delta *row, size_t cell)
+{
+    return sti_push_append(push, &(sti_push_part){.kind = STI_PUSH_COLS,
+                                                  .table = table,
+                                                  .row = row->row,
+                                                  .n = row->n,
+                                                  .places = row->cols,
+                                                  .cells = row->cells,
+                                                  .cell_bytes = row->n * cell});
 }
 
 size_t sti_push_head_bytes(uint32_t n)
@@ -160,21 +170,21 @@ uint32_t sti_part_rows(const sti_push_part *part)
     return part->kind == STI_PUSH_COLS ? 1 : part->n;
 }
 
-sti_part_row sti_part_row_at(const strads_table_spec *spec,
-                             const sti_push_part *part, uint32_t k)
+sti_row_delta sti_part_row_at(const strads_table_spec *spec,
+                              const sti_push_part *part, uint32_t k)
 {
     if (part->kind == STI_PUSH_COLS)
-        return (sti_part_row){.row = part->row,
-                              .n = part->n,
-                              .cols = part->places,
-                              .cells = part->cells};
+        return (sti_row_delta){.row = part->row,
+                               .n = part->n,
+                               .cols = part->places,
+                               .cells = part->cells};
     const bool packed = part->kind == STI_PUSH_PACKED;
     const size_t bytes = packed ? sti_packed_bytes(spec->cols)
                                 : sti_cell_size(spec->type) * spec->cols;
-    return (sti_part_row){.row = part->places[k],
-                          .n = spec->cols,
-                          .packed = packed,
-                          .cells = (const char *)part->cells + k * bytes};
+    return (sti_row_delta){.row = part->places[k],
+                           .n = spec->cols,
+                           .packed = packed,
+                           .cells = (const char *)part->cells + k * bytes};
 }
 
 /* ---- asks and answers -------------------------------------------------- */

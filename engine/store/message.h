@@ -14,6 +14,7 @@
 #include "engine/base/cursor.h"
 #include "engine/base/role.h"
 #include "engine/store/peer_vector.h"
+#include "engine/store/table.h"
 #include "strads/store.h"
 
 static inline uint32_t sti_row_shard(uint32_t table, uint32_t row,
@@ -86,6 +87,10 @@ typedef struct sti_push_part {
  * appended. */
 strads_err sti_push_append(sti_buffer *push, const sti_push_part *part);
 
+/* Appends a part COLS: a row with its columns, whose cells have that size. */
+strads_err sti_push_append_row(sti_buffer *push, uint32_t table,
+                               const sti_row_delta *row, size_t cell);
+
 /* Appends a part ROWS, or PACKED, whose cells[n x row_bytes] are still to be filled in; they
  * are valid until the buffer grows. STRADS_ENOMEM: nothing is appended. */
 strads_err sti_push_reserve(sti_buffer *push, sti_push_kind kind,
@@ -110,17 +115,10 @@ bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part,
 bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
                    strads_err *err);
 
-/* Of a part with rows: how many it has increments of; one of them, and the
- * cells[n] of that, to its columns cols[n] or, when cols is NULL, to all. */
-typedef struct sti_part_row {
-    uint32_t row, n;
-    bool packed; /* the cells are */
-    const uint32_t *cols;
-    const char *cells;
-} sti_part_row;
+/* Of a part with rows: how many it has increments of; and one of them. */
 uint32_t sti_part_rows(const sti_push_part *part);
-sti_part_row sti_part_row_at(const strads_table_spec *spec,
-                             const sti_push_part *part, uint32_t k);
+sti_row_delta sti_part_row_at(const strads_table_spec *spec,
+                              const sti_push_part *part, uint32_t k);
 
 /* ---- asks and answers -------------------------------------------------- */
 

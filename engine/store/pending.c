@@ -158,31 +158,6 @@ static char *error_of(const sti_pending *pending, uint32_t row)
                                  : errors->dense + place * errors->row_bytes;
 }
 
-/* Columns first, so that nothing has changed when there is no room for one. */
-static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
-                             const sti_row_delta *delta)
-{
-    uint32_t place = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t i = 0; i < delta->n; i++) {
-            if (!delta->cols &&
-                sti_cell_is_zero(pending->spec->type, delta->cells, i))
-                continue;
-            strads_err err =
-                sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
-                                     pending->cell, &pending->unbounded,
-                                     &place);
-            if (err)
-                return err;
-            const char *cell = (const char *)delta->cells + i * pending->cell;
-            if (pass == 1)
-                sti_cells_add_at(pending->spec->type, row->values, &place, cell,
-                                 1);
-            place++;
-        }
-    return STRADS_OK;
-}
-
 strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
 {
     strads_scalar type = pending->spec->type;
@@ -191,8 +166,13 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
     strads_err err = place_row(pending, delta->row, &place, &first);
     if (err)
         return err;
-    if (pending->sparse)
-        return add_sparse(pending, &pending->sparse[place], delta);
+    if (pending->sparse) {
+        err = sti_sparse_row_reserve(&pending->sparse[place], type, delta,
+                                     &pending->unbounded);
+        if (!err)
+            sti_sparse_row_add(&pending->sparse[place], type, delta);
+        return err;
+    }
     pending->added += delta->n * pending->cell;
     char *row = pending->dense + place * pending->row_bytes;
     char *error = first ? error_of(pending, delta->row) : NULL;
@@ -205,11 +185,24 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
         memset(row, 0, pending->row_bytes);
     if (first && !delta->cols)
         memcpy(row, delta->cells, pending->row_bytes);
-    else if (delta->cols)
-        sti_cells_add_at(type, row, delta->cols, delta->cells, delta->n);
     else
-        sti_cells_add(type, row, delta->cells, delta->n);
+        sti_row_add(type, delta, row);
     return STRADS_OK;
+}
+
+/* What is pending for the row at that place. */
+static sti_row_delta row_at(const sti_pending *pending, uint32_t place)
+{
+    sti_row_delta row = {.row = pending->rows[place]};
+    if (pending->sparse) {
+        row.n = pending->sparse[place].n;
+        row.cols = pending->sparse[place].cols;
+        row.cells = pending->sparse[place].values;
+    } else {
+        row.n = pending->spec->cols;
+        row.cells = pending->dense + place * pending->row_bytes;
+    }
+    return row;
 }
 
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
@@ -221,13 +214,8 @@ void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
         sti_cells_add(spec->type, out, error, spec->cols);
     if (place == STI_NO_PLACE)
         return;
-    if (pending->sparse)
-        sti_cells_add_at(spec->type, out, pending->sparse[place].cols,
-                         pending->sparse[place].values,
-                         pending->sparse[place].n);
-    else
-        sti_cells_add(spec->type, out,
-                      pending->dense + place * pending->row_bytes, spec->cols);
+    const sti_row_delta delta = row_at(pending, place);
+    sti_row_add(spec->type, &delta, out);
 }
 
 /* ---- to a table of this process ---------------------------------------- */
@@ -244,10 +232,7 @@ strads_err sti_pending_add_to(const sti_pending *pending, sti_table *table)
                            "\"%s\"",
                            pending->n, pending->spec->name);
     for (uint32_t i = 0; i < pending->n; i++)
-        deltas[i] = (sti_row_delta){.row = pending->rows[i],
-                                    .n = pending->sparse[i].n,
-                                    .cols = pending->sparse[i].cols,
-                                    .cells = pending->sparse[i].values};
+        deltas[i] = row_at(pending, i);
     strads_err err = sti_table_add(table, pending->n, deltas, NULL);
     free(deltas);
     return err;
@@ -263,18 +248,6 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
 }
 
 /* ---- filters ----------------------------------------------------------- */
-
-/* The cells of a pending row; how many. */
-static const void *cells_of(const sti_pending *pending, uint32_t place,
-                            uint32_t *n)
-{
-    if (pending->sparse) {
-        *n = pending->sparse[place].n;
-        return pending->sparse[place].values;
-    }
-    *n = pending->spec->cols;
-    return pending->dense + place * pending->row_bytes;
-}
 
 static double number_at(strads_scalar type, const void *cells, uint32_t i)
 {
@@ -301,11 +274,10 @@ typedef struct ranked {
 /* A NaN counts as infinite, so that a mistake is never hidden. */
 static ranked rank_of(const sti_pending *pending, uint32_t place)
 {
-    uint32_t n;
-    const void *cells = cells_of(pending, place, &n);
-    ranked rank = {.place = place, .bytes = n * pending->cell};
-    for (uint32_t i = 0; i < n; i++) {
-        const double size = fabs(number_at(pending->spec->type, cells, i));
+    const sti_row_delta row = row_at(pending, place);
+    ranked rank = {.place = place, .bytes = row.n * pending->cell};
+    for (uint32_t i = 0; i < row.n; i++) {
+        const double size = fabs(number_at(pending->spec->type, row.cells, i));
         if (size > rank.size || isnan(size))
             rank.size = isnan(size) ? INFINITY : size;
     }
@@ -427,9 +399,8 @@ uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes)
 {
     uint32_t n = 0;
     for (; n < pending->n; n++) {
-        uint32_t cells;
-        (void)cells_of(pending, pending->n - 1 - n, &cells);
-        const uint64_t size = cells * pending->cell;
+        const uint64_t size =
+            row_at(pending, pending->n - 1 - n).n * pending->cell;
         if (n > 0 && size > *bytes)
             break;
         *bytes -= size < *bytes ? size : *bytes;
@@ -442,16 +413,8 @@ static strads_err put_sparse(const sti_pending *pending, uint32_t n,
 {
     strads_err err = STRADS_OK;
     for (uint32_t k = pending->n - n; !err && k < pending->n; k++) {
-        const sti_sparse_row *row = &pending->sparse[k];
-        err =
-            sti_push_append(push, &(sti_push_part){.kind = STI_PUSH_COLS,
-                                                   .table = pending->table,
-                                                   .row = pending->rows[k],
-                                                   .n = row->n,
-                                                   .places = row->cols,
-                                                   .cells = row->values,
-                                                   .cell_bytes =
-                                                       row->n * pending->cell});
+        const sti_row_delta row = row_at(pending, k);
+        err = sti_push_append_row(push, pending->table, &row, pending->cell);
     }
     return err;
 }

@@ -83,8 +83,7 @@ void sti_shard_free(sti_shard *shard)
     free(shard->workers);
     free(shard->clients);
     free(shard->tables);
-    free(shard->places);
-    free(shard->unpacked);
+    free(shard->scratch);
     free(shard);
 }
 
@@ -231,58 +230,56 @@ static strads_err check_push(const sti_shard *shard, const sti_buffer *push)
     return err;
 }
 
-/* Where rows lie among the shard's. */
-static strads_err find_places(sti_shard *shard, uint32_t n,
-                              const uint32_t *rows)
+/* Memory for n things of a part. */
+static void *scratch(sti_shard *shard, size_t n, size_t size)
 {
-    if (n > shard->capacity) {
-        uint32_t *places = realloc(shard->places, sizeof *places * n);
-        if (!places)
-            return no_memory();
-        shard->places = places;
-        shard->capacity = n;
+    if (n * size > shard->scratch_bytes) {
+        void *more = realloc(shard->scratch, n * size);
+        if (!more)
+            return NULL;
+        shard->scratch = more;
+        shard->scratch_bytes = n * size;
     }
-    for (uint32_t k = 0; k < n; k++)
-        shard->places[k] = sti_row_place(rows[k], shard->setup.shards);
-    return STRADS_OK;
+    return shard->scratch;
 }
 
-/* A part ROWS with what a packed one stands for; valid until the next one. */
-static strads_err unpack(sti_shard *shard, const sti_push_part *part,
-                         sti_push_part *out)
+/* What a part adds to the shard's rows: cells[n rows] to rows[n], or deltas[n]. */
+typedef struct increments {
+    uint32_t n;
+    const uint32_t *rows;
+    const void *cells;
+    const sti_row_delta *deltas; /* NULL: the others */
+} increments;
+
+/* Valid until the next one. */
+static strads_err find_increments(sti_shard *shard, const sti_push_part *part,
+                                  increments *out)
 {
     const strads_table_spec *spec = &shard->tables[part->table].spec;
-    const size_t bytes = sti_cell_size(spec->type) * spec->cols;
-    const size_t all = bytes * part->n;
-    if (all > shard->unpacked_bytes) {
-        void *more = realloc(shard->unpacked, all);
-        if (!more)
-            return no_memory();
-        shard->unpacked = more;
-        shard->unpacked_bytes = all;
+    const uint32_t shards = shard->setup.shards, n = sti_part_rows(part);
+    *out = (increments){n, part->places, part->cells, NULL};
+    if (n == 0 || (part->kind == STI_PUSH_ROWS && shards == 1))
+        return STRADS_OK;
+    if (part->kind == STI_PUSH_ROWS) {
+        uint32_t *rows = scratch(shard, n, sizeof *rows);
+        for (uint32_t k = 0; rows && k < n; k++)
+            rows[k] = sti_row_place(part->places[k], shards);
+        out->rows = rows;
+        return rows ? STRADS_OK : no_memory();
     }
-    memset(shard->unpacked, 0, all);
-    for (uint32_t k = 0; k < part->n; k++)
-        sti_cells_add_packed(spec->type, (char *)shard->unpacked + k * bytes,
-                             sti_part_row_at(spec, part, k).cells, spec->cols);
-    *out = *part;
-    out->kind = STI_PUSH_ROWS;
-    out->cells = shard->unpacked;
-    out->cell_bytes = all;
-    return STRADS_OK;
+    sti_row_delta *deltas = scratch(shard, n, sizeof *deltas);
+    for (uint32_t k = 0; deltas && k < n; k++) {
+        deltas[k] = sti_part_row_at(spec, part, k);
+        deltas[k].row = sti_row_place(deltas[k].row, shards);
+    }
+    out->deltas = deltas;
+    return deltas ? STRADS_OK : no_memory();
 }
 
-static strads_err add_to(sti_table *rows, const sti_push_part *part, uint32_t n,
-                         const uint32_t *places)
+static strads_err add_to(sti_table *rows, const increments *by)
 {
-    if (part->kind == STI_PUSH_ROWS)
-        return sti_table_inc(rows, n, places, part->cells, NULL);
-    return sti_table_add(rows, 1,
-                         &(sti_row_delta){.row = places[0],
-                                          .n = part->n,
-                                          .cols = part->places,
-                                          .cells = part->cells},
-                         NULL);
+    return by->deltas ? sti_table_add(rows, by->n, by->deltas, NULL)
+                      : sti_table_inc(rows, by->n, by->rows, by->cells, NULL);
 }
 
 /* Increments of a worker that is at `clock`: to the rows, and to the snapshots
@@ -291,26 +288,16 @@ static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
                              uint64_t clock)
 {
     sti_shard_table *table = &shard->tables[part->table];
-    const bool one = part->kind == STI_PUSH_COLS;
-    const uint32_t n = one ? 1 : part->n;
-    const uint32_t *rows = one ? &part->row : part->places;
-    sti_push_part full;
-    strads_err err = STRADS_OK;
-    if (part->kind == STI_PUSH_PACKED) {
-        err = unpack(shard, part, &full);
-        part = &full;
-    }
-    if (!err && shard->setup.shards > 1)
-        err = find_places(shard, n, rows);
-    const uint32_t *places = shard->setup.shards > 1 ? shard->places : rows;
+    increments by;
+    strads_err err = find_increments(shard, part, &by);
     if (!err && table->images.every && shard->clock != STI_CLOCK_GONE)
         err = sti_images_begin(&table->images, table->rows, table->rows->name,
                                shard->clock, clock);
     if (!err)
-        err = add_to(table->rows, part, n, places);
+        err = add_to(table->rows, &by);
     for (uint32_t k = 0; !err && k < STI_IMAGES_MAX; k++)
         if (table->images.image[k].clock > clock)
-            err = add_to(table->images.image[k].table, part, n, places);
+            err = add_to(table->images.image[k].table, &by);
     return err;
 }
 
@@ -416,10 +403,14 @@ static strads_err take_in(sti_shard *shard, sti_effects *out)
 
 /* ---- work: rows -------------------------------------------------------- */
 
-static const sti_sparse_row *sparse_row(const sti_shard *shard,
-                                        const sti_table *from, uint32_t row)
+/* A row of the whole table, in place. */
+static sti_row_delta row_of(const sti_shard *shard, const sti_table *from,
+                            uint32_t row)
 {
-    return &from->sparse[sti_row_place(row, shard->setup.shards)];
+    sti_row_delta found =
+        sti_table_row(from, sti_row_place(row, shard->setup.shards));
+    found.row = row;
+    return found;
 }
 
 /* How many of the rows, from the first on, are of about a piece: one at least.
@@ -430,7 +421,7 @@ static uint32_t fit(const sti_shard *shard, const sti_table *from, uint32_t n,
     uint64_t taken = 0;
     uint32_t k = 0;
     for (; k < n; k++) {
-        taken += from->sparse ? sparse_row(shard, from, rows[k])->n *
+        taken += from->sparse ? row_of(shard, from, rows[k]).n *
                                     (from->cell + sizeof(uint32_t))
                               : from->row_bytes;
         if (k > 0 && taken > shard->setup.piece_bytes)
@@ -448,24 +439,14 @@ static strads_err put_rows(const sti_shard *shard, uint32_t table,
     strads_err err = STRADS_OK;
     char *cells;
     for (uint32_t k = 0; from->sparse && !err && k < n; k++) {
-        const sti_sparse_row *row = sparse_row(shard, from, rows[k]);
-        err = sti_push_append(parts, &(sti_push_part){.kind = STI_PUSH_COLS,
-                                                      .table = table,
-                                                      .row = rows[k],
-                                                      .n = row->n,
-                                                      .places = row->cols,
-                                                      .cells = row->values,
-                                                      .cell_bytes =
-                                                          row->n * from->cell});
+        const sti_row_delta row = row_of(shard, from, rows[k]);
+        err = sti_push_append_row(parts, table, &row, from->cell);
     }
     if (from->sparse || n == 0)
         return err;
     err = sti_push_reserve(parts, STI_PUSH_ROWS, table, n, rows, bytes, &cells);
     for (uint32_t k = 0; !err && k < n; k++)
-        memcpy(cells + k * bytes,
-               from->dense +
-                   sti_row_place(rows[k], shard->setup.shards) * bytes,
-               bytes);
+        memcpy(cells + k * bytes, row_of(shard, from, rows[k]).cells, bytes);
     return err;
 }
 
@@ -583,36 +564,21 @@ void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out)
 
 /* ---- from outside of the protocol -------------------------------------- */
 
-static strads_err fill_table(sti_shard *shard, uint32_t table,
-                             const strads_snapshot *from)
-{
-    const sti_shard_setup *setup = &shard->setup;
-    const uint64_t rows = shard->tables[table].spec.rows;
-    strads_err err = STRADS_OK;
-    for (uint64_t row = sti_row_first(table, setup->shard, setup->shards);
-         !err && row < rows; row += setup->shards) {
-        sti_row_delta delta = {.row =
-                                   sti_row_place((uint32_t)row, setup->shards)};
-        err =
-            strads_snapshot_row(from, row, &delta.n, &delta.cols, &delta.cells);
-        if (!err && delta.n)
-            err = sti_table_add(shard->tables[table].rows, 1, &delta, NULL);
-    }
-    return err;
-}
-
 strads_err sti_shard_fill(sti_shard *shard, const strads_store *from)
 {
+    const sti_shard_setup *setup = &shard->setup;
     strads_err err = STRADS_OK;
-    for (uint32_t t = 0; !err && t < shard->setup.n_tables; t++) {
-        strads_snapshot *snapshot;
+    for (uint32_t t = 0; !err && t < setup->n_tables; t++) {
+        const sti_table *all = from->tables[t];
         if (!strads_store_version(from, t))
             continue; /* nobody has added to it */
-        err = strads_store_snapshot(from, t, &snapshot);
-        if (err)
-            break;
-        err = fill_table(shard, t, snapshot);
-        strads_snapshot_free(snapshot);
+        for (uint64_t row = sti_row_first(t, setup->shard, setup->shards);
+             !err && row < all->spec.rows; row += setup->shards) {
+            sti_row_delta delta = sti_table_row(all, (uint32_t)row);
+            delta.row = sti_row_place((uint32_t)row, setup->shards);
+            if (delta.n)
+                err = sti_table_add(shard->tables[t].rows, 1, &delta, NULL);
+        }
     }
     return err;
 }

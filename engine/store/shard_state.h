@@ -47,10 +47,8 @@ struct sti_shard {
                                   have left */
     sti_taken_push *waiting;   /* [n_waiting], in their order */
     uint32_t n_waiting, room_waiting;
-    uint32_t *places; /* [capacity] scratch */
-    uint32_t capacity;
-    void *unpacked; /* scratch: cells of a packed part */
-    size_t unpacked_bytes;
+    void *scratch;
+    size_t scratch_bytes;
     bool failed;
     uint64_t now; /* of the last event */
 };

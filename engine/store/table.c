@@ -256,16 +256,28 @@ static void count_commit(sti_table *table, uint64_t *version)
 
 /* ---- reading ----------------------------------------------------------- */
 
+sti_row_delta sti_table_row(const sti_table *table, uint32_t row)
+{
+    if (table->dense)
+        return (sti_row_delta){.row = row,
+                               .n = table->spec.cols,
+                               .cells = table->dense + row * table->row_bytes};
+    const sti_sparse_row *sparse = &table->sparse[row];
+    return (sti_row_delta){.row = row,
+                           .n = sparse->n,
+                           .cols = sparse->cols,
+                           .cells = sparse->values};
+}
+
 static void copy_row(const sti_table *table, uint32_t row, char *out)
 {
     if (table->dense) {
         memcpy(out, table->dense + row * table->row_bytes, table->row_bytes);
         return;
     }
-    const sti_sparse_row *sparse = &table->sparse[row];
+    const sti_row_delta sparse = sti_table_row(table, row);
     memset(out, 0, table->row_bytes);
-    sti_cells_add_at(table->spec.type, out, sparse->cols, sparse->values,
-                     sparse->n);
+    sti_row_add(table->spec.type, &sparse, out);
 }
 
 /* Rows of one wide number, the common case: the copy's size is a constant. */
@@ -296,45 +308,63 @@ strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,
 
 /* ---- committing -------------------------------------------------------- */
 
-/* Has every column that the delta changes in its row. */
-static strads_err place_columns(sti_table *table, const sti_row_delta *delta)
+void sti_row_add(strads_scalar type, const sti_row_delta *delta, void *row)
 {
-    sti_sparse_row *row = &table->sparse[delta->row];
+    if (delta->cols)
+        sti_cells_add_at(type, row, delta->cols, delta->cells, delta->n);
+    else if (delta->packed)
+        sti_cells_add_packed(type, row, delta->cells, delta->n);
+    else
+        sti_cells_add(type, row, delta->cells, delta->n);
+}
+
+strads_err sti_sparse_row_reserve(sti_sparse_row *row, strads_scalar type,
+                                  const sti_row_delta *delta,
+                                  sti_budget *budget)
+{
+    const size_t cell = sti_cell_size(type);
     strads_err err = STRADS_OK;
     uint32_t place = 0;
     for (uint32_t i = 0; !err && i < delta->n; i++)
-        if (delta->cols ||
-            !sti_cell_is_zero(table->spec.type, delta->cells, i)) {
+        if (delta->cols || !sti_cell_is_zero(type, delta->cells, i)) {
             err = sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
-                                       table->cell, table->budget, &place);
+                                       cell, budget, &place);
             place++;
         }
     return err;
 }
 
-static void add_to_sparse(sti_table *table, const sti_row_delta *delta)
+void sti_sparse_row_add(sti_sparse_row *row, strads_scalar type,
+                        const sti_row_delta *delta)
 {
-    sti_sparse_row *row = &table->sparse[delta->row];
+    const size_t size = sti_cell_size(type);
     const char *cell = delta->cells;
     uint32_t guess = 0;
-    for (uint32_t i = 0; i < delta->n; i++, cell += table->cell) {
+    for (uint32_t i = 0; i < delta->n; i++, cell += size) {
         uint32_t place =
             sti_sparse_row_find(row, delta->cols ? delta->cols[i] : i, guess);
         if (place == STI_NO_PLACE)
             continue;
-        sti_cells_add_at(table->spec.type, row->values, &place, cell, 1);
+        sti_cells_add_at(type, row->values, &place, cell, 1);
         guess = place + 1;
     }
 }
 
-static void add_to_dense(sti_table *table, const sti_row_delta *delta)
+static strads_err reserve(sti_table *table, const sti_row_delta *delta)
 {
-    char *row = table->dense + delta->row * table->row_bytes;
-    if (delta->cols)
-        sti_cells_add_at(table->spec.type, row, delta->cols, delta->cells,
-                         delta->n);
+    return table->sparse
+               ? sti_sparse_row_reserve(&table->sparse[delta->row],
+                                        table->spec.type, delta, table->budget)
+               : STRADS_OK;
+}
+
+static void add(sti_table *table, const sti_row_delta *delta)
+{
+    if (table->sparse)
+        sti_sparse_row_add(&table->sparse[delta->row], table->spec.type, delta);
     else
-        sti_cells_add(table->spec.type, row, delta->cells, delta->n);
+        sti_row_add(table->spec.type, delta,
+                    table->dense + delta->row * table->row_bytes);
 }
 
 static strads_err check_delta(const sti_table *table,
@@ -359,13 +389,10 @@ strads_err sti_table_add(sti_table *table, uint32_t n,
     if (err)
         return err;
     sti_stripes_take(&table->stripes, stripes);
-    for (uint32_t k = 0; table->sparse && !err && k < n; k++)
-        err = place_columns(table, &deltas[k]);
     for (uint32_t k = 0; !err && k < n; k++)
-        if (table->sparse)
-            add_to_sparse(table, &deltas[k]);
-        else
-            add_to_dense(table, &deltas[k]);
+        err = reserve(table, &deltas[k]);
+    for (uint32_t k = 0; !err && k < n; k++)
+        add(table, &deltas[k]);
     if (!err)
         count_commit(table, version);
     sti_stripes_drop(&table->stripes, stripes);
@@ -396,9 +423,9 @@ static strads_err inc_sparse(sti_table *table, uint32_t n, const uint32_t *rows,
                                  .n = table->spec.cols,
                                  .cells = delta + k * table->row_bytes};
             if (pass == 0)
-                err = place_columns(table, &row);
+                err = reserve(table, &row);
             else
-                add_to_sparse(table, &row);
+                add(table, &row);
         }
     return err;
 }

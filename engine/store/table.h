@@ -60,7 +60,19 @@ typedef struct sti_row_delta {
     uint32_t n;
     const uint32_t *cols;
     const void *cells;
+    bool packed; /* the cells are, as sti_cells_pack does it: all of a row */
 } sti_row_delta;
+
+/* Adds it to a row written out in full. */
+void sti_row_add(strads_scalar type, const sti_row_delta *delta, void *row);
+
+/* The same to a sparse row, once that has all columns that the delta changes:
+ * the first sees to it. STRADS_ENOMEM: no value has changed. */
+strads_err sti_sparse_row_reserve(sti_sparse_row *row, strads_scalar type,
+                                  const sti_row_delta *delta,
+                                  sti_budget *budget);
+void sti_sparse_row_add(sti_sparse_row *row, strads_scalar type,
+                        const sti_row_delta *delta);
 
 /* STRADS_EINVAL, STRADS_ELIMIT: the spec. STRADS_ENOMEM. */
 strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
@@ -77,6 +89,10 @@ static inline strads_err sti_spec_check_row(const strads_table_spec *spec,
 /* STRADS_EINVAL: a worker at `clock` has no snapshot to read. */
 strads_err sti_spec_no_snapshot(const strads_table_spec *spec, uint64_t clock);
 strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col);
+
+/* A row in place, as what adds it to another table; for one who knows that
+ * nobody commits meanwhile. */
+sti_row_delta sti_table_row(const sti_table *table, uint32_t row);
 
 /* Copies n rows to out[n x cols]. */
 strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,
