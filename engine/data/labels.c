@@ -1,7 +1,8 @@
-
+/* Labels that are names: what a name is, which there are, in which order; and
+ * labels that stand in a file of their own. */
 #include "engine/data/naming.h"
 
-#include <float.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "engine/data/npy.h"
+#include "engine/data/build.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/read.h"
 #include "engine/data/text.h"
@@ -111,11 +112,13 @@ bool sti_label_names_are(const char *begin, const char *end, const char **form)
     return false;
 }
 
+/* Guards every `found`: names are seldom new. */
+static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER;
+
 /* ---- which there are --------------------------------------------------- */
 
 strads_err sti_label_names_open(sti_label_names *n, const strads_names *given)
 {
-    pthread_mutex_init(&n->lock, NULL);
     n->names = given;
     return given == NULL ? strads_names_new(&n->found) : STRADS_OK;
 }
@@ -131,11 +134,8 @@ strads_err sti_label_names_restart(sti_label_names *n)
 
 void sti_label_names_free(sti_label_names *n)
 {
-    if (n->names == NULL && n->found == NULL)
-        return;
     strads_names_free(n->own);
     strads_names_free(n->found);
-    pthread_mutex_destroy(&n->lock);
     *n = (sti_label_names){0};
 }
 
@@ -149,10 +149,10 @@ static bool collect(sti_feed *f, const char *p, const char *after,
     uint32_t number;
     if (*met == hash)
         return true;
-    pthread_mutex_lock(&n->lock);
+    pthread_mutex_lock(&collecting);
     const strads_err err = strads_names_add(n->found, p, size, &number);
     const uint32_t count = strads_names_count(n->found);
-    pthread_mutex_unlock(&n->lock);
+    pthread_mutex_unlock(&collecting);
     *met = hash;
     if (err != STRADS_OK)
         sti_feed_trouble(f, err, NULL, NULL, "no memory for names of labels");
@@ -219,128 +219,72 @@ strads_err sti_label_names_end(sti_label_names *n)
     return err;
 }
 
-/* A file of labels is LIBSVM text without entries, or a MatrixMarket vector:
- * the parsers of the data itself read both. labels[] starts as zeros, which an
- * array leaves out. */
+/* ---- in a file of their own --------------------------------------------
+ *
+ * Which is read as samples are: lines of labels without entries, or a matrix of
+ * one column or one row. */
 
-typedef struct label_file {
-    sti_text text;
-    sti_format format;
-    uint64_t rows;          /* that are expected */
-    sti_label_names *names; /* NULL: they are numbers */
-    const char *form;       /* what a label is; NULL: a number */
-    double *labels;
-} label_file;
-
-static void take_label(sti_feed *f, uint64_t row, double label)
+/* *found: how many labels there are. */
+static strads_err check_file(const char *path, const strads_data *data,
+                             uint64_t *found)
 {
-    label_file *l = f->context;
-    if (row < l->rows)
-        l->labels[row] = label;
-}
-
-static void refuse_entries(sti_feed *f, uint64_t row, uint64_t nnz)
-{
-    if (nnz > 0)
-        sti_feed_trouble(f, STRADS_EFORMAT, NULL, NULL,
-                         "label %llu is followed by index:value, expected one "
-                         "number a line",
-                         (unsigned long long)row + 1);
-}
-
-static void take_vector(sti_feed *f, const sti_batch *b)
-{
-    label_file *l = f->context;
-    for (size_t i = 0; i < b->n; i++)
-        l->labels[l->format.market.cols == 1 ? b->row[i] : b->col[i]] =
-            b->value[i];
-}
-
-static const sti_sink lines_sink = {.label = take_label,
-                                    .row_end = refuse_entries};
-static const sti_sink vector_sink = {.entries = take_vector};
-
-static strads_err wrong_count(const label_file *l, uint64_t found)
-{
-    return strads_fail(STRADS_EFORMAT,
-                       "%s: found %llu labels, expected %llu, one for each row",
-                       l->text.path, (unsigned long long)found,
-                       (unsigned long long)l->rows);
-}
-
-static strads_err check_vector(const label_file *l)
-{
-    const sti_market *m = &l->format.market;
-    if (!m->array || (m->cols != 1 && m->rows != 1))
+    const strads_share *share = strads_data_share(data, 0);
+    uint64_t row = 0;
+    *found = share->label ? data->rows : data->rows * data->cols;
+    if (!share->label && data->rows != 1 && data->cols != 1)
         return strads_fail(STRADS_EFORMAT,
                            "%s: line 1: found a matrix, expected labels: an "
                            "array of one column",
-                           l->text.path);
-    uint64_t found = m->rows * m->cols;
-    return found == l->rows ? STRADS_OK : wrong_count(l, found);
+                           path);
+    while (share->label && row < data->rows && data->row_nnz[row] == 0)
+        row++;
+    return !share->label || row == data->rows
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: label %llu is followed by index:value, "
+                             "expected one number a line",
+                             path, (unsigned long long)row + 1);
 }
 
-static const sti_sink no_sink = {0};
-
-static strads_err take_text(label_file *l, const sti_sink *sink)
+/* labels[] starts as zeros, which a matrix leaves out. */
+static void take_labels(const strads_data *data, double *labels)
 {
-    sti_chunk chunk = {.begin = l->text.bytes + l->format.skip,
-                       .end = l->text.bytes + l->text.size};
-    sti_pass pass = {.text = &l->text,
-                     .parser = l->format.parser,
-                     .market = &l->format.market,
-                     .skip = l->format.skip,
-                     .threads = 1,
-                     .label_names = l->names,
-                     .label_form = l->form,
-                     .sink = sink,
-                     .context = l,
-                     .values = true,
-                     .value_limit = DBL_MAX,
-                     .row_limit = STI_MOST_LINES,
-                     .col_limit = STI_MOST_LINES,
-                     .chunks = &chunk,
-                     .count = 1};
-    strads_err err = sti_pass_run(&pass);
-    if (err != STRADS_OK)
-        return err;
-    uint64_t found = l->format.by_row ? chunk.rows : chunk.read;
-    return found == l->rows ? STRADS_OK : wrong_count(l, found);
-}
-
-/* The pass that collects names, where labels are such. */
-static strads_err find_names(label_file *l, const sti_labels_options *o,
-                             sti_label_names *names)
-{
-    if (!o->named || !l->format.by_row)
-        return STRADS_OK;
-    l->form = l->format.label_form;
-    if (!l->format.named_labels)
-        return STRADS_OK;
-    strads_err err = sti_label_names_open(names, o->given);
-    l->names = names;
-    if (err == STRADS_OK && names->names == NULL)
-        err = take_text(l, &no_sink);
-    return err == STRADS_OK ? sti_label_names_end(names) : err;
+    const strads_share *share = strads_data_share(data, 0);
+    const strads_sparse *x = &share->by_row;
+    if (share->label)
+        memcpy(labels, share->label, data->rows * sizeof *labels);
+    for (uint64_t row = 0; row < data->rows; row++)
+        for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
+            labels[data->cols == 1 ? row : x->index[e]] =
+                strads_sparse_value(x, e);
 }
 
 strads_err sti_labels_read(const char *path, const sti_labels_options *options,
                            sti_label_names *names, double *labels)
 {
-    label_file l = {.rows = options->rows, .labels = labels};
-    if (sti_npy_format(path) != NULL)
-        return sti_npy_labels(path, options->rows, labels);
-    strads_err err = sti_text_open(&l.text, path, options->memory);
+    const strads_data_options samples = {.size = sizeof samples,
+                                         .layout = STRADS_LAYOUT_ROWS,
+                                         .memory_limit = options->memory,
+                                         .named_labels = options->named,
+                                         .label_names = options->given};
+    strads_data *data;
+    uint64_t found = 0;
+    strads_err err = strads_data_read(path, &samples, &data);
     if (err != STRADS_OK)
         return err;
-    const strads_data_options samples = {.kind = STRADS_KIND_SAMPLES};
-    err = sti_format_find(&l.text, &samples, &l.format);
-    if (err == STRADS_OK && !l.format.by_row)
-        err = check_vector(&l);
-    if (err == STRADS_OK)
-        err = find_names(&l, options, names);
-    if (err == STRADS_OK)
-        err = take_text(&l, l.format.by_row ? &lines_sink : &vector_sink);
-    sti_text_close(&l.text);
+    err = check_file(path, data, &found);
+    if (err == STRADS_OK && found != options->rows)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: found %llu labels, expected %llu, one for each "
+                          "row",
+                          path, (unsigned long long)found,
+                          (unsigned long long)options->rows);
+    if (err == STRADS_OK) {
+        take_labels(data, labels);
+        names->names = data->label_names;
+        names->own = data->own_label_names;
+        data->own_label_names = NULL;
+    }
+    strads_data_free(data);
     return err;
 }

@@ -5,7 +5,6 @@
 #ifndef STI_DATA_NAMING_H
 #define STI_DATA_NAMING_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -61,8 +60,7 @@ void sti_naming_free(sti_naming *naming);
 typedef struct sti_label_names {
     const strads_names *names; /* in order; NULL: they are being collected */
     strads_names *own;         /* what `names` is, where it is made here */
-    strads_names *found;       /* in any order; guarded by `lock` */
-    pthread_mutex_t lock;
+    strads_names *found;       /* in any order; chunks add to it in turn */
 } sti_label_names;
 
 /* Whether labels of the text [begin, end) are names, which its first row tells;
@@ -102,15 +100,15 @@ void sti_label_names_free(sti_label_names *names);
 /* How a file of labels is read. */
 typedef struct sti_labels_options {
     uint64_t rows;             /* that are expected */
-    uint64_t memory;           /* bytes that a pipe's text may take */
+    uint64_t memory;           /* bytes that reading them may take */
     bool named;                /* they may be names, */
     const strads_names *given; /* these, or NULL */
 } sti_labels_options;
 
-/* Reads labels[rows] from text with one label a line, or from a MatrixMarket
- * array of one column or one row; plain or compressed. Where they are names,
- * `names` is opened. STRADS_EFORMAT also when
- * the file does not hold exactly `rows` of them. */
+/* Reads labels[rows], which are 0, from what samples are read from: lines with one
+ * label each, or a matrix of one column or one row. Where they are names, *names
+ * gets these. STRADS_EFORMAT also when the file does not hold exactly `rows` of
+ * them. */
 strads_err sti_labels_read(const char *path, const sti_labels_options *options,
                            sti_label_names *names, double *labels);
 

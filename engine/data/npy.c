@@ -4,11 +4,9 @@
 #include "engine/data/npy.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -18,11 +16,14 @@
 
 static const char npy_magic[] = "\x93NUMPY", zip_magic[] = "PK\x03\x04";
 
+/* All of it, unpacked. */
 typedef struct file {
     const char *path;
     const unsigned char *bytes;
     size_t size;
     uint64_t memory; /* what members may take */
+    sti_text text;
+    sti_text_bytes whole;
 } file;
 
 /* An array as it lies in the file; `owned` is what was unpacked for it. */
@@ -30,6 +31,7 @@ typedef struct array {
     const unsigned char *data;
     uint64_t rows, cols; /* one dimension: cols is 1; none: both are */
     bool by_col;
+    bool big;   /* its numbers are big-endian */
     bool image; /* its bytes are pixels: each is divided by 255 */
     char type;  /* f, i, u, b or S */
     uint32_t width;
@@ -80,25 +82,19 @@ const char *sti_npy_format(const char *path)
 
 static strads_err open_file(file *f, const char *path, uint64_t memory)
 {
-    struct stat info = {0};
     *f = (file){.path = path, .memory = memory};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *at = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0)
-        at = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (fd >= 0)
-        (void)close(fd);
-    if (at == MAP_FAILED)
-        return strads_fail(STRADS_EIO, "%s: cannot be read", path);
-    f->bytes = at;
-    f->size = (size_t)info.st_size;
-    return STRADS_OK;
+    strads_err err = sti_text_open_any(&f->text, path, memory);
+    if (err == STRADS_OK)
+        err = sti_text_whole(&f->text, memory, &f->whole);
+    f->bytes = (const unsigned char *)f->whole.begin;
+    f->size = (size_t)(f->whole.end - f->whole.begin);
+    return err;
 }
 
 static void close_file(file *f)
 {
-    if (f->bytes != NULL)
-        (void)munmap((void *)(uintptr_t)f->bytes, f->size);
+    sti_text_bytes_free(&f->whole);
+    sti_text_close(&f->text);
 }
 
 static uint64_t little(const unsigned char *p, unsigned bytes)
@@ -106,6 +102,14 @@ static uint64_t little(const unsigned char *p, unsigned bytes)
     uint64_t value = 0;
     for (unsigned k = 0; k < bytes; k++)
         value |= (uint64_t)p[k] << (8 * k);
+    return value;
+}
+
+static uint64_t big(const unsigned char *p, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned k = 0; k < bytes; k++)
+        value = value << 8 | p[k];
     return value;
 }
 
@@ -189,16 +193,17 @@ static strads_err take_array(const file *f, const unsigned char *bytes,
 static double number_at(const array *a, uint64_t k)
 {
     const unsigned char *p = a->data + k * a->width;
-    const uint64_t bits = little(p, a->width);
+    const uint64_t bits = a->big ? big(p, a->width) : little(p, a->width);
     const unsigned unused = 64 - 8 * a->width;
     if (a->type == 'f' && a->width == 4) {
+        const uint32_t narrow = (uint32_t)bits;
         float value;
-        memcpy(&value, p, sizeof value);
+        memcpy(&value, &narrow, sizeof value);
         return (double)value;
     }
     if (a->type == 'f') {
         double value;
-        memcpy(&value, p, sizeof value);
+        memcpy(&value, &bits, sizeof value);
         return value;
     }
     return a->type == 'i' ? (double)((int64_t)(bits << unused) >> unused)
@@ -214,45 +219,32 @@ static void free_array(array *a)
 
 /* ---- IDX ---------------------------------------------------------------------- */
 
-/* Numbers are big-endian there, and little-endian here. */
-static void turn_bytes(unsigned char *at, uint64_t n, uint32_t width)
-{
-    for (uint64_t k = 0; k < n && width > 1; k++, at += width)
-        for (uint32_t b = 0; b < width / 2; b++) {
-            const unsigned char byte = at[b];
-            at[b] = at[width - 1 - b];
-            at[width - 1 - b] = byte;
-        }
-}
-
-static strads_err read_idx(const file *f, gzFile in, array *out)
+static strads_err take_idx(const file *f, array *out)
 {
     static const struct {
         char type;
         uint32_t width;
     } kinds[] = {{'u', 1}, {'i', 1}, {0, 0},  {'i', 2},
                  {'i', 4}, {'f', 4}, {'f', 8}};
-    unsigned char head[4], dimension[4], more;
-    uint64_t size = 0, done = 0;
-    if (gzread(in, head, 4) != 4 || !begins_idx(head))
+    const unsigned char *head = f->bytes;
+    uint64_t size = 0;
+    if (f->size < 4 || !begins_idx(head))
         return refuse(f, "is no array in IDX format");
-    out->type = kinds[head[2] - 8].type;
-    out->width = kinds[head[2] - 8].width;
+    const size_t body = 4 + 4 * (size_t)head[3];
+    if (f->size < body)
+        return refuse(f, "is cut short, expected the sizes of an IDX array");
+    *out = (array){.data = f->bytes + body,
+                   .rows = big(head + 4, 4),
+                   .cols = 1,
+                   .big = true,
+                   .type = kinds[head[2] - 8].type,
+                   .width = kinds[head[2] - 8].width};
     out->image = out->type == 'u' && head[3] > 1;
-    out->cols = 1;
-    for (unsigned d = 0; d < head[3]; d++) {
-        if (gzread(in, dimension, 4) != 4)
-            return refuse(f, "is cut short, expected the sizes of an IDX "
-                             "array");
-        const uint64_t n = (uint64_t)dimension[0] << 24 |
-                           (uint64_t)dimension[1] << 16 |
-                           (uint64_t)dimension[2] << 8 | dimension[3];
-        if (d == 0)
-            out->rows = n;
-        else if (__builtin_mul_overflow(out->cols, n, &out->cols) ||
-                 out->cols > STI_MOST_LINES)
+    for (unsigned d = 1; d < head[3]; d++)
+        if (__builtin_mul_overflow(out->cols, big(head + 4 + 4 * d, 4),
+                                   &out->cols) ||
+            out->cols > STI_MOST_LINES)
             return refuse(f, "its rows have more than 4294967294 elements");
-    }
     if (out->rows > STI_MOST_LINES ||
         __builtin_mul_overflow(out->rows * out->width, out->cols, &size) ||
         size > f->memory)
@@ -262,35 +254,15 @@ static strads_err read_idx(const file *f, gzFile in, array *out)
             "allow more (--memory)",
             f->path, (unsigned long long)out->rows,
             (unsigned long long)out->cols, (unsigned long long)f->memory);
-    out->owned = sti_big_alloc(size + 1);
-    out->owned_size = size + 1;
-    if (out->owned == NULL)
-        return strads_fail(STRADS_ENOMEM, "%s: no memory for it", f->path);
-    for (int n = 1; done < size && n > 0; done += n > 0 ? (uint64_t)n : 0)
-        n = gzread(in, (char *)out->owned + done,
-                   size - done < 1 << 30 ? (unsigned)(size - done) : 1U << 30);
-    if (done < size || gzread(in, &more, 1) != 0)
-        return strads_fail(
-            STRADS_EFORMAT,
-            "%s: holds %s than %llu bytes of elements, as its sizes %llu x "
-            "%llu say, or is damaged",
-            f->path, done < size ? "less" : "more", (unsigned long long)size,
-            (unsigned long long)out->rows, (unsigned long long)out->cols);
-    turn_bytes(out->owned, out->rows * out->cols, out->width);
-    out->data = out->owned;
-    return STRADS_OK;
-}
-
-/* Plain or gzip; free_array frees it, after an error too. */
-static strads_err take_idx(const file *f, array *out)
-{
-    gzFile in = gzopen(f->path, "rbe");
-    const strads_err err =
-        in != NULL ? read_idx(f, in, out)
-                   : strads_fail(STRADS_EIO, "%s: cannot be read", f->path);
-    if (in != NULL)
-        (void)gzclose(in);
-    return err;
+    return size == f->size - body
+               ? STRADS_OK
+               : strads_fail(
+                     STRADS_EFORMAT,
+                     "%s: holds %s than %llu bytes of elements, as its sizes "
+                     "%llu x %llu say, or is damaged",
+                     f->path, f->size - body < size ? "less" : "more",
+                     (unsigned long long)size, (unsigned long long)out->rows,
+                     (unsigned long long)out->cols);
 }
 
 /* ---- a zip archive ------------------------------------------------------------ */
@@ -563,32 +535,6 @@ strads_err sti_npy_read(const char *path, const strads_data_options *options,
     sti_big_free(s.start, s.start_size);
     sti_big_free(s.index, s.index_size);
     sti_big_free(s.value, s.value_size);
-    close_file(&f);
-    return err;
-}
-
-strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels)
-{
-    file f;
-    array x = {0};
-    strads_err err = open_file(&f, path, UINT64_MAX);
-    if (err == STRADS_OK)
-        err = take_alone(&f, &x);
-    if (err == STRADS_OK && (x.type == 'S' || x.rows * x.cols != rows))
-        err = strads_fail(STRADS_EFORMAT,
-                          "%s: holds %llu elements, expected %llu numbers, a "
-                          "label a row",
-                          path, (unsigned long long)x.rows * x.cols,
-                          (unsigned long long)rows);
-    for (uint64_t k = 0; k < rows && err == STRADS_OK; k++) {
-        labels[k] = number_at(&x, k);
-        if (!isfinite(labels[k]))
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s: element %llu: found %g, expected a finite "
-                              "label",
-                              path, (unsigned long long)k, labels[k]);
-    }
-    free_array(&x);
     close_file(&f);
     return err;
 }

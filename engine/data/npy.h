@@ -1,4 +1,4 @@
-/* engine/data/npy.h - samples, and labels, from numpy's files: .npy, and .npz as
+/* engine/data/npy.h - samples from numpy's files: .npy, and .npz as
  * scipy.sparse.save_npz and numpy.savez write it; and from IDX, plain or gzip. */
 #ifndef STI_DATA_NPY_H
 #define STI_DATA_NPY_H
@@ -16,8 +16,5 @@ const char *sti_npy_format(const char *path);
  * dimensions, whose rows are samples, or a sparse one, csr or csc. */
 strads_err sti_npy_read(const char *path, const strads_data_options *options,
                         strads_data **out);
-
-/* Reads labels[rows] from an array of that many numbers. */
-strads_err sti_npy_labels(const char *path, uint64_t rows, double *labels);
 
 #endif

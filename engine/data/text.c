@@ -156,7 +156,7 @@ static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
     return err;
 }
 
-strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
+strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit)
 {
     *text = (sti_text){.path = path};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -165,10 +165,18 @@ strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
     strads_err err = take_bytes(text, fd, limit);
     (void)close(fd);
     if (err == STRADS_OK)
-        err = sti_text_refuse(path, text->bytes, text->bytes + text->size);
-    if (err == STRADS_OK)
         text->codec = find_codec(text);
     else
+        sti_text_close(text);
+    return err;
+}
+
+strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
+{
+    strads_err err = sti_text_open_any(text, path, limit);
+    if (err == STRADS_OK)
+        err = sti_text_refuse(path, text->bytes, text->bytes + text->size);
+    if (err != STRADS_OK)
         sti_text_close(text);
     return err;
 }

@@ -37,8 +37,12 @@ typedef struct sti_piece {
 
 /* Opens `path`, which must outlive *text. What is not a regular file is read
  * into memory, at most `limit` bytes. STRADS_EIO: missing, a directory,
- * unreadable. STRADS_EFORMAT: empty. STRADS_ENOMEM. */
+ * unreadable. STRADS_EFORMAT: empty, or what is known to be no text.
+ * STRADS_ENOMEM. */
 strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit);
+
+/* The same of a file that may be no text. */
+strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit);
 void sti_text_close(sti_text *text);
 
 /* STRADS_EFORMAT where the bytes begin as a known format does that is no text;
