@@ -301,30 +301,6 @@ typedef struct strads_cv_point {
     double lambda, error, deviation, accuracy;
     ...;
 } strads_cv_point;
-typedef struct strads_lasso_options {
-    double lambda, lambda_ratio, l1_ratio;
-    bool intercept, standardize, positive;
-    const double *row_weight;
-    ...;
-} strads_lasso_options;
-typedef struct strads_lasso_path_options {
-    strads_lasso_options fit;
-    uint32_t points;
-    double ratio, first;
-    ...;
-} strads_lasso_path_options;
-typedef struct strads_lasso_cv_options {
-    strads_lasso_path_options path;
-    uint32_t folds, threads;
-    uint64_t seed;
-    double tolerance;
-    const volatile bool *stop;
-    ...;
-} strads_lasso_cv_options;
-const strads_path_point *strads_lasso_path(const void *, uint32_t *);
-strads_err strads_lasso_cv(const strads_data *, const strads_lasso_cv_options *,
-                           strads_cv_point *, uint32_t *, uint32_t *);
-
 typedef struct strads_glm_options {
     const char *loss, *penalty, *classes;
     double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma, lower, upper;
@@ -364,26 +340,8 @@ typedef struct strads_logistic_options {
     const double *start_intercept;
     ...;
 } strads_logistic_options;
-typedef struct strads_logistic_path_options {
-    strads_logistic_options fit;
-    uint32_t points;
-    double ratio, first;
-    ...;
-} strads_logistic_path_options;
-typedef struct strads_logistic_cv_options {
-    strads_logistic_path_options path;
-    uint32_t folds, threads;
-    uint64_t seed;
-    double tolerance;
-    const volatile bool *stop;
-    ...;
-} strads_logistic_cv_options;
 bool strads_logistic_suits_dual(const strads_logistic_options *,
                                 const strads_data *);
-const strads_path_point *strads_logistic_path(const void *, uint32_t *);
-strads_err strads_logistic_cv(const strads_data *,
-                              const strads_logistic_cv_options *,
-                              strads_cv_point *, uint32_t *, uint32_t *);
 
 typedef struct strads_svm_options {
     const char *loss, *classes;
@@ -527,7 +485,6 @@ ffi.set_source(
     """
     #include <strads/strads.h>
     #include <strads/glm.h>
-    #include <strads/lasso.h>
     #include <strads/lda.h>
     #include <strads/logistic.h>
     #include <strads/mf.h>

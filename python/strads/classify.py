@@ -11,9 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import engine
 from ._strads import ffi, lib
-from .linear import (Fitted, counted, cross_validate, cross_validate_pieces,
-                     folds_of, path_points, positive, row_weights, svm_config,
-                     whole)
+from .linear import (Fitted, counted, path_of, penalised, positive,
+                     row_weights, search_path, svm_config)
 
 
 class Classifier(ClassifierMixin, Fitted):
@@ -141,14 +140,18 @@ class LogisticRegression(Probable, Classifier):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _config(self):
-        """The options, and what they borrow."""
+    def _share(self):
+        """The L1 share of the penalty."""
         if self.penalty not in ("l1", "l2", "elasticnet"):
             raise ValueError(f"penalty is {self.penalty!r}; one of 'l1', 'l2', "
                              "'elasticnet'")
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise ValueError("penalty 'elasticnet' needs l1_ratio")
-        share = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
+        return {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
+
+    def _config(self):
+        """The options, and what they borrow."""
+        share = self._share()
         if self.multi_class not in ("auto", "ovr", "multinomial"):
             raise ValueError(f"multi_class is {self.multi_class!r}; one of "
                              "'auto', 'ovr', 'multinomial'")
@@ -195,18 +198,10 @@ def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
     if len(model.classes_) != 2:
         raise ValueError("a path is of two classes; y has "
                          f"{len(model.classes_)}")
-    config = ffi.new("strads_logistic_path_options *")
-    fit, kept = model._config()
-    config.fit = fit[0]
+    config = ffi.new("strads_glm_path_options *")
+    config.fit = penalised("logistic", model._share(), fit_intercept)[0]
     config.points, config.ratio = n_points, eps
-    finished = engine.run(engine.program_named("logistic-path"), config, X,
-                          number, name="path", tolerance=tol,
-                          workers=engine.n_threads(n_jobs))
-    count = ffi.new("uint32_t *")
-    points = lib.strads_logistic_path(finished.state, count)
-    lambdas, coefs, intercepts, gaps = path_points(points, count[0],
-                                                   X.shape[1])
-    del kept
+    lambdas, coefs, intercepts, gaps = path_of(config, X, number, tol, n_jobs)
     return 1 / (X.shape[0] * lambdas), coefs, gaps, intercepts
 
 
@@ -240,7 +235,7 @@ class LogisticRegressionCV(LogisticRegression):
         del self.C, self.multi_class, self.warm_start
 
     multi_class = "ovr"
-    warm_start = False
+    warm_start = _softmax = False
 
     def fit(self, X, y, sample_weight=None):
         """Chooses C, then fits with it; returns self."""
@@ -253,41 +248,19 @@ class LogisticRegressionCV(LogisticRegression):
                              "'elasticnet', or search over C of "
                              "LogisticRegression")
         weight = self._weights(sample_weight, X, number)
-        config, kept = self._config()
-        program = engine.program_named("logistic")
-        config.lambda_ratio = 1.0
-        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
-            self._run(program, config, X, number, weight=weight).state))
-        config.lambda_ratio = 0.0
-        if largest <= 0:
-            largest = 1.0
-        search = ffi.new("strads_logistic_cv_options *", {
-            "folds": folds_of(self.cv, engine.agreed(sum, X.shape[0])),
-            "tolerance": self.tol,
-            "threads": max(1, engine.n_threads(self.n_jobs)),
-            "seed": engine.seed_of(self.random_state)})
-        search.path.fit = config[0]
-        search.path.points, search.path.ratio = self.n_points, self.eps
-        search.path.first = largest
-        if engine.team():
-            table, best, simplest = cross_validate_pieces(
-                self, engine.program_named("logistic-path"), search,
-                lib.strads_logistic_path, _deviance, X, number, weight)
-        else:
-            table, best, simplest = cross_validate(
-                lib.strads_logistic_cv, search,
-                whole(program, config, largest, X, number, weight),
-                self.n_points)
+        config = penalised("logistic", self._share(), self.fit_intercept)
+        table, best, simplest = search_path(self, config, X, number, weight,
+                                            self.n_points, _deviance)
         total = engine.agreed(
             sum, X.shape[0] if weight is None else weight.sum())
         self.Cs_ = 1 / (total * table[:, 0])
         self.deviance_, self.deviance_deviation_, self.accuracy_ = table[:, 1:].T
         self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]
         setattr(config, "lambda", table[best, 0])
-        finished = self._run(program, config, X, number, weight=weight)
+        finished = self._run(engine.program_named("glm"), config, X, number,
+                             weight=weight)
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
-        del kept
         return self._done(finished)
 
     def _more_tags(self):

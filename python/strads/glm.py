@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_array
 from . import engine
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
-from .linear import (_Regressor, counted, cross_validate,
-                     cross_validate_pieces, folds_of, path_points, positive,
-                     row_weights, whole)
+from .linear import (_Regressor, counted, path_of, positive, row_weights,
+                     search_path)
 
 
 def _groups_of(groups, columns):
@@ -147,19 +146,13 @@ class GLM(_Regressor):
                                   self._parameter, offset)
         return X, y, weight, config, kept
 
-    def _fitted(self, config, X, y, weight):
-        finished = self._run(engine.program_named("glm"), config, X, y,
-                             weight=weight, start=self._start(X.shape[1]))
-        self.coef_ = finished.values()[:X.shape[1], 0].copy()
-        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
-        return finished
-
     def fit(self, X, y, sample_weight=None, offset=None):
         """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
         X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
         if self._penalty != "none":
             setattr(config, "lambda", positive("alpha", self.alpha))
-        return self._done(self._fitted(config, X, y, weight))
+        return self._done(self._fitted(config, X, y, weight,
+                                       self._start(X.shape[1])))
 
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
@@ -339,12 +332,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
             raise ValueError("alphas has to be a list of numbers, one at least")
         config.points, config.ratio = alphas.size, 0
         setattr(config, "lambda", engine.pointer(alphas, "double *"))
-    finished = engine.run(engine.program_named("glm-path"), config, X, y,
-                          name="path", weight=weight, workers=engine.n_threads(n_jobs),
-                          tolerance=tol)
-    count = ffi.new("uint32_t *")
-    points = lib.strads_glm_path(finished.state, count)
-    alphas, coefs, intercepts, gaps = path_points(points, count[0], X.shape[1])
+    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs, weight)
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
         (alphas, coefs, gaps)
 
@@ -353,7 +341,7 @@ _HUBER = 1.345  # the usual parameter, docs/glm.md
 
 
 def _twice_the_loss(loss, parameter):
-    """losses(z, y) of cross_validate_pieces: the squared error, the deviance."""
+    """losses(z, y) of search_path: the squared error, the deviance."""
     def squared(z, y):
         return (y - z) ** 2
 
@@ -381,8 +369,8 @@ class GLMCV(GLM):
 
     def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,
                  gamma=None, groups=None, penalty_factors=None, lower=None,
-                 upper=None, loss_parameter=None, eps=1e-2, n_alphas=100, cv=5, fit_intercept=True, tol=1e-6,
-                 max_iter=None, n_jobs=None, random_state=None, verbose=0,
+                 upper=None, loss_parameter=None, eps=1e-2, n_alphas=100, cv=5,
+                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None, random_state=None, verbose=0,
                  callbacks=None):
         super().__init__(loss, penalty, l1_ratio=l1_ratio, gamma=gamma,
                          groups=groups, penalty_factors=penalty_factors,
@@ -402,31 +390,9 @@ class GLMCV(GLM):
     def fit(self, X, y, sample_weight=None, offset=None):
         """Chooses alpha, then fits with it; returns self."""
         X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
-        folds = folds_of(self.cv, engine.agreed(sum, X.shape[0]))
-        program = engine.program_named("glm")
-        config.lambda_ratio = 1.0
-        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
-            self._run(program, config, X, y, weight=weight).state))
-        config.lambda_ratio = 0.0
-        if largest <= 0:  # nothing to explain: any alpha gives w = 0
-            largest = 1.0
-        search = ffi.new("strads_glm_cv_options *", {
-            "folds": folds, "tolerance": self.tol,
-            "threads": max(1, engine.n_threads(self.n_jobs)),
-            "seed": engine.seed_of(self.random_state)})
-        search.path.fit = config[0]
-        search.path.points, search.path.ratio = self.n_alphas, self.eps
-        search.path.first = largest
-        if engine.team():
-            table, best, simplest = cross_validate_pieces(
-                self, engine.program_named("glm-path"), search,
-                lib.strads_glm_path, _twice_the_loss(
-                    self._loss, self._parameter or _HUBER),
-                X, y, weight)
-        else:
-            data = whole(program, config, largest, X, y, weight)
-            table, best, simplest = cross_validate(lib.strads_glm_cv, search,
-                                                   data, self.n_alphas)
+        table, best, simplest = search_path(
+            self, config, X, y, weight, self.n_alphas,
+            _twice_the_loss(self._loss, self._parameter or _HUBER))
         self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)

@@ -110,6 +110,14 @@ class _Regressor(RegressorMixin, Fitted):
         X, y = self._checked(X, y)
         return counted(X, y, row_weights(sample_weight, X))
 
+    def _fitted(self, config, X, y, weight, start=None):
+        """A run of glm, whose coefficients it keeps."""
+        finished = self._run(engine.program_named("glm"), config, X, y,
+                             weight=weight, start=start)
+        self.coef_ = finished.values()[:X.shape[1], 0].copy()
+        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
+        return finished
+
     def predict(self, X):
         """X @ coef_ + intercept_."""
         return self._linear(X)
@@ -117,10 +125,16 @@ class _Regressor(RegressorMixin, Fitted):
 
 # ---- Lasso and elastic net -------------------------------------------------
 
-def _lasso_config(l1_ratio, fit_intercept, positive_only):
-    return ffi.new("strads_lasso_options *", {
-        "l1_ratio": l1_ratio, "intercept": fit_intercept,
-        "positive": positive_only})
+_WORDS = {name: ffi.new("char[]", name.encode())
+          for name in ("squared", "logistic", "elastic-net", "ridge")}
+
+
+def penalised(loss, l1_ratio, fit_intercept, positive_only=False):
+    """The strads_glm_options of a loss with an elastic net."""
+    return ffi.new("strads_glm_options *", {
+        "loss": _WORDS[loss], "l1_ratio": l1_ratio, "intercept": fit_intercept,
+        "penalty": _WORDS["elastic-net" if l1_ratio else "ridge"],
+        "upper": np.inf if positive_only else 0})
 
 
 class ElasticNet(_Regressor):
@@ -160,14 +174,11 @@ class ElasticNet(_Regressor):
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
-        config = _lasso_config(getattr(self, "l1_ratio", 1.0),
-                               self.fit_intercept, self.positive)
+        config = penalised("squared", getattr(self, "l1_ratio", 1.0),
+                           self.fit_intercept, self.positive)
         setattr(config, "lambda", positive("alpha", self.alpha))
-        finished = self._run(engine.program_named("lasso"), config, X, y,
-                             weight=weight, start=self._start(X.shape[1]))
-        self.coef_ = finished.values()[:, 0]
-        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
-        return self._done(finished)
+        return self._done(self._fitted(config, X, y, weight,
+                                       self._start(X.shape[1])))
 
 
 class Lasso(ElasticNet):
@@ -198,6 +209,16 @@ def path_points(points, count, cols):
     return numbers[:, 0], coefficients, numbers[:, 1], numbers[:, 2]
 
 
+def path_of(config, X, y, tol, n_jobs, weight=None):
+    """path_points of a run of glm-path."""
+    finished = engine.run(engine.program_named("glm-path"), config, X, y,
+                          name="path", weight=weight,
+                          workers=engine.n_threads(n_jobs), tolerance=tol)
+    count = ffi.new("uint32_t *")
+    points = lib.strads_glm_path(finished.state, count)
+    return path_points(points, count[0], X.shape[1])
+
+
 def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
               fit_intercept=False, tol=1e-6, n_jobs=None):
     """Elastic nets at `n_alphas` alphas from the largest that gives any
@@ -207,15 +228,10 @@ def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
     the intercepts [n] as well."""
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
-    config = ffi.new("strads_lasso_path_options *")
-    config.fit = _lasso_config(l1_ratio, fit_intercept, positive)[0]
+    config = ffi.new("strads_glm_path_options *")
+    config.fit = penalised("squared", l1_ratio, fit_intercept, positive)[0]
     config.points, config.ratio = n_alphas, eps
-    finished = engine.run(engine.program_named("lasso-path"), config, X, y,
-                          name="path", workers=engine.n_threads(n_jobs),
-                          tolerance=tol)
-    count = ffi.new("uint32_t *")
-    points = lib.strads_lasso_path(finished.state, count)
-    alphas, coefs, intercepts, gaps = path_points(points, count[0], X.shape[1])
+    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs)
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
         (alphas, coefs, gaps)
 
@@ -228,23 +244,40 @@ def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
                      n_jobs=n_jobs)
 
 
-def whole(program, config, largest, X, y, weight):
-    """The data in one partition, as strads_*_cv wants it."""
+def search_path(model, config, X, y, weight, points, losses):
+    """Cross-validates `points` of the path of strads_glm_options: an array
+    [points, lambda, error, deviation, accuracy], best and simplest.
+
+    losses: as of _search_pieces."""
+    config.lambda_ratio = 1.0
+    largest = engine.shared(lambda: lib.strads_glm_lambda_max(
+        model._run(engine.program_named("glm"), config, X, y,
+                   weight=weight).state))
+    config.lambda_ratio = 0.0
+    if largest <= 0:  # nothing to explain: any lambda gives w = 0
+        largest = 1.0
+    search = ffi.new("strads_glm_cv_options *", {
+        "folds": folds_of(model.cv, engine.agreed(sum, X.shape[0])),
+        "tolerance": model.tol,
+        "threads": max(1, engine.n_threads(model.n_jobs)),
+        "seed": engine.seed_of(model.random_state)})
+    search.path.fit = config[0]
+    search.path.points, search.path.ratio = points, model.eps
+    search.path.first = largest
+    if engine.team():
+        return _search_pieces(model, search, losses, X, y, weight)
     options = ffi.new("strads_engine_options *", {
         "size": ffi.sizeof("strads_engine_options"), "workers": 1,
         "partitions": 1})
     setattr(config, "lambda", largest)
-    return engine.cut_for(program, config, options, X, y, weight)
-
-
-def cross_validate(function, config, data, points):
-    """Calls a strads_*_cv; returns its points as arrays, best and simplest."""
+    data = engine.cut_for(engine.program_named("glm"), config, options, X, y,
+                          weight)
     out = ffi.new("strads_cv_point[]", points)
     best, simplest = ffi.new("uint32_t *"), ffi.new("uint32_t *")
     stop = ffi.new("bool *", False)
-    config.stop = stop
+    search.stop = stop
     err, text, interrupted = engine.interruptible(
-        stop, function, data, config, out, best, simplest)
+        stop, lib.strads_glm_cv, data, search, out, best, simplest)
     if interrupted:
         raise KeyboardInterrupt
     engine.raise_for(err, text)
@@ -253,13 +286,12 @@ def cross_validate(function, config, data, points):
     return table, best[0], simplest[0]
 
 
-def cross_validate_pieces(model, program, search, points_of, losses, X, y,
-                          weight):
-    """As cross_validate, of rows that several processes hold: a path for each
-    fold, in which its rows weigh nothing.
+def _search_pieces(model, search, losses, X, y, weight):
+    """search_path of rows that several processes hold: a path for each fold, in
+    which its rows weigh nothing.
 
-    points_of: strads_*_path; losses(z, y [rows, 1]): what predictions z [rows,
-    points] lose, and which labels they find. Who is in which fold is drawn by
+    losses(z, y [rows, 1]): what predictions z [rows, points] lose, and which
+    labels they find. Who is in which fold is drawn by
     numpy's default_rng, so they are others than those of one process."""
     rows = engine.agreed(list, len(y))
     first = sum(rows[:engine.team().rank])
@@ -272,9 +304,10 @@ def cross_validate_pieces(model, program, search, points_of, losses, X, y,
     config, count = ffi.addressof(search[0], "path"), ffi.new("uint32_t *")
 
     def path(others):
-        finished = model._run(program, config, X, y, weight=others)
-        return path_points(points_of(finished.state, count), count[0],
-                           X.shape[1])
+        finished = model._run(engine.program_named("glm-path"), config, X, y,
+                              weight=others)
+        return path_points(lib.strads_glm_path(finished.state, count),
+                           count[0], X.shape[1])
 
     error, right, size = [], [], []
     for k in range(search.folds):
@@ -335,13 +368,14 @@ class ElasticNetCV(_Regressor):
     def fit(self, X, y, sample_weight=None):
         """Chooses alpha, then fits with it; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
-        program = engine.program_named("lasso")
         given = getattr(self, "l1_ratio", 1.0)
         ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
         tables, chosen = [], []
         for ratio in ratios:
-            config = _lasso_config(ratio, self.fit_intercept, self.positive)
-            table, best, simplest = self._search(program, config, X, y, weight)
+            config = penalised("squared", ratio, self.fit_intercept,
+                               self.positive)
+            table, best, simplest = search_path(self, config, X, y, weight,
+                                                self.n_alphas, _squares)
             tables.append(table[:, :3].T)
             chosen.append((table[best, 1], table[best, 0], table[simplest, 0]))
         k = min(range(len(ratios)), key=lambda i: chosen[i][0])
@@ -350,37 +384,10 @@ class ElasticNetCV(_Regressor):
         several = np.swapaxes(tables, 0, 1)  # [3, ratios, n]
         self.alphas_, self.mse_, self.mse_deviation_ = \
             several[:, 0] if np.ndim(given) == 0 else several
-        config = _lasso_config(self.l1_ratio_, self.fit_intercept,
-                               self.positive)
+        config = penalised("squared", self.l1_ratio_, self.fit_intercept,
+                           self.positive)
         setattr(config, "lambda", self.alpha_)
-        finished = self._run(program, config, X, y, weight=weight)
-        self.coef_ = finished.values()[:, 0]
-        self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
-        return self._done(finished)
-
-    def _search(self, program, config, X, y, weight):
-        """cross_validate at one l1_ratio."""
-        config.lambda_ratio = 1.0
-        largest = engine.shared(lambda: lib.strads_glm_lambda_max(
-            self._run(program, config, X, y, weight=weight).state))
-        config.lambda_ratio = 0.0
-        if largest <= 0:  # nothing to explain: any alpha gives w = 0
-            largest = 1.0
-        search = ffi.new("strads_lasso_cv_options *", {
-            "folds": folds_of(self.cv, engine.agreed(sum, X.shape[0])),
-            "tolerance": self.tol,
-            "threads": max(1, engine.n_threads(self.n_jobs)),
-            "seed": engine.seed_of(self.random_state)})
-        search.path.fit = config[0]
-        search.path.points, search.path.ratio = self.n_alphas, self.eps
-        search.path.first = largest
-        if engine.team():
-            return cross_validate_pieces(
-                self, engine.program_named("lasso-path"), search,
-                lib.strads_lasso_path, _squares, X, y, weight)
-        return cross_validate(
-            lib.strads_lasso_cv, search,
-            whole(program, config, largest, X, y, weight), self.n_alphas)
+        return self._done(self._fitted(config, X, y, weight))
 
 
 class LassoCV(ElasticNetCV):
