@@ -1,5 +1,5 @@
 /* Fields of a line, parted by a separator: those of ratings and of tables. As in
- * RFC 4180 a field may stand in quotes, though not go over a line's end. */
+ * RFC 4180 a field may stand in quotes; those of a record may go over lines. */
 #include <string.h>
 
 #include "engine/data/parse_number.h"
@@ -11,14 +11,13 @@ static bool separates(const char *p, char separator)
 }
 
 /* The field in quotes that begins at p; NULL when they are not closed. */
-static const char *take_quoted(const char *p, const char *line_end,
-                               sti_field *out)
+static const char *take_quoted(const char *p, const char *end, sti_field *out)
 {
     *out = (sti_field){.begin = p + 1};
-    for (p++; p < line_end; p++) {
+    for (p++; p < end; p++) {
         if (*p != '"')
             continue;
-        if (p + 1 == line_end || p[1] != '"') {
+        if (p + 1 == end || p[1] != '"') {
             out->end = p;
             return p + 1;
         }
@@ -35,66 +34,106 @@ static const char *skip_blanks(const char *p, const char *line_end)
     return p;
 }
 
-/* One field of a line; returns where it ends, at a separator or at the line's
- * end, or NULL when its quotes do not close or something follows them. */
-static const char *take_field(const char *p, const char *line_end,
-                              char separator, sti_field *out)
+/* Where fields are taken from, up to `end`. */
+typedef struct place {
+    const char *p;
+    const char *line_end, *end; /* of the line in which p stands */
+    char separator;
+} place;
+
+/* One field: p is then where it ends, at a separator or at the line's end. False
+ * when its quotes do not close, and p is NULL then, or something follows them,
+ * at p. */
+static bool take_field(place *at, sti_field *out)
 {
-    if (separator == ' ') {
+    const char *p = at->p, *line_end = at->line_end;
+    if (at->separator == ' ') {
         while (p < line_end && sti_is_blank(*p))
             p++;
         *out = (sti_field){.begin = p};
         while (p < line_end && !sti_is_blank(*p))
             p++;
-        out->end = p;
-        return p;
+        out->end = at->p = p;
+        return true;
     }
     p = skip_blanks(p, line_end);
     if (p < line_end && *p == '"') {
-        p = take_quoted(p, line_end, out);
-        p = p != NULL ? skip_blanks(p, line_end) : NULL;
-        return p != NULL && (p == line_end || separates(p, separator)) ? p
-                                                                       : NULL;
+        at->p = p = take_quoted(p, at->end, out);
+        if (p == NULL)
+            return false;
+        if (p > line_end)
+            at->line_end = sti_line_end(p, at->end);
+        at->p = skip_blanks(p, at->line_end);
+        return at->p == at->line_end || separates(at->p, at->separator);
     }
     *out = (sti_field){.begin = p};
-    while (p < line_end && !separates(p, separator))
+    while (p < line_end && !separates(p, at->separator))
         p++;
-    out->end = p;
+    out->end = at->p = p;
     while (out->end > out->begin && sti_is_blank(out->end[-1]))
         out->end--;
-    return p;
+    return true;
 }
 
-/* Where the field after the one that ended at p begins; NULL: there is none. */
-static const char *next_field(const char *p, const char *line_end,
-                              char separator)
+/* Whether there is a field after the one that ended at p, which then is where it
+ * begins. */
+static bool next_field(place *at)
 {
-    if (separator == ' ') {
-        while (p < line_end && sti_is_blank(*p))
-            p++;
-        return p < line_end ? p : NULL;
-    }
-    if (p >= line_end)
-        return NULL;
-    return p + (separator == ':' ? 2 : 1);
+    if (at->separator == ' ')
+        while (at->p < at->line_end && sti_is_blank(*at->p))
+            at->p++;
+    if (at->p >= at->line_end)
+        return false;
+    at->p += at->separator == ' ' ? 0 : at->separator == ':' ? 2 : 1;
+    return true;
+}
+
+/* NULL, or where the field begins whose quotes are not right. */
+static const char *split(place *at, sti_field *fields, uint32_t capacity,
+                         uint32_t *n)
+{
+    sti_field other;
+    *n = 0;
+    do {
+        const char *from = at->p;
+        if (!take_field(at, *n < capacity ? &fields[*n] : &other))
+            return from;
+        ++*n;
+    } while (next_field(at));
+    return NULL;
 }
 
 const char *sti_fields_split(const char *p, const char *line_end,
                              char separator, sti_field *fields,
                              uint32_t capacity, uint32_t *n)
 {
-    sti_field other;
-    *n = 0;
-    while (p != NULL) {
-        const char *from = p;
-        p = take_field(p, line_end, separator,
-                       *n < capacity ? &fields[*n] : &other);
-        if (p == NULL)
-            return from;
-        ++*n;
-        p = next_field(p, line_end, separator);
+    place at = {p, line_end, line_end, separator};
+    return split(&at, fields, capacity, n);
+}
+
+const char *sti_record_split(const char *p, const char *end, char separator,
+                             sti_field *fields, uint32_t capacity, uint32_t *n,
+                             const char **after)
+{
+    place at = {p, sti_line_end(p, end), end, separator};
+    const char *wrong = split(&at, fields, capacity, n);
+    *after = at.p;
+    return wrong;
+}
+
+char sti_separator_of(const char *p, const char *line_end)
+{
+    static const char separators[] = {',', ';', '\t'};
+    uint32_t count[3] = {0}, best = 0;
+    bool quoted = false;
+    for (; p < line_end; p++) {
+        quoted ^= *p == '"';
+        for (uint32_t k = 0; k < 3 && !quoted; k++)
+            count[k] += *p == separators[k];
     }
-    return NULL;
+    for (uint32_t k = 1; k < 3; k++)
+        best = count[k] > count[best] ? k : best;
+    return separators[best];
 }
 
 /* A number is read from a copy: what a field has behind it, a comma say, is no

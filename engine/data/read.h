@@ -71,6 +71,16 @@ const char *sti_fields_split(const char *p, const char *line_end,
                              char separator, sti_field *fields,
                              uint32_t capacity, uint32_t *n);
 
+/* The same of a record, whose fields in quotes may go over lines. *after is where
+ * it ends, at a newline or `end`; or what follows quotes that should not, NULL
+ * where they do not close. */
+const char *sti_record_split(const char *p, const char *end, char separator,
+                             sti_field *fields, uint32_t capacity, uint32_t *n,
+                             const char **after);
+
+/* Of ',' ';' and '\t', that of which a header has most. */
+char sti_separator_of(const char *p, const char *line_end);
+
 /* The number that a field is, and nothing else. */
 sti_number_status sti_field_number(const sti_field *field, double *out);
 

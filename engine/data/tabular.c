@@ -165,22 +165,6 @@ strads_err sti_tabular_refuse(const char *path, const char *begin,
 
 /* ---- the header -------------------------------------------------------------- */
 
-/* The one that the header has most of. */
-static char find_separator(const char *p, const char *line_end)
-{
-    static const char separators[] = {',', ';', '\t'};
-    uint32_t count[3] = {0}, best = 0;
-    bool quoted = false;
-    for (; p < line_end; p++) {
-        quoted ^= *p == '"';
-        for (uint32_t k = 0; k < 3 && !quoted; k++)
-            count[k] += *p == separators[k];
-    }
-    for (uint32_t k = 1; k < 3; k++)
-        best = count[k] > count[best] ? k : best;
-    return separators[best];
-}
-
 /* Whether a name can stand in a model's JSON. */
 static bool is_text(const char *p, size_t size)
 {
@@ -230,7 +214,7 @@ static strads_err read_header(table *t)
     while (t->begin < t->end && (sti_is_blank(*t->begin) || *t->begin == '\n'))
         t->line += *t->begin++ == '\n';
     const char *line_end = sti_line_end(t->begin, t->end);
-    t->separator = find_separator(t->begin, line_end);
+    t->separator = sti_separator_of(t->begin, line_end);
     const char *wrong =
         sti_fields_split(t->begin, line_end, t->separator, NULL, 0, &t->n);
     if (wrong != NULL)
