@@ -316,7 +316,7 @@ Test(data_bad_input, files_of_labels)
         WRONG("1\n2\n3\n", "found 3 labels", "expected 2"),
         WRONG("1\nspam\n", "line 2", "'spam'", "a label"),
         WRONG("1 1:1\n2\n", "label 1", "one number a line"),
-        WRONG(BANNER "2 1 0\n", "line 1", "expected labels"),
+        WRONG(BANNER "2 2 0\n", "line 1", "expected labels"),
         WRONG("", "is empty")};
     const char *path = oracle_text("t.mtx", BANNER "2 2 1\n1 1 1\n");
     for (size_t i = 0; i < COUNT(wrong); i++) {

@@ -80,7 +80,7 @@ Test(data_npy, other_arrays_are_refused_with_what_they_are)
     strads_data *data = NULL;
     strads_data_options o = {.size = sizeof o, .labels_path = SEED("c-order")};
     expect_error(strads_data_read(SEED("csr"), &o, &data), STRADS_EFORMAT,
-                 "expected 4 numbers, a label a row");
+                 "expected labels");
     o.labels_path = NULL;
     o.memory_limit = 64;
     cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_ENOMEM);
