@@ -312,31 +312,50 @@ static uint64_t bytes_of(uint32_t capacity, size_t cell_size)
     return capacity * (cell_size + (1 + slots) * sizeof(uint32_t));
 }
 
+/* A row with that room and the same columns. */
+static strads_err copy(const sti_sparse_row *row, uint32_t capacity,
+                       size_t cell_size, sti_budget *budget,
+                       sti_sparse_row *out)
+{
+    sti_sparse_row more = {.n = row->n, .capacity = capacity};
+    strads_err err = sti_budget_alloc(budget, bytes_of(capacity, cell_size),
+                                      "a sparse row", &more.values);
+    if (err)
+        return err;
+    more.cols = (uint32_t *)((char *)more.values + capacity * cell_size);
+    if (row->n) {
+        memcpy(more.values, row->values, row->n * cell_size);
+        memcpy(more.cols, row->cols, row->n * sizeof *row->cols);
+    }
+    if (capacity > SCANNED_CAPACITY) {
+        more.slots = more.cols + capacity;
+        for (uint32_t i = 0; i < more.n; i++)
+            sti_index_put(more.slots, 2 * capacity, more.cols, i);
+    }
+    *out = more;
+    return STRADS_OK;
+}
+
+strads_err sti_sparse_row_copy(const sti_sparse_row *row, size_t cell_size,
+                               sti_budget *budget, sti_sparse_row *out)
+{
+    return row->n ? copy(row, row->capacity, cell_size, budget, out)
+                  : STRADS_OK;
+}
+
 static strads_err grow(sti_sparse_row *row, size_t cell_size,
                        sti_budget *budget)
 {
-    sti_sparse_row more = {.n = row->n,
-                           .capacity = row->capacity ? 2 * row->capacity
-                                                     : FIRST_CAPACITY};
+    sti_sparse_row more;
     if (row->capacity == most_capacity)
         return strads_fail(STRADS_ELIMIT,
                            "a sparse row cannot hold more than %u columns",
                            most_capacity);
     strads_err err =
-        sti_budget_alloc(budget, bytes_of(more.capacity, cell_size),
-                         "a sparse row", &more.values);
+        copy(row, row->capacity ? 2 * row->capacity : FIRST_CAPACITY, cell_size,
+             budget, &more);
     if (err)
         return err;
-    more.cols = (uint32_t *)((char *)more.values + more.capacity * cell_size);
-    if (row->n) {
-        memcpy(more.values, row->values, row->n * cell_size);
-        memcpy(more.cols, row->cols, row->n * sizeof *row->cols);
-    }
-    if (more.capacity > SCANNED_CAPACITY) {
-        more.slots = more.cols + more.capacity;
-        for (uint32_t i = 0; i < more.n; i++)
-            sti_index_put(more.slots, 2 * more.capacity, more.cols, i);
-    }
     sti_sparse_row_free(row, cell_size, budget);
     *row = more;
     return STRADS_OK;

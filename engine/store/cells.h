@@ -103,6 +103,10 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
                                 size_t cell_size, sti_budget *budget,
                                 uint32_t *place);
 
+/* A row like it, into an empty one. STRADS_ENOMEM. */
+strads_err sti_sparse_row_copy(const sti_sparse_row *row, size_t cell_size,
+                               sti_budget *budget, sti_sparse_row *out);
+
 void sti_sparse_row_free(sti_sparse_row *row, size_t cell_size,
                          sti_budget *budget);
 

@@ -23,18 +23,23 @@
 
 /* ---- exact snapshots ----------------------------------------------------- */
 
-static strads_err copy_sparse(const sti_table *from, sti_table *to)
+/* The rows as they are; nobody commits meanwhile. */
+static strads_err copy_table(const sti_table *from, const char *name,
+                             sti_table **out)
 {
-    strads_err err = STRADS_OK;
-    for (uint64_t r = 0; !err && r < from->spec.rows; r++) {
-        const sti_sparse_row *row = &from->sparse[r];
-        if (row->n)
-            err = sti_table_add(to, 1,
-                                &(sti_row_delta){.row = (uint32_t)r,
-                                                 .n = row->n,
-                                                 .cols = row->cols,
-                                                 .cells = row->values},
-                                NULL);
+    strads_table_spec spec = from->spec;
+    spec.name = name;
+    strads_err err = sti_table_open(&spec, from->budget, out);
+    if (err)
+        return err;
+    if (from->dense)
+        memcpy((*out)->dense, from->dense, from->spec.rows * from->row_bytes);
+    for (uint64_t r = 0; from->sparse && !err && r < from->spec.rows; r++)
+        err = sti_sparse_row_copy(&from->sparse[r], from->cell, from->budget,
+                                  &(*out)->sparse[r]);
+    if (err) {
+        sti_table_free(*out);
+        *out = NULL;
     }
     return err;
 }
@@ -44,16 +49,10 @@ static strads_err begin(sti_image *image, const sti_table *from,
 {
     char full[STI_TABLE_NAME];
     (void)snprintf(full, sizeof full, "%s at %" PRIu64, name, clock);
-    strads_table_spec spec = from->spec;
-    spec.name = full;
-    strads_err err = sti_table_open(&spec, from->budget, &image->table);
-    if (err)
-        return err;
-    image->clock = clock;
-    if (from->spec.sparse)
-        return copy_sparse(from, image->table);
-    memcpy(image->table->dense, from->dense, from->spec.rows * from->row_bytes);
-    return STRADS_OK;
+    strads_err err = copy_table(from, full, &image->table);
+    if (!err)
+        image->clock = clock;
+    return err;
 }
 
 /* The one of that clock; of 0, one that is not in use. */
@@ -130,80 +129,9 @@ void sti_images_free(sti_images *images)
 /* ---- immutable copies ---------------------------------------------------- */
 
 struct strads_snapshot {
-    const sti_table *table; /* for its spec and budget */
+    sti_table *table;
     uint64_t version;
-    uint64_t numbers, bytes; /* cells in it; their memory */
-    char *cells;             /* [numbers] */
-    uint32_t *cols;          /* [numbers], ascending in a row; NULL: dense */
-    uint64_t *start;         /* [rows + 1]; NULL: dense */
 };
-
-/* All stripes are held. */
-static uint64_t count_numbers(const sti_table *table)
-{
-    uint64_t numbers = 0;
-    if (!table->sparse)
-        return table->spec.rows * table->spec.cols;
-    for (uint64_t r = 0; r < table->spec.rows; r++)
-        numbers += table->sparse[r].n;
-    return numbers;
-}
-
-/* One allocation: starts, cells, columns. */
-static strads_err reserve(strads_snapshot *snapshot)
-{
-    const sti_table *table = snapshot->table;
-    uint64_t starts =
-        table->sparse ? (table->spec.rows + 1) * sizeof(uint64_t) : 0;
-    uint64_t cells = snapshot->numbers * table->cell;
-    void *memory;
-    snapshot->bytes = starts + cells;
-    if (table->sparse)
-        snapshot->bytes += snapshot->numbers * sizeof(uint32_t);
-    strads_err err = sti_budget_alloc(table->budget, snapshot->bytes,
-                                      "a snapshot of a table", &memory);
-    if (err)
-        return err;
-    snapshot->cells = (char *)memory + starts;
-    if (table->sparse) {
-        snapshot->start = memory;
-        snapshot->cols = (uint32_t *)(void *)(snapshot->cells + cells);
-    }
-    return STRADS_OK;
-}
-
-/* All stripes are held. */
-static void copy_rows(strads_snapshot *snapshot)
-{
-    const sti_table *table = snapshot->table;
-    uint64_t at = 0;
-    if (table->dense)
-        memcpy(snapshot->cells, table->dense, snapshot->numbers * table->cell);
-    for (uint64_t r = 0; table->sparse && r < table->spec.rows; r++) {
-        const sti_sparse_row *row = &table->sparse[r];
-        snapshot->start[r] = at;
-        if (row->n) {
-            memcpy(snapshot->cells + at * table->cell, row->values,
-                   row->n * table->cell);
-            memcpy(snapshot->cols + at, row->cols, row->n * sizeof *row->cols);
-        }
-        at += row->n;
-    }
-    if (table->sparse)
-        snapshot->start[table->spec.rows] = at;
-}
-
-static strads_err copy_table(strads_snapshot *snapshot, sti_table *table)
-{
-    sti_stripes_take(&table->stripes, STI_STRIPES_ALL);
-    snapshot->version = atomic_load(&table->version);
-    snapshot->numbers = count_numbers(table);
-    strads_err err = reserve(snapshot);
-    if (!err)
-        copy_rows(snapshot);
-    sti_stripes_drop(&table->stripes, STI_STRIPES_ALL);
-    return err;
-}
 
 /* ---- columns in ascending order ---------------------------------------- */
 
@@ -219,45 +147,39 @@ static int by_col(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort_row(strads_snapshot *snapshot, uint64_t row,
-                     struct column *order, char *cells)
+/* Its columns are looked for one by one from then on, which nobody does. */
+static void sort_row(sti_sparse_row *row, size_t cell, struct column *order,
+                     char *cells)
 {
-    size_t cell = snapshot->table->cell;
-    uint64_t first = snapshot->start[row];
-    uint32_t n = (uint32_t)(snapshot->start[row + 1] - first);
-    uint32_t *cols = snapshot->cols + first;
-    char *values = snapshot->cells + first * cell;
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = (struct column){.col = cols[i], .place = i};
-    qsort(order, n, sizeof *order, by_col);
-    memcpy(cells, values, n * cell);
-    for (uint32_t i = 0; i < n; i++) {
-        cols[i] = order[i].col;
+    char *values = row->values;
+    for (uint32_t i = 0; i < row->n; i++)
+        order[i] = (struct column){.col = row->cols[i], .place = i};
+    qsort(order, row->n, sizeof *order, by_col);
+    memcpy(cells, values, row->n * cell);
+    for (uint32_t i = 0; i < row->n; i++) {
+        row->cols[i] = order[i].col;
         memcpy(values + i * cell, cells + order[i].place * cell, cell);
     }
+    row->slots = NULL;
 }
 
-/* After the locks are gone: commits need not wait for it. */
-static strads_err sort_rows(strads_snapshot *snapshot)
+static strads_err sort_rows(sti_table *table)
 {
-    const sti_table *table = snapshot->table;
-    uint64_t longest = 0;
-    for (uint64_t r = 0; r < table->spec.rows; r++) {
-        uint64_t n = snapshot->start[r + 1] - snapshot->start[r];
-        longest = n > longest ? n : longest;
-    }
+    size_t longest = 0;
+    for (uint64_t r = 0; r < table->spec.rows; r++)
+        longest = table->sparse[r].n > longest ? table->sparse[r].n : longest;
     struct column *order = malloc((longest + 1) * sizeof *order);
     char *cells = malloc((longest + 1) * table->cell);
-    if (order && cells)
-        for (uint64_t r = 0; r < table->spec.rows; r++)
-            sort_row(snapshot, r, order, cells);
-    bool sorted = order && cells;
+    const bool enough = order && cells;
+    for (uint64_t r = 0; enough && r < table->spec.rows; r++)
+        if (table->sparse[r].n)
+            sort_row(&table->sparse[r], table->cell, order, cells);
     free(order);
     free(cells);
-    return sorted ? STRADS_OK
-                  : strads_fail(STRADS_ENOMEM,
-                                "no memory to sort rows of %" PRIu64 " columns",
-                                longest);
+    return enough
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory to sort rows of %zu columns", longest);
 }
 
 /* ---- public ------------------------------------------------------------ */
@@ -272,10 +194,12 @@ strads_err strads_store_snapshot(const strads_store *store, uint32_t table,
     strads_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return strads_fail(STRADS_ENOMEM, "no memory for a snapshot");
-    snapshot->table = found;
-    err = copy_table(snapshot, found);
-    if (!err && snapshot->cols)
-        err = sort_rows(snapshot);
+    sti_stripes_take(&found->stripes, STI_STRIPES_ALL);
+    snapshot->version = atomic_load(&found->version);
+    err = copy_table(found, found->name, &snapshot->table);
+    sti_stripes_drop(&found->stripes, STI_STRIPES_ALL);
+    if (!err && found->sparse) /* commits need not wait for it */
+        err = sort_rows(snapshot->table);
     if (err)
         goto fail;
     *out = snapshot;
@@ -289,8 +213,7 @@ void strads_snapshot_free(strads_snapshot *snapshot)
 {
     if (!snapshot)
         return;
-    void *memory = snapshot->start ? (void *)snapshot->start : snapshot->cells;
-    sti_budget_free(snapshot->table->budget, memory, snapshot->bytes);
+    sti_table_free(snapshot->table);
     free(snapshot);
 }
 
@@ -307,14 +230,9 @@ strads_err strads_snapshot_row(const strads_snapshot *snapshot, uint64_t row,
     strads_err err = sti_spec_check_row(&table->spec, row);
     if (err)
         return err;
-    uint64_t first = row * table->spec.cols;
-    *n = table->spec.cols;
-    *cols = NULL;
-    if (snapshot->start) {
-        first = snapshot->start[row];
-        *n = (uint32_t)(snapshot->start[row + 1] - first);
-        *cols = snapshot->cols + first;
-    }
-    *values = snapshot->cells + first * table->cell;
+    const sti_row_delta found = sti_table_row(table, (uint32_t)row);
+    *n = found.n;
+    *cols = found.cols;
+    *values = found.cells;
     return STRADS_OK;
 }
