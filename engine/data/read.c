@@ -123,7 +123,8 @@ strads_err sti_reading_measure(sti_reading *r)
     return err;
 }
 
-strads_err sti_reading_check_names(const sti_reading *r)
+/* Whether the columns are as many as their names. */
+static strads_err check_names(const sti_reading *r)
 {
     const strads_names *names = r->options.col_names;
     uint64_t cols = r->format.header ? r->format.market.cols : r->counts.cols;
@@ -144,7 +145,8 @@ static void give_axis(sti_axis *axis, const strads_names *given,
     axis->own = NULL;
 }
 
-void sti_reading_give_names(sti_reading *r, strads_data *data)
+/* Names become the data set's, and how many entries had others. */
+static void give_names(sti_reading *r, strads_data *data)
 {
     sti_naming *n = &r->naming;
     give_axis(&n->row, r->options.row_names, &data->row_names,
@@ -341,7 +343,7 @@ strads_err sti_reading_count(sti_reading *r)
     r->pass.row_limit = s->rows;
     err = sti_label_names_end(&r->label_names);
     if (err == STRADS_OK)
-        err = sti_reading_check_names(r);
+        err = check_names(r);
     return err == STRADS_OK && r->format.header ? check_entries(r) : err;
 }
 
@@ -499,7 +501,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
         return err;
     }
     data->index_base = r->format.parser->base;
-    sti_reading_give_names(r, data);
+    give_names(r, data);
     *out = data;
     return STRADS_OK;
 }

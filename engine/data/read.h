@@ -170,12 +170,6 @@ strads_err sti_reading_labels(sti_reading *reading, double **out);
  * Nothing for others. */
 strads_err sti_reading_measure(sti_reading *reading);
 
-/* Whether the columns are as many as their names. */
-strads_err sti_reading_check_names(const sti_reading *reading);
-
-/* Names become the data set's, and how many entries had others. */
-void sti_reading_give_names(sti_reading *reading, strads_data *data);
-
 /* The first pass: fills `counts`. */
 strads_err sti_reading_count(sti_reading *reading);
 void sti_reading_close(sti_reading *reading);

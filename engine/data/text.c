@@ -584,11 +584,6 @@ strads_err sti_stream_next(sti_stream *s, sti_piece *piece)
     return STRADS_OK;
 }
 
-uint64_t sti_stream_bytes(const sti_stream *s)
-{
-    return s->bytes;
-}
-
 void sti_stream_close(sti_stream *s)
 {
     if (s == NULL)
@@ -857,7 +852,7 @@ static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
         feed_take(f, pass, piece);
     }
     feed_end(f, pass);
-    pass->text_bytes = sti_stream_bytes(stream);
+    pass->text_bytes = stream->bytes;
     sti_trouble *t = &f->trouble;
     if (t->err == STRADS_OK)
         return STRADS_OK;

@@ -67,8 +67,6 @@ strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out);
  * STRADS_EFORMAT: the compressed stream is cut short or damaged. */
 strads_err sti_stream_next(sti_stream *stream, sti_piece *piece);
 
-/* Bytes of text handed out so far. */
-uint64_t sti_stream_bytes(const sti_stream *stream);
 void sti_stream_close(sti_stream *stream);
 
 /* Newlines in [begin, end). */
