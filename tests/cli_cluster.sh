@@ -31,6 +31,10 @@ ranks 3 $common --workers 1 --model three.json
 same "$codes" "0 0 0 " "ranks by hand"
 same_bits "ranks by hand" one.json three.json
 says rank2.err "joined tcp://$STRADS_COORDINATOR: program lasso"
+words="lda train $STRADS_SOURCE/README.md --kind text --topics 3 --sweeps 2"
+ranks 2 $words --stop-words "$STRADS_SOURCE/data/sotu-tiny.vocab.txt" \
+    --workers 1 --model topics.json
+same "$codes" "0 0 " "ranks with words of their own: $(cat rank1.err)"
 unset STRADS_TOKEN
 
 # What contradicts itself is told

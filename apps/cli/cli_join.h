@@ -14,6 +14,11 @@ typedef struct cli_join {
     cli_samples samples;
     strads_join_options engine;
     cli_words words;
+    /* What data are read with, where a training's own options say that; NULL: as
+     * `words` say. */
+    strads_err (*read)(void *state, const char *path,
+                       strads_data_options *options);
+    void *state;
     bool f32, quiet;
     const strads_program *own;  /* one that is not built in; NULL: none */
     char *path;                 /* the data's, and .. */

@@ -202,6 +202,8 @@ static int join_rank_zero(cli_job *j)
                               .tls_ca = j->engine.tls_ca,
                               .tls_cert = j->engine.tls_cert,
                               .tls_key = j->engine.tls_key},
+                   .read = j->train->read,
+                   .state = j->state,
                    .own = j->train->program,
                    .f32 = j->files.f32,
                    .quiet = j->files.quiet};
