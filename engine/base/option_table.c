@@ -62,14 +62,15 @@ static strads_err set_f64(const strads_option *option, double *field,
 {
     double value = 0;
     char bare[STI_NUMBER_SIZE];
+    const char *number = text;
     const size_t n = strlen(text);
     if (option->metavar && strcmp(option->metavar, "SECONDS") == 0 && n > 1 &&
         n <= sizeof bare && text[n - 1] == 's') { /* 60s */
         memcpy(bare, text, n - 1);
         bare[n - 1] = '\0';
-        text = bare;
+        number = bare;
     }
-    if (!sti_number_parse(text, &value) || !in_range(option, value))
+    if (!sti_number_parse(number, &value) || !in_range(option, value))
         return wrong_number(option, text);
     *field = value;
     return STRADS_OK;
