@@ -1,6 +1,6 @@
 /* The Lasso and logistic regression are glm under other options: each of theirs
- * means what glm's does, to the bit, and so do their paths and their
- * cross-validation. What glm comes to is held against its objective elsewhere. */
+ * means what glm's does, to the bit, and so do their paths. What glm comes to is
+ * held against its objective elsewhere. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 enum { ROWS = 90, COLS = 20, POINTS = 5 };
 
 static double weight[ROWS];
-static char path[] = "weights.txt", folds[] = "folds.txt";
+static char path[] = "weights.txt";
 static lasso_design numbers, two, four; /* labels */
 
 static void make_designs(void)
@@ -29,15 +29,13 @@ static void make_designs(void)
     char folder[] = "/tmp/strads-faces-XXXXXX";
 
     cr_assert(mkdtemp(folder) && chdir(folder) == 0);
-    FILE *file = fopen(path, "w"), *rows = fopen(folds, "w");
-    cr_assert(file && rows);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
     for (int i = 0; i < ROWS; i++) {
         weight[i] = 1 + i % 3;
         (void)fprintf(file, "%g\n", weight[i]);
-        (void)fprintf(rows, "%d\n", 1 + i % 4);
     }
     (void)fclose(file);
-    (void)fclose(rows);
     numbers = glm_design_random(&recipe, "squared");
     two = glm_design_random(&recipe, "logistic");
     four = logistic_design_classes(COLS, .7);
@@ -51,7 +49,6 @@ static void free_designs(void)
     lasso_design_free(&two);
     lasso_design_free(&four);
     (void)unlink(path);
-    (void)unlink(folds);
     cr_expect(getcwd(folder, sizeof folder) && rmdir(folder) == 0);
 }
 
@@ -180,53 +177,23 @@ Test(linear_faces, tables_refuse_what_structs_may_not_hold)
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         const strads_option *option =
             strads_option_find(cases[k].program->options, cases[k].name);
-        strads_logistic_path_options room = {.points = 0};
+        strads_glm_path_options room = {.points = 0};
         cr_expect_eq(strads_option_set(option, &room, cases[k].text),
                      cases[k].err, "%s=%s", cases[k].name, cases[k].text);
     }
 }
 
-/* ---- paths and cross-validation ------------------------------------------ */
-
-typedef const strads_path_point *points_of(const void *state, uint32_t *n);
-
-static const strads_lasso_path_options lasso = {.fit = {.l1_ratio = .7,
-                                                        .intercept = true,
-                                                        .standardize = true,
-                                                        .positive = true,
-                                                        .row_weight = weight},
-                                                .points = POINTS,
-                                                .ratio = .1,
-                                                .first = .8};
-static const strads_glm_path_options of_lasso = {.fit = {.penalty =
-                                                             "elastic-net",
-                                                         .l1_ratio = .7,
-                                                         .intercept = true,
-                                                         .standardize = true,
-                                                         .upper = DBL_MAX,
-                                                         .row_weight = weight},
-                                                 .points = POINTS,
-                                                 .ratio = .1,
-                                                 .first = .8};
-static const strads_logistic_path_options logistic = {
-    .fit = {.l1_ratio = 1, .intercept = true, .class_weight = "1=2"},
-    .points = POINTS,
-    .ratio = .3,
-    .first = .2};
-static const strads_glm_path_options of_logistic = {
-    .fit = {.loss = "logistic", .intercept = true, .class_weight = "1=2"},
-    .points = POINTS,
-    .ratio = .3,
-    .first = .2};
+/* ---- paths --------------------------------------------------------------- */
 
 static void expect_same_path(const lasso_design *d,
-                             const strads_program *program, const void *options,
-                             points_of *of, const strads_glm_path_options *glm)
+                             const strads_program *program,
+                             const strads_glm_path_options *options,
+                             const strads_glm_path_options *glm)
 {
     strads_result *face = run(program, options, d);
     strads_result *other = run(&strads_program_glm_path, glm, d);
     uint32_t n, m;
-    const strads_path_point *a = of(strads_result_state(face), &n);
+    const strads_path_point *a = strads_glm_path(strads_result_state(face), &n);
     const strads_path_point *b =
         strads_glm_path(strads_result_state(other), &m);
 
@@ -247,98 +214,40 @@ static void expect_same_path(const lasso_design *d,
     strads_result_free(other);
 }
 
+/* The defaults of a path's program, with fewer points. */
+static strads_glm_path_options usual(const strads_program *program)
+{
+    strads_glm_path_options options =
+        *(const strads_glm_path_options *)program->defaults;
+
+    cr_assert_eq(program->config_size, sizeof options);
+    options.points = POINTS;
+    options.ratio = .1;
+    return options;
+}
+
 Test(linear_faces, paths_are_those_of_glm)
 {
-    const double lambda[POINTS] = {.1, .05, .04, .03, .02};
-    strads_lasso_path_options given = lasso;
-    strads_glm_path_options of_given = of_lasso;
+    const strads_glm_path_options plain = {.points = POINTS, .ratio = .1};
+    const strads_glm_path_options classes = {.fit = {.loss = "logistic"},
+                                             .points = POINTS,
+                                             .ratio = .1};
+    const strads_glm_path_options bounded = {.fit = {.penalty = "elastic-net",
+                                                     .l1_ratio = .7,
+                                                     .intercept = true,
+                                                     .standardize = true,
+                                                     .upper = DBL_MAX,
+                                                     .row_weight = weight},
+                                             .lambdas = ".1,.2,.3,.4,.5"};
+    strads_glm_path_options lasso = usual(&strads_program_lasso_path);
+    const strads_glm_path_options logistic =
+        usual(&strads_program_logistic_path);
 
-    expect_same_path(&numbers, &strads_program_lasso_path, &lasso,
-                     strads_lasso_path, &of_lasso);
-    expect_same_path(&two, &strads_program_logistic_path, &logistic,
-                     strads_logistic_path, &of_logistic);
-    given.first = of_given.first = 0;
-    given.lambda = of_given.lambda = lambda;
-    expect_same_path(&numbers, &strads_program_lasso_path, &given,
-                     strads_lasso_path, &of_given);
-    given.lambda = of_given.lambda = NULL;
-    given.lambdas = of_given.lambdas = ".1,.2,.3,.4,.5";
-    expect_same_path(&numbers, &strads_program_lasso_path, &given,
-                     strads_lasso_path, &of_given);
-}
-
-/* A penalty that is L2 alone has no lambda at which a path begins. */
-Test(linear_faces, a_path_of_an_l2_penalty_is_refused)
-{
-    const strads_logistic_path_options wrong = {.points = 3};
-    strads_data *data = NULL;
-    strads_result *result = NULL;
-
-    expect_ok(lasso_design_data(&two, 1, &data));
-    expect_error(strads_run(&strads_program_logistic_path, &wrong, data, NULL,
-                            &result),
-                 STRADS_EINVAL, "an L2 penalty alone has no such lambda");
-    strads_data_free(data);
-}
-
-typedef struct answer {
-    strads_cv_point points[POINTS];
-    uint32_t best, simplest;
-    strads_err err;
-} answer;
-
-/* What each cross-validation has beside its path. */
-#define RULES                                                                  \
-    .folds = 4, .fold_file = file, .threads = 2, .seed = 3, .tolerance = 1e-6, \
-    .time_limit = seconds
-
-static answer judge(const lasso_design *d, const void *face, const void *glm,
-                    const char *file, double seconds)
-{
-    strads_data *data = NULL;
-    answer a = {.best = 99};
-
-    expect_ok(lasso_design_data(d, 2, &data));
-    if (face == &lasso)
-        a.err =
-            strads_lasso_cv(data,
-                            &(strads_lasso_cv_options){.path = lasso, RULES},
-                            a.points, &a.best, &a.simplest);
-    else if (face == &logistic)
-        a.err =
-            strads_logistic_cv(data,
-                               &(strads_logistic_cv_options){.path = logistic,
-                                                             RULES},
-                               a.points, &a.best, &a.simplest);
-    else
-        a.err = strads_glm_cv(data,
-                              &(strads_glm_cv_options){
-                                  .path = *(const strads_glm_path_options *)glm,
-                                  RULES},
-                              a.points, &a.best, &a.simplest);
-    strads_data_free(data);
-    return a;
-}
-
-static void expect_same_cv(const lasso_design *d, const void *face,
-                           const strads_glm_path_options *glm, const char *file)
-{
-    const answer a = judge(d, face, NULL, file, 0);
-    const answer b = judge(d, NULL, glm, file, 0);
-
-    cr_assert(a.err == STRADS_OK && b.err == STRADS_OK, "%s",
-              strads_error_text());
-    cr_expect(a.best == b.best && a.simplest == b.simplest);
-    for (int k = 0; k < POINTS; k++)
-        cr_expect(a.points[k].lambda == b.points[k].lambda &&
-                  a.points[k].error == b.points[k].error &&
-                  a.points[k].deviation == b.points[k].deviation);
-    cr_expect_eq(judge(d, face, NULL, file, 1e-9).err, STRADS_ECANCELED);
-}
-
-Test(linear_faces, cross_validation_is_that_of_glm)
-{
-    expect_same_cv(&numbers, &lasso, &of_lasso, NULL);
-    expect_same_cv(&two, &logistic, &of_logistic, NULL);
-    expect_same_cv(&two, &logistic, &of_logistic, folds);
+    expect_same_path(&numbers, &strads_program_lasso_path, &lasso, &plain);
+    expect_same_path(&two, &strads_program_logistic_path, &logistic, &classes);
+    lasso.fit.l1_ratio = .7;
+    lasso.fit.intercept = lasso.fit.standardize = lasso.fit.positive = true;
+    lasso.fit.row_weight = weight;
+    lasso.lambdas = bounded.lambdas;
+    expect_same_path(&numbers, &strads_program_lasso_path, &lasso, &bounded);
 }

@@ -12,6 +12,7 @@
 
 #include "cli_liblinear.h"
 #include "cli_plot.h"
+#include "strads/glm.h"
 
 /* Lines in a diagram: more than that nobody tells apart. */
 enum { LINES_MAX = 40 };
@@ -239,8 +240,7 @@ static strads_err finish(void *state, const cli_trained *trained)
 {
     path_job *job = state;
     job->point =
-        path_of(&job->use)->points(strads_result_state(trained->result),
-                                   &job->n_points);
+        strads_glm_path(strads_result_state(trained->result), &job->n_points);
     const uint32_t n = job->n_points;
     if (n > 0) {
         cli_say(trained->quiet,
@@ -445,7 +445,9 @@ static strads_err cv_draw(void *state, FILE *out)
 
 /* ---- after the path on all rows ---------------------------------------- */
 
-double cli_cv_time_left(const cli_trained *trained)
+/* What the run on all rows has left of --time-limit, for the folds; 0: there is
+ * none. */
+static double time_left(const cli_trained *trained)
 {
     const double limit = trained->engine->time_limit;
     const double left =
@@ -456,10 +458,9 @@ double cli_cv_time_left(const cli_trained *trained)
 static strads_err validate(const cv_job *job, const cli_trained *trained,
                            cv_path *out)
 {
-    const cli_path *path = path_of(&job->use);
     const strads_end end = strads_result_end(trained->result);
     double *lambda;
-    out->point = path->points(strads_result_state(trained->result), &out->n);
+    out->point = strads_glm_path(strads_result_state(trained->result), &out->n);
     if (end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED) {
         return strads_fail(STRADS_ECANCELED,
                            "the path on all rows was cut short after %" PRIu32
@@ -470,12 +471,19 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
     CLI_TRY(cli_reserve(out->n, sizeof *lambda, "the lambdas", &lambda));
     for (uint32_t k = 0; k < out->n; k++)
         lambda[k] = out->point[k].lambda;
-    return path->validate(trained,
-                          &(cli_folds){.n = job->folds,
-                                       .file = job->fold_file,
-                                       .points = out->n,
-                                       .lambda = lambda},
-                          out->error, &out->best, &out->simplest);
+    strads_glm_cv_options options = {.path = *(const strads_glm_path_options *)
+                                                  trained->config,
+                                     .folds = job->folds,
+                                     .fold_file = job->fold_file,
+                                     .threads = trained->engine->workers,
+                                     .seed = trained->seed,
+                                     .tolerance = trained->engine->tolerance,
+                                     .stop = trained->engine->stop,
+                                     .time_limit = time_left(trained)};
+    options.path.points = out->n;
+    options.path.lambda = lambda;
+    return strads_glm_cv(trained->data, &options, out->error, &out->best,
+                         &out->simplest);
 }
 
 /* A path on all rows at another mixture than the command's. */
@@ -484,7 +492,7 @@ static strads_err fit_again(const cli_trained *trained,
                             strads_result **out)
 {
     strads_engine_options engine = *trained->engine;
-    engine.time_limit = cli_cv_time_left(trained);
+    engine.time_limit = time_left(trained);
     engine.progress = NULL;
     engine.checkpoint = engine.resume = engine.trace = NULL;
     return strads_run(program, config, trained->data, &engine, out);

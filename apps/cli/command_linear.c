@@ -25,38 +25,20 @@ static void describe_lambda(double lambda, double lambda_max)
     }
 }
 
-/* The cross-validation of a program's path: its options, with what they share
- * with the run on all rows. */
-#define CV_OPTIONS(program)                                                    \
-    {                                                                          \
-        .path = *(const strads_##program##_path_options *)trained->config,     \
-        .folds = folds->n, .fold_file = folds->file,                           \
-        .threads = trained->engine->workers, .seed = trained->seed,            \
-        .tolerance = trained->engine->tolerance,                               \
-        .stop = trained->engine->stop, .time_limit = cli_cv_time_left(trained) \
-    }
-
-#define VALIDATE(program)                                                    \
-    static strads_err program##_validate(const cli_trained *trained,         \
-                                         const cli_folds *folds,             \
-                                         strads_cv_point *error,             \
-                                         uint32_t *best, uint32_t *simplest) \
-    {                                                                        \
-        strads_##program##_cv_options options = CV_OPTIONS(program);         \
-        options.path.points = folds->points;                                 \
-        options.path.lambda = folds->lambda;                                 \
-        return strads_##program##_cv(trained->data, &options, error, best,   \
-                                     simplest);                              \
-    }
-
-VALIDATE(lasso)
-VALIDATE(logistic)
-VALIDATE(glm)
-
 /* The state of all but the dual is glm's. */
 static void glm_complete(const void *state, strads_model *model)
 {
     cli_train_intercepts(strads_glm_intercepts(state), model);
+}
+
+static void path_resolve(const void *state, void *config)
+{
+    const strads_glm_options *o = strads_glm_resolved(state);
+    strads_glm_options *fit = &((strads_glm_path_options *)config)->fit;
+    fit->loss = o->loss;
+    fit->penalty = o->penalty;
+    fit->l1_ratio = o->l1_ratio;
+    fit->classes = o->classes;
 }
 
 /* ---- lasso -------------------------------------------------------------------- */
@@ -85,9 +67,8 @@ static const cli_train lasso_train = {
 static const cli_path lasso_path = {
     .train = {.program = &strads_program_lasso_path,
               .model = "lasso",
+              .resolve = path_resolve,
               .complete = glm_complete},
-    .points = strads_lasso_path,
-    .validate = lasso_validate,
     .title = "squared error on rows left out",
 };
 
@@ -184,19 +165,11 @@ static const cli_train logistic_train = {
     .instead = logistic_instead,
 };
 
-static void logistic_path_resolve(const void *state, void *config)
-{
-    ((strads_logistic_path_options *)config)->fit.classes =
-        strads_glm_resolved(state)->classes;
-}
-
 static const cli_path logistic_path = {
     .train = {.program = &strads_program_logistic_path,
               .model = "logistic",
-              .resolve = logistic_path_resolve,
+              .resolve = path_resolve,
               .complete = glm_complete},
-    .points = strads_logistic_path,
-    .validate = logistic_validate,
     .title = "deviance on rows left out",
 };
 
@@ -223,23 +196,11 @@ static const cli_train glm_train = {
     .describe = glm_describe,
 };
 
-static void glm_path_resolve(const void *state, void *config)
-{
-    const strads_glm_options *o = strads_glm_resolved(state);
-    strads_glm_options *fit = &((strads_glm_path_options *)config)->fit;
-    fit->loss = o->loss;
-    fit->penalty = o->penalty;
-    fit->l1_ratio = o->l1_ratio;
-    fit->classes = o->classes;
-}
-
 static const cli_path glm_path = {
     .train = {.program = &strads_program_glm_path,
               .model = "glm",
-              .resolve = glm_path_resolve,
+              .resolve = path_resolve,
               .complete = glm_complete},
-    .points = strads_glm_path,
-    .validate = glm_validate,
     .title = "twice the loss on rows left out",
 };
 

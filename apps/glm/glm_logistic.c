@@ -1,5 +1,6 @@
-/* Logistic regression, its paths and their cross-validation, as
- * strads/logistic.h has them: glm under other options. */
+/* Logistic regression and its paths, as strads/logistic.h has them: glm under
+ * other options. */
+#include <float.h>
 #include <string.h>
 
 #include <strads/logistic.h>
@@ -77,43 +78,27 @@ const strads_program strads_program_logistic = {
 
 /* ---- a path --------------------------------------------------------------- */
 
-static const strads_logistic_path_options path_defaults = {
-    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
-
-_Static_assert(offsetof(strads_logistic_path_options, fit) == 0,
-               "the options of a path begin with those of a fit");
+static const strads_glm_path_options path_defaults = {.fit = {.loss =
+                                                                  "logistic",
+                                                              .penalty =
+                                                                  "elastic-net",
+                                                              .l1_ratio = 1,
+                                                              .lower = -DBL_MAX,
+                                                              .upper = DBL_MAX},
+                                                      .points = LINEAR_POINTS,
+                                                      .ratio = .01};
 
 static const strads_option path_option_table[] = {
-    LINEAR_PATH_OPTIONS(strads_logistic_path_options),
-    LINEAR_OPTION_L1_RATIO(strads_logistic_options, 1e-3,
+    LINEAR_PATH_OPTIONS(strads_glm_path_options),
+    LINEAR_OPTION_L1_RATIO(strads_glm_options, 1e-3,
                            "share of |w|_1 in the penalty (default 1)"),
-    LINEAR_CLASS_OPTIONS(strads_logistic_options)};
-
-static strads_err path_of(const void *config, strads_glm_path_options *out)
-{
-    const strads_logistic_path_options *o = config;
-
-    *out = (strads_glm_path_options){.fit = glm_of_classes(&o->fit, "logistic"),
-                                     GLM_LAMBDAS(o)};
-    return o->fit.l1_ratio > 0
-               ? STRADS_OK
-               : strads_fail(STRADS_EINVAL,
-                             "a path begins where all coefficients are 0, and "
-                             "an L2 penalty alone has no such lambda: l1-ratio "
-                             "must be .001 at least");
-}
-
-GLM_PATH(path_of)
+    LINEAR_CLASS_OPTIONS(strads_glm_options)};
 
 const strads_program strads_program_logistic_path = {
     GLM_PATH_PROGRAM,
     .name = "logistic-path",
     .summary = "logistic regression for one lambda after the other",
     .options = path_option_table,
-    .config_size = sizeof(strads_logistic_path_options),
+    .config_size = sizeof(strads_glm_path_options),
     .defaults = &path_defaults,
     .named_labels = linear_classes_named};
-
-/* ---- results and cross-validation ----------------------------------------- */
-
-GLM_CV(logistic, path_of)

@@ -94,6 +94,12 @@ static strads_err find_names(glm_problem *p)
     return STRADS_OK;
 }
 
+static bool has_bounds(const strads_glm_options *o)
+{
+    return (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
+           (o->lower != 0 || o->upper != 0);
+}
+
 static strads_err check_parameters(const glm_problem *p)
 {
     const strads_glm_options *o = &p->options;
@@ -129,8 +135,7 @@ static strads_err check_parameters(const glm_problem *p)
             "there are groups, and the penalty %s has no use for "
             "them; take the penalty group",
             o->penalty);
-    if (groups && (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
-        (o->lower != 0 || o->upper != 0))
+    if (groups && has_bounds(o))
         return strads_fail(STRADS_EINVAL,
                            "the penalty %s takes no bounds; leave lower and "
                            "upper out",
@@ -140,8 +145,7 @@ static strads_err check_parameters(const glm_problem *p)
                            "an offset changes nothing where it is that of all "
                            "classes, as with the loss %s; leave it out",
                            o->loss);
-    if (p->loss->joint && (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
-        (o->lower != 0 || o->upper != 0))
+    if (p->loss->joint && has_bounds(o))
         return strads_fail(STRADS_EINVAL,
                            "the loss %s takes no bounds; leave lower and upper "
                            "out",
@@ -175,6 +179,10 @@ strads_err glm_options_resolve(const strads_glm_options *given,
     o->loss = o->loss && *o->loss ? o->loss : "squared";
     o->penalty = o->penalty && *o->penalty ? o->penalty : "l1";
     o->classes = o->classes && *o->classes ? o->classes : NULL;
+    if (o->positive) {
+        o->lower = 0;
+        o->upper = o->upper > 0 ? o->upper : DBL_MAX;
+    }
     if ((err = find_names(&p)) ||
         (err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("lambda-ratio", o->lambda_ratio, DBL_MAX)) ||

@@ -343,6 +343,7 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
 strads_err glm_path_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **state);
+strads_err glm_path_open(const strads_task *task, void **local);
 strads_err glm_path_pack(const void *state, strads_bytes *out);
 strads_err glm_path_unpack(void *state, const void *bytes, size_t size);
 strads_err glm_path_objective(void *state, strads_report *report);
@@ -507,8 +508,8 @@ strads_err glm_objective(void *state, strads_report *report);
 #define GLM_PATH_PROGRAM                                                       \
     GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \
                  .unpack_state = glm_path_unpack,                              \
-                 .measures = glm_path_measures, .shape = shape_path,           \
-                 .begin = begin_path, .open = open_path
+                 .measures = glm_path_measures, .shape = glm_path_shape,       \
+                 .begin = glm_path_begin, .open = glm_path_open
 
 /* Slots of a fit whose config resolve(config, &problem) turns into a problem, or
  * a sentence what is wrong; then the program that has them. */
@@ -532,60 +533,6 @@ strads_err glm_objective(void *state, strads_report *report);
         glm_problem problem;                                                 \
         const strads_err err = resolve(task->config, &problem);              \
         return err ? err : glm_open_problem(&problem, task, local);          \
-    }
-
-/* The same of a path, by path_of(config, &options). */
-#define GLM_PATH(path_of)                                                     \
-    static strads_err shape_path(const void *config, const strads_data *data, \
-                                 strads_shape *shape)                         \
-    {                                                                         \
-        strads_glm_path_options path;                                         \
-        const strads_err err = path_of(config, &path);                        \
-        return err ? err : glm_path_shape(&path, data, shape);                \
-    }                                                                         \
-    static strads_err begin_path(const void *config, const strads_data *data, \
-                                 const strads_shape *shape, void **state)     \
-    {                                                                         \
-        strads_glm_path_options path;                                         \
-        const strads_err err = path_of(config, &path);                        \
-        return err ? err : glm_path_begin(&path, data, shape, state);         \
-    }                                                                         \
-    static strads_err open_path(const strads_task *task, void **local)        \
-    {                                                                         \
-        strads_glm_path_options path;                                         \
-        glm_problem problem;                                                  \
-        strads_err err = path_of(task->config, &path);                        \
-        if (!err)                                                             \
-            err = glm_options_resolve(&path.fit, &problem);                   \
-        return err ? err : glm_open_problem(&problem, task, local);           \
-    }
-
-/* What a path of another program's options `o` has besides a fit. */
-#define GLM_LAMBDAS(o)                                               \
-    .points = (o)->points, .ratio = (o)->ratio, .first = (o)->first, \
-    .lambdas = (o)->lambdas, .lambda = (o)->lambda
-
-/* A program's functions of a path and of its cross-validation, by path_of. */
-#define GLM_CV(name, path_of)                                                \
-    const strads_path_point *strads_##name##_path(const void *state,         \
-                                                  uint32_t *n)               \
-    {                                                                        \
-        return strads_glm_path(state, n);                                    \
-    }                                                                        \
-    strads_err strads_##name##_cv(const strads_data *data,                   \
-                                  const strads_##name##_cv_options *o,       \
-                                  strads_cv_point *points, uint32_t *best,   \
-                                  uint32_t *simplest)                        \
-    {                                                                        \
-        strads_glm_cv_options cv = {.folds = o->folds,                       \
-                                    .fold_file = o->fold_file,               \
-                                    .threads = o->threads,                   \
-                                    .seed = o->seed,                         \
-                                    .tolerance = o->tolerance,               \
-                                    .stop = o->stop,                         \
-                                    .time_limit = o->time_limit};            \
-        const strads_err err = path_of(&o->path, &cv.path);                  \
-        return err ? err : strads_glm_cv(data, &cv, points, best, simplest); \
     }
 
 #define GLM_FIT_PROGRAM                                          \

@@ -68,6 +68,14 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
+strads_err glm_path_open(const strads_task *task, void **local)
+{
+    glm_problem problem;
+    const strads_err err = glm_options_resolve(task->config, &problem);
+
+    return err ? err : glm_open_problem(&problem, task, local);
+}
+
 /* ---- from point to point -------------------------------------------------- */
 
 static linear_standing stand(const void *at)
@@ -132,14 +140,6 @@ const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
 /* ---- the table ------------------------------------------------------------- */
 
 const char *const glm_path_measures[] = {"points", "lambda", NULL};
-
-static strads_err path_of(const void *config, strads_glm_path_options *out)
-{
-    *out = *(const strads_glm_path_options *)config;
-    return STRADS_OK;
-}
-
-GLM_PATH(path_of)
 
 const strads_program strads_program_glm_path = {
     GLM_PATH_PROGRAM,

@@ -47,7 +47,7 @@ typedef struct linear_cv {
     .time_limit = (o)->time_limit
 
 /* Fills in points[cv->lambdas.points]; *best and *simplest, and errors, as
- * strads_lasso_cv tells. Blocks. */
+ * strads_glm_cv tells. Blocks. */
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
                          strads_cv_point *points, uint32_t *best,
                          uint32_t *simplest);

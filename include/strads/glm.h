@@ -43,6 +43,7 @@ typedef struct strads_glm_options {
                             is flat from gamma lambda on; 0: 3, 3.7 */
     double lower, upper; /* of each coefficient, with 0 between them; both 0: no
                               bounds */
+    bool positive;       /* w >= 0: in place of a lower bound */
     bool intercept;      /* fit b */
     bool standardize;    /* penalise as if each column had been divided by its
                               standard deviation (1/W; without an intercept: by
@@ -105,7 +106,8 @@ extern STRADS_API const strads_program strads_program_glm_path;
 STRADS_API const strads_path_point *strads_glm_path(const void *state,
                                                     uint32_t *n);
 
-/* As strads_lasso_cv_options (strads/lasso.h). */
+/* ---- cross-validation ------------------------------------------------------ */
+
 typedef struct strads_glm_cv_options {
     strads_glm_path_options path; /* first or lambda: all folds use the same
                                      lambdas; not `lambdas` */
@@ -119,9 +121,17 @@ typedef struct strads_glm_cv_options {
     double time_limit;            /* seconds for all folds; 0: any */
 } strads_glm_cv_options;
 
-/* As strads_lasso_cv. The error of a row is twice its loss, the squared error
- * or the deviance, as it and its class weigh; of classes, each fold has about
- * its share of each. */
+/* Fits the path once for each fold, on the rows of the others, and judges it by
+ * the fold's: the error of a row is twice its loss, the squared error or the
+ * deviance, as it and its class weigh. Folds are as equal as can be, and drawn by
+ * `seed`; of classes, each has about its share of each. Fills in
+ * points[path.points]; *best is the place of the least error, *simplest that of
+ * the largest lambda whose error is within one standard error of it (Breiman et
+ * al., "Classification and Regression Trees", 1984, section 3.4.3). The same
+ * options give the same bits, whatever `threads` is. `data` has columns, rows
+ * split, labels, and all its partitions are in this process. STRADS_EINVAL: an
+ * option, or data without labels. STRADS_ENOMEM. STRADS_ECANCELED: stopped, or
+ * time was up. Blocks. */
 STRADS_API strads_err strads_glm_cv(const strads_data *data,
                                     const strads_glm_cv_options *options,
                                     strads_cv_point *points, uint32_t *best,

@@ -15,7 +15,6 @@
 
 #include "strads/error.h"
 #include "strads/glm.h"
-#include "strads/path.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -43,60 +42,10 @@ typedef struct strads_lasso_options {
 /* The program: name "lasso"; parameters and data as for "glm". */
 extern STRADS_API const strads_program strads_program_lasso;
 
-/* ---- a path ------------------------------------------------------------ */
-
-/* One fit after the other, in one run that keeps what it knows: points lambdas,
- * evenly spaced in their logarithm. */
-typedef struct strads_lasso_path_options {
-    strads_lasso_options fit; /* lambda and lambda_ratio stay 0 */
-    uint32_t points;          /* 1 .. 10000; 0: 100 */
-    double ratio;         /* the last lambda / the first, at most 1; 0: .01 */
-    double first;         /* the first lambda; 0: lambda_max */
-    const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
-                             from 0 up; NULL: none */
-    const double *lambda; /* [points] the same from memory; the caller's, during
-                             the run */
-} strads_lasso_path_options;
-
-/* The program: name "lasso-path"; data as for "lasso". The gap that it reports
- * is the worst of all points, 1 until the last one is reached, when the run
- * ends; its coefficients are the last point's. Measures: "points" reached, and
- * the "lambda" at hand. */
+/* The same for one lambda after the other, as the command has it: glm-path
+ * (strads/glm.h, with its functions for results and cross-validation) with fewer
+ * options. `config` is strads_glm_path_options: the program's defaults, changed. */
 extern STRADS_API const strads_program strads_program_lasso_path;
-
-/* The points reached, *n of them, in the order of the path; NULL, 0 for other
- * programs' states. They live as long as the state. */
-STRADS_API const strads_path_point *strads_lasso_path(const void *state,
-                                                      uint32_t *n);
-
-/* ---- cross-validation -------------------------------------------------- */
-
-typedef struct strads_lasso_cv_options {
-    strads_lasso_path_options path; /* first or lambda: all folds use the same
-                                       lambdas; not `lambdas` */
-    uint32_t folds;                 /* 2 .. rows; 0: 10 */
-    const char *fold_file;          /* each row's fold, a number from 1, one a
-                                       line; NULL: drawn */
-    uint32_t threads;               /* folds at once; 0: 1 */
-    uint64_t seed;                  /* who is in which fold */
-    double tolerance;               /* of each fold's points; 0: 1e-6 */
-    const volatile bool *stop;      /* as in strads_engine_options */
-    double time_limit;              /* seconds for all folds; 0: any */
-} strads_lasso_cv_options;
-
-/* Fits the path once for each fold, on the rows of the others, and judges it by
- * the fold's; rows count by their weights in both. Folds are as equal as can
- * be, and drawn by `seed`. Fills in points[path.points]; *best is the place of
- * the least error, *simplest that of the largest lambda whose error is within
- * one standard error of it (Breiman et al., "Classification and Regression
- * Trees", 1984, section 3.4.3). The same options give the same bits, whatever
- * `threads` is. `data` has columns, rows split, labels, and all its partitions
- * are in this process. STRADS_EINVAL: an option, or data without labels.
- * STRADS_ENOMEM. STRADS_ECANCELED: stopped, or time was up. Blocks. */
-STRADS_API strads_err strads_lasso_cv(const strads_data *data,
-                                      const strads_lasso_cv_options *options,
-                                      strads_cv_point *points, uint32_t *best,
-                                      uint32_t *simplest);
 
 #ifdef __cplusplus
 }

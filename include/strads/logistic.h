@@ -22,7 +22,6 @@
 #include <stdbool.h>
 
 #include "strads/error.h"
-#include "strads/path.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -90,54 +89,11 @@ strads_logistic_suits_dual(const strads_logistic_options *options,
 STRADS_API strads_logistic_options
 strads_logistic_dual_resolved(const void *state);
 
-/* ---- a path ------------------------------------------------------------ */
-
-/* One fit after the other, in one run that keeps what it knows. */
-typedef struct strads_logistic_path_options {
-    strads_logistic_options fit; /* lambda, lambda_ratio and c stay 0; l1_ratio
-                                    is .001 at least */
-    uint32_t points;             /* 1 .. 10000; 0: 100 */
-    double ratio;         /* the last lambda / the first, at most 1; 0: .01 */
-    double first;         /* the first lambda; 0: lambda_max */
-    const char *lambdas;  /* in place of these "L,L,...", or a file with numbers
-                            above 0; NULL: none */
-    const double *lambda; /* [points] the same from memory; the caller's, during
-                             the run */
-} strads_logistic_path_options;
-
-/* The program: name "logistic-path"; data as for "logistic", of two labels. The
- * gap that it reports is the worst of all points, 1 until the last one is
- * reached, when the run ends; its coefficients are the last point's. Measures:
- * "points" reached, and the "lambda" at hand. */
+/* The same for one lambda after the other, of two labels, as the command has it:
+ * glm-path (strads/glm.h, with its functions for results and cross-validation)
+ * with fewer options. `config` is strads_glm_path_options: the program's
+ * defaults, changed. */
 extern STRADS_API const strads_program strads_program_logistic_path;
-
-/* The points reached, *n of them, in the order of the path; NULL, 0 for other
- * programs' states. They live as long as the state. */
-STRADS_API const strads_path_point *strads_logistic_path(const void *state,
-                                                         uint32_t *n);
-
-/* ---- cross-validation -------------------------------------------------- */
-
-typedef struct strads_logistic_cv_options {
-    strads_logistic_path_options
-        path;                  /* first or lambda: all folds use the same
-                                          lambdas; not `lambdas` */
-    uint32_t folds;            /* 2 .. rows; 0: 10 */
-    const char *fold_file;     /* each row's fold, a number from 1, one
-                                          a line; NULL: drawn */
-    uint32_t threads;          /* folds at once; 0: 1 */
-    uint64_t seed;             /* who is in which fold */
-    double tolerance;          /* of each fold's points; 0: 1e-6 */
-    const volatile bool *stop; /* as in strads_engine_options */
-    double time_limit;         /* seconds for all folds; 0: any */
-} strads_logistic_cv_options;
-
-/* As strads_lasso_cv (strads/lasso.h), judged by the deviance, in which a row
- * counts by its own weight times its class's; each fold has about its share of
- * each label. */
-STRADS_API strads_err strads_logistic_cv(
-    const strads_data *data, const strads_logistic_cv_options *options,
-    strads_cv_point *points, uint32_t *best, uint32_t *simplest);
 
 #ifdef __cplusplus
 }
