@@ -1,64 +1,573 @@
-/* The program's part of the cross-validation of its path. */
+/* Cross-validation of a path: a run for each fold, on a copy of the others'
+ * rows, several at once. Every thread takes the next fold that nobody has; what
+ * a fold gives stands in its own line, and lines are added up in their order,
+ * so it does not matter who was when. */
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-#include "apps/linear/linear_cv.h"
+#include <strads/engine.h>
+#include <strads/policy.h>
+
 #include "glm_parts.h"
 
-typedef struct judge {
+enum { THREADS_MAX = 64, FOLDS_DEFAULT = 10 };
+/* Names the stream of draws that deals rows to folds. */
+enum { DEAL = 0x666f6c64 };
+
+typedef struct study {
+    const strads_data *data;
+    strads_glm_cv_options o; /* defaults filled in */
     glm_problem problem;
-    linear_classes classes; /* of the whole data */
-} judge;
+    /* The two of the whole data, of which each fold has about its share, and
+     * which a fold's rest is asked for; none: labels are numbers. */
+    linear_classes classes;
+    char *classes_text;
+    linear_path *path; /* the lambdas */
+    uint32_t *fold;    /* [rows] */
+    double *weight;    /* [rows] */
+    double *offset;    /* [rows]; NULL: 0 */
+    double *size;      /* [folds] rows in each, by their weights */
+    double all;        /* of all folds */
+    double *error;     /* [folds x points] means of losses */
+    double *right;     /* [folds x points] labels that were found, in rows */
+    double begin;      /* when it did, by now() */
+    uint64_t *line;    /* [rows] rows, label by label */
+    _Atomic uint32_t next;
+    _Atomic bool failed;
+    pthread_mutex_t lock; /* guards err and why */
+    strads_err err;
+    char why[512]; /* the first failure's sentence */
+} study;
 
-static double twice_the_loss(const void *arg, double label, double sum)
+static linear_weights weights_of(const study *s)
 {
-    const judge *j = arg;
-    const double y = j->classes.n == 0              ? label
-                     : label == j->classes.label[1] ? 1
-                                                    : -1;
-
-    return 2 * j->problem.loss->value(y, sum, j->problem.p);
+    return (linear_weights){s->o.path.fit.weights, s->o.path.fit.row_weight};
 }
 
-static void fill(void *config, const linear_cv_rest *rest)
-{
-    strads_glm_path_options *path = config;
+/* ---- who is in which fold ---------------------------------------------- */
 
-    path->fit.weights = path->fit.offset = NULL;
-    path->fit.row_weight = rest->weight;
-    path->fit.row_offset = rest->offset;
-    path->points = rest->points;
-    path->lambda = rest->lambda;
+static double label_of(const study *s, uint64_t row)
+{
+    const strads_share *share = strads_data_share(s->data, 0);
+
+    for (uint32_t k = 1; row >= share->rows.end; k++)
+        share = strads_data_share(s->data, k);
+    return share->label[row - share->rows.begin];
+}
+
+/* Puts the rows from `begin` on that have the label of the first one next to
+ * it; returns where they end. Labels are few. */
+static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
+{
+    uint64_t end = begin + 1;
+
+    if (s->classes.n == 0)
+        return rows;
+    const double label = label_of(s, s->line[begin]);
+    for (uint64_t i = end; i < rows; i++)
+        if (label_of(s, s->line[i]) == label) {
+            const uint64_t kept = s->line[i];
+            s->line[i] = s->line[end];
+            s->line[end++] = kept;
+        }
+    return end;
+}
+
+/* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates), label by label
+ * where that is asked for, so that each fold has about its share of each. */
+static void deal(study *s, uint64_t rows)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        s->line[i] = i;
+    for (uint64_t begin = 0, end; begin < rows; begin = end) {
+        end = gather(s, begin, rows);
+        for (uint64_t i = begin; i < end; i++)
+            s->fold[s->line[i]] = (uint32_t)(i % s->o.folds);
+        for (uint64_t i = end; i > begin + 1; i--) {
+            const uint64_t k =
+                begin + strads_random_bits(s->o.seed, DEAL, 0, i) % (i - begin);
+            const uint32_t kept = s->fold[s->line[i - 1]];
+            s->fold[s->line[i - 1]] = s->fold[s->line[k]];
+            s->fold[s->line[k]] = kept;
+        }
+    }
+}
+
+/* By a file, and how many folds it has. */
+static strads_err read_folds(study *s, uint64_t rows)
+{
+    static const linear_lines lines = {.option = "--fold-file",
+                                       .what = "the fold of a row",
+                                       .of = "rows"};
+    /* weight is free until it is read */
+    strads_err err =
+        linear_read_lines(&lines, s->o.fold_file, &(strads_range){0, rows},
+                          rows, s->weight);
+    uint32_t folds = 0;
+
+    for (uint64_t i = 0; i < rows && !err; i++) {
+        const double fold = s->weight[i];
+        if (!(fold >= 1 && fold <= (double)rows && fold == floor(fold)))
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s:%llu: the fold is %g; expected a whole "
+                              "number from 1 to %llu at most",
+                              s->o.fold_file, (unsigned long long)i + 1, fold,
+                              (unsigned long long)rows);
+        s->fold[i] = err ? 0 : (uint32_t)fold - 1;
+        folds = s->fold[i] >= folds ? s->fold[i] + 1 : folds;
+    }
+    if (!err && folds < 2)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: all rows are of one fold; expected two at least",
+                          s->o.fold_file);
+    s->o.folds = folds;
+    return err;
+}
+
+/* What a row counts where a fit is judged. */
+static double count_row(const study *s, uint64_t row, double label)
+{
+    return s->weight[row] *
+           (s->classes.n > 0 ? linear_classes_weight(&s->classes, label) : 1);
+}
+
+static void weigh_folds(study *s, uint64_t rows)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        s->size[s->fold[i]] += count_row(s, i, label_of(s, i));
+    for (uint32_t f = 0; f < s->o.folds; f++)
+        s->all += s->size[f];
+}
+
+/* ---- one fold ---------------------------------------------------------- */
+
+/* Rows of the other folds, by columns, and what they are made of. */
+typedef struct rest {
+    uint64_t *start;
+    uint32_t *index, *place; /* place: [rows] a row's number among them */
+    double *value, *label, *weight, *offset;
+    double *sum;                     /* [rows] of the fold's: x'w */
+    strads_glm_path_options options; /* with their weights */
+} rest;
+
+static void rest_free(rest *r)
+{
+    free(r->start);
+    free(r->index);
+    free(r->place);
+    free(r->value);
+    free(r->label);
+    free(r->weight);
+    free(r->offset);
+    free(r->sum);
+}
+
+static bool rest_new(const study *s, rest *r)
+{
+    const uint64_t rows = strads_data_rows(s->data);
+    const uint64_t nnz = strads_data_nnz(s->data);
+
+    *r =
+        (rest){.start = calloc(strads_data_cols(s->data) + 1, sizeof(uint64_t)),
+               .index = calloc(nnz + 1, sizeof(uint32_t)),
+               .place = calloc(rows + 1, sizeof(uint32_t)),
+               .value = calloc(nnz + 1, sizeof(double)),
+               .label = calloc(rows + 1, sizeof(double)),
+               .weight = calloc(rows + 1, sizeof(double)),
+               .offset = calloc(rows + 1, sizeof(double)),
+               .sum = calloc(rows + 1, sizeof(double)),
+               .options = s->o.path};
+    strads_glm_options *fit = &r->options.fit;
+    const bool weighs =
+        linear_weighs(weights_of(s)) || strads_data_share(s->data, 0)->weight;
+    fit->weights = fit->offset = NULL;
+    fit->row_weight = weighs ? r->weight : NULL;
+    fit->row_offset = s->offset ? r->offset : NULL;
+    r->options.points = s->path->points;
+    r->options.lambda = s->path->lambda;
+    return r->start && r->index && r->place && r->value && r->label &&
+           r->weight && r->offset && r->sum;
+}
+
+static double entry(const strads_sparse *by_col, uint64_t e)
+{
+    return by_col->f64 ? by_col->f64[e] : (double)by_col->f32[e];
+}
+
+/* Column j's entries in rows of other folds, behind those at n. */
+static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
+                            uint64_t n)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        const strads_sparse *x = &share->by_col;
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+            const uint64_t i = share->rows.begin + x->index[e];
+            if (s->fold[i] == f)
+                continue;
+            r->index[n] = r->place[i];
+            r->value[n++] = entry(x, e);
+        }
+    }
+    return n;
+}
+
+static strads_err copy_rest(const study *s, rest *r, uint32_t f,
+                            strads_data **out)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+    const uint64_t cols = strads_data_cols(s->data);
+    const strads_data_options options = {.size = sizeof(options),
+                                         .named_labels = true,
+                                         .label_names =
+                                             strads_data_label_names(s->data)};
+    uint64_t rows = 0, n = 0;
+
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        for (uint64_t i = share->rows.begin; i < share->rows.end; i++)
+            if (s->fold[i] != f) {
+                r->place[i] = (uint32_t)rows;
+                r->weight[rows] = s->weight[i];
+                r->offset[rows] = s->offset ? s->offset[i] : 0;
+                r->label[rows++] = share->label[i - share->rows.begin];
+            }
+    }
+    for (uint64_t j = 0; j < cols; j++) {
+        n = copy_column(s, r, f, j, n);
+        r->start[j + 1] = n;
+    }
+    const strads_columns columns = {.rows = rows,
+                                    .cols = cols,
+                                    .start = r->start,
+                                    .index = r->index,
+                                    .value = r->value,
+                                    .label = r->label};
+    return strads_data_from_columns(&columns, &options, out);
+}
+
+/* x'w + b of all rows of a share. */
+static void predict(const strads_share *share, const strads_path_point *point,
+                    double *sum)
+{
+    const strads_sparse *x = &share->by_col;
+    const uint64_t rows = share->rows.end - share->rows.begin;
+
+    for (uint64_t i = 0; i < rows; i++)
+        sum[i] = point->intercept;
+    for (uint64_t c = 0; c < point->nonzeros; c++) {
+        const uint32_t j = point->index[c];
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
+            sum[x->index[e]] += entry(x, e) * point->value[c];
+    }
+}
+
+static double twice_the_loss(const study *s, double label, double sum)
+{
+    const double y = s->classes.n == 0              ? label
+                     : label == s->classes.label[1] ? 1
+                                                    : -1;
+
+    return 2 * s->problem.loss->value(y, sum, s->problem.p);
+}
+
+/* What a point is worth on the fold's rows. */
+static void judge(const study *s, rest *r, uint32_t f,
+                  const strads_path_point *point, double *error, double *right)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+    double loss = 0;
+
+    *right = 0;
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        double *sum = r->sum + share->rows.begin;
+        const uint64_t rows = share->rows.end - share->rows.begin;
+        predict(share, point, sum);
+        for (uint64_t i = 0; i < rows; i++) {
+            const uint64_t row = share->rows.begin + i;
+            const double label = share->label[i];
+            if (s->fold[row] != f)
+                continue;
+            const double count = count_row(s, row, label);
+            const double z = sum[i] + (s->offset ? s->offset[row] : 0);
+            loss += count * twice_the_loss(s, label, z);
+            if (s->classes.n > 0 && (z > 0) == (label == s->classes.label[1]))
+                *right += count;
+        }
+    }
+    *error = s->size[f] > 0 ? loss / s->size[f] : 0;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What is left of the time; 0: there is no bound. */
+static double time_left(const study *s)
+{
+    const double left = s->begin + s->o.time_limit - now();
+
+    return s->o.time_limit > 0 ? fmax(left, 1e-9) : 0;
+}
+
+/* What a fit on the others' rows has to complain of is not so of all rows. */
+static strads_err name_fold(strads_err err, uint32_t f)
+{
+    char why[512];
+
+    (void)snprintf(why, sizeof(why), "%s", strads_error_text());
+    return strads_fail(err, "without the rows of fold %u: %s", f + 1, why);
+}
+
+static strads_err run_fold(const study *s, rest *r, uint32_t f)
+{
+    const strads_engine_options engine = {.size = sizeof(engine),
+                                          .workers = 1,
+                                          .partitions = 1,
+                                          .deterministic = true,
+                                          .seed = s->o.seed,
+                                          .tolerance = s->o.tolerance,
+                                          .stop = s->o.stop,
+                                          .time_limit = time_left(s)};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+    uint32_t n = 0;
+    strads_err err = copy_rest(s, r, f, &data);
+
+    if (!err)
+        err = strads_run(&strads_program_glm_path, &r->options, data, &engine,
+                         &result);
+    if (err)
+        err = name_fold(err, f);
+    if (!err) {
+        const strads_path_point *point =
+            strads_glm_path(strads_result_state(result), &n);
+        const size_t at = (size_t)f * s->path->points;
+        for (uint32_t k = 0; k < n; k++)
+            judge(s, r, f, &point[k], &s->error[at + k], &s->right[at + k]);
+    }
+    if (!err && n < s->path->points)
+        err = strads_fail(STRADS_ECANCELED,
+                          "the cross-validation was stopped in fold %u", f + 1);
+    strads_result_free(result);
+    strads_data_free(data);
+    return err;
+}
+
+/* ---- all folds --------------------------------------------------------- */
+
+static void note_failure(study *s, strads_err err)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!s->err) {
+        s->err = err;
+        strncpy(s->why, strads_error_text(), sizeof(s->why) - 1);
+    }
+    pthread_mutex_unlock(&s->lock);
+    s->failed = true;
+}
+
+static void *take_folds(void *arg)
+{
+    study *s = arg;
+    rest r;
+    strads_err err = STRADS_OK;
+
+    if (!rest_new(s, &r))
+        err = strads_fail(STRADS_ENOMEM, "no memory for the rows of a fold");
+    while (!err && !s->failed) {
+        const uint32_t f = s->next++;
+        if (f >= s->o.folds)
+            break;
+        err = run_fold(s, &r, f);
+    }
+    if (err)
+        note_failure(s, err);
+    rest_free(&r);
+    return NULL;
+}
+
+/* The caller is one of the threads; fewer than wanted are enough. */
+static void run_folds(study *s)
+{
+    pthread_t thread[THREADS_MAX];
+    uint32_t n = 0;
+
+    while (n + 1 < s->o.threads && n + 1 < s->o.folds && n < THREADS_MAX &&
+           pthread_create(&thread[n], NULL, take_folds, s) == 0)
+        n++;
+    (void)take_folds(s);
+    while (n > 0)
+        pthread_join(thread[--n], NULL);
+}
+
+/* Means over folds, each as heavy as its rows; K counts those that weigh
+ * anything. */
+static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
+                   uint32_t *simplest)
+{
+    const uint32_t n = s->path->points, folds = s->o.folds;
+    uint32_t weighty = 0;
+
+    for (uint32_t f = 0; f < folds; f++)
+        weighty += s->size[f] > 0;
+    *best = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        double mean = 0, spread = 0, right = 0;
+        for (uint32_t f = 0; f < folds; f++)
+            mean += s->size[f] / s->all * s->error[(size_t)f * n + k];
+        for (uint32_t f = 0; f < folds; f++) {
+            const double d = s->error[(size_t)f * n + k] - mean;
+            spread += s->size[f] / s->all * d * d;
+            right += s->right[(size_t)f * n + k];
+        }
+        points[k] =
+            (strads_cv_point){.lambda = s->path->lambda[k],
+                              .error = mean,
+                              .deviation = sqrt(spread / fmax(weighty - 1., 1)),
+                              .accuracy =
+                                  s->classes.n > 0 ? right / s->all : NAN};
+        if (mean < points[*best].error)
+            *best = k;
+    }
+    *simplest = 0;
+    while (points[*simplest].error >
+           points[*best].error + points[*best].deviation)
+        ++*simplest;
+}
+
+static strads_err check_options(study *s, const linear_lambdas *lambdas)
+{
+    const uint64_t rows = strads_data_rows(s->data);
+    strads_glm_cv_options *o = &s->o;
+
+    o->folds = o->folds ? o->folds : FOLDS_DEFAULT;
+    if (o->folds < 2 || o->folds > rows)
+        return strads_fail(STRADS_EINVAL,
+                           "%u folds of %llu rows; expected at least 2, and a "
+                           "row in each",
+                           o->folds, (unsigned long long)rows);
+    if (!lambdas->list && (!(lambdas->first > 0) || lambdas->text))
+        return strads_fail(STRADS_EINVAL,
+                           "the first lambda of a cross-validation is %g; it "
+                           "must be above 0, as all folds start from it, or "
+                           "all lambdas be there in memory",
+                           lambdas->first);
+    for (uint32_t k = 0; k < strads_data_share(s->data, 0)->partitions; k++)
+        if (!strads_data_share(s->data, k)->label)
+            return strads_fail(STRADS_EINVAL,
+                               "a cross-validation needs a label in each row, "
+                               "and this data has none");
+    return STRADS_OK;
 }
 
 /* Classes are those of the whole data: a fold's rest must be asked for the same
  * two. */
-static strads_err find_classes(const strads_data *data, judge *j)
+static strads_err find_classes(study *s)
 {
-    const strads_glm_options *o = &j->problem.options;
+    const strads_names *names = strads_data_label_names(s->data);
     linear_survey *survey = NULL;
-    strads_err err =
-        linear_survey_data(data, (linear_weights){o->weights, o->row_weight},
-                           &survey);
+    strads_err err = linear_survey_data(s->data, weights_of(s), &survey);
 
     if (!err)
-        err = glm_classes_of(&j->problem, strads_data_label_names(data), survey,
-                             1, &j->classes);
+        err = glm_classes_of(&s->problem, names, survey, 1, &s->classes);
     free(survey);
+    if (!err && s->classes.n > 0)
+        err = linear_classes_write(&s->classes, names, &s->classes_text);
+    if (!err && s->classes.n > 0)
+        s->o.path.fit.classes = s->classes_text;
     return err;
 }
 
-static strads_err read_offsets(const strads_data *data,
-                               const strads_glm_options *o, double **out)
+static strads_err read_offsets(study *s)
 {
-    const uint64_t rows = strads_data_rows(data);
+    const strads_glm_options *o = &s->o.path.fit;
+    const uint64_t rows = strads_data_rows(s->data);
 
     if (!o->row_offset && !(o->offset && *o->offset))
         return STRADS_OK;
-    *out = calloc(rows + 1, sizeof(**out));
-    return *out ? glm_read_offsets(o, &(strads_range){0, rows}, rows, *out)
-                : strads_fail(STRADS_ENOMEM,
-                              "no memory for the offsets of rows");
+    s->offset = calloc(rows + 1, sizeof(*s->offset));
+    return s->offset
+               ? glm_read_offsets(o, &(strads_range){0, rows}, rows, s->offset)
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the offsets of rows");
+}
+
+static void study_free(study *s)
+{
+    free(s->fold);
+    free(s->weight);
+    free(s->size);
+    free(s->error);
+    free(s->right);
+    free(s->line);
+    free(s->offset);
+    free(s->classes_text);
+    linear_classes_free(&s->classes);
+    linear_path_free(s->path);
+}
+
+static strads_err reserve_rows(study *s, uint64_t rows)
+{
+    s->fold = calloc(rows + 1, sizeof(*s->fold));
+    s->line = calloc(rows + 1, sizeof(*s->line));
+    s->weight = calloc(rows + 1, sizeof(*s->weight));
+    return s->fold && s->line && s->weight
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the folds of %llu rows",
+                             (unsigned long long)rows);
+}
+
+static strads_err reserve_folds(study *s)
+{
+    const size_t marks = (size_t)s->o.folds * s->path->points;
+
+    s->size = calloc(s->o.folds, sizeof(*s->size));
+    s->error = calloc(marks, sizeof(*s->error));
+    s->right = calloc(marks, sizeof(*s->right));
+    return s->size && s->error && s->right
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the errors of %u folds",
+                             s->o.folds);
+}
+
+/* Everything that folds are run by. */
+static strads_err prepare(study *s)
+{
+    const uint64_t rows = strads_data_rows(s->data);
+    linear_lambdas lambdas = glm_path_lambdas(&s->o.path);
+    const strads_share *share;
+    strads_err err = glm_options_resolve(&s->o.path.fit, &s->problem);
+
+    if (err || (err = find_classes(s)) || (err = read_offsets(s)) ||
+        (err = linear_lambdas_resolve(&lambdas)) ||
+        (err = check_options(s, &lambdas)) ||
+        (err = linear_path_new(&lambdas, &s->path)) ||
+        (err = reserve_rows(s, rows)))
+        return err;
+    if (!s->o.fold_file)
+        deal(s, rows);
+    else if ((err = read_folds(s, rows)))
+        return err;
+    err = reserve_folds(s);
+    for (uint32_t p = 0; !err && (share = strads_data_share(s->data, p)); p++)
+        err = linear_read_weights(weights_of(s), share, rows,
+                                  s->weight + share->rows.begin);
+    return err;
 }
 
 strads_err strads_glm_cv(const strads_data *data,
@@ -66,39 +575,20 @@ strads_err strads_glm_cv(const strads_data *data,
                          strads_cv_point *points, uint32_t *best,
                          uint32_t *simplest)
 {
-    strads_glm_path_options path = options->path;
-    char *text = NULL;
-    double *offset = NULL;
-    judge j = {0};
-    strads_err err = glm_options_resolve(&path.fit, &j.problem);
+    study s = {.data = data,
+               .o = *options,
+               .begin = now(),
+               .lock = PTHREAD_MUTEX_INITIALIZER};
+    strads_err err = prepare(&s);
 
-    if (!err)
-        err = find_classes(data, &j);
-    if (!err)
-        err = read_offsets(data, &path.fit, &offset);
-    const bool classes = j.classes.n > 0;
-    if (!err && classes)
-        err = linear_classes_write(&j.classes, strads_data_label_names(data),
-                                   &text);
     if (!err) {
-        if (classes)
-            path.fit.classes = text;
-        const linear_cv cv = {.program = &strads_program_glm_path,
-                              .config = &path,
-                              .fill = fill,
-                              .weights = {path.fit.weights,
-                                          path.fit.row_weight},
-                              .offset = offset,
-                              .lambdas = glm_path_lambdas(&path),
-                              .path = strads_glm_path,
-                              .loss = twice_the_loss,
-                              .arg = &j,
-                              .classes = classes ? &j.classes : NULL,
-                              LINEAR_CV_OPTIONS(options)};
-        err = linear_cv_run(data, &cv, points, best, simplest);
+        (void)linear_path_begin(s.path, 0);
+        weigh_folds(&s, strads_data_rows(data));
+        run_folds(&s);
+        err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;
     }
-    linear_classes_free(&j.classes);
-    free(text);
-    free(offset);
+    if (!err)
+        sum_up(&s, points, best, simplest);
+    study_free(&s);
     return err;
 }
