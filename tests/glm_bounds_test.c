@@ -120,7 +120,7 @@ Test(glm_bounds, a_bound_at_0_leaves_one_side)
 Test(glm_bounds, limits_are_those_of_the_next_point)
 {
     double lambda[] = {1, .5};
-    linear_path path = {.points = 2, .lambda = lambda};
+    glm_path path = {.points = 2, .lambda = lambda};
     fixture f;
 
     begin(&f, (const double[]){.1, .6, .1, .1, .1});

@@ -183,7 +183,7 @@ void glm_find_lambda(glm_state *state, double critical)
     o->lambda_ratio = 0;
     state->alone = false;
     if (state->path)
-        lambda = linear_path_begin(state->path, state->lambda_max);
+        lambda = glm_path_first(state->path, state->lambda_max);
     else if (goes_down(state, lambda)) {
         state->goal = lambda;
         lambda = DOWN_BY * state->lambda_max;
@@ -317,8 +317,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     if (over)
         return STRADS_OK;
     if (state->path && !state->alone) {
-        if ((err = glm_path_advance(commit)) ||
-            linear_path_is_over(state->path))
+        if ((err = glm_path_advance(commit)) || glm_path_is_over(state->path))
             return err;
     }
     go_down(state, commit);

@@ -140,7 +140,7 @@ void glm_bounds_add_distance(glm_state *state)
 /* The lambda after this one. */
 static double next_lambda(const glm_state *state)
 {
-    const linear_path *path = state->path;
+    const glm_path *path = state->path;
 
     if (path && path->n + 1 < path->points)
         return fmin(path->lambda[path->n + 1], state->lambda);
@@ -162,7 +162,7 @@ void glm_bounds_take_all(glm_state *state)
 static bool pairs_suffice(const glm_state *state)
 {
     const linear_set *set = &state->set;
-    const linear_path *path = state->path;
+    const glm_path *path = state->path;
 
     return path && path->n + 1 < path->points && set->reduced &&
            !state->by_columns &&

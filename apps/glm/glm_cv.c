@@ -27,16 +27,16 @@ typedef struct study {
      * which a fold's rest is asked for; none: labels are numbers. */
     linear_classes classes;
     char *classes_text;
-    linear_path *path; /* the lambdas */
-    uint32_t *fold;    /* [rows] */
-    double *weight;    /* [rows] */
-    double *offset;    /* [rows]; NULL: 0 */
-    double *size;      /* [folds] rows in each, by their weights */
-    double all;        /* of all folds */
-    double *error;     /* [folds x points] means of losses */
-    double *right;     /* [folds x points] labels that were found, in rows */
-    double begin;      /* when it did, by now() */
-    uint64_t *line;    /* [rows] rows, label by label */
+    glm_path *path; /* the lambdas */
+    uint32_t *fold; /* [rows] */
+    double *weight; /* [rows] */
+    double *offset; /* [rows]; NULL: 0 */
+    double *size;   /* [folds] rows in each, by their weights */
+    double all;     /* of all folds */
+    double *error;  /* [folds x points] means of losses */
+    double *right;  /* [folds x points] labels that were found, in rows */
+    double begin;   /* when it did, by now() */
+    uint64_t *line; /* [rows] rows, label by label */
     _Atomic uint32_t next;
     _Atomic bool failed;
     pthread_mutex_t lock; /* guards err and why */
@@ -448,7 +448,7 @@ static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
         ++*simplest;
 }
 
-static strads_err check_options(study *s, const linear_lambdas *lambdas)
+static strads_err check_options(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);
     strads_glm_cv_options *o = &s->o;
@@ -459,12 +459,12 @@ static strads_err check_options(study *s, const linear_lambdas *lambdas)
                            "%u folds of %llu rows; expected at least 2, and a "
                            "row in each",
                            o->folds, (unsigned long long)rows);
-    if (!lambdas->list && (!(lambdas->first > 0) || lambdas->text))
+    if (!o->path.lambda && (!(o->path.first > 0) || o->path.lambdas))
         return strads_fail(STRADS_EINVAL,
                            "the first lambda of a cross-validation is %g; it "
                            "must be above 0, as all folds start from it, or "
                            "all lambdas be there in memory",
-                           lambdas->first);
+                           o->path.first);
     for (uint32_t k = 0; k < strads_data_share(s->data, 0)->partitions; k++)
         if (!strads_data_share(s->data, k)->label)
             return strads_fail(STRADS_EINVAL,
@@ -516,7 +516,7 @@ static void study_free(study *s)
     free(s->offset);
     free(s->classes_text);
     linear_classes_free(&s->classes);
-    linear_path_free(s->path);
+    glm_path_free(s->path);
 }
 
 static strads_err reserve_rows(study *s, uint64_t rows)
@@ -549,14 +549,12 @@ static strads_err reserve_folds(study *s)
 static strads_err prepare(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);
-    linear_lambdas lambdas = glm_path_lambdas(&s->o.path);
     const strads_share *share;
     strads_err err = glm_options_resolve(&s->o.path.fit, &s->problem);
 
     if (err || (err = find_classes(s)) || (err = read_offsets(s)) ||
-        (err = linear_lambdas_resolve(&lambdas)) ||
-        (err = check_options(s, &lambdas)) ||
-        (err = linear_path_new(&lambdas, &s->path)) ||
+        (err = glm_path_check(&s->o.path)) || (err = check_options(s)) ||
+        (err = glm_path_new(&s->o.path, &s->path)) ||
         (err = reserve_rows(s, rows)))
         return err;
     if (!s->o.fold_file)
@@ -582,7 +580,7 @@ strads_err strads_glm_cv(const strads_data *data,
     strads_err err = prepare(&s);
 
     if (!err) {
-        (void)linear_path_begin(s.path, 0);
+        (void)glm_path_first(s.path, 0);
         weigh_folds(&s, strads_data_rows(data));
         run_folds(&s);
         err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;

@@ -65,12 +65,12 @@ static const strads_glm_path_options path_defaults = {.fit = {.loss = "squared",
                                                               .l1_ratio = 1,
                                                               .lower = -DBL_MAX,
                                                               .upper = DBL_MAX},
-                                                      .points = LINEAR_POINTS,
+                                                      .points = GLM_POINTS,
                                                       .ratio = .01};
 
-static const strads_option path_option_table[] = {
-    LINEAR_PATH_OPTIONS(strads_glm_path_options),
-    ROWS_AFTER_LAMBDA(strads_glm_options)};
+static const strads_option path_option_table[] = {GLM_PATH_OPTIONS,
+                                                  ROWS_AFTER_LAMBDA(
+                                                      strads_glm_options)};
 
 const strads_program strads_program_lasso_path = {
     GLM_PATH_PROGRAM,

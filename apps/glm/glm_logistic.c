@@ -85,11 +85,11 @@ static const strads_glm_path_options path_defaults = {.fit = {.loss =
                                                               .l1_ratio = 1,
                                                               .lower = -DBL_MAX,
                                                               .upper = DBL_MAX},
-                                                      .points = LINEAR_POINTS,
+                                                      .points = GLM_POINTS,
                                                       .ratio = .01};
 
 static const strads_option path_option_table[] = {
-    LINEAR_PATH_OPTIONS(strads_glm_path_options),
+    GLM_PATH_OPTIONS,
     LINEAR_OPTION_L1_RATIO(strads_glm_options, 1e-3,
                            "share of |w|_1 in the penalty (default 1)"),
     LINEAR_CLASS_OPTIONS(strads_glm_options)};

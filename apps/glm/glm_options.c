@@ -12,7 +12,7 @@ const strads_glm_options glm_defaults = {.lower = -DBL_MAX, .upper = DBL_MAX};
 
 const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
                                                            .upper = DBL_MAX},
-                                                   .points = LINEAR_POINTS,
+                                                   .points = GLM_POINTS,
                                                    .ratio = .01};
 
 /* A path has the same options but lambda, at the same places. */
@@ -74,8 +74,7 @@ _Static_assert(offsetof(strads_glm_path_options, fit) == 0,
                "the options of a path begin with those of a fit");
 
 const strads_option glm_path_option_table[] = {ROWS_BEFORE_LAMBDA,
-                                               LINEAR_PATH_OPTIONS(
-                                                   strads_glm_path_options),
+                                               GLM_PATH_OPTIONS,
                                                ROWS_AFTER_LAMBDA};
 
 static strads_err find_names(glm_problem *p)

@@ -21,7 +21,7 @@
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_pairs.h"
-#include "apps/linear/linear_path.h"
+#include <strads/path.h>
 #include "apps/linear/linear_pending.h"
 #include "apps/linear/linear_ridge.h"
 #include "apps/linear/linear_set.h"
@@ -67,6 +67,34 @@ typedef struct glm_problem {
     const glm_penalty *penalty;
     double p; /* the loss's parameter */
 } glm_problem;
+
+/* The points of a path. */
+enum { GLM_POINTS_MAX = 10000, GLM_POINTS = 100 };
+
+typedef struct glm_path {
+    uint32_t points;
+    double *lambda;           /* [points], falling */
+    strads_path_point *point; /* [points], n of them reached */
+    uint32_t n;
+    bool given;          /* lambda[] is a list */
+    double first, ratio; /* where it is none */
+    double worst;        /* of the gaps of points reached */
+} glm_path;
+
+/* Which lambdas a path has. */
+#define GLM_PATH_OPTIONS                                                      \
+    STRADS_OPTION(U32, strads_glm_path_options, points, "points", "N",        \
+                  "how many lambdas (default 100)", .min = 1,                 \
+                  .max = GLM_POINTS_MAX),                                     \
+        STRADS_OPTION(                                                        \
+            F64, strads_glm_path_options, ratio, "ratio", "R",                \
+            "the last lambda as a share of the first (default 0.01)",         \
+            .min = DBL_MIN, .max = 1),                                        \
+        STRADS_OPTION(F64, strads_glm_path_options, first, "first", "L",      \
+                      "the first lambda (default: lambda_max)", .rare = true, \
+                      .max = DBL_MAX),                                        \
+        STRADS_OPTION(STRING, strads_glm_path_options, lambdas, "lambdas",    \
+                      "LIST", "these: L,L,... or a file of them")
 
 extern const strads_option glm_option_table[], glm_path_option_table[];
 extern const strads_glm_options glm_defaults;
@@ -185,11 +213,11 @@ typedef struct glm_state {
     double lambda, lambda_max; /* as users see them */
     double goal; /* the lambda that this one is on the way to; 0: it is */
     bool alone;  /* lambda is to be found: so far all that is not penalised */
-    linear_path *path; /* NULL: one lambda */
-    bool known;        /* scales and norms are */
-    bool began;        /* the first scan has been; */
-    double *held; /* [columns] start values, until lambda is found; or NULL */
-    double *b;    /* [width] */
+    glm_path *path; /* NULL: one lambda */
+    bool known;     /* scales and norms are */
+    bool began;     /* the first scan has been; */
+    double *held;   /* [columns] start values, until lambda is found; or NULL */
+    double *b;      /* [width] */
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate;            /* [columns + 1] */
     uint32_t *scan; /* [columns + 1] the n_scan columns of the next scan */
@@ -348,7 +376,16 @@ strads_err glm_path_pack(const void *state, strads_bytes *out);
 strads_err glm_path_unpack(void *state, const void *bytes, size_t size);
 strads_err glm_path_objective(void *state, strads_report *report);
 extern const char *const glm_path_measures[];
-linear_lambdas glm_path_lambdas(const strads_glm_path_options *options);
+/* Fills defaults in, and says what is wrong. STRADS_EINVAL. */
+strads_err glm_path_check(strads_glm_path_options *options);
+/* The lambdas of options that were checked. Lists are sorted, and may end at 0.
+ * STRADS_EINVAL, STRADS_EFORMAT: what is wrong with a list. STRADS_ENOMEM. */
+strads_err glm_path_new(const strads_glm_path_options *options, glm_path **out);
+void glm_path_free(glm_path *path);
+/* The first lambda that is not reached, when lambda_max is known. */
+double glm_path_first(glm_path *path, double lambda_max);
+/* Whether all points are reached. */
+bool glm_path_is_over(const glm_path *path);
 /* After a scan that is certified: keeps the point at hand if it is reached, and
  * goes on. STRADS_ENOMEM. */
 strads_err glm_path_advance(strads_commit *commit);

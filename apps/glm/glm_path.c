@@ -1,29 +1,194 @@
-/* A path (apps/linear/linear_path.h): margins and working set stay from point to
- * point. */
+/* A path: one run that goes from lambda to lambda, in which margins and the
+ * working set stay. A scan that shows one point to be reached is the first scan
+ * of the next: what is known of the columns is the same, and only bounds and
+ * thresholds are others. Each point has a certificate of its own, from the scan
+ * that ends it. */
+#include <errno.h>
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "glm_parts.h"
 
-linear_lambdas glm_path_lambdas(const strads_glm_path_options *o)
+/* ---- which lambdas ------------------------------------------------------- */
+
+strads_err glm_path_check(strads_glm_path_options *o)
 {
-    return (linear_lambdas){o->points, o->ratio, o->first, o->lambdas,
-                            o->lambda};
+    if (o->points == 0)
+        o->points = GLM_POINTS;
+    if (o->ratio == 0)
+        o->ratio = .01;
+    if (o->points > GLM_POINTS_MAX)
+        return strads_fail(STRADS_EINVAL, "points is %u; it must be at most %d",
+                           o->points, GLM_POINTS_MAX);
+    if (!(o->ratio > 0 && o->ratio <= 1))
+        return strads_fail(STRADS_EINVAL,
+                           "ratio is %g; it must be above 0, and at most 1",
+                           o->ratio);
+    if (!(o->first >= 0 && o->first <= DBL_MAX))
+        return strads_fail(STRADS_EINVAL,
+                           "first is %g; it must be a number from 0 up",
+                           o->first);
+    return STRADS_OK;
 }
 
-static strads_err resolve(const strads_glm_path_options *o,
-                          glm_problem *problem, linear_lambdas *lambdas)
+static strads_err no_memory(void)
 {
+    return strads_fail(STRADS_ENOMEM, "no memory for the points of a path");
+}
+
+static int falling(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Numbers with commas or white space between, from `text`; `where` is its file,
+ * or NULL. */
+static strads_err parse_lambdas(const char *text, const char *where,
+                                glm_path *path)
+{
+    const char *at = text;
+    unsigned line = 1;
+
+    for (;;) {
+        char *end;
+        for (; *at && strchr(", \t\r\n", *at); at++)
+            line += *at == '\n';
+        if (!*at)
+            return STRADS_OK;
+        const double lambda = strtod(at, &end);
+        if (end == at || (*end && !strchr(", \t\r\n", *end)) ||
+            !(lambda >= 0 && lambda <= DBL_MAX) ||
+            path->points == GLM_POINTS_MAX) {
+            char place[16] = "";
+            if (where)
+                (void)snprintf(place, sizeof(place), ":%u", line);
+            return strads_fail(STRADS_EFORMAT,
+                               "%s%s: found \"%.*s\"; expected at most %d "
+                               "lambdas, numbers from 0 up",
+                               where ? where : "lambdas", place,
+                               (int)strcspn(at, ", \t\r\n"), at,
+                               GLM_POINTS_MAX);
+        }
+        path->lambda[path->points++] = lambda;
+        at = end;
+    }
+}
+
+static strads_err read_lambdas(const char *name, glm_path *path)
+{
+    enum { BYTES = GLM_POINTS_MAX * 32 };
+    FILE *file = fopen(name, "re");
+    strads_err err = STRADS_OK;
+
+    if (!file)
+        return strads_fail(STRADS_EINVAL,
+                           "lambdas is \"%s\"; expected numbers with commas "
+                           "between, or a file of them (%s)",
+                           name, strerror(errno));
+    char *text = malloc(BYTES + 1);
+    if (!text) {
+        err = no_memory();
+    } else {
+        text[fread(text, 1, BYTES, file)] = '\0';
+        if (ferror(file))
+            err = strads_fail(STRADS_EINVAL, "lambdas: %s cannot be read: %s",
+                              name, strerror(errno));
+        else
+            err = parse_lambdas(text, name, path);
+    }
+    free(text);
+    (void)fclose(file);
+    return err;
+}
+
+static strads_err take_list(const strads_glm_path_options *from, glm_path *path)
+{
+    const char *text = from->lambdas;
+    strads_err err = STRADS_OK;
+
+    path->points = 0;
+    if (from->lambda) {
+        memcpy(path->lambda, from->lambda, from->points * sizeof(double));
+        path->points = from->points;
+    } else if (text[strspn(text, "0123456789.eE+-, ")] == '\0') {
+        err = parse_lambdas(text, NULL, path);
+    } else {
+        err = read_lambdas(text, path);
+    }
+    if (!err && path->points == 0)
+        err = strads_fail(STRADS_EINVAL, "lambdas: %s has none", text);
+    for (uint32_t k = 0; k < path->points && !err; k++)
+        if (!(path->lambda[k] >= 0 && path->lambda[k] <= DBL_MAX))
+            err = strads_fail(STRADS_EINVAL,
+                              "one of the lambdas is %g; expected numbers from "
+                              "0 up",
+                              path->lambda[k]);
+    if (!err)
+        qsort(path->lambda, path->points, sizeof(double), falling);
+    return err;
+}
+
+strads_err glm_path_new(const strads_glm_path_options *o, glm_path **out)
+{
+    glm_path *path = calloc(1, sizeof(*path));
+    strads_err err = STRADS_OK;
+
+    if (!path)
+        return no_memory();
+    *path = (glm_path){.points = o->points,
+                       .given = o->lambda || (o->lambdas && *o->lambdas),
+                       .first = o->first,
+                       .ratio = o->ratio};
+    path->lambda = calloc(GLM_POINTS_MAX, sizeof(double));
+    if (!path->lambda)
+        err = no_memory();
+    else if (path->given)
+        err = take_list(o, path);
+    if (!err && !(path->point = calloc(path->points, sizeof(*path->point))))
+        err = no_memory();
+    if (err) {
+        glm_path_free(path);
+        return err;
+    }
+    *out = path;
+    return STRADS_OK;
+}
+
+void glm_path_free(glm_path *path)
+{
+    if (!path)
+        return;
+    for (uint32_t k = 0; path->point && k < path->n; k++) {
+        free((void *)path->point[k].index);
+        free((void *)path->point[k].value);
+    }
+    free(path->point);
+    free(path->lambda);
+    free(path);
+}
+
+/* ---- a fit that has one --------------------------------------------------- */
+
+static strads_err resolve(const strads_glm_path_options *given,
+                          glm_problem *problem, strads_glm_path_options *out)
+{
+    strads_glm_path_options o = *given;
     strads_err err;
 
-    if (o->fit.lambda != 0 || o->fit.lambda_ratio != 0 || o->fit.c != 0)
+    if (o.fit.lambda != 0 || o.fit.lambda_ratio != 0 || o.fit.c != 0)
         return strads_fail(STRADS_EINVAL,
                            "a path has lambdas of its own; leave lambda, "
                            "lambda-ratio and c at 0, and give first and ratio, "
                            "or lambdas");
-    *lambdas = glm_path_lambdas(o);
-    if ((err = linear_lambdas_resolve(lambdas)) ||
-        (err = glm_options_resolve(&o->fit, problem)))
+    if ((err = glm_path_check(&o)) ||
+        (err = glm_options_resolve(&o.fit, problem)))
         return err;
+    *out = o;
     return problem->penalty->off
                ? strads_fail(STRADS_EINVAL,
                              "the penalty %s has no lambda, and no path",
@@ -34,9 +199,9 @@ static strads_err resolve(const strads_glm_path_options *o,
 strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape)
 {
-    linear_lambdas lambdas;
+    strads_glm_path_options options;
     glm_problem problem;
-    strads_err err = resolve(config, &problem, &lambdas);
+    strads_err err = resolve(config, &problem, &options);
 
     if (!err)
         err = glm_shape_problem(&problem, data, shape);
@@ -51,15 +216,15 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
 strads_err glm_path_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **out)
 {
-    linear_lambdas lambdas;
+    strads_glm_path_options options;
     glm_problem problem;
     void *begun = NULL;
-    strads_err err = resolve(config, &problem, &lambdas);
+    strads_err err = resolve(config, &problem, &options);
 
     if (!err)
         err = glm_begin_fit(&problem, data, shape, &begun);
     if (!err)
-        err = linear_path_new(&lambdas, &((glm_state *)begun)->path);
+        err = glm_path_new(&options, &((glm_state *)begun)->path);
     if (err) {
         glm_end(begun);
         return err;
@@ -76,65 +241,175 @@ strads_err glm_path_open(const strads_task *task, void **local)
     return err ? err : glm_open_problem(&problem, task, local);
 }
 
-/* ---- from point to point -------------------------------------------------- */
+/* ---- from point to point ---------------------------------------------------- */
 
-static linear_standing stand(const void *at)
+double glm_path_first(glm_path *path, double lambda_max)
 {
-    const glm_state *state = at;
+    const double first = path->first > 0 ? path->first : lambda_max;
+    const double last = path->points - 1;
 
-    return (linear_standing){.lambda = state->lambda,
-                             .objective = state->primal / state->weight,
-                             .gap = state->gap,
-                             .intercept = *state->b,
-                             .deviance = 2 * state->loss,
-                             .nonzeros = state->nonzeros,
-                             .stalled = state->watch.stalled};
+    for (uint32_t k = 0; k < path->points && !path->given; k++)
+        path->lambda[k] = k == 0 ? first : first * pow(path->ratio, k / last);
+    return path->lambda[glm_path_is_over(path) ? path->n - 1 : path->n];
 }
 
-static void go_to(void *state, double lambda)
+/* The coefficients that are not 0, for a point to own. */
+static strads_err keep_coefficients(const strads_commit *commit,
+                                    uint64_t columns, strads_path_point *point)
 {
-    glm_begin_lambda(state, lambda);
+    const uint32_t capacity = (uint32_t)point->nonzeros + 1;
+    uint32_t *index = calloc(capacity, sizeof(*index));
+    double *value = calloc(capacity, sizeof(*value));
+    uint32_t n = 0;
+
+    if (!index || !value) {
+        free(index);
+        free(value);
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the %llu coefficients of a point of "
+                           "the path",
+                           (unsigned long long)point->nonzeros);
+    }
+    for (uint32_t k = 0; k < commit->block.n && n < point->nonzeros; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (j < columns && commit->value[k] != 0) {
+            index[n] = j;
+            value[n++] = commit->value[k];
+        }
+    }
+    point->index = index;
+    point->value = value;
+    return STRADS_OK;
+}
+
+static strads_err keep_point(const strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+    glm_path *path = state->path;
+    strads_path_point point = {.lambda = state->lambda,
+                               .objective = state->primal / state->weight,
+                               .gap = state->gap,
+                               .intercept = *state->b,
+                               .deviance = 2 * state->loss,
+                               .nonzeros = state->nonzeros,
+                               .round = commit->round};
+    const strads_err err = keep_coefficients(commit, state->columns, &point);
+
+    if (err)
+        return err;
+    path->point[path->n++] = point;
+    path->worst = fmax(path->worst, point.gap);
+    return STRADS_OK;
 }
 
 strads_err glm_path_advance(strads_commit *commit)
 {
-    static const linear_path_steps steps = {.stand = stand,
-                                            .go = go_to,
-                                            .certify = glm_certify};
     glm_state *state = commit->state;
+    const glm_path *path = state->path;
 
-    return linear_path_advance(commit, state->path, &steps, state->columns);
-}
-
-/* ---- progress and results ------------------------------------------------- */
-
-strads_err glm_path_objective(void *user, strads_report *report)
-{
-    const glm_state *state = user;
-    linear_standing at = stand(state);
-
-    if (state->scans == 0)
-        at.objective = NAN;
-    linear_path_report(state->path, &at, report);
+    while (!glm_path_is_over(path)) {
+        if (!state->watch.stalled && !(state->gap <= commit->tolerance))
+            return STRADS_OK;
+        const strads_err err = keep_point(commit);
+        if (err || glm_path_is_over(path))
+            return err;
+        glm_begin_lambda(state, path->lambda[path->n]);
+        glm_certify(commit);
+    }
     return STRADS_OK;
 }
 
-strads_err glm_path_pack(const void *state, strads_bytes *out)
+bool glm_path_is_over(const glm_path *path)
 {
-    return linear_path_pack(((const glm_state *)state)->path, out);
+    return path->n == path->points;
 }
 
-strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
+/* The gap of a path is the worst of its points'; one that is not reached may
+ * have any gap up to 1. */
+strads_err glm_path_objective(void *user, strads_report *report)
 {
-    return linear_path_unpack(((glm_state *)state)->path, bytes, size);
+    const glm_state *state = user;
+    const glm_path *path = state->path;
+
+    report->objective = state->scans == 0 ? NAN : state->primal / state->weight;
+    report->nonzeros = state->nonzeros;
+    report->stop = glm_path_is_over(path);
+    report->gap = report->stop ? path->worst : 1;
+    report->measure[0] = path->n;
+    report->measure[1] = state->lambda;
+    return STRADS_OK;
 }
 
 const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
 {
-    const linear_path *path = ((const glm_state *)state)->path;
+    const glm_path *path = ((const glm_state *)state)->path;
 
     *n = path ? path->n : 0;
     return path ? path->point : NULL;
+}
+
+/* ---- cuts ------------------------------------------------------------------ */
+
+/* A point, and behind it its coefficients. When it is read, arrays are no larger
+ * than what is left may fill, and the point's to free. */
+static strads_err pass_point(strads_walk *w, strads_path_point *point)
+{
+    uint32_t *index = (uint32_t *)(uintptr_t)point->index;
+    double *value = (double *)(uintptr_t)point->value;
+    strads_path_point plain = *point;
+
+    plain.index = NULL;
+    plain.value = NULL;
+    strads_walk_pass(w, &plain, sizeof(plain));
+    const size_t n = (size_t)plain.nonzeros;
+    if (!w->out) {
+        w->is_short = w->is_short || n > (size_t)(w->end - w->from) /
+                                             (sizeof(*index) + sizeof(*value));
+        if (w->is_short)
+            return STRADS_OK;
+        index = calloc(n + 1, sizeof(*index));
+        value = calloc(n + 1, sizeof(*value));
+        plain.index = index;
+        plain.value = value;
+        *point = plain;
+        if (!index || !value)
+            return no_memory();
+    }
+    strads_walk_pass(w, index, n * sizeof(*index));
+    strads_walk_pass(w, value, n * sizeof(*value));
+    return w->err;
+}
+
+strads_err glm_path_pack(const void *state, strads_bytes *out)
+{
+    const glm_path *path = ((const glm_state *)state)->path;
+    strads_walk w = {.out = out};
+    uint64_t n = path->n;
+
+    strads_walk_pass(&w, &n, sizeof(n));
+    for (uint32_t k = 0; k < n && !w.err; k++)
+        (void)pass_point(&w, &path->point[k]);
+    return w.err;
+}
+
+strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
+{
+    glm_path *path = ((glm_state *)state)->path;
+    strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
+    uint64_t n = 0;
+    strads_err err = STRADS_OK;
+
+    strads_walk_pass(&w, &n, sizeof(n));
+    w.is_short = w.is_short || n > path->points;
+    while (path->n < n && !w.is_short && !err) {
+        strads_path_point *point = &path->point[path->n++];
+        err = pass_point(&w, point);
+        path->worst = fmax(path->worst, point->gap);
+    }
+    return err || strads_walk_fits(&w)
+               ? err
+               : strads_fail(STRADS_EFORMAT,
+                             "the cut's points are not of this path");
 }
 
 /* ---- the table ------------------------------------------------------------- */

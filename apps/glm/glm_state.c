@@ -278,7 +278,7 @@ void glm_end(void *begun)
     free(state->offset);
     glm_groups_free(&state->groups);
     glm_bounds_free(&state->bounds);
-    linear_path_free(state->path);
+    glm_path_free(state->path);
     free(state->w);
     free(state->norm);
     free(state->scale);

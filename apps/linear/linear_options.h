@@ -48,21 +48,6 @@
         .name = NULL                                                   \
     }
 
-/* Which lambdas a path has. */
-#define LINEAR_PATH_OPTIONS(type)                                             \
-    STRADS_OPTION(U32, type, points, "points", "N",                           \
-                  "how many lambdas (default 100)", .min = 1,                 \
-                  .max = LINEAR_POINTS_MAX),                                  \
-        STRADS_OPTION(                                                        \
-            F64, type, ratio, "ratio", "R",                                   \
-            "the last lambda as a share of the first (default 0.01)",         \
-            .min = DBL_MIN, .max = 1),                                        \
-        STRADS_OPTION(F64, type, first, "first", "L",                         \
-                      "the first lambda (default: lambda_max)", .rare = true, \
-                      .max = DBL_MAX),                                        \
-        STRADS_OPTION(STRING, type, lambdas, "lambdas", "LIST",               \
-                      "these: L,L,... or a file of them")
-
 /* STRADS_EINVAL unless `value` is a number from 0 to `max`. */
 strads_err linear_check_number(const char *name, double value, double max);
 
