@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/round/cut.h"
+#include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 
@@ -473,4 +475,47 @@ Test(engine_error, a_schedules_impossible_decision_ends_the_run)
     refuse(&p, NULL, "partition 40");
     p.schedule = ignore_an_error;
     refuse(&p, NULL, "decided nothing");
+}
+
+/* ---- what is packed ------------------------------------------------------ */
+
+typedef struct fields {
+    double number;
+    uint32_t n;
+    uint8_t byte[3];
+} fields;
+
+static void pass_fields(strads_walk *w, fields *f)
+{
+    strads_walk_pass(w, &f->number, sizeof f->number);
+    strads_walk_pass(w, &f->n, sizeof f->n);
+    strads_walk_pass(w, f->byte, f->n);
+}
+
+static strads_err pack_fields(const void *object, strads_bytes *out)
+{
+    fields copy = *(const fields *)object;
+    strads_walk w = {.out = out};
+    pass_fields(&w, &copy);
+    return w.err;
+}
+
+Test(engine_error, a_walk_reads_what_it_has_packed_and_sees_what_is_short)
+{
+    enum { SIZE = sizeof(double) + sizeof(uint32_t) + 2 };
+    const fields packed = {.number = .1, .n = 2, .byte = {7, 8}};
+    char copy[SIZE + 1] = {0};
+    sti_buffer *bytes = NULL;
+    expect_ok(sti_cut_pack(pack_fields, &packed, &bytes));
+    cr_assert_eq(bytes->size, SIZE);
+    memcpy(copy, bytes->bytes, SIZE);
+    sti_object_drop(bytes);
+    for (size_t size = 0; size <= SIZE + 1; size++) {
+        fields read = {0};
+        strads_walk w = {.from = copy, .end = copy + size};
+        pass_fields(&w, &read);
+        cr_expect_eq(strads_walk_fits(&w), size == SIZE, "%zu bytes", size);
+        if (size >= SIZE)
+            cr_expect(read.number == .1 && read.n == 2 && read.byte[1] == 8);
+    }
 }
