@@ -41,14 +41,12 @@ static void path_resolve(const void *state, void *config)
     fit->classes = o->classes;
 }
 
-/* ---- lasso -------------------------------------------------------------------- */
-
-static void lasso_resolve(const void *state, void *config)
+static void glm_resolve(const void *state, void *config)
 {
-    strads_lasso_options *options = config;
-    options->lambda = strads_glm_resolved(state)->lambda;
-    options->lambda_ratio = 0;
+    *(strads_glm_options *)config = *strads_glm_resolved(state);
 }
+
+/* ---- lasso -------------------------------------------------------------------- */
 
 static void lasso_describe(const void *state)
 {
@@ -59,7 +57,7 @@ static void lasso_describe(const void *state)
 static const cli_train lasso_train = {
     .program = &strads_program_lasso,
     .options = "Lasso:",
-    .resolve = lasso_resolve,
+    .resolve = glm_resolve,
     .complete = glm_complete,
     .describe = lasso_describe,
 };
@@ -174,11 +172,6 @@ static const cli_path logistic_path = {
 };
 
 /* ---- glm ------------------------------------------------------------------------ */
-
-static void glm_resolve(const void *state, void *config)
-{
-    *(strads_glm_options *)config = *strads_glm_resolved(state);
-}
 
 static bool glm_start(void *config, const double *intercepts)
 {

@@ -9,42 +9,46 @@
 
 /* ---- a fit ---------------------------------------------------------------- */
 
-static const strads_lasso_options defaults = {.l1_ratio = 1};
+static const strads_glm_options defaults = {.loss = "squared",
+                                            .penalty = "elastic-net",
+                                            .l1_ratio = 1,
+                                            .lower = -DBL_MAX,
+                                            .upper = DBL_MAX};
 
-#define ROWS_AFTER_LAMBDA(type)                                             \
+#define ROWS_AFTER_LAMBDA                                                   \
     LINEAR_OPTION_L1_RATIO(                                                 \
-        type, 1e-3, "share of |w|_1 in the penalty, 1: Lasso (default 1)"), \
-        LINEAR_OPTION_INTERCEPT(type),                                      \
-        LINEAR_OPTION_STANDARDIZE(type, .rare = false),                     \
-        STRADS_OPTION(BOOL, type, positive, "positive", NULL,               \
+        strads_glm_options, 1e-3,                                           \
+        "share of |w|_1 in the penalty, 1: Lasso (default 1)"),             \
+        LINEAR_OPTION_INTERCEPT(strads_glm_options),                        \
+        LINEAR_OPTION_STANDARDIZE(strads_glm_options, .rare = false),       \
+        STRADS_OPTION(BOOL, strads_glm_options, positive, "positive", NULL, \
                       "keep all coefficients at or above 0"),               \
-        LINEAR_OPTION_WEIGHTS(type),                                        \
+        LINEAR_OPTION_WEIGHTS(strads_glm_options),                          \
     {                                                                       \
         .name = NULL                                                        \
     }
 
 static const strads_option option_table[] = {
-    LINEAR_OPTION_LAMBDA(strads_lasso_options, "lambda-ratio"),
+    LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
-        strads_lasso_options, "lambda as a share of lambda_max (default 0.01)"),
-    ROWS_AFTER_LAMBDA(strads_lasso_options)};
+        strads_glm_options, "lambda as a share of lambda_max (default 0.01)"),
+    ROWS_AFTER_LAMBDA};
 
+/* What the table has, and nothing else: other nodes are told no more. */
 static strads_err resolve(const void *config, glm_problem *out)
 {
-    const strads_lasso_options *o = config ? config : &defaults;
-    const strads_glm_options fit = {.loss = "squared",
-                                    .penalty = "elastic-net",
-                                    .lambda = o->lambda,
-                                    .lambda_ratio = o->lambda_ratio,
-                                    .l1_ratio =
-                                        o->l1_ratio == 0 ? 1 : o->l1_ratio,
-                                    .positive = o->positive,
-                                    .intercept = o->intercept,
-                                    .standardize = o->standardize,
-                                    .weights = o->weights,
-                                    .row_weight = o->row_weight};
+    const strads_glm_options *given = config ? config : &defaults;
+    strads_glm_options o = defaults;
 
-    return glm_options_resolve(&fit, out);
+    o.lambda = given->lambda;
+    o.lambda_ratio = given->lambda_ratio;
+    o.l1_ratio = given->l1_ratio == 0 ? 1 : given->l1_ratio;
+    o.intercept = given->intercept;
+    o.standardize = given->standardize;
+    o.positive = given->positive;
+    o.weights = given->weights;
+    o.row_weight = given->row_weight;
+    return glm_options_resolve(&o, out);
 }
 
 GLM_FIT(resolve)
@@ -54,7 +58,7 @@ const strads_program strads_program_lasso = {
     .name = "lasso",
     .summary = "least squares with an L1 penalty, or the elastic net",
     .options = option_table,
-    .config_size = sizeof(strads_lasso_options),
+    .config_size = sizeof(strads_glm_options),
     .defaults = &defaults};
 
 /* ---- a path --------------------------------------------------------------- */
@@ -69,8 +73,7 @@ static const strads_glm_path_options path_defaults = {.fit = {.loss = "squared",
                                                       .ratio = .01};
 
 static const strads_option path_option_table[] = {GLM_PATH_OPTIONS,
-                                                  ROWS_AFTER_LAMBDA(
-                                                      strads_glm_options)};
+                                                  ROWS_AFTER_LAMBDA};
 
 const strads_program strads_program_lasso_path = {
     GLM_PATH_PROGRAM,

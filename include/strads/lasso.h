@@ -11,8 +11,6 @@
 #ifndef STRADS_LASSO_H
 #define STRADS_LASSO_H
 
-#include <stdbool.h>
-
 #include "strads/error.h"
 #include "strads/glm.h"
 #include "strads/program.h"
@@ -21,23 +19,10 @@
 extern "C" {
 #endif
 
-/* What `config` points to. All zero: the Lasso at lambda_max / 100. At most
- * one of lambda and lambda_ratio may be given. */
-typedef struct strads_lasso_options {
-    double lambda;       /* weight of the penalty, > 0; 0: by lambda_ratio */
-    double lambda_ratio; /* lambda / lambda_max, > 0; 0: 0.01 */
-    double l1_ratio;     /* the L1 share of the penalty, .001 .. 1; 0: 1 */
-    bool intercept;      /* fit b */
-    bool standardize;    /* penalise as if each column had been divided by its
-                            standard deviation (1/n; without an intercept: by
-                            its root mean square); w stays in the data's unit */
-    bool positive;       /* w >= 0 */
-    const char *weights; /* a file with the weight of each row, one a line, or
-                            NULL: all 1 */
-    const double *row_weight; /* [rows] the same from memory, in place of a
-                                 file; the caller's, during the run. For runs of
-                                 one process. NULL: by `weights` */
-} strads_lasso_options;
+/* What `config` points to: of these options lambda, lambda_ratio, l1_ratio (0: 1),
+ * intercept, standardize, positive, weights and row_weight count, and no others.
+ * All zero: the Lasso at lambda_max / 100. */
+typedef strads_glm_options strads_lasso_options;
 
 /* The program: name "lasso"; parameters and data as for "glm". */
 extern STRADS_API const strads_program strads_program_lasso;
