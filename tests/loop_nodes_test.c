@@ -19,13 +19,6 @@
 
 static team_end end[TEAM_MAX];
 
-static void expect_all(const team *t, strads_err err)
-{
-    for (uint32_t k = 0; k < t->nodes; k++)
-        cr_expect_eq(end[k].err, err, "node %u: %d, %s", k, (int)end[k].err,
-                     end[k].text);
-}
-
 static double value_at(const strads_result *result, uint32_t at)
 {
     return values_of(result)[at];

@@ -49,7 +49,7 @@ static bool lose_one(void *arg, const sti_msg *msg)
 /* A round of each kind; a lost message or a failing update ends it. */
 static strads_err run(const strads_data *data, uint64_t lose_at, bool fails)
 {
-    static const uint32_t node_of[NODES] = {0, 1, 2, 3};
+    uint32_t node_of[NODES] = {0, 1, 2, 3};
     const sti_layout layout = {.workers = NODES,
                                .node_of = node_of,
                                .count = NODES};

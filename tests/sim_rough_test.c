@@ -121,7 +121,7 @@ static bool lose_one(void *arg, const sti_msg *msg)
 /* Runs all kinds of phases on 4 nodes and loses message `at`; whether one was lost. */
 static bool lose_message(const strads_data *data, uint64_t at)
 {
-    static const uint32_t node_of[] = {0, 1, 2, 3};
+    uint32_t node_of[] = {0, 1, 2, 3};
     const sti_layout layout = {.workers = 4, .node_of = node_of, .count = 4};
     strads_engine_options options = sim_toy_options(6, 2);
     const strads_sim_options costs = jittery(4, 3);

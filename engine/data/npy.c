@@ -241,7 +241,7 @@ static strads_err take_idx(const file *f, array *out)
                    .width = kinds[head[2] - 8].width};
     out->image = out->type == 'u' && head[3] > 1;
     for (unsigned d = 1; d < head[3]; d++)
-        if (__builtin_mul_overflow(out->cols, big(head + 4 + 4 * d, 4),
+        if (__builtin_mul_overflow(out->cols, big(head + 4 + (size_t)4 * d, 4),
                                    &out->cols) ||
             out->cols > STI_MOST_LINES)
             return refuse(f, "its rows have more than 4294967294 elements");

@@ -182,7 +182,7 @@ static void tear(world *w)
 /* One generation on `nodes` nodes; whether the run has come to its end. */
 static bool live(world *w, uint32_t nodes, outcome *out)
 {
-    static const uint32_t node_of[K] = {0, 1, 2, 3};
+    uint32_t node_of[K] = {0, 1, 2, 3};
     const sti_layout layout = {.workers = nodes,
                                .node_of = node_of,
                                .count = nodes,
