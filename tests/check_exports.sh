@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shared library exports strads_* and nothing else, and every function
-# that a public header declares is there.
+# The shared library exports strads_* and nothing else, every function that a
+# public header declares is there, and Debian's list of symbols has them all.
 set -eu
 export LC_ALL=C
 library=$STRADS_BUILD/libstrads.so
@@ -26,5 +26,13 @@ if grep -v '^strads_' "$scratch/exported"; then
 fi
 if comm -23 "$scratch/declared" "$scratch/exported" | grep .; then
     echo "the above are declared in include/strads and not in $library"
+    exit 1
+fi
+
+# Debian's list of them: packages that were built by it depend on what it says.
+sed -n 's/^ \(strads_[a-z0-9_]*\)@.*/\1/p' \
+    "$STRADS_SOURCE/debian/libstrads0.symbols" | sort -u >"$scratch/listed"
+if comm -3 "$scratch/listed" "$scratch/exported" | grep .; then
+    echo "the above are not both in $library and in debian/libstrads0.symbols"
     exit 1
 fi

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Debian's packages: they build, lintian has no error or warning, the symbols
-# file names what the library exports, and in a bare Debian 12 they install and
-# train by the command, from C and from Python.
+# Debian's packages: they build, lintian has no error or warning, and in a bare
+# Debian 12 they install and train by the command, from C and from Python.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
