@@ -11,9 +11,7 @@
 
 static const strads_glm_options defaults = {.loss = "squared",
                                             .penalty = "elastic-net",
-                                            .l1_ratio = 1,
-                                            .lower = -DBL_MAX,
-                                            .upper = DBL_MAX};
+                                            .l1_ratio = 1};
 
 #define ROWS_AFTER_LAMBDA                                                   \
     LINEAR_OPTION_L1_RATIO(                                                 \
@@ -63,14 +61,8 @@ const strads_program strads_program_lasso = {
 
 /* ---- a path --------------------------------------------------------------- */
 
-static const strads_glm_path_options path_defaults = {.fit = {.loss = "squared",
-                                                              .penalty =
-                                                                  "elastic-net",
-                                                              .l1_ratio = 1,
-                                                              .lower = -DBL_MAX,
-                                                              .upper = DBL_MAX},
-                                                      .points = GLM_POINTS,
-                                                      .ratio = .01};
+static const strads_glm_path_options path_defaults =
+    GLM_PATH_DEFAULTS("squared");
 
 static const strads_option path_option_table[] = {GLM_PATH_OPTIONS,
                                                   ROWS_AFTER_LAMBDA};

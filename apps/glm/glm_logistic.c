@@ -78,15 +78,8 @@ const strads_program strads_program_logistic = {
 
 /* ---- a path --------------------------------------------------------------- */
 
-static const strads_glm_path_options path_defaults = {.fit = {.loss =
-                                                                  "logistic",
-                                                              .penalty =
-                                                                  "elastic-net",
-                                                              .l1_ratio = 1,
-                                                              .lower = -DBL_MAX,
-                                                              .upper = DBL_MAX},
-                                                      .points = GLM_POINTS,
-                                                      .ratio = .01};
+static const strads_glm_path_options path_defaults =
+    GLM_PATH_DEFAULTS("logistic");
 
 static const strads_option path_option_table[] = {
     GLM_PATH_OPTIONS,

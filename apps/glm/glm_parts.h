@@ -81,6 +81,13 @@ typedef struct glm_path {
     double worst;        /* of the gaps of points reached */
 } glm_path;
 
+/* Of the Lasso's path, and logistic regression's. */
+#define GLM_PATH_DEFAULTS(loss_)                                         \
+    {                                                                    \
+        .fit = {.loss = loss_, .penalty = "elastic-net", .l1_ratio = 1}, \
+        .points = GLM_POINTS, .ratio = .01                               \
+    }
+
 /* Which lambdas a path has. */
 #define GLM_PATH_OPTIONS                                                      \
     STRADS_OPTION(U32, strads_glm_path_options, points, "points", "N",        \

@@ -11,9 +11,20 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-#if defined LDA_AVX512
+#if defined LDA_AVX512 || defined LDA_AVX2
 
 #include <immintrin.h>
+
+/* q of four topics of a list. */
+INLINE __m128 four_of(const float *q, const uint32_t *list)
+{
+    return _mm_setr_ps(q[list[0] & 0xFFFF], q[list[1] & 0xFFFF],
+                       q[list[2] & 0xFFFF], q[list[3] & 0xFFFF]);
+}
+
+#endif
+
+#if defined LDA_AVX512
 
 typedef __m512 lanes;
 
@@ -143,13 +154,6 @@ INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
                                               old, _mm256_set1_epi16(by)));
 }
 
-/* q of four topics of a list. */
-INLINE __m128 four_of(const float *q, const uint32_t *list)
-{
-    return _mm_setr_ps(q[list[0] & 0xFFFF], q[list[1] & 0xFFFF],
-                       q[list[2] & 0xFFFF], q[list[3] & 0xFFFF]);
-}
-
 /* Of sixteen, by a load each: that is done sooner than a gather, which is many
  * small operations on some processors. */
 INLINE __m512 sixteen_of(const float *q, const uint32_t *list)
@@ -180,8 +184,6 @@ INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
 }
 
 #elif defined LDA_AVX2
-
-#include <immintrin.h>
 
 enum { HALF = LDA_LANES / 2 };
 
@@ -357,13 +359,6 @@ INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
     _mm_storeu_si128(at,
                      _mm_add_epi16(_mm_loadu_si128(at),
                                    _mm_and_si128(mask, _mm_set1_epi16(by))));
-}
-
-/* q of four topics of a list. */
-INLINE __m128 four_of(const float *q, const uint32_t *list)
-{
-    return _mm_setr_ps(q[list[0] & 0xFFFF], q[list[1] & 0xFFFF],
-                       q[list[2] & 0xFFFF], q[list[3] & 0xFFFF]);
 }
 
 INLINE __m256 is_topic(const uint32_t *list, uint32_t topic)
