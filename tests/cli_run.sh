@@ -164,7 +164,7 @@ for age in older newer; do
     same "$(grep '"value"' aged.json)" "$(grep '"value"' s.json)" \
         "the sums of a program of $age headers"
 done
-refuses 2 'say something that this library' run ./asks.so "$year_train"
+refuses 2 'set members that this library' run ./asks.so "$year_train"
 
 # The same on two processes: a joining one has to bring the program
 "$STRADS_BIN" run sums.so "$year_train" --scale 0.5 --policy cyclic \

@@ -1,6 +1,6 @@
-/* Files that are whole or not there. A half-written one is called
- * "NAME.PID-N.part" and is removed on every path but a kill; `path` itself is
- * touched by one rename, after the content has reached the disk. */
+/* Writes a file under the temporary name "NAME.PID-N.part" and then renames it
+ * to `path`. `path` changes only by that rename, after the content is on disk.
+ * Every path except a kill removes the temporary file. */
 #include "engine/base/atomic_file.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static strads_err cannot_write(const char *path, const char *why)
     return strads_fail(STRADS_EIO, "%s: cannot be written: %s", path, why);
 }
 
-/* The folder of a path, malloc'ed; "." where it has none. */
+/* The folder of a path, malloc'ed; "." if the path has none. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -58,7 +58,7 @@ static char *temporary_name(const char *path)
     return length < 0 ? NULL : name;
 }
 
-static void forget(sti_atomic_file *file)
+static void free_names(sti_atomic_file *file)
 {
     free(file->path);
     free(file->temporary);
@@ -71,13 +71,13 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
     strads_err err = sti_atomic_file_check(path);
     if (err)
         return err;
-    /* A link stays a link: what it names is replaced. */
+    /* A symbolic link stays; the file that it points to is replaced. */
     file->path = realpath(path, NULL);
     if (!file->path)
         file->path = strdup(path);
     file->temporary = file->path ? temporary_name(file->path) : NULL;
     if (!file->temporary) {
-        forget(file);
+        free_names(file);
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
     }
     int fd =
@@ -89,13 +89,13 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
             (void)close(fd);
             (void)unlink(file->temporary);
         }
-        forget(file);
+        free_names(file);
     }
     return err;
 }
 
-/* The rename itself must reach the disk too; where a folder cannot be synced
- * (some network file systems) the file is there all the same. */
+/* Syncs the rename itself. Some network file systems cannot sync a folder; the
+ * file exists anyway. */
 static void sync_folder(const char *path)
 {
     char *folder = folder_of(path);
@@ -107,7 +107,7 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
-static strads_err give_up(sti_atomic_file *file, int why)
+static strads_err fail_and_abandon(sti_atomic_file *file, int why)
 {
     strads_err err = cannot_write(file->path, strerror(why));
     sti_atomic_file_abandon(file);
@@ -124,7 +124,7 @@ strads_err sti_atomic_file_sync(sti_atomic_file *file)
         why = errno;
     }
     file->stream = NULL;
-    return bad ? give_up(file, why) : STRADS_OK;
+    return bad ? fail_and_abandon(file, why) : STRADS_OK;
 }
 
 strads_err sti_atomic_file_commit(sti_atomic_file *file)
@@ -133,9 +133,9 @@ strads_err sti_atomic_file_commit(sti_atomic_file *file)
     if (err)
         return err;
     if (rename(file->temporary, file->path) != 0)
-        return give_up(file, errno);
+        return fail_and_abandon(file, errno);
     sync_folder(file->path);
-    forget(file);
+    free_names(file);
     return STRADS_OK;
 }
 
@@ -145,5 +145,5 @@ void sti_atomic_file_abandon(sti_atomic_file *file)
         (void)fclose(file->stream);
     if (file->temporary)
         (void)unlink(file->temporary);
-    forget(file);
+    free_names(file);
 }

@@ -1,5 +1,5 @@
-/* engine/base/atomic_file.h - files that are whole or not there: written under
- * another name, then renamed. */
+/* engine/base/atomic_file.h - files that appear complete or not at all: written
+ * under a temporary name, then renamed. */
 #ifndef STI_ATOMIC_FILE_H
 #define STI_ATOMIC_FILE_H
 
@@ -9,29 +9,29 @@
 
 /* A file being written. Start with {0}. */
 typedef struct sti_atomic_file {
-    FILE *stream;    /* to be written to */
-    char *path;      /* where it goes in the end, links followed */
-    char *temporary; /* where it is until then: the same folder */
+    FILE *stream;    /* the temporary file; callers write here */
+    char *path;      /* the final path, symbolic links resolved */
+    char *temporary; /* the temporary path, in the same folder */
 } sti_atomic_file;
 
-/* Whether `path` may be written: its folder is there and writable, and nothing
- * but a plain file bears its name. To be asked before long work. STRADS_EIO. */
+/* Checks that `path` can be written: its folder exists and is writable, and
+ * `path` is absent or a plain file. Call it before long work. STRADS_EIO. */
 strads_err sti_atomic_file_check(const char *path);
 
 /* Opens a new file beside `path`. STRADS_EIO, STRADS_ENOMEM. */
 strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file);
 
-/* Brings what was written to the disk and closes the file, so that little can
- * go wrong in a commit: of files that belong together all are synced before
- * the first is committed. STRADS_EIO; then `file` is at its end. */
+/* Flushes the content to disk and closes the file, so that little can fail in
+ * the commit. To write several files that belong together, sync all of them
+ * before the first commit. STRADS_EIO; `file` is then ended. */
 strads_err sti_atomic_file_sync(sti_atomic_file *file);
 
-/* Makes it `path`, on the disk, in one step, synced before or not; the old one
- * is gone then. STRADS_EIO (disk full, say): the old one is as it was. Ends
- * `file`. */
+/* Renames the file to `path` and syncs the rename; the old file is replaced in
+ * one step. Works with or without an earlier sync. STRADS_EIO (disk full, for
+ * example): the old file is unchanged. Ends `file`. */
 strads_err sti_atomic_file_commit(sti_atomic_file *file);
 
-/* Removes what was written; nothing after a commit, or on {0}. */
+/* Removes the temporary file. Does nothing after a commit, or on {0}. */
 void sti_atomic_file_abandon(sti_atomic_file *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* The affinity mask; where it cannot be read, the cores that are online. */
+/* Reads the affinity mask; if that fails, the number of online cores. */
 #include "engine/base/cores.h"
 
 #include <sched.h>

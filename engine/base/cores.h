@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The cores that this thread may run on, at least 1: taskset, cpusets and
- * containers narrow them. */
+/* The number of cores that this thread may run on, at least 1. taskset, cpusets
+ * and containers reduce it. */
 uint32_t sti_cores(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The thread's last error sentence, and the names of the codes. Owns one
- * thread-local buffer; nothing else keeps error state. */
+/* The thread's last error sentence, and the names of the codes. One
+ * thread-local buffer holds all error state. */
 #include "strads/error.h"
 
 #include <stdarg.h>
@@ -45,7 +45,8 @@ const char *strads_error_text(void)
 
 strads_err strads_fail(strads_err err, const char *format, ...)
 {
-    /* Formatted aside first: an argument may be the old sentence itself. */
+    /* An argument may be the old sentence itself, so format into a copy
+     * first. */
     char fresh[sizeof text];
     va_list args;
     va_start(args, format);

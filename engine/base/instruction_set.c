@@ -1,5 +1,5 @@
-/* What strads/version.h tells: the version that the library was built as, and
- * the instruction set of this process, found once. */
+/* Implements strads/version.h: the library's version, and the instruction set
+ * of this process, determined once. */
 #include "engine/base/instruction_set.h"
 
 #include <pthread.h>
@@ -9,12 +9,12 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static strads_kernel_level level;
-static const char *unmet; /* what STRADS_KERNELS asked for in vain, or NULL */
+static const char *unmet; /* the rejected value of STRADS_KERNELS, or NULL */
 static char unmet_word[32];
 
 static const char *const NAME[] = {"portable", "avx2", "avx512"};
 
-static strads_kernel_level of_processor(void)
+static strads_kernel_level detect_set(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -33,7 +33,7 @@ static strads_kernel_level of_processor(void)
 
 static void find_set(void)
 {
-    level = of_processor();
+    level = detect_set();
     const char *wanted = getenv("STRADS_KERNELS");
     if (!wanted || !*wanted)
         return;
@@ -63,9 +63,9 @@ strads_err sti_instruction_set_check(void)
                  : STRADS_OK;
 }
 
-const char *sti_instruction_set_name(uint32_t told)
+const char *sti_instruction_set_name(uint32_t set)
 {
-    return told < sizeof NAME / sizeof *NAME ? NAME[told] : "unknown";
+    return set < sizeof NAME / sizeof *NAME ? NAME[set] : "unknown";
 }
 
 const char *strads_version(void)

@@ -1,6 +1,6 @@
-/* Numbers to text and back. Owns one "C" locale, made once and never freed:
- * a program that uses the library may have set another, in which 0.5 is
- * written "0,5". */
+/* Numbers to text and back. Owns one "C" locale, made once and never freed. A
+ * program that uses the library may have set another locale, which could write
+ * 0.5 as "0,5". */
 #include "engine/base/number_text.h"
 
 #include <locale.h>
@@ -20,7 +20,8 @@ static void make_plain(void)
     plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* (locale_t)0 where memory ran out: then the thread's own locale stays. */
+/* If memory runs out, this is (locale_t)0 and the thread keeps its own
+ * locale. */
 static locale_t use_plain(void)
 {
     (void)pthread_once(&once, make_plain);
@@ -38,16 +39,16 @@ static locale_t use_plain(void)
  * value's neighbours are 5^p to either side of X: a decimal C reads back where
  * |2^s C - X| < 5^p / 2. It never lies on that bound, for 5^p is odd. Below a
  * power of two the neighbour is half as far. */
-/* digits * 10^(exponent + 1 - as many digits as there are): the first digit
- * stands before the point of the number times 10^-exponent. */
+/* The number digits * 10^(exponent + 1 - number of digits): its first digit has
+ * the weight 10^exponent. */
 typedef struct shortest {
     uint64_t digits;
     int exponent;
 } shortest;
 
-#define SCALE 17 /* digits behind the first one in value 10^p */
-/* From here on p <= 27 (5^27 < 2^63), where the exponent is first taken for
- * one less, too; up to there no s is below 0. */
+#define SCALE 17 /* digits after the first one in value 10^p */
+/* The range of find_shortest. From LEAST on, p <= 27 (5^27 < 2^63), even if the
+ * first guess of the exponent is one too low. Up to BELOW, s >= 0. */
 #define LEAST 1e-9
 #define BELOW 1e15
 
@@ -71,7 +72,7 @@ static uint64_t power_of_five(int p)
     return five;
 }
 
-static scaled scale(uint64_t m, int q, int exponent)
+static scaled scale_value(uint64_t m, int q, int exponent)
 {
     int p = SCALE - exponent;
     scaled out = {.five = power_of_five(p),
@@ -89,7 +90,7 @@ static bool reads_back(const scaled *v, uint64_t decimal)
     return off * (below && v->power_of_two ? 4 : 2) < v->five;
 }
 
-/* The nearest multiple of unit, the even one of two that are as near. */
+/* Rounds to the nearest multiple of unit; ties go to the even one. */
 static uint64_t round_to(const scaled *v, uint64_t unit)
 {
     uint64_t whole = (uint64_t)(v->x >> v->shift);
@@ -100,9 +101,9 @@ static uint64_t round_to(const scaled *v, uint64_t unit)
     return (count + up) * unit;
 }
 
-/* The nearest decimal of 15 digits that reads back as value, else of 16, else
- * of 17, without the zeros at its end. False, and nothing, for what is not
- * from 1e-9 up to 1e15: that needs wider products. */
+/* Finds the nearest decimal of 15 digits that reads back as value, else of 16,
+ * else of 17, and drops trailing zeros. Returns false, without a result,
+ * outside [1e-9, 1e15), which needs wider products. */
 static bool find_shortest(double value, shortest *out)
 {
     if (!(value >= LEAST && value < BELOW))
@@ -110,11 +111,12 @@ static bool find_shortest(double value, shortest *out)
     int binary = 0;
     uint64_t m = (uint64_t)ldexp(frexp(value, &binary), 53);
     int q = binary - 53;
-    /* log10(2) times the exponent is at most one below: then 19 digits. */
+    /* This estimate from log10(2) is at most one too low; the value then has 19
+     * digits. */
     int exponent = (int)floor((binary - 1) * 0.30102999566398);
-    scaled v = scale(m, q, exponent);
+    scaled v = scale_value(m, q, exponent);
     if (v.x >> v.shift >= pow10_18)
-        v = scale(m, q, ++exponent);
+        v = scale_value(m, q, ++exponent);
     uint64_t decimal = 0;
     for (uint64_t unit = 1000; unit >= 10; unit /= 10) {
         decimal = round_to(&v, unit);
@@ -129,8 +131,8 @@ static bool find_shortest(double value, shortest *out)
     return true;
 }
 
-/* As printf's %.17g has it: the point behind the first digit, and at least two
- * digits of the exponent. */
+/* Prints like printf's %.17g: the point after the first digit, and an exponent
+ * of at least two digits. */
 static size_t put_scientific(const char *digits, size_t n, int exponent,
                              char *out)
 {
@@ -138,7 +140,7 @@ static size_t put_scientific(const char *digits, size_t n, int exponent,
                             n > 1 ? "." : "", digits + 1, exponent);
 }
 
-/* "0.00125" of exponent -3, "12.5" of 1, "12500" of 4. */
+/* Prints "0.00125" for exponent -3, "12.5" for 1, "12500" for 4. */
 static size_t put_plain(const char *digits, size_t n, int exponent, char *out)
 {
     char *at = out;
@@ -155,7 +157,7 @@ static size_t put_plain(const char *digits, size_t n, int exponent, char *out)
     return (size_t)(at - out);
 }
 
-/* As printf's %.17g lays these digits out. */
+/* Lays the digits out as printf's %.17g does. */
 static size_t format_shortest(const shortest *number, char *out)
 {
     char text[24];
@@ -169,7 +171,8 @@ static size_t format_shortest(const shortest *number, char *out)
                : put_plain(digits, n, number->exponent, out);
 }
 
-/* Any finite number, by trying. */
+/* Formats any finite number: tries 15, 16 and 17 digits until one reads
+ * back. */
 static size_t format_any(double value, char *out)
 {
     size_t length = 0;
@@ -188,7 +191,7 @@ size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
     shortest number;
     if (!isfinite(value))
         return (size_t)snprintf(out, STI_NUMBER_SIZE, "null");
-    if (value == 0 && signbit(value)) /* -0 would be read as the integer 0 */
+    if (value == 0 && signbit(value)) /* "-0" would be read as the integer 0 */
         return (size_t)snprintf(out, STI_NUMBER_SIZE, "-0.0");
     if (!find_shortest(fabs(value), &number))
         return format_any(value, out);
@@ -197,7 +200,8 @@ size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
     return sign + format_shortest(&number, out + sign);
 }
 
-/* What strtod takes beyond a plain decimal: blanks, words, hexadecimal. */
+/* Rejects the forms that strtod accepts beyond a plain decimal: blanks, words,
+ * hexadecimal. */
 static bool looks_decimal(const char *text)
 {
     return text[0] != '\0' && text[strspn(text, "0123456789+-.eE")] == '\0' &&

@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Space for every double that sti_number_format writes, and its end. */
+/* Enough for every double that sti_number_format writes, with the NUL. */
 #define STI_NUMBER_SIZE 32
 
 /* Writes the shortest decimal text that reads back as the same double; "null"
- * for what JSON has no number for. Returns its length. Any thread. */
+ * for infinities and NaN, which JSON lacks. Returns the length. Any thread. */
 size_t sti_number_format(double value, char out[STI_NUMBER_SIZE]);
 
 /* Reads a decimal number ("1", "-0.5", "1e-6") that fills the whole text.
- * False for anything else: hexadecimal, blanks, "nan", "inf", and what is too
- * large for a double. Any thread. */
+ * Returns false for anything else: hexadecimal, blanks, "nan", "inf", and
+ * numbers too large for a double. Any thread. */
 bool sti_number_parse(const char *text, double *out);
 
-/* Reads digits that fill the whole text and fit 64 bits. Any thread. */
+/* Reads digits that fill the whole text and fit into 64 bits. Any thread. */
 bool sti_number_parse_u64(const char *text, uint64_t *out);
 
 #endif

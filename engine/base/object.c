@@ -1,22 +1,22 @@
-/* Buffers, and the pool that their large blocks come from: fresh ones would
- * cost a page fault every 4 KB, which is dearer than copying what they are
- * filled with. The pool is a stack: the block given last is still in the
- * processor's cache. Invariant: pooled_bytes is the sum of the capacities in
- * `pooled`. */
+/* Buffers, and the pool that supplies their large blocks. Fresh memory costs a
+ * page fault every 4 KB, more than copying the content does. The pool is a
+ * stack, because the last block returned is still in the processor's cache.
+ * Invariant: pooled_bytes is the sum of the capacities in `pooled`. */
 #include "engine/base/object.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Few bytes lie behind their buffer, in the same allocation: most messages
- * are small. It is aligned here: malloc has small pieces at hand, for
- * aligned_alloc the C library looks for some. */
+/* A small buffer's bytes follow its header in the same allocation, because most
+ * messages are small. This file aligns them itself: aligned_alloc searches the
+ * heap, malloc has small blocks ready. */
 enum { ALIGN = 64, SMALL_BYTES = 448 };
 
 enum {
-    GRAIN = 1 << 16,   /* sizes are multiples; smaller blocks are not kept */
-    LARGEST = 4 << 20, /* nor larger ones */
+    /* sizes are multiples of it; smaller blocks are not pooled */
+    GRAIN = 1 << 16,
+    LARGEST = 4 << 20, /* larger blocks are not pooled */
     POOL_BLOCKS = 128,
     POOL_BYTES = 32 << 20
 };
@@ -31,7 +31,7 @@ static pool_block pooled[POOL_BLOCKS];
 static unsigned n_pooled;
 static size_t pooled_bytes;
 
-/* A sanitizer is to see what is used after it was given back. */
+/* A sanitizer must see uses of a block after its return. */
 static bool is_pooled(size_t capacity)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -42,12 +42,12 @@ static bool is_pooled(size_t capacity)
 #endif
 }
 
-static size_t rounded(size_t size, size_t to)
+static size_t round_up(size_t size, size_t to)
 {
     return (size + to - 1) / to * to;
 }
 
-/* One that fits, and is not much too large. */
+/* Takes a block that fits and has at most twice the size. */
 static void *take_pooled(size_t size, size_t *capacity)
 {
     void *found = NULL;
@@ -70,8 +70,8 @@ void *sti_buffer_pool_take(size_t size, size_t *capacity)
 {
     if (size > (size_t)-1 / 2)
         return NULL;
-    *capacity = size < GRAIN ? rounded(size ? size : 1, ALIGN)
-                             : rounded(size, size <= LARGEST ? GRAIN : ALIGN);
+    *capacity = size < GRAIN ? round_up(size ? size : 1, ALIGN)
+                             : round_up(size, size <= LARGEST ? GRAIN : ALIGN);
     void *found =
         is_pooled(*capacity) ? take_pooled(*capacity, capacity) : NULL;
     return found ? found : aligned_alloc(ALIGN, *capacity);
@@ -108,7 +108,7 @@ static void buffer_destroy(sti_object *object)
     free(buffer);
 }
 
-static strads_err no_memory(size_t size)
+static strads_err no_buffer_memory(size_t size)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory for a buffer of %zu bytes; use fewer or "
@@ -136,7 +136,7 @@ strads_err sti_buffer_new(size_t size, sti_buffer **out)
     const bool small = size > 0 && size <= SMALL_BYTES;
     sti_buffer *buffer = small ? new_small(size) : calloc(1, sizeof *buffer);
     if (!buffer)
-        return no_memory(size);
+        return no_buffer_memory(size);
     sti_object_init(&buffer->head, buffer_destroy);
     strads_err err = small ? STRADS_OK : sti_buffer_resize(buffer, size);
     if (err) {
@@ -152,7 +152,7 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
 {
     sti_buffer *buffer = malloc(sizeof *buffer);
     if (!buffer)
-        return no_memory(sizeof *buffer);
+        return no_buffer_memory(sizeof *buffer);
     *buffer = (sti_buffer){.size = size,
                            .capacity = size,
                            .bytes = bytes,
@@ -169,7 +169,7 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
         unsigned char *bytes =
             sti_buffer_pool_take(size > more ? size : more, &capacity);
         if (!bytes)
-            return no_memory(size);
+            return no_buffer_memory(size);
         if (buffer->size)
             memcpy(bytes, buffer->bytes, buffer->size);
         give_bytes(buffer);

@@ -1,8 +1,9 @@
-/* engine/base/object.h - counted objects that messages carry, buffers among
- * them, and the pool of large blocks that buffers are made of.
+/* engine/base/object.h - reference-counted objects that messages carry, buffers
+ * among them, and the pool of large blocks for buffers.
  *
- * An object belongs to whoever holds a reference; it is immutable once a
- * message with it has been sent. Any thread may keep and drop. */
+ * Every holder of a reference owns the object together with the others. An
+ * object is immutable once a message with it has been sent. Any thread may keep
+ * and drop. */
 #ifndef STI_OBJECT_H
 #define STI_OBJECT_H
 
@@ -33,7 +34,7 @@ static inline void *sti_object_keep(void *object)
     return object;
 }
 
-/* NULL is fine. */
+/* NULL is allowed. */
 static inline void sti_object_drop(void *object)
 {
     sti_object *o = object;
@@ -41,33 +42,35 @@ static inline void sti_object_drop(void *object)
         o->destroy(o);
 }
 
-/* Bytes with a size, 64-byte aligned: a partial, say. */
+/* Bytes with a size, 64-byte aligned, for example a partial. */
 typedef struct sti_buffer {
     sti_object head;
     size_t size; /* in use */
     size_t capacity;
     unsigned char *bytes;
-    bool embedded;       /* `bytes` lie behind the buffer, in its allocation */
-    sti_object *backing; /* what `bytes` lies in, when not its own */
+    bool embedded; /* `bytes` follow the header, in its allocation */
+    /* the object that owns `bytes`, or NULL: this buffer does */
+    sti_object *backing;
 } sti_buffer;
 
 /* A buffer of `size` bytes, not initialised. STRADS_ENOMEM. */
 strads_err sti_buffer_new(size_t size, sti_buffer **out);
 
-/* A buffer over bytes of another object, which it keeps a reference of. */
+/* A buffer over the bytes of another object; it holds a reference to that
+ * object. */
 strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
                            sti_buffer **out);
 
-/* Makes space for `size` bytes in a buffer that nobody else has seen yet; what
- * was in use stays, `size` is set. STRADS_ENOMEM. */
+/* Makes space for `size` bytes and sets `size`; the bytes in use keep their
+ * content. The caller holds the only reference. STRADS_ENOMEM. */
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size);
 
-/* A block of at least `size` bytes, 64-byte aligned, not initialised; *capacity is
- * how many it has. NULL: no memory. Any thread. */
+/* A block of at least `size` bytes, 64-byte aligned, not initialised; *capacity
+ * is its true size. NULL: no memory. Any thread. */
 void *sti_buffer_pool_take(size_t size, size_t *capacity);
 
-/* Gives a block back: it is kept for the next one, within 32 MB for the
- * process, or freed. NULL is fine. Any thread. */
+/* Returns a block to the pool, which keeps up to 32 MB per process and frees
+ * the remainder. NULL is allowed. Any thread. */
 void sti_buffer_pool_give(void *memory, size_t capacity);
 
 #endif

@@ -1,6 +1,6 @@
-/* Options described once: a field is set from text and written as JSON by what
- * its line of the table says. Owns nothing; a field is reached through the
- * line's offset alone. */
+/* Options described once: an entry of the table is enough to set its field from
+ * text and to write it as JSON. Owns nothing; a field is reached only through
+ * the entry's offset. */
 #include "engine/base/option_table.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "engine/base/number_text.h"
 #include "strads/options.h"
 
-/* From here on a bound is no bound: "0 or more". */
+/* A bound this large is none: the message reads "0 or more". */
 static const double UNBOUNDED = 1e300;
 
 static void *field_of(const strads_option *option, void *config)
@@ -65,7 +65,7 @@ static strads_err set_f64(const strads_option *option, double *field,
     const char *number = text;
     const size_t n = strlen(text);
     if (option->metavar && strcmp(option->metavar, "SECONDS") == 0 && n > 1 &&
-        n <= sizeof bare && text[n - 1] == 's') { /* 60s */
+        n <= sizeof bare && text[n - 1] == 's') { /* "60s" */
         memcpy(bare, text, n - 1);
         bare[n - 1] = '\0';
         number = bare;
@@ -97,8 +97,8 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
     return err;
 }
 
-/* A number with a unit (1.5G, 1.5GB, 1.5GiB: all the same), as far as 53 bits
- * are exact. */
+/* Reads a number with a unit (1.5G, 1.5GB and 1.5GiB are equal), up to 2^53,
+ * where doubles stop being exact. */
 static strads_err set_bytes(const strads_option *option, uint64_t *field,
                             const char *text)
 {
@@ -153,7 +153,9 @@ static bool is_choice(const char *choices, const char *text)
     }
 }
 
-/* "a|b|c" as "a, b or c". */
+/* Lists "a
+ * b
+ * c" as "a, b or c". */
 static void list_choices(const char *choices, char *out, size_t size)
 {
     size_t at = 0;
@@ -225,26 +227,26 @@ const strads_option *strads_option_find(const strads_option *table,
     return NULL;
 }
 
-/* Names longer than this are far from everything. */
+/* Longer names are not compared. */
 enum { LONGEST = 48, FARTHEST = 3 };
 
-static char fold(char letter)
+static char fold_underscore(char letter)
 {
     return letter == '_' ? '-' : letter;
 }
 
-static bool same(char a, char b)
+static bool is_same_letter(char a, char b)
 {
-    return fold(a) == fold(b);
+    return fold_underscore(a) == fold_underscore(b);
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned smaller_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment. */
-static unsigned align(const char *a, size_t n, const char *b, size_t m)
+/* The optimal string alignment distance. */
+static unsigned align_names(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned d[LONGEST + 1][LONGEST + 1];
     for (size_t i = 0; i <= n; i++)
@@ -253,11 +255,13 @@ static unsigned align(const char *a, size_t n, const char *b, size_t m)
         d[0][j] = (unsigned)j;
     for (size_t i = 1; i <= n; i++) {
         for (size_t j = 1; j <= m; j++) {
-            unsigned kept = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
-            d[i][j] = least(kept, 1 + least(d[i - 1][j], d[i][j - 1]));
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
-                same(a[i - 2], b[j - 1]))
-                d[i][j] = least(d[i][j], 1 + d[i - 2][j - 2]);
+            unsigned kept =
+                d[i - 1][j - 1] + !is_same_letter(a[i - 1], b[j - 1]);
+            d[i][j] =
+                smaller_of(kept, 1 + smaller_of(d[i - 1][j], d[i][j - 1]));
+            if (i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) &&
+                is_same_letter(a[i - 2], b[j - 1]))
+                d[i][j] = smaller_of(d[i][j], 1 + d[i - 2][j - 2]);
         }
     }
     return d[n][m];
@@ -271,7 +275,7 @@ unsigned sti_nearest_distance(const char *wrong, const char *right)
         return 1;
     if (n > LONGEST || m > LONGEST)
         return STI_NAME_FAR;
-    unsigned distance = align(wrong, n, right, m);
+    unsigned distance = align_names(wrong, n, right, m);
     if (distance > FARTHEST || 2 * (size_t)distance > (n > m ? n : m))
         return STI_NAME_FAR;
     return distance;
@@ -291,32 +295,32 @@ const char *strads_option_nearest(const strads_option *table, const char *wrong)
     return best;
 }
 
-/* Appends as snprintf counts: also what did not fit. */
-static size_t put(char *out, size_t size, size_t at, char letter)
+/* Appends, and like snprintf also counts letters that did not fit. */
+static size_t append_letter(char *out, size_t size, size_t at, char letter)
 {
     if (at < size)
         out[at] = letter;
     return at + 1;
 }
 
-/* Text as a JSON string; bytes above 0x7f stay as they are. */
+/* Writes text as a JSON string; bytes above 0x7f stay as they are. */
 static size_t format_string(const char *text, char *out, size_t size)
 {
-    size_t at = put(out, size, 0, '"');
+    size_t at = append_letter(out, size, 0, '"');
     for (const char *c = text; *c; c++) {
         if ((unsigned char)*c < 0x20) {
             char code[8];
             (void)snprintf(code, sizeof code, "\\u%04x",
                            (unsigned)(unsigned char)*c);
             for (const char *d = code; *d; d++)
-                at = put(out, size, at, *d);
+                at = append_letter(out, size, at, *d);
             continue;
         }
         if (*c == '"' || *c == '\\')
-            at = put(out, size, at, '\\');
-        at = put(out, size, at, *c);
+            at = append_letter(out, size, at, '\\');
+        at = append_letter(out, size, at, *c);
     }
-    at = put(out, size, at, '"');
+    at = append_letter(out, size, at, '"');
     if (size > 0)
         out[at < size ? at : size - 1] = '\0';
     return at;

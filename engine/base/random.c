@@ -1,5 +1,5 @@
-/* The public forms of the random streams: any word of any stream, by name.
- * They keep no state, so any thread may call them. */
+/* The public forms of the random streams: any word of any stream, by name. They
+ * keep no state, so any thread may call them. */
 #include "engine/base/random.h"
 
 #include "strads/policy.h"

@@ -1,30 +1,31 @@
-/* Counter-based streams of random numbers. A stream is named by (seed, purpose,
- * index); its k-th word depends on these names and on k alone, not on who asks
- * or when. The public forms in strads/policy.h draw the same words.
+/* Counter-based streams of random numbers. (seed, purpose, index) names a
+ * stream; its k-th word depends only on this name and on k, not on the caller
+ * or the time. The public forms in strads/policy.h draw the same words.
  *
  * Words come from Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011). The key
- * of (seed, purpose) is itself a Philox word, so streams of one key never meet,
- * and two keys are as good as unrelated. */
+ * of (seed, purpose) is itself a Philox word. Streams of one key never overlap,
+ * and two keys behave as if unrelated. */
 #ifndef STI_RANDOM_H
 #define STI_RANDOM_H
 
 #include <stdint.h>
 
-/* What the engine itself draws for. A program's and a policy's purposes are
- * its own: streams for small numbers and for these never meet. */
+/* Purposes of the engine's own draws. Programs and policies use small numbers,
+ * so their streams never overlap these. */
 enum {
     STI_PURPOSE_ENGINE = 0x656e6700, /* + 0 .. 255 */
-    STI_PURPOSE_KEYS = 0x6b657973    /* deriving keys */
+    STI_PURPOSE_KEYS = 0x6b657973    /* derives keys */
 };
 
 typedef struct sti_random {
     uint32_t key[2];
     uint64_t index;
-    uint64_t k;     /* the next word */
-    uint64_t spare; /* word k, when k is odd */
+    uint64_t k;     /* index of the next word */
+    uint64_t spare; /* word k, if k is odd */
 } sti_random;
 
-/* One Philox4x32-10 block: counter x, replaced by 128 random bits. */
+/* Computes one Philox4x32-10 block: replaces the counter x by 128 random
+ * bits. */
 static inline void sti_random_philox(uint32_t x[4], uint32_t k0, uint32_t k1)
 {
     for (int round = 0; round < 10; round++) {
@@ -50,7 +51,7 @@ static inline void sti_random_pair(const sti_random *r, uint64_t pair,
     word[1] = (uint64_t)x[3] << 32 | x[2];
 }
 
-/* The stream (seed, purpose, index), at its beginning. */
+/* Starts the stream (seed, purpose, index). */
 static inline sti_random sti_random_stream(uint64_t seed, uint64_t purpose,
                                            uint64_t index)
 {
@@ -71,7 +72,7 @@ static inline uint64_t sti_random_bits(sti_random *r)
     return word[0];
 }
 
-/* 64 bits as a double, uniform in [0, 1), 53 bits. */
+/* Maps 64 bits to a double, uniform in [0, 1), with 53 bits. */
 static inline double sti_random_to_unit(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;

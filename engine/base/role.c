@@ -1,10 +1,10 @@
-/* Effects in a batch, and the failure object. */
+/* Collects effects in a batch, and makes the failure object. */
 #include "engine/base/role.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static void add(sti_effects *out, sti_effect effect)
+static void add_effect(sti_effects *out, sti_effect effect)
 {
     if (out->n == out->capacity) {
         size_t capacity = out->capacity ? 2 * out->capacity : 32;
@@ -22,32 +22,32 @@ static void add(sti_effects *out, sti_effect effect)
 
 void sti_effect_send(sti_effects *out, sti_msg msg)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_SEND, .msg = msg});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_SEND, .msg = msg});
 }
 
 void sti_effect_compute(sti_effects *out, sti_job *job)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_COMPUTE, .job = job});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_COMPUTE, .job = job});
 }
 
 void sti_effect_report(sti_effects *out)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_REPORT});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_REPORT});
 }
 
 void sti_effect_end(sti_effects *out, strads_err err)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_END, .err = err});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_END, .err = err});
 }
 
 void sti_effect_timer(sti_effects *out, uint64_t at)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_TIMER, .at = at});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_TIMER, .at = at});
 }
 
 void sti_effect_wake(sti_effects *out, uint32_t worker)
 {
-    add(out, (sti_effect){.kind = STI_EFFECT_WAKE, .worker = worker});
+    add_effect(out, (sti_effect){.kind = STI_EFFECT_WAKE, .worker = worker});
 }
 
 void sti_effects_free(sti_effects *out)

@@ -1,5 +1,5 @@
-/* Owns nothing. Invariant: members are only ever added at a struct's end, so a
- * shorter struct is a prefix of a longer one. */
+/* Owns nothing. Invariant: new members are added only at the end of a struct,
+ * so a shorter struct is a prefix of a longer one. */
 #include "engine/base/sized.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static bool is_zero(const char *bytes, size_t n)
 strads_err sti_sized_copy(void *to, size_t size, const void *from,
                           const char *what)
 {
-    /* What claims to be longer than a page was never given a size. */
+    /* A larger size is uninitialised memory, not a size. */
     enum { LONGEST = 4096 };
     const size_t has = size_of(from);
     if (has < sizeof has || has > LONGEST)
@@ -33,11 +33,12 @@ strads_err sti_sized_copy(void *to, size_t size, const void *from,
                            "member size to sizeof of the struct",
                            what, has, size);
     if (has > size && !is_zero((const char *)from + size, has - size))
-        return strads_fail(STRADS_EINVAL,
-                           "%s of %zu bytes say something that this library, "
-                           "which knows %zu, cannot do: use a library as new "
-                           "as the headers, or leave the new members at zero",
-                           what, has, size);
+        return strads_fail(
+            STRADS_EINVAL,
+            "%s of %zu bytes set members that this library, "
+            "which knows %zu bytes, does not have: use a library as new "
+            "as the headers, or leave the new members at zero",
+            what, has, size);
     memset(to, 0, size);
     memcpy(to, from, has < size ? has : size);
     memcpy(to, &size, sizeof size);

@@ -1,10 +1,10 @@
-/* A trace owns its file and its tracks; a track owns the spans that have not
- * been written yet. A full track is written out as a whole, so that threads
- * meet at the file rarely, and at a track only if they share it.
+/* A trace owns its file and its tracks; a track owns its unwritten spans. A
+ * full track is written as a whole, so threads rarely contend for the file, and
+ * contend for a track only if they share it.
  *
- * Tracks are published in an array that never moves, by atomic pointers: a
- * span finds its track without a lock. The file is JSON at every moment but for
- * its end, which closing adds (Trace Event Format, "X" and "M" events). */
+ * Tracks are published in an array that never moves, through atomic pointers: a
+ * span finds its track without a lock. The file is JSON in the Trace Event
+ * Format ("X" and "M" events); closing adds its end. */
 #include "engine/base/trace.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ typedef struct track {
 } track;
 
 struct sti_trace {
-    pthread_mutex_t lock; /* guards all below but the reading of tracks */
+    pthread_mutex_t lock; /* guards all below; tracks are read without it */
     sti_atomic_file target;
     bool begun; /* an event has been written */
     strads_err dropped;
@@ -41,8 +41,8 @@ struct sti_trace {
     _Atomic(track *) tracks[TRACKS_MAX];
 };
 
-/* Copies a name as the inside of a JSON string, cut where it gets long. */
-static const char *escape(const char *name, char out[NAME_MAX_ESCAPED])
+/* Escapes a name for a JSON string and truncates a long one. */
+static const char *escape_name(const char *name, char out[NAME_MAX_ESCAPED])
 {
     size_t n = 0;
     for (; *name && n + 7 < NAME_MAX_ESCAPED; name++) {
@@ -59,7 +59,7 @@ static const char *escape(const char *name, char out[NAME_MAX_ESCAPED])
     return out;
 }
 
-/* What separates the next event from what is there. The lock is held. */
+/* Returns the separator before the next event. The lock is held. */
 static const char *next_event(sti_trace *trace)
 {
     const char *before = trace->begun ? ",\n" : "\n";
@@ -67,7 +67,7 @@ static const char *next_event(sti_trace *trace)
     return before;
 }
 
-/* Failures to write stick to the file, and are found when it is closed. */
+/* The stream remembers a failed write; closing the file detects it. */
 static void write_spans(sti_trace *trace, track *t)
 {
     char name[NAME_MAX_ESCAPED], of[NAME_MAX_ESCAPED];
@@ -80,8 +80,8 @@ static void write_spans(sti_trace *trace, track *t)
                 ",\"name\":\"%s%s%s\",\"ts\":%" PRIu64 ".%03" PRIu64
                 ",\"dur\":%" PRIu64 ".%03" PRIu64
                 ",\"args\":{\"round\":%" PRIu64 "}}",
-                next_event(trace), t->node, t->id, escape(s->name, name),
-                s->of ? " " : "", escape(s->of ? s->of : "", of),
+                next_event(trace), t->node, t->id, escape_name(s->name, name),
+                s->of ? " " : "", escape_name(s->of ? s->of : "", of),
                 s->begin / 1000, s->begin % 1000, length / 1000, length % 1000,
                 s->round);
     }
@@ -89,7 +89,7 @@ static void write_spans(sti_trace *trace, track *t)
     t->n = 0;
 }
 
-/* Names a track, and its node when it is the first one there. The lock is
+/* Names a track, and its node if the track is the node's first. The lock is
  * held. */
 static void write_names(sti_trace *trace, const track *t, const char *name)
 {
@@ -106,7 +106,7 @@ static void write_names(sti_trace *trace, const track *t, const char *name)
     fprintf(trace->target.stream,
             "%s{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
             ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
-            next_event(trace), t->node, t->id, escape(name, escaped));
+            next_event(trace), t->node, t->id, escape_name(name, escaped));
     fprintf(trace->target.stream,
             "%s{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
             ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%" PRIu32
