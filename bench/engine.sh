@@ -32,7 +32,7 @@ start()
     run=0
     while [ $run -lt $STARTS ]; do
         begun=$(date +%s%N)
-        "$STRADS_BIN" lasso train "$tiny" --max-rounds 1 --quiet || [ $? -eq 3 ]
+        "$STRADS_BIN" lasso train --no-intercept "$tiny" --max-rounds 1 --quiet || [ $? -eq 3 ]
         echo $((($(date +%s%N) - begun) / 1000)) >>"$scratch/starts"
         run=$((run + 1))
     done
@@ -77,7 +77,7 @@ rounds_over_tcp()
 # engine WORKERS: a line "WALL CALLBACKS", callbacks summed over workers.
 engine()
 {
-    "$STRADS_BIN" lasso train "$file" --workers "$1" --partitions "$1" --quiet \
+    "$STRADS_BIN" lasso train --no-intercept "$file" --workers "$1" --partitions "$1" --quiet \
         --log "$scratch/log"
     echo "$(last_of seconds "$scratch/log")" \
         "$(last_of callback_seconds "$scratch/log")"

@@ -13,7 +13,7 @@ strads()
     workers=$1
     shift
     code=0
-    "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" --quiet \
+    "$STRADS_BIN" lasso train --no-intercept "$file" --lambda-ratio "$ratio" --quiet \
         --workers "$workers" --log "$scratch/log" --model "$scratch/model" \
         "$@" || code=$?
     [ $code -eq 0 ] || [ $code -eq 3 ]
@@ -49,13 +49,13 @@ held()
 see_nodes()
 {
     url=ipc://$scratch/nodes.ipc
-    timeout $CAP "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" \
+    timeout $CAP "$STRADS_BIN" lasso train --no-intercept "$file" --lambda-ratio "$ratio" \
         --workers 1 --listen "$url" --nodes 4 >"$scratch/node.0" 2>&1 &
     for node in 1 2 3; do
         timeout $CAP "$STRADS_BIN" join "$url" --workers 1 \
             >"$scratch/node.$node" 2>&1 &
     done
-    "$STRADS_BIN" lasso train "$file" --lambda-ratio "$ratio" --workers 1 \
+    "$STRADS_BIN" lasso train --no-intercept "$file" --lambda-ratio "$ratio" --workers 1 \
         >"$scratch/node.alone" 2>&1
     wait
     for node in alone 0 1 2 3; do

@@ -337,8 +337,8 @@ def network():
     names, parts, commands = [], {"computing": [], "network": [], "waiting": []}, []
     for s in (0, 1, 2, 4, 8, 16):
         log = scratch / "network.jsonl"
-        words = [STRADS, "simulate", "sgd-logistic", data, "--workers", 8, "--staleness",
-                 s, "--cost", "20ns", "--straggler", "0:2", "--log", log]
+        words = [STRADS, "simulate", "sgd-logistic", "--no-intercept", data, "--workers", 8,
+                 "--staleness", s, "--cost", "20ns", "--straggler", "0:2", "--log", log]
         run(*words)
         commands.append(words)
         _, end = rounds(log)

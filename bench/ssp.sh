@@ -108,7 +108,7 @@ awk 'BEGIN {
 spread()
 {
     url=ipc://$scratch/spread.sock
-    "$STRADS_BIN" sgd-logistic train "$wide" --quiet --workers 1 --nodes "$1" \
+    "$STRADS_BIN" sgd-logistic train --no-intercept "$wide" --quiet --workers 1 --nodes "$1" \
         --shards "$2" --listen "$url" --epochs 3 --batch 8 --lambda 0.001 \
         --log "$scratch/spread.jsonl" &
     others=$!
@@ -171,7 +171,7 @@ for workers in 16 64; do
     for shards in 1 4 16 64; do
         [ $shards -le $workers ] || continue
         log=$scratch/simulated.jsonl
-        "$STRADS_BIN" simulate sgd-logistic "$wide" --quiet --log "$log" \
+        "$STRADS_BIN" simulate sgd-logistic --no-intercept "$wide" --quiet --log "$log" \
             --workers $workers --shards $shards --cost "$scratch/cost" \
             --epochs 1 --batch 2 --lambda 0.001 >/dev/null
         printf '%s %s %s %s %s\n' $workers "$(last_of makespan "$log")" \

@@ -96,7 +96,7 @@ def main():
             if line.get("measure") == "labels":
                 print(f"topics: accuracy {line['accuracy']:.4f}, "
                       f"macro F1 {line['macro_f1']:.4f}")
-        subprocess.run([strads, "svm", "train", "train.svm", "--model", "svm",
+        subprocess.run([strads, "svm", "train", "--no-intercept", "train.svm", "--model", "svm",
                         "--workers", "1", "--quiet"], check=True)
         (line,) = measures(strads, "svm", "evaluate", "svm", "test.svm")
         print(f"svm on tf-idf: accuracy {line['accuracy'][0]:.4f}")

@@ -102,8 +102,7 @@ class Strads(Solver):
             "multinomial": ["glm", "train", "--loss", "multinomial", "--lambda",
                             weight],
         }[problem.kind]
-        if problem.intercept:
-            words.append("--intercept")
+        words.append("--intercept" if problem.intercept else "--no-intercept")
         if problem.kind not in PATHS:
             words += ["--model", self.model]
         return [self.binary] + words + [

@@ -9,7 +9,7 @@ awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
 "$STRADS_CC" -std=c17 -Wall -Wextra -Werror train.c \
     $(pkg-config --cflags --libs strads) -Wl,-rpath,"$libdir" -o train
 ./train "$year_train" >told || fail "train ended with exit code $?"
-gives 0 lasso train "$year_train" --lambda-ratio 0.02 --intercept \
+gives 0 lasso train "$year_train" --lambda-ratio 0.02 \
     --model best.json
 near "$(sed -n 's/^objective \([0-9.]*\),.*/\1/p' told)" \
     "$(member best.json objective)" 3e-6 "the objective of the page's program"

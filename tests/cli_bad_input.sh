@@ -66,8 +66,8 @@ refuses 1 '104857600 may be used' data info wide.svm --memory 100MB
 # Data alone would fit: logistic regression's parameters do not, beside them.
 printf '1 1:1\n0 100000:1\n' >wide.svm
 refuses 1 'program logistic needs about 11200000 bytes' logistic train \
-    wide.svm --lambda 0.1 --memory 8.9M --quiet
-gives 0 lasso train wide.svm --lambda 0.1 --memory 13M --quiet
+    wide.svm --no-intercept --lambda 0.1 --memory 8.9M --quiet
+gives 0 lasso train --no-intercept wide.svm --lambda 0.1 --memory 13M --quiet
 for size in 1x -3 G 1e30 ''; do
     refuses 2 '--memory' lasso train wide.svm --memory "$size"
 done
@@ -184,7 +184,7 @@ if [ -c /dev/full ]; then
         says err "strads: standard output"
     done
     code=0
-    "$STRADS_BIN" simulate lasso "$year_train" --cost 1 \
+    "$STRADS_BIN" simulate lasso --no-intercept "$year_train" --cost 1 \
         --max-rounds 1 >/dev/full 2>err || code=$?
     same "$code" 1 "the exit code of a simulation that nobody reads"
     says err "strads: standard output"
@@ -194,11 +194,11 @@ fi
 # signal is ignored: there the write fails instead.
 trap '' XFSZ
 ulimit -S -f 8
-gives 1 lasso train one.svm --partitions 2 --trace t.json --model traced.json \
+gives 1 lasso train --no-intercept one.svm --partitions 2 --trace t.json --model traced.json \
     --quiet
 says err "t.json"
 ulimit -S -f 0
-gives 1 simulate lasso one.svm --workers 2 --save-cost cost.json
+gives 1 simulate lasso --no-intercept one.svm --workers 2 --save-cost cost.json
 ulimit -S -f unlimited
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
 gives 0 mf train "$votes" --rank 2 --sweeps 1 --model old.json --quiet

@@ -27,20 +27,20 @@ objective_in() { # LOG: the last objective, to 9 digits
 # Programs of rounds: the state is made again from what was committed, so rounds
 # differ, and the certified objective is the same.
 for program in lasso logistic svm; do
-    gives 0 "$program" train "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
-    gives 3 "$program" train "$party" --deterministic --tolerance 1e-10 \
+    gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
+    gives 3 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
         --max-rounds 12 --checkpoint "cuts-$program"
     says err "to go on: the same command with --resume cuts-$program"
-    gives 0 "$program" train "$party" --deterministic --tolerance 1e-10 \
+    gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
         --resume "cuts-$program" --workers 2 --log rest.jsonl
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
 done
 
 # Linear models of any loss, and paths, which keep the points that they have
-gives 0 glm train "$party" --loss logistic --lambda-ratio 0.01 --log whole.jsonl
-gives 3 glm train "$party" --loss logistic --lambda-ratio 0.01 --max-rounds 12 \
+gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --log whole.jsonl
+gives 3 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --max-rounds 12 \
     --checkpoint cuts-glm
-gives 0 glm train "$party" --loss logistic --lambda-ratio 0.01 --resume cuts-glm \
+gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --resume cuts-glm \
     --log rest.jsonl
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "glm"
 
@@ -85,7 +85,7 @@ points_differ() { # ONE.csv OTHER.csv: lambdas, but for rounding, or objectives 
         l = ($1 - $7) / $1
         if (l * l > 1e-24 || d * d > 1e-14) exit bad = 1 } END { exit !(bad || n != 30) }'
 }
-for path in "lasso path $year_train --ratio 0.01" "logistic path $party" \
+for path in "lasso path --no-intercept $year_train --ratio 0.01" "logistic path --no-intercept $party" \
     "glm path $party --loss squared-hinge --intercept"; do
     rm -rf cuts-path
     # shellcheck disable=SC2086 # words
@@ -139,7 +139,7 @@ rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 values_in() { # MODEL
     sed -n '/"values"/,/\]/p; /"index"/,/\]/p' "$1"
 }
-sgd="sgd-logistic train $party --epochs 20 --partitions 3"
+sgd="sgd-logistic train --no-intercept $party --epochs 20 --partitions 3"
 # shellcheck disable=SC2086 # words
 {
     gives 0 $sgd --staleness 0 --model whole.json
@@ -168,7 +168,7 @@ sgd="sgd-logistic train $party --epochs 20 --partitions 3"
         near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 0.02 "$how"
     done
     # Killed and stopped, on one process and on two
-    far="sgd-logistic train $party --epochs 400 --partitions 3 --staleness 0"
+    far="sgd-logistic train --no-intercept $party --epochs 400 --partitions 3 --staleness 0"
     gives 0 $far --model whole.json
     values_in whole.json >whole.values
     more="--checkpoint loops --checkpoint-every 0.005s"
@@ -258,38 +258,38 @@ gives 0 $far $more --model rest.model
 same_files "killed factors"
 
 # What is refused, with the reason
-gives 2 lasso train "$party" --checkpoint cuts-lasso
+gives 2 lasso train --no-intercept "$party" --checkpoint cuts-lasso
 says err "has cuts of an earlier run: go on from them with --resume cuts-lasso"
-gives 2 lasso train "$party" --deterministic --resume cuts-lasso --lambda 0.5
+gives 2 lasso train --no-intercept "$party" --deterministic --resume cuts-lasso --lambda 0.5
 says err '"lambda: '
-gives 2 lasso train "$party" --resume cuts-lasso --seed 7
+gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --seed 7
 says err '"seed: 0", this one has "seed: 7"'
-gives 2 lasso train "$party" --resume cuts-lasso --partitions 2
+gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --partitions 2
 says err '"partitions: 1", this one has "partitions: 2"'
-gives 2 lasso train "$year_train" --resume cuts-lasso
+gives 2 lasso train --no-intercept "$year_train" --resume cuts-lasso
 says err 'is of a run with "'
-gives 2 logistic train "$party" --resume cuts-lasso
+gives 2 logistic train --no-intercept "$party" --resume cuts-lasso
 says err '"program: lasso", this one has "program: logistic"'
-gives 2 lasso train "$party" --resume cuts-none
+gives 2 lasso train --no-intercept "$party" --resume cuts-none
 says err "resume cuts-none: has no cut of a run"
-gives 2 lasso train "$party" --resume cuts-lasso --start m.json
+gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --start m.json
 says err "leave --start out"
 
 # Damage: the cut before is taken; when that is gone, too, it is an error
 cp cuts-svm/cut-000001.strads cuts-svm/cut-000002.strads 2>/dev/null || true
 newest=$(find cuts-svm -name 'cut-*.strads' | sort | tail -n 1)
 printf X | dd of="$newest" bs=1 seek=100 conv=notrunc 2>/dev/null
-gives 0 svm train "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
+gives 0 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
 says err "its checksum is wrong: the cut before it is taken"
 for cut in cuts-svm/*; do : >"$cut"; done
-gives 2 svm train "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
+gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
 says err "is damaged: it does not begin as a cut does"
 
 # A cut that cannot be written costs no run
-start lost lasso train "$year_train" --lambda-ratio 1e-6 --partitions 2 \
+start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partitions 2 \
     --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
 until_there . lost.err # it has begun
-gives 1 lasso train "$year_train" --resume lost # another node 0
+gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
 says err "another run keeps its cuts there"
 rm -rf lost
 until_there "cannot be written: No such file or directory): the run goes on" lost.err
@@ -298,18 +298,18 @@ ends lost "$child" 3
 # Killed at any moment, and again: at most two cuts, no part is left in the end
 far="--lambda-ratio 1e-3 --partitions 2"
 # shellcheck disable=SC2086 # words
-gives 0 lasso train "$year_train" $far --tolerance 1e-6 --log whole.jsonl
+gives 0 lasso train --no-intercept "$year_train" $far --tolerance 1e-6 --log whole.jsonl
 resume=
 for _ in 1 2 3; do
     # shellcheck disable=SC2086 # words
-    start killed lasso train "$year_train" $far --tolerance 1e-15 \
+    start killed lasso train --no-intercept "$year_train" $far --tolerance 1e-15 \
         --checkpoint often --checkpoint-every 0.005s $resume
     until_cut often
     kill_child KILL
     [ -z "$(cuts_of often)" ] || resume="--resume often"
 done
 # shellcheck disable=SC2086 # words
-gives 0 lasso train "$year_train" $far --tolerance 1e-6 --resume often --log rest.jsonl
+gives 0 lasso train --no-intercept "$year_train" $far --tolerance 1e-6 --resume often --log rest.jsonl
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "killed"
 [ "$(find often -name 'cut-*' | wc -l)" -le 2 ] || fail "more than two cuts: $(ls often)"
 finish

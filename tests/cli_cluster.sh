@@ -4,7 +4,7 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-common="lasso train $year_train --lambda-ratio 0.02 --deterministic"
+common="lasso train --no-intercept $year_train --lambda-ratio 0.02 --deterministic"
 common="$common --partitions 6 --seed 5"
 gives 0 $common --model one.json
 
@@ -66,7 +66,7 @@ $mpirun -n 3 "$STRADS_BIN" $common --workers 1 --model mpi.json >out 2>err ||
 same_bits "mpirun" one.json mpi.json
 says err "waiting for 2 more processes"
 code=0
-timeout 60 $mpirun -n 2 "$STRADS_BIN" lasso train none.svm --model none.json \
+timeout 60 $mpirun -n 2 "$STRADS_BIN" lasso train --no-intercept none.svm --model none.json \
     >out 2>err || code=$?
 [ "$code" -ne 0 ] && [ "$code" -ne 124 ] ||
     fail "mpirun without data: exit code $code"

@@ -44,10 +44,10 @@ train_damaged() {
 }
 
 corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
-lasso="lasso train $year_train --lambda-ratio 0.001 --tolerance 1e-9
+lasso="lasso train --no-intercept $year_train --lambda-ratio 0.001 --tolerance 1e-9
     --deterministic --partitions 6"
 lda="lda train $corpus --topics 20 --sweeps 10 --partitions 3"
-sgd="sgd-logistic train $party --lambda 0.001 --epochs 30 --partitions 2"
+sgd="sgd-logistic train --no-intercept $party --lambda 0.001 --epochs 30 --partitions 2"
 
 gives 0 $lasso --seed 5 --model one.json
 for mean in 300 3000; do

@@ -21,7 +21,7 @@ for part in train test; do
     awk '{ $1 = $1 > 5.3 ? 1 : -1; print }' \
         "$STRADS_SOURCE/data/sotu-tiny-year.$part.svm" >"$part.svm"
 done
-gives 0 logistic train train.svm --lambda-ratio 0.1 --model l.json --quiet
+gives 0 logistic train --no-intercept train.svm --lambda-ratio 0.1 --model l.json --quiet
 gives 0 logistic predict l.json test.svm --quiet
 cut -d' ' -f1 test.svm | paste - out >pairs
 gives 0 logistic evaluate l.json test.svm --format json
@@ -55,14 +55,14 @@ END
     same "$(cat out)" "1 0 0" "probabilities of $how, far out"
 done
 
-gives 0 svm train train.svm --model s.json --quiet
+gives 0 svm train --no-intercept train.svm --model s.json --quiet
 gives 0 svm evaluate s.json test.svm
 says out accuracy AUC "class -1" "class 1" F1
 same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 ! grep -q "log loss" out || fail "a machine has no probabilities"
 
 # The same model trained another way: judged and shown as any
-gives 0 sgd-logistic train train.svm --epochs 5 --model g.json --quiet
+gives 0 sgd-logistic train --no-intercept train.svm --epochs 5 --model g.json --quiet
 gives 0 sgd-logistic predict g.json test.svm --write label
 right=$(sed -n 's/.*, \([0-9.]*\) % of labels right.*/\1/p' err)
 gives 0 sgd-logistic evaluate g.json test.svm --format json

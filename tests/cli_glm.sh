@@ -7,7 +7,7 @@
 trains() {
     name=$1
     shift
-    gives 0 glm train "$@" --model "$name.json" --log "$name.jsonl"
+    gives 0 glm train --no-intercept "$@" --model "$name.json" --log "$name.jsonl"
 }
 
 # The same minimum as a Lasso and a logistic regression
@@ -20,7 +20,7 @@ near "$(member logistic.json objective)" "$(member l.json objective)" 2e-6 \
     logistic
 near "$(member logistic.json lambda)" "$(member l.json lambda)" 1e-6 lambda
 trains ridge "$party" --loss logistic --penalty ridge --lambda 0.001
-gives 0 logistic train "$party" --lambda 0.001 --l1-ratio 0 --model l.json
+gives 0 logistic train --no-intercept "$party" --lambda 0.001 --l1-ratio 0 --model l.json
 near "$(member ridge.json objective)" "$(member l.json objective)" 2e-6 ridge
 
 # A model tells what its ratio came to, and runs again with it
@@ -92,14 +92,14 @@ same "$(grep -c "^$(tail -1 g.csv | cut -d, -f1)," c.csv)" \
 gives 0 glm evaluate last.json "$year_test"
 says out R2
 printf '0.01\n0\n1\n' >lambdas
-gives 0 glm path "$year_train" --lambdas lambdas --format json --quiet
+gives 0 glm path --no-intercept "$year_train" --lambdas lambdas --format json --quiet
 same "$(sed 's/,.*//' out | tr -d '\n ')" '{"lambda":1{"lambda":0.01{"lambda":0' \
     "lambdas of a file"
-gives 0 glm path "$party" --loss logistic --lambdas 0.01,0.005 --format text \
+gives 0 glm path --no-intercept "$party" --loss logistic --lambdas 0.01,0.005 --format text \
     --quiet
 same "$(awk '{ print $1 }' out | tr '\n' ' ')" "0.01 0.005 " "lambdas of a list"
-gives 0 glm path "$year_train" --points 3 --quiet --output /dev/null
-gives 0 simulate glm-path "$year_train" --points 3 --workers 2 --quiet
+gives 0 glm path --no-intercept "$year_train" --points 3 --quiet --output /dev/null
+gives 0 simulate glm-path --no-intercept "$year_train" --points 3 --workers 2 --quiet
 
 # Cross-validation chooses as the Lasso's does, by drawn folds and by told ones
 gives 0 lasso cv "$year_train" --points 5 --ratio 0.05 --folds 3 --intercept \
@@ -155,15 +155,15 @@ awk 'BEGIN { srand(11); for (i = 0; i < 150; i++) { s = ""; z = 0
         s = s sprintf(" %d:%.4f", j, v)
         if (j < 9) z += v }
     print (z + rand() - .5 > 0 ? "+1" : "-1") s } }' >near.svm
-gives 0 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 --model flat.json
+gives 0 glm train --no-intercept near.svm --loss squared-hinge --lambda-ratio 1e-4 --model flat.json
 lambda=$(member flat.json lambda)
-gives 0 svm train near.svm --l1-ratio 1 --tolerance 1e-8 --model hinge.json \
+gives 0 svm train --no-intercept near.svm --l1-ratio 1 --tolerance 1e-8 --model hinge.json \
     --c "$(awk -v l="$lambda" 'BEGIN { printf "%.17g", 1 / (300 * l) }')"
 near "$(awk -v x="$(member flat.json objective)" 'BEGIN { printf "%.17g", 2 * x }')" \
     "$(member hinge.json objective)" 1e-6 "glm beside svm"
-gives 3 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 \
+gives 3 glm train --no-intercept near.svm --loss squared-hinge --lambda-ratio 1e-4 \
     --max-rounds 60 --model early.json
-gives 0 glm train near.svm --loss squared-hinge --lambda-ratio 1e-4 --start early.json \
+gives 0 glm train --no-intercept near.svm --loss squared-hinge --lambda-ratio 1e-4 --start early.json \
     --model rest.json
 near "$(member rest.json objective)" "$(member flat.json objective)" 2e-6 \
     "from where it was cut short"
@@ -171,8 +171,8 @@ near "$(member rest.json objective)" "$(member flat.json objective)" 2e-6 \
 # Margins and laps of all classes at once are more than each against the rest takes
 awk '{ $1 = int($1 * 10 + .5); print }' "$year_train" >years.svm
 refuses 1 'of memory for 2000 parameters of 94 numbers each' glm train years.svm \
-    --loss multinomial --memory 20M --quiet
-gives 3 glm train years.svm --loss logistic --memory 20M --max-rounds 9
+    --no-intercept --loss multinomial --memory 20M --quiet
+gives 3 glm train --no-intercept years.svm --loss logistic --memory 20M --max-rounds 9
 
 # What makes no sense is told before anything is fitted
 echo 1 >short
@@ -189,7 +189,7 @@ refuses 2 'program lasso, expected one of glm' glm predict as_lasso.json \
 printf '1,2\n3,4\n' >table.csv
 printf '1\n2\n' >labels
 refuses 2 "if this is a table with a header" glm train table.csv --labels labels
-gives 3 glm train "$year_train" --lambda-ratio 0.001 --max-rounds 12 \
+gives 3 glm train --no-intercept "$year_train" --lambda-ratio 0.001 --max-rounds 12 \
     --model bound.json
 gives 0 glm predict bound.json "$year_test"
 finish

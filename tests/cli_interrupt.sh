@@ -5,7 +5,7 @@
 
 # A run that has far to go.
 for signal in INT TERM; do
-    interrupts m "$signal" lasso train "$year_train" --partitions 2 \
+    interrupts m "$signal" lasso train --no-intercept "$year_train" --partitions 2 \
         --lambda-ratio 1e-6 --tolerance 1e-15
     gives 0 lasso predict m.json "$year_test"
     same "$(wc -l <out)" 373 "predictions of an interrupted model"
@@ -41,15 +41,15 @@ all_stop() { # NAME SIGNALLED: those are told; all end well, with a model
 far="--lambda-ratio 1e-6 --tolerance 1e-15"
 # shellcheck disable=SC2086 # words
 for _ in 1 2 3 4 5; do
-    three all lasso train "$year_train" $far
+    three all lasso train --no-intercept "$year_train" $far
     all_stop all "$all"
     gives 0 lasso predict all.json "$year_test"
-    three some lasso train "$year_train" $far
+    three some lasso train --no-intercept "$year_train" $far
     all_stop some "${all##* }"
-    three turn lasso train "$year_train" $far
+    three turn lasso train --no-intercept "$year_train" $far
     all_stop turn "${all#* } ${all%% *}" # the others first
 done
-three loop sgd-logistic train "$party" --epochs 1000000
+three loop sgd-logistic train --no-intercept "$party" --epochs 1000000
 all_stop loop "$all"
 three topics lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" \
     --topics 5 --sweeps 1000000
@@ -57,7 +57,7 @@ all_stop topics "$all"
 
 # Node 0 does not answer: the others leave in time
 # shellcheck disable=SC2086 # words
-three deaf lasso train "$year_train" $far
+three deaf lasso train --no-intercept "$year_train" $far
 kill -STOP "${all%% *}"
 kill -TERM "${all##* }"
 ends deaf-3 "${all##* }" 130
@@ -66,7 +66,7 @@ kill -KILL "${all%% *}"
 
 # A second Ctrl-C does not wait for anything: the data never comes.
 mkfifo slow
-start slow lasso train slow --model slow.json
+start slow lasso train --no-intercept slow --model slow.json
 exec 3>slow # opens when strads has opened the other end
 kill -INT "$child"
 until_there 'once more ends at once' slow.err

@@ -36,9 +36,9 @@ alike() {
 agrees() {
     program=$1 data=$2
     shift 2
-    gives 0 "$program" train "$data.svm" "$@" --model names.json
+    gives 0 "$program" train --no-intercept "$data.svm" "$@" --model names.json
     cp err names.err
-    gives 0 "$program" train "$data.numbers" "$@" --model numbers.json --quiet
+    gives 0 "$program" train --no-intercept "$data.numbers" "$@" --model numbers.json --quiet
     alike names.json numbers.json "$program $data $*"
 }
 
@@ -84,9 +84,9 @@ tells logistic three
 agrees sgd-logistic two --staleness 0 --partitions 3 --epochs 4
 says names.err "labels Democratic,Republican: the second is positive"
 tells sgd-logistic two
-gives 0 sgd-logistic train two.svm --staleness 0 --partitions 3 --epochs 4 \
+gives 0 sgd-logistic train --no-intercept two.svm --staleness 0 --partitions 3 --epochs 4 \
     --classes Republican,Democratic --model names.json --quiet
-gives 0 sgd-logistic train two.numbers --staleness 0 --partitions 3 \
+gives 0 sgd-logistic train --no-intercept two.numbers --staleness 0 --partitions 3 \
     --epochs 4 --classes 1,0 --model numbers.json --quiet
 alike names.json numbers.json "sgd-logistic, the other label positive"
 gives 0 sgd-logistic show names.json --top 3
@@ -96,10 +96,10 @@ refuses 2 "has the label Democratic, others have Republican and Whig" \
 
 # Weights of classes, their order, and what is no label
 agrees logistic two --lambda-ratio 0.1 --class-weight balanced
-gives 0 logistic train two.svm --lambda-ratio 0.1 --model names.json \
+gives 0 logistic train --no-intercept two.svm --lambda-ratio 0.1 --model names.json \
     --classes Republican,Democratic --class-weight Republican=3,Democratic=0.5
 says err "labels Republican,Democratic: the second is positive"
-gives 0 logistic train two.numbers --lambda-ratio 0.1 --model numbers.json \
+gives 0 logistic train --no-intercept two.numbers --lambda-ratio 0.1 --model numbers.json \
     --classes 1,0 --class-weight 1=3,0=0.5
 alike names.json numbers.json "weights by name"
 for program in logistic "svm --loss hinge" "sgd-logistic --epochs 1"; do
@@ -120,7 +120,7 @@ sed 's/^[^ ]*/lonely/' two.svm >one.svm
 refuses 2 "all rows have the label lonely" svm train one.svm --quiet
 refuses 2 "all rows have the label lonely" sgd-logistic train one.svm --quiet
 awk '{ print "l" NR % 300, NR % 300 + 1 ":1" }' two.svm two.svm two.svm >many.svm
-gives 0 logistic train many.svm --c 10 --model many.json --quiet
+gives 0 logistic train --no-intercept many.svm --c 10 --model many.json --quiet
 says many.json '"width": 300'
 gives 0 logistic predict many.json many.svm --write label
 cp out many.labels
@@ -140,7 +140,7 @@ awk -F, '$1 == 0 { n++; bad += ($NF + log(1999)) ^ 2 > 1e-12 }
 gives 0 logistic evaluate thousands.json thousands.svm
 says out 'class k1999'
 refuses 1 'for 11 parameters of 2000 numbers each' logistic train thousands.svm \
-    --lambda-ratio .1 --l1-ratio 1 --model none.json --quiet --memory 400K
+    --no-intercept --lambda-ratio .1 --l1-ratio 1 --model none.json --quiet --memory 400K
 refuses 1 'parameters of 2000 numbers each' svm train thousands.svm \
     --model none.json --quiet --memory 10M
 [ ! -e none.json ] || fail "a model was left behind"
@@ -169,7 +169,7 @@ done
 for start in two three; do
     agrees logistic $start --lambda-ratio 0.1
     cp names.json first.json
-    gives 0 logistic train $start.svm --lambda-ratio 0.1 --start first.json \
+    gives 0 logistic train --no-intercept $start.svm --lambda-ratio 0.1 --start first.json \
         --model again.json --log log.jsonl --quiet
     near "$(member again.json objective)" "$(member first.json objective)" \
         1e-6 "from its own solution"
@@ -181,7 +181,7 @@ zstd -q -f three.svm -o three.svm.zst
 agrees svm three --loss hinge --deterministic --partitions 4
 cp names.json one.json
 for file in three.svm.gz three.svm.zst; do
-    gives 0 svm train $file --loss hinge --deterministic --partitions 4 \
+    gives 0 svm train --no-intercept $file --loss hinge --deterministic --partitions 4 \
         --model z.json --quiet
     alike z.json one.json "$file"
 done
@@ -210,8 +210,8 @@ for how in "svm --loss hinge --pools 4" "logistic --lambda-ratio 0.1" \
     alike nodes.json one.json "three processes, $how"
     says first.err "labels $labels"
 done
-gives 0 simulate logistic three.svm --workers 4 --quiet
-gives 0 simulate sgd-logistic two.svm --workers 4 --epochs 1 --quiet
+gives 0 simulate logistic --no-intercept three.svm --workers 4 --quiet
+gives 0 simulate sgd-logistic --no-intercept two.svm --workers 4 --epochs 1 --quiet
 
 # A file of labels, of samples without them
 awk 'NR % 5 == 0' two.svm >few.svm
@@ -222,8 +222,8 @@ awk '{ print $1 >"column"; n = split($0, f, " ")
     END { print "%%MatrixMarket matrix coordinate real general"
           print NR, most, entries }' few.svm >matrix.mtx
 cat body >>matrix.mtx
-gives 0 logistic train few.svm --lambda-ratio 0.1 --model rows.json --quiet
-gives 0 logistic train matrix.mtx --labels column --lambda-ratio 0.1 \
+gives 0 logistic train --no-intercept few.svm --lambda-ratio 0.1 --model rows.json --quiet
+gives 0 logistic train --no-intercept matrix.mtx --labels column --lambda-ratio 0.1 \
     --model column.json --quiet
 alike column.json rows.json "a file of labels"
 gives 0 logistic evaluate column.json matrix.mtx --labels column
@@ -248,14 +248,14 @@ gives 0 data info three.svm
 says out "labels       names, 3 different ones"
 gives 0 data info three.svm --format json
 says out '"named_labels": true' '"label_mean": null' '"distinct_labels": 3'
-gives 0 logistic train three.svm --lambda-ratio 0.1 --model m.liblinear
+gives 0 logistic train --no-intercept three.svm --lambda-ratio 0.1 --model m.liblinear
 says err "1 is Democratic, 2 is Republican, 3 is Whig"
 says m.liblinear "label 1 2 3"
 gives 0 logistic predict m.liblinear three.svm --write label --quiet
 sed 's/1/Democratic/; s/2/Republican/; s/3/Whig/' out >by.liblinear
 gives 0 logistic predict names.json three.svm --write label --quiet
 cmp -s out by.liblinear || fail "liblinear's model predicts otherwise"
-gives 0 svm train two.svm --loss hinge --model m.liblinear --quiet
+gives 0 svm train --no-intercept two.svm --loss hinge --model m.liblinear --quiet
 [ ! -s err ] || fail "--quiet said $(cat err)"
 says m.liblinear "label 2 1"
 finish

@@ -22,7 +22,7 @@ weigh() {
 trains() {
     name=$1
     shift
-    gives 0 lasso train "$@" --model "$name.json" --log "$name.jsonl"
+    gives 0 lasso train --no-intercept "$@" --model "$name.json" --log "$name.jsonl"
     cp err "$name.err"
     below=$(awk -v g="$(member "$name.json" gap)" 'BEGIN { print g <= 1e-6 }')
     same "$below" 1 "$name: the gap is at most the tolerance"
@@ -113,7 +113,7 @@ like_first warm
 
 # Options of the program: from a file and from the line
 echo '{"lambda": 0.01, "intercept": true, "positive": true}' >c.json
-trains shifted "$year_train" --config c.json
+gives 0 lasso train "$year_train" --config c.json --model shifted.json
 near "$(weigh shifted.json "$year_train" 0.01)" \
     "$(member shifted.json objective)" 1e-9 "the objective with an intercept"
 [ "$(member shifted.json intercept)" != 0 ] || fail "there is no intercept"
@@ -130,14 +130,14 @@ near "$(member again.json objective)" "$(member ratio.json objective)" 2e-6 \
 
 # The same bits from the same seed and partitions, whoever computes
 for workers in 1 2; do
-    gives 0 lasso train "$year_train" --lambda-ratio 0.05 --deterministic \
+    gives 0 lasso train --no-intercept "$year_train" --lambda-ratio 0.05 --deterministic \
         --partitions 4 --workers "$workers" --seed 3 --model "d$workers.json"
     grep -E '"(index|value)"' "d$workers.json" >"bits$workers"
 done
 cmp -s bits1 bits2 || fail "--deterministic: 1 and 2 workers differ"
 
 # Bounds: the model so far, and an exit code of their own
-gives 3 lasso train "$year_train" --lambda-ratio 0.001 --max-rounds 2 \
+gives 3 lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --max-rounds 2 \
     --model bound.json --log bound.jsonl
 says bound.jsonl '"reason": "max-rounds"'
 gives 0 lasso predict bound.json "$year_test"
@@ -145,11 +145,11 @@ gives 0 lasso predict bound.json "$year_test"
 gives 0 data synth lasso dense.svm --dense --rows 100 --columns 40 \
     --support 5 --seed 1 --quiet
 for rounds in 3 4 5 6 7 8 9 10; do
-    gives 3 lasso train dense.svm --lambda-ratio 0.001 --tolerance 1e-12 \
+    gives 3 lasso train --no-intercept dense.svm --lambda-ratio 0.001 --tolerance 1e-12 \
         --max-rounds "$rounds" --model bound.json
-    gives 3 lasso path dense.svm --max-rounds "$rounds"
+    gives 3 lasso path --no-intercept dense.svm --max-rounds "$rounds"
 done
-gives 0 lasso train "$year_train" --quiet
+gives 0 lasso train --no-intercept "$year_train" --quiet
 [ ! -s err ] || fail "--quiet said: $(cat err)"
 
 # What the file holds

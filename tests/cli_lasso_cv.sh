@@ -24,24 +24,24 @@ gives 0 lasso predict m.json "$year_test"
 gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
     --output again.csv --workers 1 --partitions 2 --choose best --quiet
 cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
-gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --format json --quiet
+gives 0 lasso cv --no-intercept some.svm --points 3 --ratio 0.5 --folds 2 --format json --quiet
 same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
 
 # A bound on time is one on the folds, too; a run that it ends has no model
-gives 3 lasso cv some.svm --time-limit 0.001 --points 5000 --folds 2 \
+gives 3 lasso cv --no-intercept some.svm --time-limit 0.001 --points 5000 --folds 2 \
     --model no.json
 says err "stopped by --time-limit" "and has no errors"
 [ ! -e no.json ] || fail "a model without a choice"
 
 # Weights of rows, in fits and in errors
 awk '{ print NR % 3 }' some.svm >weights
-gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
+gives 0 lasso cv --no-intercept some.svm --points 4 --folds 3 --weights weights \
     --output weighed.csv --workers 1 --partitions 2 --model m.json
-gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
+gives 0 lasso cv --no-intercept some.svm --points 4 --folds 3 --weights weights \
     --output again.csv --workers 2 --partitions 2
 cmp -s weighed.csv again.csv || fail "1 and 2 workers give other errors"
 lambda=$(awk -F, '$5 ~ /1se/ { print $1 }' weighed.csv)
-gives 0 lasso train some.svm --weights weights --lambda "$lambda" \
+gives 0 lasso train --no-intercept some.svm --weights weights --lambda "$lambda" \
     --model one.json
 near "$(member m.json objective)" "$(member one.json objective)" 2e-6 \
     "the weighed model at the choice"
@@ -50,10 +50,10 @@ refuses 2 "has 1 lines and the data 200 rows" lasso cv some.svm \
     --weights weights --quiet
 
 # Mixtures: the best of what each gives alone, and a model that says which
-gives 0 lasso cv some.svm --points 6 --folds 3 --choose best --output mixed.csv \
+gives 0 lasso cv --no-intercept some.svm --points 6 --folds 3 --choose best --output mixed.csv \
     --l1-ratios 0.1,0.5,1 --model mixed.json
 for ratio in 0.1 0.5 1; do
-    gives 0 lasso cv some.svm --points 6 --folds 3 --choose best --output one.csv \
+    gives 0 lasso cv --no-intercept some.svm --points 6 --folds 3 --choose best --output one.csv \
         --l1-ratio $ratio --model one.json
     tail -n +2 one.csv | cut -d, -f1-4 | sed "s/^/$ratio,/"
     awk -F, -v r=$ratio '$5 ~ /best/ { print $3, r }' one.csv >>each
@@ -62,7 +62,7 @@ tail -n +2 mixed.csv | cut -d, -f1-5 | cmp -s - apart ||
     fail "three mixtures at once are not three"
 ratio=$(sort -g each | head -n 1 | cut -d' ' -f2)
 same "$(awk -F, '$6 ~ /best/ { print $1 }' mixed.csv)" "$ratio" "the best mixture"
-gives 0 lasso cv some.svm --points 6 --folds 3 --choose best \
+gives 0 lasso cv --no-intercept some.svm --points 6 --folds 3 --choose best \
     --l1-ratio "$ratio" --model one.json
 for model in one mixed; do
     grep -E '"(index|value)"' $model.json >$model.bits

@@ -6,7 +6,7 @@
 . "$STRADS_SOURCE/tests/cli_paths.shlib"
 
 awk 'BEGIN { for (j = 1; j <= 2000; j++) print "word" j }' >words
-gives 0 lasso path "$year_train" --points 12 --ratio 0.05 --output t.csv \
+gives 0 lasso path --no-intercept "$year_train" --points 12 --ratio 0.05 --output t.csv \
     --coefficients c.csv --svg p.svg --names words --model last.json
 [ ! -s out ] || fail "--output left something on standard output"
 same "$(head -n 1 t.csv)" "lambda,nonzeros,objective,gap,seconds,deviance" \
@@ -43,7 +43,7 @@ awk -F, 'FNR == NR { if (FNR > 1) { w[$1, $2] = $4; sum[$1] += $4 < 0 ? -$4 : $4
 
 # The last point is the model, and the fit at its lambda
 last=$(tail -n 1 t.csv)
-gives 0 lasso train "$year_train" --lambda "${last%%,*}" --model one.json
+gives 0 lasso train --no-intercept "$year_train" --lambda "${last%%,*}" --model one.json
 near "$(member last.json objective)" "$(member one.json objective)" 2e-6 \
     "the last point"
 gives 0 lasso predict last.json "$year_test"
@@ -53,13 +53,13 @@ says p.svg '<svg xmlns=' '</svg>' 'lambda' 'word'
 the_same_everywhere lasso "$year_train"
 
 # JSON lines, on standard output, by the old name
-gives 0 lasso path "$year_train" --points 3 --json --quiet
+gives 0 lasso path --no-intercept "$year_train" --points 3 --json --quiet
 same "$(wc -l <out | tr -d ' ')" 3 "lines of JSON"
 same "$(grep -c '^{"lambda": .*"nonzeros": .*"gap": .*"seconds": .*}$' out)" 3 \
     "whole lines of JSON"
 
 # A bound: the points so far
-gives 3 lasso path "$year_train" --points 50 --max-rounds 40 --quiet
+gives 3 lasso path --no-intercept "$year_train" --points 50 --max-rounds 40 --quiet
 [ "$(wc -l <out)" -lt 51 ] || fail "the bound came too late for the test"
 
 # What cannot be

@@ -6,10 +6,10 @@
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
-gives 0 lasso train "$year_train" $common --model one.json
+gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
 # Three processes here: the bits of one, lines with numbers, no folder left
-gives 0 launch -n 3 -- lasso train "$year_train" $common \
+gives 0 launch -n 3 -- lasso train --no-intercept "$year_train" $common \
     --model three.json
 same_bits "three processes" one.json three.json
 says err "[0] strads: lasso on " "[1] strads: joined" "[2] strads: joined" \
@@ -22,7 +22,7 @@ sockets=$(sed -n 's|.*strads join ipc://\(.*\)/node0|\1|p' err | head -n 1)
 gives 0 launch --processes 2 --plain -- lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 5 \
     --sweeps 3 --model topics.json
 says err "strads: the model is in topics.json"
-gives 0 launch -- sgd-logistic train "$party" --max-rounds 5 --model sgd.json
+gives 0 launch -- sgd-logistic train --no-intercept "$party" --max-rounds 5 --model sgd.json
 
 # Process 0 refuses its input: its code, its sentence, and soon
 refuses_so() { # CODE SENTENCE WORDS...
@@ -48,7 +48,7 @@ refuses 2 "1024" launch --hosts hosts -- lasso train "$year_train" \
     --model none.json
 
 # Ctrl-C: the model so far, 130, and nobody is left
-start away launch --processes 3 -- lasso train "$year_train" \
+start away launch --processes 3 -- lasso train --no-intercept "$year_train" \
     --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model away.json \
     --log away.jsonl
 until_there '"event": "round"' away.jsonl
@@ -57,7 +57,7 @@ ends away "$child" 130
 says away.err "the model is in away.json"
 
 # A process that is killed is started again, and taken in
-start lost launch --processes 3 -- lasso train "$year_train" \
+start lost launch --processes 3 -- lasso train --no-intercept "$year_train" \
     --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model lost.json \
     --log lost.jsonl
 launched=$child
@@ -93,14 +93,14 @@ END
     reach="$reach -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     printf '127.0.0.1 2\n# another machine\n127.0.0.1\n' >hosts
     gives 0 launch --hosts hosts --ssh "$reach" --remote "$STRADS_BIN" \
-        --workers 1 -- lasso train "$year_train" $common \
+        --workers 1 -- lasso train --no-intercept "$year_train" $common \
         --model "$folder/far.json"
     same_bits "processes by ssh" one.json far.json
     says err "[2] strads: joined tcp://127.0.0.1:"
 
     # The launcher is killed: what it started over there ends by itself
     start gone launch --hosts hosts --ssh "$reach" --remote "$STRADS_BIN" \
-        --workers 1 -- lasso train "$year_train" --lambda-ratio 1e-6 \
+        --workers 1 -- lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 \
         --tolerance 1e-15 --partitions 6 --model "$folder/gone.json" \
         --log "$folder/gone.jsonl"
     until_there '"event": "round"' gone.jsonl

@@ -27,32 +27,32 @@ says out "2"
 sed 's/L1LOSS_SVC_DUAL/LR/' hand.model >hand_lr.model
 gives 0 logistic predict hand_lr.model hand.svm --write label
 same "$(tr '\n' ' ' <out)" "7 -2 -2 7 " "labels by hand, logistic"
-gives 0 svm train hand.svm --start hand.model --quiet
+gives 0 svm train --no-intercept hand.svm --start hand.model --quiet
 
 # Ours in their format and back
 for loss in hinge squared-hinge; do
-    gives 0 svm train "$party" --loss $loss --bias 1 --workers 1 --c 0.1 \
+    gives 0 svm train --no-intercept "$party" --loss $loss --bias 1 --workers 1 --c 0.1 \
         --model $loss.json
-    gives 0 svm train "$party" --loss $loss --bias 1 --workers 1 --c 0.1 \
+    gives 0 svm train --no-intercept "$party" --loss $loss --bias 1 --workers 1 --c 0.1 \
         --model $loss.liblinear
     gives 0 svm predict $loss.json "$party_test" --write decision
     cp out decisions
     gives 0 svm predict $loss.liblinear "$party_test" --write decision
     cmp -s out decisions || fail "$loss: decisions differ in liblinear's format"
 done
-gives 0 svm train "$year_train" --loss epsilon --epsilon 0.5 --c 0.1 \
+gives 0 svm train --no-intercept "$year_train" --loss epsilon --epsilon 0.5 --c 0.1 \
     --workers 1 --model year.liblinear
 says year.liblinear "solver_type L2R_L1LOSS_SVR_DUAL"
-gives 0 logistic train "$party" --c 1 --model lr.liblinear --workers 1
+gives 0 logistic train --no-intercept "$party" --c 1 --model lr.liblinear --workers 1
 awk '{ $1 = NR % 3 + 1; print }' "$party" >three.svm
-gives 0 logistic train three.svm --c 0.1 --model three.liblinear --workers 1
+gives 0 logistic train --no-intercept three.svm --c 0.1 --model three.liblinear --workers 1
 gives 0 logistic predict three.liblinear three.svm --write label
 cp out three
-gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --model three_svm.liblinear \
+gives 0 svm train --no-intercept three.svm --l1-ratio 0 --c 0.1 --model three_svm.liblinear \
     --workers 1
 gives 0 svm predict three_svm.liblinear three.svm
 cp out three_svm
-gives 0 svm train "$party" --l1-ratio 1 --model sparse.liblinear --workers 1
+gives 0 svm train --no-intercept "$party" --l1-ratio 1 --model sparse.liblinear --workers 1
 says sparse.liblinear "solver_type L1R_L2LOSS_SVC"
 
 # Their programs agree
@@ -71,7 +71,7 @@ if command -v liblinear-predict >/dev/null 2>&1; then
     cmp -s three_svm theirs || fail "an SVM of three: liblinear-predict differs"
     theirs=$(liblinear-train -s 5 -e 1e-7 "$party" theirs.model |
         sed -n 's/^Objective value = //p')
-    gives 0 svm train "$party" --l1-ratio 1 --model sparse.json \
+    gives 0 svm train --no-intercept "$party" --l1-ratio 1 --model sparse.json \
         --workers 2 --partitions 2
     near "$(awk "BEGIN { print $theirs / $(wc -l <"$party") }")" \
         "$(member sparse.json objective)" 1e-5 "the objective of solver 5"

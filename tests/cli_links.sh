@@ -84,7 +84,7 @@ fi
 # A thin cable: what a round sends has to fit through it.
 tc qdisc add dev here root tbf rate 100mbit burst 32kbit latency 400ms
 # shellcheck disable=SC2086 # words
-start first lasso train "$year_train" --lambda-ratio 0.001 --workers 1 --nodes 2 \
+start first lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --workers 1 --nodes 2 \
     --listen tcp://10.9.0.1:0 --token-file token --partitions 2 --model thin.json
 first=$child
 there "$STRADS_BIN" join "$(url_of first)" --workers 1 --token-file token \
@@ -93,7 +93,7 @@ second=$!
 children="$children $second"
 ends first "$first" 0
 ends second "$second" 0
-gives 0 lasso train "$year_train" --lambda-ratio 0.001 --partitions 2 \
+gives 0 lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --partitions 2 \
     --model one.json
 near "$(member thin.json objective)" "$(member one.json objective)" 1e-6 \
     "through 100 Mbit/s"

@@ -32,7 +32,7 @@ weigh() {
 trains() {
     name=$1
     shift
-    gives 0 logistic train "$@" --model "$name.json" --log "$name.jsonl"
+    gives 0 logistic train --no-intercept "$@" --model "$name.json" --log "$name.jsonl"
     cp err "$name.err"
     below=$(awk -v g="$(member "$name.json" gap)" 'BEGIN { print g <= 1e-6 }')
     same "$below" 1 "$name: the gap is at most the tolerance"
@@ -187,7 +187,7 @@ near "$loss" "$(cat own)" 1e-5 "the log loss of a softmax"
 same_on_two() {
     model=$1
     shift
-    on_two 0 logistic train "$@" --model two.json
+    on_two 0 logistic train --no-intercept "$@" --model two.json
     same_bits "1 and 2 processes" "$model.json" two.json
 }
 same_on_two soft three.svm $soft
@@ -203,16 +203,16 @@ simulates soft.json logistic three.svm --multiclass softmax --lambda 0.003 \
 awk '{ printf "%s", $1; for (k = 2; k <= 4; k++) { split($k, e, ":")
     printf " %d:%s", k - 1, e[2] } print "" }' "$party" >narrow.svm
 trains narrow narrow.svm --l1-ratio 0 --c 1 --tolerance 1e-8
-"$STRADS_BIN" logistic train /dev/stdin --l1-ratio 0 --c 1 --tolerance 1e-8 \
+"$STRADS_BIN" logistic train --no-intercept /dev/stdin --l1-ratio 0 --c 1 --tolerance 1e-8 \
     --model piped.json --quiet <narrow.svm || fail "narrow data, redirected"
 mkfifo pipe
 cat narrow.svm >pipe &
-gives 0 logistic train pipe --l1-ratio 0 --c 1 --tolerance 1e-8 \
+gives 0 logistic train --no-intercept pipe --l1-ratio 0 --c 1 --tolerance 1e-8 \
     --model piped.json --quiet
 near "$(member piped.json objective)" "$(member narrow.json objective)" 1e-7 \
     "narrow data from a pipe"
 cat "$party" >pipe &
-gives 0 logistic train pipe --l1-ratio 0 --model piped.json --quiet
+gives 0 logistic train --no-intercept pipe --l1-ratio 0 --model piped.json --quiet
 
 # An L2 penalty alone: in the dual, with the same model as by columns, in one
 # process, on two, and simulated; by columns where that cannot be
@@ -234,7 +234,7 @@ trains level "$party" --l1-ratio 0 --intercept --tolerance 1e-9
 trains warm "$party" --l1-ratio 0 --intercept --tolerance 1e-9 \
     --start level.json
 begins_at warm.jsonl level.json "the dual"
-simulates rows.json logistic-dual "$party" --partitions 4 --workers 4 --seed 3
+simulates rows.json logistic-dual --no-intercept "$party" --partitions 4 --workers 4 --seed 3
 trains three_l2 three.svm --l1-ratio 0 --c 0.01
 says three_l2.json '"width": 3'
 trains again three.svm --l1-ratio 0 --c 0.01 --workers 1
@@ -255,10 +255,10 @@ simulates bits1.json logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
 
 # Bounds and bad input
 for kind in "" "--l1-ratio 0 --c 1" "--classes -1,1 --intercept"; do
-    gives 3 logistic train "$party" $kind --max-rounds 1 --quiet
+    gives 3 logistic train --no-intercept "$party" $kind --max-rounds 1 --quiet
 done
-gives 3 logistic path "$party" --max-rounds 1 --quiet
-gives 3 logistic train "$party" --lambda-ratio 0.001 --max-rounds 20 \
+gives 3 logistic path --no-intercept "$party" --max-rounds 1 --quiet
+gives 3 logistic train --no-intercept "$party" --lambda-ratio 0.001 --max-rounds 20 \
     --model bound.json
 gives 0 logistic predict bound.json "$party_test" --quiet
 bad() {

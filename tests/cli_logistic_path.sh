@@ -84,12 +84,12 @@ refuses 2 "without the rows of fold 1: all rows have the label 1" \
     logistic cv few.svm --folds 2 --quiet
 refuses 2 "301: the data has 300 rows" logistic cv some.svm --folds 301
 awk '{ print 1 }' some.svm >weights
-gives 0 logistic cv some.svm --points 4 --folds 3 --output plain.csv
-gives 0 logistic cv some.svm --points 4 --folds 3 --output weighed.csv \
+gives 0 logistic cv --no-intercept some.svm --points 4 --folds 3 --output plain.csv
+gives 0 logistic cv --no-intercept some.svm --points 4 --folds 3 --output weighed.csv \
     --weights weights
 cmp -s plain.csv weighed.csv || fail "weights of 1 change a cross-validation"
 awk '{ print NR % 2 }' some.svm >weights
-gives 0 logistic cv some.svm --points 4 --folds 3 --output weighed.csv \
+gives 0 logistic cv --no-intercept some.svm --points 4 --folds 3 --output weighed.csv \
     --weights weights
 cmp -s plain.csv weighed.csv && fail "weights change no cross-validation"
 refuses 2 "lambda" logistic path some.svm --lambda 0.1

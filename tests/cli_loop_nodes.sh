@@ -12,7 +12,7 @@ trains() {
     model=$1 nodes=$2
     shift 2
     rm -f "$model.json" "$model.jsonl" "$model.err"
-    start "$model" sgd-logistic train "$party" $common --nodes "$nodes" \
+    start "$model" sgd-logistic train --no-intercept "$party" $common --nodes "$nodes" \
         --workers 1 --model "$model.json" --log "$model.jsonl" "$@"
     first=$child
     url=$(url_of "$model")
@@ -34,7 +34,7 @@ all_end() {
 
 # Sums are rounded to a grain, so that neither threads nor nodes nor shards have
 # a say in their bits; and a reader at staleness 0 sees the same in every run.
-gives 0 sgd-logistic train "$party" $common --staleness 0 --model one.json
+gives 0 sgd-logistic train --no-intercept "$party" $common --staleness 0 --model one.json
 grep -E '"(index|value)"' one.json >one.bits
 for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
     for shards in 1 2 3; do
@@ -133,7 +133,7 @@ sed -n 's/.*"\(round\|end\)", .*"seconds": \([^,]*\),.*"bytes_sent": \([0-9]*\).
 # A process of shards alone that is lost: so do they, with the shards, to the end
 # that a run comes to that has lost nobody; and once more, with none left.
 rm -f hosts.json hosts.jsonl
-start hosts sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+start hosts sgd-logistic train --no-intercept "$party" --partitions 2 --epochs 1000000 \
     --lambda 0.001 --seed 3 --staleness 0 --nodes 4 --workers 1 \
     --listen tcp://127.0.0.1:0 --model hosts.json --log hosts.jsonl
 first=$child

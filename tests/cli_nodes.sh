@@ -6,11 +6,11 @@
 
 # The model of one process is what the others are held against.
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
-gives 0 lasso train "$year_train" $common --model one.json
+gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
 for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
     rm -f four.json first.err
-    start first lasso train "$year_train" $common --workers 1 --nodes 4 \
+    start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 4 \
         --listen "$place" --model four.json --log four.jsonl
     first=$child
     url=$(url_of first)
@@ -39,7 +39,7 @@ umask 077
 echo "an example of a token" >token
 echo "another one, as long as it" >other
 rm -f four.json first.err
-start first lasso train "$year_train" $common --workers 1 --nodes 2 \
+start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
     --listen tcp://127.0.0.1:0 --model four.json --token-file token
 first=$child
 url=$(url_of first)
@@ -60,7 +60,7 @@ refuses 2 "chmod 600" lasso train "$year_train" --nodes 2 \
 
 # A port in use
 rm -f first.err
-start first lasso train "$year_train" --nodes 2 --listen tcp://127.0.0.1:0 \
+start first lasso train --no-intercept "$year_train" --nodes 2 --listen tcp://127.0.0.1:0 \
     --model m.json
 first=$child
 url=$(url_of first)
@@ -81,7 +81,7 @@ refuses 2 "nonsense" lasso train "$year_train" --nodes 2 --listen nonsense
 
 # Other data
 rm -f first.err
-start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 0.02 \
     --listen "ipc://$folder/other.sock" --model m.json
 first=$child
 until_there "strads join" first.err
@@ -95,7 +95,7 @@ says first.err "373"
 
 # A node that cannot read its data, and leaves
 rm -f first.err
-start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 0.02 \
     --listen "ipc://$folder/none.sock" --model m.json
 first=$child
 until_there "strads join" first.err
@@ -114,7 +114,7 @@ for way in "far: a coordinator elsewhere" \
     set -- ${way%%:*}
     kind=$1
     shift
-    start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+    start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 0.02 \
         --listen tcp://127.0.0.1:0 --model m.json --token-file other
     first=$child
     url=$(url_of first)
@@ -133,7 +133,7 @@ rm -f m.json
 
 # One that comes when all are there waits, for there is no partition for it
 rm -f first.err
-start first lasso train "$year_train" --nodes 2 --lambda-ratio 1e-6 \
+start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --listen "ipc://$folder/full.sock" --model m.json \
     --log full.jsonl
 first=$child
@@ -152,7 +152,7 @@ rm -f m.json
 
 # A node that is lost
 rm -f first.err
-start first lasso train "$year_train" --nodes 3 --lambda-ratio 1e-6 \
+start first lasso train --no-intercept "$year_train" --nodes 3 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --listen "ipc://$folder/lost.sock" --model m.json \
     --log lost.jsonl
 first=$child

@@ -52,7 +52,8 @@ while read -r option; do
         fail "no page in docs/ tells of $option"
 done <told
 grep -oh -e '`--[a-z0-9][a-z0-9-]*' "$STRADS_SOURCE"/docs/*.md |
-    tr -d '`' | grep -vx -e --name -e --json -e --csv | sort -u | comm -23 - told >gone
+    tr -d '`' | grep -vx -e --name -e --json -e --csv \
+    -e --intercept -e --no-quiet | sort -u | comm -23 - told >gone
 [ ! -s gone ] || fail "pages tell of what no command has: $(cat gone)"
 gives 0 lasso train --help
 says out "--depth=D (0)" "--blocks=N (1)"
@@ -71,7 +72,7 @@ refuses 2 '--window 65: expected 1 to 64' sgd-logistic train x --window 65
 refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
 refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0
 gives 0 lasso train --help
-for option in lambda lambda-ratio l1-ratio intercept standardize positive \
+for option in lambda lambda-ratio l1-ratio no-intercept standardize positive \
     weights workers partitions policy depth blocks threshold tolerance \
     max-rounds time-limit seed deterministic config print-config model log \
     start listen nodes trace labels f32 quiet; do
@@ -141,6 +142,62 @@ gives 0 lasso train --config all.json --print-config
 cmp -s out all.json || fail "a printed configuration reads back changed"
 gives 0 lasso train --config c.json --intercept=false --print-config
 says out '"intercept": false'
+
+# An intercept is fitted unless it is asked not to, and a line says that this is
+# new where nothing asked for one. A penalised bias takes its place.
+notice='fits an intercept, the default as of this version'
+for words in "lasso train" "lasso path --points 2" "glm train --lambda 0.1" \
+    "glm path --points 2" "sgd-logistic train --epochs 1" "logistic train" \
+    "logistic train --l1-ratio 0" "logistic path --points 2" "svm train" \
+    "svm train --l1-ratio 1" "simulate lasso --workers 1" \
+    "lasso cv --points 2 --folds 2" "logistic cv --points 2 --folds 2"; do
+    # shellcheck disable=SC2086 # words
+    gives 0 $words "$party" --tolerance 0.1
+    says err "$notice"
+    # shellcheck disable=SC2086 # words
+    gives 0 $words --print-config
+    says out '"intercept": true'
+    # shellcheck disable=SC2086 # words
+    gives 0 $words --help
+    says out '--no-intercept'
+    for given in --no-intercept --intercept --quiet; do
+        # shellcheck disable=SC2086 # words
+        gives 0 $words "$party" --tolerance 0.1 $given
+        ! grep -q "$notice" err || fail "$words $given: $(cat err)"
+    done
+done
+echo '{"intercept": true}' >with.json
+gives 0 lasso train "$party" --tolerance 0.1 --config with.json
+! grep -q "$notice" err || fail "a file that asks for an intercept: $(cat err)"
+echo '{"intercept": null}' >null.json
+gives 0 lasso train --config null.json --print-config
+says out '"intercept": true'
+echo '{"intercept": false}' >without.json
+gives 0 lasso train --config without.json --print-config
+says out '"intercept": false'
+gives 0 lasso train --config without.json --intercept --print-config
+says out '"intercept": true'
+gives 0 lasso train --intercept --no-intercept --print-config
+says out '"intercept": false'
+gives 0 svm train --bias 1 --print-config
+says out '"intercept": false'
+gives 0 svm train "$party" --bias 1
+! grep -q "$notice" err || fail "--bias 1: $(cat err)"
+refuses 2 'give one of them' svm train "$party" --bias 1 --intercept
+for by in --no-intercept --intercept=false; do
+    gives 0 lasso train "$party" $by --model $(echo $by | tr -d =-).json
+done
+same_bits "two ways to fit no intercept" nointercept.json interceptfalse.json
+same "$(member nointercept.json intercept)" 0 "the intercept of --no-intercept"
+gives 0 lasso train "$party" --model by-default.json
+gives 0 lasso train "$party" --intercept --model by-flag.json
+same_bits "an intercept by default" by-default.json by-flag.json
+[ "$(member by-default.json intercept)" != 0 ] || fail "there is no intercept"
+# Every flag can be undone by its name, and no other option.
+gives 0 lasso train --quiet --no-quiet --print-config
+says out '"quiet": false'
+refuses 2 'unknown option --no-seed' lasso train x --no-seed
+refuses 2 'unknown option --no-quiet' lasso train x --no-quiet=true
 
 wrong_config() {
     text=$1

@@ -41,7 +41,7 @@ asks() {
     done
 }
 
-start stop lasso train "$year_train" --partitions 2 --lambda-ratio 1e-6 \
+start stop lasso train --no-intercept "$year_train" --partitions 2 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --depth 3 --http 127.0.0.1:0
 run_of_stop=$child
 browse "$(page_of stop)" stop objective gap workers flight priorities nodes
@@ -49,7 +49,7 @@ kill -TERM "$run_of_stop" 2>/dev/null || : # where the browser could not
 ends stop "$run_of_stop" 130
 says stop.err "as the page asks"
 
-start end sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+start end sgd-logistic train --no-intercept "$party" --partitions 2 --epochs 1000000 \
     --time-limit 15 --http 127.0.0.1:0
 run_of_end=$child
 browse "$(page_of end)" end objective workers clocks nodes

@@ -69,9 +69,9 @@ slowed() {
 # Rounds: the same certified optimum
 far="--lambda-ratio 0.00002 --tolerance 1e-5"
 # shellcheck disable=SC2086 # words
-gives 0 lasso train "$year_train" $far --partitions 4 --log whole.jsonl
+gives 0 lasso train --no-intercept "$year_train" $far --partitions 4 --log whole.jsonl
 # shellcheck disable=SC2086 # words
-killed lasso lasso train "$year_train" $far --model lasso.json
+killed lasso lasso train --no-intercept "$year_train" $far --model lasso.json
 near "$(objective_in lasso.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "lasso"
 
 # Rings: the same bits
@@ -99,14 +99,14 @@ done
 # Loops: the same bits at staleness 0
 sgd="--staleness 0 --epochs ${EPOCHS:-1500} --seed 1"
 # shellcheck disable=SC2086 # words
-gives 0 sgd-logistic train "$party" $sgd --partitions 4 --model whole.sgd
+gives 0 sgd-logistic train --no-intercept "$party" $sgd --partitions 4 --model whole.sgd
 # shellcheck disable=SC2086 # words
-killed sgd sgd-logistic train "$party" $sgd --model sgd.model
+killed sgd sgd-logistic train --no-intercept "$party" $sgd --model sgd.model
 sed -n '/"values"/,/\]/p; /"index"/,/\]/p' whole.sgd >whole.values
 sed -n '/"values"/,/\]/p; /"index"/,/\]/p' sgd.model | cmp -s - whole.values ||
     fail "sgd-logistic: other bits"
 # shellcheck disable=SC2086 # words
-slowed slower sgd-logistic train "$party" $sgd --model slow.sgd
+slowed slower sgd-logistic train --no-intercept "$party" $sgd --model slow.sgd
 sed -n '/"values"/,/\]/p; /"index"/,/\]/p' slow.sgd | cmp -s - whole.values ||
     fail "sgd-logistic: other bits with a slow node"
 [ -s whole.values ] || fail "no values: $(head -c 300 whole.sgd)"
@@ -230,7 +230,7 @@ sed -n 's/.*"value": \[\(.*\)\].*/\1/p' ledger.model | tr ',' '\n' |
 
 # A worker that falls silent for so long that the run goes on without it is told
 # so when it comes to itself, and joins anew. From SIGKILL to the next round.
-start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
     --partitions 3 --workers 1 --nodes 2 --listen "ipc://$folder/first.sock" \
     --reconnect 0.5 --model first.json --log first.jsonl
 first=$child
@@ -261,7 +261,7 @@ gives 0 lasso predict first.json "$year_test"
 
 # Stopped by its user while the nodes come together again, one of which does not:
 # the model so far
-start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
     --workers 1 --nodes 3 --listen "ipc://$folder/again.sock" \
     --reconnect 60 --model again.json --log again.jsonl
 first=$child

@@ -2,7 +2,7 @@
 # strads report: one file, with what the log, the model and the scores say.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-gives 0 logistic train "$party" --model m.json --log run.jsonl
+gives 0 logistic train --no-intercept "$party" --model m.json --log run.jsonl
 gives 0 logistic predict m.json "$party_test" --format csv
 tail -n +2 out >probability
 cut -d' ' -f1 "$party_test" | paste -d' ' - probability >scores
@@ -42,9 +42,9 @@ says out "&lt;b&gt;&amp;" "</html>"
 grep -q '<b>' out && fail "a name became markup"
 
 # A path, a cross-validation, and an evaluation of a recommender
-gives 0 lasso path "$year_train" --points 5 --svg path.svg --log path.jsonl \
+gives 0 lasso path --no-intercept "$year_train" --points 5 --svg path.svg --log path.jsonl \
     --format csv
-gives 0 lasso cv "$year_train" --points 5 --folds 3 --svg cv.svg --format csv
+gives 0 lasso cv --no-intercept "$year_train" --points 5 --folds 3 --svg cv.svg --format csv
 gives 0 report path.jsonl --pictures path.svg,cv.svg --output report.html
 pictures=$(grep -o '<svg ' report.html | wc -l)
 gives 0 report path.jsonl

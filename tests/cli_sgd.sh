@@ -25,7 +25,7 @@ weigh() {
 trains() {
     name=$1
     shift
-    gives 0 sgd-logistic train "$@" --model "$name.json" --log "$name.jsonl"
+    gives 0 sgd-logistic train --no-intercept "$@" --model "$name.json" --log "$name.jsonl"
     cp err "$name.err"
 }
 
@@ -103,13 +103,13 @@ same "$(sort -u l | tr '\n' ' ')" "-1 1 " "labels of a hinge"
 refuses 2 '' sgd-logistic predict hinge.json "$party_test" --write probability
 
 # Bounds: the model so far, and the objective that it has
-gives 0 sgd-logistic train "$party" --epochs 1000000 --time-limit 0.3 \
+gives 0 sgd-logistic train --no-intercept "$party" --epochs 1000000 --time-limit 0.3 \
     --model limit.json --log limit.jsonl
 says err "stopped by --time-limit"
 says limit.jsonl '"reason": "time-limit"'
 near "$(weigh limit.json "$party" 0.0001)" "$(member limit.json objective)" \
     1e-9 "the objective at a time limit"
-gives 0 sgd-logistic train "$party" --epochs 1000000 --max-rounds 50
+gives 0 sgd-logistic train --no-intercept "$party" --epochs 1000000 --max-rounds 50
 says err "stopped by --max-rounds after 50 clocks"
 
 # Ctrl-C and SIGTERM, whoever waits for whom
@@ -118,7 +118,7 @@ for words in "INT 0" "TERM infinite --step constant" \
     set -- $words
     signal=$1
     shift
-    interrupts cut "$signal" sgd-logistic train "$party" --epochs 1000000 \
+    interrupts cut "$signal" sgd-logistic train --no-intercept "$party" --epochs 1000000 \
         --workers 3 --staleness "$@"
     near "$(weigh cut.json "$party" 0.0001)" "$(member cut.json objective)" \
         1e-9 "the objective of an interrupted run"
@@ -163,14 +163,14 @@ bad '' nan.svm
 printf '%s\n' '%%MatrixMarket matrix coordinate real general' \
     '2 2 2' '1 1 1' '2 2 3' >bare.mtx
 bad 'needs a label for each row' bare.mtx
-run sgd-logistic train "$party" --step constant --rate 1e300 --epochs 9 \
+run sgd-logistic train --no-intercept "$party" --step constant --rate 1e300 --epochs 9 \
     --model bad.json
 same "$code" 1 "the exit code when weights overflow"
 says err "the weights overflow"
 [ ! -e bad.json ] || fail "weights that overflow left a model"
 
 # Predict takes models of its own program that name the labels
-gives 0 lasso train "$party" --lambda 0.01 --model lasso.json
+gives 0 lasso train --no-intercept "$party" --lambda 0.01 --model lasso.json
 refuses 2 'expected one of sgd-logistic' sgd-logistic predict lasso.json \
     "$party"
 refuses 2 'expected one of lasso' lasso predict first.json "$party"

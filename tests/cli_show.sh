@@ -31,10 +31,10 @@ grep -q '^[0-9]*,"a ""b"", [0-9]*",' odd.csv || fail "no quotes: $(cat odd.csv)"
 
 # Other linear models
 awk '{ $1 = $1 > 5.3 ? 1 : -1; print }' "$year_train" >signs.svm
-gives 0 svm train signs.svm --model s.json --quiet
+gives 0 svm train --no-intercept signs.svm --model s.json --quiet
 gives 0 svm show s.json --top 3
 says out "svm, 2000 columns"
-gives 0 logistic train signs.svm --lambda-ratio 0.3 --model l.json --quiet
+gives 0 logistic train --no-intercept signs.svm --lambda-ratio 0.3 --model l.json --quiet
 gives 0 logistic show l.json --names words --top 3
 says out "logistic, 2000 columns" "word"
 

@@ -14,7 +14,7 @@ says out "PROGRAM DATA"
 simulate() {
     verb=$1 text=$2
     shift 2
-    "$verb" 2 "$text" simulate lasso "$year_train" --cost 1 "$@"
+    "$verb" 2 "$text" simulate lasso --no-intercept "$year_train" --cost 1 "$@"
 }
 simulate refuses '--latency 50: expected a time with its unit' --latency 50
 simulate refuses '--latency 1e9e: expected a time' --latency 1e9e
@@ -44,9 +44,9 @@ echo '{"choose-us": 1}' >bad.json
 refuses 2 '"choose-us" is no price' simulate lasso "$year_train" --cost bad.json
 
 # What is found is what threads find on as many partitions
-gives 0 lasso train "$year_train" --workers 1 --partitions 8 --log train.jsonl
+gives 0 lasso train --no-intercept "$year_train" --workers 1 --partitions 8 --log train.jsonl
 trained=$(tail -n 1 train.jsonl)
-gives 0 simulate lasso "$year_train" --cost 2ns --log one.jsonl --jitter 0.5
+gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --log one.jsonl --jitter 0.5
 says out "8 workers, seed 0: converged" "workers busy" "dispatches" "partials"
 tail -n 1 one.jsonl | sed 's/, "schema".*//' >last
 near "$(member last objective)" \
@@ -55,26 +55,26 @@ says one.jsonl '"event": "start"' '"event": "round"' '"event": "simulation"'
 
 # The same seed tells the same; another one with jitter does not
 cp out first
-gives 0 simulate lasso "$year_train" --cost 2ns --log two.jsonl --jitter 0.5
+gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --log two.jsonl --jitter 0.5
 cmp -s first out || fail "the same seed printed something else"
 tail -n 1 two.jsonl | sed 's/, "schema".*//' | cmp -s - last || fail "the same seed logged other numbers"
-gives 0 simulate lasso "$year_train" --cost 2ns --jitter 0.5 --seed 1
+gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --jitter 0.5 --seed 1
 cmp -s first out && fail "another seed printed the same"
 
 # Where computing is nearly free, a Lasso of 1,024 workers takes less than 250
 # latencies of 50 us in all, and less than 12 a round in the mean (which alone
 # would tell little: it rises where rounds are spared that send nothing).
-gives 0 simulate lasso "$year_train" --cost 1ns --workers 1024 --log wide.jsonl
+gives 0 simulate lasso --no-intercept "$year_train" --cost 1ns --workers 1024 --log wide.jsonl
 tail -n 1 wide.jsonl >last
 awk -v s="$(member last seconds)" -v n="$(member last rounds)" \
     'BEGIN { exit !(s < 250 * 50e-6 && s / n < 12 * 50e-6) }' ||
     fail "$(member last rounds) rounds took $(member last seconds) s"
 
 # What was measured is kept, and serves as well from its file
-gives 0 simulate lasso "$year_train" --workers 2 --save-cost cost.json
+gives 0 simulate lasso --no-intercept "$year_train" --workers 2 --save-cost cost.json
 cp out first
 says cost.json '"choose-ns"' '"scan"' '"entry-ns"'
-gives 0 simulate lasso "$year_train" --workers 2 --cost cost.json
+gives 0 simulate lasso --no-intercept "$year_train" --workers 2 --cost cost.json
 cmp -s first out || fail "saved prices gave another run than measured ones"
 
 # A program that reads each entry once a sweep, and nothing else that costs:
@@ -132,7 +132,7 @@ near "$seconds" "$(awk -v s="$one" 'BEGIN { print s / 2 }')" 0.01 \
 # a straggler is waited for, and time is told apart
 echo '{"phases": {"update": {"update-ns": 20000}}}' >clock.json
 loops() {
-    gives 0 simulate sgd-logistic "$party" --epochs 4 --cost clock.json \
+    gives 0 simulate sgd-logistic --no-intercept "$party" --epochs 4 --cost clock.json \
         --workers 16 --log loop.jsonl "$@"
     tail -n 1 loop.jsonl >last
     seconds=$(member last seconds)
@@ -152,14 +152,14 @@ loops --bandwidth 100Mbit --shards 3
 awk -v a="$seconds" -v b="$one" 'BEGIN { exit !(a < 0.8 * b) }' ||
     fail "three shards take $seconds s, one takes $one"
 says loop.jsonl '"waiting_seconds"' '"network_seconds"' '"pushes": {"messages"'
-gives 0 simulate sgd-logistic "$party" --epochs 2 --curve 1..4 --svg loop.svg
+gives 0 simulate sgd-logistic --no-intercept "$party" --epochs 2 --curve 1..4 --svg loop.svg
 same "$(awk 'NR > 1 { printf "%s ", $1 }' out)" "1 2 4 " "a loop's curve"
 same "$(grep -c '<circle' loop.svg)" 6 "a loop's points drawn"
-gives 0 simulate sgd-logistic "$party" --epochs 2 --trace t.json
+gives 0 simulate sgd-logistic --no-intercept "$party" --epochs 2 --trace t.json
 says t.json '"name":"clock"' '"name":"commit"' '"name":"transfer"'
 
 # The same figures as a table, for programs
-gives 0 simulate lasso "$year_train" --cost 2ns --curve 1..2 --format csv --quiet
+gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --curve 1..2 --format csv --quiet
 same "$(cut -d, -f1-2 out | tr '\n' ' ')" "workers,reason 1,converged 2,converged " \
     "a curve as CSV"
 

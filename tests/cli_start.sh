@@ -62,14 +62,14 @@ for how in "logistic --lambda-ratio 0.1 --intercept" \
 done
 
 # Each against the rest
-gives 0 svm train three.names --model first.json --log first.jsonl --quiet
-gives 0 svm train three.names --classes whig,dem,rep --start first.json \
+gives 0 svm train --no-intercept three.names --model first.json --log first.jsonl --quiet
+gives 0 svm train --no-intercept three.names --classes whig,dem,rep --start first.json \
     --model run.json --log run.jsonl --quiet
 near "$(member run.json objective)" "$(member first.json objective)" 2e-6 \
     "each against the rest, in another order"
 
 # A path and its cross-validation
-gives 0 logistic train two.names --lambda-ratio 0.1 --model first.json --quiet
+gives 0 logistic train --no-intercept two.names --lambda-ratio 0.1 --model first.json --quiet
 for command in path cv; do
     gives 0 logistic $command two.names --points 3 --ratio 0.5 --quiet \
         --start first.json --classes rep,dem
@@ -95,26 +95,26 @@ the same labels, in any order" "$@" two.svm --start numbers.json --quiet \
     refuses 2 "its labels are dem,rep, those of --classes are 0,1" "$@" \
         two.svm --start names.json --classes 0,1 --quiet
 done
-gives 0 logistic train three.names --model three.json --quiet
+gives 0 logistic train --no-intercept three.names --model three.json --quiet
 refuses 2 "its labels are dem,rep,whig, and no row of the data has the label \
 whig" logistic train two.names --start three.json --quiet
-gives 0 svm train two.svm --loss epsilon --tolerance 0.1 --model e.json --quiet
+gives 0 svm train --no-intercept two.svm --loss epsilon --tolerance 0.1 --model e.json --quiet
 refuses 2 "e.json: is a model of numbers, and this run is of classes" svm \
     train two.svm --start e.json --quiet
-gives 0 svm train two.svm --model numbers.json --quiet
+gives 0 svm train --no-intercept two.svm --model numbers.json --quiet
 refuses 2 "is a model of classes, and this run is of numbers" svm train \
     two.svm --loss epsilon --start numbers.json --quiet
 [ ! -e bad.json ] || fail "a refused start left a model"
 
 # On two processes: labels that are numbers need no --classes then, for they are
 # the start's; of other labels the run ends everywhere.
-gives 0 logistic train three.svm --multiclass softmax --lambda-ratio 0.1 \
+gives 0 logistic train --no-intercept three.svm --multiclass softmax --lambda-ratio 0.1 \
     --tolerance 1e-7 --model first.json --log first.jsonl --quiet
 for classes in "" "--classes 7,1,-1"; do
-    on_two 0 logistic train three.svm --multiclass softmax \
+    on_two 0 logistic train --no-intercept three.svm --multiclass softmax \
         --lambda-ratio 0.1 --start first.json --log run.jsonl $classes
     close "two processes $classes"
 done
-on_two 2 logistic train three.names --start first.json
+on_two 2 logistic train --no-intercept three.names --start first.json
 says first.err "its labels are -1,1,7, and the data has rows with the label"
 finish

@@ -36,13 +36,13 @@ weigh_l1() {
 }
 
 for workers in 1 2 4; do
-    gives 0 svm train "$party" --workers $workers \
+    gives 0 svm train --no-intercept "$party" --workers $workers \
         --partitions $workers --loss hinge --model hinge.json --log hinge.jsonl
     says err "converged after" "hinge at C = 1" "support vectors" \
         "labels -1,1: the second is positive"
     near "$(weigh hinge.json "$party" 1)" "$(member hinge.json objective)" \
         1e-9 "the hinge objective, weighed again"
-    gives 0 svm train "$party" --workers $workers \
+    gives 0 svm train --no-intercept "$party" --workers $workers \
         --partitions $workers --model squared.json
     near "$(weigh squared.json "$party" 2)" "$(member squared.json objective)" \
         1e-9 "the squared objective, weighed again"
@@ -75,35 +75,35 @@ gives 0 svm train other.svm --loss hinge --workers 1 --bias 1 --tolerance 1e-4 \
 says other.json '"classes": "3,7"' '"intercept": '
 gives 0 svm predict other.json other.svm
 same "$(sort -u out | tr '\n' ' ')" "3 7 " "the labels"
-gives 0 svm train "$year_train" --loss epsilon --epsilon 0.5 --c 0.1 \
+gives 0 svm train --no-intercept "$year_train" --loss epsilon --epsilon 0.5 --c 0.1 \
     --model year.json
 gives 0 svm predict year.json "$year_test"
 says err "root mean squared error"
 
 # Over TCP, and simulated: the same objective
-on_two 0 svm train "$party" --loss hinge --deterministic --model nodes.json
-gives 0 svm train "$party" --loss hinge --workers 1 --partitions 2 --pools 2 \
+on_two 0 svm train --no-intercept "$party" --loss hinge --deterministic --model nodes.json
+gives 0 svm train --no-intercept "$party" --loss hinge --workers 1 --partitions 2 --pools 2 \
     --deterministic --model alone.json
 same "$(member nodes.json objective)" "$(member alone.json objective)" \
     "the objective over TCP"
-gives 0 simulate svm "$party" --loss hinge --workers 4 --cost 2
+gives 0 simulate svm --no-intercept "$party" --loss hinge --workers 4 --cost 2
 says out "objective"
 
 # An L1 penalty: its objective is liblinear's over C x rows; over TCP and
 # simulated. Several labels, each against the rest
-gives 0 svm train "$party" --l1-ratio 1 --workers 1 --deterministic \
+gives 0 svm train --no-intercept "$party" --l1-ratio 1 --workers 1 --deterministic \
     --partitions 2 --model sparse.json
 says err "squared-hinge, l1-ratio 1; labels -1,1"
 near "$(weigh_l1 sparse.json "$party")" "$(member sparse.json objective)" \
     1e-9 "the objective with an L1 penalty, weighed again"
-on_two 0 svm train "$party" --l1-ratio 1 --classes=-1,1 --deterministic \
+on_two 0 svm train --no-intercept "$party" --l1-ratio 1 --classes=-1,1 --deterministic \
     --model far.json
 same "$(member far.json objective)" "$(member sparse.json objective)" \
     "the objective with an L1 penalty over TCP"
-gives 0 simulate svm-l1 "$party" --workers 4 --cost 2
+gives 0 simulate svm-l1 --no-intercept "$party" --workers 4 --cost 2
 says out "objective"
 awk '{ $1 = NR % 3 + 5; print }' "$party" >three.svm
-gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --workers 2 \
+gives 0 svm train --no-intercept three.svm --l1-ratio 0 --c 0.1 --workers 2 \
     --partitions 2 --model three.json
 says err "labels 5,6,7"
 gives 0 svm predict three.json three.svm --write decision
@@ -123,22 +123,22 @@ awk 'FNR == NR { for (k = 2; k <= NF; k++) { split($k, e, ":")
     { printf "%s", $1; for (k = 2; k <= NF; k++) { split($k, e, ":")
         printf " %d:%.17g", e[1], e[2] / sqrt(squares[e[1]] / rows) }
         print "" }' "$party" "$party" >divided.svm
-gives 0 svm train divided.svm --loss hinge --c 0.001 --model divided.json
-gives 0 svm train "$party" --loss hinge --c 0.001 --standardize --workers 1 \
+gives 0 svm train --no-intercept divided.svm --loss hinge --c 0.001 --model divided.json
+gives 0 svm train --no-intercept "$party" --loss hinge --c 0.001 --standardize --workers 1 \
     --partitions 2 --pools 2 --deterministic --model scaled.json
 near "$(member scaled.json objective)" "$(member divided.json objective)" 2e-6 \
     "the objective of standardised columns"
 gives 0 svm predict divided.json divided.svm --output by_hand
 gives 0 svm predict scaled.json "$party" --output labels
 same "$(diff by_hand labels | grep -c '^<')" 0 "labels of standardised columns"
-on_two 0 svm train "$party" --loss hinge --c 0.001 --standardize \
+on_two 0 svm train --no-intercept "$party" --loss hinge --c 0.001 --standardize \
     --deterministic --model far.json
 same "$(member far.json value)" "$(member scaled.json value)" \
     "coefficients of standardised columns over TCP"
-gives 0 simulate svm "$party" --loss hinge --c 0.001 --standardize --workers 4
+gives 0 simulate svm --no-intercept "$party" --loss hinge --c 0.001 --standardize --workers 4
 
 # A start from a model; what is wrong with the input
-gives 0 svm train "$party" --loss hinge --start hinge1.json --workers 1
+gives 0 svm train --no-intercept "$party" --loss hinge --start hinge1.json --workers 1
 awk '{ $1 = "5"; print }' "$party" >one.svm
 refuses 2 "all rows have the label 5" svm train one.svm --quiet
 
@@ -160,15 +160,15 @@ done
 gives 0 svm predict three.json three.svm
 says err "% of labels right"
 same "$(sort -u out | tr '\n' ' ')" "5 6 7 " "the three labels"
-gives 0 svm train three.svm --model three.liblinear --quiet
+gives 0 svm train --no-intercept three.svm --model three.liblinear --quiet
 says three.liblinear "nr_class 3" "label 5 6 7"
 gives 0 svm predict three.liblinear three.svm
-on_two 0 svm train three.svm --classes 5,6,7 --deterministic --model far.json
-gives 0 svm train three.svm --workers 1 --partitions 2 --pools 2 \
+on_two 0 svm train --no-intercept three.svm --classes 5,6,7 --deterministic --model far.json
+gives 0 svm train --no-intercept three.svm --workers 1 --partitions 2 --pools 2 \
     --deterministic --model near.json
 same "$(member far.json value)" "$(member near.json value)" \
     "coefficients of three classes over TCP"
-on_two 2 svm train three.svm
+on_two 2 svm train --no-intercept three.svm
 same "$joined" 1 "the code of a process whose run was refused"
 says first.err "have to be named: --classes"
 
@@ -197,22 +197,22 @@ refuses 2 'one that is not penalised' svm train "$party" --intercept --bias 1
 
 # A start brings its intercept along
 for kind in "--intercept" "--bias 2"; do
-    gives 0 svm train "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
+    gives 0 svm train --no-intercept "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
         --model cold.json --quiet
-    gives 3 svm train "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
+    gives 3 svm train --no-intercept "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
         --start cold.json --model warm.json --quiet
     near "$(member warm.json intercept)" "$(member cold.json intercept)" 1e-9 \
         "the intercept of a start"
 done
-gives 0 svm train "$party" --loss hinge --start cold.json
+gives 0 svm train --no-intercept "$party" --loss hinge --start cold.json
 says err "the start's intercept is left out"
 
 # A run that a bound ends before the gap is known has not converged either
 for kind in "--loss hinge" "--loss squared-hinge" "--l1-ratio 1"; do
-    gives 3 svm train "$party" $kind --max-rounds 1 --model cut.json
+    gives 3 svm train --no-intercept "$party" $kind --max-rounds 1 --model cut.json
     says err "stopped by --max-rounds after 1 rounds" "gap 1.0e+00"
 done
-gives 3 svm train "$year_train" --loss epsilon --max-rounds 1
+gives 3 svm train --no-intercept "$year_train" --loss epsilon --max-rounds 1
 
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"

@@ -21,8 +21,8 @@ awk 'BEGIN {
 }'
 table="--target price --drop id --categorical one-hot --missing mean"
 
-gives 0 lasso train h.csv $table --lambda 0.01 --model t.json --quiet
-gives 0 lasso train h.svm --lambda 0.01 --model s.json --quiet
+gives 0 lasso train --no-intercept h.csv $table --lambda 0.01 --model t.json --quiet
+gives 0 lasso train --no-intercept h.svm --lambda 0.01 --model s.json --quiet
 same "$(grep '"value"' t.json)" "$(grep '"value"' s.json)" "the coefficients"
 says t.json '"target": "price"' \
     '"names": ["size, m2", "colour=blue, light", "colour=green", "colour=red", "age"]' \
@@ -34,9 +34,9 @@ gives 0 lasso show t.json --format csv
 says out '"size, m2"' 'colour=green'
 gives 0 lasso show t.json --format json
 says out '"name": "age"'
-gives 0 lasso path h.csv $table --points 5 --coefficients p.csv
+gives 0 lasso path --no-intercept h.csv $table --points 5 --coefficients p.csv
 says p.csv '1,"size, m2",'
-gives 0 lasso cv h.csv $table --model cv.json --quiet
+gives 0 lasso cv --no-intercept h.csv $table --model cv.json --quiet
 says cv.json '"names": ["size, m2"'
 
 # By name: another order, a column more, one row; gzip; LIBSVM by number
@@ -71,7 +71,7 @@ for program in logistic svm; do
     gives 0 $program evaluate k.json c.csv
     says out 'class big' 'class small'
 done
-gives 0 lasso train h.csv $table --lambda 0.01 --start t.json --quiet
+gives 0 lasso train --no-intercept h.csv $table --lambda 0.01 --start t.json --quiet
 refuses 2 'columns of other names' lasso train h.csv --target price \
     --categorical one-hot=colour --missing mean --lambda 0.01 --start t.json
 

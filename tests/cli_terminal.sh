@@ -11,15 +11,15 @@ gone() {
         :; } 2>err | : # nobody reads
     [ -s gone.json ] || fail "$*: the model is lost with the table"
 }
-gone lasso path "$year_train" --coefficients gone.csv
+gone lasso path --no-intercept "$year_train" --coefficients gone.csv
 [ -s gone.csv ] || fail "the coefficients are lost with the table"
-gone lasso cv "$year_train" --folds 2
+gone lasso cv --no-intercept "$year_train" --folds 2
 
 # Devices and pipes are written to as they are.
-gives 0 lasso train "$year_train" --model m.json --quiet
+gives 0 lasso train --no-intercept "$year_train" --model m.json --quiet
 for output in "lasso predict m.json $year_test" \
     "lasso evaluate m.json $year_test" "lasso show m.json" \
-    "lasso path $year_train --points 2 --quiet" "data info $year_train" \
+    "lasso path --no-intercept $year_train --points 2 --quiet" "data info $year_train" \
     "data synth lasso /dev/null --rows 9 --columns 9 --entries 2 --support 1"
 do
     case $output in
@@ -39,7 +39,7 @@ if [ -c /dev/full ]; then
 fi
 
 # Each line of a log says when, where and by whom, and in which form.
-gives 0 lasso train "$year_train" --log run.jsonl --quiet
+gives 0 lasso train --no-intercept "$year_train" --log run.jsonl --quiet
 lines=$(wc -l <run.jsonl)
 stamp='"schema": 1, "time": "20[0-9-]*T[0-9:.]*Z", "host": "[^"]*", "pid": [0-9]*}$'
 same "$(grep -c "$stamp" run.jsonl)" "$lines" "lines with a stamp"

@@ -25,10 +25,10 @@ as() {
     echo "--tls-ca $1.pem --tls-cert $2.pem --tls-key $2.key"
 }
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
-gives 0 lasso train "$year_train" $common --model one.json
+gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
 # Three processes, one of them with an RSA key; node 2 dials node 1, too.
-train="lasso train $year_train $common --workers 1 --listen tls+tcp://127.0.0.1:0"
+train="lasso train --no-intercept $year_train $common --workers 1 --listen tls+tcp://127.0.0.1:0"
 # shellcheck disable=SC2086,SC2046 # words
 start first $train --nodes 3 $(as ours zero) --model three.json
 first=$child
@@ -83,7 +83,7 @@ refuses 2 "its certificate has expired" join "tls+tcp://127.0.0.1:$port" \
     $(as ours zero)
 
 # A run without TLS is none of theirs, even where they speak it
-start first lasso train "$year_train" $common --workers 1 --nodes 2 \
+start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
     --listen tcp://127.0.0.1:0 --model two.json
 first=$child
 url=$(url_of first)

@@ -7,7 +7,7 @@ page_of() { # NAME: where its page is, as it said itself
     until_there "watch this run at " "$1.err"
     sed -n 's/.*watch this run at //p' "$1.err"
 }
-far="lasso train $year_train --partitions 2 --lambda-ratio 1e-6 --tolerance 1e-15"
+far="lasso train --no-intercept $year_train --partitions 2 --lambda-ratio 1e-6 --tolerance 1e-15"
 
 # shellcheck disable=SC2086 # words
 start far $far --http 127.0.0.1:0 --model far.json --log far.jsonl
@@ -167,7 +167,7 @@ END
 ends own "$child" 130
 
 # A loop's partitions have clocks.
-start loop sgd-logistic train "$party" --partitions 2 --epochs 1000000 \
+start loop sgd-logistic train --no-intercept "$party" --partitions 2 --epochs 1000000 \
     --http 127.0.0.1:0 --log loop.jsonl
 page=$(page_of loop)
 until_there '"event": "round"' loop.jsonl

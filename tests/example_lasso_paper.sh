@@ -9,7 +9,7 @@ lines=$(wc -l <lasso_paper.c)
 [ "$lines" -le 157 ] || fail "lasso_paper.c has $lines lines: expected 157 at most"
 
 for lambda in 0.1 0.01; do
-    gives 0 lasso train "$year_train" --lambda $lambda --tolerance 1e-9 \
+    gives 0 lasso train --no-intercept "$year_train" --lambda $lambda --tolerance 1e-9 \
         --model best.json
     best=$(member best.json objective)
     for words in "--workers 1" "--workers 2 --partitions 2 --blocks 8" \

@@ -11,7 +11,7 @@ how="--lambda 0.001 --epochs 200 --batch 20"
 
 # lambda / 2 |w|^2 + loss / n is 1 / (C n) of the built-in's objective, C = 1 /
 # (lambda n)
-gives 0 svm train "$party" --loss hinge --c 0.9345794 --tolerance 1e-6 \
+gives 0 svm train --no-intercept "$party" --loss hinge --c 0.9345794 --tolerance 1e-6 \
     --model svm.json
 best=$(member svm.json objective)
 best=$(awk -v o="$best" 'BEGIN { print o / 1000 }')

@@ -42,7 +42,7 @@ done
 says ssp.json '"program": "ssp-lasso"' '"staleness": 1'
 
 # The same minimum as that of the built-in program
-gives 0 lasso train "$year_train" --lambda $lambda --model lasso.json
+gives 0 lasso train --no-intercept "$year_train" --lambda $lambda --model lasso.json
 near "$(member ssp.json objective)" "$(member lasso.json objective)" 1e-3 \
     "the objective of the built-in Lasso"
 

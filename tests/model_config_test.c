@@ -38,7 +38,8 @@ static void prepare(both *b)
     memset(b, 0, sizeof *b);
     b->part[0] = (sti_config_part){own_table, &b->own};
     b->part[1] = (sti_config_part){strads_engine_option_table(), &b->engine};
-    b->config = (sti_config){b->part, 2, &b->strings};
+    b->config =
+        (sti_config){.parts = b->part, .n_parts = 2, .strings = &b->strings};
 }
 
 static strads_err parse(both *b, const char *text)

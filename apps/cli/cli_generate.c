@@ -30,8 +30,10 @@ static void each_option(const page *p, const cli_syntax *syntax)
                                  : syntax->config    ? cli_config_table
                                                      : NULL;
         for (; o && o->name; o++)
-            if (cli_option_listed(syntax, o))
-                p->option(p, o);
+            if (cli_option_listed(syntax, o)) {
+                const strads_option shown = cli_option_shown(syntax, o);
+                p->option(p, &shown);
+            }
     }
 }
 

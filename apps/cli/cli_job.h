@@ -38,6 +38,7 @@ typedef struct cli_job {
     void *config;      /* the program's options */
     char *config_text; /* all options, as JSON */
     strads_engine_options engine;
+    bool intercept_by_default;
     bool cut_by_size; /* nobody said into how many partitions */
     cli_files files;
     strads_plan *plan;

@@ -151,6 +151,63 @@ strads_err cli_samples_use(const cli_samples *t, strads_data_options *options)
     return STRADS_OK;
 }
 
+/* ---- the intercept --------------------------------------------------------- */
+
+/* Built-in linear programs fit an intercept in this command, unless the user
+ * says --no-intercept or (svm) --bias B, which replaces it. The programs' own
+ * default, which C callers see, is none. NULL: the program has no such option.
+ */
+static const strads_option *find_intercept(const strads_program *program)
+{
+    if (!program || !program->options ||
+        strads_program_find(program->name) != program)
+        return NULL;
+    return strads_option_find(program->options, "intercept");
+}
+
+/* The program's options in this command, which `option` is one of. */
+static void *find_values(const cli_syntax *syntax, const strads_option *option)
+{
+    for (size_t g = 0; g < CLI_MOST_GROUPS; g++) {
+        const cli_group *group = &syntax->groups[g];
+        if (group->table &&
+            strads_option_find(group->table, option->name) == option)
+            return group->values;
+    }
+    return NULL;
+}
+
+static bool *intercept_of(const cli_syntax *syntax)
+{
+    const strads_option *o = find_intercept(syntax->program);
+    char *values = o ? find_values(syntax, o) : NULL;
+    return values ? (bool *)(values + o->offset) : NULL;
+}
+
+static bool has_bias(const cli_syntax *syntax)
+{
+    const strads_option *o =
+        strads_option_find(syntax->program->options, "bias");
+    const char *values = o ? find_values(syntax, o) : NULL;
+    return values && *(const double *)(const void *)(values + o->offset) > 0;
+}
+
+void cli_intercept_notice(bool quiet)
+{
+    cli_say(quiet, "fits an intercept, the default as of this version; "
+                   "--no-intercept leaves it out");
+}
+
+strads_option cli_option_shown(const cli_syntax *syntax, const strads_option *o)
+{
+    strads_option shown = *o;
+    if (o == find_intercept(syntax->program)) {
+        shown.name = "no-intercept";
+        shown.help = "fit none (default: fit one, which is not penalised)";
+    }
+    return shown;
+}
+
 /* ---- the line at hand --------------------------------------------------- */
 
 enum { CLI_MOST_PARTS = CLI_MOST_GROUPS + 1 };
@@ -187,6 +244,7 @@ typedef struct cli_reader {
     const char *arg[CLI_MOST_ARGS];
     size_t n_args, n_wanted, n_most;
     bool help;
+    bool intercept_given; /* by an option or the file */
 } cli_reader;
 
 static const strads_option *find(const cli_reader *r, const char *name,
@@ -295,6 +353,15 @@ static const char *long_name(const cli_reader *r, const char *word)
     return NULL;
 }
 
+/* "--no-quiet" undoes "--quiet": the flag; NULL: there is none. */
+static const strads_option *find_negated(const cli_reader *r, const char *name,
+                                         void **values)
+{
+    const strads_option *o =
+        strncmp(name, "no-", 3) == 0 ? find(r, name + 3, values) : NULL;
+    return o && o->kind == STRADS_OPTION_BOOL ? o : NULL;
+}
+
 /* Takes the option in argv[*at], whose name `word` begins with; steps over its
  * value. */
 static strads_err take_option(cli_reader *r, const char *word, int argc,
@@ -306,6 +373,8 @@ static strads_err take_option(cli_reader *r, const char *word, int argc,
     const char *text = word[length] ? word + length + 1 : NULL;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
     const strads_option *option = find(r, name, &values);
+    if (!option && !text && (option = find_negated(r, name, &values)))
+        text = "false";
     if (!option || length >= sizeof name)
         return unknown_option(r, name);
     if (r->syntax->program && !is_own(r->syntax->program, option))
@@ -558,8 +627,10 @@ static strads_err put_help(const cli_reader *r)
         if (r->title[i])
             (void)printf("%s%s\n", i ? "\n" : "", r->title[i]);
         for (const strads_option *o = r->part[i].table; o->name; o++)
-            if (!o->rare && cli_option_listed(r->syntax, o))
-                put_option(o);
+            if (!o->rare && cli_option_listed(r->syntax, o)) {
+                const strads_option shown = cli_option_shown(r->syntax, o);
+                put_option(&shown);
+            }
     }
     CLI_TRY(put_rare(r));
     if (r->syntax->footer)
@@ -615,13 +686,24 @@ static strads_err set_all(const cli_reader *r)
 static strads_err apply(cli_reader *r)
 {
     sti_config_strings *strings; /* what fields point to from then on */
+    const strads_option *intercept = find_intercept(r->syntax->program);
     CLI_TRY(set_all(r));
-    if (!r->meta.config)
-        return STRADS_OK;
-    CLI_TRY(cli_reserve(1, sizeof *strings, "the options", &strings));
-    const sti_config config = {r->part, r->n_config, strings};
-    CLI_TRY(sti_config_load(&config, r->meta.config));
-    return set_all(r);
+    if (r->meta.config) {
+        CLI_TRY(cli_reserve(1, sizeof *strings, "the options", &strings));
+        const sti_config config = {.parts = r->part,
+                                   .n_parts = r->n_config,
+                                   .strings = strings,
+                                   .watched = intercept,
+                                   .found = &r->intercept_given};
+        CLI_TRY(sti_config_load(&config, r->meta.config));
+        CLI_TRY(set_all(r));
+    }
+    for (size_t k = 0; intercept && k < r->n_assignments; k++)
+        if (r->assignments[k].option == intercept)
+            r->intercept_given = true;
+    if (intercept && !r->intercept_given && has_bias(r->syntax))
+        *intercept_of(r->syntax) = false;
+    return STRADS_OK;
 }
 
 static strads_err print_config(const cli_reader *r)
@@ -638,7 +720,10 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
                      cli_parsed *parsed)
 {
     cli_reader r = {.syntax = syntax};
+    bool *intercept = intercept_of(syntax);
     *parsed = (cli_parsed){0};
+    if (intercept)
+        *intercept = true;
     add_parts(&r);
     CLI_TRY(cli_reserve((size_t)argc + 1, sizeof *r.assignments, "the options",
                         &r.assignments));
@@ -657,6 +742,8 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
         return print_config(&r);
     CLI_TRY(check_args(&r));
     CLI_TRY(check_outputs(&r));
+    parsed->intercept_by_default =
+        intercept && *intercept && !r.intercept_given;
     memcpy(parsed->arg, r.arg, sizeof r.arg);
     return STRADS_OK;
 }

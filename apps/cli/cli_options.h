@@ -36,6 +36,7 @@ typedef struct cli_syntax {
 typedef struct cli_parsed {
     const char *arg[CLI_MOST_ARGS];
     bool done; /* --help or --print-config has been answered: exit with 0 */
+    bool intercept_by_default; /* the fit has one, and no option asked for it */
 } cli_parsed;
 
 /* Whether an option can mean anything to this program. */
@@ -108,6 +109,14 @@ bool cli_parse_is_described(void);
 
 /* Whether --help, manual and completion tell of the option. */
 bool cli_option_listed(const cli_syntax *syntax, const strads_option *option);
+
+/* Reports the new default, for this release, where it made a difference. */
+void cli_intercept_notice(bool quiet);
+
+/* The option as --help, manual and completion show it: a built-in program's
+ * `intercept`, which is on, as the flag --no-intercept. */
+strads_option cli_option_shown(const cli_syntax *syntax,
+                               const strads_option *option);
 
 /* The letter that stands for an option, too; 0: none does. */
 char cli_option_letter(const char *name);

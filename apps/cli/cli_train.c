@@ -242,6 +242,7 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     if (parsed.done)
         return STRADS_OK;
     j->data_path = parsed.arg[0];
+    j->intercept_by_default = parsed.intercept_by_default;
     CLI_TRY(take_place(j));
     CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
     j->engine.checkpoint = j->files.checkpoint;
@@ -435,6 +436,8 @@ static void announce(cli_job *j)
     };
     char held[CLI_BYTES_SIZE];
     cli_log_begin(&j->log, &start);
+    if (j->intercept_by_default)
+        cli_intercept_notice(j->files.quiet);
     cli_say(j->files.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
             " entries, %s in memory; %s%s, seed %" PRIu64,

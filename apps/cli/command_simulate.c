@@ -35,7 +35,7 @@ typedef struct sim {
     const char *svg, *log_path, *labels;
     double jitter;
     uint32_t asked; /* workers */
-    bool f32;
+    bool f32, intercept_by_default;
 
     const strads_program *program;
     const char *name; /* of the command: "simulate lasso" */
@@ -277,6 +277,7 @@ static strads_err read_line(sim *s, int argc, char **argv, bool *done)
     if (parsed.done)
         return STRADS_OK;
     s->data_path = parsed.arg[0];
+    s->intercept_by_default = parsed.intercept_by_default;
     CLI_TRY(understand(s));
     const sti_config_part part[] = {{s->program->options, s->config},
                                     {sim_table, s},
@@ -357,6 +358,8 @@ static void announce(sim *s, const strads_data *data)
         .nodes = most,
     };
     cli_log_begin(&s->log, &start);
+    if (s->intercept_by_default)
+        cli_intercept_notice(s->use.quiet);
     for (uint32_t w = 0; w < most; w++)
         slow += s->slow[w] != 1;
     cli_say(s->use.quiet,

@@ -88,7 +88,9 @@ static strads_err read_options(const json_t *all, const char *key,
                                sti_config_strings *strings)
 {
     const sti_config_part part = {table, values};
-    const sti_config config = {&part, 1, strings};
+    const sti_config config = {.parts = &part,
+                               .n_parts = 1,
+                               .strings = strings};
     char *text = json_dumps(json_object_get(all, key), JSON_COMPACT);
     strads_err err =
         text ? sti_config_parse(&config, "the coordinator", text, strlen(text))

@@ -271,10 +271,12 @@ static strads_err set_key(const sti_config *config, const char *source,
     for (size_t i = 0; i < config->n_parts; i++) {
         const sti_config_part *part = &config->parts[i];
         const strads_option *option = strads_option_find(part->table, key);
+        if (option && json_is_null(value))
+            return STRADS_OK;
         if (option) {
-            return json_is_null(value)
-                       ? STRADS_OK
-                       : set_value(config, source, option, part->values, value);
+            if (option == config->watched)
+                *config->found = true;
+            return set_value(config, source, option, part->values, value);
         }
     }
     return unknown_key(config, source, key);

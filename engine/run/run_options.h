@@ -5,6 +5,7 @@
 #ifndef STI_RUN_OPTIONS_H
 #define STI_RUN_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "strads/error.h"
@@ -32,6 +33,8 @@ typedef struct sti_config {
     const sti_config_part *parts;
     size_t n_parts;
     sti_config_strings *strings;
+    const strads_option *watched; /* *found becomes true if the text sets it */
+    bool *found;
 } sti_config;
 
 /* Sets what the JSON text says; `null` leaves a field alone. `source` (a file's
