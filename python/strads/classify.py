@@ -9,53 +9,69 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
-from . import engine
+from . import engine, params
 from ._strads import ffi, lib
-from .linear import (Fitted, counted, path_of, penalised, positive,
-                     row_weights, search_path, svm_config)
+from .linear import (PATH_SHARE, Fitted, counted, least_samples, path_of,
+                     penalised, row_weights, search_path, svm_config)
+
+
+def _classes_of(y):
+    """The labels of y, here and on all processes of a fit, ascending."""
+    return engine.agreed(
+        lambda all_: np.unique(np.concatenate(
+            [each for each in all_ if len(each)] or all_)), np.unique(y))
+
+
+def _numbers_of(y, classes):
+    """The place of each label among the classes."""
+    return np.searchsorted(classes, y) if len(y) else np.zeros(0, dtype=int)
+
+
+def _listed(classes):
+    return f"one class, {classes[0]!r}" if len(classes) else "no class"
 
 
 class Classifier(ClassifierMixin, Fitted):
-    def _checked(self, X, y):
-        """X in columns, and y as numbers 0, 1, ... of classes_."""
+    def _checked(self, X, y, sample_weight=None):
+        """X in columns, y as numbers 0, 1, ... of classes_, and weights of rows
+        times those of their classes (None: all 1), without the rows that do
+        not count: classes_ are those of the others."""
+        self._check_parameters()
         X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
-                                   dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self.classes_ = engine.agreed(
-            lambda all_: np.unique(np.concatenate(all_)), np.unique(y))
-        number = np.searchsorted(self.classes_, y)
-        if len(self.classes_) < 2:
-            raise ValueError("y has one class, "
-                             f"{self.classes_[0]!r}; a classifier needs "
+                                   dtype=[np.float64, np.float32],
+                                   ensure_min_samples=least_samples())
+        if len(y):
+            check_classification_targets(y)
+        given = _classes_of(y)
+        if len(given) < 2:
+            raise ValueError(f"y has {_listed(given)}; a classifier needs "
                              "samples of at least two classes")
-        return X, number.astype(np.float64)
+        X, y, weight = counted(X, y, row_weights(sample_weight, X))
+        classes, of_class = self._weigh_classes(y)
+        if of_class is not None:
+            each = of_class[_numbers_of(y, classes)]
+            X, y, weight = counted(
+                X, y, np.ascontiguousarray(each if weight is None
+                                           else each * weight))
+            classes = classes[of_class > 0]
+        if len(classes) < 2:
+            raise ValueError(
+                "all samples whose weight is not 0 are of one class: "
+                f"{_listed(classes)}; a classifier needs at least two classes")
+        self.classes_ = classes
+        return X, _numbers_of(y, classes).astype(np.float64), weight
 
-    def _weights(self, sample_weight, X, number):
-        """Weights of rows times those of their classes; None: all 1."""
-        weight = row_weights(sample_weight, X)
-        if self.class_weight is None:
-            return weight
-        number = number.astype(int)
+    def _weigh_classes(self, y):
+        """The classes of all rows, and the weight of each; None: all 1."""
+        classes = _classes_of(y)
+        if self.class_weight is None or len(classes) == 0:
+            return classes, None
+        if self.class_weight != "balanced":
+            return classes, compute_class_weight(
+                self.class_weight, classes=classes, y=classes)
         rows = engine.agreed(sum, np.bincount(
-            number, minlength=len(self.classes_)))
-        each = rows.sum() / (len(rows) * rows) \
-            if isinstance(self.class_weight, str) and \
-            self.class_weight == "balanced" else compute_class_weight(
-                self.class_weight, classes=self.classes_,
-                y=self.classes_[number])
-        each = np.ascontiguousarray(each[number], dtype=np.float64)
-        return each if weight is None else each * weight
-
-    def _weighted(self, X, y, sample_weight):
-        """Checked data and weights, without the rows that do not count."""
-        X, number = self._checked(X, y)
-        X, number, weight = counted(
-            X, number, self._weights(sample_weight, X, number))
-        if weight is not None and engine.agreed(
-                lambda all_: len(set().union(*all_)), set(number)) < 2:
-            raise ValueError("all samples whose weight is not 0 are of one "
-                             "class; a classifier needs at least two classes")
-        return X, number, weight
+            _numbers_of(y, classes), minlength=len(classes)))
+        return classes, rows.sum() / (len(rows) * rows)
 
     def _list_classes(self, config):
         """Where processes have pieces each is told who there is beside two;
@@ -140,11 +156,11 @@ class LogisticRegression(Probable, Classifier):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    _rules = {"penalty": params.one_of("l1", "l2", "elasticnet"),
+              "l1_ratio": params.share_or_none}
+
     def _share(self):
         """The L1 share of the penalty."""
-        if self.penalty not in ("l1", "l2", "elasticnet"):
-            raise ValueError(f"penalty is {self.penalty!r}; one of 'l1', 'l2', "
-                             "'elasticnet'")
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise ValueError("penalty 'elasticnet' needs l1_ratio")
         return {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
@@ -152,9 +168,6 @@ class LogisticRegression(Probable, Classifier):
     def _config(self):
         """The options, and what they borrow."""
         share = self._share()
-        if self.multi_class not in ("auto", "ovr", "multinomial"):
-            raise ValueError(f"multi_class is {self.multi_class!r}; one of "
-                             "'auto', 'ovr', 'multinomial'")
         self._softmax = len(self.classes_) > 2 and self.multi_class != "ovr"
         kept = ffi.new("char[]", b"softmax" if self._softmax else b"ovr")
         config = ffi.new("strads_logistic_options *", {
@@ -164,10 +177,10 @@ class LogisticRegression(Probable, Classifier):
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
-        X, number, weight = self._weighted(X, y, sample_weight)
+        X, number, weight = self._checked(X, y, sample_weight)
         config, kept = self._config()
         kept = kept, self._list_classes(config)
-        config.c = positive("C", self.C)
+        config.c = self.C
         dual = self.penalty == "l2" and \
             X.shape[1] > engine.agreed(sum, X.shape[0]) // 2 and \
             lib.strads_logistic_suits_dual(config, ffi.NULL)
@@ -186,22 +199,26 @@ class LogisticRegression(Probable, Classifier):
 
 
 def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
-                  fit_intercept=True, tol=1e-6, n_jobs=None):
+                  fit_intercept=True, tol=1e-6, n_jobs=None, max_iter=None):
     """L1 or elastic net logistic regression at n_points penalties, from the
     smallest that leaves all coefficients 0 down to `eps` of it.
 
     Returns Cs [n] (C = 1 / (n_rows lambda)), coefs [n_features, n], dual_gaps
     [n], intercepts [n]."""
     model = LogisticRegression(penalty="elasticnet", l1_ratio=l1_ratio,
-                               fit_intercept=fit_intercept)
-    X, number = model._checked(X, y)
+                               fit_intercept=fit_intercept, tol=tol,
+                               n_jobs=n_jobs, max_iter=max_iter)
+    params.check({"l1_ratio": l1_ratio, "eps": eps, "n_points": n_points},
+                 {"l1_ratio": PATH_SHARE})
+    X, number, _ = model._checked(X, y)
     if len(model.classes_) != 2:
         raise ValueError("a path is of two classes; y has "
                          f"{len(model.classes_)}")
     config = ffi.new("strads_glm_path_options *")
     config.fit = penalised("logistic", model._share(), fit_intercept)[0]
     config.points, config.ratio = n_points, eps
-    lambdas, coefs, intercepts, gaps = path_of(config, X, number, tol, n_jobs)
+    lambdas, coefs, intercepts, gaps = path_of(config, X, number, tol, n_jobs,
+                                              max_iter)
     return 1 / (X.shape[0] * lambdas), coefs, gaps, intercepts
 
 
@@ -239,7 +256,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     def fit(self, X, y, sample_weight=None):
         """Chooses C, then fits with it; returns self."""
-        X, number = self._checked(X, y)
+        X, number, weight = self._checked(X, y, sample_weight)
         if len(self.classes_) > 2:
             raise ValueError("Only binary classification is supported. y has "
                              f"{len(self.classes_)} classes.")
@@ -247,7 +264,6 @@ class LogisticRegressionCV(LogisticRegression):
             raise ValueError("penalty 'l2' has no path; choose 'l1' or "
                              "'elasticnet', or search over C of "
                              "LogisticRegression")
-        weight = self._weights(sample_weight, X, number)
         config = penalised("logistic", self._share(), self.fit_intercept)
         table, best, simplest = search_path(self, config, X, number, weight,
                                             self.n_points, _deviance)
@@ -257,11 +273,15 @@ class LogisticRegressionCV(LogisticRegression):
         self.deviance_, self.deviance_deviation_, self.accuracy_ = table[:, 1:].T
         self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]
         setattr(config, "lambda", table[best, 0])
+        return self._done(self._fitted(config, X, number, weight))
+
+    def _fitted(self, config, X, number, weight):
+        """A run of glm, whose coefficients it keeps."""
         finished = self._run(engine.program_named("glm"), config, X, number,
                              weight=weight)
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
-        return self._done(finished)
+        return finished
 
     def _more_tags(self):
         return {"binary_only": True}
@@ -295,14 +315,14 @@ class LinearSVC(Classifier):
         self.callbacks = callbacks
 
     _losses = {"hinge": b"hinge", "squared_hinge": b"squared-hinge"}
+    _rules = {"loss": params.one_of(*_losses),
+              "penalty": params.one_of("l1", "l2")}
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
-        X, number, weight = self._weighted(X, y, sample_weight)
+        X, number, weight = self._checked(X, y, sample_weight)
         if self.penalty == "l1":
             return self._fit_l1(X, number, weight)
-        if self.penalty != "l2":
-            raise ValueError(f"penalty is {self.penalty!r}; 'l1' or 'l2'")
         config, kept = svm_config(self, self._losses)
         kept = kept, self._list_classes(config)
         finished = self._run(engine.program_named("svm"), config, X, number,
@@ -316,7 +336,7 @@ class LinearSVC(Classifier):
         if self.loss != "squared_hinge":
             raise ValueError("penalty 'l1' goes with loss 'squared_hinge'")
         config = ffi.new("strads_svm_l1_options *")
-        config.fit.c = positive("C", self.C)
+        config.fit.c = self.C
         config.fit.l1_ratio = 1.0
         config.fit.intercept = self.fit_intercept
         kept = self._list_classes(config.fit)

@@ -49,18 +49,18 @@ def _stack(blocks):
 
 
 def _fit_piece(model, blocks, rank, size, address, key):
-    """One process of a fit; what process 0 has fitted."""
+    """One process of a fit; what process 0 has fitted, and its warnings."""
     host = distributed.get_worker().address.rpartition("://")[2]
     hub = _hubs.pop(key) if rank == 0 else tuple(address)
     team = spread.Team(rank, size, hub, host.rpartition(":")[0], key)
     try:
         given = {key: np.concatenate([block[key] for block in blocks])
                  for key in blocks[0] if key != "X"}
-        team.fit(super(type(model), model).fit.__func__, model,
-                 _stack([block["X"] for block in blocks]), **given)
+        texts = team.fit(super(type(model), model).fit.__func__, model,
+                         _stack([block["X"] for block in blocks]), **given)
     finally:
         team.close()
-    return spread.fitted(model) if rank == 0 else None
+    return (spread.fitted(model), texts) if rank == 0 else None
 
 
 # ---- at the client ---------------------------------------------------------
@@ -161,7 +161,9 @@ def _fit(model, fit, X, y=None, sample_weight=None, *, client=None, retries=2):
     for left in range(retries, -1, -1):
         made = _try(client, model, blocks)
         if made is not None:
-            model.__dict__.update(made)
+            model.__dict__.update(made[0])
+            for text in made[1]:
+                engine.warn(text)
             return model
         if left:
             warnings.warn("a worker that held data was lost: the fit begins "

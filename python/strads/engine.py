@@ -6,14 +6,23 @@ that Ctrl-C reaches it: the run then ends at its next commit, with the model so
 far, and KeyboardInterrupt is raised once that model has been kept.
 """
 import contextlib
+import os
 import signal
+import sys
 import threading
+import warnings
 import weakref
 from typing import NamedTuple
 
 import numpy as np
 
 from ._strads import ffi, lib
+
+try:
+    from sklearn.exceptions import ConvergenceWarning
+except ImportError:
+    class ConvergenceWarning(UserWarning):
+        """A fit that ended short of its tolerance."""
 
 _ENDS = ("converged", "stopped", "rounds", "time", "canceled")
 
@@ -117,7 +126,9 @@ def _print_line(progress):
 
 def interruptible(stop, function, *arguments):
     """Calls function(*arguments), which ends soon after stop[0] becomes true,
-    and returns (err, text, interrupted)."""
+    and returns (err, text, interrupted): the exception to raise once the model
+    has been kept, a KeyboardInterrupt or what another signal handler raised;
+    None: there was none. The call has always ended when this returns."""
     answer = [0, ""]
     done = threading.Event()
 
@@ -129,14 +140,15 @@ def interruptible(stop, function, *arguments):
 
     if threading.current_thread() is not threading.main_thread():
         work()
-        return answer[0], answer[1], False
-    interrupted = False
+        return answer[0], answer[1], None
+    interrupted = None
 
     # Instead of the handler that raises: an exception can come between any two
     # lines, such as those that start the thread, which then runs on alone.
     def ask(*_):
         nonlocal interrupted
-        interrupted = stop[0] = True
+        interrupted = interrupted or KeyboardInterrupt()
+        stop[0] = True
 
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if raises:
@@ -147,8 +159,9 @@ def interruptible(stop, function, *arguments):
             try:
                 # By turns, for a signal that another thread has got.
                 done.wait(0.1)
-            except KeyboardInterrupt:  # of somebody else's handler
-                ask()
+            except BaseException as raised:  # by another signal's handler
+                interrupted = interrupted or raised
+                stop[0] = True
     finally:
         if raises:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -171,6 +184,13 @@ def _numbers(array):
     return array
 
 
+def _places(array):
+    """i32 or i64, contiguous, in this machine's order of bytes."""
+    wanted = np.int32 if array.dtype.itemsize == 4 and \
+        array.dtype.kind == "i" else np.int64
+    return np.ascontiguousarray(array, dtype=wanted)
+
+
 def data_of(matrix, label, cut, node=None, weight=None):
     """A strads_data * over a matrix that it borrows and keeps alive
     (strads_data_from_arrays; of a node, its part: strads_data_from_part).
@@ -182,25 +202,37 @@ def data_of(matrix, label, cut, node=None, weight=None):
         "size": ffi.sizeof("strads_arrays"), "rows": matrix.shape[0],
         "cols": matrix.shape[1], "borrow": True})
     if sparse.issparse(matrix):
-        if not sparse.isspmatrix_csc(matrix) and \
-                not sparse.isspmatrix_csr(matrix):
+        by_row = matrix.format == "csr"
+        if matrix.format not in ("csc", "csr"):
             matrix = matrix.tocsc()
+        # A matrix of its own: what scipy has noted about the given one may
+        # have been true before its arrays were changed.
+        matrix = (sparse.csr_matrix if by_row else sparse.csc_matrix)(
+            (matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        if np.any(np.diff(matrix.indptr) < 0):
+            raise ValueError("X: indptr of a sparse matrix does not ascend")
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
         value = _numbers(matrix.data)
-        given.by_row = sparse.isspmatrix_csr(matrix)
-        given.start = pointer(matrix.indptr, "void *")
-        given.starts = _SCALARS[matrix.indptr.dtype.name]
-        given.index = pointer(matrix.indices, "void *")
-        given.indices = _SCALARS[matrix.indices.dtype.name]
+        start, index = _places(matrix.indptr), _places(matrix.indices)
+        given.by_row = by_row
+        given.start = pointer(start, "void *")
+        given.starts = _SCALARS[start.dtype.name]
+        given.index = pointer(index, "void *")
+        given.indices = _SCALARS[index.dtype.name]
     else:
+        start = index = None
         value = _numbers(np.asarray(matrix))
         given.by_row = not value.flags.f_contiguous
     given.value = pointer(value, "void *")
     given.values = _SCALARS[value.dtype.name]
     if label is not None:
         label = np.ascontiguousarray(label, dtype=np.float64)
+        if label.shape != (matrix.shape[0],):
+            raise ValueError(f"y has the shape {label.shape}; expected "
+                             f"({matrix.shape[0]},), a number for each row of "
+                             "X")
         given.label = pointer(label, "double *")
     out = ffi.new("strads_data **")
     if node is None:
@@ -211,7 +243,7 @@ def data_of(matrix, label, cut, node=None, weight=None):
     if weight is not None:
         call(lib.strads_data_weigh, data, pointer(weight, "double *"),
              len(weight))
-    _keep[data] = (matrix, value)
+    _keep[data] = (start, index, value)
     return data
 
 
@@ -234,9 +266,11 @@ class Run:
     """A finished run: its numbers, and its state as long as it is kept."""
 
     def __init__(self, result, interrupted):
-        self._result = ffi.gc(result, lib.strads_result_free)
+        kept = self._result = ffi.gc(result, lib.strads_result_free)
         self.interrupted = interrupted
-        self.state = lib.strads_result_state(result)
+        # The state keeps the result alive, which owns it.
+        self.state = ffi.gc(lib.strads_result_state(result),
+                            lambda _, kept=kept: None)
         self.end = _ENDS[lib.strads_result_end(result)]
         last = lib.strads_result_progress(result)
         self.progress = Progress(int(last.round), last.seconds, last.objective,
@@ -261,9 +295,8 @@ def n_threads(n_jobs):
     """scikit-learn's n_jobs as a number of workers (0: one a core)."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs is {n_jobs}; it is a number of threads from "
-                         "1 up, or -1 for one a core")
+    if n_jobs < -1:  # as joblib has it: -2 is all cores but one
+        return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs)
     return 0 if n_jobs == -1 else int(n_jobs)
 
 
@@ -274,6 +307,44 @@ def seed_of(random_state):
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(random_state.randint(0, 2**31 - 1))
+
+
+# ---- fits that end short of their tolerance ---------------------------------
+
+_WHY = {
+    "rounds": ("reached max_iter", "raise max_iter or tol"),
+    "time": ("reached its time limit", "raise the limit or tol"),
+    "canceled": ("was stopped by a callback", "let it run on"),
+    "stopped": ("made no more progress", "scale the columns, or raise tol"),
+    "converged": ("ended", "scale the columns, or raise tol"),
+}
+
+
+def warn(text):
+    """A ConvergenceWarning at the first caller outside of this package. Where
+    several processes fit together, all of them warn at the end."""
+    if team() is not None:
+        team().warnings.append(text)
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ConvergenceWarning, stacklevel=level)
+
+
+def warn_unconverged(finished, tolerance, name):
+    """Warns when a run did not reach its tolerance; without a tolerance, when
+    it ended before its last sweep."""
+    last, (why, what) = finished.progress, _WHY[finished.end]
+    rounds = "1 round" if last.round == 1 else f"{last.round} rounds"
+    if tolerance is None:
+        if finished.end in ("rounds", "time", "canceled"):
+            warn(f"{name}: the fit {why} after {rounds}: the model is the one "
+                 "so far")
+    elif not last.gap <= tolerance:
+        warn(f"{name}: the fit {why} before it converged: relative gap "
+             f"{last.gap:.3g} after {rounds}, expected at most tol = "
+             f"{tolerance:.3g}; {what}")
 
 
 # ---- several processes (strads.spread) --------------------------------------
@@ -370,10 +441,7 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
                 lambda node, keep: data_of(matrix, label, keep, node, weight))
         finally:
             watch.close()
-        if watch.failure is not None:
-            lib.strads_result_free(result)
-            raise watch.failure
-        return Run(result, interrupted)
+        return Run(result, watch.failure or interrupted)
     try:
         data = cut_for(program, config, options, matrix, label, weight)
         err, text, interrupted = interruptible(
@@ -381,9 +449,9 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
             out)
     finally:
         watch.close()
-    if watch.failure is not None:
-        if out[0] != ffi.NULL:
-            lib.strads_result_free(out[0])
+    if watch.failure is not None and out[0] == ffi.NULL:
         raise watch.failure
+    if interrupted and out[0] == ffi.NULL:
+        raise interrupted
     raise_for(err, text)
-    return Run(out[0], interrupted)
+    return Run(out[0], watch.failure or interrupted)

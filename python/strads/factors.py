@@ -4,7 +4,7 @@ import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import engine, plots
+from . import engine, params, plots, states
 from ._strads import ffi, lib
 
 
@@ -26,7 +26,8 @@ def _one_after_the_other(parts):
     return pandas.Index(users)
 
 
-class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
+class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
+                          BaseEstimator):
     """r_ui ~ mean + b_u + c_i + p_u'q_i.
 
     `fit` takes a matrix [users, items] whose entries that are not 0 are ratings
@@ -56,6 +57,14 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
     """
 
     _table = plots.of_factors
+    _rules = {
+        "rank": params.number(least=1, most=1024, whole=True),
+        "method": params.one_of("sgd", "als", "cd", "ccd++", none=True),
+        "max_iter": params.number(least=1, below=2**32, whole=True),
+        "implicit": params.yes_or_no, "nonnegative": params.yes_or_no,
+        "alpha": params.number(above=0),
+        "penalty": params.number(above=0, none=True),
+        "holdout": params.number(above=0, below=1)}
 
     def __init__(self, rank=16, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=0.02,
@@ -77,13 +86,22 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         """X as CSR [users, items]; names of a frame are kept, or looked up."""
+        params.check(self.get_params(deep=False), self._rules)
         if hasattr(X, "columns") and X.shape[1] == 3:
             return self._frame(X, reset)
+        if sparse.issparse(X) and X.format == "bsr":
+            X = X.tocsr()  # blocks store zeros that are no ratings
+            X.eliminate_zeros()
         X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
-                                reset=reset, ensure_min_features=1)
+                                reset=reset, ensure_min_features=1,
+                                ensure_min_samples=0 if engine.team() else 1)
         if reset:
             self.users_ = self.items_ = None
-        return sparse.csr_matrix(X)
+        X = sparse.csr_matrix(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
 
     def _frame(self, frame, reset):
         import pandas
@@ -92,6 +110,9 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
         columns = [by_name[n] for n in ("user", "item", "rating")] if named \
             else list(frame.columns)
         user, own_users = pandas.factorize(frame[columns[0]], sort=True)
+        if np.any(user < 0) or frame[columns[1]].isna().any():
+            raise ValueError("a row has no user or no item: expected a name in "
+                             f"columns {columns[0]!r} and {columns[1]!r}")
         rating = frame[columns[2]].to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(rating)):
             raise ValueError(f"column {columns[2]!r} has a rating that is not "
@@ -135,6 +156,8 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
             seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
             verbose=self.verbose)
         users = lib.strads_mf_users(finished.state)
+        if users == ffi.NULL and finished.interrupted:  # before a sweep's end
+            raise finished.interrupted
         if users == ffi.NULL:
             raise engine.StradsError("the fit was stopped before its factors "
                                      "could be brought together")
@@ -155,18 +178,38 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
             errors[1][0]
         self.n_iter_ = max(1, finished.progress.round)
         if finished.interrupted:
-            raise KeyboardInterrupt
+            raise finished.interrupted
+        engine.warn_unconverged(finished, None, type(self).__name__)
         return self
 
     # ---- use ------------------------------------------------------------
 
+    def _check_state(self):
+        states.real(self, "item_factors_", (None, None), dtype=np.float32)
+        items, rank = self.item_factors_.shape
+        if not items or not 1 <= rank <= 1024:
+            states.refuse(self, "item_factors_", "items by 1 to 1,024 factors")
+        states.real(self, "item_bias_", (items,), dtype=np.float32)
+        states.real(self, "user_bias_", (None,), dtype=np.float32)
+        states.real(self, "user_factors_", (len(self.user_bias_), rank),
+                    dtype=np.float32)
+        states.real(self, "mean_", ())
+        states.real(self, "penalty_", ())
+        for name, wanted in ("users_", len(self.user_bias_)), ("items_", items):
+            names = getattr(self, name, None)
+            if names is not None and (not hasattr(names, "__len__") or
+                                      len(names) != wanted):
+                states.refuse(self, name, f"{wanted} names, or None")
+
     def _recommender(self):
-        """A strads_recommender over this model, and what it borrows."""
+        """A strads_recommender over this model."""
+        self._check_state()
+        params.check(self.get_params(deep=False), self._rules)
         items = np.ascontiguousarray(
             np.column_stack([self.item_bias_, self.item_factors_]),
             dtype=np.float32)
         factors = ffi.new("strads_mf_factors *", {
-            "users": 0, "items": len(items), "rank": self.rank,
+            "users": 0, "items": len(items), "rank": items.shape[1] - 1,
             "mean": self.mean_, "item": engine.pointer(items, "float *"),
             "penalty": self.penalty_, "no_biases": False,
             "nonnegative": self.nonnegative, "implicit": self.implicit,
@@ -181,8 +224,12 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "item_factors_")
         ratings = self._ratings(X, False)
         recommender = self._recommender()
-        rows = np.zeros((ratings.shape[0], 1 + self.rank), dtype=np.float32)
+        rows = np.zeros((ratings.shape[0], 1 + self.item_factors_.shape[1]),
+                        dtype=np.float32)
         item = np.ascontiguousarray(ratings.indices, dtype=np.uint32)
+        if np.any(np.abs(ratings.data) > np.finfo(np.float32).max):
+            raise ValueError("X has a rating that does not fit into 32 bits: "
+                             "scale the ratings down")
         value = np.ascontiguousarray(ratings.data, dtype=np.float32)
         for u in range(ratings.shape[0]):
             first, last = int(ratings.indptr[u]), int(ratings.indptr[u + 1])
@@ -201,45 +248,65 @@ class MatrixFactorization(plots.Shown, TransformerMixin, BaseEstimator):
         """Predicted ratings of pairs: users[n] and items[n], by name where the model was
         fitted to a frame, or else by number."""
         check_is_fitted(self, "item_factors_")
-        u = self._places(self.users_, users, "user")
-        i = self._places(self.items_, items, "item")
+        u = self._users(users)
+        i = self._items(items)
         return (self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
                 np.einsum("nk,nk->n", self.user_factors_[u],
                           self.item_factors_[i]))
 
+    def _users(self, asked):
+        return self._places(self.users_, len(self.user_bias_), asked, "user")
+
+    def _items(self, asked):
+        return self._places(self.items_, len(self.item_bias_), asked, "item")
+
     @staticmethod
-    def _places(names, asked, what):
+    def _places(names, count, asked, what):
+        """The numbers of users or items by their names; without names, by
+        numbers from 0 up."""
         asked = np.atleast_1d(asked)
+        if asked.size == 0:
+            return np.zeros(asked.shape, dtype=int)
         if names is None:
-            return asked.astype(int)
-        import pandas
-        place = pandas.Index(names).get_indexer(asked)
-        if np.any(place < 0):
-            raise ValueError(f"the model has no {what} "
-                             f"{asked[place < 0][0]!r}")
-        return place
+            if asked.dtype.kind not in "iu":
+                raise ValueError(f"{what} {asked.ravel()[0]!r}: expected whole "
+                                 f"numbers from 0 to {count - 1}")
+            place, known = asked, (asked >= 0) & (asked < count)
+        else:
+            import pandas
+            place = pandas.Index(names).get_indexer(asked)
+            known = place >= 0
+        if not np.all(known):
+            raise ValueError(f"the model has no {what} {asked[~known][0]!r}")
+        return place.astype(int)
 
     def recommend(self, user, n=10, *, seen=()):
         """The `n` items of highest predicted rating for a user of the model,
-        without those in `seen`: a list of (item, score), best first."""
+        without those in `seen`: a list of (item, score), best first. For a list
+        of users a list of such lists."""
         check_is_fitted(self, "item_factors_")
-        u = int(self._places(self.users_, user, "user")[0])
-        row = np.ascontiguousarray(
-            np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
-            dtype=np.float32)
-        left_out = np.sort(self._places(self.items_, list(seen), "item")
-                           if len(seen) else np.empty(0)).astype(np.uint32)
+        params.number(least=1, below=2**32, whole=True)("n", n)
+        n = min(n, len(self.item_bias_))
+        left_out = np.unique(self._items(list(seen))).astype(np.uint32)
+        recommender = self._recommender()
         out = ffi.new("strads_scored[]", n)
-        count = lib.strads_recommender_top(
-            self._recommender(), engine.pointer(row, "float *"), len(left_out),
-            engine.pointer(left_out, "uint32_t *"), n, out)
         name = (lambda i: i) if self.items_ is None else \
             (lambda i: self.items_[i])
-        return [(name(out[k].item), out[k].score) for k in range(count)]
+        lists = []
+        for u in self._users(user):
+            row = np.ascontiguousarray(
+                np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
+                dtype=np.float32)
+            count = lib.strads_recommender_top(
+                recommender, engine.pointer(row, "float *"), len(left_out),
+                engine.pointer(left_out, "uint32_t *"), n, out)
+            lists.append([(name(out[k].item), out[k].score)
+                          for k in range(count)])
+        return lists[0] if np.ndim(user) == 0 else lists
 
     @property
     def _n_features_out(self):
-        return self.rank
+        return self.item_factors_.shape[1]
 
     def _more_tags(self):
         return {"non_deterministic": False}

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from . import engine
+from . import engine, params
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
-from .linear import (_Regressor, counted, path_of, positive, row_weights,
-                     search_path)
+from .linear import (_Regressor, checked_labels, counted, path_of,
+                     row_weights, search_path)
 
 
 def _groups_of(groups, columns):
@@ -27,8 +27,16 @@ def _groups_of(groups, columns):
     return np.ascontiguousarray(given, dtype=np.uint32)
 
 
+def _floats_of(name, given):
+    """An array of f64 of what a user has given as `name`."""
+    try:
+        return np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        params.refuse(name, given, "an array of numbers, or None")
+
+
 def _factors_of(factors, columns):
-    given = np.ascontiguousarray(factors, dtype=np.float64)
+    given = _floats_of("penalty_factors", factors)
     if given.shape != (columns,) or not np.all(np.isfinite(given)) or \
             np.any(given < 0):
         raise ValueError(f"penalty_factors has the shape {given.shape}; "
@@ -48,7 +56,7 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
     if penalty == "elastic-net":
         config.l1_ratio = l1_ratio
     if gamma is not None:
-        config.gamma = positive("gamma", gamma)
+        config.gamma = gamma
     if groups is not None or penalty == "group":
         kept.append(_groups_of(groups, columns))
         config.column_group = engine.pointer(kept[-1], "uint32_t *")
@@ -74,6 +82,9 @@ def _config_of(model, columns, loss, penalty, parameter, offset=None):
                           "lower", "upper") if hasattr(model, name)}
     return _config(columns, loss, penalty, parameter=parameter, offset=offset,
                    fit_intercept=model.fit_intercept, **given)
+
+
+_SHARE = params.number(least=0.001, most=1)
 
 
 class GLM(_Regressor):
@@ -119,12 +130,14 @@ class GLM(_Regressor):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    _rules = {"l1_ratio": _SHARE}
     _penalty = property(lambda self: self.penalty)
     _loss = property(lambda self: self.loss)
     _parameter = property(lambda self: self.loss_parameter or 0)
 
     def _prepared(self, X, y, sample_weight, offset):
         """Checked rows that count, and their options."""
+        self._check_parameters()
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
                              "of numbers (for classes: GLMClassifier)")
@@ -134,7 +147,7 @@ class GLM(_Regressor):
             raise ValueError("offset: rows have none on several processes in "
                              "this version; leave it out")
         if offset is not None:
-            offset = np.ascontiguousarray(offset, dtype=np.float64)
+            offset = _floats_of("offset", offset)
             if offset.shape != (X.shape[0],) or not np.all(np.isfinite(offset)):
                 raise ValueError(f"offset has the shape {offset.shape}; "
                                  f"expected ({X.shape[0]},), all finite")
@@ -150,7 +163,7 @@ class GLM(_Regressor):
         """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
         X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
         if self._penalty != "none":
-            setattr(config, "lambda", positive("alpha", self.alpha))
+            setattr(config, "lambda", self.alpha)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])))
 
@@ -206,7 +219,7 @@ class HuberRegressor(GLM):
         self.epsilon = epsilon
 
     _loss, _penalty = "huber", "ridge"
-    _parameter = property(lambda self: positive("epsilon", self.epsilon))
+    _parameter = property(lambda self: self.epsilon)
 
 
 class GroupLasso(GLM):
@@ -267,19 +280,21 @@ class GLMClassifier(Classifier):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    _rules = {"l1_ratio": _SHARE}
     _softmax = property(lambda self: self.loss == "multinomial")
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
+        self._check_parameters()
         if not lib.strads_glm_classifies(self.loss.encode()):
             raise ValueError(f"loss is {self.loss!r}; expected one of classes: "
                              "'logistic', 'multinomial', 'squared-hinge' (for "
                              "numbers: GLM)")
-        X, number, weight = self._weighted(X, y, sample_weight)
+        X, number, weight = self._checked(X, y, sample_weight)
         config, kept = _config_of(self, X.shape[1], self.loss, self.penalty, 0)
         kept.append(self._list_classes(config))
         if self.penalty != "none":
-            setattr(config, "lambda", positive("alpha", self.alpha))
+            setattr(config, "lambda", self.alpha)
         start = self._start(X.shape[1])
         if start is not None:
             kept.append(np.ascontiguousarray(self.intercept_, np.float64))
@@ -303,22 +318,28 @@ class GLMClassifier(Classifier):
 def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
              eps=1e-2, l1_ratio=0.5, gamma=None, groups=None,
              loss_parameter=None, sample_weight=None, offset=None,
-             fit_intercept=False, tol=1e-6, n_jobs=None):
+             fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
     """Fits at `n_alphas` alphas from the largest that gives any coefficient down
     to `eps` of it, or at `alphas`, from 0 up, in one run that keeps what it
     knows. Losses of classes take two labels; the larger one is positive.
 
     Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
     the intercepts [n] as well."""
+    params.check({"loss": loss, "penalty": penalty, "n_alphas": n_alphas,
+                  "eps": eps, "l1_ratio": l1_ratio, "gamma": gamma,
+                  "loss_parameter": loss_parameter, "tol": tol,
+                  "fit_intercept": fit_intercept, "n_jobs": n_jobs,
+                  "max_iter": max_iter},
+                 {"l1_ratio": _SHARE})
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
-    y = np.asarray(y, dtype=np.float64)
+    y = checked_labels(X, y)
     weight = row_weights(sample_weight, X)
     if offset is not None:
-        offset = np.ascontiguousarray(offset, dtype=np.float64)
-        if offset.shape != (X.shape[0],):
+        offset = _floats_of("offset", offset)
+        if offset.shape != (X.shape[0],) or not np.all(np.isfinite(offset)):
             raise ValueError(f"offset has the shape {offset.shape}; expected "
-                             f"({X.shape[0]},)")
+                             f"({X.shape[0]},), all finite")
     fit, kept = _config(X.shape[1], loss, penalty, l1_ratio=l1_ratio,
                         gamma=gamma, groups=groups,
                         parameter=loss_parameter or 0,
@@ -327,12 +348,15 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
     config.fit = fit[0]
     config.points, config.ratio = n_alphas, eps
     if alphas is not None:
-        alphas = np.ascontiguousarray(alphas, dtype=np.float64)
-        if alphas.ndim != 1 or alphas.size == 0:
-            raise ValueError("alphas has to be a list of numbers, one at least")
+        alphas = _floats_of("alphas", alphas)
+        if alphas.ndim != 1 or alphas.size == 0 or \
+                not np.all(np.isfinite(alphas)) or np.any(alphas < 0):
+            raise ValueError("alphas has to be a list of finite numbers from 0 "
+                             "up, one at least")
         config.points, config.ratio = alphas.size, 0
         setattr(config, "lambda", engine.pointer(alphas, "double *"))
-    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs, weight)
+    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs,
+                                              max_iter, weight)
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
         (alphas, coefs, gaps)
 
@@ -370,8 +394,8 @@ class GLMCV(GLM):
     def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,
                  gamma=None, groups=None, penalty_factors=None, lower=None,
                  upper=None, loss_parameter=None, eps=1e-2, n_alphas=100, cv=5,
-                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None, random_state=None, verbose=0,
-                 callbacks=None):
+                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None,
+                 random_state=None, verbose=0, callbacks=None):
         super().__init__(loss, penalty, l1_ratio=l1_ratio, gamma=gamma,
                          groups=groups, penalty_factors=penalty_factors,
                          lower=lower, upper=upper,

@@ -3,31 +3,54 @@
 The objectives are scikit-learn's. What is added to its estimators:
 ``dual_gap_``, a relative duality gap that certifies the fit, ``callbacks``
 (called with a strads.Progress, a true answer ends the fit), ``verbose`` (a bar
-when tqdm is there), and Ctrl-C, which keeps the model so far.
+when tqdm is there), and Ctrl-C, which keeps the model so far. A fit that ends
+with a gap above `tol` warns (ConvergenceWarning).
 """
+import numbers
+
 import numpy as np
 import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (_check_sample_weight, check_array,
-                                      check_is_fitted)
+                                      check_consistent_length, check_is_fitted,
+                                      column_or_1d)
 
-from . import engine, plots
+from . import engine, params, plots, states
 from ._strads import ffi, lib
 
 
-def positive(name, value):
-    """`value`, when it is a number above 0."""
-    if not np.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} is {value!r}; it has to be above 0")
-    return float(value)
+LABEL_MOST = 1e150  # the square of a larger number overflows
+
+
+def checked_numbers(y):
+    """Labels that are numbers, whose squares can be added up."""
+    largest = np.max(np.abs(y), initial=0)
+    if not largest < LABEL_MOST:
+        raise ValueError(f"y has a label of {largest:g}; expected labels that "
+                         f"are finite and below {LABEL_MOST:g}: scale y down")
+    return y
+
+
+def checked_labels(X, y):
+    """y [rows] of a path, as numbers."""
+    y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64,
+                                 input_name="y"), warn=True)
+    check_consistent_length(X, y)
+    return checked_numbers(y)
+
+
+def least_samples():
+    """Rows that X has at least: another process of a fit may have them all."""
+    return 0 if engine.team() else 1
 
 
 def row_weights(sample_weight, X):
     """[rows] of f64, or None where all rows, here and elsewhere, weigh 1."""
     if not engine.agreed(any, sample_weight is not None):
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weight = np.ones(0) if X.shape[0] == 0 else \
+        _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weight < 0):
         raise ValueError("sample_weight has a negative weight")
     return np.ascontiguousarray(weight)
@@ -49,10 +72,34 @@ def folds_of(cv, rows):
     return max(2, min(cv, rows))
 
 
-class Fitted(plots.Shown, BaseEstimator):
+class Fitted(states.Checked, plots.Shown, BaseEstimator):
     """What all linear estimators have: a run, and X @ coef_.T + intercept_."""
 
     _table = plots.of_coefficients
+    _rules = {}  # of parameters, beside those of params.RULES
+
+    def _check_parameters(self):
+        params.check(self.get_params(deep=False), self._rules)
+
+    def _check_state(self):
+        if not hasattr(self, "coef_"):
+            return  # only X has been seen so far
+        states.real(self, "coef_", (None,) * min(max(1, np.ndim(self.coef_)),
+                                                 2))
+        rows = 1 if self.coef_.ndim == 1 else len(self.coef_)
+        if not self.coef_.size:
+            states.refuse(self, "coef_", "a number at least")
+        states.real(self, "intercept_",
+                    () if self.coef_.ndim == 1 else (rows,))
+        seen = getattr(self, "n_features_in_", self.coef_.shape[-1])
+        if not isinstance(seen, numbers.Integral) or \
+                seen != self.coef_.shape[-1]:
+            states.refuse(self, "n_features_in_", "the columns of coef_")
+        classes = getattr(self, "classes_", None)
+        if classes is not None and (
+                not isinstance(classes, np.ndarray) or classes.ndim != 1 or
+                rows != (1 if len(classes) == 2 else len(classes))):
+            states.refuse(self, "classes_", "one for each row of coef_, or two")
 
     def _run(self, program, config, X, y, *, start=None, **more):
         if engine.agreed(sum, X.shape[0]) == 0:
@@ -69,8 +116,11 @@ class Fitted(plots.Shown, BaseEstimator):
         return finished
 
     def _done(self, finished):
+        """Raises what interrupted the run, now that its model is kept, or warns
+        when it did not converge; returns self."""
         if finished.interrupted:
-            raise KeyboardInterrupt
+            raise finished.interrupted
+        engine.warn_unconverged(finished, self.tol, type(self).__name__)
         return self
 
     def _start(self, parameters):
@@ -78,6 +128,7 @@ class Fitted(plots.Shown, BaseEstimator):
         before = getattr(self, "coef_", None)
         if not self.warm_start or before is None:
             return None
+        self._check_state()
         rows = np.atleast_2d(before).T
         if rows.shape[0] != parameters:
             return None
@@ -101,9 +152,12 @@ class Fitted(plots.Shown, BaseEstimator):
 
 class _Regressor(RegressorMixin, Fitted):
     def _checked(self, X, y):
-        return self._validate_data(X, y, accept_sparse=["csc", "csr"],
+        self._check_parameters()
+        X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
                                    y_numeric=True,
-                                   dtype=[np.float64, np.float32])
+                                   dtype=[np.float64, np.float32],
+                                   ensure_min_samples=least_samples())
+        return X, checked_numbers(y)
 
     def _weighted(self, X, y, sample_weight):
         """Checked data and weights, without the rows that do not count."""
@@ -176,7 +230,7 @@ class ElasticNet(_Regressor):
         X, y, weight = self._weighted(X, y, sample_weight)
         config = penalised("squared", getattr(self, "l1_ratio", 1.0),
                            self.fit_intercept, self.positive)
-        setattr(config, "lambda", positive("alpha", self.alpha))
+        setattr(config, "lambda", self.alpha)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])))
 
@@ -194,6 +248,9 @@ class Lasso(ElasticNet):
         del self.l1_ratio  # no parameter of this estimator
 
 
+PATH_SHARE = params.number(least=0.001, most=1)  # a path begins at an L1 part
+
+
 def path_points(points, count, cols):
     """alphas, coefficients [cols, points], intercepts and gaps of a path."""
     coefficients = np.zeros((cols, count))
@@ -209,39 +266,68 @@ def path_points(points, count, cols):
     return numbers[:, 0], coefficients, numbers[:, 1], numbers[:, 2]
 
 
-def path_of(config, X, y, tol, n_jobs, weight=None):
-    """path_points of a run of glm-path."""
+def path_of(config, X, y, tol, n_jobs, max_iter, weight=None):
+    """path_points of a run of glm-path. Warns of points that did not converge
+    or were not reached; an interrupt has the points so far as its `path`."""
     finished = engine.run(engine.program_named("glm-path"), config, X, y,
                           name="path", weight=weight,
-                          workers=engine.n_threads(n_jobs), tolerance=tol)
+                          workers=engine.n_threads(n_jobs), tolerance=tol,
+                          max_rounds=max_iter or 0)
     count = ffi.new("uint32_t *")
     points = lib.strads_glm_path(finished.state, count)
-    return path_points(points, count[0], X.shape[1])
+    reached = path_points(points, count[0], X.shape[1])
+    if finished.interrupted:
+        finished.interrupted.path = reached
+        raise finished.interrupted
+    if finished.end != "stopped" and count[0] < config.points:
+        engine.warn(f"path: {count[0]} of {config.points} points were reached "
+                    f"in {finished.progress.round} rounds; raise max_iter")
+    warn_of_points(reached[0], reached[3], tol)
+    return reached
+
+
+def warn_of_points(alphas, gaps, tol, name="path"):
+    """Warns of the points of a path whose gap is above its tolerance."""
+    short = np.flatnonzero(~(gaps <= tol))
+    if len(short):
+        worst = short[np.argmax(gaps[short])]
+        engine.warn(f"{name}: {len(short)} of {len(gaps)} points did not "
+                    f"converge: relative gap {gaps[worst]:.3g} at alpha = "
+                    f"{alphas[worst]:.6g}, expected at most tol = {tol:.3g}; "
+                    "scale the columns, end the path at a larger alpha (eps) "
+                    "or raise tol")
 
 
 def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
-              fit_intercept=False, tol=1e-6, n_jobs=None):
+              fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
     """Elastic nets at `n_alphas` alphas from the largest that gives any
-    coefficient down to `eps` of it, in one run that keeps what it knows.
+    coefficient down to `eps` of it, in one run that keeps what it knows;
+    max_iter: rounds of that run at most.
 
     Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
     the intercepts [n] as well."""
+    params.check({"l1_ratio": l1_ratio, "eps": eps, "n_alphas": n_alphas,
+                  "positive": positive, "fit_intercept": fit_intercept,
+                  "tol": tol, "n_jobs": n_jobs, "max_iter": max_iter},
+                 {"l1_ratio": PATH_SHARE})
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
+    y = checked_labels(X, y)
     config = ffi.new("strads_glm_path_options *")
     config.fit = penalised("squared", l1_ratio, fit_intercept, positive)[0]
     config.points, config.ratio = n_alphas, eps
-    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs)
+    alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs,
+                                              max_iter)
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
         (alphas, coefs, gaps)
 
 
 def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
-               fit_intercept=False, tol=1e-6, n_jobs=None):
+               fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
     """As enet_path, with l1_ratio 1."""
     return enet_path(X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas,
                      positive=positive, fit_intercept=fit_intercept, tol=tol,
-                     n_jobs=n_jobs)
+                     n_jobs=n_jobs, max_iter=max_iter)
 
 
 def search_path(model, config, X, y, weight, points, losses):
@@ -250,9 +336,13 @@ def search_path(model, config, X, y, weight, points, losses):
 
     losses: as of _search_pieces."""
     config.lambda_ratio = 1.0
-    largest = engine.shared(lambda: lib.strads_glm_lambda_max(
-        model._run(engine.program_named("glm"), config, X, y,
-                   weight=weight).state))
+
+    def begin():  # all coefficients are 0: what an interrupted search keeps
+        finished = model._fitted(config, X, y, weight)
+        if finished.interrupted:
+            raise finished.interrupted
+        return lib.strads_glm_lambda_max(finished.state)
+    largest = engine.shared(begin)
     config.lambda_ratio = 0.0
     if largest <= 0:  # nothing to explain: any lambda gives w = 0
         largest = 1.0
@@ -279,7 +369,7 @@ def search_path(model, config, X, y, weight, points, losses):
     err, text, interrupted = engine.interruptible(
         stop, lib.strads_glm_cv, data, search, out, best, simplest)
     if interrupted:
-        raise KeyboardInterrupt
+        raise interrupted
     engine.raise_for(err, text)
     table = np.array([(getattr(p, "lambda"), p.error, p.deviation, p.accuracy)
                       for p in out])
@@ -306,8 +396,13 @@ def _search_pieces(model, search, losses, X, y, weight):
     def path(others):
         finished = model._run(engine.program_named("glm-path"), config, X, y,
                               weight=others)
-        return path_points(lib.strads_glm_path(finished.state, count),
-                           count[0], X.shape[1])
+        reached = path_points(lib.strads_glm_path(finished.state, count),
+                              count[0], X.shape[1])
+        if finished.interrupted:
+            raise finished.interrupted
+        warn_of_points(reached[0], reached[3], model.tol,
+                       f"{type(model).__name__}: a fold's path")
+        return reached
 
     error, right, size = [], [], []
     for k in range(search.folds):
@@ -364,6 +459,7 @@ class ElasticNetCV(_Regressor):
         self.callbacks = callbacks
 
     warm_start = False
+    _rules = {"l1_ratio": params.shares}
 
     def fit(self, X, y, sample_weight=None):
         """Chooses alpha, then fits with it; returns self."""
@@ -433,6 +529,8 @@ class LinearSVR(_Regressor):
 
     _losses = {"epsilon_insensitive": b"epsilon",
                "squared_epsilon_insensitive": b"squared-epsilon"}
+    _rules = {"epsilon": params.number(least=0),
+              "loss": params.one_of(*_losses)}
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
@@ -449,14 +547,10 @@ class LinearSVR(_Regressor):
 
 def svm_config(model, losses):
     """The options of a support vector machine, and what they borrow."""
-    loss = losses.get(model.loss)
-    if loss is None:
-        raise ValueError(f"loss is {model.loss!r}; one of {sorted(losses)}")
-    kept = ffi.new("char[]", loss)
-    config = ffi.new("strads_svm_options *",
-                     {"loss": kept, "c": positive("C", model.C)})
+    kept = ffi.new("char[]", losses[model.loss])
+    config = ffi.new("strads_svm_options *", {"loss": kept, "c": model.C})
     if model.fit_intercept and model.intercept_scaling is None:
         config.intercept = True
     elif model.fit_intercept:
-        config.bias = positive("intercept_scaling", model.intercept_scaling)
+        config.bias = model.intercept_scaling
     return config, kept

@@ -22,6 +22,32 @@ class Model:
         self.intercept = intercept
         self.options = dict(options or {})
         self.fit = dict(fit or {})
+        self._check()
+
+    def _check(self):
+        """Raises a ValueError when the parts do not fit together."""
+        if not isinstance(self.program, str):
+            raise ValueError(f"program is {self.program!r}; expected a name")
+        if not isinstance(self.options, dict) or not isinstance(self.fit, dict):
+            raise ValueError("options and fit of a model have to be dicts")
+        if not isinstance(self.coef, np.ndarray) or self.coef.ndim not in (1, 2) \
+                or not self.coef.size or self.coef.dtype != np.float64 or \
+                not np.all(np.isfinite(self.coef)):
+            raise ValueError("coef of a model: expected finite numbers "
+                             "[n_features] or [classes, n_features]")
+        width = 1 if self.coef.ndim == 1 else len(self.coef)
+        intercept = np.asarray(self.intercept)
+        if intercept.dtype.kind not in "iuf" or intercept.size != width or \
+                intercept.ndim > 1 or not np.all(np.isfinite(intercept)):
+            raise ValueError(f"intercept of a model: expected {width} finite "
+                             "numbers, one for each row of coef")
+
+    def __setstate__(self, state):
+        if not isinstance(state, dict):
+            raise ValueError("the pickle of a model is damaged")
+        self.__dict__.update({"program": None, "coef": None, "intercept": None,
+                              "options": None, "fit": None, **state})
+        self._check()
 
     def decision_function(self, X):
         """X @ coef.T + intercept."""
@@ -29,6 +55,7 @@ class Model:
 
     def save(self, path):
         """Writes the model; the file is whole or not there."""
+        self._check()
         rows = np.atleast_2d(self.coef).T
         used = np.flatnonzero(np.any(rows != 0, axis=1)).astype(np.uint32)
         value = np.ascontiguousarray(rows[used])

@@ -14,7 +14,7 @@ import socket
 
 from mpi4py import MPI
 
-from . import spread
+from . import engine, spread
 
 
 def _fit(model, fit, X, y=None, *, comm=None, **more):
@@ -29,9 +29,12 @@ def _fit(model, fit, X, y=None, *, comm=None, **more):
     address, key = comm.bcast((hub.address, key) if rank == 0 else None)
     team = spread.Team(rank, size, hub or address, host, key)
     try:
-        return team.fit(fit, model, X, y, **more)
+        texts = team.fit(fit, model, X, y, **more)
     finally:
         team.close()
+    for text in texts:
+        engine.warn(text)
+    return model
 
 
 def __getattr__(name):

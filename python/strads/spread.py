@@ -30,6 +30,10 @@ _POLL = 0.05  # seconds from one look at the own run to the next
 class Joined(Exception):
     """The run has ended well; process 0 has what it has fitted."""
 
+    def __init__(self, interrupted=None):
+        super().__init__()
+        self.interrupted = interrupted
+
 
 class _Told(Exception):
     """Another process has failed, and all know it."""
@@ -48,6 +52,7 @@ class Team:
 
     def __init__(self, rank, size, hub, host, key, patience=60.0):
         self.rank, self.size, self.host, self.key = rank, size, host, key
+        self.warnings = []  # of process 0, which has the run's numbers
         if rank:
             self._links = [Client(hub, authkey=key)]
             self._links[0].send(rank)
@@ -77,12 +82,18 @@ class Team:
         return self._exchange((0, value))
 
     def share(self, work):
-        """See engine.shared."""
+        """See engine.shared; an interrupt of one process is one of all."""
+        made = interrupted = None
         try:
             made = work()
-        except Joined:
-            made = None
-        return self.gather(made)[0]
+        except Joined as joined:
+            interrupted = joined.interrupted
+        except KeyboardInterrupt as asked:
+            interrupted = asked
+        ends = self.gather((interrupted is not None, made))
+        if any(end[0] for end in ends):
+            raise interrupted or KeyboardInterrupt
+        return ends[0][1]
 
     def _exchange(self, mine):
         try:
@@ -108,26 +119,34 @@ class Team:
             raise _Told(said[k][0], f"process {k}: {said[k][1]}")
 
     def fit(self, fit, model, *data, **more):
-        """Has all processes fit `model` on their pieces by fit(model, *data, **more);
-        afterwards all have the fitted model."""
+        """Has all processes fit `model` on their pieces by fit(model, *data,
+        **more). Afterwards all have the fitted model, also where Ctrl-C ended
+        the run; returns the texts of the warnings of the fit."""
+        interrupted = None
         try:
             with engine.together(self):
                 try:
                     fit(model, *data, **more)
-                except Joined:
-                    pass
-            model.__dict__.update(
-                self.gather(None if self.rank else fitted(model))[0])
+                except Joined as joined:
+                    interrupted = joined.interrupted
+                except KeyboardInterrupt as asked:
+                    interrupted = asked
+            ends = self.gather((interrupted is not None, self.warnings,
+                                None if self.rank else fitted(model)))
+            model.__dict__.update(ends[0][2])
         except _Told as told:
             engine.raise_for(*told.args)
         except Exception as wrong:
-            err = {ValueError: 1, MemoryError: 2}.get(type(wrong), _EPEER + 1)
+            err = 1 if isinstance(wrong, ValueError) else \
+                2 if isinstance(wrong, MemoryError) else _EPEER + 1
             try:
                 self._exchange((err, str(wrong)))
             except _Told:
                 pass
             raise
-        return model
+        if any(end[0] for end in ends):
+            raise interrupted or KeyboardInterrupt
+        return ends[0][1]
 
     # ---- the run ----------------------------------------------------------
 
@@ -157,7 +176,7 @@ class Team:
                 lib.strads_result_free(out[0])
             raise
         if self.rank:
-            raise KeyboardInterrupt if interrupted else Joined
+            raise Joined(interrupted)
         return out[0], interrupted
 
     def _lead(self, program, config, options, names, make_data, out):
@@ -177,7 +196,7 @@ class Team:
             done.set()
 
         threading.Thread(target=work, name="strads").start()
-        interrupted = joined = False
+        interrupted, joined = None, False
         told = 0  # the last one that was told to join
         while None in ends:
             try:
@@ -205,8 +224,8 @@ class Team:
                         self._links[k - 1].send("stop")
                         ends[k] = _ECANCELED, "the run was over"
                     told = self.size - 1
-            except KeyboardInterrupt:
-                interrupted = True
+            except KeyboardInterrupt as asked:
+                interrupted = asked
                 options.stop[0] = True
         for link in self._links:
             try:
@@ -217,7 +236,7 @@ class Team:
 
     def _follow(self, options, names, make_data):
         """Another process: the same."""
-        link, interrupted = self._links[0], False
+        link, interrupted = self._links[0], None
         url = self.gather(None)[0]
         handle = ffi.new_handle(link)
         join = ffi.new("strads_join_options *", {

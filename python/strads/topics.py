@@ -6,11 +6,15 @@ import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from . import engine, plots
+from . import engine, params, plots, states
 from ._strads import ffi, lib
 
 
-class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
+# Of a document: a draw takes 8 bytes a token. A fit takes fewer (strads/lda.h).
+MOST_TOKENS = 2**24
+
+
+class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation.
 
     Draws every token's topic from p(z | rest) ~ (n_dk + alpha)(n_wk + beta) /
@@ -35,6 +39,15 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
     """
 
     _table = plots.of_topics
+    _rules = {
+        "n_components": params.number(least=1, most=65535, whole=True),
+        "doc_topic_prior": params.number(above=0),
+        "topic_word_prior": params.number(above=0),
+        "max_iter": params.number(least=1, below=2**32, whole=True),
+        "fit_prior": params.one_of("no", "symmetric", "asymmetric"),
+        "partitions": params.number(least=1, below=2**32, whole=True,
+                                    none=True),
+        "transform_sweeps": params.number(least=1, below=2**32, whole=True)}
 
     def __init__(self, n_components=10, *, doc_topic_prior=0.1,
                  topic_word_prior=0.01, max_iter=100, fit_prior="no",
@@ -54,8 +67,10 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
 
     def _counts(self, X, reset):
         """X as counts of words: CSR of f64 whole numbers, no stored zeros."""
+        params.check(self.get_params(deep=False), self._rules)
         X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
-                                reset=reset)
+                                reset=reset,
+                                ensure_min_samples=0 if engine.team() else 1)
         check_non_negative(X, "LatentDirichletAllocation")
         X = sparse.csr_matrix(X, copy=True)
         X.sum_duplicates()
@@ -65,6 +80,10 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
                           "that are not whole are rounded", stacklevel=3)
             X.data = whole
         X.eliminate_zeros()
+        longest = np.max(np.asarray(X.sum(axis=1)), initial=0)
+        if longest > MOST_TOKENS:
+            raise ValueError(f"X has a document of {longest:g} words; expected "
+                             f"at most {MOST_TOKENS}: cut it into several")
         return X
 
     def fit(self, X, y=None):
@@ -90,11 +109,17 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
             seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
             verbose=self.verbose)
         out = ffi.new("strads_lda_model **")
-        engine.call(lib.strads_lda_model_from_result, finished.result, out)
+        try:
+            engine.call(lib.strads_lda_model_from_result, finished.result, out)
+        except engine.StradsError:
+            if finished.interrupted:  # before the first sweep
+                raise finished.interrupted
+            raise
         self._take(ffi.gc(out[0], lib.strads_lda_model_free))
         self.n_iter_ = max(1, finished.progress.round)
         if finished.interrupted:
-            raise KeyboardInterrupt
+            raise finished.interrupted
+        engine.warn_unconverged(finished, None, type(self).__name__)
         return self
 
     def _fit_one(self, X):
@@ -134,8 +159,28 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
              start.astype(np.int64)), shape=(words, model.topics))
         self.components_ = counts.T.toarray() + self.beta_
 
+    def _check_state(self):
+        states.whole(self, "start_", np.uint64, (None,), least=0)
+        words = len(self.start_) - 1
+        if words < 1 or self.start_[0] != 0 or \
+                np.any(self.start_[1:] < self.start_[:-1]):
+            states.refuse(self, "start_", "ascending from 0")
+        entries = int(self.start_[-1])
+        states.real(self, "alpha_", (None,), above=0)
+        topics = len(self.alpha_)
+        if not 1 <= topics <= 65535:
+            states.refuse(self, "alpha_", "1 to 65,535 numbers")
+        states.whole(self, "topic_", np.uint32, (entries,), below=topics)
+        states.whole(self, "count_", np.uint32, (entries,), least=1)
+        states.real(self, "beta_", (), above=0)
+        states.count(self, "n_documents_")
+        states.count(self, "n_tokens_")
+        states.real(self, "log_likelihood_", (), nan=True)
+        states.real(self, "components_", (topics, words), above=0)
+
     def _model(self):
         """A strads_lda_model over this object's arrays, and what it holds."""
+        self._check_state()
         total = np.zeros(len(self.alpha_), dtype=np.uint64)
         np.add.at(total, self.topic_, self.count_)
         return ffi.new("strads_lda_model *", {
@@ -212,6 +257,8 @@ class LatentDirichletAllocation(plots.Shown, TransformerMixin, BaseEstimator):
         """[topics, n] the words of each topic by relevance (Sievert and
         Shirley 2014; 1.0: by probability); -1 where a topic has no more."""
         check_is_fitted(self, "components_")
+        params.number(least=1, below=2**31, whole=True)("n", n)
+        params.number(least=0, most=1)("relevance", relevance)
         model, kept = self._model()
         word = np.empty((len(self.alpha_), n), dtype=np.uint32)
         engine.call(lib.strads_lda_top_words, model, relevance, n,

@@ -1,0 +1,63 @@
+"""Checks of what an estimator has learnt, before it is used.
+
+A pickle can be damaged, and attributes can be set. Arrays that are handed to the
+library are checked when they are unpickled and each time before they are handed
+over: type, shape, range.
+"""
+import numbers
+
+import numpy as np
+
+
+def refuse(model, name, expected):
+    """Raises a ValueError about an attribute."""
+    raise ValueError(f"{type(model).__name__}.{name}: expected {expected}; the "
+                     "model is damaged: fit or load it again")
+
+
+def _has_shape(value, shape):
+    return np.ndim(value) == len(shape) and all(
+        wanted in (None, got) for wanted, got in zip(shape, np.shape(value)))
+
+
+def real(model, name, shape, *, above=-np.inf, dtype=np.float64, nan=False):
+    """A number (of shape ()) or an array [shape] of finite numbers above a
+    bound; a None in the shape is any length."""
+    value = getattr(model, name, None)
+    fits = isinstance(value, numbers.Real) if shape == () else (
+        isinstance(value, np.ndarray) and value.dtype == dtype)
+    if not fits or not _has_shape(value, shape) or not np.all(
+            (np.isfinite(value) & (value > above)) | (nan & np.isnan(value))):
+        refuse(model, name, f"finite numbers above {above:g} of shape {shape}")
+
+
+def whole(model, name, dtype, shape, *, least=0, below=2**64):
+    """An array of whole numbers of this type, shape and range, contiguous."""
+    value = getattr(model, name, None)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or \
+            not value.flags.c_contiguous or not _has_shape(value, shape) or \
+            (value.size and not least <= int(value.min()) <= int(value.max())
+             < below):
+        refuse(model, name, f"{np.dtype(dtype).name} of shape {shape} from "
+                            f"{least} up and below {below}")
+
+
+def count(model, name):
+    """A whole number that fits into u64."""
+    value = getattr(model, name, None)
+    if not isinstance(value, numbers.Integral) or not 0 <= value < 2**64:
+        refuse(model, name, "a whole number from 0 up")
+
+
+class Checked:
+    """Estimators whose state is checked when it is unpickled. `_check_state`
+    raises a ValueError."""
+
+    def __setstate__(self, state):
+        if not isinstance(state, dict):
+            raise ValueError(f"{type(self).__name__}: the pickle is damaged: "
+                             "it has no attributes")
+        super().__setstate__(state)
+        if any(name.endswith("_") and not name.startswith("_")
+               for name in state):
+            self._check_state()
