@@ -262,6 +262,28 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
     close_both();
 }
 
+/* Processes of one machine that start together: more than strangers may be. */
+Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
+{
+    enum { PEERS = 100, MORE = 5 };
+    const sti_net_options options = {.hello_ns = UINT64_C(60000000000)};
+    int fd[PEERS + MORE];
+    link_node_open(&victim, 0, NULL, &options);
+    sti_net_expect(victim.net, PEERS);
+    sti_net_expect(victim.net, 2); /* the largest counts */
+    for (int i = 0; i < PEERS + MORE; i++)
+        fd[i] = raw_connect(sti_net_url(victim.net));
+    link_node_wait_strangers(&victim, MORE);
+    for (int i = 0; i < MORE; i++)
+        raw_wait_closed(fd[i]);
+    cr_expect_eq(victim.strangers, MORE);
+    for (int i = MORE; i < PEERS + MORE; i++) {
+        (void)shutdown(fd[i], SHUT_WR);
+        raw_wait_closed(fd[i]);
+    }
+    cr_expect_eq(link_node_close(&victim), STRADS_OK);
+}
+
 /* ---- dead and stopped peers ---- */
 
 /* A process of its own that joins the URL which it reads from `pipe`, as node

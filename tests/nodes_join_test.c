@@ -13,6 +13,7 @@
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
+#include "tests/relay.h"
 #include "tests/toy_data.h"
 
 static void expect_end(const team_end *end, strads_err err, const char *word)
@@ -297,6 +298,30 @@ Test(nodes_join, a_node_without_the_program_is_told_so_and_ends_nothing)
     cr_expect_eq(first.end.err, STRADS_OK, "%s", first.end.text);
     strads_engine_free(third.engine);
     strads_engine_free(first.engine);
+}
+
+/* As one that is evicted for others: its HELLO was never read. */
+Test(nodes_join,
+     a_node_whose_connection_is_dropped_before_its_hello_dials_again)
+{
+    const team t = {.program = &nodes_toy, .nodes = 2};
+    team_node first, second;
+    relay *way = relay_open(gather(&first, &t));
+    cr_assert_not_null(way);
+    relay_hold(way, true);
+    start(&second, &t, relay_url(way));
+    for (unsigned k = 1; k <= 3; k++) {
+        relay_wait_come(way, k);
+        relay_cut(way);
+    }
+    relay_hold(way, false);
+    team_node_wait(&second);
+    cr_expect_eq(second.end.err, STRADS_OK, "%s", second.end.text);
+    team_node_wait(&first);
+    cr_expect_eq(first.end.err, STRADS_OK, "%s", first.end.text);
+    strads_engine_free(second.engine);
+    strads_engine_free(first.engine);
+    relay_close(way);
 }
 
 /* An address of a network of this machine; false: it has none. */

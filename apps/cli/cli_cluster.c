@@ -95,13 +95,14 @@ static void first_host(const char *list, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* A port of this job's and step's own, which all ranks come to. */
+/* A port of this job's and step's own, which all ranks dial. It lies below the
+ * ports from which the kernel serves port 0, or another rank could have it. */
 static unsigned port_of(void)
 {
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
     const unsigned long mixed = 31 * (job ? strtoul(job, NULL, 10) : 0) +
                                 (step ? strtoul(step, NULL, 10) : 0);
-    return 20000 + (unsigned)(mixed % 20000);
+    return 20000 + (unsigned)(mixed % 12000);
 }
 
 /* Where there is no PMIx: from the environment alone. */

@@ -33,6 +33,10 @@ enum {
 
 static const uint64_t second_ns = 1000000000u;
 
+/* A TLS handshake that the other end closes is an eviction, or a peer without
+ * TLS, which does not change: so long it is tried again. */
+static const uint64_t TLS_REDIAL_NS = 3000000000u;
+
 /* ---- connections by number --------------------------------------------- */
 
 static sti_conn *acquire_slot(sti_net *net, uint32_t slot)
@@ -165,10 +169,11 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
 
 /* ---- the end of a connection ------------------------------------------- */
 
-void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
+static void end_conn(sti_conn *conn, bool stranger, strads_err why,
+                     const char *text)
 {
     pthread_mutex_lock(&conn->lock);
-    bool first = !conn->dead;
+    const bool first = !conn->dead && !(stranger && conn->introduced);
     if (first) {
         conn->dead = true;
         conn->why = why;
@@ -183,6 +188,18 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
     pthread_mutex_unlock(&conn->lock);
     if (first)
         (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
+{
+    end_conn(conn, false, why, text);
+}
+
+/* Ends a connection because it has not sent HELLO. If a HELLO has arrived since
+ * the caller looked, the connection stays: its owner has it. */
+static void end_stranger(sti_conn *conn, const char *text)
+{
+    end_conn(conn, true, STRADS_EPEER, text);
 }
 
 bool sti_conn_is_dead(sti_conn *conn)
@@ -411,11 +428,27 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
         return err;
     sti_url_write(&parsed, written);
     err = check_trust(net, &parsed, written);
-    if (err == STRADS_OK)
-        err = connect_to(&net->options, &parsed, written, timeout_ns, &fd);
-    if (err == STRADS_OK)
-        err = start_conn(net, fd, written, out);
-    return err ? err : await_open(net, *out);
+    if (err)
+        return err;
+    const sti_net_options *o = &net->options;
+    const uint64_t until = sti_monotonic_in(timeout_ns);
+    const uint64_t redials = parsed.tls && timeout_ns > TLS_REDIAL_NS
+                                 ? until - (timeout_ns - TLS_REDIAL_NS)
+                                 : until;
+    for (;;) {
+        const uint64_t now = sti_monotonic_now();
+        err =
+            connect_to(o, &parsed, written, until > now ? until - now : 1, &fd);
+        if (err == STRADS_OK)
+            err = start_conn(net, fd, written, out);
+        if (err)
+            return err;
+        err = await_open(net, *out);
+        if (err != STRADS_EIO || sti_monotonic_in(PAUSE_MAX_NS) > redials ||
+            (o->gives_up && o->gives_up(o->arg)))
+            return err;
+        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_MAX_NS}, NULL);
+    }
 }
 
 strads_err sti_net_probe(const char *url)
@@ -493,9 +526,8 @@ static void look_after(sti_conn *conn, uint64_t now)
         sti_conn_end(conn, STRADS_EIO, text);
         break;
     case NO_HELLO:
-        sti_conn_end(conn, STRADS_EPEER,
-                     "no complete HELLO came in time: not a strads node, or "
-                     "one that hangs");
+        end_stranger(conn, "no complete HELLO came in time: not a strads node, "
+                           "or one that hangs");
         break;
     case NO_GRANT:
         sti_conn_end(conn, STRADS_EIO,
@@ -586,16 +618,18 @@ static sti_conn *oldest_stranger(sti_net *net, const char *host, uint32_t *n)
     return oldest;
 }
 
-/* Makes room for one more stranger from `host`. Who answers in time has said
- * HELLO before so many others have come. */
+/* Makes room for one more stranger from `host`. An honest peer that is evicted
+ * dials again. */
 static void evict_stranger(sti_net *net, const char *host)
 {
     uint32_t here, all;
     pthread_mutex_lock(&net->lock);
+    const uint32_t each =
+        net->expected > STI_STRANGERS_EACH ? net->expected : STI_STRANGERS_EACH;
     sti_conn *conn = oldest_stranger(net, host, &here);
-    if (here < STI_STRANGERS_EACH) {
+    if (here < each) {
         conn = oldest_stranger(net, NULL, &all);
-        if (all < STI_STRANGERS_MAX)
+        if (all < each + STI_STRANGERS_MAX - STI_STRANGERS_EACH)
             conn = NULL;
     }
     if (conn != NULL) {
@@ -606,8 +640,7 @@ static void evict_stranger(sti_net *net, const char *host)
     pthread_mutex_unlock(&net->lock);
     if (conn == NULL)
         return;
-    sti_conn_end(conn, STRADS_EPEER,
-                 "others came, and it had been silent for longest");
+    end_stranger(conn, "others came, and it had been silent for longest");
     sti_conn_release(conn);
 }
 
@@ -823,6 +856,14 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
 const char *sti_net_url(const sti_net *net)
 {
     return net->url;
+}
+
+void sti_net_expect(sti_net *net, uint32_t peers)
+{
+    pthread_mutex_lock(&net->lock);
+    if (peers > net->expected)
+        net->expected = peers;
+    pthread_mutex_unlock(&net->lock);
 }
 
 void sti_net_set_node(sti_net *net, uint32_t node)

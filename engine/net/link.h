@@ -104,9 +104,14 @@ const char *sti_net_url(const sti_net *net);
 /* What a PING or BYE of this process says in `from`, once it is known. */
 void sti_net_set_node(sti_net *net, uint32_t node);
 
+/* So many peers may dial this net at the same time, all from one address: its
+ * limits for connections without a HELLO allow for that. The largest counts. */
+void sti_net_expect(sti_net *net, uint32_t peers);
+
 /* Connects to another net's URL, trying again until `timeout_ns` has passed
- * (whoever listens may start later), and proves the token if there is one. The
- * caller sends HELLO next. Events of the link may come before this returns.
+ * (the other process may start later, or evict this connection because too many
+ * arrive at once), and proves the token if there is one. The caller sends HELLO
+ * next. Events of the link may come before this returns.
  * Blocks.
  * STRADS_EINVAL: the URL, or one that needs a token. STRADS_EIO: nobody
  * answered; the sentence names URL and cause. STRADS_EMISMATCH: it has another

@@ -468,12 +468,17 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
 
 /* ---- handing over ------------------------------------------------------- */
 
-static void introduce(sti_conn *conn)
+/* False: the connection was ended as a stranger's before its HELLO was read, so
+ * the owner never learns of it and the peer dials again. */
+static bool introduce(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
-    conn->introduced = true;
+    conn->introduced = !conn->dead;
+    const bool introduced = conn->introduced;
     pthread_mutex_unlock(&conn->lock);
-    sti_conn_is_known(conn);
+    if (introduced)
+        sti_conn_is_known(conn);
+    return introduced;
 }
 
 static strads_err take_bye(sti_conn *conn)
@@ -669,9 +674,10 @@ static strads_err deliver(sti_conn *conn, sti_frame *frame)
                               memory_order_relaxed);
     if (err == STRADS_OK && !shakes_hands &&
         (kind < STI_KIND_PING || kind >= STI_KIND_FIRST_MESSAGE)) {
-        if (kind == STI_KIND_HELLO)
-            introduce(conn);
-        hand_over(conn, frame);
+        if (kind == STI_KIND_HELLO && !introduce(conn))
+            sti_frame_free(frame);
+        else
+            hand_over(conn, frame);
         return STRADS_OK;
     }
     if (err == STRADS_OK)

@@ -25,8 +25,9 @@ enum {
     STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
     STI_WHERE_MAX = 320,
     STI_TEXT_MAX = 640,
-    /* Accepted, and without a HELLO yet: in all, and from one address. Who comes
-     * beyond that takes the place of the oldest. */
+    /* Connections accepted that have not sent a HELLO: in all, and from one
+     * address. A run of more nodes (sti_net_expect) allows as many. One more
+     * connection evicts the oldest. */
     STI_STRANGERS_MAX = 64,
     STI_STRANGERS_EACH = 16,
     STI_LINKS_MAX = 16384
@@ -129,9 +130,10 @@ struct sti_net {
     uint64_t serial;
     uint32_t conns;
     uint32_t strangers;
-    bool closing; /* nobody is accepted or dialled any more */
-    bool stops;   /* the housekeeping thread is to end */
-    bool unclean; /* while closing, a link did not end in good order .. */
+    uint32_t expected; /* peers that may dial at the same time */
+    bool closing;      /* nobody is accepted or dialled any more */
+    bool stops;        /* the housekeeping thread is to end */
+    bool unclean;      /* while closing, a link did not end in good order .. */
     char unclean_text[STI_TEXT_MAX]; /* .. and what it said */
 
     /* Counts only time in which the housekeeping thread ran: when the process

@@ -493,18 +493,29 @@ static void queue_loss(sti_mesh *mesh, sti_link link, strads_err why,
     sti_mesh_queue(mesh, a);
 }
 
+/* With the lock held: a peer that this node dialled while the nodes join, and
+ * that evicted the connection before it read HELLO. */
+static bool may_redial(const sti_mesh *mesh, uint32_t node, strads_err why)
+{
+    const sti_peer *p = &mesh->peers[node];
+    return mesh->joins && !mesh->settled && node > 0 && p->dialled &&
+           !p->has_met && why == STRADS_EIO;
+}
+
 static void lost(void *arg, sti_link link, strads_err why, const char *text)
 {
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
     const uint32_t node = sti_mesh_node_of(mesh, link);
     const bool settled = mesh->settled;
-    bool mends = false;
+    bool mends = false, redials = false;
     if (node == STI_NODE_NONE)
         sti_reconnect_forget(mesh, link);
+    else if ((redials = may_redial(mesh, node, why)))
+        sti_mesh_redial(mesh, node);
     else
         mends = sti_reconnect_broke(mesh, node, why, text);
-    if (node != STI_NODE_NONE && !mends)
+    if (node != STI_NODE_NONE && !mends && !redials)
         sti_mesh_lose(mesh, node, why, text);
     if (!settled)
         queue_loss(mesh, link, why, text);
@@ -979,6 +990,7 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
     mesh->nodes = nodes;
     pthread_mutex_unlock(&mesh->lock);
     sti_net_set_node(mesh->net, node);
+    sti_net_expect(mesh->net, nodes);
     return STRADS_OK;
 }
 

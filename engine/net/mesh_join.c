@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
+
+enum { REDIAL_NS = 50000000 /* from an eviction to the next connection */ };
 
 /* ---- failures of others ------------------------------------------------ */
 
@@ -369,6 +372,11 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
 
 /* ---- another node ------------------------------------------------------ */
 
+static void pause_redial(void)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = REDIAL_NS}, NULL);
+}
+
 static strads_err say_hello(sti_mesh *mesh, sti_link link,
                             const sti_hello *hello)
 {
@@ -460,9 +468,10 @@ static bool is_newcomer(const sti_arrival *a)
 }
 
 /* HELLO is answered by `until`; from then on node 0 waits for others, and so
- * does this one. */
+ * does this one. *unanswered: the link broke before an answer came. */
 static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
-                                uint64_t until, sti_mesh_terms *terms)
+                                uint64_t until, sti_mesh_terms *terms,
+                                bool *unanswered)
 {
     sti_arrival *early = NULL; /* of nodes that were welcomed before this one */
     strads_err err = STRADS_OK;
@@ -483,6 +492,8 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
         }
         if (a->link == link) {
             err = look_for_welcome(mesh, link, a, url, terms);
+            *unanswered =
+                !a->frame && a->why == STRADS_EIO && until != UINT64_MAX;
             until = UINT64_MAX;
         } else {
             sti_mesh_turn_away(mesh, a->link, a->frame);
@@ -506,22 +517,62 @@ static void know(sti_mesh *mesh, uint32_t node, sti_link link)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-static strads_err dial_lower(sti_mesh *mesh, uint64_t timeout_ns)
+void sti_mesh_redial(sti_mesh *mesh, uint32_t node)
+{
+    mesh->peers[node].link = 0;
+    mesh->peers[node].unanswered = true;
+}
+
+/* A peer that accepts more connections at once than its limits allow drops some
+ * of them before it reads their HELLO: those are dialled again. */
+static strads_err dial_peer(sti_mesh *mesh, uint32_t k, uint64_t until)
 {
     sti_hello hello = sti_mesh_hello(mesh);
     hello.wanted_node = mesh->node;
     hello.workers = 1;
+    sti_link link;
+    const uint64_t now = sti_monotonic_now();
+    strads_err err = sti_net_dial(mesh->net, mesh->peers[k].url,
+                                  until > now ? until - now : 1, &link);
+    if (err)
+        return err;
+    know(mesh, k, link);
+    err = sti_net_bind(mesh->net, link, k);
+    if (!err)
+        err = say_hello(mesh, link, &hello);
+    if (err != STRADS_EPEER)
+        return err;
+    pthread_mutex_lock(&mesh->lock);
+    sti_mesh_redial(mesh, k);
+    pthread_mutex_unlock(&mesh->lock);
+    return STRADS_OK;
+}
+
+static strads_err dial_lower(sti_mesh *mesh, uint64_t timeout_ns)
+{
     strads_err err = STRADS_OK;
-    for (uint32_t k = 1; k < mesh->node && !err; k++) {
-        sti_link link;
-        err = sti_net_dial(mesh->net, mesh->peers[k].url, timeout_ns, &link);
-        if (err)
-            break;
-        know(mesh, k, link);
-        err = sti_net_bind(mesh->net, link, k);
-        if (!err)
-            err = say_hello(mesh, link, &hello);
-    }
+    for (uint32_t k = 1; k < mesh->node && !err; k++)
+        err = dial_peer(mesh, k, sti_monotonic_in(timeout_ns));
+    return err;
+}
+
+static bool take_unanswered(sti_mesh *mesh, uint32_t k)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const bool unanswered = mesh->peers[k].unanswered;
+    mesh->peers[k].unanswered = false;
+    pthread_mutex_unlock(&mesh->lock);
+    return unanswered;
+}
+
+static strads_err dial_unanswered(sti_mesh *mesh, uint64_t until)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 1; k < mesh->node && !err; k++)
+        if (take_unanswered(mesh, k)) {
+            pause_redial();
+            err = dial_peer(mesh, k, until);
+        }
     return err;
 }
 
@@ -552,12 +603,12 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
         sti_mesh_turn_away(mesh, a->link, a->frame);
         return STRADS_OK;
     }
+    if (sti_net_bind(mesh->net, a->link, hello.wanted_node) != STRADS_OK)
+        return STRADS_OK; /* the link has broken already; its node redials */
     know(mesh, hello.wanted_node, a->link);
-    strads_err err = sti_net_bind(mesh->net, a->link, hello.wanted_node);
-    if (!err)
-        say_met(mesh, a->link, hello.wanted_node);
-    *waiting -= !err;
-    return err;
+    say_met(mesh, a->link, hello.wanted_node);
+    --*waiting;
+    return STRADS_OK;
 }
 
 static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
@@ -584,6 +635,9 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
     strads_err err = STRADS_OK;
     while (!err && (waiting || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
+        err = dial_unanswered(mesh, until);
+        if (err)
+            break;
         err = sti_mesh_await(mesh, until, &a);
         if (err == STRADS_EIO)
             err = strads_fail(STRADS_EIO,
@@ -622,7 +676,8 @@ static strads_err listen_towards(sti_mesh *mesh, sti_link link, const char *of)
     return err ? err : sti_net_listen(mesh->net, url);
 }
 
-/* Dials node 0 and says HELLO; its WELCOME has the terms. */
+/* Dials node 0 and says HELLO; its WELCOME has the terms. If node 0 drops the
+ * connection before it answers, this node dials again. */
 static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
                                 sti_hello *hello, uint64_t timeout_ns,
                                 sti_link *link, sti_mesh_terms *terms)
@@ -632,13 +687,25 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
     pthread_mutex_lock(&mesh->lock);
     mesh->joins = true;
     pthread_mutex_unlock(&mesh->lock);
-    strads_err err = sti_net_dial(mesh->net, url, timeout_ns, link);
-    if (!err)
-        err = listen_towards(mesh, *link, url);
-    hello->url = sti_mesh_url(mesh);
-    if (!err)
-        err = say_hello(mesh, *link, hello);
-    return err ? err : await_welcome(mesh, *link, url, until, terms);
+    for (;;) {
+        bool unanswered = false;
+        const uint64_t now = sti_monotonic_now();
+        strads_err err =
+            sti_net_dial(mesh->net, url, until > now ? until - now : 1, link);
+        if (!err)
+            err = listen_towards(mesh, *link, url);
+        hello->url = sti_mesh_url(mesh);
+        if (!err) {
+            err = say_hello(mesh, *link, hello);
+            unanswered = err == STRADS_EPEER;
+        }
+        if (!err)
+            err = await_welcome(mesh, *link, url, until, terms, &unanswered);
+        if (!unanswered || sti_monotonic_in(REDIAL_NS) > until ||
+            sti_mesh_gives_up(mesh))
+            return err;
+        pause_redial();
+    }
 }
 
 /* What the caller is told; no terms behind an error. */

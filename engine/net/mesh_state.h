@@ -72,6 +72,8 @@ typedef struct sti_peer {
 
     /* Mending, see mesh_reconnect.c. */
     bool dialled;       /* by this node, which dials it again */
+    bool unanswered;    /* .. because its link broke before it answered HELLO,
+                        while the nodes join */
     sti_link trying;    /* dialled, HELLO is said, no answer yet */
     bool replaced;      /* its link is dropped for another */
     sti_link next;      /* it has dialled again before the loss showed .. */
@@ -163,6 +165,10 @@ strads_err sti_mesh_await(sti_mesh *mesh, uint64_t until, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
 /* Puts one behind all others: with the lock held. */
 void sti_mesh_queue(sti_mesh *mesh, sti_arrival *arrival);
+
+/* With the lock held: this node dials `node` again, whose link broke before it
+ * answered HELLO. */
+void sti_mesh_redial(sti_mesh *mesh, uint32_t node);
 
 /* With the lock held: another node has failed. The first one counts. */
 void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 4096 }; /* the kernel lowers it to net.core.somaxconn */
 
 /* ---- URLs -------------------------------------------------------------- */
 
