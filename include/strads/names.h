@@ -1,8 +1,8 @@
 /* strads/names.h - names of rows and columns: words, users, items, features.
  *
- * Strings numbered 0, 1, 2, ... in the order in which they were added. Adding
- * is for one thread at a time; any number of them may look names up meanwhile
- * nobody adds. */
+ * Strings numbered 0, 1, 2, ... in the order in which they were added. One
+ * thread at a time may add names. While none adds, any number of threads may
+ * look names up. */
 #ifndef STRADS_NAMES_H
 #define STRADS_NAMES_H
 
@@ -18,31 +18,33 @@ extern "C" {
 
 typedef struct strads_names strads_names;
 
-/* No names yet. The caller's to free. STRADS_ENOMEM. */
+/* Makes an empty set of names. The caller frees it. STRADS_ENOMEM. */
 STRADS_API strads_err strads_names_new(strads_names **out);
 
-/* Reads names from a file, one a line, plain, gzip or zstd; a line's end, and a
- * mark of UTF-8 before all, are no part of a name. STRADS_EIO: the file cannot
- * be read. STRADS_EFORMAT: an empty line, or a name for the second time; the
- * sentence has the lines. STRADS_ENOMEM. Blocks. Any thread. */
+/* Reads names from a file, one a line, plain, gzip or zstd. Line ends and a
+ * UTF-8 byte order mark are not part of a name. STRADS_EIO: the file cannot be
+ * read. STRADS_EFORMAT: an empty line or a repeated name; the sentence gives the
+ * lines. STRADS_ENOMEM. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read(const char *path, strads_names **out);
 
 /* Frees the names; NULL is fine. */
 STRADS_API void strads_names_free(strads_names *names);
 
-/* The number of the name name[size], any bytes, which is added if it is not
- * there. STRADS_ENOMEM. STRADS_ELIMIT: 2^32 - 2 names, or 4 GB of them. */
+/* Finds the name name[size], any bytes, and adds it if it is new; its number
+ * goes to *number. STRADS_ENOMEM. STRADS_ELIMIT: more than 2^32 - 2 names, or
+ * more than 4 GB of them. */
 STRADS_API strads_err strads_names_add(strads_names *names, const char *name,
                                        size_t size, uint32_t *number);
 
-/* Whether the name name[size] is there; its number goes to *number. */
+/* Returns whether the set contains name[size]; if so, its number goes to
+ * *number. */
 STRADS_API bool strads_names_find(const strads_names *names, const char *name,
                                   size_t size, uint32_t *number);
 
-/* How many names there are. */
+/* Returns the number of names. */
 STRADS_API uint32_t strads_names_count(const strads_names *names);
 
-/* Name number `number`, below the count, with a zero behind it; valid until a
+/* Returns name `number`, which is below the count, as a string. Valid until a
  * name is added. */
 STRADS_API const char *strads_names_at(const strads_names *names,
                                        uint32_t number);

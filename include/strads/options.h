@@ -1,10 +1,10 @@
 /* strads/options.h - options described once.
  *
- * A table of strads_option describes the fields of a struct. From it the
- * command makes its flags and --help, --config reads JSON whose keys are the
- * same names, --print-config writes it, and nodes tell each other what they
- * run with. So flag, key and field bear one name. Of the functions below none
- * blocks; any thread may call them, one at a time for a config. */
+ * A table of strads_option describes the fields of a struct. The command makes
+ * its flags, --help and completion from it; --config reads JSON with the same
+ * names as keys, --print-config writes it, and nodes exchange it. So flag, key
+ * and field have one name. No function below blocks. Any thread may call them,
+ * one at a time for each config. */
 #ifndef STRADS_OPTIONS_H
 #define STRADS_OPTIONS_H
 
@@ -24,8 +24,8 @@ typedef enum strads_option_kind {
     STRADS_OPTION_U32 = 2,    /* uint32_t */
     STRADS_OPTION_BOOL = 3,   /* bool; a flag without a value */
     STRADS_OPTION_STRING = 4, /* const char *; owned by the strads_config */
-    /* uint64_t; text may end in K, M, G or T (KB, KiB), 1024 of each the next:
-     * "1.5G" */
+    /* uint64_t, bytes. Text may end in K, M, G or T (or KB, KiB, ...), in units
+     * of 1,024: "1.5G" */
     STRADS_OPTION_BYTES = 5
 } strads_option_kind;
 
@@ -36,16 +36,16 @@ typedef struct strads_option {
     strads_option_kind kind;
     size_t offset;       /* offsetof(struct, field) */
     const char *metavar; /* "R"; NULL for flags */
-    const char *help;    /* one line; says the unit and the default */
+    const char *help;    /* one line with the unit and the default */
     double min, max;     /* numbers: inclusive range; both 0: any finite.
                             Not-a-number is never accepted */
     const char *choices; /* strings: "a|b|c"; NULL: any */
-    bool rare;           /* --help names it in a list below the others, with
-                            the default in brackets at the end of `help` */
+    bool rare;           /* --help lists it below the others, without the
+                            default that stands in brackets in `help` */
 } strads_option;
 
-/* A row of a table: KIND without STRADS_OPTION_, the struct and its field; then
- * name, metavar, help and, by their names, what else it has:
+/* A row of a table: KIND without STRADS_OPTION_, the struct and its field, then
+ * name, metavar and help, then further members by name:
  *     STRADS_OPTION(F64, my_options, step, "step", "S",
  *                   "of each update (default 0.1)", .min = 0, .max = 1) */
 #define STRADS_OPTION(KIND, type, field, name_, metavar_, ...) \
@@ -55,23 +55,24 @@ typedef struct strads_option {
         .help = __VA_ARGS__                                    \
     }
 
-/* Sets one field of `config` from text, checking kind, range and choices.
- * A string field keeps the pointer: `text` must outlive the config.
- * STRADS_EINVAL: the sentence names the option, the text, what was expected. */
+/* Sets one field of `config` from text; checks kind, range and choices. A
+ * string field keeps the pointer, so `text` must outlive the config.
+ * STRADS_EINVAL: the sentence names the option, the text and the expected
+ * values. */
 STRADS_API strads_err strads_option_set(const strads_option *option,
                                         void *config, const char *text);
 
-/* The option of that name in a table, or NULL. */
+/* Returns the option of that name in a table, or NULL. */
 STRADS_API const strads_option *strads_option_find(const strads_option *table,
                                                    const char *name);
 
-/* The name in the table nearest to a wrong one (edit distance at most 3), or
- * NULL: for "did you mean ...?". */
+/* Returns the name in the table that is nearest to a wrong one (edit distance
+ * at most 3), or NULL. For "did you mean ...?". */
 STRADS_API const char *strads_option_nearest(const strads_option *table,
                                              const char *wrong);
 
 /* Writes one field's value as JSON text ("0.1", "true", "\"priority\"") into
- * out[size]; returns the length as snprintf does. */
+ * out[size]. Returns the length, as snprintf does. */
 STRADS_API size_t strads_option_format(const strads_option *option,
                                        const void *config, char *out,
                                        size_t size);

@@ -1,5 +1,5 @@
-/* strads/path.h - what the paths and cross-validations of linear programs have
- * in common: one fit after the other, at lambdas that fall evenly in their
+/* strads/path.h - the points of regularisation paths and of cross-validations
+ * of linear programs: a sequence of fits at lambdas that fall evenly in their
  * logarithm. */
 #ifndef STRADS_PATH_H
 #define STRADS_PATH_H
@@ -10,26 +10,25 @@
 extern "C" {
 #endif
 
-/* A point of a path, at its own certified gap: at most the run's tolerance,
- * unless the arithmetic ended before. */
+/* A point of a path with its certified gap, which is at most the run's tolerance
+ * unless rounding prevents it. */
 typedef struct strads_path_point {
     double lambda, objective, gap, intercept;
-    double
-        deviance; /* twice the sum of the losses over the rows, as they weigh;
-                        least squares: the sum of squared residuals */
+    double deviance; /* twice the weighted sum of the losses over the rows; for
+                        least squares the sum of squared residuals */
     uint64_t nonzeros;
-    uint64_t round;        /* at whose commit it was reached */
+    uint64_t round;        /* whose commit reached it */
     const uint32_t *index; /* [nonzeros] columns, ascending */
     const double *value;   /* [nonzeros] */
 } strads_path_point;
 
-/* What fits at one lambda are worth on rows that they have not seen. */
+/* The quality of fits at one lambda on held-out rows. */
 typedef struct strads_cv_point {
     double lambda;
-    double error;     /* mean over rows of twice the loss: of the squared error,
-                         or of the deviance */
-    double deviation; /* its standard error: that of the folds' means */
-    double accuracy;  /* share of labels that are right; NaN of numbers */
+    double error;     /* mean over rows of twice the loss: the squared error or
+                         the deviance */
+    double deviation; /* the standard error of `error`, from the folds' means */
+    double accuracy;  /* share of correct labels; NaN for regression */
 } strads_cv_point;
 
 #ifdef __cplusplus

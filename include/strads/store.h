@@ -1,11 +1,11 @@
 /* strads/store.h - the parameter store: tables of rows, clocks, snapshots.
  *
- * Tables hold what a run commits; both engines commit through them. They are
- * public API of their own too: a data-parallel program needs nothing else.
- * A strads_store is in one process. The tables of a data-parallel program that
- * runs on several nodes are spread over shards; its sessions reach them by the
- * same calls, and there is no strads_store then. What a table's spec says of a
- * spread one has no effect in one process. */
+ * Both engines commit parameters to tables. A data-parallel program works on
+ * tables only. A strads_store lives in one process. If a data-parallel program
+ * runs on several nodes, its tables are distributed over shards; there is no
+ * strads_store then, and sessions reach the tables by the same calls. The
+ * members of strads_table_spec for distributed tables have no effect in one
+ * process. */
 #ifndef STRADS_STORE_H
 #define STRADS_STORE_H
 
@@ -25,26 +25,24 @@ typedef struct strads_session strads_session;
 typedef struct strads_snapshot strads_snapshot;
 
 #define STRADS_STALENESS_INFINITE UINT32_MAX
-#define STRADS_STALENESS_DEFAULT (UINT32_MAX - 1) /* as the table's spec says */
+#define STRADS_STALENESS_DEFAULT (UINT32_MAX - 1) /* by the table's spec */
 
-/* A staleness that a worker picks itself, from how long it waits. It starts at
- * 0. Every 8 clocks of the worker it looks at the time since it looked last:
- * when more than 10 % of it was waiting for reads, its staleness grows to the
- * table's staleness_max; when it was less than 5 %, it shrinks by 1, down to 0.
- * When it waits as long 33 to 64 clocks after it has grown (at least .9 of the
- * share before: for a worker that is always slow), it steps back, and does not
- * grow again for 64 clocks, 128 the next time, at most 2048. So what holds for
- * certain is the promise of staleness_max. */
+/* Each worker adapts its staleness to the time that it waits for reads. It
+ * starts at 0 and is reviewed every 8 clocks of the worker. If waiting took more
+ * than 10 % of the time since the last review, the staleness grows to the
+ * table's staleness_max; below 5 % it shrinks by 1, down to 0. If the share of
+ * waiting is still at least .9 of the earlier one 33 to 64 clocks after a growth
+ * (another worker is always slow, say), the staleness steps back and does not
+ * grow for 64 clocks, then 128, at most 2,048. Guaranteed is staleness_max. */
 #define STRADS_STALENESS_ADAPTIVE (UINT32_MAX - 2)
 
-/* A table: `rows` rows of `cols` numbers of one type. Dense rows hold every
- * column; sparse ones only the columns that were ever incremented. All values
+/* A table: `rows` rows of `cols` numbers of one type. A dense row holds every
+ * column, a sparse row only the columns that have been incremented. All values
  * start at 0.
  *
- * Numbers add as their type does: f64 and f32 by IEEE 754, infinities and NaN
- * included (one NaN added stays: what feeds a table checks); i32 and i64 wrap
- * around. What a cell of a floating type holds depends, in its last bits, on
- * the order of commits. */
+ * f64 and f32 add by IEEE 754, including infinities and NaN: a NaN stays, so the
+ * caller checks what it adds. i32 and i64 wrap around. The last bits of a
+ * floating-point cell depend on the order of commits. */
 typedef struct strads_table_spec {
     const char *name; /* unique in the store, 1 to 63 bytes; copied */
     strads_scalar type;
@@ -53,49 +51,51 @@ typedef struct strads_table_spec {
     bool sparse;        /* a row holds at most 2^30 columns */
     uint32_t staleness; /* default for reads, in clocks; 0: bulk-synchronous */
     uint32_t staleness_max;  /* of STRADS_STALENESS_ADAPTIVE; 0: 16 */
-    uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ... for
-                                strads_session_read_snapshot; 0: no */
-    /* Where a store is spread over nodes: */
-    /* Filters of what a worker pushes when its clock ends. What they hold back
-     * stays with the worker, which sees it itself; it leaves once it is large
-     * enough, and at the latest with a flush or when the session is closed. So
-     * others are promised by the staleness rule what was pushed, and besides it
-     * a cell lacks at most hold_below for each worker that is held back. With
-     * push_bytes there is no such bound: rows with small changes may be late by
-     * any number of clocks, while those with larger ones fill the room. Who
-     * wants all to be seen at a clock flushes before it ends. */
-    double hold_below;   /* rows whose changes are all smaller; 0: none */
-    uint64_t push_bytes; /* about that many bytes of numbers a clock, the rows
-                            with the largest change first; 0: any */
-    bool
-        tuned; /* hold_below and push_bytes, where they are 0 here, are what the
-                   run's options say (strads/engine.h) */
-    /* 8: at the end of a clock changes of a row leave as multiples, from -127 to
-     * 127, of a step of the row's own, a 127th of its largest change: about a
-     * quarter of the bytes of f32, an eighth of those of f64. What rounding leaves
-     * over stays with the worker, which sees it itself, and is added to the next
-     * change of the row (error feedback); a flush, and closing the session, push
-     * all of that in full. Until then a cell lacks at most half a step for each
-     * worker. Of dense tables of f64 or f32. 0: as they are */
+    uint32_t snapshot_every; /* keep exact snapshots of clocks k, 2k, ... for
+                                strads_session_read_snapshot; 0: none */
+
+    /* Distributed tables only: filters of the changes that a worker pushes at
+     * the end of a clock. Withheld changes stay with the worker, which sees them
+     * in its own reads. They leave when they are large enough, at the latest
+     * with a flush or when the session closes. The staleness rule covers pushed
+     * changes; in addition a cell may lack up to hold_below for each worker.
+     * push_bytes has no such bound: rows with small changes may be late by any
+     * number of clocks while rows with larger ones use up the bytes. To make all
+     * changes visible at a clock, flush before it ends. */
+    double hold_below; /* withhold rows with all changes below this; 0: none */
+    uint64_t push_bytes; /* push about that many bytes of numbers a clock, rows
+                            with the largest change first; 0: no limit */
+    bool tuned; /* if hold_below and push_bytes are 0, use the run's options
+                   (strads/engine.h) */
+    /* 8: at the end of a clock, a row's changes are pushed as multiples from -127
+     * to 127 of a step, which is a 127th of the row's largest change. This takes
+     * a quarter of the bytes of f32 and an eighth of those of f64. The rounding
+     * error stays with the worker, which sees it in its own reads, and is added
+     * to the row's next change (error feedback). A flush and the end of the
+     * session push it in full. Until then a cell lacks at most half a step for
+     * each worker. Dense tables of f64 or f32 only. 0: full precision. */
     uint32_t push_bits;
 } strads_table_spec;
 
-/* Makes an empty store whose tables and snapshots may take `memory_limit` bytes
- * together (0: what is free now). Memory is counted before it is allocated.
- * *out is the caller's to free. STRADS_ENOMEM. Any thread; does not block. */
+/* Makes an empty store. Its tables and snapshots together may use `memory_limit`
+ * bytes (0: the memory that is free now), which are counted before they are
+ * allocated. The caller frees *out. STRADS_ENOMEM. Any thread; does not
+ * block. */
 STRADS_API strads_err strads_store_open(uint64_t memory_limit,
                                         strads_store **out);
 
-/* Frees a store, when nobody uses it and its sessions are closed and its
- * snapshots freed. NULL is fine. */
+/* Frees a store. No thread may use it any more, its sessions must be closed and
+ * its snapshots freed. NULL is allowed. */
 STRADS_API void strads_store_free(strads_store *store);
 
-/* Bytes that tables and snapshots hold. Any thread; does not block. */
+/* Returns the bytes that tables and snapshots use. Any thread; does not
+ * block. */
 STRADS_API uint64_t strads_store_bytes(const strads_store *store);
 
-/* Adds a table; its number (0, 1, 2, ...) goes to *table. STRADS_EINVAL: the
- * spec, or a name that exists. STRADS_ELIMIT: too many rows. STRADS_ENOMEM:
- * says the bytes. Not while other threads use the store. */
+/* Adds a table; its number (0, 1, 2, ...) goes to *table. STRADS_EINVAL: an
+ * invalid spec, or a name that exists. STRADS_ELIMIT: too many rows.
+ * STRADS_ENOMEM: the sentence gives the bytes. No other thread may use the store
+ * during the call. */
 STRADS_API strads_err strads_store_create(strads_store *store,
                                           const strads_table_spec *spec,
                                           uint32_t *table);
@@ -104,30 +104,29 @@ STRADS_API strads_err strads_store_create(strads_store *store,
 STRADS_API strads_err strads_store_find(const strads_store *store,
                                         const char *name, uint32_t *table);
 
-/* The spec a table was made with; NULL when there is no such table. */
+/* Returns the spec of a table; NULL if there is no such table. */
 STRADS_API const strads_table_spec *strads_store_spec(const strads_store *store,
                                                       uint32_t table);
 
-/* Copies n rows, rows[n], into out[n x cols] of the table's type, sparse rows
- * written out in full. Each row is read whole, and so are all of one call:
- * a commit is in all of them or in none. STRADS_EINVAL: no such table or row.
- * Any thread; waits for commits and reads of the same rows, for as long as
- * these copy. */
+/* Copies n rows, rows[n], into out[n x cols] of the table's type; sparse rows
+ * are expanded. The read is atomic: each commit is in all of the rows or in none.
+ * STRADS_EINVAL: no such table or row. Any thread; waits while other threads
+ * copy the same rows. */
 STRADS_API strads_err strads_store_read(const strads_store *store,
                                         uint32_t table, uint32_t n,
                                         const uint32_t *rows, void *out);
 
-/* Adds delta[n x cols] of the table's type to n rows, as one commit: the
- * table's version grows by one and goes to *version (may be NULL). A row may be
- * named more than once. Sparse rows gain the columns whose delta is not 0.
- * STRADS_EINVAL: no such table or row; STRADS_ENOMEM (sparse rows): no value
- * has changed then. Any thread; waits as strads_store_read does. */
+/* Adds delta[n x cols] of the table's type to n rows as one commit. The table's
+ * version grows by one and goes to *version (may be NULL). A row may occur more
+ * than once. Sparse rows gain the columns with a nonzero delta. STRADS_EINVAL: no
+ * such table or row. STRADS_ENOMEM (sparse rows): no value has changed. Any
+ * thread; waits as strads_store_read does. */
 STRADS_API strads_err strads_store_inc(strads_store *store, uint32_t table,
                                        uint32_t n, const uint32_t *rows,
                                        const void *delta, uint64_t *version);
 
-/* Adds delta[n] to the columns cols[n] of one row, as one commit; a column may
- * be named more than once. For dense tables too. Otherwise as
+/* Adds delta[n] to the columns cols[n] of one row as one commit, for sparse and
+ * dense tables. A column may occur more than once. Otherwise as
  * strads_store_inc. */
 STRADS_API strads_err strads_store_inc_sparse(strads_store *store,
                                               uint32_t table, uint64_t row,
@@ -135,32 +134,32 @@ STRADS_API strads_err strads_store_inc_sparse(strads_store *store,
                                               const void *delta,
                                               uint64_t *version);
 
-/* Commits made to a table so far; 0 when there is no such table. Any thread;
- * does not block. */
+/* Returns the number of commits to a table so far; 0 if there is no such table.
+ * Any thread; does not block. */
 STRADS_API uint64_t strads_store_version(const strads_store *store,
                                          uint32_t table);
 
-/* The rows of a dense table in place, [rows x cols], at a cache line's begin,
- * for one who knows that nobody commits meanwhile (an `aggregate`, say). Valid
- * as long as the store. NULL for sparse tables, and when there is no such
- * table. */
+/* Returns the rows of a dense table in place, [rows x cols], aligned to a cache
+ * line. Use it where no thread commits at the same time (in an `aggregate`,
+ * say). Valid as long as the store. NULL for a sparse table and if there is no
+ * such table. */
 STRADS_API const void *strads_store_dense(const strads_store *store,
                                           uint32_t table);
 
-/* An immutable copy of a table at one version. *out is the caller's to free,
- * before the store. STRADS_EINVAL: no such table. STRADS_ENOMEM. Any thread;
- * commits and reads wait while it is copied. */
+/* Makes an immutable copy of a table at one version. The caller frees *out before
+ * the store. STRADS_EINVAL: no such table. STRADS_ENOMEM. Any thread; commits and
+ * reads wait during the copy. */
 STRADS_API strads_err strads_store_snapshot(const strads_store *store,
                                             uint32_t table,
                                             strads_snapshot **out);
-/* NULL is fine. */
+/* Frees a snapshot. NULL is allowed. */
 STRADS_API void strads_snapshot_free(strads_snapshot *snapshot);
-/* The table's version that it is of, as strads_store_version counts. */
+/* Returns the version of the table in the snapshot, as strads_store_version. */
 STRADS_API uint64_t strads_snapshot_version(const strads_snapshot *snapshot);
 
-/* One row of a snapshot: its columns, ascending (NULL when dense: all of them),
- * and values; *n of each. Valid as long as the snapshot. STRADS_EINVAL: no such
- * row. Any thread; does not block. */
+/* Finds one row of a snapshot: *n columns, ascending (NULL for a dense table: all
+ * columns), and their values. Valid as long as the snapshot. STRADS_EINVAL: no
+ * such row. Any thread; does not block. */
 STRADS_API strads_err strads_snapshot_row(const strads_snapshot *snapshot,
                                           uint64_t row, uint32_t *n,
                                           const uint32_t **cols,
@@ -168,80 +167,81 @@ STRADS_API strads_err strads_snapshot_row(const strads_snapshot *snapshot,
 
 /* ---- sessions: one worker's clocked view ------------------------------- */
 
-/* On several nodes reads, flushes, clocks and barriers may also wait for the
- * network, and fail with what has ended the run: another node's failure, or its
- * loss (STRADS_EPEER); STRADS_ELIMIT: a flush of more than 1 GiB for one shard.
- * What is then pushed is still seen whole or not at all, but on each shard by
- * itself. */
+/* On several nodes, reads, flushes, clocks and barriers may wait for the network.
+ * They fail if the run has failed: another node's error, or its loss
+ * (STRADS_EPEER). STRADS_ELIMIT: a flush of more than 1 GiB for one shard. A push
+ * is atomic on each shard, not across shards. */
 
-/* Opens worker `worker`'s session of a group of `workers`, at clock 0. The
- * others wait for a worker that has yet to open its session as for one at
- * clock 0. When the sessions of all workers have been closed, a new group may
- * begin. A session is used by one thread at a time. *out is the caller's to
- * close. STRADS_EINVAL: worker is not below workers, or the group is of another
- * size. STRADS_ESTATE: the worker's session is open, or was closed while others
- * of the group have not been. STRADS_ENOMEM. Does not block. */
+/* Opens the session of worker `worker` in a group of `workers`, at clock 0. Other
+ * workers treat a session that is not yet open as one at clock 0. When all
+ * sessions of a group are closed, a new group may start. One thread at a time
+ * uses a session. The caller closes *out. STRADS_EINVAL: worker >= workers, or
+ * the group has another size. STRADS_ESTATE: the worker's session is open, or was
+ * closed while others of the group are open. STRADS_ENOMEM. Does not block. */
 STRADS_API strads_err strads_session_open(strads_store *store, uint32_t worker,
                                           uint32_t workers,
                                           strads_session **out);
 
-/* Flushes and ends it: the others no longer wait for this worker's clock. What
- * a flush has no memory for is lost (sparse tables): flush before, to know.
- * NULL is fine. */
+/* Flushes and closes a session: other workers no longer wait for its clock. If
+ * memory is short, unflushed increments of sparse tables are lost; call
+ * strads_session_flush before to see the error. NULL is allowed. */
 STRADS_API void strads_session_close(strads_session *session);
 
-/* Reads a row into out[cols]: it sees every update of clock c - s - 1 and
- * older, from everyone, c being this session's clock and s the staleness; and
- * all of its own. It may see newer ones. Blocks until every other session of
- * the group is at clock c - s or later, or closed; never when s is infinite.
- * Staleness: Ho et al., NIPS 2013. STRADS_EINVAL: no such table or row. */
+/* Reads a row into out[cols]. With c this session's clock and s the staleness,
+ * the row contains every worker's updates of clock c - s - 1 and older, and all
+ * of the session's own; it may contain newer ones. Blocks until every other
+ * session of the group is at clock c - s or later, or closed; with infinite
+ * staleness it never blocks. Staleness: Ho et al., NIPS 2013. STRADS_EINVAL: no
+ * such table or row. */
 STRADS_API strads_err strads_session_read_row(strads_session *session,
                                               uint32_t table, uint64_t row,
                                               uint32_t staleness, void *out);
 
-/* The same for n rows, rows[n], into out[n x cols]. When it fails over nodes,
- * some of `out` may have been written. */
+/* Reads n rows, rows[n], into out[n x cols], as strads_session_read_row. After a
+ * failure on several nodes, parts of `out` may have been written. */
 STRADS_API strads_err strads_session_read_rows(strads_session *session,
                                                uint32_t table, uint32_t n,
                                                const uint32_t *rows,
                                                uint32_t staleness, void *out);
 
-/* Says that this worker is to read n rows, rows[n], in its next clock, with that
- * staleness. Over nodes they are asked for at once: a read of just these rows then
- * finds them, or waits for the rest of their way only, while the worker computes.
- * To be called after the clock's reads: what it asks for later (a read, a barrier)
- * takes the place of what is still awaited. Rows of more than 8 MB together are
- * not asked for. In one process nothing is to be done. STRADS_EINVAL: no such
- * table or row; STRADS_ENOMEM; and over nodes what has ended the run. Does not
- * block. */
+/* Requests n rows, rows[n], that this worker will read in its next clock with
+ * that staleness. On several nodes the rows travel while the worker computes, and
+ * a read of exactly these rows waits for the remaining time only. Call it after
+ * the reads of the current clock: a later request (a read, a barrier) replaces
+ * it. Rows of more than 8 MB in total are not requested. In one process it does
+ * nothing. STRADS_EINVAL: no such table or row. STRADS_ENOMEM. On several nodes
+ * also the error that ended the run. Does not block. */
 STRADS_API strads_err strads_session_prefetch(strads_session *session,
                                               uint32_t table, uint32_t n,
                                               const uint32_t *rows,
                                               uint32_t staleness);
 
-/* Reads n rows, rows[n], into out[n x cols] as of exactly clock T, the last
+/* Reads n rows, rows[n], into out[n x cols] exactly as of clock T, the last
  * multiple of the table's snapshot_every up to this session's clock; T goes to
- * *clock. They hold all updates of clocks below T, from everyone, but for what
- * filters hold back, and none of T or later, this session's neither. Blocks
- * until every other session of the group is at T or later, or closed. What was
- * added past sessions (strads_store_inc) is of no clock, and may be in it or
- * not. STRADS_EINVAL: no such table or row, a table that keeps no snapshots, or
- * a clock before the first one. STRADS_ESTATE: it was not kept, because a
- * worker was more than 4 snapshots ahead of the last one, or memory ran out. */
+ * *clock. The rows contain every worker's updates of clocks below T, except those
+ * that filters withhold, and no update of clock T or later, not even this
+ * session's. Blocks until every other session of the group is at T or later, or
+ * closed. Increments outside sessions (strads_store_inc) have no clock and may or
+ * may not be included. STRADS_EINVAL: no such table or row, a table without
+ * snapshots, or a clock before the first one. STRADS_ESTATE: the snapshot was
+ * dropped, because a worker was more than 4 snapshots ahead of the slowest one or
+ * because memory was short. */
 STRADS_API strads_err strads_session_read_snapshot(strads_session *session,
                                                    uint32_t table, uint32_t n,
                                                    const uint32_t *rows,
                                                    void *out, uint64_t *clock);
 
-/* Adds to one value, to the columns cols[n] of one row (of dense tables, too; a
- * column may be named more than once), or to a whole row delta[cols], of the
- * table's type. Seen by this session at once, by others after clock() or
- * flush() at the latest; until then increments of a row are added up here.
+/* Adds to one value; to the columns cols[n] of one row, in sparse and dense
+ * tables (a column may occur more than once); or to a whole row, delta[cols] of
+ * the table's type. This session sees the increment at once, other sessions after
+ * its clock() or flush() at the latest. Until then the session accumulates the
+ * increments of a row.
+ *
  * STRADS_EINVAL: no such table, row or column, or a delta that is not a whole
- * number in the range of an integer table. STRADS_ENOMEM: nothing has changed.
- * The first two do not block; the third may over nodes, where rows leave before
- * their clock ends: until there is room for them on their way. It fails then,
- * with nothing added, if the run has failed. */
+ * number within the range of an integer table. STRADS_ENOMEM: nothing has
+ * changed. The first two calls do not block. On several nodes rows may leave
+ * before the clock ends; the third call then waits for space in the send window,
+ * and fails without adding if the run has failed. */
 STRADS_API strads_err strads_session_inc(strads_session *session,
                                          uint32_t table, uint64_t row,
                                          uint32_t col, double delta);
@@ -254,44 +254,40 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);
 
-/* Adds delta[n x cols] of the table's type to n whole rows, rows[n]:
- * strads_session_inc_row for each of them, in order; a row may be named more than
- * once. rows[] and delta[] are the caller's again when it returns. STRADS_EINVAL:
- * no such table or row; nothing was added. STRADS_ENOMEM, and over nodes when the
- * run has failed: only the first of the rows have been added. Blocks as
- * strads_session_inc_row does. */
+/* Adds delta[n x cols] of the table's type to n whole rows, rows[n], like
+ * strads_session_inc_row for each in order. A row may occur more than once. The
+ * arrays are copied. STRADS_EINVAL: no such table or row; nothing was added.
+ * STRADS_ENOMEM, and on several nodes a failure of the run: only some leading
+ * rows were added. Blocks as strads_session_inc_row does. */
 STRADS_API strads_err strads_session_inc_rows(strads_session *session,
                                               uint32_t table, uint32_t n,
                                               const uint32_t *rows,
                                               const void *delta);
 
-/* Pushes the increments out, each table's as one commit (over nodes: as one for
- * every few rows). STRADS_ENOMEM (sparse rows): of this table and those after
- * it nothing was pushed; all of that is still kept, and the call may be
- * repeated. */
+/* Pushes all increments, those of a table as one commit (on several nodes: one
+ * commit for every few rows). STRADS_ENOMEM (sparse rows): increments of this
+ * table and of later tables were not pushed; the session keeps them, and the call
+ * may be repeated. */
 STRADS_API strads_err strads_session_flush(strads_session *session);
 
-/* Flushes and ends this worker's clock. When the flush fails, the clock is not
- * ended; nor is it with STRADS_ECANCELED: within a program's `run` that does
- * not ask whether the run has ended (strads_loop_ends), when it has. */
+/* Flushes, then ends this worker's clock. If the flush fails, the clock does not
+ * end. STRADS_ECANCELED: within a program's `run` that has not asked
+ * strads_loop_ends after the end of the run; the clock does not end either. */
 STRADS_API strads_err strads_session_clock(strads_session *session);
 
-/* Ends this worker's clock and reads n rows, rows[n], into out[n x cols] as of
- * the new one: strads_session_clock and then strads_session_read_rows, to the
- * same values and no later for the others. Over nodes each shard is told of the
- * clock and asked for rows in one message, where it would be woken for each of
- * two. Rows that are not there are found before the clock ends, as
- * STRADS_EINVAL; other errors as of these two: strads_session_now says whether
- * the clock has ended. Blocks as both do. */
+/* strads_session_clock followed by strads_session_read_rows for n rows, rows[n],
+ * into out[n x cols], with the same values. On several nodes each shard receives
+ * one message instead of two. Missing rows are detected before the clock ends
+ * (STRADS_EINVAL). After other errors, strads_session_now shows whether the clock
+ * has ended. Blocks as both calls do. */
 STRADS_API strads_err strads_session_clock_and_read(strads_session *session,
                                                     uint32_t table, uint32_t n,
                                                     const uint32_t *rows,
                                                     uint32_t staleness,
                                                     void *out);
 
-/* The same for all clocks below `clock` at once: a worker that has no more to
- * do meets the others there. Clocks never go back: at `clock` or beyond it only
- * flushes. */
+/* Flushes, then ends all clocks below `clock` at once, for a worker that has
+ * finished its work. If the session is at `clock` or beyond, it only flushes. */
 STRADS_API strads_err strads_session_advance(strads_session *session,
                                              uint64_t clock);
 
@@ -299,28 +295,27 @@ STRADS_API strads_err strads_session_advance(strads_session *session,
  * clock, or is closed. */
 STRADS_API strads_err strads_session_barrier(strads_session *session);
 
-/* The cells of a dense table in place, [rows x cols] of its type, at a cache
- * line's begin: a racy view, for loops in the manner of Hogwild, where workers
- * add to one copy of a model without any order between them. Every access is to
- * be atomic, relaxed (__atomic_load, __atomic_store). What is so written is of
- * no clock and no commit: nothing is promised of when others see it, and of two
- * who add to a cell at once one may be lost. Who has written ends its clock,
- * and who reads or adds by the other calls waits for that before it does. Valid
- * as long as the store. STRADS_EINVAL: no such table; a sparse one; or one that
- * is spread over nodes, also simulated ones, where no memory is shared. Any
- * session's thread; does not block. */
+/* Returns the cells of a dense table in place, [rows x cols] of its type, aligned
+ * to a cache line: a racy view for Hogwild loops, in which workers update one
+ * copy of a model without synchronisation. Every access must be a relaxed atomic
+ * (__atomic_load, __atomic_store). Such writes belong to no clock and no commit:
+ * their visibility is not guaranteed, and one of two concurrent additions may be
+ * lost. A worker ends its clock after such writes, and others wait for that clock
+ * before they use the other calls on the table. Valid as long as the store.
+ * STRADS_EINVAL: no such table, a sparse table, or a table distributed over
+ * nodes (simulated ones included). Any session's thread; does not block. */
 STRADS_API strads_err strads_session_racy(strads_session *session,
                                           uint32_t table, void **cells);
 
-/* Where this session's time went so far, in seconds; what is in neither is the
- * caller's own. Only the session's thread may ask. Does not block. */
+/* Time that this session has spent in waiting so far, in seconds. The remaining
+ * time is the caller's own. Session's thread only; does not block. */
 typedef struct strads_times {
     double waiting; /* for the clocks of others: reads and barriers */
     double network; /* for answers of other nodes; 0 in one process */
 } strads_times;
 STRADS_API strads_times strads_session_times(const strads_session *session);
 
-/* The worker's number, the size of its group, its clock. */
+/* Return the worker's number, the size of its group, and its clock. */
 STRADS_API uint32_t strads_session_worker(const strads_session *session);
 STRADS_API uint32_t strads_session_workers(const strads_session *session);
 STRADS_API uint64_t strads_session_now(const strads_session *session);

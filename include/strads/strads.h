@@ -1,4 +1,4 @@
-/* strads/strads.h - the public face in one include, but for the built-in
+/* strads/strads.h - includes the whole public interface except the built-in
  * programs, each of which has a header of its own. */
 #ifndef STRADS_STRADS_H
 #define STRADS_STRADS_H

@@ -13,22 +13,23 @@ extern "C" {
 #define STRADS_VERSION_PATCH 0
 #define STRADS_VERSION "0.2.0"
 
-/* The version that the library was built as; nodes of one run must agree on
- * major and minor. Any thread; the string is static. */
+/* Returns the version of the linked library. All nodes of a run need the same
+ * major and minor version. Any thread; the string is static. */
 STRADS_API const char *strads_version(void);
 
-/* Kernels chosen by what the processor can do. Nodes of one run must be on one
- * level, because different kernels round differently. */
+/* Instruction sets of the numeric kernels. All nodes of a run use the same one,
+ * because different kernels round differently. */
 typedef enum strads_kernel_level {
     STRADS_KERNELS_PORTABLE = 0,
     STRADS_KERNELS_AVX2 = 1,  /* AVX2 and FMA */
     STRADS_KERNELS_AVX512 = 2 /* AVX-512 F, DQ, VL and BW as well */
 } strads_kernel_level;
 
-/* The level that programs are to use: the highest that this processor has,
- * lowered by the environment's STRADS_KERNELS (portable, avx2 or avx512; runs
- * with another word, or a level that the processor lacks, end with
- * STRADS_EINVAL). The same for the life of the process. Any thread. */
+/* Returns the instruction set that programs use: the highest of this processor,
+ * or a lower one that the environment variable STRADS_KERNELS names (portable,
+ * avx2 or avx512). A run fails with STRADS_EINVAL if the variable has another
+ * value or names a set that the processor lacks. Constant during the life of the
+ * process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
 
 #ifdef __cplusplus
