@@ -3,12 +3,12 @@
  * Latent Dirichlet allocation (Blei, Ng, Jordan, JMLR 2003): document d mixes
  * K topics by theta_d ~ Dirichlet(alpha), topic k is a distribution of words
  * phi_k ~ Dirichlet(beta), and each token has a topic z. With theta and phi
- * integrated out, what is sampled is
+ * integrated out, the sampler draws from
  *
  *     p(z | rest) ~ (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta)
  *
- * (Griffiths and Steyvers, PNAS 2004). Blocks of words travel round the
- * partitions with their counts, documents and their tokens' topics stay; see
+ * (Griffiths and Steyvers, PNAS 2004). Blocks of words travel between partitions
+ * with their counts; documents and the topics of their tokens stay. See
  * docs/lda.md. */
 #ifndef STRADS_LDA_H
 #define STRADS_LDA_H
@@ -24,8 +24,8 @@
 extern "C" {
 #endif
 
-/* What `config` points to; NULL: all defaults. Who sets some of it begins with
- * a copy of strads_program_lda.defaults: a 0 is no default here. */
+/* The options (`config`); NULL: all defaults. Start from a copy of
+ * strads_program_lda.defaults: a 0 does not mean the default here. */
 typedef struct strads_lda_options {
     uint32_t topics;       /* K, 2 .. 65,535; default 100 */
     double alpha;          /* of each topic, > 0; default 0.1 */
@@ -35,25 +35,27 @@ typedef struct strads_lda_options {
     const char *fit_alpha; /* "no", "symmetric" or "asymmetric": learn alpha
                               from the counts (Minka 2000, by his fixed point,
                               one step a report); NULL: "no" */
-    bool fit_beta;         /* learn beta in the same way */
-    uint32_t burn_in;      /* sweeps before either is learned; default 10 */
-    bool keep_assignments; /* keep each token's topic in the result, that is
-                              in temporary files; STRADS_EIO: they are full */
-    const char *from; /* file of a model whose counts are there from the start
-                         and stay, with `topics` topics and no more words than
-                         the data; its alpha and beta are taken, too. The
-                         result's model has its counts and the new ones. NULL:
-                         none. Every partition reads the file */
+    bool fit_beta;         /* learn beta by the same method */
+    uint32_t burn_in;      /* sweeps before alpha or beta is learned; default
+                              10 */
+    bool keep_assignments; /* keep the topic of each token in the result, in
+                              temporary files; STRADS_EIO: no space for them */
+    const char *from; /* a model file to continue from: the run adds the new
+                         documents' counts to the model's, which stay fixed. It
+                         has `topics` topics and at most the data's words; the
+                         run takes its alpha and beta. NULL: none. Every
+                         partition reads the file */
     bool network; /* roles of a network (strads/network.h): documents and words
-                          are the same nodes, and the model has the topics of both
-                          ends' tokens; documents of any length */
-    double hold_out; /* share of a network's links that is not looked at, from
-                          0, below 1: those that strads_roles_is_held names */
-    /* A file with a line for each document, its labels: topics are found that
-     * tell these apart (MedLDA, docs/lda.md). NULL: none. Every partition reads
-     * the file. STRADS_EINVAL: more than
-     * STRADS_LDA_LABELLED_TOPICS topics; STRADS_EMISMATCH: not a line for each
-     * document; STRADS_EFORMAT: as strads_lda_labels_read. */
+                     are the same nodes, the model counts the tokens of both
+                     ends, and documents may have any length */
+    double
+        hold_out; /* share of a network's links that are held out, >= 0, below
+                        1; strads_roles_is_held selects them */
+    /* A file with a line of labels for each document: the run finds topics that
+     * separate the labels (MedLDA, docs/lda.md). NULL: none. Every partition reads
+     * the file. STRADS_EINVAL: more than STRADS_LDA_LABELLED_TOPICS topics.
+     * STRADS_EMISMATCH: the number of lines differs from the number of documents.
+     * STRADS_EFORMAT: as strads_lda_labels_read. */
     const char *labels;
     double margin;      /* l, > 0; default 64 */
     double loss_weight; /* C, of the hinge loss, > 0; default 1 */
@@ -61,37 +63,36 @@ typedef struct strads_lda_options {
 
 #define STRADS_LDA_LABELLED_TOPICS 1024
 
-/* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
- * rows split, columns compressed; f32 values take less memory. A document has
- * at most 65,535 tokens, a data set less than 2^31. Its model is not in table
- * 0, but in its state, below. A run that a bound cuts short ends its sweep and
- * has the model of that. */
+/* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS), split by
+ * rows, compressed columns; f32 values need less memory. A document has at most
+ * 65,535 tokens, a data set fewer than 2^31. The model is in the state, below, not
+ * in table 0. If a bound ends the run, the present sweep is completed first. */
 extern STRADS_API const strads_program strads_program_lda;
 
-/* A topic model: how many tokens of each word have which topic. */
+/* A topic model: the number of tokens for each word and topic. */
 typedef struct strads_lda_model {
     uint32_t topics;            /* K */
     uint64_t words;             /* V */
-    uint64_t documents, tokens; /* that it was trained on */
+    uint64_t documents, tokens; /* of the training data */
     double *alpha;              /* [K] */
     double beta;
-    double log_likelihood; /* log p(words, topics) at the end; of a run that has
-                              gone on from a model, of the new documents given
-                              the old ones; NaN: the run was cut short after a
-                              sweep without a report */
+    double log_likelihood; /* log p(words, topics) at the end; after a run that
+                              continued a model, that of the new documents given
+                              the old ones; NaN: the run ended after a sweep
+                              without a report */
     uint64_t *total;       /* [K] tokens of each topic */
-    /* Word w has topic[k] count[k] times, start[w] <= k < start[w + 1]; topics
-     * ascend, counts are not 0. */
+    /* Word w has topic[k] count[k] times for start[w] <= k < start[w + 1]; topics
+     * ascend, counts are above 0. */
     uint64_t *start; /* [V + 1] */
     uint32_t *topic, *count;
     strads_names *names; /* of the words, or NULL */
-    /* Roles of a network (strads/network.h): the counts are of both ends of its
-     * links, less those that were held out by this share and seed. */
+    /* Roles of a network (strads/network.h): the counts are those of both ends of
+     * all links except the held-out ones (hold_out, seed). */
     bool network;
     double hold_out;
     uint64_t seed;
-    /* Of a run with labels: the classes' names, and the weight of each topic's
-     * share of a document's tokens in each class's score; or 0, NULL, NULL. */
+    /* With labels: the names of the classes, and the weight of each topic's share
+     * of tokens in the score of each class; otherwise 0, NULL, NULL. */
     uint32_t classes;
     strads_names *labels;
     double *weight; /* [classes x K] */
@@ -99,8 +100,8 @@ typedef struct strads_lda_model {
 
 /* ---- labels of documents ------------------------------------------------ */
 
-/* Document d has the classes label[k], start[d] <= k < start[d + 1]; none: it
- * is not known what it is. */
+/* Document d has the classes label[k], start[d] <= k < start[d + 1]; none:
+ * unknown. */
 typedef struct strads_lda_labels {
     uint64_t documents;
     strads_names *classes; /* in the order of their names; numbers by value */
@@ -108,11 +109,11 @@ typedef struct strads_lda_labels {
     uint32_t *label;
 } strads_lda_labels;
 
-/* Reads labels, a line a document: names, with commas or tabs between several;
- * an empty line: none. `known` (may be NULL) numbers the classes, and another
- * name then is a class that `classes` has behind them. Free it after an error,
- * too. STRADS_EIO. STRADS_EFORMAT: a label that is no UTF-8, or twice in a
- * line; less than two classes. STRADS_EMISMATCH: not `documents` lines.
+/* Reads labels, one line for each document: names separated by commas or tabs; an
+ * empty line means none. `known` (may be NULL) numbers the classes; other names
+ * become classes after them. Free *out after an error as well. STRADS_EIO.
+ * STRADS_EFORMAT: a label that is not UTF-8 or occurs twice in a line, or fewer
+ * than two classes. STRADS_EMISMATCH: the number of lines is not `documents`.
  * STRADS_ENOMEM. Any thread. Blocks. */
 STRADS_API strads_err strads_lda_labels_read(const char *path,
                                              uint64_t documents,
@@ -120,67 +121,68 @@ STRADS_API strads_err strads_lda_labels_read(const char *path,
                                              strads_lda_labels *out);
 STRADS_API void strads_lda_labels_free(strads_lda_labels *labels);
 
-/* The model of a run's result, a copy without names; *out is the caller's to
- * free by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
- * its first sweep. STRADS_ENOMEM. Any thread. */
+/* Copies the model from the result of a run, without names. The caller frees *out
+ * by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before its first
+ * sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
-/* Frees a model; NULL is fine. */
+/* Frees a model. NULL is allowed. */
 STRADS_API void strads_lda_model_free(strads_lda_model *model);
 
-/* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and
- * its counts beside it, in the NPY file `path`.npy: [n x 3] of u32, which are
- * word, topic, tokens, all from 0. docs/lda.md has the members. Both files are
- * whole or not there. STRADS_EINVAL: the options. STRADS_EIO. Blocks. */
+/* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and its
+ * counts in the NPY file `path`.npy: [n x 3] of u32, which are word, topic and
+ * tokens, with words and topics from 0. docs/lda.md lists the members. Each file is
+ * written atomically. STRADS_EINVAL: the options. STRADS_EIO. Blocks. */
 STRADS_API strads_err strads_lda_model_write(const strads_lda_model *model,
                                              const char *options,
                                              const char *path);
 
-/* Reads such a model. STRADS_EIO; STRADS_EFORMAT: a file that is none, or not
- * one of the model. STRADS_EMISMATCH: another version. STRADS_ENOMEM. */
+/* Reads a model that strads_lda_model_write wrote. STRADS_EIO. STRADS_EFORMAT: not
+ * a model, or the two files do not belong together. STRADS_EMISMATCH: another
+ * version. STRADS_ENOMEM. */
 STRADS_API strads_err strads_lda_model_read(const char *path,
                                             strads_lda_model **out);
 
-/* A place of a topic that has fewer words than were asked for. */
+/* Fills the list of a topic that has fewer words than requested. */
 #define STRADS_LDA_NO_WORD UINT32_MAX
 
-/* The first n words of each topic by relevance lambda log phi + (1 - lambda)
- * log (phi / p), 0 <= lambda <= 1 (Sievert and Shirley 2014); 1: by log phi.
- * word and score [topics x n], the caller's; words that the topic does not have
- * are left out. STRADS_EINVAL: n is 0, or lambda out of its range. */
+/* Finds the first n words of each topic by relevance lambda log phi + (1 - lambda)
+ * log (phi / p), 0 <= lambda <= 1 (Sievert and Shirley 2014); 1 means by log phi.
+ * The caller provides word and score [topics x n]. Words without a token in the
+ * topic are excluded. STRADS_EINVAL: n is 0, or lambda is out of its range. */
 STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
                                            double lambda, uint32_t n,
                                            uint32_t *word, double *score);
 
 /* ---- new documents ----------------------------------------------------- */
 
-/* A document: word[i], of the model's, count[i] times. The same words in
- * another order are another name for the draws: give them ascending. */
+/* A document: word[i] of the model occurs count[i] times. Words ascend; another
+ * order changes the draws. */
 typedef struct strads_lda_words {
     uint32_t n;
     const uint32_t *word, *count; /* [n] */
 } strads_lda_words;
 
-/* Gibbs sampling of a document with the model fixed: the mean of the sweeps
- * after the first burn_in. Draws are named by the seed and the document, so it
- * gets the same answer whatever else is asked for. */
+/* Gibbs sampling of a document with a fixed model: the mean of the sweeps after the
+ * first burn_in. Draws depend on the seed and the document only, so the result does
+ * not depend on other calls. */
 typedef struct strads_lda_draws {
     uint32_t sweeps, burn_in; /* burn_in < sweeps */
     uint64_t seed;
 } strads_lda_draws;
 
-/* The shares theta[topics] of the model's topics in a document, by its tokens'
- * topics and alpha. STRADS_EINVAL: a word that the model does not have, burn_in
- * not below sweeps. STRADS_ENOMEM. Any thread. */
+/* Computes the topic shares theta[topics] of a document from the topics of its
+ * tokens and alpha. STRADS_EINVAL: a word that is not in the model, or burn_in >=
+ * sweeps. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_infer(const strads_lda_model *model,
                                        const strads_lda_draws *draws,
                                        const strads_lda_words *words,
                                        double *theta);
 
-/* What each class scores in a document, score[classes]: the model's weights by
- * the mean share of the document's tokens that topics have, as strads_lda_infer
- * draws them. The highest is the one to predict. STRADS_ESTATE: a model without
- * classes. Else as strads_lda_infer. */
+/* Computes the score of each class for a document, score[classes]: the model's
+ * weights times the mean topic shares of its tokens, drawn as in strads_lda_infer.
+ * Predict the class with the highest score. STRADS_ESTATE: a model without classes.
+ * Otherwise as strads_lda_infer. */
 STRADS_API strads_err strads_lda_decide(const strads_lda_model *model,
                                         const strads_lda_draws *draws,
                                         const strads_lda_words *words,
@@ -188,38 +190,38 @@ STRADS_API strads_err strads_lda_decide(const strads_lda_model *model,
 
 /* ---- how good a model is ----------------------------------------------- */
 
-/* What a model says of some tokens: perplexity is exp(-log_likelihood /
+/* The likelihood of tokens under a model; perplexity is exp(-log_likelihood /
  * tokens). */
 typedef struct strads_lda_score {
     uint64_t tokens;
     double log_likelihood; /* natural logarithm */
 } strads_lda_score;
 
-/* Document completion (Wallach et al., ICML 2009): half of the tokens, drawn,
- * tell the document's shares of topics, by which the others are scored. Errors
- * as strads_lda_infer. */
+/* Document completion (Wallach et al., ICML 2009): estimates the topic shares from
+ * a random half of the tokens and scores the other half. Errors as
+ * strads_lda_infer. */
 STRADS_API strads_err strads_lda_complete(const strads_lda_model *model,
                                           const strads_lda_draws *draws,
                                           const strads_lda_words *words,
                                           strads_lda_score *out);
 
-/* log p(words | model) of a whole document from left to right (Wallach et al.
- * 2009), as the logarithm of the particles' mean, which is an unbiased estimate
- * of p (Buntine, ACML 2009). Time grows with the square of the tokens. Errors
- * as strads_lda_infer; STRADS_EINVAL: no particles. */
+/* Estimates log p(words | model) of a whole document from left to right (Wallach et
+ * al. 2009), as the logarithm of the particles' mean, which is an unbiased estimate
+ * of p (Buntine, ACML 2009). Time grows with the square of the tokens. Errors as
+ * strads_lda_infer. STRADS_EINVAL: no particles. */
 STRADS_API strads_err strads_lda_left_to_right(const strads_lda_model *model,
                                                uint32_t particles,
                                                uint64_t seed,
                                                const strads_lda_words *words,
                                                strads_lda_score *out);
 
-/* How well the n words of each topic, in falling order, go together in the
- * documents of `data`, kept by row: umass[topics] (Mimno et al., EMNLP 2011:
- * the sum over pairs) and npmi[topics] (normalised pointwise mutual
- * information, the mean over pairs, -1 to 1). Windows are whole documents.
- * Pairs of a word that no document has are left out; NAN: no pair is left.
- * word [topics x n] as from strads_lda_top_words. STRADS_EINVAL: n is 0, or
- * data by column only. STRADS_ENOMEM. Any thread. */
+/* Measures the coherence of the n words of each topic, in falling order, in the
+ * documents of `data`: umass[topics] (Mimno et al., EMNLP 2011: the sum over pairs)
+ * and npmi[topics] (normalised pointwise mutual information, the mean over pairs,
+ * -1 to 1). Windows are whole documents. Pairs with a word that is in no document
+ * are excluded; NaN: no pair remains. word [topics x n] as from
+ * strads_lda_top_words; `data` has rows. STRADS_EINVAL: n is 0, or data by column
+ * only. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
                                            const uint32_t *word,
                                            const strads_data *data,
@@ -230,16 +232,16 @@ typedef struct strads_lda_joint {
     double log_likelihood; /* log p(words, topics) */
 } strads_lda_joint;
 
-/* The likelihood of assignments by the model's alpha and beta alone; its counts
- * are not looked at. The file has a line `N word:topic ...` a document, from 0.
- * STRADS_EIO. STRADS_EFORMAT: the sentence has the line. STRADS_ENOMEM. */
+/* Computes the likelihood of assignments from the model's alpha and beta, without
+ * its counts. The file has a line `N word:topic ...` for each document, from 0.
+ * STRADS_EIO. STRADS_EFORMAT: the sentence gives the line. STRADS_ENOMEM. */
 STRADS_API strads_err strads_lda_joint_of(const strads_lda_model *model,
                                           const char *path,
                                           strads_lda_joint *out);
 
-/* With keep_assignments: a line for each document, `N word:topic ...`, words
- * and topics from 0, words ascending. The file is whole or not there.
- * STRADS_ESTATE: they were not kept. STRADS_EIO. Blocks. */
+/* Writes the assignments of a run with keep_assignments: a line `N word:topic ...`
+ * for each document, words and topics from 0, words ascending. The file is written
+ * atomically. STRADS_ESTATE: a run without keep_assignments. STRADS_EIO. Blocks. */
 STRADS_API strads_err strads_lda_assignments_write(const strads_result *result,
                                                    const char *path);
 

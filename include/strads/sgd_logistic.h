@@ -5,8 +5,8 @@
  *     minimise 1/n sum loss(y_i (x_i'w + b)) + lambda/2 |w|^2
  *     loss(m) = log(1 + exp(-m)), or with loss "hinge" max(0, 1 - m)
  *
- * over w, and over b with an intercept (b = 0 otherwise), which is not
- * penalised. y_i is 1 for one of two labels and -1 for the other. */
+ * over w, and over b with an intercept (otherwise b = 0), which is not penalised.
+ * y_i is 1 for the positive label and -1 for the other one. */
 #ifndef STRADS_SGD_LOGISTIC_H
 #define STRADS_SGD_LOGISTIC_H
 
@@ -20,39 +20,39 @@
 extern "C" {
 #endif
 
-/* What `config` points to; all zero means the defaults, which are told. */
+/* The options (`config`); all zero: the defaults below. */
 typedef struct strads_sgd_logistic_options {
     double lambda;          /* weight of the penalty, > 0; 0: 1e-4 */
     bool intercept;         /* fit b */
     uint32_t epochs;        /* passes over the data; 0: 20 */
     uint32_t batch;         /* rows of a mini-batch; 0: 32 */
     const char *staleness;  /* clocks, "infinite", "adaptive", or "hogwild": one
-                               copy of w, written without any order, in one
-                               process; NULL: "1" */
-    uint32_t staleness_max; /* of an adaptive one; 0: 16 */
+                               copy of w, written without synchronisation, in
+                               one process; NULL: "1" */
+    uint32_t staleness_max; /* of "adaptive"; 0: 16 */
     const char *step;    /* "theorem", "constant" or "decay"; NULL: theorem */
     double rate;         /* constant: the step; decay: the first; 0: 0.5 */
     double diameter;     /* theorem: F; 0: sqrt(loss(0) / lambda) */
     double lipschitz;    /* theorem: L; 0: measured on the data */
-    const char *classes; /* "NEGATIVE,POSITIVE": labels, or their names; NULL:
-                            the data's two, ascending */
-    const double *start_intercept; /* b, beside start values of the
+    const char *classes; /* "NEGATIVE,POSITIVE": labels or their names; NULL:
+                            the two of the data, ascending */
+    const double *start_intercept; /* start value of b, with start values of the
                                       coefficients; NULL: 0 */
     uint32_t push_bits; /* 8: changes of weights travel in 8 bits, with error
-                           feedback (strads/store.h); 0: in full */
+                           feedback (strads/store.h); 0: full precision */
     const char *loss;   /* "logistic" or "hinge"; NULL: logistic */
 } strads_sgd_logistic_options;
 
-/* The program: name "sgd-logistic", one parameter a column, rows split,
- * compressed rows. Needs labels of two values, or of two names. */
+/* The program: name "sgd-logistic", one parameter for each column, split by rows,
+ * compressed rows. Needs labels of two values or two names. */
 extern STRADS_API const strads_program strads_program_sgd_logistic;
 
 /* Results, from the state that strads_result_state returns; any thread. */
 
-/* b of the model; 0 without an intercept. */
+/* Returns b of the model; 0 without an intercept. */
 STRADS_API double strads_sgd_logistic_intercept(const void *state);
-/* The options as the run took them: labels, F and L filled in. Valid as long as
- * the state. */
+/* Returns the options with labels, F and L filled in. Valid as long as the
+ * state. */
 STRADS_API const strads_sgd_logistic_options *
 strads_sgd_logistic_resolved(const void *state);
 

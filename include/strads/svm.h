@@ -2,22 +2,22 @@
  *
  *     minimise 1/2 |w|^2 + C sum_i c_i loss(y_i, x_i'w)
  *
- * over w, as liblinear does; c_i is the row's weight, 1 unless told. With m =
- * y x'w for classes y = +-1, and r = y - x'w for numbers y,
+ * over w, as liblinear does; c_i is the row's weight (default 1). With m = y x'w
+ * for classes y = +-1, and r = y - x'w for numbers y,
  *
  *     hinge            max(0, 1 - m)
  *     squared-hinge    max(0, 1 - m)^2
  *     epsilon          max(0, |r| - epsilon)
  *     squared-epsilon  max(0, |r| - epsilon)^2
  *
- * With k > 2 classes it is k such problems, each class against all others, with
- * one C; objective and gap are those of their sum, and w has k numbers for each
- * column, in the order of the classes.
+ * With k > 2 classes the program solves k such problems with one C, each class
+ * against all others; objective and gap are those of their sum, and w has k
+ * numbers for each column, in the order of the classes.
  *
- * With a bias B each row has one more column, of value B, whose coefficient is
+ * With a bias B each row has a further column of value B, whose coefficient is
  * penalised like all others, as in liblinear: the intercept is B times that
- * coefficient. With `intercept` one is added to x'w that is not penalised. The
- * gap that it reports is a relative duality gap, (P - D) / P. */
+ * coefficient. With `intercept` an intercept without a penalty is added to x'w.
+ * The reported gap is a relative duality gap, (P - D) / P. */
 #ifndef STRADS_SVM_H
 #define STRADS_SVM_H
 
@@ -31,54 +31,54 @@
 extern "C" {
 #endif
 
-/* What `config` points to; NULL: the squared hinge at C = 1. */
+/* The options (`config`); NULL: the squared hinge at C = 1. */
 typedef struct strads_svm_options {
     const char *loss; /* as above; NULL: "squared-hinge" */
     double c;         /* C, > 0; 0: 1 */
     double bias;      /* B, >= 0; 0: no such column */
-    bool intercept;   /* fit one that is not penalised, without a bias */
+    bool intercept;   /* fit an intercept without a penalty; not with a bias */
     double epsilon;   /* >= 0, of the last two losses */
-    bool standardize; /* penalise as if each column had been divided by its
-                         standard deviation (1/W; without a bias: by its root
-                         mean square); w stays in the data's unit. Workers then
-                         hold a second copy of their values, in 8 bytes */
+    bool standardize; /* penalise as if each column were divided by its standard
+                         deviation (1/W; without a bias: by its root mean
+                         square); w keeps the data's unit. Workers then hold a
+                         second copy of their values, 8 bytes each */
     const char *class_weight; /* NULL, "none": 1; "balanced": W / (k W_class),
                                  with W the sum of weights; or
                                  "LABEL=WEIGHT,..." */
     const char *weights;      /* a file with the weight of each row, one a line;
                                  NULL: 1 */
-    const char *classes; /* the labels in order, "0,1,2", or by their names; of
-                            two the second is positive. NULL: the data's,
-                            ascending; more than two numbers have to be listed
-                            where a process does not keep the whole data */
-    const double *start_intercept; /* [k] the intercepts, beside start values of
-                                      coefficients; NULL: 0. The caller's */
-    const double *row_weight; /* [rows] as `weights`, from memory, in place of a
-                                 file; the caller's, during the run. For runs of
-                                 one process. NULL: by `weights` */
+    const char *classes; /* the labels in order, "0,1,2" or names; of two the
+                            second is positive. NULL: those of the data,
+                            ascending. More than two numbers must be listed if a
+                            process does not keep the whole data */
+    const double *start_intercept; /* [k] start values of the intercepts, with
+                                      start values of coefficients; NULL: 0. Must
+                                      outlive the run */
+    const double *row_weight; /* [rows] weights from memory instead of a file;
+                                 must outlive the run. For runs of one process.
+                                 NULL: by `weights` */
 } strads_svm_options;
 
-/* Passes over fewer entries than this are left to one partition of a pool: the
- * visits that rows need more where several work on them cost more than they
- * save. */
+/* One partition of a pool makes passes over fewer entries than this: with several
+ * partitions, rows need more visits, which costs more than it saves. */
 #define STRADS_SVM_ALONE 1e6
 
-/* The program: name "svm"; rows split, rows compressed. Its parameters are the
- * cols coefficients, which the model holds, that of the bias, groups of rows,
- * which are scheduled, and at the end a dual value for each row, as of the last
- * report; each of 1 number, or of k. Needs labels; of 2 to 1,000 values, for the
- * first two losses. */
+/* The program: name "svm"; split by rows, compressed rows. Parameters: the cols
+ * coefficients, which the model contains; the coefficient of the bias; groups of
+ * rows, which the policy schedules; and a dual value for each row, updated with
+ * each report. Each has 1 number, or k. Needs labels; the first two losses need
+ * labels of 2 to 1,000 values. */
 extern STRADS_API const strads_program strads_program_svm;
 
 /* The squared hinge with an L1 penalty or the elastic net, by columns: the
- * problem of strads/logistic.h, of two labels or of each against all others,
- * with max(0, 1 - m)^2 in the place of log(1 + exp(-m)). With l1_ratio 1 and
- * lambda = 1 / (C W), which c asks for, w is that of
+ * problem of strads/logistic.h, for two labels or for each against all others,
+ * with max(0, 1 - m)^2 instead of log(1 + exp(-m)). With l1_ratio 1 and lambda =
+ * 1 / (C W), that is with `c`, w solves
  *
  *     minimise |w|_1 + C sum_i c_i max(0, 1 - y_i (x_i'w + b))^2
  *
- * and the objective is 1 / (C W) of it. What `config` points to; NULL: C = 1,
- * l1_ratio 1. */
+ * and the objective is 1 / (C W) times this one. The options (`config`); NULL: C =
+ * 1, l1_ratio 1. */
 typedef struct strads_svm_l1_options {
     strads_logistic_options fit; /* multiclass: not "softmax" */
     const char *loss;            /* NULL, "squared-hinge" */
@@ -91,15 +91,14 @@ extern STRADS_API const strads_program strads_program_svm_l1;
 
 /* Results, from the state that strads_result_state returns; any thread. */
 
-/* The options as the run took them: classes filled in. Valid as long as the
- * state. */
+/* Returns the options with classes filled in. Valid as long as the state. */
 STRADS_API const strads_svm_options *strads_svm_resolved(const void *state);
-/* What is added to x'w, as committed last; one number, or one for each of more
- * than two classes; 0 without a bias or an intercept. Also of the state of
+/* Returns the last committed intercepts: one number, or one for each of more than
+ * two classes; 0 without a bias or an intercept. Also for the state of
  * strads_program_logistic_dual. Valid as long as the state. */
 STRADS_API const double *strads_svm_intercepts(const void *state);
-/* Rows whose dual value was not 0 at the last report; those of several
- * problems are added up. */
+/* Returns the number of support vectors, rows with a nonzero dual value, at the
+ * last report, summed over the problems. */
 STRADS_API uint64_t strads_svm_supports(const void *state);
 
 #ifdef __cplusplus
