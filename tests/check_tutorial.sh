@@ -25,7 +25,7 @@ END {
 
 # Slots are what the structs have behind "(*".
 sed -n 's/^ *[a-z_]* (\*\([a-z_]*\)).*/\1/p' \
-    include/strads/program.h |
+    include/strads/program.h include/strads/program_more.h |
     sort -u | while read -r slot; do
     grep -q "^|.*\`$slot\`" "$page" || echo "$page: the table lacks \`$slot\`"
 done | grep . && exit 1
