@@ -2,6 +2,8 @@
  * processors; it is entered on them alone. */
 #include "dual_entropy.h"
 
+#include <stddef.h>
+
 #ifdef __AVX512F__
 #include "dual_entropy_wide.h"
 

@@ -4,9 +4,11 @@
  * second. */
 #include "mf_parts.h"
 
-#include <emmintrin.h>
 #include <math.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum { MICRO_BYTES = 20 * 1024, CELL_MIN = 64, MICRO_MAX = 16 };
 

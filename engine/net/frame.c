@@ -9,9 +9,38 @@
 
 #define XXH_STATIC_LINKING_ONLY /* for XXH3_state_t on the stack */
 #include <xxhash.h>
-/* Where the library can choose by processor it hashes several times faster. */
+/* Where the library can choose by processor it hashes several times faster.
+ * Debian's libxxhash.a lacks these functions: they are weak, so that a static
+ * link leaves them null. */
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
+#pragma weak XXH3_64bits_dispatch
+#pragma weak XXH3_64bits_update_dispatch
+
+static uint64_t hash_bytes(const void *bytes, size_t size)
+{
+    return XXH3_64bits_dispatch ? XXH3_64bits_dispatch(bytes, size)
+                                : XXH3_64bits(bytes, size);
+}
+
+static void hash_more(XXH3_state_t *state, const void *bytes, size_t size)
+{
+    if (XXH3_64bits_update_dispatch)
+        (void)XXH3_64bits_update_dispatch(state, bytes, size);
+    else
+        (void)XXH3_64bits_update(state, bytes, size);
+}
+#else
+static uint64_t hash_bytes(const void *bytes, size_t size)
+{
+    return XXH3_64bits(bytes, size);
+}
+
+static void hash_more(XXH3_state_t *state, const void *bytes, size_t size)
+{
+    (void)XXH3_64bits_update(state, bytes, size);
+}
 #endif
 
 static const unsigned char frame_magic[4] = {'S', 'T', 'R', 'D'};
@@ -21,7 +50,7 @@ _Static_assert(sizeof(sti_header) == STI_HEADER_BYTES, "no gaps");
 static uint32_t header_check(sti_header header)
 {
     header.check = 0;
-    return (uint32_t)XXH3_64bits(&header, sizeof header);
+    return (uint32_t)hash_bytes(&header, sizeof header);
 }
 
 void sti_frame_encode_header(const sti_header *header,
@@ -88,11 +117,11 @@ uint64_t sti_frame_checksum(const sti_part *parts, size_t count)
     if (sti_frame_size(parts, count) == 0)
         return 0;
     if (count == 1)
-        return XXH3_64bits(parts->bytes, (size_t)parts->size);
+        return hash_bytes(parts->bytes, (size_t)parts->size);
     XXH3_state_t state;
     (void)XXH3_64bits_reset(&state);
     for (size_t i = 0; i < count; i++)
-        (void)XXH3_64bits_update(&state, parts[i].bytes, (size_t)parts[i].size);
+        hash_more(&state, parts[i].bytes, (size_t)parts[i].size);
     return XXH3_64bits_digest(&state);
 }
 

@@ -23,6 +23,7 @@
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/ssl.h>
+#include <mbedtls/version.h>
 
 enum { RECORD_BYTES = 16384 };
 
@@ -48,6 +49,7 @@ struct sti_tls_config {
 struct sti_tls {
     sti_tls_config *config;
     int fd;
+    bool dials;
     pthread_mutex_t lock; /* guards `ssl` */
     mbedtls_ssl_context ssl;
     /* Of who sends. */
@@ -69,6 +71,44 @@ static int draw_random(void *arg, unsigned char *bytes, size_t size)
     }
     return 0;
 }
+
+/* mbed TLS 3 takes a source of random bytes where 2 takes none, and has TLS
+ * 1.3, which none of `ciphers` belongs to. */
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+static int check_pair(const mbedtls_pk_context *public,
+                      const mbedtls_pk_context *private)
+{
+    return mbedtls_pk_check_pair(public, private, draw_random, NULL);
+}
+
+static int parse_key(mbedtls_pk_context *key, const char *path)
+{
+    return mbedtls_pk_parse_keyfile(key, path, NULL, draw_random, NULL);
+}
+
+static void require_tls12(mbedtls_ssl_config *side)
+{
+    mbedtls_ssl_conf_min_tls_version(side, MBEDTLS_SSL_VERSION_TLS1_2);
+    mbedtls_ssl_conf_max_tls_version(side, MBEDTLS_SSL_VERSION_TLS1_2);
+}
+#else
+static int check_pair(const mbedtls_pk_context *public,
+                      const mbedtls_pk_context *private)
+{
+    return mbedtls_pk_check_pair(public, private);
+}
+
+static int parse_key(mbedtls_pk_context *key, const char *path)
+{
+    return mbedtls_pk_parse_keyfile(key, path, NULL);
+}
+
+static void require_tls12(mbedtls_ssl_config *side)
+{
+    mbedtls_ssl_conf_min_version(side, MBEDTLS_SSL_MAJOR_VERSION_3,
+                                 MBEDTLS_SSL_MINOR_VERSION_3);
+}
+#endif
 
 /* What is wrong with a certificate, by the flags of its check. */
 static const char *fault_of(uint32_t flags)
@@ -130,7 +170,7 @@ static strads_err check_files(const sti_tls_files *files)
 static strads_err check_own(sti_tls_config *c, const sti_tls_files *files)
 {
     uint32_t flags = 0;
-    if (mbedtls_pk_check_pair(&c->cert.pk, &c->key) != 0)
+    if (check_pair(&c->cert.pk, &c->key) != 0)
         return strads_fail(STRADS_EINVAL,
                            "--tls-key %s is not the key of --tls-cert %s",
                            files->key, files->cert);
@@ -149,8 +189,7 @@ static strads_err set_up(sti_tls_config *c, int end)
                                     MBEDTLS_SSL_PRESET_DEFAULT) != 0 ||
         mbedtls_ssl_conf_own_cert(side, &c->cert, &c->key) != 0)
         return strads_fail(STRADS_ENOMEM, "no memory for TLS");
-    mbedtls_ssl_conf_min_version(side, MBEDTLS_SSL_MAJOR_VERSION_3,
-                                 MBEDTLS_SSL_MINOR_VERSION_3);
+    require_tls12(side);
     mbedtls_ssl_conf_ciphersuites(side, ciphers);
     mbedtls_ssl_conf_ca_chain(side, &c->ca, NULL);
     mbedtls_ssl_conf_authmode(side, MBEDTLS_SSL_VERIFY_REQUIRED);
@@ -178,9 +217,8 @@ strads_err sti_tls_config_new(const sti_tls_files *files, sti_tls_config **out)
         err = check_read(mbedtls_x509_crt_parse_file(&c->cert, files->cert),
                          "--tls-cert", files->cert, "certificates");
     if (!err)
-        err = check_read(mbedtls_pk_parse_keyfile(&c->key, files->key, NULL),
-                         "--tls-key", files->key,
-                         "a private key without a password");
+        err = check_read(parse_key(&c->key, files->key), "--tls-key",
+                         files->key, "a private key without a password");
     if (!err)
         err = check_own(c, files);
     if (!err)
@@ -255,6 +293,7 @@ strads_err sti_tls_new(sti_tls_config *config, int fd, bool dials,
         return strads_fail(STRADS_ENOMEM, "no memory for a connection");
     tls->config = config;
     tls->fd = fd;
+    tls->dials = dials;
     (void)pthread_mutex_init(&tls->lock, NULL);
     mbedtls_ssl_init(&tls->ssl);
     if (mbedtls_ssl_setup(&tls->ssl, &config->side[dials]) != 0) {
@@ -315,7 +354,7 @@ static strads_err handshake_failed(sti_tls *tls, int rv)
 strads_err sti_tls_handshake(sti_tls *tls, bool *plain)
 {
     int rv;
-    *plain = tls->ssl.conf->endpoint == MBEDTLS_SSL_IS_SERVER && is_plain(tls);
+    *plain = !tls->dials && is_plain(tls);
     if (*plain)
         return strads_fail(STRADS_EMISMATCH, "it does not speak TLS");
     do {
