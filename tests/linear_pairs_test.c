@@ -13,6 +13,7 @@ enum { ROWS = 9000, COLUMNS = 90, SOME = 3 * ROWS / 2 };
 
 typedef struct fixture {
     strads_share share;
+    column_view view;
     linear_pairs pairs;
     linear_products of;
     uint64_t start[COLUMNS + 1];
@@ -70,7 +71,8 @@ static void fill(fixture *f, bool single, bool weighs, double often(uint32_t j))
         f->weight[i] = weighs ? i % 4 * strads_random_unit(1, 4, 0, i) : 1;
         f->root[i] = sqrt(f->weight[i]);
     }
-    f->of = (linear_products){.share = &f->share,
+    f->view = (column_view){.share = &f->share};
+    f->of = (linear_products){.view = &f->view,
                               .root = weighs ? f->root : NULL,
                               .kernels = column_kernels_choose(ROWS),
                               .partial = f->partial};

@@ -6,6 +6,7 @@
  * the commits, and nothing that is a number per column. The coordinator holds
  * the working set.
  *
+ *     origins  samples of full columns -> which are moved, and how far
  *     labels   which there are, sums   -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
@@ -21,6 +22,8 @@
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
  *     certify  X'(Y - P), losses       -> softmax: the gap of the whole
+ *     tell     nothing                 -> b of columns that were not moved, at
+ *                                         the end
  *
  * At first all that is penalised is kept at 0 until the rest has been fitted:
  * the slopes there tell lambda_max. */
@@ -80,11 +83,11 @@ void glm_end_scan(const glm_local *local, double *rest)
         rest[1] += local->r[i] * (local->y[i] - (local->o[i] + local->level));
 }
 
-void glm_take_slopes(glm_local *local, const strads_share *share)
+void glm_take_slopes(glm_local *local)
 {
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
 
-    glm_catch_up(local, share);
+    glm_catch_up(local);
     local->fresh = false;
     (void)local->problem.loss->evaluate(&rows, local->problem.p, local->r,
                                         NULL);
@@ -94,8 +97,8 @@ static strads_err update_scan(strads_task *task)
 {
     glm_local *local = task->local;
 
-    glm_take_slopes(local, task->share);
-    linear_multiply(local->kernels, task->share, &task->block, local->r,
+    glm_take_slopes(local);
+    linear_multiply(local->kernels, &local->view, &task->block, local->r,
                     task->partial);
     glm_end_scan(local, task->partial + task->block.n);
     return STRADS_OK;
@@ -103,7 +106,9 @@ static strads_err update_scan(strads_task *task)
 
 static strads_err update_fetch(strads_task *task)
 {
-    return linear_packed_write(task, task->share);
+    const glm_local *local = task->local;
+
+    return linear_packed_write(task, &local->view);
 }
 
 /* ---- the coordinator: lambda --------------------------------------------- */
@@ -146,6 +151,7 @@ static void return_start(strads_commit *commit)
 {
     const glm_state *state = commit->state;
     const double *b = state->problem.options.start_intercept;
+    const double moved = glm_origins_sum(state, state->held, 1);
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
@@ -153,7 +159,7 @@ static void return_start(strads_commit *commit)
             commit->change[glm_at(state, k)] = state->held[j];
         else if (b)
             commit->change[glm_at(state, k)] =
-                b[state->target] - commit->value[glm_at(state, k)];
+                b[state->target] + moved - commit->value[glm_at(state, k)];
     }
 }
 
@@ -404,12 +410,13 @@ static strads_err dispatch_target(strads_turn *turn)
                        .n = none ? 0 : n + state->problem.options.intercept});
 }
 
-static strads_err dispatch_certify(strads_turn *turn)
+/* All parameters of the model. */
+static strads_err dispatch_all(strads_turn *turn, uint32_t phase)
 {
     const glm_state *state = turn->state;
     const uint32_t n = (uint32_t)state->columns;
 
-    return dispatch(turn, GLM_CERTIFY,
+    return dispatch(turn, phase,
                     (strads_block){.id = GLM_SCAN_ID + turn->round,
                                    .n = n + state->problem.options.intercept});
 }
@@ -422,7 +429,15 @@ strads_err glm_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
+    if (turn->ends)
+        return state->origin && !state->over ? dispatch_all(turn, GLM_TELL)
+                                             : strads_turn_stop(turn);
     switch (state->next) {
+    case GLM_TO_ORIGINS:
+        return dispatch(turn, GLM_ORIGINS,
+                        (strads_block){.id = GLM_ORIGINS_ID,
+                                       .n = state->n_full,
+                                       .param = state->candidate});
     case GLM_TO_LABELS:
         return dispatch(turn, GLM_LABELS, none);
     case GLM_TO_MOMENTS:
@@ -432,11 +447,10 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_ROWS:
         return dispatch(turn, GLM_ROWS, one);
     case GLM_TO_CERTIFY:
-        return dispatch_certify(turn);
+        return dispatch_all(turn, GLM_CERTIFY);
     case GLM_TO_SCAN:
-        return dispatch_scan(turn, state->bounds.pairs_suffice && !turn->ends
-                                       ? GLM_PAIR_SCAN
-                                       : GLM_SCAN);
+        return dispatch_scan(turn, state->bounds.pairs_suffice ? GLM_PAIR_SCAN
+                                                               : GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.reduced && state->set.factored < state->set.n)
             return dispatch(turn, GLM_PAIRS,
@@ -462,6 +476,14 @@ strads_err glm_schedule(strads_turn *turn)
 /* ---- the table ----------------------------------------------------------- */
 
 const strads_phase glm_phases[GLM_PHASES] = {
+    [GLM_ORIGINS] = {.name = "origins",
+                     .when = STRADS_WHEN_CALLED,
+                     .result = STRADS_RESULT_WORKERS,
+                     .ignores_values = true,
+                     .partial = linear_origins_size,
+                     .update = glm_update_origins,
+                     .aggregate = glm_aggregate_origins,
+                     .receive = glm_receive_origins},
     [GLM_LABELS] = {.name = "labels",
                     .when = STRADS_WHEN_CALLED,
                     .reports = true,
@@ -544,6 +566,10 @@ const strads_phase glm_phases[GLM_PHASES] = {
                      .partial = glm_certify_size,
                      .update = glm_update_certify,
                      .aggregate = glm_aggregate_certify},
+    [GLM_TELL] = {.name = "tell",
+                  .when = STRADS_WHEN_CALLED,
+                  .to = STRADS_TO_NOBODY,
+                  .aggregate = glm_aggregate_tell},
 };
 
 static strads_err resolve(const void *config, glm_problem *out)

@@ -20,6 +20,7 @@
 
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_origins.h"
 #include "apps/linear/linear_pairs.h"
 #include <strads/path.h>
 #include "apps/linear/linear_pending.h"
@@ -29,6 +30,7 @@
 #include "glm_penalty.h"
 
 enum {
+    GLM_ORIGINS,
     GLM_LABELS,
     GLM_MOMENTS,
     GLM_ROWS,
@@ -42,6 +44,7 @@ enum {
     GLM_PRODUCT,
     GLM_TARGET,
     GLM_CERTIFY,
+    GLM_TELL,
     GLM_PHASES
 };
 
@@ -56,6 +59,7 @@ enum { GLM_REST = 2 };
 enum {
     GLM_SCALARS_ID = 1,
     GLM_DIRECTION_ID = 3,
+    GLM_ORIGINS_ID = 4,
     GLM_TARGET_ID = 16, /* and the problem's */
     GLM_SCAN_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
 };
@@ -128,6 +132,8 @@ typedef struct glm_local {
     double *shift; /* [rows] about the largest margin of each */
     double *h;     /* [rows] curvatures at z, */
     bool fresh;    /* if they are */
+    column_view view;       /* the share's columns, less their origins */
+    linear_moved moved;     /* those that have one */
     linear_pending pending; /* not yet in z */
     linear_pairs pairs;
     double level; /* that y, o and z are less than they are */
@@ -138,6 +144,7 @@ typedef struct glm_local {
 /* ---- the coordinator ----------------------------------------------------- */
 
 typedef enum glm_next {
+    GLM_TO_ORIGINS,
     GLM_TO_LABELS,
     GLM_TO_MOMENTS,
     GLM_TO_ROWS,
@@ -224,7 +231,10 @@ typedef struct glm_state {
     bool known;     /* scales and norms are */
     bool began;     /* the first scan has been; */
     double *held;   /* [columns] start values, until lambda is found; or NULL */
-    double *b;      /* [width] */
+    double *b;      /* [width], less c'w of origins c until the run ends */
+    double *origin; /* [columns], NULL: all are 0 */
+    uint32_t n_full; /* columns without zeros left out, which may have one */
+    bool over;       /* b is that of the columns as they stand */
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate;            /* [columns + 1] */
     uint32_t *scan; /* [columns + 1] the n_scan columns of the next scan */
@@ -398,6 +408,13 @@ bool glm_path_is_over(const glm_path *path);
 strads_err glm_path_advance(strads_commit *commit);
 
 /* glm_start.c: what is known before the first scan. */
+/* Origins of columns, where b makes up for them. */
+strads_err glm_update_origins(strads_task *task);
+strads_err glm_aggregate_origins(strads_commit *commit);
+strads_err glm_receive_origins(strads_task *task);
+/* c'w of the origins c; the numbers of w are `step` apart. */
+double glm_origins_sum(const glm_state *state, const double *w, uint32_t step);
+strads_err glm_aggregate_tell(strads_commit *commit);
 /* The offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */
 strads_err glm_read_offsets(const strads_glm_options *options,
                             const strads_range *rows, uint64_t total,
@@ -424,7 +441,7 @@ size_t glm_rows_size(const strads_task *task);
 strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
 /* The margins follow all commits. */
-void glm_catch_up(glm_local *local, const strads_share *share);
+void glm_catch_up(glm_local *local);
 
 /* glm_softmax.c, a worker's: whether classes are one problem; margins of the
  * block's values, of none where w is 0; another class's turn; the
@@ -449,7 +466,7 @@ void glm_find_lambda(glm_state *state, double critical);
 /* The next lambda on the way down to the one that is wanted. */
 double glm_next_down(const glm_state *state);
 /* r at the margins of all commits. */
-void glm_take_slopes(glm_local *local, const strads_share *share);
+void glm_take_slopes(glm_local *local);
 strads_err glm_aggregate_scan(strads_commit *commit);
 /* What a scan ends with, behind the slopes of its columns. */
 void glm_end_scan(const glm_local *local, double *rest);
@@ -543,11 +560,11 @@ strads_err glm_refresh(strads_task *task, const strads_change *changes,
 strads_err glm_schedule(strads_turn *turn);
 strads_err glm_objective(void *state, strads_report *report);
 
-#define GLM_PROGRAM                                                         \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
-    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close,       \
-    .refresh = glm_refresh, .schedule = glm_schedule, .phases = glm_phases, \
-    .n_phases = GLM_PHASES
+#define GLM_PROGRAM                                                      \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,          \
+    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close,    \
+    .finalises = true, .refresh = glm_refresh, .schedule = glm_schedule, \
+    .phases = glm_phases, .n_phases = GLM_PHASES
 
 #define GLM_PATH_PROGRAM                                                       \
     GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \

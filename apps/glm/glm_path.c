@@ -282,6 +282,14 @@ static strads_err keep_coefficients(const strads_commit *commit,
     return STRADS_OK;
 }
 
+/* b of the columns as they stand. */
+static double intercept_at(const strads_commit *commit)
+{
+    const glm_state *state = commit->state;
+
+    return *state->b - glm_origins_sum(state, state->w, 1);
+}
+
 static strads_err keep_point(const strads_commit *commit)
 {
     const glm_state *state = commit->state;
@@ -289,7 +297,7 @@ static strads_err keep_point(const strads_commit *commit)
     strads_path_point point = {.lambda = state->lambda,
                                .objective = state->primal / state->weight,
                                .gap = state->gap,
-                               .intercept = *state->b,
+                               .intercept = intercept_at(commit),
                                .deviance = 2 * state->loss,
                                .nonzeros = state->nonzeros,
                                .round = commit->round};

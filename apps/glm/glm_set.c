@@ -98,7 +98,7 @@ strads_err glm_set_take(strads_commit *commit)
 strads_err glm_update_pairs(strads_task *task)
 {
     glm_local *local = task->local;
-    const linear_products of = {.share = task->share,
+    const linear_products of = {.view = &local->view,
                                 .root = local->root,
                                 .kernels = local->kernels,
                                 .lines = linear_set_joined(&task->block),

@@ -126,7 +126,7 @@ static void find_margins(const strads_task *task, uint32_t k)
         local->z[i] = b;
     for (uint32_t j = 0; j < n && j < local->columns; j++) {
         const double w = task->value[(size_t)j * classes->n + k];
-        const data_column x = data_column_of(task->share, j);
+        const data_column x = column_view_of(&local->view, j);
         if (w != 0)
             local->kernels->add(&x, w, local->z);
     }
@@ -227,7 +227,7 @@ static void add_up_slopes(const strads_task *task, uint32_t k, const double *r)
     for (uint32_t j = 0; j < task->block.n; j++) {
         double *sum = &task->partial[(size_t)j * task->width + k];
         if (j < local->columns) {
-            const data_column x = data_column_of(task->share, j);
+            const data_column x = column_view_of(&local->view, j);
             *sum = local->kernels->dot(&x, r);
             continue;
         }
@@ -248,7 +248,7 @@ strads_err glm_update_certify(strads_task *task)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the slopes of %llu rows",
                            (unsigned long long)local->rows);
-    glm_catch_up(local, task->share);
+    glm_catch_up(local);
     keep_margins(local);
     for (uint64_t i = 0; i < local->rows; i++) {
         uint32_t label = 0;

@@ -199,6 +199,59 @@ static double positive_of(const linear_classes *classes, uint32_t k)
     return classes->sum[linear_classes_positive(classes, k)];
 }
 
+/* ---- origins of columns ---------------------------------------------------- */
+
+strads_err glm_update_origins(strads_task *task)
+{
+    linear_origins_sample(task);
+    return STRADS_OK;
+}
+
+strads_err glm_receive_origins(strads_task *task)
+{
+    glm_local *local = task->local;
+    const strads_err err = linear_moved_new(task, &local->moved);
+
+    local->view.moved = local->moved.at;
+    return err;
+}
+
+strads_err glm_aggregate_origins(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    state->next = GLM_TO_LABELS;
+    return linear_origins_take(&commit->block, commit->partial, state->columns,
+                               &state->origin);
+}
+
+double glm_origins_sum(const glm_state *state, const double *w, uint32_t step)
+{
+    long double sum = 0;
+
+    for (uint64_t j = 0; j < state->columns && state->origin; j++)
+        sum += (long double)state->origin[j] * w[j * step];
+    return (double)sum;
+}
+
+/* b becomes that of the columns as they stand. */
+strads_err glm_aggregate_tell(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    const uint32_t width = state->width;
+
+    state->over = true;
+    for (uint32_t k = 0; k < width; k++) {
+        const size_t at = state->columns * width + k;
+        state->b[k] = commit->value[at] -
+                      glm_origins_sum(state, commit->value + k, width);
+        commit->change[at] = state->b[k] - commit->value[at];
+    }
+    return STRADS_OK;
+}
+
+/* ---- the first intercepts -------------------------------------------------- */
+
 /* All b at their best where w is 0, but for offsets; or at the start's, unless
  * that has to wait until lambda is found. */
 static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
@@ -214,14 +267,16 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
 
     if (!o->intercept)
         return STRADS_OK;
-    value += (size_t)last * state->width;
     for (uint32_t k = 0; k < state->width; k++) {
         const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
         const double share = sum / state->weight;
         const double best =
             state->joint.used ? log(share) : state->problem.loss->link(share);
-        state->b[k] = start ? start[k] : isfinite(best) ? best : 0;
-        change[k] = state->b[k] - value[k];
+        state->b[k] = isfinite(best) ? best : 0;
+        if (start)
+            state->b[k] =
+                start[k] + glm_origins_sum(state, value + k, state->width);
+        change[k] = state->b[k] - value[(size_t)last * state->width + k];
     }
     return strads_commit_also(commit, 1, &last, change);
 }
@@ -342,9 +397,9 @@ strads_err glm_update_moments(strads_task *task)
     double *sum = squares + local->columns;
     const bool sums = sums_columns(&local->problem), plain = local->plain;
 
-    glm_take_slopes(local, task->share);
+    glm_take_slopes(local);
     for (uint64_t j = 0; j < local->columns; j++) {
-        const data_column x = data_column_of(task->share, j);
+        const data_column x = column_view_of(&local->view, j);
         slope[j] = kernels->dot(&x, local->r);
         squares[j] = plain && x.f64 ? kernels->dot_dense(x.n, x.f64, x.f64)
                                     : column_squares(&x, local->c);
@@ -421,9 +476,10 @@ size_t glm_rows_size(const strads_task *task)
     return task->shape->rows * ROW * sizeof(double);
 }
 
-void glm_catch_up(glm_local *local, const strads_share *share)
+void glm_catch_up(glm_local *local)
 {
-    linear_pending_apply(&local->pending, share, local->kernels, 1, local->z);
+    linear_pending_apply(&local->pending, &local->view, local->kernels, 1,
+                         local->z);
 }
 
 strads_err glm_update_rows(strads_task *task)
@@ -431,7 +487,7 @@ strads_err glm_update_rows(strads_task *task)
     glm_local *local = task->local;
     double *out = task->partial;
 
-    glm_catch_up(local, task->share);
+    glm_catch_up(local);
     if (glm_is_joint(local))
         glm_softmax_turn(local, task->share,
                          (uint32_t)(task->block.id - GLM_TARGET_ID));

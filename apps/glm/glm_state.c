@@ -55,7 +55,8 @@ strads_err glm_open_problem(const glm_problem *problem, const strads_task *task,
     if (local) {
         *local = (glm_local){.problem = *problem,
                              .rows = share->rows.end - share->rows.begin,
-                             .columns = share->by_col.lines};
+                             .columns = share->by_col.lines,
+                             .view = {.share = share}};
         local->kernels = column_kernels_choose(local->rows);
     }
     if (!local || !reserve_local(local))
@@ -94,6 +95,7 @@ void glm_close(void *opened)
     free(local->margins);
     free(local->odds);
     free(local->shift);
+    linear_moved_free(&local->moved);
     linear_pending_free(&local->pending);
     linear_pairs_free(&local->pairs);
     free(local->root);
@@ -238,6 +240,9 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
     }
     state->set.is = glm_model(state);
     glm_begin_problem(state);
+    if (problem->options.intercept)
+        state->n_full = linear_origins_list(data, state->candidate);
+    state->next = state->n_full > 0 ? GLM_TO_ORIGINS : GLM_TO_LABELS;
     *out = state;
     return STRADS_OK;
 }
@@ -284,6 +289,7 @@ void glm_end(void *begun)
     free(state->scale);
     free(state->factor);
     free(state->mean);
+    free(state->origin);
     free(state->held);
     free(state->slope);
     free(state->urgency);

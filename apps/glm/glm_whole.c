@@ -43,7 +43,7 @@ strads_err glm_update_hessian(strads_task *task)
     glm_local *local = task->local;
 
     take_curvature(local);
-    return linear_hessian(task, local->kernels, local->h);
+    return linear_hessian(task, &local->view, local->kernels, local->h);
 }
 
 strads_err glm_update_product(strads_task *task)
@@ -51,7 +51,8 @@ strads_err glm_update_product(strads_task *task)
     glm_local *local = task->local;
 
     take_curvature(local);
-    linear_product(task, local->kernels, local->h, local->target, local->r);
+    linear_product(task, &local->view, local->kernels, local->h, local->target,
+                   local->r);
     return STRADS_OK;
 }
 

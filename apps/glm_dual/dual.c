@@ -4,6 +4,7 @@
  * pool of partitions owns its groups, and each partition has a w of its own,
  * ahead of the common one by what it has done since the last join.
  *
+ *     origins  samples of full columns     -> which have their 0 far away
  *     survey   labels, and their counts    -> classes, what a row weighs
  *     moments  sum c x, sum c x^2           -> the columns' scales and shifts
  *     seed     the b that a start's w asks for
@@ -90,6 +91,11 @@ strads_err dual_schedule(strads_turn *turn)
     if (turn->ends)
         return state->scale || state->off ? dispatch_all(turn, state, DUAL_TELL)
                                           : strads_turn_stop(turn);
+    if (state->n_full > 0 && !state->originated)
+        return strads_turn_dispatch(turn, DUAL_ORIGINS, 1,
+                                    &(strads_block){.id = state->partitions + 2,
+                                                    .n = state->n_full,
+                                                    .param = state->full});
     if (!state->surveyed)
         return dispatch_survey(turn, state);
     if ((state->problem.options.standardize ||
@@ -133,6 +139,14 @@ uint64_t strads_svm_supports(const void *state)
 /* ---- the table --------------------------------------------------------- */
 
 const strads_phase dual_phases[DUAL_PHASES] = {
+    [DUAL_ORIGINS] = {.name = "origins",
+                      .when = STRADS_WHEN_CALLED,
+                      .result = STRADS_RESULT_WORKERS,
+                      .ignores_values = true,
+                      .partial = linear_origins_size,
+                      .update = dual_update_origins,
+                      .aggregate = dual_aggregate_origins,
+                      .receive = dual_receive_origins},
     [DUAL_SURVEY] = {.name = "survey",
                      .when = STRADS_WHEN_CALLED,
                      .reports = true,

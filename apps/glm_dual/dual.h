@@ -37,6 +37,7 @@
 
 #include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_origins.h"
 #include "dual_entropy.h"
 #include "dual_loss.h"
 
@@ -118,6 +119,7 @@ struct dual_local {
     dual_problem problem;
     const dual_loss *loss; /* the problem's */
     linear_classes classes;
+    double *origin;         /* [columns], NULL: all are 0 */
     strads_share copied;    /* the rows with shifted or scaled columns, */
     double *value;          /* whose values these are; NULL: no copy (yet) */
     uint32_t width, target; /* problems, and the one at hand */
@@ -287,9 +289,14 @@ typedef struct dual_state {
     dual_problem problem;
     char *classes_text; /* options.classes points to it */
     linear_classes classes;
-    double *scale; /* [columns] while w is that of copied columns, which are
+    double *scale;   /* [columns] while w is that of copied columns, which are
                       over these, 0: left out; */
-    double *shift; /* [columns] and less these, behind them; else NULL */
+    double *shift;   /* [columns] and less these, behind them, */
+    double *mean;    /* [columns] which are these over the scales; else NULL */
+    double *origin;  /* [columns], NULL: all are 0 */
+    uint32_t *full;  /* [n_full] columns without zeros left out, */
+    uint32_t n_full; /* which may have an origin */
+    bool originated; /* it is known which have */
     const strads_data *data;
     uint32_t width, target; /* problems, and the one at hand */
     dual_outcome *done;     /* [width] of those that are not */
@@ -336,7 +343,7 @@ typedef struct dual_state {
     double bias_before; /* what the bias came to, before the level */
     double level_step;  /* went so far; */
     double level_share; /* of what the level lacks the bias is this share */
-    double *intercept;  /* [width] */
+    double *intercept;  /* [width] of the columns as they are trained on */
 
     /* dual_newton.c; `step` is the phase that comes next, or DUAL_ASCEND. */
     uint32_t step;
@@ -377,6 +384,7 @@ static inline size_t dual_place(const dual_state *state, size_t k)
 /* Their places in the programs' table (dual.c). What they compute stands in the
  * file that is named; each has slots of strads_phase. */
 enum {
+    DUAL_ORIGINS,  /* dual_setup.c */
     DUAL_SURVEY,   /* dual_setup.c */
     DUAL_MOMENTS,  /* dual_setup.c */
     DUAL_SEED,     /* dual_certificate.c */
@@ -394,6 +402,9 @@ enum {
     DUAL_PHASES
 };
 
+strads_err dual_update_origins(strads_task *task);
+strads_err dual_aggregate_origins(strads_commit *commit);
+strads_err dual_receive_origins(strads_task *task);
 size_t dual_partial_survey(const strads_task *task);
 strads_err dual_update_survey(strads_task *task);
 void dual_merge_survey(void *into, const void *from, size_t bytes);

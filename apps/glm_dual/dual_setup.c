@@ -122,6 +122,7 @@ void dual_close(void *opened)
         return;
     linear_classes_free(&local->classes);
     free(local->value);
+    free(local->origin);
     free(local->sample);
     free(local->awake);
     free(local->resting);
@@ -140,6 +141,7 @@ void dual_close(void *opened)
 /* ---- the coordinator's memory ------------------------------------------ */
 
 static void begin_problem(dual_state *state);
+static strads_err list_full(dual_state *state);
 
 enum { PARAM_BYTES = 40 }; /* of wide data 43 were seen */
 enum { CLASS_BYTES = 24 }; /* of each class after the first */
@@ -266,6 +268,11 @@ strads_err dual_begin(const dual_problem *problem, const strads_data *data,
     state->columns = shape->cols;
     state->rows = shape->rows;
     begin_problem(state);
+    const strads_err err = list_full(state);
+    if (err) {
+        dual_end(state);
+        return err;
+    }
     *out = state;
     return STRADS_OK;
 }
@@ -281,6 +288,8 @@ void dual_end(void *begun)
     free(state->done);
     free(state->intercept);
     free(state->scale);
+    free(state->origin);
+    free(state->full);
     free(state->pool);
     free(state->held);
     free(state->urgency);
@@ -295,6 +304,71 @@ void dual_end(void *begun)
     free(state->conjugate.line);
     free(state->heading.v);
     free(state);
+}
+
+/* ---- origins ----------------------------------------------------------- */
+
+/* A row of few columns has its entries where the full ones are, too. */
+static double value_at(const data_column *row, uint32_t j)
+{
+    uint64_t low = 0, high = row->n;
+
+    while (row->index && low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (row->index[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return dual_entry(row, row->index ? low : j);
+}
+
+strads_err dual_update_origins(strads_task *task)
+{
+    const dual_local *local = task->local;
+    const uint64_t n = linear_origins_rows(local->rows);
+
+    for (uint64_t s = 0; s < n; s++) {
+        const data_column row =
+            dual_row_of(task->share, linear_origins_row(local->rows, s));
+        for (uint32_t k = 0; k < task->block.n; k++)
+            linear_origins_add(task, k, s,
+                               value_at(&row,
+                                        strads_block_param(&task->block, k)));
+    }
+    return STRADS_OK;
+}
+
+strads_err dual_receive_origins(strads_task *task)
+{
+    dual_local *local = task->local;
+
+    return linear_origins_take(&task->block, task->partial, local->columns,
+                               &local->origin);
+}
+
+strads_err dual_aggregate_origins(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    state->originated = true;
+    return linear_origins_take(&commit->block, commit->partial, state->columns,
+                               &state->origin);
+}
+
+/* Where means are taken out of columns, or of their squares. */
+static strads_err list_full(dual_state *state)
+{
+    const strads_svm_options *o = &state->problem.options;
+
+    if (!o->intercept && !(o->standardize && o->bias > 0))
+        return STRADS_OK;
+    state->full = malloc((state->columns + 1) * sizeof(*state->full));
+    if (!state->full)
+        return strads_fail(STRADS_ENOMEM, "no memory for %llu columns",
+                           (unsigned long long)state->columns);
+    state->n_full = linear_origins_list(state->data, state->full);
+    return STRADS_OK;
 }
 
 /* ---- the survey -------------------------------------------------------- */
@@ -388,17 +462,18 @@ static double bias_of(const dual_problem *problem, const survey *found,
                                         : found->squares / found->rows);
 }
 
-/* What the columns' shifts come to at a commit's coefficients. */
-static double shifted(const strads_commit *commit)
+/* What the columns' shifts come to at a commit's coefficients of a problem. */
+static double shifted(const strads_commit *commit, uint32_t problem)
 {
     const dual_state *state = commit->state;
-    double sum = 0;
+    long double sum = 0;
 
     for (uint64_t j = 0; j < state->columns && state->shift; j++) {
-        const size_t at = dual_place(state, j);
-        sum += state->shift[j] * (commit->value[at] + commit->change[at]);
+        const size_t at = j * state->width + problem;
+        sum += (long double)state->shift[j] *
+               (commit->value[at] + commit->change[at]);
     }
-    return sum;
+    return (double)sum;
 }
 
 void dual_take_intercept(const strads_commit *commit)
@@ -408,8 +483,7 @@ void dual_take_intercept(const strads_commit *commit)
 
     state->intercept[state->target] =
         commit->total[DUAL_LEVEL] +
-        state->bias * (commit->value[at] + commit->change[at]) -
-        shifted(commit);
+        state->bias * (commit->value[at] + commit->change[at]);
 }
 
 /* The first level: numbers are counted from their mean. The block ends with the
@@ -430,10 +504,10 @@ static void begin_level(strads_commit *commit, const survey *found)
     else if (start && state->bias > 0)
         commit->change[at] =
             start[state->target] / state->bias - commit->value[at];
+    if (commit->block.n > state->columns)
+        level += shifted(commit, state->target);
     state->intercept[state->target] =
         level + state->bias * (commit->value[at] + commit->change[at]);
-    if (commit->block.n > state->columns)
-        level += shifted(commit);
     commit->total_change[DUAL_LEVEL] = level - commit->total[DUAL_LEVEL];
 }
 
@@ -545,13 +619,14 @@ strads_err dual_receive_survey(strads_task *task)
  *     an intercept   a column that does not vary is left out: all that it could
  *                    do an intercept does for nothing. Full rows that are
  *                    further from 0 than from their mean are counted from there:
- *                    as all of them are alike, ascent would crawl
+ *                    as all of them are alike, ascent would crawl. So is a
+ *                    column that has an origin (linear_origins.h)
  *
  * otherwise s_j = 1 and m_j = 0. The sums
  *
  *     sum c x,   sum c x^2,   whether it varies,   sum c, entries, rows
  *
- * tell. From then on w is S w of the data as they stand, and the level has what
+ * tell, of x less its origin. From then on w is S w of the data as they stand, and the level has what
  * the shifts come to; when the run ends w becomes w again. */
 enum { ALL, ENTRIES, ROWS, MOMENTS_MORE };
 
@@ -560,6 +635,7 @@ enum { ALL, ENTRIES, ROWS, MOMENTS_MORE };
 
 typedef struct columns_plan {
     const double *sum, *squares, *varies, *more;
+    const double *origin; /* or NULL */
     uint64_t columns;
     bool standardize, biased, intercept;
     bool full, copied;
@@ -568,6 +644,11 @@ typedef struct columns_plan {
 size_t dual_partial_moments(const strads_task *task)
 {
     return 3 * (size_t)task->block.n + MOMENTS_MORE;
+}
+
+static double at_origin(const double *origin, uint64_t j)
+{
+    return origin ? origin[j] : 0;
 }
 
 /* Adds a partition's sums; `first` [columns] is workspace, `seen` all 0. */
@@ -587,7 +668,7 @@ static void add_moments(const strads_task *task, double *first, uint64_t *seen)
         more[ENTRIES] += (double)x.n;
         for (uint64_t k = 0; k < x.n; k++) {
             const uint64_t j = dual_index(&x, k);
-            const double v = dual_entry(&x, k);
+            const double v = dual_entry(&x, k) - at_origin(local->origin, j);
             if (seen[j]++ == 0)
                 first[j] = v;
             sum[j] += c * v;
@@ -619,31 +700,46 @@ strads_err dual_update_moments(strads_task *task)
 
 static double mean_of(const columns_plan *plan, uint64_t j)
 {
-    return plan->more[ALL] > 0 ? plan->sum[j] / plan->more[ALL] : 0;
+    return plan->more[ALL] > 0
+               ? at_origin(plan->origin, j) + plan->sum[j] / plan->more[ALL]
+               : 0;
 }
 
 /* sum c x^2 around the mean where there is a bias; 0 where that is rounding. */
 static double around(const columns_plan *plan, uint64_t j)
 {
-    const double mean = plan->biased ? mean_of(plan, j) : 0;
+    const bool near = plan->biased && plan->more[ALL] > 0;
+    const double mean = near ? plan->sum[j] / plan->more[ALL] : 0;
     const double rest = plan->squares[j] - plan->more[ALL] * mean * mean;
 
     return rest > ROUNDING * plan->squares[j] ? rest : 0;
+}
+
+/* sum c x^2 of the columns as they stand. */
+static double square_at(const columns_plan *plan, uint64_t j)
+{
+    const double mean = mean_of(plan, j);
+
+    return at_origin(plan->origin, j) != 0
+               ? around(plan, j) + plan->more[ALL] * mean * mean
+               : plan->squares[j];
 }
 
 /* Whether an intercept makes it needless. Partitions in each of which it is one
  * number, but not the same, have it vary. */
 static bool is_constant(const columns_plan *plan, uint64_t j)
 {
-    return plan->intercept && plan->squares[j] > 0 && plan->varies[j] == 0 &&
+    return plan->intercept && square_at(plan, j) > 0 && plan->varies[j] == 0 &&
            around(plan, j) == 0;
 }
 
-static columns_plan plan_of(const double *merged, uint64_t columns,
-                            const strads_svm_options *o, double bias)
+static columns_plan plan_of(const double *merged, const double *origin,
+                            uint64_t columns, const strads_svm_options *o,
+                            double bias)
 {
     const size_t n = columns + 1;
-    columns_plan plan = {.sum = merged,
+    columns_plan plan = {.origin = origin,
+                         .sum = merged,
                          .squares = merged + n,
                          .varies = merged + 2 * n,
                          .more = merged + 3 * n,
@@ -652,18 +748,19 @@ static columns_plan plan_of(const double *merged, uint64_t columns,
                          .biased = bias > 0,
                          .intercept = o->intercept};
     double centre = 0, rest = 0;
-    bool constant = false;
+    bool constant = false, moves = false;
 
     for (uint64_t j = 0; j < columns; j++) {
         const double own = around(&plan, j);
         const bool same = is_constant(&plan, j);
         constant = constant || same;
         rest += own;
-        centre += same ? 0 : plan.squares[j] - own;
+        centre += same ? 0 : square_at(&plan, j) - own;
+        moves = moves || (o->intercept && at_origin(origin, j) != 0);
     }
     plan.full = o->intercept && centre > rest &&
                 plan.more[ENTRIES] == plan.more[ROWS] * (double)columns;
-    plan.copied = o->standardize || constant || plan.full;
+    plan.copied = o->standardize || constant || moves || plan.full;
     return plan;
 }
 
@@ -675,11 +772,9 @@ static double scale_of(const columns_plan *plan, uint64_t j)
     return sqrt(around(plan, j) / plan->more[ALL]);
 }
 
-static double shift_of(const columns_plan *plan, uint64_t j)
+static bool is_shifted(const columns_plan *plan, uint64_t j)
 {
-    const double s = scale_of(plan, j);
-
-    return plan->full && s > 0 ? mean_of(plan, j) / s : 0;
+    return plan->full || (plan->intercept && at_origin(plan->origin, j) != 0);
 }
 
 /* B, as the copy's rows are. */
@@ -689,33 +784,38 @@ static double copied_bias(const columns_plan *plan, const dual_problem *problem)
 
     for (uint64_t j = 0; j < plan->columns; j++) {
         const double s = scale_of(plan, j);
-        const double own = plan->full ? around(plan, j) : plan->squares[j];
+        const double own =
+            is_shifted(plan, j) ? around(plan, j) : square_at(plan, j);
         square += s > 0 ? own / (plan->more[ALL] * s * s) : 0;
     }
     return dual_level_bias(problem, square);
 }
 
 static void copy_rows(const strads_share *share, const double *scale,
-                      const double *shift, double *value)
+                      const double *mean, double *value)
 {
     for (uint64_t i = 0; i < share->by_row.lines; i++) {
         const data_column x = dual_row_of(share, i);
         double *to = value + share->by_row.start[i];
         for (uint64_t k = 0; k < x.n; k++) {
             const uint64_t j = dual_index(&x, k);
-            to[k] = scale[j] > 0 ? dual_entry(&x, k) / scale[j] - shift[j] : 0;
+            to[k] = scale[j] > 0 ? (dual_entry(&x, k) - mean[j]) / scale[j] : 0;
         }
     }
 }
 
-/* s_j and m_j / s_j of all columns, one array behind the other. */
+/* s_j, m_j / s_j and m_j of all columns, one array behind the other. */
 static double *tabulate(const columns_plan *plan)
 {
-    double *scale = malloc((2 * plan->columns + 1) * sizeof(*scale));
+    const uint64_t p = plan->columns;
+    double *scale = malloc((3 * p + 1) * sizeof(*scale));
 
-    for (uint64_t j = 0; j < plan->columns && scale; j++) {
-        scale[j] = scale_of(plan, j);
-        scale[plan->columns + j] = shift_of(plan, j);
+    for (uint64_t j = 0; j < p && scale; j++) {
+        const double s = scale_of(plan, j);
+        const double mean = s > 0 && is_shifted(plan, j) ? mean_of(plan, j) : 0;
+        scale[j] = s;
+        scale[p + j] = s > 0 ? mean / s : 0;
+        scale[2 * p + j] = mean;
     }
     return scale;
 }
@@ -724,8 +824,9 @@ strads_err dual_receive_moments(strads_task *task)
 {
     dual_local *local = task->local;
     const strads_share *share = task->share;
-    const columns_plan plan = plan_of(task->partial, local->columns,
-                                      &local->problem.options, local->bias);
+    const columns_plan plan =
+        plan_of(task->partial, local->origin, local->columns,
+                &local->problem.options, local->bias);
     const uint64_t entries = share->by_row.start[local->rows];
 
     if (!plan.copied)
@@ -739,7 +840,7 @@ strads_err dual_receive_moments(strads_task *task)
                            "columns",
                            (unsigned long long)entries);
     }
-    copy_rows(share, scale, scale + local->columns, local->value);
+    copy_rows(share, scale, scale + 2 * local->columns, local->value);
     free(scale);
     local->copied = *share;
     local->copied.by_row.f32 = NULL;
@@ -755,8 +856,8 @@ strads_err dual_aggregate_moments(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const uint64_t p = state->columns;
-    const columns_plan plan =
-        plan_of(commit->partial, p, &state->problem.options, state->bias);
+    const columns_plan plan = plan_of(commit->partial, state->origin, p,
+                                      &state->problem.options, state->bias);
 
     state->measured = true;
     if (!plan.copied)
@@ -767,6 +868,7 @@ strads_err dual_aggregate_moments(strads_commit *commit)
                            "no memory for the scales of %llu columns",
                            (unsigned long long)p);
     state->shift = state->scale + p;
+    state->mean = state->shift + p;
     for (uint64_t j = 0; j < p; j++)
         for (uint64_t k = j * state->width; k < (j + 1) * state->width; k++)
             commit->change[k] =
@@ -777,7 +879,9 @@ strads_err dual_aggregate_moments(strads_commit *commit)
     if (state->bias > 0)
         commit->change[at] =
             commit->value[at] * before / state->bias - commit->value[at];
-    commit->total_change[DUAL_LEVEL] += shifted(commit);
+    commit->total_change[DUAL_LEVEL] += shifted(commit, state->target);
+    for (uint32_t k = 0; k < state->width; k++)
+        state->intercept[k] += shifted(commit, k);
     return STRADS_OK;
 }
 
@@ -789,6 +893,20 @@ static void return_to_scan(strads_commit *commit)
     for (uint64_t j = 0; j <= state->columns && state->off; j++)
         commit->change[dual_place(state, j)] = -state->off[j];
     state->off = NULL;
+}
+
+/* sum m w of a problem at the coefficients that the commit leaves. */
+static double origins_sum(const strads_commit *commit, uint32_t problem)
+{
+    const dual_state *state = commit->state;
+    long double sum = 0;
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const size_t at = j * state->width + problem;
+        sum += (long double)state->mean[j] *
+               (commit->value[at] + commit->change[at]);
+    }
+    return (double)sum;
 }
 
 strads_err dual_aggregate_tell(strads_commit *commit)
@@ -804,8 +922,10 @@ strads_err dual_aggregate_tell(strads_commit *commit)
             commit->change[k] = (s > 0 ? w / s : 0) - commit->value[k];
         }
     }
+    for (uint32_t k = 0; k < width && state->scale; k++)
+        state->intercept[k] -= origins_sum(commit, k);
     free(state->scale);
-    state->scale = state->shift = NULL;
+    state->scale = state->shift = state->mean = NULL;
     return STRADS_OK;
 }
 

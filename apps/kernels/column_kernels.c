@@ -127,30 +127,40 @@ const column_kernels column_kernels_portable = {.name = "portable",
                                                 .add_dense = add_dense,
                                                 .dot_tile = dot_tile};
 
-/* The first column from j to `end` on that is full and whose predecessor is
- * not, or the other way round. */
-static uint64_t run_from(const strads_share *share, uint64_t j, uint64_t end,
+static const double *moved_of(const column_view *view, uint64_t j)
+{
+    return view->moved ? view->moved[j] : NULL;
+}
+
+/* The end of the columns from j on that follow each other in memory and are all
+ * full, or all not. */
+static uint64_t run_from(const column_view *view, uint64_t j, uint64_t end,
                          bool full)
 {
+    const strads_share *share = view->share;
     const uint64_t rows = share->rows.end - share->rows.begin;
     const uint64_t *start = share->by_col.start;
+    const double *at = moved_of(view, j);
 
-    while (j < end && (start[j + 1] - start[j] == rows) == full)
+    while (j < end && (start[j + 1] - start[j] == rows) == full &&
+           moved_of(view, j) == at) {
+        at = at ? at + rows : NULL;
         j++;
+    }
     return j;
 }
 
-void column_scan(const column_kernels *kernels, const strads_share *share,
+void column_scan(const column_kernels *kernels, const column_view *view,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products)
 {
     for (uint64_t j = begin, to; j < end; j = to) {
-        const data_column x = data_column_of(share, j);
-        to = run_from(share, j, end, !x.index);
+        const data_column x = column_view_of(view, j);
+        to = run_from(view, j, end, !x.index);
         if (!x.index)
             kernels->dot_full(&x, to - j, v, products + (j - begin));
         else
-            kernels->dot_sparse(&share->by_col, j, to, v,
+            kernels->dot_sparse(&view->share->by_col, j, to, v,
                                 products + (j - begin));
     }
 }

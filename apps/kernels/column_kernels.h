@@ -29,6 +29,21 @@ static inline data_column data_column_of(const strads_share *share, uint64_t j)
                          .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
+/* A share's columns as a program computes with them: where moved[j] is not NULL,
+ * these are the values of column j, which is full. */
+typedef struct column_view {
+    const strads_share *share;
+    const double *const *moved; /* [columns], NULL: all are the share's */
+} column_view;
+
+static inline data_column column_view_of(const column_view *view, uint64_t j)
+{
+    const data_column x = data_column_of(view->share, j);
+    const bool moves = view->moved && view->moved[j];
+
+    return moves ? (data_column){.n = x.n, .f64 = view->moved[j]} : x;
+}
+
 enum { COLUMN_TILE_SIDE = 4 };
 
 /* The inner loops, one table for each kind of processor. */
@@ -58,9 +73,8 @@ const column_kernels *column_kernels_avx2(void);
 const column_kernels *column_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
 double column_squares(const data_column *x, const double *c);
-/* products[j - begin] = x_j'v of a share's columns j, from `begin` to before
- * `end`. */
-void column_scan(const column_kernels *kernels, const strads_share *share,
+/* products[j - begin] = x_j'v of the columns j, from `begin` to before `end`. */
+void column_scan(const column_kernels *kernels, const column_view *view,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products);
 /* The fastest that runs here on partitions of `rows` rows. */

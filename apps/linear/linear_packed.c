@@ -37,37 +37,37 @@ size_t linear_packed_bytes(const strads_task *task)
     return piece_bytes(task->block.n, entries);
 }
 
-/* The block's column k, as far as it is in the share. */
-static data_column column_of(const strads_task *task, const strads_share *share,
+/* The block's column k, as far as it is in the view. */
+static data_column column_of(const strads_task *task, const column_view *view,
                              uint32_t k)
 {
-    return data_column_of(share, strads_block_param(&task->block, k));
+    return column_view_of(view, strads_block_param(&task->block, k));
 }
 
-static uint64_t write_parts(const strads_task *task, const strads_share *share,
+static uint64_t write_parts(const strads_task *task, const column_view *view,
                             part *parts)
 {
     uint64_t n = 0;
 
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const uint64_t count = column_of(task, share, k).n;
+        const uint64_t count = column_of(task, view, k).n;
         if (count > 0)
             parts[n++] = (part){.column = k, .count = (uint32_t)count};
     }
     return n;
 }
 
-strads_err linear_packed_write(strads_task *task, const strads_share *share)
+strads_err linear_packed_write(strads_task *task, const column_view *view)
 {
     uint64_t *n_parts = (uint64_t *)(void *)task->partial;
     part *parts = (part *)(void *)(n_parts + 1);
-    const uint32_t first = (uint32_t)share->rows.begin;
+    const uint32_t first = (uint32_t)view->share->rows.begin;
     uint64_t entries = 0;
 
-    *n_parts = write_parts(task, share, parts);
+    *n_parts = write_parts(task, view, parts);
     double *value = (double *)(void *)(parts + *n_parts);
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = column_of(task, share, parts[i].column);
+        const data_column x = column_of(task, view, parts[i].column);
         entries += x.n;
         if (x.f64)
             memcpy(value, x.f64, x.n * sizeof(*value));
@@ -77,7 +77,7 @@ strads_err linear_packed_write(strads_task *task, const strads_share *share)
     }
     uint32_t *row = (uint32_t *)(void *)value;
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = column_of(task, share, parts[i].column);
+        const data_column x = column_of(task, view, parts[i].column);
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }

@@ -52,8 +52,8 @@ static inline uint64_t linear_packed_entries(uint64_t id)
 
 /* `partial` of such a phase: bytes at most. */
 size_t linear_packed_bytes(const strads_task *task);
-/* In `update`: writes the entries that the block's columns have in `share`. */
-strads_err linear_packed_write(strads_task *task, const strads_share *share);
+/* In `update`: writes the entries that the block's columns have in `view`. */
+strads_err linear_packed_write(strads_task *task, const column_view *view);
 /* In `aggregate`: the block's columns, which become the last n ones of
  * *packed. STRADS_EPEER: what came does not fit; STRADS_ENOMEM. */
 strads_err linear_packed_take(linear_packed *packed,

@@ -219,7 +219,7 @@ static void add_row(const linear_products *of, const linear_pairs *rows,
 static strads_err multiply_rows(linear_pairs *rows, const linear_products *of,
                                 uint32_t tail)
 {
-    const uint64_t n = of->share->rows.end - of->share->rows.begin;
+    const uint64_t n = of->view->share->rows.end - of->view->share->rows.begin;
     strads_err err = begin(rows, of->against.n);
 
     for (uint64_t row = 0; row < n && !err; row += LINEAR_STRETCH) {
@@ -235,7 +235,7 @@ static strads_err multiply_rows(linear_pairs *rows, const linear_products *of,
 
 static strads_err multiply_apart(const linear_products *of)
 {
-    const uint64_t n = of->share->rows.end - of->share->rows.begin;
+    const uint64_t n = of->view->share->rows.end - of->view->share->rows.begin;
     const uint32_t m = of->against.n;
     double *spread = calloc(n + 1, sizeof(*spread));
 
@@ -278,8 +278,9 @@ strads_err linear_pairs_multiply(linear_pairs *pairs, const linear_products *of)
     const uint32_t tail = tail_start(&of->lines, &of->against);
     const uint64_t entries =
         entries_of(of, &of->lines) + entries_of(of, &of->against);
-    const uint64_t full = (of->share->rows.end - of->share->rows.begin) *
-                          ((uint64_t)of->lines.n + of->against.n);
+    const uint64_t full =
+        (of->view->share->rows.end - of->view->share->rows.begin) *
+        ((uint64_t)of->lines.n + of->against.n);
     const bool is_full = 2 * entries > full;
 
     if (!is_full && (tail == of->against.n || of->lines.n <= FEW))

@@ -27,7 +27,7 @@ void linear_pairs_free(linear_pairs *pairs);
 /* What is multiplied, and where it goes to: of two blocks of a share's columns,
  * its row i times root[i], the root of its weight; NULL: all are 1. */
 typedef struct linear_products {
-    const strads_share *share;
+    const column_view *view;
     const double *root;
     const column_kernels *kernels;
     strads_block lines, against;
@@ -44,7 +44,7 @@ static inline data_column linear_pairs_column(const linear_products *of,
                                               const strads_block *block,
                                               uint32_t k)
 {
-    return data_column_of(of->share, strads_block_param(block, k));
+    return column_view_of(of->view, strads_block_param(block, k));
 }
 
 static inline double linear_pairs_value(const linear_products *of,

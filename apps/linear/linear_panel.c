@@ -112,7 +112,8 @@ static void multiply_stretch(panel *p)
 
 strads_err linear_panel_multiply(const linear_products *of, uint32_t tail)
 {
-    const uint64_t rows = of->share->rows.end - of->share->rows.begin;
+    const uint64_t rows =
+        of->view->share->rows.end - of->view->share->rows.begin;
     const uint32_t n = of->lines.n, m = of->against.n;
     const bool repeats = tail < m;
     panel p = {.of = of,

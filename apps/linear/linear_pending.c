@@ -37,17 +37,18 @@ void linear_pending_add(linear_pending *pending, const strads_change *changes,
                     changes[c].change[(size_t)k * width + target]);
 }
 
-void linear_pending_apply(linear_pending *pending, const strads_share *share,
+void linear_pending_apply(linear_pending *pending, const column_view *view,
                           const column_kernels *kernels, double sign, double *v)
 {
-    const uint64_t rows = share->rows.end - share->rows.begin;
+    const strads_range own = view->share->rows;
+    const uint64_t rows = own.end - own.begin;
 
     for (uint64_t t = 0; t < pending->n; t++) {
         const uint32_t j = pending->param[t];
         const double change = sign * pending->change[j];
         pending->change[j] = 0;
         if (j < pending->columns) {
-            const data_column x = data_column_of(share, j);
+            const data_column x = column_view_of(view, j);
             kernels->add(&x, change, v);
             continue;
         }

@@ -24,8 +24,8 @@ void linear_pending_free(linear_pending *pending);
 void linear_pending_move(linear_pending *pending, uint32_t j, double change);
 void linear_pending_add(linear_pending *pending, const strads_change *changes,
                         uint32_t n, uint32_t width, uint32_t target);
-/* v += sign (X change + the intercept's) on a share's rows; nothing pends. */
-void linear_pending_apply(linear_pending *pending, const strads_share *share,
+/* v += sign (X change + the intercept's) on the view's rows; nothing pends. */
+void linear_pending_apply(linear_pending *pending, const column_view *view,
                           const column_kernels *kernels, double sign,
                           double *v);
 void linear_pending_forget(linear_pending *pending);

@@ -48,11 +48,12 @@ size_t linear_product_size(const strads_task *task);
 size_t linear_hessian_size(uint32_t n);
 /* X'H (X d + d_b) and the sum of its rows, of the direction in the task's block;
  * h [rows], `along` [rows] is workspace. */
-void linear_product(const strads_task *task, const column_kernels *kernels,
-                    const double *h, uint32_t target, double *along);
+void linear_product(const strads_task *task, const column_view *view,
+                    const column_kernels *kernels, const double *h,
+                    uint32_t target, double *along);
 /* X'HX of the sampled rows and the block's columns, lower half in lines of n; X'h;
  * sum h. STRADS_ENOMEM. */
-strads_err linear_hessian(const strads_task *task,
+strads_err linear_hessian(const strads_task *task, const column_view *view,
                           const column_kernels *kernels, const double *h);
 
 /* ---- the coordinator: linear_ridge.c -------------------------------------- */

@@ -30,8 +30,9 @@ size_t linear_product_size(const strads_task *task)
     return task->block.n;
 }
 
-void linear_product(const strads_task *task, const column_kernels *kernels,
-                    const double *h, uint32_t target, double *along)
+void linear_product(const strads_task *task, const column_view *view,
+                    const column_kernels *kernels, const double *h,
+                    uint32_t target, double *along)
 {
     const uint64_t p = task->shape->cols;
     const uint64_t rows = task->share->rows.end - task->share->rows.begin;
@@ -40,14 +41,14 @@ void linear_product(const strads_task *task, const column_kernels *kernels,
     for (uint64_t i = 0; i < rows; i++)
         along[i] = d[p * task->width];
     for (uint64_t j = 0; j < p; j++) {
-        const data_column x = data_column_of(task->share, j);
+        const data_column x = column_view_of(view, j);
         if (d[j * task->width] != 0)
             kernels->add(&x, d[j * task->width], along);
     }
     for (uint64_t i = 0; i < rows; i++)
         task->partial[p] += along[i] *= h[i];
     for (uint64_t j = 0; j < p; j++) {
-        const data_column x = data_column_of(task->share, j);
+        const data_column x = column_view_of(view, j);
         task->partial[j] = kernels->dot(&x, along);
     }
 }
@@ -68,8 +69,9 @@ typedef struct row_walk {
 
 /* A panel of the rows first, first + stride, ...: all columns, each times its
  * root; walk->at moves on to the first entry after them. */
-static void fill_panel(const strads_task *task, const double *h, row_walk *walk,
-                       uint32_t rows, double *panel)
+static void fill_panel(const strads_task *task, const column_view *view,
+                       const double *h, row_walk *walk, uint32_t rows,
+                       double *panel)
 {
     const size_t line = outer_product_line(task->block.n);
     const uint64_t end = walk->first + rows * walk->stride;
@@ -77,7 +79,7 @@ static void fill_panel(const strads_task *task, const double *h, row_walk *walk,
     memset(panel, 0, rows * line * sizeof(*panel));
     for (uint32_t k = 0; k < task->block.n; k++) {
         const data_column x =
-            data_column_of(task->share, strads_block_param(&task->block, k));
+            column_view_of(view, strads_block_param(&task->block, k));
         for (; walk->at[k] < x.n; walk->at[k]++) {
             const uint64_t e = walk->at[k], i = x.index ? x.index[e] : e;
             if (i >= end)
@@ -91,8 +93,9 @@ static void fill_panel(const strads_task *task, const double *h, row_walk *walk,
 }
 
 /* X'HX of the rows looked at, X'h and sum h. */
-static void add_up(const strads_task *task, const column_kernels *kernels,
-                   const double *h, row_walk *walk, double *panel, double *sum)
+static void add_up(const strads_task *task, const column_view *view,
+                   const column_kernels *kernels, const double *h,
+                   row_walk *walk, double *panel, double *sum)
 {
     const uint64_t rows_here = task->share->rows.end - task->share->rows.begin;
     const uint32_t n = task->block.n;
@@ -104,7 +107,7 @@ static void add_up(const strads_task *task, const column_kernels *kernels,
         const uint64_t left =
             (rows_here - walk->first + walk->stride - 1) / walk->stride;
         const uint32_t rows = left < OUTER_PANEL ? (uint32_t)left : OUTER_PANEL;
-        fill_panel(task, h, walk, rows, panel);
+        fill_panel(task, view, h, walk, rows, panel);
         outer(rows, n, panel, sum);
         for (uint32_t r = 0; r < rows; r++) {
             const double bend = h[walk->first + r * walk->stride];
@@ -117,7 +120,7 @@ static void add_up(const strads_task *task, const column_kernels *kernels,
                (k + 1) * sizeof(*sum));
 }
 
-strads_err linear_hessian(const strads_task *task,
+strads_err linear_hessian(const strads_task *task, const column_view *view,
                           const column_kernels *kernels, const double *h)
 {
     const uint32_t n = task->block.n;
@@ -129,7 +132,7 @@ strads_err linear_hessian(const strads_task *task,
     strads_err err = STRADS_OK;
 
     if (panel && sum && walk.at)
-        add_up(task, kernels, h, &walk, panel, sum);
+        add_up(task, view, kernels, h, &walk, panel, sum);
     else
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the Hessian of %u columns", n);

@@ -32,11 +32,12 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
 }
 
 /* Neighbours are multiplied together, where most of them are in the block. */
-void linear_multiply(const column_kernels *kernels, const strads_share *share,
+void linear_multiply(const column_kernels *kernels, const column_view *view,
                      const strads_block *block, const double *r,
                      double *product)
 {
     enum { STRETCH = 64 };
+    const strads_share *share = view->share;
     const uint64_t columns = share->by_col.lines;
     double found[STRETCH];
 
@@ -52,8 +53,7 @@ void linear_multiply(const column_kernels *kernels, const strads_share *share,
         if (m < span / 2)
             span = m = 1;
         if (first < columns)
-            column_scan(kernels, share, first, (uint64_t)first + span, r,
-                        found);
+            column_scan(kernels, view, first, (uint64_t)first + span, r, found);
         for (uint32_t i = 0; i < m && first < columns; i++)
             product[k + i] = found[strads_block_param(block, k + i) - first];
         for (uint64_t i = share->rows.begin;

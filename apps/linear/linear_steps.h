@@ -17,7 +17,7 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
                    uint32_t want);
 
 /* X'r of a block's columns, and sum r of an intercept behind them. */
-void linear_multiply(const column_kernels *kernels, const strads_share *share,
+void linear_multiply(const column_kernels *kernels, const column_view *view,
                      const strads_block *block, const double *r,
                      double *product);
 
