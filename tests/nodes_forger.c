@@ -139,7 +139,8 @@ void forger_say_ready(forger *f, const strads_program *program,
 {
     strads_data *data = toy_data(program, 23, 17, partitions);
     const uint64_t mark[] = {strads_data_rows(data), strads_data_cols(data),
-                             strads_data_nnz(data), strads_data_checksum(data)};
+                             strads_data_nnz(data), strads_data_checksum(data),
+                             8};
     strads_data_free(data);
     const sti_outgoing frame = {.header = {.kind = STI_KIND_READY, .from = 1},
                                 .parts = {{mark, sizeof mark}},

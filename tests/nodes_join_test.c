@@ -106,6 +106,49 @@ Test(nodes_join,
     strads_result_free(result);
 }
 
+static void more_workers_than_there_are(sti_hello *hello)
+{
+    hello->workers = UINT32_MAX;
+}
+
+static void no_url(sti_hello *hello)
+{
+    hello->url = "nonsense";
+}
+
+static void come_late_unfit(void *arg, const strads_progress *progress)
+{
+    late *l = arg;
+    if (progress->seconds < 1.2 || l->rounds++)
+        return; /* from then on another generation could begin */
+    expect_refused(l->url, more_workers_than_there_are, "expected 1 to 1024");
+    expect_refused(l->url, no_workers, "expected 1 to 1024");
+    expect_refused(l->url, no_url, "not a URL");
+    expect_refused(l->url, other_version, "install the same version");
+}
+
+/* A run with generations, which takes in who comes late. */
+Test(nodes_join, a_late_hello_that_no_run_can_take_starts_no_generation)
+{
+    late l = {0};
+    team t = {.program = &nodes_toy_endless,
+              .nodes = 2,
+              .listening = note_url,
+              .arg = &l,
+              .options = {.time_limit = 2,
+                          .partitions = 4,
+                          .regroup = true,
+                          .progress = come_late_unfit,
+                          .progress_arg = &l}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    cr_assert_not_null(result, "%s", end[0].text);
+    cr_expect_gt(l.rounds, 0, "nobody came");
+    cr_expect_eq(end[1].err, STRADS_OK, "%s", end[1].text);
+    strads_result_free(result);
+}
+
 /* ---- before the run ---------------------------------------------------- */
 
 /* Node 1 joins, and does no more. */

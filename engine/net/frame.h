@@ -17,7 +17,7 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 14,      /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 15,      /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
     STI_HELLO_LIMIT = 1 << 16, /* payload bytes of a HELLO .. */

@@ -247,6 +247,7 @@ static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
     strads_err err = sti_mesh_rejected(frame);
     pthread_mutex_lock(&mesh->lock);
+    mesh->rejected = true;
     sti_mesh_note_failure(mesh, err, strads_error_text());
     if (mesh->attached)
         mesh->host.abort(mesh->host.arg, err, strads_error_text());
@@ -861,12 +862,22 @@ static void mesh_free(sti_mesh *mesh)
     free(mesh);
 }
 
+/* With the lock held: a node that joined a run under way and is refused, or that
+ * fails before it is ready, leaves without a word: the run does not need it. */
+static bool leaves_quietly(const sti_mesh *mesh)
+{
+    return mesh->joins &&
+           (mesh->rejected || (mesh->generation > 1 && !mesh->is_ready));
+}
+
 void sti_mesh_close(sti_mesh *mesh, strads_err failed)
 {
     if (!mesh)
         return;
     pthread_mutex_lock(&mesh->lock);
     mesh->leaving = true;
+    if (failed != STRADS_EREGROUP && leaves_quietly(mesh))
+        failed = STRADS_OK;
     pthread_mutex_unlock(&mesh->lock);
     char text[1024]; /* why it failed outlives what fails while parting */
     (void)snprintf(text, sizeof text, "%s", strads_error_text());

@@ -155,6 +155,7 @@ strads_err sti_mesh_agree(sti_mesh *mesh, const sti_exchange *exchange);
 /* What all nodes must have the same of. */
 typedef struct sti_data_mark {
     uint64_t rows, cols, nnz, checksum;
+    uint64_t value_bytes; /* 4 or 8; 0: this node keeps no values */
 } sti_data_mark;
 
 /* After attach: this node is ready. Node 0 waits until all are. STRADS_EMISMATCH:

@@ -4,7 +4,24 @@
  * for the others is one answer each. The last exchange is READY, without one. */
 #include "engine/net/mesh_state.h"
 
-/* Who is ready with other data is told so. */
+#include <stdio.h>
+
+/* Refuses a node whose data differ. In a later generation that node has just
+ * joined: the run continues without it. */
+static strads_err refuse_data(sti_mesh *mesh, const sti_arrival *a)
+{
+    const uint32_t node = a->frame->header.from;
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    sti_mesh_reject(mesh, a->link, STRADS_EMISMATCH);
+    if (mesh->generation <= 1)
+        return STRADS_EMISMATCH;
+    pthread_mutex_lock(&mesh->lock);
+    mesh->peers[node].gone = true;
+    pthread_mutex_unlock(&mesh->lock);
+    return strads_fail(STRADS_EREGROUP, "node %u is refused: %s", node, text);
+}
+
 static strads_err take(sti_mesh *mesh, const sti_exchange *e,
                        const sti_arrival *a)
 {
@@ -24,7 +41,7 @@ static strads_err take(sti_mesh *mesh, const sti_exchange *e,
     sti_reader_init(&r, a->frame->payload, a->frame->header.size);
     const strads_err err = e->take(e->arg, node, &r);
     if (ready && err == STRADS_EMISMATCH)
-        sti_mesh_reject(mesh, a->link, err);
+        return refuse_data(mesh, a);
     return err ? err : sti_reader_end(&r, e->what);
 }
 
@@ -73,6 +90,7 @@ static strads_err follow(sti_mesh *mesh, const sti_exchange *e)
     pthread_mutex_unlock(&mesh->lock);
     e->give(e->arg, &w);
     strads_err err = sti_mesh_put(mesh, 0, header, &w, 60 * STI_SECOND);
+    mesh->is_ready = e->ready;
     if (e->ready)
         return err ? err : sti_mesh_failure(mesh);
     if (!err)
@@ -103,6 +121,7 @@ static void give_mark(void *arg, sti_writer *w)
     sti_write_u64(w, mark->cols);
     sti_write_u64(w, mark->nnz);
     sti_write_u64(w, mark->checksum);
+    sti_write_u64(w, mark->value_bytes);
 }
 
 static strads_err differ(const char *what, uint64_t theirs, uint64_t mine)
@@ -131,6 +150,14 @@ static strads_err check_mark(const sti_data_mark *mine,
                            "copy the same file to all nodes",
                            (unsigned long long)theirs->checksum,
                            (unsigned long long)mine->checksum);
+    if (theirs->value_bytes && mine->value_bytes &&
+        theirs->value_bytes != mine->value_bytes)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins keeps values in %llu bytes "
+                           "where this run has %llu: give all nodes --f32, or "
+                           "none",
+                           (unsigned long long)theirs->value_bytes,
+                           (unsigned long long)mine->value_bytes);
     return STRADS_OK;
 }
 
@@ -142,6 +169,7 @@ static strads_err take_mark(void *arg, uint32_t node, sti_reader *r)
     theirs.cols = sti_read_u64(r);
     theirs.nnz = sti_read_u64(r);
     theirs.checksum = sti_read_u64(r);
+    theirs.value_bytes = sti_read_u64(r);
     return r->err ? r->err : check_mark(arg, &theirs);
 }
 

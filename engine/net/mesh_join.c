@@ -133,10 +133,26 @@ void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
     (void)strads_fail(code, "%s", text);
 }
 
-/* Who comes to a generation that is under way is to come again: the next one
- * may take it in. A node of an earlier one is told that it went on without it. */
+/* What no run can take. */
+static strads_err check_place(const sti_mesh *mesh, const sti_hello *hello)
+{
+    sti_url url;
+    const unsigned least = mesh->options.takes_shards ? 0 : 1;
+    if (hello->workers < least || hello->workers > 1024)
+        return strads_fail(STRADS_EMISMATCH,
+                           "a node came with %u workers, expected %u to 1024",
+                           hello->workers, least);
+    return sti_url_parse(hello->url, &url);
+}
+
+/* A node that joins a generation under way has to join again: the next
+ * generation may take it in. A node of an earlier generation learns that the run
+ * has continued without it. */
 static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
 {
+    const strads_err err = check_place(mesh, hello);
+    if (err)
+        return err;
     if (hello->run)
         return strads_fail(STRADS_EREGROUP,
                            "the run at %s has gone on without this node, which "
@@ -202,12 +218,7 @@ static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
     if (hello->run)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins belongs to another run");
-    const unsigned least = mesh->options.takes_shards ? 0 : 1;
-    if (hello->workers < least || hello->workers > 1024)
-        return strads_fail(STRADS_EMISMATCH,
-                           "a node came with %u workers, expected %u to 1024",
-                           hello->workers, least);
-    return STRADS_OK;
+    return check_place(mesh, hello);
 }
 
 /* The first place that is free; nobody's number ever changes, because its link
@@ -264,12 +275,14 @@ static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
 }
 
 /* A node that joined and went away again leaves its place to the next. */
-static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
+static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined,
+                       uint32_t *unfit)
 {
     uint32_t node = sti_mesh_node_of(mesh, a->link);
     if (node == STI_NODE_NONE)
         return;
     pthread_mutex_lock(&mesh->lock);
+    *unfit += !mesh->peers[node].accepted;
     mesh->peers[node] = (sti_peer){0};
     pthread_mutex_unlock(&mesh->lock);
     --*joined;
@@ -286,15 +299,15 @@ static strads_err draw_run(sti_mesh *mesh)
     return STRADS_OK;
 }
 
-/* Has everybody but node 0 accepted? */
-static bool all_accept(sti_mesh *mesh)
+/* Nodes that have accepted the run's program. */
+static uint32_t count_accepted(sti_mesh *mesh)
 {
+    uint32_t n = 0;
     pthread_mutex_lock(&mesh->lock);
-    bool all = true;
     for (uint32_t k = 1; k < mesh->nodes; k++)
-        all = all && mesh->peers[k].accepted;
+        n += mesh->peers[k].accepted;
     pthread_mutex_unlock(&mesh->lock);
-    return all;
+    return n;
 }
 
 /* Who has joined in vain is to come again. */
@@ -311,7 +324,7 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
     const uint64_t until =
         wait_ns == UINT64_MAX ? UINT64_MAX : sti_monotonic_in(wait_ns);
     strads_err err = sti_mesh_number(mesh, 0, nodes);
-    uint32_t joined = 1;
+    uint32_t joined = 1, unfit = 0;
     mesh->program = program;
     if (!err)
         err = draw_run(mesh);
@@ -321,9 +334,13 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
             sti_net_drop(mesh->net, a->link, "it is to join again");
         sti_mesh_free_arrival(a);
     }
-    while (!err && nodes > 1 && (!all_accept(mesh) || !sti_mesh_settle(mesh))) {
+    while (!err && nodes > 1 &&
+           (count_accepted(mesh) < nodes - 1 || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, until, &a);
+        /* A later generation does not wait for a node in place of an unfit one. */
+        const bool short_of = mesh->generation > 1 && unfit > 0 &&
+                              count_accepted(mesh) + unfit >= nodes - 1;
+        err = sti_mesh_await(mesh, short_of ? 0 : until, &a);
         if (err == STRADS_EIO) {
             (void)strads_fail(STRADS_EIO,
                               "%u of %u nodes have not come back in time",
@@ -334,7 +351,7 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
         if (err)
             break;
         if (!a->frame)
-            part_early(mesh, a, &joined);
+            part_early(mesh, a, &joined, &unfit);
         else if (a->frame->header.kind == STI_KIND_HELLO)
             meet(mesh, a, &joined);
         sti_mesh_free_arrival(a);

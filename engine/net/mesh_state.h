@@ -97,7 +97,8 @@ struct sti_mesh {
     uint32_t generation; /* 0: the run has none */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
     bool said_done;             /* to all, by the thread that closes */
-    pthread_t reconnector;      /* mesh_reconnect.c */
+    bool is_ready; /* another node: its READY is sent; by the same thread */
+    pthread_t reconnector; /* mesh_reconnect.c */
     bool has_reconnector;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -111,6 +112,7 @@ struct sti_mesh {
     sti_arrival *first, **last;
     bool settled;      /* who takes part is known for good */
     bool hears;        /* another node: it waits for a TELL */
+    bool rejected;     /* another node: node 0 has refused its READY */
     bool stop_asked;   /* node 0: another node wants the run to end */
     bool closing;      /* node 0 has sent CLOSE: others may be through */
     bool loops;        /* a data-parallel program was attached */

@@ -54,6 +54,7 @@ struct strads_engine {
     strads_join_options join; /* of a joined node */
     sti_node *node;           /* while it runs; or, of a loop: */
     struct sti_loop_nodes *loops;
+    uint64_t value_bytes;   /* of its data, as sti_data_mark has it */
     uint64_t kept_ns;       /* all are there, and read their data */
     atomic_ullong since_ns; /* all are ready; 0: not yet */
     atomic_ullong own_pace; /* of this one, or the last one that had any */
@@ -620,6 +621,9 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
         options->keep_first = options->partitions;
     options->partition_entries = 0; /* each worker has a partition */
     sti_run_cut_as(&engine->program, engine->terms.config, options);
+    engine->value_bytes = options->keep_count == 0        ? 0
+                          : options->values == STRADS_F32 ? 4
+                                                          : 8;
     if (!options->memory_limit)
         options->memory_limit = sti_run_memory(&engine->options);
     sti_sized_return(given, options);
@@ -700,9 +704,11 @@ static strads_err send_message(void *arg, const sti_msg *msg)
     return sti_mesh_send(engine->mesh, msg);
 }
 
-static sti_data_mark mark_of(const strads_data *data)
+static sti_data_mark mark_of(const strads_engine *engine,
+                             const strads_data *data)
 {
     return (sti_data_mark){
+        .value_bytes = engine->value_bytes,
         .rows = strads_data_rows(data),
         .cols = strads_data_cols(data),
         .nnz = strads_data_nnz(data),
@@ -837,7 +843,7 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     if (engine->stop_told)
         sti_node_stop(node);
     sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
-    const sti_data_mark mark = mark_of(data);
+    const sti_data_mark mark = mark_of(engine, data);
     strads_err err = sti_mesh_ready(engine->mesh, &mark);
     atomic_store(&engine->since_ns, err ? 0 : sti_monotonic_now());
     if (!err)
@@ -926,7 +932,7 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .first = first,
         .count = count,
         .with_loops = engine->terms.nodes - engine->layout.n_hosts,
-        .mark = mark_of(data),
+        .mark = mark_of(engine, data),
         .stopped = engine->stop_told,
         .begun = loops_begun,
         .progress = tell_progress,
