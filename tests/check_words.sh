@@ -13,6 +13,7 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
 engine/base
+engine/store
 "
 
 # shellcheck disable=SC2086 # a list of names

@@ -153,9 +153,7 @@ static bool is_choice(const char *choices, const char *text)
     }
 }
 
-/* Lists "a
- * b
- * c" as "a, b or c". */
+/* Lists "a|b|c" as "a, b or c". */
 static void list_choices(const char *choices, char *out, size_t size)
 {
     size_t at = 0;

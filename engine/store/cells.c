@@ -1,11 +1,11 @@
-/* Cells, counted memory, the index of places and sparse rows.
+/* Cells, counted memory, the place index and sparse rows.
  *
- * Invariants: `used` of a budget is raised before memory is asked for, so the
- * sum never passes the limit. An index has a free slot, and none lies between
- * an id's home and its slot; nothing is taken out but what was put in last,
- * which no other id has passed by. A sparse row has its columns in the order of
- * their coming, with an index once there are more than a cache line or two of
- * them, and only grows: a column whose value came back to 0 keeps its place. */
+ * Invariants: a budget's `used` is raised before the allocation, so the sum
+ * never passes the limit. An index has a free slot, and no free slot lies
+ * between an id's home and its slot. Only the id that was added last is
+ * removed; later probes have not passed it. A sparse row keeps its columns in
+ * the order of their addition, with an index once it is longer than one or two
+ * cache lines. It only grows: a column that returns to 0 keeps its place. */
 #include "engine/store/cells.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 
 #include "engine/base/instruction_set.h"
 
-/* One loop for each type. Integers add as unsigned ones, for which wrapping
- * around is defined. */
+/* One loop for each type. Integers are added as unsigned, because unsigned
+ * overflow is defined. */
 
 size_t sti_cell_size(strads_scalar type)
 {
@@ -31,7 +31,7 @@ size_t sti_cell_size(strads_scalar type)
     return 0;
 }
 
-/* `type` in both arrays, element `at` of `into` for each i. */
+/* Adds from[i] to into[at] for each i, both arrays of `type`. */
 #define ADD_ALL(type, at)                       \
     do {                                        \
         type *restrict sum = into;              \
@@ -41,7 +41,8 @@ size_t sti_cell_size(strads_scalar type)
     } while (0)
 
 STI_EACH_INSTRUCTION_SET
-static void add_all(strads_scalar type, void *into, const void *from, size_t n)
+static void add_cells(strads_scalar type, void *into, const void *from,
+                      size_t n)
 {
     switch (type) {
     case STRADS_F64:
@@ -61,7 +62,7 @@ static void add_all(strads_scalar type, void *into, const void *from, size_t n)
 
 void sti_cells_add(strads_scalar type, void *into, const void *from, size_t n)
 {
-    add_all(type, into, from, n);
+    add_cells(type, into, from, n);
 }
 
 void sti_cells_add_at(strads_scalar type, void *into, const uint32_t *place,
@@ -85,14 +86,14 @@ void sti_cells_add_at(strads_scalar type, void *into, const uint32_t *place,
 
 /* ---- in 8 bits ----------------------------------------------------------- */
 
-static double as_f64(strads_scalar type, const void *cells, size_t i)
+static double cell_as_f64(strads_scalar type, const void *cells, size_t i)
 {
     return type == STRADS_F32 ? (double)((const float *)cells)[i]
                               : ((const double *)cells)[i];
 }
 
-/* What code k stands for, as a cell holds it. */
-static double unpacked(strads_scalar type, double step, int code)
+/* The value of code k, rounded to the cell's type. */
+static double unpack_code(strads_scalar type, double step, int code)
 {
     const double value = step * code;
     return type == STRADS_F32 ? (double)(float)value : value;
@@ -103,7 +104,7 @@ void sti_cells_pack(strads_scalar type, const void *cells, size_t n, void *out)
     int8_t *code = (int8_t *)out + sizeof(double);
     double most = 0, step;
     for (size_t i = 0; i < n; i++) {
-        const double size = fabs(as_f64(type, cells, i));
+        const double size = fabs(cell_as_f64(type, cells, i));
         most = size > most || isnan(size) ? size : most;
         if (!isfinite(most))
             break;
@@ -112,8 +113,10 @@ void sti_cells_pack(strads_scalar type, const void *cells, size_t n, void *out)
     memcpy(out, &step, sizeof step);
     memset(code, 0, sti_packed_bytes(n) - sizeof step);
     for (size_t i = 0; i < n && step != 0; i++) {
-        const double k = isnan(step) ? 1 : rint(as_f64(type, cells, i) / step);
-        code[i] = (int8_t)fmax(-127, fmin(127, k)); /* denormal steps */
+        const double k =
+            isnan(step) ? 1 : rint(cell_as_f64(type, cells, i) / step);
+        /* a denormal step can give more */
+        code[i] = (int8_t)fmax(-127, fmin(127, k));
     }
 }
 
@@ -124,7 +127,7 @@ void sti_cells_add_packed(strads_scalar type, void *into, const void *packed,
     double step;
     memcpy(&step, packed, sizeof step);
     for (size_t i = 0; i < n; i++) {
-        const double by = unpacked(type, step, code[i]);
+        const double by = unpack_code(type, step, code[i]);
         if (type == STRADS_F32)
             ((float *)into)[i] += (float)by;
         else
@@ -140,8 +143,8 @@ void sti_cells_error(strads_scalar type, const void *cells, const void *packed,
     memcpy(&step, packed, sizeof step);
     for (size_t i = 0; i < n; i++) {
         const double left = isnan(step) ? 0
-                                        : as_f64(type, cells, i) -
-                                              unpacked(type, step, code[i]);
+                                        : cell_as_f64(type, cells, i) -
+                                              unpack_code(type, step, code[i]);
         if (type == STRADS_F32)
             ((float *)out)[i] = (float)left;
         else
@@ -164,7 +167,7 @@ bool sti_cell_is_zero(strads_scalar type, const void *cells, size_t i)
     return true;
 }
 
-static strads_err whole_number(double number, double bound, int64_t *out)
+static strads_err to_whole_number(double number, double bound, int64_t *out)
 {
     if (!(number >= -bound && number < bound) || number != trunc(number))
         return strads_fail(STRADS_EINVAL,
@@ -188,12 +191,12 @@ strads_err sti_cell_from(strads_scalar type, double number, void *cell)
         *(float *)cell = (float)number;
         break;
     case STRADS_I32:
-        err = whole_number(number, 0x1p31, &whole);
+        err = to_whole_number(number, 0x1p31, &whole);
         if (!err)
             *(int32_t *)cell = (int32_t)whole;
         break;
     case STRADS_I64:
-        err = whole_number(number, 0x1p63, &whole);
+        err = to_whole_number(number, 0x1p63, &whole);
         if (!err)
             *(int64_t *)cell = whole;
         break;
@@ -203,12 +206,12 @@ strads_err sti_cell_from(strads_scalar type, double number, void *cell)
 
 /* ---- memory -------------------------------------------------------------- */
 
-static uint64_t at_least_one(uint64_t bytes)
+static uint64_t count_bytes(uint64_t bytes)
 {
     return bytes ? bytes : 1;
 }
 
-static bool take(sti_budget *budget, uint64_t bytes, uint64_t *used)
+static bool take_budget(sti_budget *budget, uint64_t bytes, uint64_t *used)
 {
     *used = atomic_load_explicit(&budget->used, memory_order_relaxed);
     do {
@@ -222,8 +225,8 @@ strads_err sti_budget_alloc(sti_budget *budget, uint64_t bytes,
                             const char *what, void **out)
 {
     uint64_t used;
-    bytes = at_least_one(bytes);
-    if (!take(budget, bytes, &used))
+    bytes = count_bytes(bytes);
+    if (!take_budget(budget, bytes, &used))
         return strads_fail(STRADS_ENOMEM,
                            "%s needs %" PRIu64 " bytes; of the %" PRIu64
                            " that the store may take, %" PRIu64
@@ -247,13 +250,13 @@ void sti_budget_free(sti_budget *budget, void *memory, uint64_t bytes)
     if (!memory)
         return;
     free(memory);
-    atomic_fetch_sub(&budget->used, at_least_one(bytes));
+    atomic_fetch_sub(&budget->used, count_bytes(bytes));
 }
 
 /* ---- an index of places -------------------------------------------------- */
 
-/* Fibonacci hashing, Knuth 6.4; the high bits are the good ones. */
-static uint32_t home(uint32_t id, uint32_t size)
+/* Fibonacci hashing, Knuth 6.4; its high bits are the best mixed. */
+static uint32_t home_slot(uint32_t id, uint32_t size)
 {
     uint64_t hash = id * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 32) & (size - 1);
@@ -262,7 +265,7 @@ static uint32_t home(uint32_t id, uint32_t size)
 uint32_t sti_index_find(const uint32_t *slots, uint32_t size,
                         const uint32_t *ids, uint32_t id)
 {
-    for (uint32_t s = home(id, size); slots[s]; s = (s + 1) & (size - 1))
+    for (uint32_t s = home_slot(id, size); slots[s]; s = (s + 1) & (size - 1))
         if (ids[slots[s] - 1] == id)
             return slots[s] - 1;
     return STI_NO_PLACE;
@@ -271,7 +274,7 @@ uint32_t sti_index_find(const uint32_t *slots, uint32_t size,
 void sti_index_put(uint32_t *slots, uint32_t size, const uint32_t *ids,
                    uint32_t place)
 {
-    uint32_t s = home(ids[place], size);
+    uint32_t s = home_slot(ids[place], size);
     while (slots[s])
         s = (s + 1) & (size - 1);
     slots[s] = place + 1;
@@ -280,7 +283,7 @@ void sti_index_put(uint32_t *slots, uint32_t size, const uint32_t *ids,
 void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
                            uint32_t place)
 {
-    uint32_t s = home(ids[place], size);
+    uint32_t s = home_slot(ids[place], size);
     while (slots[s] != place + 1)
         s = (s + 1) & (size - 1);
     slots[s] = 0;
@@ -290,7 +293,7 @@ void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
 
 enum { FIRST_CAPACITY = 4, SCANNED_CAPACITY = 16 };
 
-/* Beyond it the place index would need more than 32 bits. */
+/* A larger row would need a place index of more than 32 bits. */
 static const uint32_t most_capacity = UINT32_C(1) << 30;
 
 uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
@@ -306,20 +309,21 @@ uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
     return STI_NO_PLACE;
 }
 
-static uint64_t bytes_of(uint32_t capacity, size_t cell_size)
+static uint64_t sparse_row_bytes(uint32_t capacity, size_t cell_size)
 {
     uint64_t slots = capacity > SCANNED_CAPACITY ? 2 : 0;
     return capacity * (cell_size + (1 + slots) * sizeof(uint32_t));
 }
 
-/* A row with that room and the same columns. */
-static strads_err copy(const sti_sparse_row *row, uint32_t capacity,
-                       size_t cell_size, sti_budget *budget,
-                       sti_sparse_row *out)
+/* Copies a row into one of the given capacity. */
+static strads_err copy_sparse_row(const sti_sparse_row *row, uint32_t capacity,
+                                  size_t cell_size, sti_budget *budget,
+                                  sti_sparse_row *out)
 {
     sti_sparse_row more = {.n = row->n, .capacity = capacity};
-    strads_err err = sti_budget_alloc(budget, bytes_of(capacity, cell_size),
-                                      "a sparse row", &more.values);
+    strads_err err =
+        sti_budget_alloc(budget, sparse_row_bytes(capacity, cell_size),
+                         "a sparse row", &more.values);
     if (err)
         return err;
     more.cols = (uint32_t *)((char *)more.values + capacity * cell_size);
@@ -339,12 +343,12 @@ static strads_err copy(const sti_sparse_row *row, uint32_t capacity,
 strads_err sti_sparse_row_copy(const sti_sparse_row *row, size_t cell_size,
                                sti_budget *budget, sti_sparse_row *out)
 {
-    return row->n ? copy(row, row->capacity, cell_size, budget, out)
+    return row->n ? copy_sparse_row(row, row->capacity, cell_size, budget, out)
                   : STRADS_OK;
 }
 
-static strads_err grow(sti_sparse_row *row, size_t cell_size,
-                       sti_budget *budget)
+static strads_err grow_sparse_row(sti_sparse_row *row, size_t cell_size,
+                                  sti_budget *budget)
 {
     sti_sparse_row more;
     if (row->capacity == most_capacity)
@@ -352,8 +356,8 @@ static strads_err grow(sti_sparse_row *row, size_t cell_size,
                            "a sparse row cannot hold more than %u columns",
                            most_capacity);
     strads_err err =
-        copy(row, row->capacity ? 2 * row->capacity : FIRST_CAPACITY, cell_size,
-             budget, &more);
+        copy_sparse_row(row, row->capacity ? 2 * row->capacity : FIRST_CAPACITY,
+                        cell_size, budget, &more);
     if (err)
         return err;
     sti_sparse_row_free(row, cell_size, budget);
@@ -369,7 +373,7 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
     if (at == STI_NO_PLACE) {
         strads_err err = STRADS_OK;
         if (row->n == row->capacity)
-            err = grow(row, cell_size, budget);
+            err = grow_sparse_row(row, cell_size, budget);
         if (err)
             return err;
         at = row->n++;
@@ -384,6 +388,7 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
 void sti_sparse_row_free(sti_sparse_row *row, size_t cell_size,
                          sti_budget *budget)
 {
-    sti_budget_free(budget, row->values, bytes_of(row->capacity, cell_size));
+    sti_budget_free(budget, row->values,
+                    sparse_row_bytes(row->capacity, cell_size));
     *row = (sti_sparse_row){0};
 }

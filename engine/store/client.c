@@ -1,11 +1,11 @@
-/* A node's end of a spread store: its streams of pushes, its workers' clocks,
- * and time.
+/* A node's client of a spread store: its streams of pushes, its workers'
+ * clocks, and time.
  *
- * Invariants: what a worker pushed is in the stream of each shard it concerns
- * before its clock moves; the last piece alone bears the end of the clock, to
- * all shards at once, so whoever sees that clock ended sees all of the others.
- * Of a stream acknowledged <= pushed, both only grow, and every push between
- * the two is kept exactly as it was first sent. */
+ * Invariants: a worker's increments are in the stream of each shard concerned
+ * before its clock moves. Only the last piece ends the clock, at all shards at
+ * once, so a reader that sees the clock ended sees all pieces. In a stream
+ * acknowledged <= pushed, both only grow, and every push between the two is
+ * kept exactly as it was first sent. */
 #include "engine/store/client.h"
 
 #include <stdlib.h>
@@ -15,19 +15,19 @@
 
 static const uint64_t largest_push = (UINT64_C(1) << 30) - 4096;
 
-/* Eight pieces with their heads: they fit the caches of processors, and what
- * travels on a short way. */
+/* Eight pieces with their heads: they fit into processor caches and into the
+ * network's buffers on a short path. */
 static const uint64_t default_bytes = (UINT64_C(2) << 20) + (UINT64_C(1) << 16);
 static const uint64_t most_bytes = UINT64_C(256) << 20;
 
-static strads_err no_memory(void)
+static strads_err no_client_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a store's client");
 }
 
 /* ---- opening ----------------------------------------------------------- */
 
-static uint64_t or_default(uint64_t value, uint64_t otherwise)
+static uint64_t value_or(uint64_t value, uint64_t otherwise)
 {
     return value ? value : otherwise;
 }
@@ -35,13 +35,13 @@ static uint64_t or_default(uint64_t value, uint64_t otherwise)
 static sti_client_setup with_defaults(const sti_client_setup *given)
 {
     sti_client_setup s = *given;
-    s.cache_bytes = or_default(s.cache_bytes, UINT64_C(256) << 20);
+    s.cache_bytes = value_or(s.cache_bytes, UINT64_C(256) << 20);
     s.max_bytes =
-        or_default(s.max_bytes, s.max_pushes ? most_bytes : default_bytes);
-    s.max_pushes = (uint32_t)or_default(s.max_pushes, STI_PUSHES_MAX);
-    s.piece_bytes = or_default(s.piece_bytes, STI_PIECE_BYTES);
-    s.window_bytes = or_default(s.window_bytes, UINT64_C(8) << 20);
-    s.resend_ns = or_default(s.resend_ns, 500000000);
+        value_or(s.max_bytes, s.max_pushes ? most_bytes : default_bytes);
+    s.max_pushes = (uint32_t)value_or(s.max_pushes, STI_PUSHES_MAX);
+    s.piece_bytes = value_or(s.piece_bytes, STI_PIECE_BYTES);
+    s.window_bytes = value_or(s.window_bytes, UINT64_C(8) << 20);
+    s.resend_ns = value_or(s.resend_ns, 500000000);
     return s;
 }
 
@@ -60,7 +60,7 @@ static strads_err copy_tables(sti_client *client)
         client->tables[t].name = strdup(spec->name);
         client->n_tables++;
         if (!client->tables[t].name)
-            return no_memory();
+            return no_client_memory();
     }
     return STRADS_OK;
 }
@@ -69,7 +69,7 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
 {
     sti_client *client = calloc(1, sizeof *client);
     if (!client)
-        return no_memory();
+        return no_client_memory();
     const uint32_t shards = setup->shards;
     const size_t tables = (size_t)setup->n_tables + 1;
     client->setup = with_defaults(setup);
@@ -84,14 +84,14 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
     bool ready = client->tables && client->streams && client->workers &&
                  client->newest && client->reuse && client->draft &&
                  client->leaves;
-    strads_err err = ready ? copy_tables(client) : no_memory();
+    strads_err err = ready ? copy_tables(client) : no_client_memory();
     for (uint32_t w = 0; !err && w < setup->workers; w++) {
         sti_client_worker *worker = &client->workers[w];
         worker->call.asks = calloc(shards, sizeof(sti_call_ask));
         worker->ahead.asks = calloc(shards, sizeof(sti_call_ask));
         client->n_workers++;
         if (!worker->call.asks || !worker->ahead.asks)
-            err = no_memory();
+            err = no_client_memory();
     }
     if (err)
         sti_client_free(client);
@@ -161,7 +161,7 @@ void sti_client_outdate(sti_client *client)
     atomic_fetch_add_explicit(&client->changes, 1, memory_order_release);
 }
 
-static uint64_t unacknowledged(const sti_push_stream *s)
+static uint64_t count_unacknowledged(const sti_push_stream *s)
 {
     return s->pushed - s->acknowledged;
 }
@@ -169,7 +169,7 @@ static uint64_t unacknowledged(const sti_push_stream *s)
 bool sti_client_settled(const sti_client *client)
 {
     for (uint32_t s = 0; s < client->setup.shards; s++)
-        if (unacknowledged(&client->streams[s]))
+        if (count_unacknowledged(&client->streams[s]))
             return false;
     return true;
 }
@@ -183,13 +183,13 @@ void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)
 
 /* ---- streams ----------------------------------------------------------- */
 
-/* Is there room for a push of `bytes`? A push is never too large for an empty
- * window. */
+/* Whether the window has space for a push of `bytes`. An empty window accepts
+ * any push. */
 static bool has_capacity(const sti_client *client, uint32_t shard,
                          uint64_t bytes)
 {
     const sti_push_stream *s = &client->streams[shard];
-    const uint64_t n = unacknowledged(s), most = client->setup.max_bytes;
+    const uint64_t n = count_unacknowledged(s), most = client->setup.max_bytes;
     return n == 0 || (n < client->setup.max_pushes && s->bytes <= most &&
                       bytes <= most - s->bytes);
 }
@@ -206,17 +206,17 @@ static void send_number(const sti_client *client, uint32_t shard, uint64_t n,
                                   *sti_stream_at(&client->streams[shard], n))});
 }
 
-/* Room to keep one more push. */
-static strads_err reserve(sti_push_stream *s)
+/* Makes space to keep one more push. */
+static strads_err reserve_in_ring(sti_push_stream *s)
 {
-    if (unacknowledged(s) < s->capacity)
+    if (count_unacknowledged(s) < s->capacity)
         return STRADS_OK;
     sti_push_stream more = *s;
     more.capacity = s->capacity ? 2 * s->capacity : 8;
     more.ring = malloc(sizeof(sti_buffer *) * more.capacity);
     if (!more.ring)
-        return strads_fail(STRADS_ENOMEM, "no memory for pushes that wait to "
-                                          "be acknowledged");
+        return strads_fail(STRADS_ENOMEM, "no memory for unacknowledged "
+                                          "pushes");
     for (uint64_t n = s->acknowledged + 1; n <= s->pushed; n++)
         *sti_stream_at(&more, n) = *sti_stream_at(s, n);
     free(s->ring);
@@ -224,22 +224,22 @@ static strads_err reserve(sti_push_stream *s)
     return STRADS_OK;
 }
 
-/* Numbers, keeps and sends a push, for which there is room. Takes over the
+/* Numbers, keeps and sends a push; the stream has space for it. Takes over the
  * reference. */
 static void send_push(sti_client *client, uint32_t shard, sti_buffer *push,
                       uint64_t now, sti_effects *out)
 {
     sti_push_stream *s = &client->streams[shard];
     sti_client_join_push(client, push);
-    if (unacknowledged(s) == 0)
+    if (count_unacknowledged(s) == 0)
         s->moved_at = now;
     *sti_stream_at(s, ++s->pushed) = push;
     s->bytes += push->size;
     send_number(client, shard, s->pushed, out);
 }
 
-/* C3 SETTLE: pushes up to n are durable. True when that was news; a number that
- * was never pushed, or is below what was acknowledged, changes nothing. */
+/* C3 SETTLE: pushes up to n are durable. Returns whether n is new; a number
+ * that was never pushed, or was acknowledged before, changes nothing. */
 static bool sti_stream_settle(sti_push_stream *s, uint64_t n, uint64_t now)
 {
     if (n <= s->acknowledged || n > s->pushed)
@@ -253,7 +253,7 @@ static bool sti_stream_settle(sti_push_stream *s, uint64_t n, uint64_t now)
     return true;
 }
 
-/* C4 RESEND: all that is unacknowledged, in order, again. */
+/* C4 RESEND: sends all unacknowledged pushes again, in order. */
 static void resend_pushes(sti_client *client, uint32_t shard, uint64_t now,
                           sti_effects *out)
 {
@@ -265,8 +265,9 @@ static void resend_pushes(sti_client *client, uint32_t shard, uint64_t now,
 
 /* ---- pushing ----------------------------------------------------------- */
 
-/* A piece of what is pending for a shard, from the end: leaves[n_tables] rows.
- * Tables that a filter looks at leave with the last one, which this says. */
+/* Chooses a piece of a shard's pending increments, from the end:
+ * leaves[n_tables] rows. Filtered tables are sent with the last piece. Returns
+ * whether this is the last one. */
 static bool choose_piece(const sti_client *client, sti_push_end end,
                          uint32_t shard, const sti_pending *pending,
                          uint32_t *leaves)
@@ -297,7 +298,7 @@ static strads_err choose_filtered(const sti_client *client, sti_push_end end,
     return err;
 }
 
-/* Do a table's rows leave in fewer bits? What is flushed leaves in full. */
+/* Whether a table's rows are sent packed. A flush sends them in full. */
 static bool is_packed(const sti_client *client, sti_push_end end,
                       uint32_t table)
 {
@@ -313,8 +314,9 @@ static strads_err take_errors(const sti_client *client, sti_pending *pending)
     return err;
 }
 
-/* A push of these rows, as an increment of this worker at its clock; NULL: a
- * flush of nothing. *wait: it does not fit the window, and is not made. */
+/* Makes a push of these rows, as increments of this worker at its clock; NULL:
+ * an empty flush. *wait: the push does not fit into the window and is not
+ * made. */
 static strads_err make_push(sti_client *client, uint32_t worker,
                             sti_push_end end, uint32_t shard,
                             const sti_pending *pending, const uint32_t *leaves,
@@ -345,7 +347,7 @@ static strads_err make_push(sti_client *client, uint32_t worker,
                           (*out)->size);
     *wait = !err && !has_capacity(client, shard, (*out)->size);
     if (!err && !*wait)
-        err = reserve(&client->streams[shard]);
+        err = reserve_in_ring(&client->streams[shard]);
     if (err || *wait) {
         sti_object_drop(*out);
         *out = NULL;
@@ -353,16 +355,16 @@ static strads_err make_push(sti_client *client, uint32_t worker,
     return err;
 }
 
-static void forget_rows(const sti_client *client, sti_push_end end,
-                        uint32_t shard, sti_pending *pending,
-                        const uint32_t *leaves)
+static void drop_sent_rows(const sti_client *client, sti_push_end end,
+                           uint32_t shard, sti_pending *pending,
+                           const uint32_t *leaves)
 {
     for (uint32_t t = 0; t < client->n_tables; t++)
         sti_pending_forget(&pending[(size_t)t * client->setup.shards + shard],
                            leaves[t], is_packed(client, end, t));
 }
 
-/* All pieces but the last one. */
+/* Sends all pieces except the last one. */
 static strads_err push_pieces(sti_client *client, uint32_t worker,
                               sti_push_end end, uint32_t shard,
                               sti_pending *pending, uint64_t now, bool *wait,
@@ -380,12 +382,12 @@ static strads_err push_pieces(sti_client *client, uint32_t worker,
         if (!push)
             break;
         send_push(client, shard, push, now, out);
-        forget_rows(client, STI_PUSH_FLUSH, shard, pending, leaves);
+        drop_sent_rows(client, STI_PUSH_FLUSH, shard, pending, leaves);
     }
     return err;
 }
 
-/* The last piece of each shard: all of them, or none. */
+/* Sends the last piece to every shard, or to none. */
 static strads_err push_last(sti_client *client, uint32_t worker,
                             sti_push_end end, sti_pending *pending,
                             uint64_t now, bool *wait, sti_effects *out)
@@ -409,8 +411,8 @@ static strads_err push_last(sti_client *client, uint32_t worker,
             sti_object_drop(client->draft[s]);
         } else if (client->draft[s]) {
             send_push(client, s, client->draft[s], now, out);
-            forget_rows(client, end, s, pending,
-                        client->leaves + (size_t)s * client->n_tables);
+            drop_sent_rows(client, end, s, pending,
+                           client->leaves + (size_t)s * client->n_tables);
         }
     }
     return err;
@@ -479,10 +481,10 @@ void sti_client_fail(sti_client *client, strads_err err, sti_effects *out)
                        .object = sti_failure_object(err, strads_error_text())});
 }
 
-/* C3, and room in the window for those who wait for it: a quarter of it, so
- * that they are not woken for each push. */
-static void settle(sti_client *client, uint32_t shard, uint64_t n, uint64_t now,
-                   sti_effects *out)
+/* C3. Wakes the workers that wait for the window once a quarter of it is free,
+ * so that they are not woken for each push. */
+static void settle_stream(sti_client *client, uint32_t shard, uint64_t n,
+                          uint64_t now, sti_effects *out)
 {
     if (!sti_stream_settle(&client->streams[shard], n, now) ||
         !has_capacity(client, shard, client->setup.max_bytes / 4))
@@ -496,7 +498,7 @@ static void settle(sti_client *client, uint32_t shard, uint64_t n, uint64_t now,
 
 /* ---- peers ----------------------------------------------------------------- */
 
-/* For one of its own workers. */
+/* Takes a vector for one of this node's workers. */
 static strads_err take_vector(sti_client *client, uint32_t worker,
                               sti_buffer *packed, sti_effects *out)
 {
@@ -549,20 +551,20 @@ void sti_client_collect(sti_client *client, uint32_t worker,
                         sti_collect *collect, bool *wait)
 {
     sti_client_worker *w = sti_client_worker_of(client, worker);
-    w->parked_ns = UINT64_MAX; /* all of it is for others */
+    w->parked_ns = UINT64_MAX; /* the whole wait is for other workers */
     *wait = !sti_receive_queue_take(&w->received, collect);
 }
 
-static void take(sti_client *client, const sti_msg *msg, uint64_t now,
-                 sti_effects *out)
+static void take_message(sti_client *client, const sti_msg *msg, uint64_t now,
+                         sti_effects *out)
 {
     if (msg->kind == STI_MSG_PEER_VECTOR) {
         sti_buffer *packed = (sti_buffer *)msg->object;
         strads_err err =
             is_own(client, msg->partition)
                 ? take_vector(client, msg->partition, packed, out)
-                : strads_fail(STRADS_EPEER, "a vector for a peer that is not "
-                                            "here");
+                : strads_fail(STRADS_EPEER, "a vector for a peer of another "
+                                            "node");
         if (err)
             sti_client_fail(client, err, out);
         return;
@@ -572,13 +574,13 @@ static void take(sti_client *client, const sti_msg *msg, uint64_t now,
         sti_object_drop(msg->object);
         sti_client_fail(client,
                         strads_fail(STRADS_EPEER,
-                                    "a shard that is not there answers"),
+                                    "an answer from an unknown shard"),
                         out);
         return;
     }
     switch (msg->kind) {
     case STI_MSG_ACK:
-        settle(client, shard, msg->round, now, out);
+        settle_stream(client, shard, msg->round, now, out);
         break;
     case STI_MSG_ROWS:
         sti_client_take_rows(client, shard, (sti_row_answer *)msg->object, now,
@@ -590,12 +592,12 @@ static void take(sti_client *client, const sti_msg *msg, uint64_t now,
     }
 }
 
-/* When the first thing is due to be sent again; UINT64_MAX: nothing is. */
+/* The time of the first resend; UINT64_MAX: none. */
 static uint64_t next_due(const sti_client *client)
 {
     uint64_t since = UINT64_MAX;
     for (uint32_t s = 0; s < client->setup.shards; s++)
-        if (unacknowledged(&client->streams[s]) &&
+        if (count_unacknowledged(&client->streams[s]) &&
             client->streams[s].moved_at < since)
             since = client->streams[s].moved_at;
     for (uint32_t w = 0; w < client->n_workers; w++) {
@@ -615,15 +617,15 @@ void sti_client_time(sti_client *client, uint64_t now, sti_effects *out)
     sti_effect_timer(out, due > now ? due : now);
 }
 
-/* C4 and C5: what has not been answered for the resend time. */
-static void timer(sti_client *client, uint64_t now, sti_effects *out)
+/* C4 and C5: resends whatever has been unanswered for the resend time. */
+static void resend_overdue(sti_client *client, uint64_t now, sti_effects *out)
 {
     const uint64_t ns = client->setup.resend_ns;
     client->timed = false;
     if (client->failed)
         return;
     for (uint32_t s = 0; s < client->setup.shards; s++)
-        if (unacknowledged(&client->streams[s]) &&
+        if (count_unacknowledged(&client->streams[s]) &&
             now >= client->streams[s].moved_at + ns)
             resend_pushes(client, s, now, out);
     for (uint32_t w = 0; w < client->n_workers; w++) {
@@ -642,9 +644,9 @@ void sti_client_step(sti_client *client, const sti_event *events, size_t n,
         if (event->kind == STI_EVENT_MESSAGE && client->failed)
             sti_object_drop(event->msg.object);
         else if (event->kind == STI_EVENT_MESSAGE)
-            take(client, &event->msg, event->now, out);
+            take_message(client, &event->msg, event->now, out);
         else if (event->kind == STI_EVENT_TIMER)
-            timer(client, event->now, out);
+            resend_overdue(client, event->now, out);
         sti_client_time(client, event->now, out);
     }
 }

@@ -1,25 +1,25 @@
-/* Reads and barriers (C5), and how answers and own pushes become cached rows (C2,
- * C6).
+/* Reads and barriers (C5), and the way of answers and own pushes into cached
+ * rows (C2, C6).
  *
- * A call copies what the cache has, pins that, and asks for the rest, a window of
- * rows at a time; as soon as these have come the next are asked for, here,
- * without its worker. When all are there the worker is woken, repeats its call,
- * and gets all of them as they are then.
+ * A call pins the rows that it finds in the cache and requests the others, one
+ * window at a time. When a window has arrived, take_piece requests the next one
+ * without waking the worker. When all rows are there, the worker is woken,
+ * repeats its call, and copies all of them as they are then.
  *
- * Invariant: a cached row is what its shard held at some moment (its `as_of` or
- * later), plus every push of this node that the shard did not hold then. */
+ * Invariant: a cached row is the shard's row at some moment (at clock `as_of`
+ * or later), plus every push of this node that the shard did not hold then. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/store/client_state.h"
 
-static strads_err no_memory(void)
+static strads_err no_call_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory to wait for rows");
 }
 
-/* ---- what a read is to see --------------------------------------------- */
+/* ---- checks and freshness ---------------------------------------------- */
 
 static strads_err check_read(const sti_client *client,
                              const sti_client_read *read)
@@ -35,7 +35,7 @@ static strads_err check_read(const sti_client *client,
     return err;
 }
 
-/* The clock that rows are to be as of, for a worker at `clock`. */
+/* The clock that rows must be as of, for a worker at `clock`. */
 static uint64_t needed_at(const sti_client_read *read, uint64_t clock)
 {
     const uint32_t staleness = read->staleness;
@@ -44,12 +44,13 @@ static uint64_t needed_at(const sti_client_read *read, uint64_t clock)
                : 0;
 }
 
-static uint64_t needed(const sti_client *client, const sti_client_read *read)
+static uint64_t needed_clock(const sti_client *client,
+                             const sti_client_read *read)
 {
     return needed_at(read, sti_client_worker_of(client, read->worker)->clock);
 }
 
-/* Adds what the caller has pending for rows from `first` on. */
+/* Adds the caller's pending increments to n rows from `first` on. */
 static void add_pending(const sti_client *client, const sti_client_read *read,
                         uint32_t first, uint32_t n, char *values)
 {
@@ -68,14 +69,15 @@ static sti_cached_row *sti_client_fresh(sti_client *client, uint32_t table,
     return at && at->as_of >= needs ? at : NULL;
 }
 
-/* Would an asker get something newer, and has nobody asked in this clock? */
+/* Whether a request could return a newer row and none was made in this
+ * clock. */
 static bool is_old(const sti_client_worker *w, const sti_cached_row *row)
 {
     return row->as_of < w->clock && row->asked < w->clock;
 }
 
-/* P2: the node's pushes are in the cached rows, what is pending comes on top.
- * False when a row is missing; *old is set when one is. */
+/* P2: cached rows include the node's pushes; pending increments are added on
+ * top. False if a row is missing; *old is set if a row is old. */
 static bool copy_cached(sti_client *client, const sti_client_read *read,
                         uint64_t needs, char *values, bool *old)
 {
@@ -96,12 +98,13 @@ static bool copy_cached(sti_client *client, const sti_client_read *read,
     return true;
 }
 
-/* Rows go past the cache when they are many and it has not helped for a while:
- * a worker that reads all of a table, once a clock, would have them copied for
- * nothing. It must be alone on its node (P2: nobody else pushes to them), and
- * need at least some clock, so that it never finds rows older than these. */
-static bool passes(sti_client *client, const sti_client_read *read,
-                   uint64_t needs)
+/* Whether rows bypass the cache: they are many, and the cache has not helped
+ * for CALLS calls. A worker that reads a whole table once a clock would copy it
+ * in vain. The worker must be alone on its node (P2: only it pushes to
+ * these rows) and must need a minimal clock, so that it never finds older rows
+ * in the cache later. */
+static bool bypasses_cache(sti_client *client, const sti_client_read *read,
+                           uint64_t needs)
 {
     enum { CALLS = 4 };
     sti_reuse *reuse = &client->reuse[read->table];
@@ -122,7 +125,7 @@ void sti_client_forget_rows(sti_client *client)
     client->cache = (sti_row_cache){.limit = limit};
 }
 
-/* ---- the call that waits ----------------------------------------------- */
+/* ---- the waiting call -------------------------------------------------- */
 
 static void drop_ask(sti_call_ask *ask)
 {
@@ -159,7 +162,7 @@ void sti_call_free(sti_waiting_call *call)
     free(call->found);
 }
 
-/* Is this the call that waits, repeated? */
+/* Whether this is the waiting call, repeated. */
 static bool is_repeated(const sti_waiting_call *call,
                         const sti_client_read *read, const void *values,
                         uint64_t needs)
@@ -171,7 +174,7 @@ static bool is_repeated(const sti_waiting_call *call,
             memcmp(call->rows, read->rows, sizeof *read->rows * read->n) == 0);
 }
 
-static strads_err reserve(sti_waiting_call *call, uint32_t n)
+static strads_err reserve_call(sti_waiting_call *call, uint32_t n)
 {
     if (n <= call->capacity)
         return STRADS_OK;
@@ -181,7 +184,7 @@ static strads_err reserve(sti_waiting_call *call, uint32_t n)
     call->rows = malloc(sizeof *call->rows * n);
     call->found = malloc(sizeof(sti_cached_row *) * n);
     if (!call->rows || !call->found)
-        return no_memory();
+        return no_call_memory();
     call->capacity = n;
     return STRADS_OK;
 }
@@ -191,7 +194,7 @@ static strads_err begin_call(sti_client_worker *worker,
                              uint64_t needs)
 {
     sti_waiting_call *call = &worker->call;
-    strads_err err = reserve(call, read->n);
+    strads_err err = reserve_call(call, read->n);
     if (err)
         return err;
     for (uint32_t k = 0; k < read->n; k++) {
@@ -209,7 +212,7 @@ static strads_err begin_call(sti_client_worker *worker,
     return STRADS_OK;
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
 static void send_ask(const sti_client *client, uint32_t shard, sti_row_ask *ask,
                      sti_effects *out)
@@ -238,7 +241,7 @@ static strads_err make_ask(uint32_t worker, const sti_waiting_call *call,
         return err;
     out->places = malloc(sizeof *out->places * (capacity + 1));
     if (!out->places)
-        return no_memory();
+        return no_call_memory();
     out->ask->id = call->id;
     out->ask->needs = call->needs;
     out->ask->worker = worker;
@@ -248,8 +251,8 @@ static strads_err make_ask(uint32_t worker, const sti_waiting_call *call,
     return STRADS_OK;
 }
 
-/* Asks for those of rows[] that are at places[n]: one ask for each shard that
- * holds some of them. */
+/* Makes the requests for rows[places[n]]: one for each shard that holds some of
+ * them. */
 static strads_err make_asks(const sti_client *client, uint32_t worker,
                             const sti_waiting_call *call, const uint32_t *rows,
                             uint32_t n, const uint32_t *places,
@@ -257,7 +260,7 @@ static strads_err make_asks(const sti_client *client, uint32_t worker,
 {
     const uint32_t shards = client->setup.shards;
     uint32_t *count = calloc(shards, sizeof *count);
-    strads_err err = count ? STRADS_OK : no_memory();
+    strads_err err = count ? STRADS_OK : no_call_memory();
     for (uint32_t k = 0; !err && k < n; k++)
         count[sti_row_shard(call->table, rows[places[k]], shards)]++;
     for (uint32_t s = 0; !err && s < shards; s++)
@@ -273,17 +276,16 @@ static strads_err make_asks(const sti_client *client, uint32_t worker,
     return err;
 }
 
-/* A shard keeps one ask of a worker: a new one takes the place of what was asked
- * ahead. */
+/* A shard keeps one request of a worker, so a new one replaces the prefetch. */
 static void replace_ahead(sti_client_worker *w, uint32_t shard)
 {
     drop_ask(&w->ahead.asks[shard]);
 }
 
-/* The call's own asks: they are kept until they are answered. */
-static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
-                          const uint32_t *places, uint64_t now,
-                          sti_effects *out)
+/* Sends the call's own requests, which are kept until they are answered. */
+static strads_err send_requests(sti_client *client, uint32_t worker, uint32_t n,
+                                const uint32_t *places, uint64_t now,
+                                sti_effects *out)
 {
     sti_client_worker *w = sti_client_worker_of(client, worker);
     sti_waiting_call *call = &w->call;
@@ -293,7 +295,7 @@ static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
         make_asks(client, worker, call, call->rows, n, places, call->asks);
     for (uint32_t s = 0; !err && s < client->setup.shards; s++) {
         const sti_row_ask *ask = call->asks[s].ask;
-        if (!ask || ask->id != call->id) /* asked ahead */
+        if (!ask || ask->id != call->id) /* taken over from the prefetch */
             continue;
         call->n_asks++;
         replace_ahead(w, s);
@@ -302,10 +304,11 @@ static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
     return err;
 }
 
-/* Takes from the cache what is fresh there and asks for the rest, but for what
- * was asked ahead, a window at a time; with no ask out afterwards all rows are there. */
-static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
-                        sti_effects *out)
+/* Pins fresh cached rows and requests the others, one window at a time;
+ * prefetched shards are not asked again. If no request is open afterwards, all
+ * rows are there. */
+static strads_err request_missing(sti_client *client, uint32_t worker,
+                                  uint64_t now, sti_effects *out)
 {
     sti_waiting_call *call = &sti_client_worker_of(client, worker)->call;
     const uint64_t bytes = sti_client_row_bytes(client, call->table);
@@ -316,7 +319,7 @@ static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
         most = call->n - call->next;
     uint32_t *missing = malloc(sizeof *missing * (most + 1));
     if (!missing)
-        return no_memory();
+        return no_call_memory();
     for (; n < most && call->next < call->n; call->next++) {
         sti_cached_row *row =
             call->exact ? NULL
@@ -331,14 +334,14 @@ static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
             missing[n++] = call->next;
     }
     strads_err err =
-        n ? ask_for(client, worker, n, missing, now, out) : STRADS_OK;
+        n ? send_requests(client, worker, n, missing, now, out) : STRADS_OK;
     free(missing);
     return err;
 }
 
-/* Asks for cached rows that are old once, and does not wait: with infinite
- * staleness nothing else would ever bring newer values. A lost answer is no
- * harm, so nothing is kept. */
+/* Requests newer values of old cached rows, once per clock and without waiting:
+ * with infinite staleness only these requests refresh them. The requests are
+ * not kept, because a lost answer does no harm. */
 static strads_err renew_old(sti_client *client, const sti_client_read *read,
                             sti_effects *out)
 {
@@ -346,7 +349,7 @@ static strads_err renew_old(sti_client *client, const sti_client_read *read,
     sti_call_ask *asks = calloc(client->setup.shards, sizeof *asks);
     uint32_t *places = malloc(sizeof *places * (read->n + 1));
     uint32_t n = 0;
-    strads_err err = asks && places ? STRADS_OK : no_memory();
+    strads_err err = asks && places ? STRADS_OK : no_call_memory();
     for (uint32_t k = 0; !err && k < read->n; k++) {
         sti_cached_row *row =
             sti_cache_find(&client->cache, read->table, read->rows[k]);
@@ -373,7 +376,7 @@ static strads_err renew_old(sti_client *client, const sti_client_read *read,
     return err;
 }
 
-/* ---- asking ahead ------------------------------------------------------ */
+/* ---- prefetching ------------------------------------------------------- */
 
 void sti_prefetch_forget(sti_client *client, sti_client_worker *worker)
 {
@@ -387,7 +390,7 @@ static strads_err keep_rows(sti_prefetch *ahead, const sti_client_read *read)
     if (read->n > ahead->capacity) {
         uint32_t *rows = realloc(ahead->rows, sizeof *rows * read->n);
         if (!rows)
-            return no_memory();
+            return no_call_memory();
         ahead->rows = rows;
         ahead->capacity = read->n;
     }
@@ -425,7 +428,7 @@ strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
     uint32_t *places = malloc(sizeof *places * read->n);
     for (uint32_t k = 0; places && k < read->n; k++)
         places[k] = k;
-    err = places ? keep_rows(ahead, read) : no_memory();
+    err = places ? keep_rows(ahead, read) : no_call_memory();
     if (!err)
         err = make_asks(client, read->worker, &call, read->rows, read->n,
                         places, ahead->asks);
@@ -439,9 +442,10 @@ strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
     return err;
 }
 
-/* A call for the rows that were asked for ahead, as of that clock, waits for what
- * has not begun to come. (A later clock would not come while this one waits.) */
-static void take_over(sti_client *client, const sti_client_read *read)
+/* A call for exactly the prefetched rows and clock takes over the requests of
+ * which no answer has arrived. (An answer of a later clock cannot come while
+ * this worker waits.) */
+static void take_over_prefetch(sti_client *client, const sti_client_read *read)
 {
     sti_client_worker *w = sti_client_worker_of(client, read->worker);
     sti_waiting_call *call = &w->call;
@@ -465,8 +469,8 @@ static void take_over(sti_client *client, const sti_client_read *read)
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* All rows are there: those that only the caller has, and those that are held
- * in the cache, to which more may have come meanwhile. */
+/* All rows are there: the uncached ones in the caller's memory, and the pinned
+ * ones in the cache, which may have changed since. Copies the pinned ones. */
 static void finish_call(sti_client *client, const sti_client_read *read,
                         bool *old)
 {
@@ -489,18 +493,18 @@ static strads_err read_fresh(sti_client *client, const sti_client_read *read,
 {
     sti_client_worker *w = sti_client_worker_of(client, read->worker);
     sti_waiting_call *call = &w->call;
-    const uint64_t needs = needed(client, read);
+    const uint64_t needs = needed_clock(client, read);
     bool old = false;
     strads_err err = STRADS_OK;
     if (call->used && !is_repeated(call, read, values, needs))
         sti_call_forget(client, w);
     if (!call->used && !copy_cached(client, read, needs, values, &old)) {
         err = begin_call(w, read, values, needs);
-        call->passes = passes(client, read, needs);
+        call->passes = bypasses_cache(client, read, needs);
         if (!err)
-            take_over(client, read);
+            take_over_prefetch(client, read);
         if (!err)
-            err = go_on(client, read->worker, read->now, out);
+            err = request_missing(client, read->worker, read->now, out);
     }
     *wait = !err && call->n_asks > 0;
     if (err || *wait)
@@ -512,7 +516,7 @@ static strads_err read_fresh(sti_client *client, const sti_client_read *read,
     return needs == 0 && old ? renew_old(client, read, out) : STRADS_OK;
 }
 
-/* An exact snapshot does not go through the cache: its rows are the caller's. */
+/* An exact snapshot bypasses the cache. */
 static strads_err read_exact(sti_client *client, const sti_client_read *read,
                              char *values, bool *wait, sti_effects *out)
 {
@@ -529,7 +533,7 @@ static strads_err read_exact(sti_client *client, const sti_client_read *read,
     if (!call->used) {
         err = begin_call(w, read, values, needs);
         if (!err)
-            err = go_on(client, read->worker, read->now, out);
+            err = request_missing(client, read->worker, read->now, out);
     }
     *wait = !err && call->n_asks > 0;
     if (err || *wait)
@@ -550,7 +554,7 @@ bool sti_client_read_cached(sti_client *client, const sti_client_read *read,
     bool old = false;
     if (sti_client_worker_of(client, read->worker)->call.used)
         return false;
-    const uint64_t needs = needed(client, read);
+    const uint64_t needs = needed_clock(client, read);
     return copy_cached(client, read, needs, values, &old) &&
            !(old && needs == 0);
 }
@@ -570,7 +574,8 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
     return err;
 }
 
-/* An ask with no rows, of one shard: workers tell all of them their clocks. */
+/* A request for no rows, to one shard: every worker reports its clock to all
+ * shards. */
 strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
                               bool *wait, sti_effects *out)
 {
@@ -601,8 +606,8 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
 
 /* ---- cached rows ------------------------------------------------------- */
 
-/* Adds a push to the cached rows: to all of them, which bear the client's stamp
- * then, or to those that bear it. */
+/* Adds a push to the cached rows: to all of them, which then get the client's
+ * stamp, or only to those that have it. */
 static void add_push(sti_client *client, const sti_buffer *push, bool all)
 {
     sti_push_part part;
@@ -623,8 +628,8 @@ static void add_push(sti_client *client, const sti_buffer *push, bool all)
     }
 }
 
-/* An answer, or a push, is about to change cached rows. */
-static void stamp(sti_client *client)
+/* Call before an answer or a push changes cached rows. */
+static void renew_stamp(sti_client *client)
 {
     client->stamp++;
     sti_client_outdate(client);
@@ -632,12 +637,12 @@ static void stamp(sti_client *client)
 
 void sti_client_join_push(sti_client *client, const sti_buffer *push)
 {
-    stamp(client);
+    renew_stamp(client);
     if (client->cache.n)
         add_push(client, push, true);
 }
 
-/* Writes a row out, in full. */
+/* Writes a row in full. */
 static void write_row(const sti_client *client, uint32_t table,
                       const sti_row_delta *from, char *to)
 {
@@ -650,8 +655,8 @@ static void write_row(const sti_client *client, uint32_t table,
     }
 }
 
-/* Asks for memory that is about to be written, all of it at once: the copy
- * would wait for one line after the other where it is in no near cache. */
+/* Prefetches the lines of memory that is going to be written, all at once;
+ * otherwise the copy waits for one line after the other. */
 static void fetch_to_write(const char *to, size_t bytes)
 {
     enum { LINE = 64, MOST = 4096 };
@@ -659,9 +664,9 @@ static void fetch_to_write(const char *to, size_t bytes)
         __builtin_prefetch(to + at, 1);
 }
 
-/* A row of an answer goes to the cache: when somebody waits for it, or where it
- * is there already, but never in the place of one of a later clock. *out: the
- * row, which is there if anybody waits. */
+/* Stores a row of an answer in the cache if a call awaits it or the cache holds
+ * it, but never over a row of a later clock. *out: the row, which is set if it
+ * was awaited. */
 static strads_err cache_row(sti_client *client, const sti_row_answer *answer,
                             const sti_row_delta *from, bool awaited,
                             sti_cached_row **out)
@@ -684,10 +689,10 @@ static strads_err cache_row(sti_client *client, const sti_row_answer *answer,
     return STRADS_OK;
 }
 
-/* Row `place` of a call has come; it `lacks` own pushes that are still to be
- * added. A row for the caller alone goes to where he wants it, and an older one
- * that is cached goes away: nobody is to read it after this one (P4). Any other
- * is pinned at once: the next one could evict it. */
+/* Takes row `place` of a call; `lacks`: own pushes must still be added. An
+ * uncached row goes to the caller's memory, and an older cached copy is
+ * dropped, so that it is never read after this one (P4). Other rows are pinned
+ * at once, because the next row could evict them. */
 static strads_err take_row(sti_client *client, const sti_row_answer *answer,
                            const sti_row_delta *from, sti_client_worker *w,
                            uint32_t place, bool lacks)
@@ -696,7 +701,7 @@ static strads_err take_row(sti_client *client, const sti_row_answer *answer,
     const size_t bytes = sti_client_row_bytes(client, call->table);
     if (call->rows[place] != from->row)
         return strads_fail(STRADS_EPEER,
-                           "a shard sent other rows than it was asked for: "
+                           "a shard sent rows that were not requested: "
                            "it runs another version or is broken");
     sti_cached_row *row =
         call->exact ? NULL
@@ -720,7 +725,8 @@ static strads_err take_row(sti_client *client, const sti_row_answer *answer,
 
 /* ---- answers ----------------------------------------------------------- */
 
-/* Do all parts of an answer fit the tables and the shard? How many rows? */
+/* Checks that all parts of an answer fit the tables and the shard, and counts
+ * the rows. */
 static strads_err check_answer(const sti_client *client, uint32_t shard,
                                const sti_row_answer *answer, uint32_t *n)
 {
@@ -743,9 +749,10 @@ static strads_err check_answer(const sti_client *client, uint32_t shard,
                              "runs another version or is broken");
 }
 
-/* Rows to a worker's call, at `places` of it; NULL: they are of no one's call,
- * and renew what is cached, and no more, unless they were asked for `ahead`. Own pushes above the answer's `applied` are
- * added to what has come to the cache. */
+/* Takes rows for a worker's call, at `places` of it. NULL: rows of no call;
+ * they refresh cached rows, and are added only if they were prefetched
+ * (`ahead`). Own pushes above the answer's `applied` are then added to the
+ * cached rows. */
 static strads_err take_parts(sti_client *client, uint32_t shard,
                              const sti_row_answer *answer, sti_client_worker *w,
                              const uint32_t *places, bool ahead)
@@ -757,7 +764,7 @@ static strads_err take_parts(sti_client *client, uint32_t shard,
     sti_push_part part;
     if (!answer->exact && answer->as_of > reuse->brought)
         reuse->brought = answer->as_of;
-    stamp(client);
+    renew_stamp(client);
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < sti_part_rows(&part); k++) {
@@ -773,9 +780,9 @@ static strads_err take_parts(sti_client *client, uint32_t shard,
     return err;
 }
 
-/* A piece of n rows. Where another answer to the same ask was cut elsewhere, as
- * sparse rows grow, some of its rows may be there already. The last one of the
- * last of several shards goes on, or wakes. */
+/* Takes a piece of n rows. If another answer to the same request was split
+ * elsewhere (sparse rows grow), some rows may have arrived before. The last
+ * piece of the last shard requests the next window or wakes the worker. */
 static strads_err take_piece(sti_client *client, uint32_t shard,
                              const sti_row_answer *answer, uint32_t n,
                              sti_client_worker *w, uint64_t now,
@@ -786,8 +793,8 @@ static strads_err take_piece(sti_client *client, uint32_t shard,
     const uint32_t left = ask->ask->n - answer->first;
     if (n > left || (n == 0 && ask->ask->n && !answer->gone))
         return strads_fail(STRADS_EPEER,
-                           "a shard sent %" PRIu32 " rows where it was asked "
-                           "for %" PRIu32,
+                           "a shard sent %" PRIu32 " rows, but %" PRIu32
+                           " were requested",
                            n, left);
     call->gone |= answer->gone;
     if (answer->parked_ns > w->parked_ns)
@@ -801,13 +808,13 @@ static strads_err take_piece(sti_client *client, uint32_t shard,
         return err;
     drop_ask(ask);
     if (--call->n_asks == 0 && call->next < call->n && !call->gone)
-        err = go_on(client, answer->worker, now, out);
+        err = request_missing(client, answer->worker, now, out);
     if (!err && call->n_asks == 0)
         sti_effect_wake(out, answer->worker);
     return err;
 }
 
-/* Rows that were asked for ahead, and are awaited by no call yet. */
+/* Takes prefetched rows that no call awaits yet. */
 static strads_err take_ahead(sti_client *client, uint32_t shard,
                              const sti_row_answer *answer, uint32_t n,
                              sti_call_ask *ask)
@@ -819,8 +826,8 @@ static strads_err take_ahead(sti_client *client, uint32_t shard,
     return err;
 }
 
-/* P4: an answer that a newer one has overtaken could bring back a row, evicted
- * meanwhile, that was seen as of a later clock. An exact one is of its own. */
+/* P4: an answer that a newer one has overtaken could bring back an evicted row
+ * that was read as of a later clock. Exact answers are independent of this. */
 static bool is_overtaken(sti_client *client, uint32_t shard,
                          const sti_row_answer *answer)
 {
@@ -832,8 +839,9 @@ static bool is_overtaken(sti_client *client, uint32_t shard,
     return answer->as_of < *newest;
 }
 
-/* C6. An answer from before pushes that were acknowledged since lacks them,
- * and they are not kept here any more: it is not used, and asked for again. */
+/* C6. If an answer was made before pushes that have been acknowledged since, it
+ * lacks them, and this client no longer keeps them. Such an answer is discarded
+ * and requested again. */
 void sti_client_take_rows(sti_client *client, uint32_t shard,
                           sti_row_answer *answer, uint64_t now,
                           sti_effects *out)
@@ -845,7 +853,7 @@ void sti_client_take_rows(sti_client *client, uint32_t shard,
     strads_err err = answer ? check_answer(client, shard, answer, &n)
                             : strads_fail(STRADS_EPEER, "an empty answer");
     if (!err && index >= client->n_workers)
-        err = strads_fail(STRADS_EPEER, "an answer to nobody");
+        err = strads_fail(STRADS_EPEER, "an answer to an unknown worker");
     if (!err) {
         sti_client_worker *w = &client->workers[index];
         const sti_call_ask *ask = &w->call.asks[shard];

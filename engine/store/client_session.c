@@ -1,14 +1,14 @@
-/* Sessions of a spread store: each call is one of the node's client, repeated
- * when its worker has been woken. Where the time went: an answer says how long
- * it waited for clocks, the rest of a wait is the network's, the shard's work
- * included. */
+/* Sessions of a spread store: each call is a call of the node's client,
+ * repeated after its worker was woken. Time accounting: an answer contains the
+ * time that it waited for clocks; the remainder of a wait counts as network,
+ * including the shard's work. */
 #include <stdlib.h>
 
 #include "engine/store/client.h"
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* A call under way; begin_ns: when it first had to wait. */
+/* A call in progress; begin_ns: when it first had to wait. */
 typedef struct call {
     sti_client_host *host;
     strads_session *session;
@@ -16,13 +16,13 @@ typedef struct call {
     uint64_t begin_ns;
 } call;
 
-static strads_err begin_call(strads_session *session, call *out)
+static strads_err begin_host_call(strads_session *session, call *out)
 {
     *out = (call){.host = session->behind, .session = session};
     return out->host->begin(out->host, session->worker);
 }
 
-/* After each try that was told to wait: then it is to be tried again. */
+/* Called after each try that must wait; the call is then tried again. */
 static strads_err wait_for_wake(call *c)
 {
     if (!c->waited)
@@ -31,7 +31,7 @@ static strads_err wait_for_wake(call *c)
     return c->host->wait(c->host, c->session->worker);
 }
 
-static void end_call(call *c, bool more)
+static void end_host_call(call *c, bool more)
 {
     sti_client_host *host = c->host;
     const uint32_t worker = c->session->worker;
@@ -51,13 +51,13 @@ static uint32_t count_tables(const void *behind)
     return ((const sti_client_host *)behind)->n_tables;
 }
 
-static const strads_table_spec *spec_of(const void *behind, uint32_t table)
+static const strads_table_spec *host_spec(const void *behind, uint32_t table)
 {
     const sti_client_host *host = behind;
     return table < host->n_tables ? &host->tables[table] : NULL;
 }
 
-static strads_err join(strads_session *session)
+static strads_err join_session(strads_session *session)
 {
     const sti_client_host *host = session->behind;
     session->shards = host->shards;
@@ -66,17 +66,18 @@ static strads_err join(strads_session *session)
     return STRADS_OK;
 }
 
-static const sti_change_count *changes_of(const void *behind, uint32_t table)
+static const sti_change_count *client_changes(const void *behind,
+                                              uint32_t table)
 {
     (void)table;
     return sti_client_changes(((const sti_client_host *)behind)->client);
 }
 
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
+static strads_err read_spread_rows(strads_session *session,
+                                   const sti_session_read *read)
 {
     call c;
-    strads_err err = begin_call(session, &c);
+    strads_err err = begin_host_call(session, &c);
     sti_client_host *host = c.host;
     sti_client_read ask = {.worker = session->worker,
                            .table = read->table,
@@ -98,26 +99,26 @@ static strads_err read_rows(strads_session *session,
         sti_client_forget(host->client, session->worker);
     else if (read->snapshot)
         *read->snapshot = sti_client_as_of(host->client, session->worker);
-    end_call(&c, false);
+    end_host_call(&c, false);
     return err;
 }
 
-/* A call without an answer, until it need not wait. */
+/* Repeats a call without an answer until it need not wait. */
 typedef strads_err try_call(const call *c, const void *arg, bool *wait);
 
-static strads_err repeat(strads_session *session, try_call *try,
-                         const void *arg, bool more)
+static strads_err repeat_call(strads_session *session, try_call *try,
+                              const void *arg, bool more)
 {
     call c;
     bool wait = true;
-    strads_err err = begin_call(session, &c);
+    strads_err err = begin_host_call(session, &c);
     while (!err && wait) {
         wait = false;
         err = try(&c, arg, &wait);
         if (!err && wait)
             err = wait_for_wake(&c);
     }
-    end_call(&c, more);
+    end_host_call(&c, more);
     return err;
 }
 
@@ -152,28 +153,29 @@ static strads_err try_prefetch(const call *c, const void *what, bool *wait)
                                host->effects);
 }
 
-static strads_err prefetch(strads_session *session,
-                           const sti_session_read *read)
+static strads_err prefetch_rows(strads_session *session,
+                                const sti_session_read *read)
 {
-    return repeat(session, try_prefetch, read, false);
+    return repeat_call(session, try_prefetch, read, false);
 }
 
-/* What was added belongs to the clock in which it was. */
-static strads_err push(strads_session *session, sti_push_end end,
-                       uint64_t clock, bool more)
+/* Increments belong to the clock in which they were added, so a jump over
+ * clocks flushes first. */
+static strads_err push_session(strads_session *session, sti_push_end end,
+                               uint64_t clock, bool more)
 {
     const sti_push_end flush = STI_PUSH_FLUSH;
     sti_client_host *host = session->behind;
     if (end != STI_PUSH_CLOCK)
-        return repeat(session, try_push, &end, more);
+        return repeat_call(session, try_push, &end, more);
     strads_err err =
         host->computed ? host->computed(host, session->worker) : STRADS_OK;
     if (!err && clock > session->clock + 1)
-        err = repeat(session, try_push, &flush, false);
-    return err ? err : repeat(session, try_push_clock, &clock, more);
+        err = repeat_call(session, try_push, &flush, false);
+    return err ? err : repeat_call(session, try_push_clock, &clock, more);
 }
 
-/* What keeps a piece from leaving the next push says. */
+/* An error here is reported by the next push. */
 static strads_err try_push_early(const call *c, const void *pending, bool *wait)
 {
     sti_client_host *host = c->host;
@@ -183,9 +185,9 @@ static strads_err try_push_early(const call *c, const void *pending, bool *wait)
     return STRADS_OK;
 }
 
-static strads_err push_early(strads_session *session, sti_pending *pending)
+static strads_err push_piece(strads_session *session, sti_pending *pending)
 {
-    return repeat(session, try_push_early, pending, false);
+    return repeat_call(session, try_push_early, pending, false);
 }
 
 static strads_err try_barrier(const call *c, const void *none, bool *wait)
@@ -196,14 +198,14 @@ static strads_err try_barrier(const call *c, const void *none, bool *wait)
                               wait, host->effects);
 }
 
-static strads_err barrier(strads_session *session)
+static strads_err wait_at_barrier(strads_session *session)
 {
-    return repeat(session, try_barrier, NULL, false);
+    return repeat_call(session, try_barrier, NULL, false);
 }
 
 typedef struct posting {
     uint32_t to;
-    sti_buffer **packed; /* NULL when it has gone */
+    sti_buffer **packed; /* NULL after it was sent */
 } posting;
 
 static strads_err try_post(const call *c, const void *arg, bool *wait)
@@ -218,11 +220,13 @@ static strads_err try_post(const call *c, const void *arg, bool *wait)
                            host->effects);
 }
 
-static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
+static strads_err post_vector(strads_session *session, uint32_t to,
+                              sti_buffer *packed)
 {
     const posting p = {to, &packed};
-    strads_err err = repeat(session, try_post, &p, false);
-    sti_object_drop(packed); /* nobody has come to it: the run has failed */
+    strads_err err = repeat_call(session, try_post, &p, false);
+    /* non-NULL if the run failed before the first try */
+    sti_object_drop(packed);
     return err;
 }
 
@@ -233,12 +237,12 @@ static strads_err try_collect(const call *c, const void *what, bool *wait)
     return STRADS_OK;
 }
 
-static strads_err collect(strads_session *session, sti_collect *what)
+static strads_err collect_vectors(strads_session *session, sti_collect *what)
 {
-    return repeat(session, try_collect, what, false);
+    return repeat_call(session, try_collect, what, false);
 }
 
-static uint64_t now_of(const void *behind)
+static uint64_t host_now(const void *behind)
 {
     const sti_client_host *host = behind;
     return host->zero_ns + host->now(host);
@@ -246,17 +250,17 @@ static uint64_t now_of(const void *behind)
 
 static const sti_session_ops spread = {
     .tables = count_tables,
-    .spec = spec_of,
-    .join = join,
-    .read = read_rows,
-    .prefetch = prefetch,
-    .changes = changes_of,
-    .push = push,
-    .push_early = push_early,
-    .barrier = barrier,
-    .post = post,
-    .collect = collect,
-    .now = now_of,
+    .spec = host_spec,
+    .join = join_session,
+    .read = read_spread_rows,
+    .prefetch = prefetch_rows,
+    .changes = client_changes,
+    .push = push_session,
+    .push_early = push_piece,
+    .barrier = wait_at_barrier,
+    .post = post_vector,
+    .collect = collect_vectors,
+    .now = host_now,
 };
 
 strads_err sti_client_session(sti_client_host *host, uint32_t worker,

@@ -1,14 +1,14 @@
-/* The store as its users see it: tables by number and by name, what may be done
- * to them, and sessions: increments are committed to the tables, and reads wait
- * for the clocks of the group.
+/* The store of one process: tables by number and by name, their operations, and
+ * sessions. Increments are committed to the tables; reads wait for the clocks
+ * of the group.
  *
  * Invariants: tables are only added, so a number stays valid for the store's
  * life. A worker's own increments are either pending or in the table, never
- * both; a clock is ended only after all of its increments are in the tables.
- * What a session at clock c commits is added, under one lock, to the rows and to
- * each exact snapshot of a clock above c, and snapshots of clocks up to c have
- * been begun before. One that memory ran out for is lost, and nothing else is.
- */
+ * both. A clock ends only after all of its increments are in the tables. A
+ * session at clock c commits, under one lock, to the rows and to each exact
+ * snapshot of a clock above c; the snapshots of clocks up to c have been
+ * started before. If memory runs out for a snapshot, only that snapshot is
+ * lost. */
 #include "engine/store/local_store.h"
 
 #include <inttypes.h>
@@ -35,8 +35,8 @@ strads_err strads_store_open(uint64_t memory_limit, strads_store **out)
     return STRADS_OK;
 }
 
-/* Of all tables. */
-static void forget_images(sti_exact *exact)
+/* Frees the images of all tables. */
+static void free_images(sti_exact *exact)
 {
     for (uint32_t t = 0; t < exact->n; t++)
         sti_images_free(&exact->images[t]);
@@ -54,7 +54,7 @@ void strads_store_free(strads_store *store)
 {
     if (!store)
         return;
-    forget_images(&store->exact);
+    free_images(&store->exact);
     free(store->exact.images);
     pthread_mutex_destroy(&store->exact.lock);
     for (uint32_t t = 0; t < store->n_tables; t++)
@@ -67,7 +67,8 @@ void strads_store_free(strads_store *store)
     free(store);
 }
 
-static bool find(const strads_store *store, const char *name, uint32_t *table)
+static bool find_table(const strads_store *store, const char *name,
+                       uint32_t *table)
 {
     for (uint32_t t = 0; t < store->n_tables; t++)
         if (strcmp(store->tables[t]->name, name) == 0) {
@@ -81,9 +82,9 @@ strads_err strads_store_create(strads_store *store,
                                const strads_table_spec *spec, uint32_t *table)
 {
     uint32_t other;
-    if (spec->name && find(store, spec->name, &other))
+    if (spec->name && find_table(store, spec->name, &other))
         return strads_fail(STRADS_EINVAL,
-                           "there is a table \"%s\" already, number %" PRIu32
+                           "table \"%s\" exists already, number %" PRIu32
                            ": names are unique in a store",
                            spec->name, other);
     size_t n = store->n_tables;
@@ -103,7 +104,7 @@ strads_err strads_store_find(const strads_store *store, const char *name,
 {
     char names[512] = "";
     size_t length = 0;
-    if (find(store, name, table))
+    if (find_table(store, name, table))
         return STRADS_OK;
     for (uint32_t t = 0; t < store->n_tables && length < sizeof names; t++)
         length +=
@@ -232,8 +233,8 @@ static strads_err join_group(sti_clocks *clocks, uint32_t worker,
     return STRADS_OK;
 }
 
-/* Worker `worker` of `workers` joins at clock 0. When all have left, a new group
- * may join; its number, from 1, goes to *group. */
+/* Worker `worker` of `workers` joins at clock 0. Once all workers have left, a
+ * new group may join; *group is its number, from 1. */
 static strads_err join_clocks(sti_clocks *clocks, uint32_t worker,
                               uint32_t workers, uint64_t *group)
 {
@@ -264,7 +265,7 @@ static void leave_clocks(sti_clocks *clocks, uint32_t worker)
     pthread_mutex_unlock(&clocks->lock);
 }
 
-/* Ends the worker's clocks below `to`, which it has not reached. */
+/* Ends the worker's clocks below `to`, which is above its clock. */
 static void reach_clock(sti_clocks *clocks, uint32_t worker, uint64_t to)
 {
     pthread_mutex_lock(&clocks->lock);
@@ -285,9 +286,9 @@ static uint64_t least_of_others(const sti_clocks *clocks, uint32_t worker)
     return least;
 }
 
-/* Blocks until the clocks of all others that have not left are at least
- * `target`; returns the least of them, UINT64_MAX when there are none. What
- * they did before they ended is then visible to the caller. */
+/* Blocks until the clocks of all other workers that have not left are at least
+ * `target`. Returns the least of them, or UINT64_MAX if there are none. The
+ * caller then sees everything that these workers did in the ended clocks. */
 static uint64_t wait_clocks(sti_clocks *clocks, uint32_t worker,
                             uint64_t target)
 {
@@ -305,14 +306,14 @@ static uint64_t wait_clocks(sti_clocks *clocks, uint32_t worker,
 
 /* ---- exact snapshots ----------------------------------------------------- */
 
-/* Those of a table; NULL: no memory. Clocks of another group of workers mean
- * nothing to this one. */
+/* The images of a table; NULL: no memory. Images of an earlier group of workers
+ * are dropped. */
 static sti_images *images_of(const strads_session *session, uint32_t table)
 {
     strads_store *store = session->behind;
     sti_exact *exact = &store->exact;
     if (exact->group != session->group)
-        forget_images(exact);
+        free_images(exact);
     exact->group = session->group;
     if (exact->n < store->n_tables) {
         sti_images *more =
@@ -327,8 +328,9 @@ static sti_images *images_of(const strads_session *session, uint32_t table)
     return &exact->images[table];
 }
 
-static strads_err put_aside(const strads_session *session, sti_images *images,
-                            const sti_pending *pending, const sti_table *table)
+static strads_err add_to_images(const strads_session *session,
+                                sti_images *images, const sti_pending *pending,
+                                const sti_table *table)
 {
     strads_store *store = session->behind;
     uint64_t least = wait_clocks(&store->clocks, session->worker, 0);
@@ -343,8 +345,8 @@ static strads_err put_aside(const strads_session *session, sti_images *images,
     return err;
 }
 
-/* Commits what a session at its clock has pending for a table that keeps
- * snapshots. STRADS_ENOMEM: all of it is pending still. */
+/* Commits a session's pending increments for a table that keeps snapshots.
+ * STRADS_ENOMEM: all of them stay pending. */
 static strads_err commit_exactly(const strads_session *session, uint32_t table)
 {
     strads_store *store = session->behind;
@@ -354,7 +356,7 @@ static strads_err commit_exactly(const strads_session *session, uint32_t table)
         return STRADS_OK;
     pthread_mutex_lock(&store->exact.lock);
     sti_images *images = images_of(session, table);
-    if (images && put_aside(session, images, pending, rows))
+    if (images && add_to_images(session, images, pending, rows))
         sti_images_lose(images, session->clock);
     strads_err err =
         images ? sti_pending_commit(pending, rows)
@@ -365,7 +367,7 @@ static strads_err commit_exactly(const strads_session *session, uint32_t table)
     return err;
 }
 
-/* Rows as of `clock`, which all workers have reached, and this session's clock
+/* Reads rows as of `clock`, which all workers have reached, while this session
  * is before the next snapshot. STRADS_ESTATE: they were not kept. */
 static strads_err read_exactly(const strads_session *session,
                                const sti_session_read *read, uint64_t clock)
@@ -388,25 +390,25 @@ static strads_err read_exactly(const strads_session *session,
 
 /* ---- sessions ------------------------------------------------------------ */
 
-static uint32_t count_tables(const void *behind)
+static uint32_t count_local_tables(const void *behind)
 {
     return ((const strads_store *)behind)->n_tables;
 }
 
-static const strads_table_spec *spec_of(const void *behind, uint32_t table)
+static const strads_table_spec *local_spec(const void *behind, uint32_t table)
 {
     return strads_store_spec(behind, table);
 }
 
-static strads_err join(strads_session *session)
+static strads_err join_local_session(strads_session *session)
 {
     strads_store *store = session->behind;
     return join_clocks(&store->clocks, session->worker, session->workers,
                        &session->group);
 }
 
-/* A table's commits, of anybody. */
-static const sti_change_count *changes_of(const void *behind, uint32_t table)
+/* Counts the commits of all workers to a table. */
+static const sti_change_count *table_changes(const void *behind, uint32_t table)
 {
     return &((const strads_store *)behind)->tables[table]->version;
 }
@@ -424,7 +426,7 @@ static void wait_for_others(strads_session *session, uint64_t clock)
     sti_session_waited(session, begin, end, end - begin);
 }
 
-/* Nobody adds to a clock that all have ended. */
+/* The snapshot is final: all workers have ended the clocks below it. */
 static strads_err read_snapshot(strads_session *session,
                                 const sti_session_read *read)
 {
@@ -441,10 +443,10 @@ static strads_err read_snapshot(strads_session *session,
     return err;
 }
 
-/* Updates of clocks below c - s are wanted: the others must have ended them,
- * that is, be at clock c - s or later. */
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
+/* The read needs the updates of clocks below c - s: the others must have ended
+ * them, so their clocks must be at least c - s. */
+static strads_err read_local_rows(strads_session *session,
+                                  const sti_session_read *read)
 {
     const strads_store *store = session->behind;
     sti_table *table = store->tables[read->table];
@@ -465,7 +467,7 @@ static strads_err read_rows(strads_session *session,
 
 /* ---- clocks ------------------------------------------------------------ */
 
-static strads_err flush(strads_session *session)
+static strads_err commit_pending(strads_session *session)
 {
     const strads_store *store = session->behind;
     strads_err err = STRADS_OK;
@@ -476,11 +478,11 @@ static strads_err flush(strads_session *session)
     return err;
 }
 
-static strads_err push(strads_session *session, sti_push_end end,
-                       uint64_t clock, bool more)
+static strads_err push_local_session(strads_session *session, sti_push_end end,
+                                     uint64_t clock, bool more)
 {
     strads_store *store = session->behind;
-    strads_err err = flush(session);
+    strads_err err = commit_pending(session);
     (void)more;
     if (end == STI_PUSH_LEAVE)
         leave_clocks(&store->clocks, session->worker);
@@ -490,7 +492,7 @@ static strads_err push(strads_session *session, sti_push_end end,
     return STRADS_OK;
 }
 
-static strads_err barrier(strads_session *session)
+static strads_err wait_at_local_barrier(strads_session *session)
 {
     wait_for_others(session, session->clock);
     return STRADS_OK;
@@ -498,7 +500,8 @@ static strads_err barrier(strads_session *session)
 
 /* ---- peers --------------------------------------------------------------- */
 
-static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
+static strads_err post_local_vector(strads_session *session, uint32_t to,
+                                    sti_buffer *packed)
 {
     sti_clocks *clocks = &((strads_store *)session->behind)->clocks;
     pthread_mutex_lock(&clocks->lock);
@@ -509,7 +512,8 @@ static strads_err post(strads_session *session, uint32_t to, sti_buffer *packed)
     return err;
 }
 
-static strads_err collect(strads_session *session, sti_collect *what)
+static strads_err collect_local_vectors(strads_session *session,
+                                        sti_collect *what)
 {
     sti_clocks *clocks = &((strads_store *)session->behind)->clocks;
     const uint64_t begin = sti_monotonic_now();
@@ -528,29 +532,29 @@ static strads_err collect(strads_session *session, sti_collect *what)
     return STRADS_OK;
 }
 
-static void *cells_of(const void *behind, uint32_t table)
+static void *table_cells(const void *behind, uint32_t table)
 {
     return ((const strads_store *)behind)->tables[table]->dense;
 }
 
-static uint64_t now_of(const void *behind)
+static uint64_t now_monotonic(const void *behind)
 {
     (void)behind;
     return sti_monotonic_now();
 }
 
 static const sti_session_ops local = {
-    .tables = count_tables,
-    .spec = spec_of,
-    .join = join,
-    .read = read_rows,
-    .changes = changes_of,
-    .push = push,
-    .barrier = barrier,
-    .post = post,
-    .collect = collect,
-    .cells = cells_of,
-    .now = now_of,
+    .tables = count_local_tables,
+    .spec = local_spec,
+    .join = join_local_session,
+    .read = read_local_rows,
+    .changes = table_changes,
+    .push = push_local_session,
+    .barrier = wait_at_local_barrier,
+    .post = post_local_vector,
+    .collect = collect_local_vectors,
+    .cells = table_cells,
+    .now = now_monotonic,
 };
 
 strads_err strads_session_open(strads_store *store, uint32_t worker,

@@ -1,6 +1,6 @@
 /* Parts in a buffer: a header of 40 bytes, then places and cells, each rounded
- * up to 8. Every part starts at a multiple of 8. Each kind of message begins
- * with its sender; the parts of pushes and rows are bytes to it. */
+ * up to 8. Every part starts at a multiple of 8. Each message begins with its
+ * sender; it carries the parts of pushes and rows as bytes. */
 #include "engine/store/message.h"
 
 #include <stdlib.h>
@@ -11,23 +11,24 @@ typedef struct header {
     uint32_t n, row;      /* MARK: row is `end` */
     uint64_t unused;
     uint64_t clock; /* MARK */
-    uint64_t bytes; /* of the cells */
+    uint64_t bytes; /* size of the cells */
 } header;
 
-static size_t padded(size_t bytes)
+static size_t round_to_8(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
 }
 
 /* ---- writing parts ----------------------------------------------------- */
 
-/* Copies `bytes` and clears what rounds them up. */
-static unsigned char *put(unsigned char *at, const void *from, size_t bytes)
+/* Copies `bytes` and clears the padding. */
+static unsigned char *put_padded(unsigned char *at, const void *from,
+                                 size_t bytes)
 {
     if (bytes)
         memcpy(at, from, bytes);
-    memset(at + bytes, 0, padded(bytes) - bytes);
-    return at + padded(bytes);
+    memset(at + bytes, 0, round_to_8(bytes) - bytes);
+    return at + round_to_8(bytes);
 }
 
 strads_err sti_push_append(sti_buffer *push, const sti_push_part *part)
@@ -40,13 +41,14 @@ strads_err sti_push_append(sti_buffer *push, const sti_push_part *part)
                       .clock = part->clock,
                       .bytes = part->cell_bytes};
     const size_t places = sizeof(uint32_t) * part->n, at = push->size;
-    strads_err err = sti_buffer_resize(push, at + sizeof h + padded(places) +
-                                                 padded(h.bytes));
+    strads_err err =
+        sti_buffer_resize(push, at + sizeof h + round_to_8(places) +
+                                    round_to_8(h.bytes));
     if (err)
         return err;
-    unsigned char *to = put(push->bytes + at, &h, sizeof h);
-    to = put(to, part->places, places);
-    (void)put(to, part->cells, h.bytes);
+    unsigned char *to = put_padded(push->bytes + at, &h, sizeof h);
+    to = put_padded(to, part->places, places);
+    (void)put_padded(to, part->cells, h.bytes);
     return STRADS_OK;
 }
 
@@ -64,7 +66,7 @@ strads_err sti_push_append_row(sti_buffer *push, uint32_t table,
 
 size_t sti_push_head_bytes(uint32_t n)
 {
-    return sizeof(header) + padded(sizeof(uint32_t) * n);
+    return sizeof(header) + round_to_8(sizeof(uint32_t) * n);
 }
 
 void sti_push_put_head(char *cells, sti_push_kind kind, uint32_t table,
@@ -75,9 +77,9 @@ void sti_push_put_head(char *cells, sti_push_kind kind, uint32_t table,
                       .n = n,
                       .bytes = n * row_bytes};
     unsigned char *to = (unsigned char *)cells - sti_push_head_bytes(n);
-    to = put(to, &h, sizeof h);
-    (void)put(to, rows, sizeof *rows * n);
-    memset(cells + h.bytes, 0, padded(h.bytes) - h.bytes);
+    to = put_padded(to, &h, sizeof h);
+    (void)put_padded(to, rows, sizeof *rows * n);
+    memset(cells + h.bytes, 0, round_to_8(h.bytes) - h.bytes);
 }
 
 strads_err sti_push_reserve(sti_buffer *push, sti_push_kind kind,
@@ -85,7 +87,7 @@ strads_err sti_push_reserve(sti_buffer *push, sti_push_kind kind,
                             size_t row_bytes, char **cells)
 {
     const size_t at = push->size + sti_push_head_bytes(n);
-    strads_err err = sti_buffer_resize(push, at + padded(n * row_bytes));
+    strads_err err = sti_buffer_resize(push, at + round_to_8(n * row_bytes));
     if (err)
         return err;
     *cells = (char *)push->bytes + at;
@@ -112,12 +114,12 @@ bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
         goto fail;
     memcpy(&h, push->bytes + *at, sizeof h);
     left -= sizeof h;
-    const size_t places = padded(sizeof(uint32_t) * h.n);
+    const size_t places = round_to_8(sizeof(uint32_t) * h.n);
     if (h.kind < STI_PUSH_ROWS || h.kind > STI_PUSH_PACKED || places > left ||
-        h.bytes > left - places || padded(h.bytes) > left - places)
+        h.bytes > left - places || round_to_8(h.bytes) > left - places)
         goto fail;
     const unsigned char *body = push->bytes + *at + sizeof h;
-    *at += sizeof h + places + padded(h.bytes);
+    *at += sizeof h + places + round_to_8(h.bytes);
     if (h.kind == STI_PUSH_MARK) {
         *out = (sti_push_part){.kind = STI_PUSH_MARK,
                                .worker = h.table,
@@ -187,7 +189,7 @@ sti_row_delta sti_part_row_at(const strads_table_spec *spec,
                            .cells = (const char *)part->cells + k * bytes};
 }
 
-/* ---- asks and answers -------------------------------------------------- */
+/* ---- row requests and answers ------------------------------------------ */
 
 static void ask_destroy(sti_object *object)
 {
@@ -217,17 +219,18 @@ strads_err sti_row_answer_new(sti_row_answer **out)
 {
     sti_row_answer *answer = calloc(1, sizeof *answer);
     if (!answer)
-        return strads_fail(STRADS_ENOMEM, "no memory for rows to be sent");
+        return strads_fail(STRADS_ENOMEM, "no memory to send rows");
     sti_object_init(&answer->head, answer_destroy);
     *out = answer;
     return STRADS_OK;
 }
 
-/* ---- as bytes ---------------------------------------------------------- */
+/* ---- encoding ---------------------------------------------------------- */
 
 enum { EXACT = 1, GONE = 2 };
 
-/* The last item of its message: the bytes may stay where they are. */
+/* Writes the last item of a message, so `rest` may refer to the bytes in
+ * place. */
 static void put_buffer(sti_writer *w, const sti_buffer *buffer, sti_part *rest)
 {
     const uint64_t size = buffer ? buffer->size : 0;
@@ -274,7 +277,7 @@ void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
         put_rows(w, (const sti_row_answer *)msg->object, rest);
 }
 
-/* The buffer lies in the payload, and keeps it. */
+/* Reads a buffer in place; it keeps a reference to the payload. */
 static strads_err get_buffer(sti_reader *r, const char *what,
                              sti_object *backing, sti_buffer **out)
 {
@@ -296,7 +299,8 @@ static strads_err get_push(sti_reader *r, sti_object *backing, sti_msg *msg)
 
 static strads_err get_ask(sti_reader *r, sti_msg *msg)
 {
-    sti_row_ask head = {.worker = sti_read_u32(r)}; /* one after the other */
+    /* separate statements, because the order of reads matters */
+    sti_row_ask head = {.worker = sti_read_u32(r)};
     head.table = sti_read_u32(r);
     head.exact = sti_read_u32(r) & EXACT;
     head.id = sti_read_u64(r);
@@ -355,8 +359,10 @@ static strads_err get_vector(sti_reader *r, sti_object *backing, sti_msg *msg)
         return STRADS_OK;
     msg->object = NULL;
     sti_object_drop(packed);
-    return strads_fail(STRADS_EPEER, "a peer's vector is not what it says: the "
-                                     "node runs another version");
+    return strads_fail(
+        STRADS_EPEER,
+        "a peer's vector does not have the size in its header: the "
+        "node runs another version");
 }
 
 strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
@@ -371,7 +377,7 @@ strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
         return get_ask(r, msg);
     case STI_MSG_ROWS:
         return get_rows(r, backing, msg);
-    default: /* a number, which is in the frame's header, is all */
+    default: /* the other messages are only the number in the frame's header */
         return sti_reader_end(r, "a message of the store");
     }
 }

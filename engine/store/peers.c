@@ -1,7 +1,7 @@
-/* Peers without a server: the graph, the vectors, and the queues that these lie in.
- * Invariants: a vector is immutable once it is sent, so that all receivers of a
- * process have one copy; what lies unread of a sender is in the order in which it
- * was sent, for links are streams. */
+/* Peers without a server: the graph, the vectors and their queues. Invariants:
+ * a vector is immutable once it is sent, so all receivers of a process share
+ * one copy. Unread vectors of a sender are in the order of sending, because
+ * links are streams. */
 #include "engine/store/peer_vector.h"
 
 #include <inttypes.h>
@@ -38,10 +38,10 @@ strads_err sti_receive_queue_put(sti_receive_queue *received, uint32_t senders,
     if (l->sender >= received->senders) {
         const bool known = l->sender < senders;
         sti_object_drop(packed);
-        return known ? strads_fail(STRADS_ENOMEM, "no memory for what peers "
-                                                  "send")
-                     : strads_fail(STRADS_EPEER, "a peer that is not there "
-                                                 "sends a vector");
+        return known ? strads_fail(STRADS_ENOMEM, "no memory for a peer's "
+                                                  "vectors")
+                     : strads_fail(STRADS_EPEER, "an unknown peer "
+                                                 "sent a vector");
     }
     sti_receive_slot *slot = &received->slot[l->sender];
     if (l->iteration >= STI_PEER_LOST) {
@@ -133,14 +133,14 @@ static strads_err add_offset(graph *g, uint32_t offset)
     return err;
 }
 
-static uint32_t divisor(uint32_t a, uint32_t b)
+static uint32_t common_divisor(uint32_t a, uint32_t b)
 {
-    return b ? divisor(b, a % b) : a;
+    return b ? common_divisor(b, a % b) : a;
 }
 
-/* Member k = 1, 2, ... of the sequence 1/2, 1/4, 3/4, 1/8, ...: the bits of k
- * behind the point, mirrored; times the number of peers. */
-static uint32_t halton(uint32_t k, uint32_t peers)
+/* Member k = 1, 2, ... of the sequence 1/2, 1/4, 3/4, 1/8, ... (the bits of k
+ * mirrored at the point) times the number of peers. */
+static uint32_t halton_offset(uint32_t k, uint32_t peers)
 {
     double member = 0, weight = 0.5;
     for (; k; k /= 2, weight /= 2)
@@ -148,22 +148,22 @@ static uint32_t halton(uint32_t k, uint32_t peers)
     return (uint32_t)(member * peers);
 }
 
-/* Offsets o reach every peer when they and N have no common divisor. The one that
- * repairs them is at the latest N 2^-m = 1, rounded down. */
+/* Offsets connect all peers if they and N have no common divisor. Such a last
+ * offset always exists: N 2^-m rounds down to 1 at the latest. */
 static strads_err add_halton(graph *g)
 {
     uint32_t offset[32], n = 0, degree = 0, common = g->peers;
     while ((UINT64_C(1) << degree) < g->peers)
         degree++;
     for (uint32_t k = 1; n < degree; k++) {
-        const uint32_t o = halton(k, g->peers);
+        const uint32_t o = halton_offset(k, g->peers);
         bool known = o == 0;
         for (uint32_t i = 0; i < n; i++)
             known |= offset[i] == o;
-        if (known || (n + 1 == degree && divisor(common, o) != 1))
+        if (known || (n + 1 == degree && common_divisor(common, o) != 1))
             continue;
         offset[n++] = o;
-        common = divisor(common, o);
+        common = common_divisor(common, o);
     }
     strads_err err = STRADS_OK;
     for (uint32_t i = 0; !err && i < n; i++)
@@ -200,10 +200,11 @@ static strads_err read_edges(graph *g)
     char line[256];
     strads_err err = STRADS_OK;
     if (!file)
-        return strads_fail(STRADS_EIO,
-                           "peers' graph \"%s\": there is no such file, and it "
-                           "is none of all, exponential, halton, ring",
-                           g->name);
+        return strads_fail(
+            STRADS_EIO,
+            "peers' graph \"%s\": expected all, exponential, halton, "
+            "ring, or a file, and there is no such file",
+            g->name);
     for (uint64_t k = 1; !err && fgets(line, sizeof line, file); k++)
         err = read_edge(g, line, k);
     if (!err && ferror(file))
@@ -238,7 +239,7 @@ static int by_rank(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Sorted by `from`, each once. */
+/* Sorts the edges by `from` and drops duplicates. */
 static void sort_edges(graph *g)
 {
     size_t n = 0;
@@ -264,8 +265,8 @@ static size_t first_edge(const graph *g, uint32_t rank)
     return low;
 }
 
-/* Without a peer: who sent to it sends to those that it sent to. So whoever
- * reached somebody does so still, and the order of losses does not matter. */
+/* Removes a peer: its senders then send to its receivers. So all other peers
+ * still reach each other, and the order of losses does not matter. */
 static strads_err remove_peer(graph *g, uint32_t rank)
 {
     strads_err err = STRADS_OK;
@@ -285,9 +286,9 @@ static strads_err remove_peer(graph *g, uint32_t rank)
     return err;
 }
 
-/* A peer that rank 0 does not reach along the edges, or `peers`. `queue` has room
- * for all of them, `seen` is cleared. */
-static uint32_t unreached(const graph *g, uint32_t *queue, bool *seen)
+/* A peer that rank 0 does not reach along the edges, or `peers` if there is
+ * none. `queue` has space for all peers; `seen` is cleared. */
+static uint32_t find_unreached(const graph *g, uint32_t *queue, bool *seen)
 {
     uint32_t head = 0, tail = 0, rank = 0;
     memset(seen, 0, g->peers);
@@ -307,20 +308,19 @@ static uint32_t unreached(const graph *g, uint32_t *queue, bool *seen)
     return rank;
 }
 
-static void turn_around(graph *g)
+static void reverse_edges(graph *g)
 {
     for (size_t k = 0; k < g->n; k++)
         g->at[k] = (edge){g->at[k].to, g->at[k].from};
     sort_edges(g);
 }
 
-static strads_err out_of_reach(const graph *g, uint32_t from, uint32_t to)
+static strads_err fail_unreached(const graph *g, uint32_t from, uint32_t to)
 {
     return strads_fail(STRADS_EINVAL,
-                       "peers' graph \"%s\": what peer %" PRIu32
-                       " learns never "
-                       "comes to peer %" PRIu32 ": each of the %" PRIu32
-                       " peers has to reach all others; add edges, or take "
+                       "peers' graph \"%s\": peer %" PRIu32
+                       " does not reach peer %" PRIu32 ": each of the %" PRIu32
+                       " peers must reach all others; add edges, or use "
                        "exponential",
                        g->name, from, to, g->peers);
 }
@@ -331,17 +331,18 @@ struct strads_peers {
     strads_session *session;
     strads_peers_options options;
     char *graph;
-    uint32_t *target, *source; /* [n_targets], [n_sources] ascending */
+    uint32_t *target, *source; /* [n_targets], [n_sources] in ascending order */
     uint32_t n_targets, n_sources;
-    bool *left, *late; /* [n_sources] gone; since a loss */
-    bool *lost;        /* [workers] n_lost of them */
+    /* [n_sources] the sender has left; it became a source after a loss */
+    bool *left, *late;
+    bool *lost; /* [workers] the n_lost lost peers */
     uint32_t n_lost;
     sti_buffer **packed;         /* [n_sources x STRADS_PEERS_QUEUE_MAX] */
-    strads_peers_vector *vector; /* the same */
-    uint32_t *count;             /* [length] all 0: of the mean */
+    strads_peers_vector *vector; /* of the same size */
+    uint32_t *count; /* [length] all 0 between calls: counts for the mean */
 };
 
-static uint32_t *ends_of(const graph *g, uint32_t rank, uint32_t *n)
+static uint32_t *copy_ends(const graph *g, uint32_t rank, uint32_t *n)
 {
     const size_t first = first_edge(g, rank);
     size_t end = first;
@@ -354,8 +355,8 @@ static uint32_t *ends_of(const graph *g, uint32_t rank, uint32_t *n)
     return ends;
 }
 
-/* Its neighbours, when every peer reaches every other. */
-static strads_err lay_out(strads_peers *peers, graph *g)
+/* Finds the neighbours and checks that every peer reaches every other. */
+static strads_err find_edges_of_rank(strads_peers *peers, graph *g)
 {
     const uint32_t rank = peers->session->worker;
     uint32_t *queue = calloc(g->peers, sizeof *queue);
@@ -370,16 +371,16 @@ static strads_err lay_out(strads_peers *peers, graph *g)
             if (peers->lost[r])
                 err = remove_peer(g, r);
         const bool whole = peers->n_lost == 0;
-        const uint32_t deaf = whole ? unreached(g, queue, seen) : g->peers;
+        const uint32_t deaf = whole ? find_unreached(g, queue, seen) : g->peers;
         if (deaf < g->peers)
-            err = out_of_reach(g, 0, deaf);
-        peers->target = ends_of(g, rank, &peers->n_targets);
-        turn_around(g);
+            err = fail_unreached(g, 0, deaf);
+        peers->target = copy_ends(g, rank, &peers->n_targets);
+        reverse_edges(g);
         const uint32_t mute =
-            whole && !err ? unreached(g, queue, seen) : g->peers;
+            whole && !err ? find_unreached(g, queue, seen) : g->peers;
         if (mute < g->peers)
-            err = out_of_reach(g, mute, 0);
-        peers->source = ends_of(g, rank, &peers->n_sources);
+            err = fail_unreached(g, mute, 0);
+        peers->source = copy_ends(g, rank, &peers->n_sources);
     }
     free(queue);
     free(seen);
@@ -387,12 +388,12 @@ static strads_err lay_out(strads_peers *peers, graph *g)
     return err;
 }
 
-/* Its neighbours, and what lies by them. */
+/* Finds the neighbours and allocates their arrays. */
 static strads_err find_neighbours(strads_peers *peers)
 {
     graph g = {.name = peers->graph, .peers = peers->session->workers};
     peers->target = peers->source = NULL;
-    strads_err err = lay_out(peers, &g);
+    strads_err err = find_edges_of_rank(peers, &g);
     const size_t most = (size_t)peers->n_sources * STRADS_PEERS_QUEUE_MAX + 1;
     peers->left = calloc(peers->n_sources + (size_t)1, sizeof *peers->left);
     peers->late = calloc(peers->n_sources + (size_t)1, sizeof *peers->late);
@@ -423,9 +424,9 @@ static void free_peers(strads_peers *peers)
     free(peers);
 }
 
-/* Some are lost. The others hear of it one after the other: nobody waits for a
- * neighbour that it has got since before that one has sent. */
-static strads_err regroup(strads_peers *peers)
+/* Updates the graph after losses. Peers learn of a loss at different times, so
+ * no peer waits for a new neighbour before its first vector. */
+static strads_err update_neighbours(strads_peers *peers)
 {
     strads_peers old = *peers;
     strads_err err = find_neighbours(peers);
@@ -446,7 +447,7 @@ static strads_err check_options(const strads_session *session,
 {
     if (session->peers)
         return strads_fail(STRADS_ESTATE,
-                           "worker %" PRIu32 " has opened its peers before",
+                           "worker %" PRIu32 " has already opened its peers",
                            session->worker);
     if (o->size < sizeof *o || o->length == 0)
         return strads_fail(STRADS_EINVAL,
@@ -459,7 +460,7 @@ static strads_err check_options(const strads_session *session,
                            "peers' queue %" PRIu32 ": expected 1 to %d",
                            o->queue, STRADS_PEERS_QUEUE_MAX);
     if (o->mode > STRADS_PEERS_BSP)
-        return strads_fail(STRADS_EINVAL, "peers' mode %d is not one of them",
+        return strads_fail(STRADS_EINVAL, "peers' mode %d is unknown",
                            (int)o->mode);
     return STRADS_OK;
 }
@@ -524,7 +525,7 @@ static strads_err new_vector(const strads_peers *peers, uint32_t n,
     return err;
 }
 
-/* Takes over the reference. */
+/* Sends to all targets; takes over the reference. */
 static strads_err send_vector(strads_peers *peers, sti_buffer *packed)
 {
     strads_session *session = peers->session;
@@ -536,8 +537,8 @@ static strads_err send_vector(strads_peers *peers, sti_buffer *packed)
     return err;
 }
 
-static strads_err scatter(strads_peers *peers, uint32_t n,
-                          const uint32_t *index, const double *value)
+static strads_err send_to_targets(strads_peers *peers, uint32_t n,
+                                  const uint32_t *index, const double *value)
 {
     strads_session *session = peers->session;
     sti_buffer *packed;
@@ -562,7 +563,7 @@ strads_err strads_peers_scatter(strads_peers *peers, const double *value)
     if (peers->options.sparse)
         return strads_fail(STRADS_EINVAL, "these peers' vectors are sparse: "
                                           "strads_peers_scatter_sparse");
-    return scatter(peers, peers->options.length, NULL, value);
+    return send_to_targets(peers, peers->options.length, NULL, value);
 }
 
 strads_err strads_peers_scatter_sparse(strads_peers *peers, uint32_t n,
@@ -578,7 +579,7 @@ strads_err strads_peers_scatter_sparse(strads_peers *peers, uint32_t n,
                                "index %" PRIu32 " of a vector of %" PRIu32
                                " numbers",
                                index[k], peers->options.length);
-    return scatter(peers, n, index, value);
+    return send_to_targets(peers, n, index, value);
 }
 
 void sti_peers_leave(strads_peers *peers)
@@ -587,7 +588,7 @@ void sti_peers_leave(strads_peers *peers)
     peers->session->peers = NULL;
     if (!new_vector(peers, 0, STI_PEER_LEFT, &packed))
         (void)send_vector(peers, packed);
-    peers->session = NULL; /* which may be closed before its peers */
+    peers->session = NULL; /* the session may be closed before its peers */
 }
 
 void strads_peers_close(strads_peers *peers)
@@ -614,13 +615,13 @@ static strads_err fold_mean(const strads_peers *peers, double *into, uint32_t n,
     for (uint32_t v = 0; v < n; v++)
         for (uint32_t k = 0; k < in[v].n; k++) {
             const uint32_t j = in[v].index ? in[v].index[k] : k;
-            into[j] /= 1.0 + count[j]; /* once: 0 then */
+            into[j] /= 1.0 + count[j]; /* count is 0 at the next visit of j */
             count[j] = 0;
         }
     return STRADS_OK;
 }
 
-/* What a packed vector holds, when it is of these peers. */
+/* Reads a packed vector and checks that it matches these options. */
 static strads_err read_vector(const strads_peers *peers,
                               const sti_buffer *packed,
                               strads_peers_vector *out)
@@ -640,9 +641,9 @@ static strads_err read_vector(const strads_peers *peers,
         good = out->index[k] < o->length;
     return good ? STRADS_OK
                 : strads_fail(STRADS_EPEER,
-                              "peer %" PRIu32 " sends another kind of vector "
-                              "than peer %" PRIu32 " expects: all open their "
-                              "peers with the same options",
+                              "peer %" PRIu32 " sent another kind of vector "
+                              "than peer %" PRIu32 " expects: open all peers "
+                              "with the same options",
                               l->sender, peers->session->worker);
 }
 
@@ -674,7 +675,7 @@ strads_err strads_peers_gather(strads_peers *peers, strads_peers_fold fold,
         *n = collect.n_vectors;
     if (!err && collect.n_lost > peers->n_lost) {
         peers->n_lost = collect.n_lost;
-        err = regroup(peers);
+        err = update_neighbours(peers);
     }
     return err;
 }

@@ -1,7 +1,7 @@
-/* Invariants: each row is in `rows` at most once; an empty buffer keeps its
- * memory for the next clock; sparse rows beyond n are empty, dense ones
- * anything: the first increment of a row is its value, so that nothing has to be
- * cleared. Nobody writes to a block that a push was made around. */
+/* Invariants: each row is in `rows` at most once. An empty buffer keeps its
+ * memory for the next clock. Sparse rows beyond n are empty. Dense rows beyond
+ * n are undefined: the first increment of a row overwrites it, so rows are
+ * never cleared. A block that a push refers to is immutable. */
 #include "engine/store/pending.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 enum { FIRST_PENDING = 4, MOST_PENDING = 1 << 30, LINE = 64 };
 
-/* Fewer bytes are copied as fast, and make no use of a block of their own. */
+/* Copying fewer bytes is as fast, and would waste a block of their own. */
 enum { AROUND_BYTES = 32768 };
 
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec,
@@ -52,7 +52,7 @@ void sti_pending_free(sti_pending *pending)
 
 /* ---- adding ------------------------------------------------------------ */
 
-static uint32_t find(const sti_pending *pending, uint32_t row)
+static uint32_t find_row(const sti_pending *pending, uint32_t row)
 {
     if (pending->n == 0)
         return STI_NO_PLACE;
@@ -60,8 +60,8 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
                           row);
 }
 
-/* In front of the cells in a block: the head of a push of all rows, and a mark,
- * which has no rows. */
+/* Space before the cells in a block: the head of a push of all rows, and a
+ * mark, which has no rows. */
 static size_t head_capacity(const sti_pending *pending)
 {
     size_t bytes =
@@ -69,7 +69,7 @@ static size_t head_capacity(const sti_pending *pending)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static strads_err no_memory(const sti_pending *pending, size_t rows)
+static strads_err no_pending_memory(const sti_pending *pending, size_t rows)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory to keep increments of %zu rows of table "
@@ -77,19 +77,20 @@ static strads_err no_memory(const sti_pending *pending, size_t rows)
                        rows, pending->spec->name);
 }
 
-/* Nothing is in it yet. Its end is rounded up to 8. */
+/* Makes an empty block. The 8 more bytes round its end up. */
 static strads_err make_block(sti_pending *pending)
 {
     const size_t head = head_capacity(pending);
     const size_t cells = pending->capacity * pending->row_bytes;
     if (sti_buffer_new(head + cells + 8, &pending->block))
-        return no_memory(pending, pending->capacity);
+        return no_pending_memory(pending, pending->capacity);
     pending->dense = (char *)pending->block->bytes + head;
     return STRADS_OK;
 }
 
-/* Larger arrays with the same content; all of them, or none. */
-static strads_err grow(sti_pending *pending)
+/* Doubles all arrays and keeps their content. On failure nothing has
+ * changed. */
+static strads_err grow_pending(sti_pending *pending)
 {
     const bool sparse = pending->spec->sparse;
     size_t capacity =
@@ -108,7 +109,7 @@ static strads_err grow(sti_pending *pending)
         free(more.rows);
         free(more.slots);
         free(more.sparse);
-        return no_memory(pending, capacity);
+        return no_pending_memory(pending, capacity);
     }
     for (uint32_t i = 0; i < pending->n; i++) {
         more.rows[i] = pending->rows[i];
@@ -126,17 +127,17 @@ static strads_err grow(sti_pending *pending)
     return STRADS_OK;
 }
 
-/* Where a row's increments are gathered; *first: there were none. */
+/* Finds or makes the place for a row's increments; *first: the row is new. */
 static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
                             bool *first)
 {
     strads_err err = STRADS_OK;
-    *place = find(pending, row);
+    *place = find_row(pending, row);
     *first = *place == STI_NO_PLACE;
     if (!*first)
         return STRADS_OK;
     if (pending->n == pending->capacity)
-        err = grow(pending);
+        err = grow_pending(pending);
     else if (!pending->sparse && !pending->block)
         err = make_block(pending);
     if (err)
@@ -149,11 +150,11 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
     return STRADS_OK;
 }
 
-/* A row's error, NULL: none. */
+/* A row's rounding error; NULL: none. */
 static char *error_of(const sti_pending *pending, uint32_t row)
 {
     const sti_pending *errors = pending->errors;
-    const uint32_t place = errors ? find(errors, row) : STI_NO_PLACE;
+    const uint32_t place = errors ? find_row(errors, row) : STI_NO_PLACE;
     return place == STI_NO_PLACE ? NULL
                                  : errors->dense + place * errors->row_bytes;
 }
@@ -190,8 +191,8 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
     return STRADS_OK;
 }
 
-/* What is pending for the row at that place. */
-static sti_row_delta row_at(const sti_pending *pending, uint32_t place)
+/* The pending increments at that place, as a delta. */
+static sti_row_delta pending_row_at(const sti_pending *pending, uint32_t place)
 {
     sti_row_delta row = {.row = pending->rows[place]};
     if (pending->sparse) {
@@ -208,13 +209,13 @@ static sti_row_delta row_at(const sti_pending *pending, uint32_t place)
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
 {
     const strads_table_spec *spec = pending->spec;
-    uint32_t place = find(pending, row);
+    uint32_t place = find_row(pending, row);
     const char *error = error_of(pending, row);
     if (error)
         sti_cells_add(spec->type, out, error, spec->cols);
     if (place == STI_NO_PLACE)
         return;
-    const sti_row_delta delta = row_at(pending, place);
+    const sti_row_delta delta = pending_row_at(pending, place);
     sti_row_add(spec->type, &delta, out);
 }
 
@@ -232,7 +233,7 @@ strads_err sti_pending_add_to(const sti_pending *pending, sti_table *table)
                            "\"%s\"",
                            pending->n, pending->spec->name);
     for (uint32_t i = 0; i < pending->n; i++)
-        deltas[i] = row_at(pending, i);
+        deltas[i] = pending_row_at(pending, i);
     strads_err err = sti_table_add(table, pending->n, deltas, NULL);
     free(deltas);
     return err;
@@ -264,17 +265,17 @@ static double number_at(strads_scalar type, const void *cells, uint32_t i)
     return 0;
 }
 
-/* A row's largest |change|, where it is, and its bytes. */
+/* A row's largest |change|, its place and its bytes. */
 typedef struct ranked {
     double size;
     uint64_t bytes;
     uint32_t place;
 } ranked;
 
-/* A NaN counts as infinite, so that a mistake is never hidden. */
-static ranked rank_of(const sti_pending *pending, uint32_t place)
+/* A NaN counts as infinite, so that a filter never hides it. */
+static ranked rank_row(const sti_pending *pending, uint32_t place)
 {
-    const sti_row_delta row = row_at(pending, place);
+    const sti_row_delta row = pending_row_at(pending, place);
     ranked rank = {.place = place, .bytes = row.n * pending->cell};
     for (uint32_t i = 0; i < row.n; i++) {
         const double size = fabs(number_at(pending->spec->type, row.cells, i));
@@ -292,9 +293,9 @@ static int by_size(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* How many of the ranked rows may leave: those that are large enough, and of
- * these as many as the bytes of a clock allow, one at least: what is first in
- * rank leaves however wide it is, so nothing is held for good. */
+/* Returns how many of the ranked rows may be sent: rows that are large enough,
+ * as many as the bytes of a clock allow, but at least one. The first row is
+ * sent however wide it is, so no row waits forever. */
 static uint32_t count_chosen(const sti_pending *pending, const ranked *rank)
 {
     const strads_table_spec *spec = pending->spec;
@@ -309,7 +310,7 @@ static uint32_t count_chosen(const sti_pending *pending, const ranked *rank)
     return n;
 }
 
-/* Puts rows rank[0 .. n) behind the others, and finds all of them anew. */
+/* Moves rows rank[0 .. n) to the end and rebuilds the index. */
 static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
 {
     const size_t bytes =
@@ -318,7 +319,7 @@ static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
     bool *leaves = calloc(pending->n, sizeof *leaves);
     char *aside = malloc(bytes);
     strads_err err =
-        leaves && aside ? STRADS_OK : no_memory(pending, pending->n);
+        leaves && aside ? STRADS_OK : no_pending_memory(pending, pending->n);
     for (uint32_t k = 0; !err && k < n; k++)
         leaves[rank[k].place] = true;
     for (uint32_t low = 0, high = pending->n; !err; low++) {
@@ -346,19 +347,20 @@ static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
     return STRADS_OK;
 }
 
-/* Places for the errors of the last n rows, which are 0 until these have left. */
+/* Makes places for the errors of the last n rows, which are 0 until these rows
+ * are sent. */
 static strads_err reserve_errors(sti_pending *pending, uint32_t n)
 {
     strads_err err = STRADS_OK;
     if (!pending->errors) {
         pending->errors = malloc(sizeof *pending->errors);
         if (!pending->errors)
-            return no_memory(pending, n);
+            return no_pending_memory(pending, n);
         sti_pending_init(pending->errors, pending->spec, pending->table,
                          pending->shards);
         pending->errors->packed = malloc(sti_packed_bytes(pending->spec->cols));
         if (!pending->errors->packed)
-            return no_memory(pending, n);
+            return no_pending_memory(pending, n);
     }
     for (uint32_t k = pending->n - n; !err && k < pending->n; k++) {
         uint32_t place;
@@ -378,9 +380,9 @@ strads_err sti_pending_choose(sti_pending *pending, uint32_t *n)
         return STRADS_OK;
     ranked *rank = malloc(sizeof *rank * pending->n);
     if (!rank)
-        return no_memory(pending, pending->n);
+        return no_pending_memory(pending, pending->n);
     for (uint32_t i = 0; i < pending->n; i++)
-        rank[i] = rank_of(pending, i);
+        rank[i] = rank_row(pending, i);
     qsort(rank, pending->n, sizeof *rank, by_size);
     const uint32_t chosen = count_chosen(pending, rank);
     strads_err err =
@@ -400,7 +402,7 @@ uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes)
     uint32_t n = 0;
     for (; n < pending->n; n++) {
         const uint64_t size =
-            row_at(pending, pending->n - 1 - n).n * pending->cell;
+            pending_row_at(pending, pending->n - 1 - n).n * pending->cell;
         if (n > 0 && size > *bytes)
             break;
         *bytes -= size < *bytes ? size : *bytes;
@@ -408,19 +410,19 @@ uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes)
     return n;
 }
 
-static strads_err put_sparse(const sti_pending *pending, uint32_t n,
-                             sti_buffer *push)
+static strads_err put_sparse_rows(const sti_pending *pending, uint32_t n,
+                                  sti_buffer *push)
 {
     strads_err err = STRADS_OK;
     for (uint32_t k = pending->n - n; !err && k < pending->n; k++) {
-        const sti_row_delta row = row_at(pending, k);
+        const sti_row_delta row = pending_row_at(pending, k);
         err = sti_push_append_row(push, pending->table, &row, pending->cell);
     }
     return err;
 }
 
-/* Are these all rows, and most of their block, and does what the push has so far
- * fit in front of them? */
+/* Whether a push can be made around the last n rows: they are all rows and fill
+ * most of their block, and the parts already in the push fit before them. */
 static bool fits_around(const sti_pending *pending, uint32_t n,
                         const sti_buffer *push)
 {
@@ -430,7 +432,8 @@ static bool fits_around(const sti_pending *pending, uint32_t n,
 }
 
 /* Makes the push around the rows. */
-static strads_err put_around(const sti_pending *pending, sti_buffer **push)
+static strads_err make_push_around(const sti_pending *pending,
+                                   sti_buffer **push)
 {
     const size_t bytes = pending->n * pending->row_bytes;
     const size_t before = (*push)->size;
@@ -449,8 +452,8 @@ static strads_err put_around(const sti_pending *pending, sti_buffer **push)
     return STRADS_OK;
 }
 
-static strads_err put_packed(const sti_pending *pending, uint32_t n,
-                             sti_buffer *push)
+static strads_err put_packed_rows(const sti_pending *pending, uint32_t n,
+                                  sti_buffer *push)
 {
     const uint32_t cols = pending->spec->cols, first = pending->n - n;
     const size_t bytes = sti_packed_bytes(cols);
@@ -464,7 +467,8 @@ static strads_err put_packed(const sti_pending *pending, uint32_t n,
     return err;
 }
 
-/* Packed again, the last n rows come to what has left. */
+/* Packs the last n rows once more, which gives the same bytes as the push, and
+ * keeps the rounding errors. */
 static void keep_errors(const sti_pending *pending, uint32_t n)
 {
     const uint32_t cols = pending->spec->cols;
@@ -488,7 +492,8 @@ strads_err sti_pending_take_errors(sti_pending *pending)
         bool zero = true;
         for (uint32_t c = 0; zero && c < spec->cols; c++)
             zero = sti_cell_is_zero(spec->type, cells, c);
-        if (!zero) /* nothing is added, to what was left over */
+        /* the error becomes the pending value; the addition itself is empty */
+        if (!zero)
             err = sti_pending_add(pending,
                                   &(sti_row_delta){.row = errors->rows[k],
                                                    .cols = &none,
@@ -507,11 +512,11 @@ strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
     if (n == 0)
         return STRADS_OK;
     if (packed)
-        return put_packed(pending, n, *push);
+        return put_packed_rows(pending, n, *push);
     if (pending->sparse)
-        return put_sparse(pending, n, *push);
+        return put_sparse_rows(pending, n, *push);
     if (fits_around(pending, n, *push))
-        return put_around(pending, push);
+        return make_push_around(pending, push);
     strads_err err =
         sti_push_reserve(*push, STI_PUSH_ROWS, pending->table, n,
                          pending->rows + first, pending->row_bytes, &cells);
@@ -521,8 +526,8 @@ strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
     return err;
 }
 
-/* Taken out of the index from behind, none of them is on the way to another
- * one's slot. Who made a push around the block has that. */
+/* Removal from the end keeps the index valid: later probes have not passed the
+ * removed slot. If a push was made around the block, the push owns it now. */
 void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed)
 {
     const uint64_t bytes = n * pending->row_bytes;
@@ -552,13 +557,13 @@ void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed)
     }
 }
 
-/* ---- before the clock ends --------------------------------------------- */
+/* ---- early pushes ------------------------------------------------------ */
 
 bool sti_pending_may_leave(const sti_pending *pending, uint32_t row)
 {
     const uint64_t bytes = pending->n * pending->row_bytes;
     return bytes >= pending->piece && pending->added >= bytes &&
-           find(pending, row) == STI_NO_PLACE;
+           find_row(pending, row) == STI_NO_PLACE;
 }
 
 void sti_pending_tried(sti_pending *pending)

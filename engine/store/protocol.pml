@@ -1,49 +1,50 @@
-/* The store's protocol, for spin: docs/consistency.md has it in words, and
- * engine/store/client*.c and shard*.c in C, with the same names C1..C6,
- * S1..S3.
+/* The store's protocol, for spin. docs/consistency.md describes it in words,
+ * engine/store/client*.c and shard*.c implement it, with the same names
+ * C1..C6, S1..S3.
  *
  * Modelled: WORKERS workers, each a client of its own, and SHARDS shards of
  * one row each. In each of CLOCKS clocks a worker increments every shard's
  * row, reads every shard's row in turn (or, with SKIP, as many as it likes),
- * and ends the clock; after the last it reads once more and waits until all
- * is acknowledged. FLUSHES times in a run a worker pushes before its clock
- * ends.
+ * and ends the clock; after the last clock it reads once more and waits until all
+ * pushes are acknowledged. FLUSHES times in a run a worker pushes before its
+ * clock ends.
  *
- * The network is a bag: what is under way arrives in any order, LOSSES times
- * not at all, DUPLICATES times twice.
+ * The network is a bag: messages arrive in any order; LOSSES of them are
+ * lost, DUPLICATES of them arrive twice.
  *
- * Five cuts keep the states few. Only the third hides what the budgets allow:
- * - A worker that waits does nothing else, so its question needs no way to
- *   go: it arrives, is lost or is doubled as it is asked.
- * - Timers are patient: they go off when nothing is under way that could make
- *   them needless. An early one would only add a copy: that is a duplicate.
+ * Six simplifications keep the states few. Only the third hides behaviour that
+ * the budgets allow:
+ * - A worker that waits does nothing, so its request takes no time: it
+ *   arrives, is lost or is duplicated in the step that sends it.
+ * - A timer fires only when no message in flight could make it needless. An
+ *   early one would only add a copy, which is a duplicate.
  * - The network is rough between the first ROUGH_WORKERS workers and the first
- *   ROUGH_SHARDS shards. Between others pushes take their time but arrive once
+ *   ROUGH_SHARDS shards. Between the others pushes are delayed but arrive once
  *   and in order, and answers arrive at once. Streams share nothing but the
  *   shard's clock, and workers are alike; but a loss in one stream together
  *   with a duplicate in another is seen only where both are rough. (The rough
  *   shard is the one that is read first.)
- * - A push that is accepted and not yet applied is seen by nobody: for all
- *   others it might be under way still. So S1 and S2 are one step.
- * - A row that is read from the cache is seen by nobody else: that is part of
- *   the step which made it fresh, or its reader's clock go on.
- * - With ALIKE, of two states that only exchange workers 1 and 2, whose streams
- *   are not rough, one is searched: with them exchanged, every step that the
- *   one can take the other can, too.
+ * - A push that is accepted and not yet applied is invisible; it might as well
+ *   be in flight. So S1 and S2 are one step.
+ * - A read from the cache is invisible to the others. It is part of the step
+ *   that made the row fresh or moved the reader's clock.
+ * - With ALIKE, two states that differ only by an exchange of workers 1 and 2
+ *   (their streams are not rough) are searched once: the same steps are
+ *   possible in both.
  *
  * Not modelled: several workers that share a client, clients that die, workers
  * that leave, eviction, snapshots, the size of anything but the window.
  *
- * Promises. Each is an assertion that bears its name:
+ * Guarantees. Each is an assertion of the same name:
  * - P1: what is served as of clock a holds all updates of clocks below a, and
  *   a reader at clock c gets a >= c - s.
- * - P2: what is served holds the reader's pushes up to `applied`, and none of
- *   those above was forgotten by the client.
+ * - P2: a served row holds the reader's pushes up to `applied`, and the client
+ *   still keeps all pushes above.
  * - P3: no update is twice in a row that is served, and when all have ended
  *   each row is the sum of what was sent.
  * - P4: neither clock nor as-of nor acknowledged numbers go back.
- * - Everybody ends: the first process waits for it and is no valid end, so a
- *   standstill is found; compiled with -DNP, so is going round in circles.
+ * - All workers end: the first process waits for them and has no valid end
+ *   state, so spin finds a deadlock; compiled with -DNP also a livelock.
  *
  * Searched in full by tests/check_store_protocol.sh, two clocks each:
  * - 3 workers, 2 shards, s = 0, with a loss and a duplicate in one run; s = 1
@@ -52,11 +53,11 @@
  * - 2 workers, 1 shard, both: with a flush, a window of one push, reads left
  *   out, or both workers rough, and the search for circles.
  * 3 workers, 2 shards, s = 1 and all three in one run are 10.9 M states, 1.7 GB
- * and a minute of a processor: too much for a test. By hand it was searched in
- * full (`spin -a -DSTALENESS=1 -DALIKE`), and holds.
- * It also plants bugs, each of which spin must find: LOST_ACK, STALE_READ,
- * DOUBLE_COMMIT, NO_RESEND, and STALE_ROWS, which is C6
- * without its look at `applied`. */
+ * and a minute of a processor, too much for a test. A full search by hand
+ * (`spin -a -DSTALENESS=1 -DALIKE`) found no fault.
+ * The test also plants bugs, each of which spin must find: LOST_ACK,
+ * STALE_READ, DOUBLE_COMMIT, NO_RESEND, and STALE_ROWS, which is C6 without
+ * the check of `applied`. */
 
 #ifndef WORKERS
 #define WORKERS 3
@@ -128,7 +129,7 @@ byte ended;
 /* Under way. */
 byte pushes[STREAMS];  /* a bit for each number */
 byte asks[STREAMS];    /* a bit for each id */
-byte acks[STREAMS];    /* the last one; those before it say less */
+byte acks[STREAMS];    /* the last one; it includes those before it */
 byte rows_id[STREAMS];
 byte rows_as_of[STREAMS];
 byte rows_applied[STREAMS];
@@ -193,7 +194,7 @@ static void exchange(uchar *a, uchar *b)
     *b = c;
 }
 
-/* After each step: all that is theirs, and the shards' word of them. */
+/* After each step: all of their state, and the shards' state of them. */
 static void order(void)
 {
     if (compare() <= 0)
@@ -254,7 +255,7 @@ inline resend(w, h)
     skip
 }
 
-/* C5, from the cache: nobody sees it, so it is part of the step before. */
+/* C5, from the cache: invisible, so it is part of the step before. */
 inline read_fresh(w)
 {
     do
@@ -264,7 +265,7 @@ inline read_fresh(w)
     skip
 }
 
-/* C6: rows that somebody waits for, and that know of every push which the
+/* C6: rows that a worker waits for, and that hold every push which the
  * client has dropped. The read that waited is done with them. */
 #ifdef STALE_ROWS
 #define KNOWS_OURS(w, h) true
@@ -340,7 +341,7 @@ inline serve(w, h, id)
 #define MAY_SERVE(id) (NEEDS((id) - 1) <= least)
 #endif
 
-/* S3: at once, or parked; a copy of an earlier question replaces none. */
+/* S3: at once, or parked; a copy of an earlier request replaces none. */
 inline take_ask(w, h, id)
 {
     find_clock(h);
@@ -363,7 +364,7 @@ inline add(w, h, n)
     part[AT(w, h)] = part[AT(w, h)] + UP_TO(w, n) - UP_TO(w, n - 1)
 }
 
-/* S2, and S3 for those who are parked and whom the new mark lets read. */
+/* S2, and S3 for the parked workers that the new mark lets read. */
 inline apply(w, h)
 {
     applied[AT(w, h)]++;
@@ -397,7 +398,7 @@ inline accept(w, h, n)
     fi
 }
 
-/* ---- who does what, when --------------------------------------------- */
+/* ---- processes -------------------------------------------------------- */
 
 /* C5: from the cache, or a question, which may be lost or doubled; and once
  * more when it, or its answer, was lost or could not be used. */

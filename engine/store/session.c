@@ -1,6 +1,6 @@
-/* A worker's clocked view, wherever the tables are: its clock, and what it has
- * added since its last push. Checks what a caller says; the rest is done by
- * what stands behind (session.h). */
+/* A worker's clocked view of the tables, local or remote: its clock, and the
+ * increments since its last push. Checks the caller's arguments; the backend
+ * (session.h) does the work. */
 #include "engine/store/session.h"
 
 #include <inttypes.h>
@@ -72,10 +72,10 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
     return err;
 }
 
-/* ---- where its time goes ----------------------------------------------- */
+/* ---- time accounting --------------------------------------------------- */
 
-static void span(const strads_session *session, const char *name,
-                 uint64_t begin_ns, uint64_t end_ns)
+static void record_span(const strads_session *session, const char *name,
+                        uint64_t begin_ns, uint64_t end_ns)
 {
     const sti_session_track *t = &session->track;
     if (end_ns > begin_ns)
@@ -90,7 +90,8 @@ void sti_session_traced(strads_session *session, const sti_session_track *track)
         session->ops->now(session->behind);
 }
 
-/* It is not told when an answer waited for clocks: amid its travel, say. */
+/* The time at which an answer waited for clocks is unknown; the trace shows it
+ * in the middle of the transfer. */
 void sti_session_waited(strads_session *session, uint64_t begin_ns,
                         uint64_t end_ns, uint64_t parked_ns)
 {
@@ -101,10 +102,10 @@ void sti_session_waited(strads_session *session, uint64_t begin_ns,
     if (!session->track.trace)
         return;
     uint64_t parked_at = begin_ns + travel_ns / 2;
-    span(session, "compute", session->computing_ns, begin_ns);
-    span(session, "network", begin_ns, parked_at);
-    span(session, "wait", parked_at, parked_at + parked_ns);
-    span(session, "network", parked_at + parked_ns, end_ns);
+    record_span(session, "compute", session->computing_ns, begin_ns);
+    record_span(session, "network", begin_ns, parked_at);
+    record_span(session, "wait", parked_at, parked_at + parked_ns);
+    record_span(session, "network", parked_at + parked_ns, end_ns);
     session->computing_ns = end_ns;
 }
 
@@ -113,12 +114,12 @@ static void end_clock_span(strads_session *session)
     if (!session->track.trace)
         return;
     const uint64_t now = session->ops->now(session->behind);
-    span(session, "compute", session->computing_ns, now);
-    span(session, "clock", session->clock_ns, now);
+    record_span(session, "compute", session->computing_ns, now);
+    record_span(session, "clock", session->clock_ns, now);
     session->clock_ns = session->computing_ns = now;
 }
 
-/* ---- its end ----------------------------------------------------------- */
+/* ---- closing ----------------------------------------------------------- */
 
 void sti_session_leave(strads_session *session)
 {
@@ -150,28 +151,28 @@ static strads_err check_table(strads_session *session, uint32_t table)
                        table, tables);
 }
 
-static const strads_table_spec *spec_of(const strads_session *session,
-                                        uint32_t table)
+static const strads_table_spec *session_spec(const strads_session *session,
+                                             uint32_t table)
 {
     return session->pending[(size_t)table * session->shards].spec;
 }
 
-static strads_err check_rows(strads_session *session, uint32_t table,
-                             uint32_t n, const uint32_t *rows)
+static strads_err check_table_rows(strads_session *session, uint32_t table,
+                                   uint32_t n, const uint32_t *rows)
 {
     strads_err err = check_table(session, table);
     for (uint32_t k = 0; !err && k < n; k++)
-        err = sti_spec_check_row(spec_of(session, table), rows[k]);
+        err = sti_spec_check_row(session_spec(session, table), rows[k]);
     return err;
 }
 
-/* A row that is to be added to: *out is what is pending for it. */
+/* Finds the pending increments of a row that the caller adds to. */
 static strads_err find_pending(strads_session *session, uint32_t table,
                                uint64_t row, sti_pending **out)
 {
     strads_err err = check_table(session, table);
     if (!err)
-        err = sti_spec_check_row(spec_of(session, table), row);
+        err = sti_spec_check_row(session_spec(session, table), row);
     if (!err)
         *out = sti_session_pending(session, table, (uint32_t)row);
     return err;
@@ -179,11 +180,12 @@ static strads_err find_pending(strads_session *session, uint32_t table,
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* In clocks, or infinite: what a caller says, as it is now. */
+/* The staleness of a read, in clocks or infinite, from the caller's value and
+ * the current adaptive state. */
 static uint32_t staleness_of(strads_session *session, uint32_t table,
                              uint32_t staleness)
 {
-    const strads_table_spec *spec = spec_of(session, table);
+    const strads_table_spec *spec = session_spec(session, table);
     if (staleness == STRADS_STALENESS_DEFAULT)
         staleness = spec->staleness;
     if (staleness != STRADS_STALENESS_ADAPTIVE)
@@ -194,9 +196,10 @@ static uint32_t staleness_of(strads_session *session, uint32_t table,
     return sti_adaptive_staleness(&session->adaptive, spec);
 }
 
-/* Rows of the table. */
-static strads_err read_rows(strads_session *session, uint32_t table, uint32_t n,
-                            const uint32_t *rows, uint32_t staleness, void *out)
+/* Reads rows that are known to be in the table. */
+static strads_err read_table_rows(strads_session *session, uint32_t table,
+                                  uint32_t n, const uint32_t *rows,
+                                  uint32_t staleness, void *out)
 {
     const sti_session_read read = {.table = table,
                                    .n = n,
@@ -214,15 +217,15 @@ strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                     uint32_t n, const uint32_t *rows,
                                     uint32_t staleness, void *out)
 {
-    strads_err err = check_rows(session, table, n, rows);
-    return err ? err : read_rows(session, table, n, rows, staleness, out);
+    strads_err err = check_table_rows(session, table, n, rows);
+    return err ? err : read_table_rows(session, table, n, rows, staleness, out);
 }
 
 strads_err strads_session_prefetch(strads_session *session, uint32_t table,
                                    uint32_t n, const uint32_t *rows,
                                    uint32_t staleness)
 {
-    strads_err err = check_rows(session, table, n, rows);
+    strads_err err = check_table_rows(session, table, n, rows);
     if (err || !session->ops->prefetch)
         return err;
     return session->ops->prefetch(
@@ -239,12 +242,13 @@ strads_err strads_session_read_snapshot(strads_session *session, uint32_t table,
 {
     const sti_session_read read = {
         .table = table, .n = n, .rows = rows, .out = out, .snapshot = clock};
-    strads_err err = check_rows(session, table, n, rows);
+    strads_err err = check_table_rows(session, table, n, rows);
     return err ? err : session->ops->read(session, &read);
 }
 
-/* A narrow row that is read again has its place, and its values are to be kept:
- * counts the changes of it. NULL: it need not be kept, but has its place now. */
+/* Claims the cache entry of a narrow row. If the row is read again, its values
+ * will be kept: returns the counter of its changes. NULL: they need not be
+ * kept. */
 static const sti_change_count *claim_recent(strads_session *session,
                                             sti_recent_key key, size_t bytes)
 {
@@ -259,8 +263,8 @@ static const sti_change_count *claim_recent(strads_session *session,
     return again ? ops->changes(session->behind, key.table) : NULL;
 }
 
-static strads_err ask_row(strads_session *session, sti_recent_key key,
-                          void *out)
+static strads_err read_through(strads_session *session, sti_recent_key key,
+                               void *out)
 {
     sti_pending *pending;
     uint64_t before = 0;
@@ -271,8 +275,8 @@ static strads_err ask_row(strads_session *session, sti_recent_key key,
         claim_recent(session, key, pending->row_bytes);
     if (changes)
         before = atomic_load_explicit(changes, memory_order_acquire);
-    err = read_rows(session, key.table, 1, &(uint32_t){(uint32_t)key.row},
-                    key.staleness, out);
+    err = read_table_rows(session, key.table, 1, &(uint32_t){(uint32_t)key.row},
+                          key.staleness, out);
     if (changes && !err) {
         const uint32_t place = sti_recent_place(key.table, key.row);
         session->recent.at[place].changes = changes;
@@ -291,7 +295,7 @@ strads_err strads_session_read_row(strads_session *session, uint32_t table,
                                 .staleness = staleness};
     const void *values = sti_recent_find(&session->recent, key);
     if (!values)
-        return ask_row(session, key, out);
+        return read_through(session, key, out);
     memcpy(out, values,
            session->pending[(size_t)table * session->shards].row_bytes);
     return STRADS_OK;
@@ -303,12 +307,12 @@ strads_err strads_session_racy(strads_session *session, uint32_t table,
     strads_err err = check_table(session, table);
     if (err)
         return err;
-    const strads_table_spec *spec = spec_of(session, table);
+    const strads_table_spec *spec = session_spec(session, table);
     if (!session->ops->cells)
         return strads_fail(
             STRADS_EINVAL,
             "table \"%s\" is spread over nodes, which share no "
-            "memory: a racy view is of one process's tables; run "
+            "memory: a racy view needs the tables in one process; run "
             "in one process, or read with a staleness",
             spec->name);
     if (spec->sparse)
@@ -363,7 +367,7 @@ strads_err strads_session_inc_sparse(strads_session *session, uint32_t table,
                                                      .cells = delta});
 }
 
-/* Before `row` is added to. */
+/* Called before increments are added to `row`. */
 static strads_err push_early(strads_session *session, sti_pending *pending,
                              uint32_t row)
 {
@@ -378,7 +382,7 @@ static strads_err push_early(strads_session *session, sti_pending *pending,
     return err;
 }
 
-/* `row` is one of the table. */
+/* `row` is a row of the table. */
 static strads_err add_row(strads_session *session, uint32_t table, uint32_t row,
                           const void *delta)
 {
@@ -407,7 +411,7 @@ strads_err strads_session_inc_rows(strads_session *session, uint32_t table,
                                    const void *delta)
 {
     const char *from = delta;
-    strads_err err = check_rows(session, table, n, rows);
+    strads_err err = check_table_rows(session, table, n, rows);
     for (uint32_t k = 0; !err && k < n; k++) {
         err = add_row(session, table, rows[k], from);
         from += session->pending[(size_t)table * session->shards].row_bytes;
@@ -432,9 +436,10 @@ static strads_err end_clocks(strads_session *session, uint64_t clock, bool more)
 {
     uint64_t to = clock;
     if (session->cut_off && session->cut_off(session->loop))
-        return strads_fail(STRADS_ECANCELED,
-                           "the run has ended: a loop is to ask for that once "
-                           "a clock (strads_loop_ends), and to return");
+        return strads_fail(
+            STRADS_ECANCELED,
+            "the run has ended: a loop must check strads_loop_ends "
+            "once a clock and return");
     const bool stops =
         session->boundary && session->boundary(session->loop, &to);
     strads_err err = stops ? strads_session_flush(session) : STRADS_OK;
@@ -466,10 +471,10 @@ strads_err strads_session_clock_and_read(strads_session *session,
                                          const uint32_t *rows,
                                          uint32_t staleness, void *out)
 {
-    strads_err err = check_rows(session, table, n, rows);
+    strads_err err = check_table_rows(session, table, n, rows);
     if (!err)
         err = end_clocks(session, session->clock + 1, true);
-    return err ? err : read_rows(session, table, n, rows, staleness, out);
+    return err ? err : read_table_rows(session, table, n, rows, staleness, out);
 }
 
 strads_err strads_session_barrier(strads_session *session)

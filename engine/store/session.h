@@ -1,7 +1,7 @@
-/* engine/store/session.h - a worker's session, and what stands behind it: the
- * tables of this process (local_store.c), or a node's client of tables that are
- * spread over shards (client_session.c). The session keeps what is the worker's
- * own; a table of functions carries the rest out. */
+/* engine/store/session.h - a worker's session. A backend carries out its calls:
+ * the tables of this process (local_store.c), or a node's client of tables that
+ * are spread over shards (client_session.c). The session keeps the worker's own
+ * state; a table of functions calls the backend. */
 #ifndef STI_STORE_SESSION_H
 #define STI_STORE_SESSION_H
 
@@ -14,24 +14,24 @@
 
 /* ---- adaptive staleness ------------------------------------------------ */
 
-/* The staleness that a worker picks itself, by the rule of
- * STRADS_STALENESS_ADAPTIVE. Zeroed: at staleness 0. It looks at how a worker
- * waits in all tables, so there is one for a worker; a table's own bound holds
- * when it reads. */
+/* Adaptive staleness by the rule of STRADS_STALENESS_ADAPTIVE. Zeroed:
+ * staleness 0. The rule uses a worker's waiting times over all tables, so each
+ * worker has one state; a table's own bound applies when the table is read. */
 typedef struct sti_adaptive {
     uint32_t staleness;
-    uint32_t clocks;    /* ended since it looked last */
-    uint64_t looked_at; /* ns */
-    uint64_t waited;    /* ns since then, for reads */
-    uint64_t before;    /* waited of a million ns, when it grew last */
-    uint64_t since;     /* the sum of what is judged */
-    uint32_t from;      /* what it grew from */
-    uint32_t trial;     /* looks until that is judged; 0: it has been */
-    uint32_t pause;     /* looks until it may grow again, */
-    uint32_t refused;   /* and how many that were after it last stepped back */
+    uint32_t clocks;    /* ended since the last check */
+    uint64_t looked_at; /* time of the last check, ns */
+    uint64_t waited;    /* ns since then spent waiting for reads */
+    /* waiting share, in millionths, before the last increase */
+    uint64_t before;
+    uint64_t since;   /* sum of the shares under trial */
+    uint32_t from;    /* the staleness before the increase */
+    uint32_t trial;   /* checks until the trial is decided; 0: no trial */
+    uint32_t pause;   /* checks until the next increase is allowed */
+    uint32_t refused; /* the pause after the last failed trial */
 } sti_adaptive;
 
-/* The bound of a table that is read so. */
+/* The largest staleness that an adaptive read of the table may use. */
 static inline uint32_t sti_staleness_max(const strads_table_spec *spec)
 {
     return spec->staleness_max ? spec->staleness_max : 16;
@@ -49,11 +49,12 @@ static inline void sti_adaptive_waited(sti_adaptive *adaptive, uint64_t ns)
     adaptive->waited += ns;
 }
 
-/* At a look, of which `share` in a million was waiting. It grows to `most` at once:
- * step by step a run is over before it is there, and one straggler after the other
- * makes single looks differ more than steps do. A worker then runs ahead for once,
- * for about SKIP looks; the mean of the JUDGED ones behind them decides. Who waits
- * for one that is always slow waits as long at any staleness. */
+/* Called at a check: the worker spent `share` of a million waiting. The
+ * staleness jumps to `most`: single steps would take a whole run, and
+ * differences between stragglers hide the effect of one step. After a jump the
+ * worker runs ahead once, for about SKIP checks. The mean of the JUDGED checks
+ * after these decides: a worker that waits for one slow peer waits equally long
+ * at any staleness. */
 static inline void sti_adaptive_look(sti_adaptive *a, uint64_t share,
                                      uint32_t most)
 {
@@ -80,8 +81,8 @@ static inline void sti_adaptive_look(sti_adaptive *a, uint64_t share,
     }
 }
 
-/* The worker has ended a clock. `most` is the largest bound of all tables that
- * are read so. */
+/* Called when the worker ends a clock. `most` is the largest bound of all
+ * tables that it reads adaptively. */
 static inline void sti_adaptive_clock(sti_adaptive *adaptive, uint64_t now,
                                       uint32_t most)
 {
@@ -98,36 +99,36 @@ static inline void sti_adaptive_clock(sti_adaptive *adaptive, uint64_t now,
 
 /* ---- recent rows ------------------------------------------------------- */
 
-/* Rows that a worker has read in its clock, to be read again without asking what
- * stands behind its session: no lock, no search.
+/* Rows that a worker has read in its clock, which it can read again without a
+ * call of the backend: no lock, no search.
  *
- * What stands behind counts the changes of what it would answer. A row is kept
- * together with that count, as it was before the row was read, and is used only
- * while nothing has been counted since, nothing was added to it here, and the
- * same is asked for: then the answer would be these bytes again. So nothing
- * that is promised of a read depends on whether it is answered here. Belongs to
- * one thread; others do the counting. */
+ * The backend counts the changes that could alter an answer. A row is stored
+ * with the count before its read. It is used only if the count is unchanged,
+ * the session has added nothing to the row, and the request is the same: the
+ * backend would then return the same bytes. So the guarantees of a read do not
+ * depend on this cache. It belongs to one thread; other threads change the
+ * counts. */
 
-/* Wider rows are not kept: to copy them takes longer than to ask. */
+/* Wider rows are not kept: copying them takes longer than a call. */
 enum { STI_RECENT_ROWS = 64, STI_RECENT_BYTES = 256 };
 
 typedef _Atomic uint64_t sti_change_count;
 
-/* What was asked for. */
+/* The parameters of a read. */
 typedef struct sti_recent_key {
     uint64_t row, clock;
-    uint32_t table, staleness; /* as the caller says it */
+    uint32_t table, staleness; /* as the caller passed it */
 } sti_recent_key;
 
 typedef struct sti_recent_row {
     sti_recent_key key;
-    const sti_change_count *changes; /* NULL: its values are not kept */
-    uint64_t before;                 /* what it was when the row was read */
+    const sti_change_count *changes; /* NULL: the values are not kept */
+    uint64_t before;                 /* the count before the row was read */
 } sti_recent_row;
 
-/* Zeroed: empty. Each row has one place, which the last one read has; its
- * values are kept when it is read again: rows that are read once cost nothing.
- */
+/* Zeroed: empty. Each row maps to one entry, which holds the row read last. Its
+ * values are stored at the second read, so that rows that are read once cost
+ * nothing. */
 typedef struct sti_recent_rows {
     sti_recent_row at[STI_RECENT_ROWS];
     char values[STI_RECENT_ROWS][STI_RECENT_BYTES];
@@ -138,7 +139,7 @@ static inline uint32_t sti_recent_place(uint32_t table, uint64_t row)
     return (uint32_t)(row + 7 * (uint64_t)table) % STI_RECENT_ROWS;
 }
 
-/* The row's values; NULL: what stands behind is to be asked. */
+/* The row's values; NULL: call the backend. */
 static inline const void *sti_recent_find(const sti_recent_rows *recent,
                                           sti_recent_key key)
 {
@@ -153,129 +154,136 @@ static inline const void *sti_recent_find(const sti_recent_rows *recent,
                : NULL;
 }
 
-/* Something is added to a row here. */
+/* Invalidates a row that the session adds to. */
 static inline void sti_recent_forget(sti_recent_rows *recent, uint32_t table,
                                      uint64_t row)
 {
     sti_recent_row *at = &recent->at[sti_recent_place(table, row)];
     if (at->key.row == row && at->key.table == table) {
-        at->key.row = UINT64_MAX; /* of no table */
+        at->key.row = UINT64_MAX; /* no table has it */
         at->changes = NULL;
     }
 }
 
-/* ---- what stands behind ------------------------------------------------ */
+/* ---- backend ----------------------------------------------------------- */
 
 typedef struct sti_session_read {
     uint32_t table, n;
     const uint32_t *rows; /* [n], of the table */
     uint32_t staleness;   /* or STRADS_STALENESS_INFINITE */
     void *out;            /* [n x cols] */
-    uint64_t *snapshot;   /* NULL; else the last exact one is read, whatever the
-                             staleness, and its clock goes there */
+    /* NULL: a normal read. Otherwise the last exact snapshot is read,
+     * regardless of the staleness, and its clock is stored here */
+    uint64_t *snapshot;
 } sti_session_read;
 
-/* Each is called by the session's thread; those of other sessions are called at
- * the same time. What a call waits for is told to sti_session_waited. */
+/* The session's thread makes each call, while other sessions make theirs. A
+ * call reports its waiting time to sti_session_waited. */
 typedef struct sti_session_ops {
-    /* How many tables there are, and the spec of one of them. */
+    /* The number of tables, and the spec of one of them. */
     uint32_t (*tables)(const void *behind);
     const strads_table_spec *(*spec)(const void *behind, uint32_t table);
-    /* The worker is there, at clock 0 unless session->clock is set to another;
-     * so may be `shards` and `piece`. STRADS_EINVAL, STRADS_ESTATE. */
+    /* Registers the worker, at clock 0 unless join sets session->clock; it may
+     * also set `shards` and `piece`. STRADS_EINVAL, STRADS_ESTATE. */
     strads_err (*join)(strads_session *session);
-    /* Fresh by the staleness rule, with what is pending; or a snapshot, with
-     * nothing pending: STRADS_EINVAL, STRADS_ESTATE. */
+    /* Reads rows that are fresh by the staleness rule and include pending
+     * increments; or a snapshot without pending increments: STRADS_EINVAL,
+     * STRADS_ESTATE. */
     strads_err (*read)(strads_session *session, const sti_session_read *read);
-    /* The rows are asked for, as the worker's next clock needs them. Does not
-     * wait. NULL: they are here. */
+    /* Requests rows at the freshness of the worker's next clock, without
+     * waiting. NULL: the rows are local. */
     strads_err (*prefetch)(strads_session *session,
                            const sti_session_read *read);
-    /* Counts, from any thread, whatever may change the answer to a read of the
-     * table that was answered before: in the same clock of this session, with
-     * nothing added by it meanwhile. Valid as long as the session. NULL: each
-     * read is asked for. */
+    /* A counter that any thread raises when a repeated read of the table, in
+     * the same clock and with nothing added by this session, could return
+     * different values. Valid as long as the session. NULL: every read calls
+     * the backend. */
     const sti_change_count *(*changes)(const void *behind, uint32_t table);
-    /* Pending increments leave; all of them, or it fails and none of a table's
-     * do. CLOCK: filters may keep some, and the clocks below `clock`, which are
-     * the next ones, end. LEAVE: nobody waits for this worker any more.
-     * `more`: a read follows at once; what is sent now may leave with that. */
+    /* Sends the pending increments: for each table all of them or, on failure,
+     * none. CLOCK: filters may hold some back, and the session's clocks below
+     * `clock` end. LEAVE: the worker leaves and other workers no longer wait
+     * for it. `more`: a read follows at once and may share the message. */
     strads_err (*push)(strads_session *session, sti_push_end end,
                        uint64_t clock, bool more);
-    /* A piece of what is pending leaves now, as soon as there is room for it.
-     * Fails where the session can do nothing any more; whatever else keeps it,
-     * the next push says. NULL: nothing leaves early. */
+    /* Sends a piece of the pending increments as soon as there is space for it.
+     * Fails if the session has ended; the next push reports all other errors.
+     * NULL: nothing is sent early. */
     strads_err (*push_early)(strads_session *session, sti_pending *pending);
-    /* All others have reached this session's clock, or have left. */
+    /* Waits until all other workers have reached this session's clock or have
+     * left. */
     strads_err (*barrier)(strads_session *session);
-    /* A packed vector to another worker; takes over the reference. */
+    /* Sends a packed vector to another worker; takes over the reference. */
     strads_err (*post)(strads_session *session, uint32_t to,
                        sti_buffer *packed);
-    /* Waits until it can be had. */
+    /* Waits until the vectors are there. */
     strads_err (*collect)(strads_session *session, sti_collect *collect);
-    /* The cells of a dense table, which the sessions share. NULL: they share
-     * no memory. */
+    /* The cells of a dense table, which the sessions share. NULL: the sessions
+     * share no memory. */
     void *(*cells)(const void *behind, uint32_t table);
-    /* ns, as sti_session_waited is told. */
+    /* The clock for the times passed to sti_session_waited, in ns. */
     uint64_t (*now)(const void *behind);
 } sti_session_ops;
 
-/* Where a session's spans go; its times count from zero_ns on. */
+/* The trace track of a session; times count from zero_ns. */
 typedef struct sti_session_track {
-    sti_trace *trace; /* NULL: nowhere */
+    sti_trace *trace; /* NULL: no trace */
     uint32_t track;
     uint64_t zero_ns;
 } sti_session_track;
 
 struct strads_session {
     const sti_session_ops *ops;
-    void *behind; /* theirs */
+    void *behind; /* the backend's state */
     uint32_t worker, workers;
     uint64_t clock;
-    uint64_t others; /* local: the others' clocks are at least that */
-    uint64_t group;  /* local: of workers, since the store was opened */
+    uint64_t others; /* local: a lower bound of the others' clocks */
+    /* local: the session's group of workers, counted since the store was
+     * opened */
+    uint64_t group;
     sti_adaptive adaptive;
-    uint32_t adaptive_most; /* the largest staleness_max that was read by */
+    /* the largest staleness_max of the tables read adaptively */
+    uint32_t adaptive_most;
     strads_times times;
-    uint64_t waited_ns; /* for whatever it was */
+    uint64_t waited_ns; /* total time spent waiting */
     sti_session_track track;
     uint64_t clock_ns, computing_ns; /* traced: when these spans began */
-    bool (*cut_off)(void *arg);      /* may it not go on? NULL: it may */
-    /* Cuts: whether it stops on the way to *clock, and then where; and what it
-     * does there, all that it has added having left. NULL: it does not stop. */
+    bool (*cut_off)(void *arg); /* whether the session must stop; NULL: never */
+    /* Checkpoints. `boundary`: whether the session stops on the way to *clock,
+     * and at which clock; NULL: it never stops. `arrive` runs there, after all
+     * increments have been sent. */
     bool (*boundary)(void *arg, uint64_t *clock);
     strads_err (*arrive)(void *arg);
-    void *loop;           /* the argument of all three */
-    uint32_t shards;      /* that tables are spread over; 1 in one process */
-    uint64_t piece;       /* of dense rows that may leave early; 0: none may */
+    void *loop;      /* the argument of these three functions */
+    uint32_t shards; /* number of shards; 1 in one process */
+    /* size of an early push of dense rows; 0: no early pushes */
+    uint64_t piece;
     sti_pending *pending; /* [n_tables x shards] */
     uint32_t n_tables;
-    strads_peers *peers; /* NULL: none are open */
+    strads_peers *peers; /* NULL: not open */
     sti_recent_rows recent;
 };
 
-/* STRADS_ENOMEM, and what joining says. */
+/* STRADS_ENOMEM, and the errors of `join`. */
 strads_err sti_session_open(const sti_session_ops *ops, void *behind,
                             uint32_t worker, uint32_t workers,
                             strads_session **out);
 
-/* The worker leaves: what closing does, but that its times can still be read.
- */
+/* The worker leaves, as in closing; its times can still be read. */
 void sti_session_leave(strads_session *session);
 
-/* Frees it; the worker does not leave by that. NULL is fine. */
+/* Frees the session, without a leave. NULL is allowed. */
 void sti_session_free(strads_session *session);
 
-/* From now on its clocks, and what it does in them, are on a trace. */
+/* From now on the session's clocks and activities are traced. */
 void sti_session_traced(strads_session *session,
                         const sti_session_track *track);
 
-/* It has waited from begin to end, parked_ns of that for clocks, the rest for
- * the network. */
+/* Adds the waiting time from begin to end; parked_ns of it was spent waiting
+ * for clocks, the remainder on the network. */
 void sti_session_waited(strads_session *session, uint64_t begin_ns,
                         uint64_t end_ns, uint64_t parked_ns);
 
-/* What is pending for a row: of its table, and its shard. */
+/* The pending increments for a row's table and shard. */
 static inline sti_pending *sti_session_pending(const strads_session *session,
                                                uint32_t table, uint32_t row)
 {

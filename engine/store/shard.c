@@ -1,11 +1,11 @@
-/* A shard of the store. What was accepted waits here until the shard's work is
- * done; that takes all that waits, so a busy shard answers less often.
+/* A shard of the store. Accepted pushes wait until the shard's work is done.
+ * One unit of work applies all that wait, so a busy shard answers less often.
  *
  * Invariants: rows lie in the store's tables by their place among the shard's
- * rows (message.h); a push changes rows, its client's number and its worker's
- * clock together, or a failure ends the run; no number and no clock ever goes
- * back. How many pushes can wait is bounded by who pushes (STI_PUSHES_MAX for
- * each client), and asks are one for each worker. */
+ * rows (message.h). A push changes rows, its client's number and its worker's
+ * clock together, or a failure ends the run. Numbers and clocks never decrease.
+ * Each client bounds its waiting pushes (STI_PUSHES_MAX), and each worker has
+ * one request. */
 #include "engine/store/shard.h"
 
 #include <stdio.h>
@@ -14,16 +14,17 @@
 
 #include "engine/store/shard_state.h"
 
-static strads_err no_memory(void)
+static strads_err no_shard_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a shard of the store");
 }
 
-static strads_err broken(void)
+static strads_err fail_misfit(void)
 {
-    return strads_fail(STRADS_EPEER,
-                       "a node sent what does not fit the store: it runs "
-                       "another version or is broken");
+    return strads_fail(
+        STRADS_EPEER,
+        "a node sent a push or a request that does not fit the store: it runs "
+        "another version or is broken");
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -48,7 +49,7 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
 {
     sti_shard *shard = calloc(1, sizeof *shard);
     if (!shard)
-        return no_memory();
+        return no_shard_memory();
     shard->setup = *setup;
     if (!setup->piece_bytes)
         shard->setup.piece_bytes = UINT64_C(256) << 10;
@@ -58,7 +59,7 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
     shard->workers = calloc(setup->workers + 1, sizeof *shard->workers);
     strads_err err = shard->tables && shard->clients && shard->workers
                          ? strads_store_open(setup->memory_limit, &shard->store)
-                         : no_memory();
+                         : no_shard_memory();
     for (uint32_t t = 0; !err && t < setup->n_tables; t++)
         err = add_table(shard, t);
     if (err)
@@ -87,35 +88,36 @@ void sti_shard_free(sti_shard *shard)
     free(shard);
 }
 
-static sti_address address_of(const sti_shard *shard)
+static sti_address shard_address(const sti_shard *shard)
 {
     return STI_SHARD_0 + shard->setup.shard;
 }
 
-static void fail(sti_shard *shard, strads_err err, sti_effects *out)
+static void fail_shard(sti_shard *shard, strads_err err, sti_effects *out)
 {
     if (!shard->failed)
         sti_effect_send(out, (sti_msg){.kind = STI_MSG_FAIL,
-                                       .from = address_of(shard),
+                                       .from = shard_address(shard),
                                        .to = STI_COORDINATOR,
                                        .object = sti_failure_object(
                                            err, strads_error_text())});
     shard->failed = true;
 }
 
-/* Up to which push all of a client's are in. */
-static void tell(const sti_shard *shard, uint32_t client, sti_effects *out)
+/* Acknowledges all applied pushes of a client. */
+static void acknowledge_pushes(const sti_shard *shard, uint32_t client,
+                               sti_effects *out)
 {
     sti_effect_send(out, (sti_msg){.kind = STI_MSG_ACK,
-                                   .from = address_of(shard),
+                                   .from = shard_address(shard),
                                    .to = STI_CLIENT_0 + client,
                                    .round = shard->clients[client].applied});
 }
 
-/* ---- taking in --------------------------------------------------------- */
+/* ---- accepting --------------------------------------------------------- */
 
-/* S1 ACCEPT: what was accepted before is not taken again; what comes too early
- * is dropped, and the answer says from where on it is to be sent. */
+/* S1 ACCEPT: a push that was accepted before is not accepted again. A push that
+ * is too early is dropped; the ACK shows the number to resend from. */
 static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
                         sti_effects *out)
 {
@@ -124,7 +126,7 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
     bool due = msg->round == c->accepted + 1;
     if (!push || !due) {
         sti_object_drop(push);
-        tell(shard, client, out);
+        acknowledge_pushes(shard, client, out);
         return;
     }
     if (shard->n_waiting == shard->room_waiting) {
@@ -133,7 +135,7 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
         sti_taken_push *more = realloc(shard->waiting, sizeof *more * capacity);
         if (!more) {
             sti_object_drop(push);
-            fail(shard, no_memory(), out);
+            fail_shard(shard, no_shard_memory(), out);
             return;
         }
         shard->waiting = more;
@@ -144,24 +146,25 @@ static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
     c->accepted++;
 }
 
-/* S3 SERVE, parking: one ask for each worker, which is answered when its clock
- * has come; and once more when it came again while it was being answered. */
-static void park(sti_shard *shard, uint32_t client, const sti_msg *msg,
-                 sti_effects *out)
+/* S3 SERVE, parking: one request per worker, which is answered when its clock
+ * is reached. If it arrives again during the answer, it is answered again. */
+static void park_request(sti_shard *shard, uint32_t client, const sti_msg *msg,
+                         sti_effects *out)
 {
     sti_row_ask *ask = (sti_row_ask *)msg->object;
     if (!ask || ask->worker >= shard->setup.workers) {
         sti_object_drop(ask);
-        fail(shard,
-             strads_fail(STRADS_EPEER,
-                         "a node asked for rows in another's name"),
-             out);
+        fail_shard(shard,
+                   strads_fail(STRADS_EPEER,
+                               "a node requested rows for an unknown worker"),
+                   out);
         return;
     }
     sti_shard_worker *w = &shard->workers[ask->worker];
     if (ask->id < w->last_id || (w->ask && ask->id == w->last_id)) {
         w->again |= ask->id == w->last_id && w->done;
-        sti_object_drop(ask); /* else its worker has gone on */
+        /* otherwise the worker has made a newer request */
+        sti_object_drop(ask);
         return;
     }
     if (ask->id > w->last_id) {
@@ -176,13 +179,16 @@ static void park(sti_shard *shard, uint32_t client, const sti_msg *msg,
     w->again = false;
 }
 
-static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
+static void accept_message(sti_shard *shard, const sti_msg *msg,
+                           sti_effects *out)
 {
     const uint32_t client = msg->from - STI_CLIENT_0;
     if (client >= shard->setup.clients) {
         sti_object_drop(msg->object);
-        fail(shard, strads_fail(STRADS_EPEER, "a stranger uses the store"),
-             out);
+        fail_shard(shard,
+                   strads_fail(STRADS_EPEER,
+                               "an unknown client uses the store"),
+                   out);
         return;
     }
     switch (msg->kind) {
@@ -190,7 +196,7 @@ static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
         accept_push(shard, client, msg, out);
         break;
     case STI_MSG_ASK_ROWS:
-        park(shard, client, msg, out);
+        park_request(shard, client, msg, out);
         break;
     default:
         sti_object_drop(msg->object);
@@ -204,13 +210,13 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
     for (size_t k = 0; k < n; k++) {
         shard->now = events[k].now;
         if (events[k].kind == STI_EVENT_MESSAGE)
-            take(shard, &events[k].msg, out);
+            accept_message(shard, &events[k].msg, out);
     }
 }
 
-/* ---- what it keeps ----------------------------------------------------- */
+/* ---- applying ---------------------------------------------------------- */
 
-/* S1: is a push one that can be carried out? STRADS_EPEER. */
+/* S1: checks that a push can be applied. STRADS_EPEER. */
 static strads_err check_push(const sti_shard *shard, const sti_buffer *push)
 {
     const sti_shard_setup *setup = &shard->setup;
@@ -225,13 +231,13 @@ static strads_err check_push(const sti_shard *shard, const sti_buffer *push)
                       sti_push_fits(&shard->tables[part.table].spec, &part,
                                     setup->shard, setup->shards);
         if (!good)
-            err = broken();
+            err = fail_misfit();
     }
     return err;
 }
 
-/* Memory for n things of a part. */
-static void *scratch(sti_shard *shard, size_t n, size_t size)
+/* Memory for n elements of a part. */
+static void *reserve_scratch(sti_shard *shard, size_t n, size_t size)
 {
     if (n * size > shard->scratch_bytes) {
         void *more = realloc(shard->scratch, n * size);
@@ -243,15 +249,16 @@ static void *scratch(sti_shard *shard, size_t n, size_t size)
     return shard->scratch;
 }
 
-/* What a part adds to the shard's rows: cells[n rows] to rows[n], or deltas[n]. */
+/* The increments of a part to the shard's rows: cells[n rows] to rows[n], or
+ * deltas[n]. */
 typedef struct increments {
     uint32_t n;
     const uint32_t *rows;
     const void *cells;
-    const sti_row_delta *deltas; /* NULL: the others */
+    const sti_row_delta *deltas; /* NULL: rows and cells are set */
 } increments;
 
-/* Valid until the next one. */
+/* The result is valid until the next call. */
 static strads_err find_increments(sti_shard *shard, const sti_push_part *part,
                                   increments *out)
 {
@@ -261,29 +268,29 @@ static strads_err find_increments(sti_shard *shard, const sti_push_part *part,
     if (n == 0 || (part->kind == STI_PUSH_ROWS && shards == 1))
         return STRADS_OK;
     if (part->kind == STI_PUSH_ROWS) {
-        uint32_t *rows = scratch(shard, n, sizeof *rows);
+        uint32_t *rows = reserve_scratch(shard, n, sizeof *rows);
         for (uint32_t k = 0; rows && k < n; k++)
             rows[k] = sti_row_place(part->places[k], shards);
         out->rows = rows;
-        return rows ? STRADS_OK : no_memory();
+        return rows ? STRADS_OK : no_shard_memory();
     }
-    sti_row_delta *deltas = scratch(shard, n, sizeof *deltas);
+    sti_row_delta *deltas = reserve_scratch(shard, n, sizeof *deltas);
     for (uint32_t k = 0; deltas && k < n; k++) {
         deltas[k] = sti_part_row_at(spec, part, k);
         deltas[k].row = sti_row_place(deltas[k].row, shards);
     }
     out->deltas = deltas;
-    return deltas ? STRADS_OK : no_memory();
+    return deltas ? STRADS_OK : no_shard_memory();
 }
 
-static strads_err add_to(sti_table *rows, const increments *by)
+static strads_err add_increments(sti_table *rows, const increments *by)
 {
     return by->deltas ? sti_table_add(rows, by->n, by->deltas, NULL)
                       : sti_table_inc(rows, by->n, by->rows, by->cells, NULL);
 }
 
-/* Increments of a worker that is at `clock`: to the rows, and to the snapshots
- * of later clocks; those that must not have them are begun before. */
+/* Adds increments of a worker at `clock` to the rows and to the snapshots of
+ * later clocks. Snapshots that must exclude them are started before. */
 static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
                              uint64_t clock)
 {
@@ -294,14 +301,14 @@ static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
         err = sti_images_begin(&table->images, table->rows, table->rows->name,
                                shard->clock, clock);
     if (!err)
-        err = add_to(table->rows, &by);
+        err = add_increments(table->rows, &by);
     for (uint32_t k = 0; !err && k < STI_IMAGES_MAX; k++)
         if (table->images.image[k].clock > clock)
-            err = add_to(table->images.image[k].table, &by);
+            err = add_increments(table->images.image[k].table, &by);
     return err;
 }
 
-/* The least clock of the workers. */
+/* Finds the least clock of the workers. */
 static void find_clock(sti_shard *shard)
 {
     shard->clock = STI_CLOCK_GONE;
@@ -310,8 +317,8 @@ static void find_clock(sti_shard *shard)
             shard->clock = shard->workers[w].clock;
 }
 
-/* Moves a worker's clock, and the least of them; true when that has come to a
- * clock of which there is a snapshot. */
+/* Moves a worker's clock and the least clock. True if the least clock reached
+ * the clock of a snapshot. */
 static bool move_clock(sti_shard *shard, const sti_push_part *mark)
 {
     const uint64_t to = mark->end == STI_PUSH_LEAVE   ? STI_CLOCK_GONE
@@ -343,10 +350,10 @@ void sti_shard_lose(sti_shard *shard, uint32_t worker)
                                              .worker = worker});
 }
 
-/* S2 APPLY: each push once, in order. *snapshot is set when a snapshot's clock
- * has come. */
-static strads_err apply(sti_shard *shard, uint32_t client, uint64_t number,
-                        const sti_buffer *push, bool *snapshot)
+/* S2 APPLY: each push once, in order. *snapshot is set if the clock of a
+ * snapshot was reached. */
+static strads_err apply_push(sti_shard *shard, uint32_t client, uint64_t number,
+                             const sti_buffer *push, bool *snapshot)
 {
     strads_err err = STRADS_OK;
     sti_push_part part;
@@ -370,10 +377,10 @@ static strads_err apply(sti_shard *shard, uint32_t client, uint64_t number,
 
 /* ---- work: pushes ------------------------------------------------------ */
 
-/* Pushes up to a snapshot's clock, which is served before the next one's comes.
- * Then that is acknowledged, with one ACK for each client. After a failure what
- * came before it is applied. */
-static strads_err take_in(sti_shard *shard, sti_effects *out)
+/* Applies pushes up to the clock of a snapshot, which must be served before the
+ * next one is reached. Then acknowledges them, with one ACK per client. After a
+ * failure the earlier pushes stay applied. */
+static strads_err apply_waiting(sti_shard *shard, sti_effects *out)
 {
     bool snapshot = false;
     uint32_t done = 0;
@@ -382,8 +389,8 @@ static strads_err take_in(sti_shard *shard, sti_effects *out)
         const sti_taken_push *push = &shard->waiting[done];
         err = check_push(shard, push->push);
         if (!err)
-            err =
-                apply(shard, push->client, push->number, push->push, &snapshot);
+            err = apply_push(shard, push->client, push->number, push->push,
+                             &snapshot);
         if (err)
             break;
         shard->clients[push->client].moved = true;
@@ -395,7 +402,7 @@ static strads_err take_in(sti_shard *shard, sti_effects *out)
             sizeof *shard->waiting * shard->n_waiting);
     for (uint32_t c = 0; done && c < shard->setup.clients; c++) {
         if (shard->clients[c].moved)
-            tell(shard, c, out);
+            acknowledge_pushes(shard, c, out);
         shard->clients[c].moved = false;
     }
     return err;
@@ -404,8 +411,8 @@ static strads_err take_in(sti_shard *shard, sti_effects *out)
 /* ---- work: rows -------------------------------------------------------- */
 
 /* A row of the whole table, in place. */
-static sti_row_delta row_of(const sti_shard *shard, const sti_table *from,
-                            uint32_t row)
+static sti_row_delta shard_row(const sti_shard *shard, const sti_table *from,
+                               uint32_t row)
 {
     sti_row_delta found =
         sti_table_row(from, sti_row_place(row, shard->setup.shards));
@@ -413,15 +420,14 @@ static sti_row_delta row_of(const sti_shard *shard, const sti_table *from,
     return found;
 }
 
-/* How many of the rows, from the first on, are of about a piece: one at least.
- */
-static uint32_t fit(const sti_shard *shard, const sti_table *from, uint32_t n,
-                    const uint32_t *rows)
+/* How many of the rows, from the first on, fit into a piece; at least one. */
+static uint32_t count_fitting(const sti_shard *shard, const sti_table *from,
+                              uint32_t n, const uint32_t *rows)
 {
     uint64_t taken = 0;
     uint32_t k = 0;
     for (; k < n; k++) {
-        taken += from->sparse ? row_of(shard, from, rows[k]).n *
+        taken += from->sparse ? shard_row(shard, from, rows[k]).n *
                                     (from->cell + sizeof(uint32_t))
                               : from->row_bytes;
         if (k > 0 && taken > shard->setup.piece_bytes)
@@ -430,39 +436,39 @@ static uint32_t fit(const sti_shard *shard, const sti_table *from, uint32_t n,
     return k;
 }
 
-/* Appends rows[n] of a table, or of a snapshot of it. */
-static strads_err put_rows(const sti_shard *shard, uint32_t table,
-                           const sti_table *from, uint32_t n,
-                           const uint32_t *rows, sti_buffer *parts)
+/* Appends rows[n] of a table or of its snapshot. */
+static strads_err append_rows(const sti_shard *shard, uint32_t table,
+                              const sti_table *from, uint32_t n,
+                              const uint32_t *rows, sti_buffer *parts)
 {
     const size_t bytes = from->row_bytes;
     strads_err err = STRADS_OK;
     char *cells;
     for (uint32_t k = 0; from->sparse && !err && k < n; k++) {
-        const sti_row_delta row = row_of(shard, from, rows[k]);
+        const sti_row_delta row = shard_row(shard, from, rows[k]);
         err = sti_push_append_row(parts, table, &row, from->cell);
     }
     if (from->sparse || n == 0)
         return err;
     err = sti_push_reserve(parts, STI_PUSH_ROWS, table, n, rows, bytes, &cells);
     for (uint32_t k = 0; !err && k < n; k++)
-        memcpy(cells + k * bytes, row_of(shard, from, rows[k]).cells, bytes);
+        memcpy(cells + k * bytes, shard_row(shard, from, rows[k]).cells, bytes);
     return err;
 }
 
-static strads_err check_ask(const sti_shard *shard, const sti_row_ask *ask)
+static strads_err check_request(const sti_shard *shard, const sti_row_ask *ask)
 {
     bool good = ask->n == 0 || ask->table < shard->setup.n_tables;
     for (uint32_t k = 0; good && k < ask->n; k++)
         good = ask->rows[k] < shard->tables[ask->table].spec.rows &&
                sti_row_shard(ask->table, ask->rows[k], shard->setup.shards) ==
                    shard->setup.shard;
-    return good ? STRADS_OK : broken();
+    return good ? STRADS_OK : fail_misfit();
 }
 
-/* The rows that an ask is about: the table's, or the snapshot's; NULL: that is
- * not, or no more, kept. Rows are their own snapshot for those alone who may ask
- * for it now. */
+/* The rows that a request refers to: the table's, or the snapshot's; NULL: the
+ * snapshot was not kept or has been dropped. The current rows count as their
+ * own snapshot only for requests of the current period. */
 static const sti_table *rows_for(const sti_shard *shard, const sti_row_ask *ask)
 {
     const sti_shard_table *table = &shard->tables[ask->table];
@@ -476,13 +482,14 @@ static const sti_table *rows_for(const sti_shard *shard, const sti_row_ask *ask)
     return image == table->rows && !own ? NULL : image;
 }
 
-/* The next piece of an answer. */
-static strads_err serve(sti_shard *shard, sti_shard_worker *w, sti_effects *out)
+/* Sends the next piece of an answer. */
+static strads_err serve_piece(sti_shard *shard, sti_shard_worker *w,
+                              sti_effects *out)
 {
     const sti_row_ask *ask = w->ask;
     const uint32_t *rows = ask->rows + w->done;
     sti_row_answer *answer;
-    strads_err err = w->done ? STRADS_OK : check_ask(shard, ask);
+    strads_err err = w->done ? STRADS_OK : check_request(shard, ask);
     if (!err)
         err = sti_row_answer_new(&answer);
     if (err)
@@ -495,13 +502,14 @@ static strads_err serve(sti_shard *shard, sti_shard_worker *w, sti_effects *out)
     answer->as_of = ask->exact ? ask->needs : shard->clock;
     answer->applied = shard->clients[w->client].applied;
     answer->parked_ns = w->early ? shard->now - w->since : 0;
-    if (ask->n) { /* otherwise the clock is what was asked for */
+    if (ask->n) { /* otherwise the request is for the clock alone */
         const sti_table *from = rows_for(shard, ask);
-        const uint32_t n = from ? fit(shard, from, ask->n - w->done, rows) : 0;
+        const uint32_t n =
+            from ? count_fitting(shard, from, ask->n - w->done, rows) : 0;
         answer->gone = !from;
         err = sti_buffer_new(0, &answer->parts);
         if (!err && from)
-            err = put_rows(shard, ask->table, from, n, rows, answer->parts);
+            err = append_rows(shard, ask->table, from, n, rows, answer->parts);
         w->done = from ? w->done + n : ask->n;
     }
     if (err) {
@@ -509,7 +517,7 @@ static strads_err serve(sti_shard *shard, sti_shard_worker *w, sti_effects *out)
         return err;
     }
     sti_effect_send(out, (sti_msg){.kind = STI_MSG_ROWS,
-                                   .from = address_of(shard),
+                                   .from = shard_address(shard),
                                    .to = STI_CLIENT_0 + w->client,
                                    .object = &answer->head});
     if (w->done == ask->n && !w->again) {
@@ -542,8 +550,8 @@ bool sti_shard_has_work(const sti_shard *shard, uint64_t *bytes)
     return shard->n_waiting > 0;
 }
 
-/* Who waits for a clock is served before the next pushes, piece by piece: so a
- * snapshot is there until everybody who asked for it has it. */
+/* Requests are served before the next pushes, piece by piece, so a snapshot
+ * exists until every request for it is answered. */
 void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out)
 {
     strads_err err = STRADS_OK;
@@ -553,16 +561,16 @@ void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out)
         return;
     for (uint32_t w = 0; !err && w < shard->setup.workers; w++)
         if (is_ready(shard, &shard->workers[w])) {
-            err = serve(shard, &shard->workers[w], out);
+            err = serve_piece(shard, &shard->workers[w], out);
             served = true;
         }
     if (!served && shard->n_waiting)
-        err = take_in(shard, out);
+        err = apply_waiting(shard, out);
     if (err)
-        fail(shard, err, out);
+        fail_shard(shard, err, out);
 }
 
-/* ---- from outside of the protocol -------------------------------------- */
+/* ---- outside the protocol ---------------------------------------------- */
 
 strads_err sti_shard_fill(sti_shard *shard, const strads_store *from)
 {
@@ -571,7 +579,7 @@ strads_err sti_shard_fill(sti_shard *shard, const strads_store *from)
     for (uint32_t t = 0; !err && t < setup->n_tables; t++) {
         const sti_table *all = from->tables[t];
         if (!strads_store_version(from, t))
-            continue; /* nobody has added to it */
+            continue; /* it has no increments */
         for (uint64_t row = sti_row_first(t, setup->shard, setup->shards);
              !err && row < all->spec.rows; row += setup->shards) {
             sti_row_delta delta = sti_table_row(all, (uint32_t)row);

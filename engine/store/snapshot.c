@@ -1,17 +1,17 @@
 /* Copies of a table.
  *
- * Exact snapshots of clocks k, 2k, ... of a table. The image of clock T is
- * begun as a copy of the rows, just before the first update of clock T or later
- * is added to these; from then on it takes what is of clocks below T. It is
- * complete once every worker's clock is T, and kept until the next one is: a
- * worker that is at a clock below T + k can have it.
+ * Exact snapshots exist for clocks k, 2k, ... of a table. The image of clock T
+ * starts as a copy of the rows, just before the first update of clock T or
+ * later is added to them. From then on it receives the updates of clocks below
+ * T. It is complete once every worker's clock is T. It is kept until the next
+ * image is complete: workers at clocks below T + k read it.
  *
- * Invariant: while no update of clock T or later has come, the rows themselves
- * are the image of T. A worker that is more than STI_IMAGES_MAX snapshots
- * ahead of the last one finds no room: that snapshot is lost, and no other.
+ * Invariant: until an update of clock T or later arrives, the rows themselves
+ * are the image of T. If a worker is more than STI_IMAGES_MAX snapshots ahead
+ * of the slowest one, that worker's snapshot is lost; the others are kept.
  *
  * A strads_snapshot is copied while all stripes are held, so it holds exactly
- * the commits up to its version, each of them whole. */
+ * the commits up to its version, each of them complete. */
 #include "engine/store/snapshot.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 
 /* ---- exact snapshots ----------------------------------------------------- */
 
-/* The rows as they are; nobody commits meanwhile. */
+/* Copies the rows; the caller guarantees that no commit runs meanwhile. */
 static strads_err copy_table(const sti_table *from, const char *name,
                              sti_table **out)
 {
@@ -44,8 +44,8 @@ static strads_err copy_table(const sti_table *from, const char *name,
     return err;
 }
 
-static strads_err begin(sti_image *image, const sti_table *from,
-                        const char *name, uint64_t clock)
+static strads_err begin_image(sti_image *image, const sti_table *from,
+                              const char *name, uint64_t clock)
 {
     char full[STI_TABLE_NAME];
     (void)snprintf(full, sizeof full, "%s at %" PRIu64, name, clock);
@@ -55,8 +55,8 @@ static strads_err begin(sti_image *image, const sti_table *from,
     return err;
 }
 
-/* The one of that clock; of 0, one that is not in use. */
-static sti_image *find(sti_images *images, uint64_t clock)
+/* The image of that clock; for clock 0, an unused one. */
+static sti_image *find_image(sti_images *images, uint64_t clock)
 {
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
         if (images->image[k].clock == clock)
@@ -73,14 +73,14 @@ strads_err sti_images_begin(sti_images *images, const sti_table *rows,
         due = (images->lost / every + 1) * every;
     strads_err err = STRADS_OK;
     for (uint64_t at = due ? due : every; !err && at <= clock; at += every) {
-        if (find(images, at))
+        if (find_image(images, at))
             continue;
-        sti_image *image = find(images, 0);
+        sti_image *image = find_image(images, 0);
         if (!image) {
             images->lost = clock / every * every;
             break;
         }
-        err = begin(image, rows, name, at);
+        err = begin_image(image, rows, name, at);
     }
     return err;
 }
@@ -94,7 +94,7 @@ sti_table *sti_images_at(const sti_images *images, sti_table *rows,
     return clock > images->lost ? rows : NULL;
 }
 
-static void drop(sti_image *image)
+static void drop_image(sti_image *image)
 {
     sti_table_free(image->table);
     *image = (sti_image){0};
@@ -105,7 +105,7 @@ void sti_images_drop(sti_images *images, uint64_t least)
     uint64_t every = images->every;
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
         if (images->image[k].clock < least / every * every)
-            drop(&images->image[k]);
+            drop_image(&images->image[k]);
 }
 
 void sti_images_lose(sti_images *images, uint64_t clock)
@@ -122,7 +122,7 @@ void sti_images_lose(sti_images *images, uint64_t clock)
 void sti_images_free(sti_images *images)
 {
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
-        drop(&images->image[k]);
+        drop_image(&images->image[k]);
     images->lost = 0;
 }
 
@@ -135,7 +135,7 @@ struct strads_snapshot {
 
 /* ---- columns in ascending order ---------------------------------------- */
 
-/* A column and where its cell was. */
+/* A column and the old place of its cell. */
 struct column {
     uint32_t col, place;
 };
@@ -147,7 +147,8 @@ static int by_col(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Its columns are looked for one by one from then on, which nobody does. */
+/* Sorts a row by columns. It drops the index, because a snapshot's columns are
+ * never searched. */
 static void sort_row(sti_sparse_row *row, size_t cell, struct column *order,
                      char *cells)
 {
@@ -198,7 +199,8 @@ strads_err strads_store_snapshot(const strads_store *store, uint32_t table,
     snapshot->version = atomic_load(&found->version);
     err = copy_table(found, found->name, &snapshot->table);
     sti_stripes_drop(&found->stripes, STI_STRIPES_ALL);
-    if (!err && found->sparse) /* commits need not wait for it */
+    /* after the locks, so commits do not wait for it */
+    if (!err && found->sparse)
         err = sort_rows(snapshot->table);
     if (err)
         goto fail;

@@ -1,12 +1,12 @@
-/* Rows and the commits made to them. Invariants: a row is read and written
- * under its stripe; a commit holds the stripes of all its rows until it is
- * complete, so nobody sees a part of it; whoever holds all stripes sees the
- * table at exactly `version`. A commit that fails has changed no value (in
- * sparse rows it may have left columns at 0).
+/* Rows and the commits to them. Invariants: a row is read and written under its
+ * stripe. A commit holds the stripes of all its rows until it is complete, so
+ * no thread sees a part of it. A thread that holds all stripes sees the table
+ * at exactly `version`. A failed commit has changed no value (in sparse rows it
+ * may leave new columns at 0).
  *
- * Of the lock word: only the holder of `queue` sets or clears the queue bit;
- * while it is set nobody passes by the queue, so the stripes that its head waits
- * for drain, also when it wants all of them. */
+ * The lock word: only the holder of `queue` sets or clears the queue bit. While
+ * the bit is set, no thread bypasses the queue. So the stripes that the queue's
+ * head waits for drain, even if it waits for all of them. */
 #include "engine/store/table.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ enum { CACHE_LINE = 64, STRIPE_BYTES = 512 };
 
 #define QUEUED (UINT64_C(1) << STI_STRIPES)
 
-enum { SPINS = 2000 }; /* about as long as giving the core away takes */
+enum { SPINS = 2000 }; /* takes about as long as a yield */
 
 void sti_stripes_init(sti_stripes *stripes)
 {
@@ -34,7 +34,7 @@ void sti_stripes_destroy(sti_stripes *stripes)
     pthread_mutex_destroy(&stripes->queue);
 }
 
-/* One try that fails only when a bit of `avoid` is set. */
+/* Tries once; fails only if a bit of `avoid` is set. */
 static bool try_take(sti_stripes *stripes, uint64_t mask, uint64_t avoid,
                      uint64_t clear)
 {
@@ -48,9 +48,9 @@ static bool try_take(sti_stripes *stripes, uint64_t mask, uint64_t avoid,
     return false;
 }
 
-/* Holders are in short copies, seldom in a snapshot: the queue's head spins,
- * and gives its core away when that does not help; all others sleep. */
-static void queue_up(sti_stripes *stripes, uint64_t mask)
+/* Holders are in short copies, seldom in a snapshot. The queue's head therefore
+ * spins and yields its core only after SPINS; all other threads sleep. */
+static void queue_for_stripes(sti_stripes *stripes, uint64_t mask)
 {
     pthread_mutex_lock(&stripes->queue);
     atomic_fetch_or_explicit(&stripes->held, QUEUED, memory_order_relaxed);
@@ -63,7 +63,7 @@ static void queue_up(sti_stripes *stripes, uint64_t mask)
 void sti_stripes_take(sti_stripes *stripes, uint64_t mask)
 {
     if (!try_take(stripes, mask, mask | QUEUED, 0))
-        queue_up(stripes, mask);
+        queue_for_stripes(stripes, mask);
 }
 
 void sti_stripes_drop(sti_stripes *stripes, uint64_t mask)
@@ -113,7 +113,7 @@ static uint64_t sparse_bytes(const sti_table *table)
     return table->spec.rows * sizeof(sti_sparse_row);
 }
 
-/* Room to begin at a cache line is in it. */
+/* The bytes include space to align the rows to a cache line. */
 static strads_err dense_bytes(const sti_table *table, uint64_t *bytes)
 {
     if (__builtin_mul_overflow(table->spec.rows, table->row_bytes, bytes) ||
@@ -166,8 +166,8 @@ strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
     table->budget = budget;
     sti_stripes_init(&table->stripes);
     atomic_init(&table->version, 0);
-    /* Narrow rows that are neighbours share a stripe: blocks are often ranges,
-     * and two ranges should seldom meet in one. */
+    /* Narrow neighbouring rows share a stripe. Blocks are often ranges, so two
+     * ranges seldom use the same stripe. */
     while (table->row_bytes << table->stripe_shift < STRIPE_BYTES)
         table->stripe_shift++;
     err = make_rows(table);
@@ -232,8 +232,8 @@ static uint64_t stripe_of(const sti_table *table, uint32_t row)
     return sti_stripe(row >> table->stripe_shift);
 }
 
-static strads_err check_rows(const sti_table *table, uint32_t n,
-                             const uint32_t *rows, uint64_t *stripes)
+static strads_err find_stripes(const sti_table *table, uint32_t n,
+                               const uint32_t *rows, uint64_t *stripes)
 {
     uint64_t mask = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -245,7 +245,7 @@ static strads_err check_rows(const sti_table *table, uint32_t n,
     return STRADS_OK;
 }
 
-/* The end of a commit, still under its stripes. */
+/* Ends a commit, under its stripes. */
 static void count_commit(sti_table *table, uint64_t *version)
 {
     uint64_t before =
@@ -280,7 +280,7 @@ static void copy_row(const sti_table *table, uint32_t row, char *out)
     sti_row_add(table->spec.type, &sparse, out);
 }
 
-/* Rows of one wide number, the common case: the copy's size is a constant. */
+/* Copies rows of one 8-byte number, the common case, with a constant size. */
 static void copy_numbers(const sti_table *table, uint32_t n,
                          const uint32_t *rows, char *out)
 {
@@ -293,7 +293,7 @@ strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,
                           void *out)
 {
     uint64_t stripes = 0;
-    strads_err err = check_rows(table, n, rows, &stripes);
+    strads_err err = find_stripes(table, n, rows, &stripes);
     if (err)
         return err;
     sti_stripes_take(&table->stripes, stripes);
@@ -350,7 +350,7 @@ void sti_sparse_row_add(sti_sparse_row *row, strads_scalar type,
     }
 }
 
-static strads_err reserve(sti_table *table, const sti_row_delta *delta)
+static strads_err reserve_columns(sti_table *table, const sti_row_delta *delta)
 {
     return table->sparse
                ? sti_sparse_row_reserve(&table->sparse[delta->row],
@@ -358,7 +358,7 @@ static strads_err reserve(sti_table *table, const sti_row_delta *delta)
                : STRADS_OK;
 }
 
-static void add(sti_table *table, const sti_row_delta *delta)
+static void add_delta(sti_table *table, const sti_row_delta *delta)
 {
     if (table->sparse)
         sti_sparse_row_add(&table->sparse[delta->row], table->spec.type, delta);
@@ -390,9 +390,9 @@ strads_err sti_table_add(sti_table *table, uint32_t n,
         return err;
     sti_stripes_take(&table->stripes, stripes);
     for (uint32_t k = 0; !err && k < n; k++)
-        err = reserve(table, &deltas[k]);
+        err = reserve_columns(table, &deltas[k]);
     for (uint32_t k = 0; !err && k < n; k++)
-        add(table, &deltas[k]);
+        add_delta(table, &deltas[k]);
     if (!err)
         count_commit(table, version);
     sti_stripes_drop(&table->stripes, stripes);
@@ -423,9 +423,9 @@ static strads_err inc_sparse(sti_table *table, uint32_t n, const uint32_t *rows,
                                  .n = table->spec.cols,
                                  .cells = delta + k * table->row_bytes};
             if (pass == 0)
-                err = reserve(table, &row);
+                err = reserve_columns(table, &row);
             else
-                add(table, &row);
+                add_delta(table, &row);
         }
     return err;
 }
@@ -434,7 +434,7 @@ strads_err sti_table_inc(sti_table *table, uint32_t n, const uint32_t *rows,
                          const void *delta, uint64_t *version)
 {
     uint64_t stripes = 0;
-    strads_err err = check_rows(table, n, rows, &stripes);
+    strads_err err = find_stripes(table, n, rows, &stripes);
     if (err)
         return err;
     sti_stripes_take(&table->stripes, stripes);
