@@ -111,6 +111,6 @@ printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
 gives 2 run $svm "$party" --partitions 4 --graph halves.txt
 says err 'halves.txt": what peer 0 learns never comes to peer 2'
 gives 1 run $svm "$party" --graph star
-says err 'none of all, exponential, halton, ring'
+says err 'expected all, exponential, halton, ring'
 refuses 2 "--mode now: expected" run $svm "$party" --mode now
 finish

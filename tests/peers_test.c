@@ -490,7 +490,7 @@ Test(peers, graphs_that_leave_one_out_are_refused_by_name)
 Test(peers, options_out_of_range_are_refused)
 {
     expect_error(open_graph("star", 4, (strads_peers_options){.length = 1}),
-                 STRADS_EIO, "none of all, exponential, halton, ring");
+                 STRADS_EIO, "expected all, exponential, halton, ring");
     expect_error(open_graph("all", 4, (strads_peers_options){0}), STRADS_EINVAL,
                  "at least 1");
     expect_error(open_graph("all", 4,
