@@ -109,7 +109,7 @@ same_bits "from a cut" run.json rest.json
 
 printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
 gives 2 run $svm "$party" --partitions 4 --graph halves.txt
-says err 'halves.txt": what peer 0 learns never comes to peer 2'
+says err 'halves.txt": peer 0 does not reach peer 2'
 gives 1 run $svm "$party" --graph star
 says err 'expected all, exponential, halton, ring'
 refuses 2 "--mode now: expected" run $svm "$party" --mode now

@@ -477,14 +477,14 @@ Test(peers, graphs_that_leave_one_out_are_refused_by_name)
 {
     expect_file("# a ring\n0 1\n1 2 # on\n\n2 3\n3 0\n", STRADS_OK, "");
     expect_file("0 1\n1 0\n2 3\n3 2\n", STRADS_EINVAL,
-                "what peer 0 learns never comes to peer 2");
+                "peer 0 does not reach peer 2");
     expect_file("0 1\n1 2\n2 0\n0 3\n", STRADS_EINVAL,
-                "what peer 3 learns never comes to peer 0");
+                "peer 3 does not reach peer 0");
     expect_file("0 1\n1 4\n", STRADS_EFORMAT, ":2: 1 4: expected two");
     expect_file("0 1\n1 1\n", STRADS_EFORMAT, ":2: 1 1: expected two");
     expect_file("0 one\n", STRADS_EFORMAT, ":1: expected `FROM TO`");
     expect_file("0 1 2\n", STRADS_EFORMAT, ":1: expected `FROM TO`");
-    expect_file("", STRADS_EINVAL, "never comes to peer 1");
+    expect_file("", STRADS_EINVAL, "does not reach peer 1");
 }
 
 Test(peers, options_out_of_range_are_refused)
