@@ -13,6 +13,7 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
 engine/base
+engine/round
 engine/store
 "
 

@@ -297,7 +297,7 @@ static void refuse(const strads_program *program, uint32_t flaw, strads_err err,
 Test(engine_finalise, what_never_stops_or_chooses_or_fails_ends_with_a_sentence)
 {
     refuse(&winding, ENDLESS, STRADS_EPROGRAM, "has not stopped");
-    refuse(&winding, CHOOSING, STRADS_ESTATE, "although the run ends");
+    refuse(&winding, CHOOSING, STRADS_ESTATE, "after the run's end");
     refuse(&winding, FAILING, STRADS_EIO, "the hard disk is soft");
     strads_program silent = winding;
     silent.schedule = NULL;

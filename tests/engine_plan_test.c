@@ -95,17 +95,17 @@ Test(engine_plan, what_breaks_a_rule_is_named)
     const uint32_t odd[] = {0, 2, 2, 4, 4};
     const uint32_t back[] = {0, 2, 1, 3, 4};
     expect_broken(one_each, (const uint32_t[]){0, 1, 0, 1},
-                  "block 0 meets partition 0 twice, in steps 0 and 1: "
+                  "block 0 visits partition 0 twice, in steps 0 and 1: "
                   "expected once");
     expect_broken(one_each, (const uint32_t[]){0, 0, 1, 1},
                   "step 0: block 0 is held by partitions 0 and 1 at once");
     expect_broken(three, (const uint32_t[]){0, 1, 1},
-                  "block 0 is missing on partition 1: it must meet every "
+                  "block 0 is missing on partition 1: it must visit every "
                   "partition once");
     expect_broken(one_each, (const uint32_t[]){0, 1, 1, 2},
                   "step 1, partition 1: there is no block 2, expected 0 to 1");
     expect_broken(odd, (const uint32_t[]){0, 1, 0, 1},
-                  "block 0 meets partition 0 twice, in steps 0 and 1: "
+                  "block 0 visits partition 0 twice, in steps 0 and 1: "
                   "expected once");
     expect_broken(back, (const uint32_t[]){0, 1, 1, 0},
                   "a plan's start must ascend from 0");

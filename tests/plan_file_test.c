@@ -105,7 +105,7 @@ Test(plan_file, what_is_no_plan_is_refused_with_the_place)
                     STRADS_EFORMAT,
                     ": \"block-weight\" has 1 numbers, expected 2");
     expect_bad_file(HEAD "\"steps\": [[0, 1], [1, null]]}", STRADS_EINVAL,
-                    ": block 0 is missing on partition 1: it must meet every "
+                    ": block 0 is missing on partition 1: it must visit every "
                     "partition once");
     expect_bad_file(HEAD "\"block-weight\": [1, -2], "
                          "\"steps\": [[0, 1], [1, 0]]}",

@@ -1,19 +1,18 @@
-/* The coordinator. One thing of its own is under way at a time (`busy`): a job,
- * or a question that nothing goes on without. In between `advance` looks for
- * the next, in this order: dispatch what is decided, decide, commit what has
- * arrived, close. With a window of depth + 1 rounds choosing thus comes before
- * committing, so workers always have a next round at hand; and since the order
- * does not depend on arrival times when commits go by round, the run is
- * repeatable. */
+/* The coordinator. It does one thing at a time (`busy`): a job, or a request
+ * that it must wait for. In between, `advance` looks for the next step in this
+ * order: dispatch a decided plan, decide, commit an arrived round, close. With
+ * a window of depth + 1 rounds, decisions thus precede commits, so workers
+ * always have a next round. The order of steps does not depend on arrival times
+ * if commits are in order of rounds, so the run is repeatable. */
 #include "engine/round/coordinator_state.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* What is next: by the program's schedule or the default one, and by the
- * policy. */
+/* ---- decisions: by the program's schedule or the default one, and the
+ * policy */
 
-static bool one_is_alone(const sti_coordinator *c)
+static bool has_exclusive_round(const sti_coordinator *c)
 {
     for (uint32_t k = 0; k < sti_run_window(c->run); k++)
         if (c->inflight[k].used && c->inflight[k].alone)
@@ -29,15 +28,15 @@ static strads_err plan_all(sti_coordinator *c, uint32_t phase)
     return sti_blocks_copy(1, &all, &c->plan.blocks);
 }
 
-/* A dispatch of the engine's own: OPEN or CLOSE. */
-static void coord_plan_internal(sti_coordinator *c, uint32_t phase)
+/* Plans a dispatch of the engine's own: OPEN or CLOSE. */
+static void plan_internal(sti_coordinator *c, uint32_t phase)
 {
     c->plan = (sti_plan){.set = true, .phase = phase};
 }
 
-/* The run is to end, and its schedule has yet to bring the model together; that
- * of a program that has none, to report on it. */
-static bool coord_finalises(const sti_coordinator *c)
+/* Whether the run must end, but its schedule has yet to make the model final
+ * or, without a schedule, to report on it. */
+static bool is_finalising(const sti_coordinator *c)
 {
     const strads_program *program = c->run->program;
     return c->stopping && (program->finalises || !program->schedule) &&
@@ -49,10 +48,10 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
     if (c->stopping && c->finalise_turns++ == STRADS_FINALISE_TURNS) {
         sti_coord_end(c,
                       strads_fail(STRADS_EPROGRAM,
-                                  "schedule of program %s was told %u times "
-                                  "that the run ends and has not stopped: "
+                                  "schedule of program %s was called %u times "
+                                  "after the run's end and has not stopped: "
                                   "return strads_turn_stop(turn) once the "
-                                  "model is together",
+                                  "model is final",
                                   c->run->program->name, STRADS_FINALISE_TURNS),
                       out);
         return;
@@ -68,8 +67,8 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
                         0, out);
 }
 
-/* All REST phases are due; of a simple program, its objective. */
-static void look_at_all(sti_coordinator *c, sti_effects *out)
+/* Makes all REST phases due; for a simple program, its objective. */
+static void start_rest_phases(sti_coordinator *c, sti_effects *out)
 {
     c->looking = true;
     if (c->run->phases == &c->run->simple && c->run->program->objective)
@@ -77,10 +76,11 @@ static void look_at_all(sti_coordinator *c, sti_effects *out)
                             c->next_round, 0, out);
 }
 
-/* The schedule of programs that have none: the REST phases, one after the other;
- * the policy's blocks; when it rests, the REST phases again, or the end when they
- * have brought it nothing new. A run that is cut short looks at all once more, so
- * that its report describes the model: these are no rounds. */
+/* The schedule of programs that have none: the REST phases in order; then the
+ * policy's blocks; when the policy rests, the REST phases again, or the end if
+ * there was nothing new. A run that is cut short runs the REST phases once
+ * more, so that its report describes the model; these do not count as
+ * rounds. */
 static void schedule_by_default(sti_coordinator *c, sti_effects *out)
 {
     const sti_run *run = c->run;
@@ -108,7 +108,7 @@ static void schedule_by_default(sti_coordinator *c, sti_effects *out)
     } else if (c->stopping || (at_rest && c->chosen_since_rest)) {
         c->looked_last = c->stopping;
         c->chosen_since_rest = 0;
-        look_at_all(c, out);
+        start_rest_phases(c, out);
     } else if (at_rest || c->policy_phase == run->n_phases) {
         sti_coord_stop(c, STRADS_END_STOPPED);
     } else {
@@ -125,14 +125,14 @@ static void ask_schedule(sti_coordinator *c, sti_effects *out)
         schedule_by_default(c, out);
 }
 
-/* ---- cuts
+/* ---- checkpoints
  *
- * A program whose state is made again from what is committed has a cut at every
- * moment. Otherwise nothing may be in flight: before the schedule is asked its
- * state is packed, unless that declines; then, by a dispatch of the engine's
- * own, what the partitions have. */
+ * If a program's state can be made again from the committed values, every
+ * moment is a checkpoint. Otherwise nothing may be in flight: before the
+ * schedule is called, its state is packed, unless it declines. Then a dispatch
+ * of the engine's own packs the partitions' state. */
 
-static bool cut_is_due(const sti_coordinator *c)
+static bool is_cut_due(const sti_coordinator *c)
 {
     const sti_cuts *cuts = c->run->cuts;
     return cuts && c->stage == STI_STAGE_RUNNING && !c->cutting &&
@@ -148,21 +148,21 @@ static void start_cut_job(sti_coordinator *c, bool whole, sti_effects *out)
     sti_coord_start_job(c, &c->cut.job, STI_CALL_CUT, c->next_round, 0, out);
 }
 
-/* Starts to make one that needs nobody else. */
+/* Starts a checkpoint that needs only the coordinator. */
 static bool cut_at_once(sti_coordinator *c, sti_effects *out)
 {
-    if (!cut_is_due(c) || !sti_cut_is_committed(c->run->program))
+    if (!is_cut_due(c) || !sti_cut_is_committed(c->run->program))
         return false;
     start_cut_job(c, true, out);
     return true;
 }
 
-/* Whether the next decision waits for one of the other kind; *started: it is on
- * its way. */
-static bool cut_is_next(sti_coordinator *c, bool *started, sti_effects *out)
+/* Whether the next decision must wait for a checkpoint of the other kind;
+ * *started: it has begun. */
+static bool is_cut_next(sti_coordinator *c, bool *started, sti_effects *out)
 {
     *started = false;
-    if (!cut_is_due(c) || c->kept.set || c->wants_choice ||
+    if (!is_cut_due(c) || c->kept.set || c->wants_choice ||
         c->cut_declined == c->next_round)
         return false;
     *started = c->in_flight == 0;
@@ -171,7 +171,7 @@ static bool cut_is_next(sti_coordinator *c, bool *started, sti_effects *out)
     return true;
 }
 
-static void cut_is_over(sti_coordinator *c)
+static void end_cut(sti_coordinator *c)
 {
     sti_object_drop(c->cut.state);
     sti_object_drop(c->cut.parts);
@@ -179,20 +179,20 @@ static void cut_is_over(sti_coordinator *c)
     c->cutting = false;
 }
 
-static void cut_done(sti_coordinator *c, sti_effects *out)
+static void finish_cut_job(sti_coordinator *c, sti_effects *out)
 {
     const strads_program *program = c->run->program;
     if (c->cut.job.err) {
         sti_coord_fail_job(c, &c->cut.job, out);
     } else if (c->cut.whole) {
-        cut_is_over(c);
+        end_cut(c);
         c->last_cut = c->last_cut && !c->stopping;
         c->cut_at = c->now + c->run->cuts->every_ns;
     } else if (program->pack_state && !c->cut.state->size) {
-        cut_is_over(c);
+        end_cut(c);
         c->cut_declined = c->next_round;
     } else if (sti_cut_asks_workers(program)) {
-        coord_plan_internal(c, STI_PHASE_PACK);
+        plan_internal(c, STI_PHASE_PACK);
     } else {
         start_cut_job(c, true, out);
     }
@@ -205,8 +205,9 @@ void sti_coord_cut_parts(sti_coordinator *c, sti_buffer *parts,
     start_cut_job(c, true, out);
 }
 
-/* Where the run goes on: OPEN takes a number, which the cut's run has spent. */
-static strads_err resume(sti_coordinator *c, const sti_cut *cut)
+/* Sets the position to resume at. OPEN takes a number, which the checkpoint's
+ * run has already used. */
+static strads_err resume_at(sti_coordinator *c, const sti_cut *cut)
 {
     sti_update *update = NULL;
     c->next_round = cut->at.next ? cut->at.next - 1 : 0;
@@ -221,23 +222,23 @@ static strads_err resume(sti_coordinator *c, const sti_cut *cut)
     return err ? err : sti_coord_keep_update(c, update);
 }
 
-static bool coord_may_decide(sti_coordinator *c)
+static bool may_decide(sti_coordinator *c)
 {
     return !c->plan.set && c->stage == STI_STAGE_RUNNING &&
-           !sti_coord_inflight(c, c->next_seq)->used && !one_is_alone(c);
+           !sti_coord_inflight(c, c->next_seq)->used && !has_exclusive_round(c);
 }
 
-/* Starts to choose the next dispatch; false when nothing can be chosen now. */
-static bool coord_decide(sti_coordinator *c, sti_effects *out)
+/* Starts to choose the next dispatch; false if that is impossible now. */
+static bool decide_next(sti_coordinator *c, sti_effects *out)
 {
     if (c->probing)
         return false;
     if (c->waiting)
         return false;
     bool cuts;
-    if (cut_is_next(c, &cuts, out))
+    if (is_cut_next(c, &cuts, out))
         return cuts;
-    if (coord_finalises(c)) {
+    if (is_finalising(c)) {
         ask_schedule(c, out);
         return true;
     }
@@ -253,14 +254,13 @@ static bool coord_decide(sti_coordinator *c, sti_effects *out)
     return !c->wants_choice || sti_coord_choose(c, out);
 }
 
-/* Nothing moves enough any more. */
 void sti_coord_rest(sti_coordinator *c)
 {
     c->wants_choice = false;
     c->at_rest = true;
 }
 
-static void coord_scheduled(sti_coordinator *c, sti_effects *out)
+static void finish_schedule(sti_coordinator *c, sti_effects *out)
 {
     sti_schedule_job *job = &c->schedule;
     if (job->job.err) {
@@ -293,7 +293,7 @@ static void coord_scheduled(sti_coordinator *c, sti_effects *out)
     }
 }
 
-/* ---- the role */
+/* ---- the role ----------------------------------------------------------- */
 
 strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
 {
@@ -453,7 +453,7 @@ strads_err sti_coord_keep_update(sti_coordinator *c, sti_update *update)
     return STRADS_OK;
 }
 
-static void begun(sti_coordinator *c, sti_effects *out)
+static void finish_begin(sti_coordinator *c, sti_effects *out)
 {
     if (c->begin.job.err) {
         sti_coord_fail_job(c, &c->begin.job, out);
@@ -461,11 +461,11 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
     c->begun = true;
     c->stage = STI_STAGE_OPENING;
-    coord_plan_internal(c, STI_PHASE_OPEN);
+    plan_internal(c, STI_PHASE_OPEN);
     if (c->run->cuts) {
         const sti_cut *from = c->run->cuts->from;
         c->cut_at = c->now + c->run->cuts->every_ns;
-        if (from && resume(c, from)) {
+        if (from && resume_at(c, from)) {
             sti_coord_end(c, sti_coord_no_memory(), out);
             return;
         }
@@ -481,8 +481,8 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
 }
 
-static void take_failure(sti_coordinator *c, const sti_msg *msg,
-                         sti_effects *out)
+static void end_by_failure(sti_coordinator *c, const sti_msg *msg,
+                           sti_effects *out)
 {
     const sti_failure *failure = (const sti_failure *)msg->object;
     strads_err err = failure ? strads_fail(failure->err, "%s", failure->text)
@@ -491,8 +491,8 @@ static void take_failure(sti_coordinator *c, const sti_msg *msg,
     sti_object_drop(msg->object);
 }
 
-static void take_message(sti_coordinator *c, const sti_msg *msg,
-                         sti_effects *out)
+static void receive_message(sti_coordinator *c, const sti_msg *msg,
+                            sti_effects *out)
 {
     switch (msg->kind) {
     case STI_MSG_PARTIAL:
@@ -502,7 +502,7 @@ static void take_message(sti_coordinator *c, const sti_msg *msg,
         sti_coord_take_choice(c, msg, out);
         break;
     case STI_MSG_FAIL:
-        take_failure(c, msg, out);
+        end_by_failure(c, msg, out);
         break;
     default:
         sti_object_drop(msg->object);
@@ -510,21 +510,22 @@ static void take_message(sti_coordinator *c, const sti_msg *msg,
     }
 }
 
-static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
+static void finish_coordinator_job(sti_coordinator *c, const sti_job *job,
+                                   sti_effects *out)
 {
     c->busy = false;
     switch (job->call) {
     case STI_CALL_BEGIN:
-        begun(c, out);
+        finish_begin(c, out);
         break;
     case STI_CALL_SCHEDULE:
-        coord_scheduled(c, out);
+        finish_schedule(c, out);
         break;
     case STI_CALL_PREPARE:
         sti_coord_prepared(c, out);
         break;
     case STI_CALL_CUT:
-        cut_done(c, out);
+        finish_cut_job(c, out);
         break;
     case STI_CALL_REPORT:
         if (job->err)
@@ -538,19 +539,19 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     }
 }
 
-/* Everything has landed, what a schedule finalises included, and nothing more
- * is wanted: CLOSE. */
+/* Plans CLOSE once everything has landed, including the rounds that make the
+ * model final, and no request is open. */
 static bool close_partitions(sti_coordinator *c)
 {
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
-        sti_coord_is_asking(c) || coord_finalises(c))
+        sti_coord_is_asking(c) || is_finalising(c))
         return false;
     c->stage = STI_STAGE_CLOSING;
-    coord_plan_internal(c, STI_PHASE_CLOSE);
+    plan_internal(c, STI_PHASE_CLOSE);
     return true;
 }
 
-static void advance(sti_coordinator *c, sti_effects *out)
+static void advance_coordinator(sti_coordinator *c, sti_effects *out)
 {
     while (!c->busy && c->stage != STI_STAGE_ENDED) {
         if (cut_at_once(c, out))
@@ -559,7 +560,7 @@ static void advance(sti_coordinator *c, sti_effects *out)
             sti_coord_prepare(c, out);
             continue;
         }
-        if (coord_may_decide(c) && coord_decide(c, out))
+        if (may_decide(c) && decide_next(c, out))
             continue;
         if (sti_coord_commit_next(c, out))
             continue;
@@ -582,14 +583,14 @@ void sti_coordinator_step(sti_coordinator *c, const sti_event *events, size_t n,
             sti_coord_stop(c, STRADS_END_CANCELED);
             break;
         case STI_EVENT_DONE:
-            take_done(c, event->job, out);
+            finish_coordinator_job(c, event->job, out);
             break;
         case STI_EVENT_MESSAGE:
-            take_message(c, &event->msg, out);
+            receive_message(c, &event->msg, out);
             break;
         case STI_EVENT_TIMER:
             break;
         }
     }
-    advance(c, out);
+    advance_coordinator(c, out);
 }

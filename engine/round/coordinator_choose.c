@@ -1,30 +1,29 @@
-/* Asking the schedulers, in turn. Whose turn it is gives the next choice; who
- * is at rest, or waits for what is in flight, is passed by. Where it is a light
- * block, others join it. A scheduler that
- * has nothing in flight is asked ahead of its turn, so that it chooses while
- * the rounds of others are under way; at its turn it is asked at the latest. An
- * only scheduler's turn it always is: it is asked when a choice is wanted, and
- * so it knows of everything that was committed. */
+/* Requests to the schedulers, in turn. The scheduler that has the turn gives
+ * the next choice; schedulers that rest, or wait for rounds in flight, are
+ * skipped. Other schedulers join a light block. A scheduler with nothing in
+ * flight is asked ahead of its turn, so that it chooses while the others'
+ * rounds run; at its turn it is asked at the latest. An only scheduler always
+ * has the turn. It is asked when a choice is needed, so it knows of every
+ * commit. */
 #include "engine/round/coordinator_state.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose turn it is. Schedulers get turns in proportion to what their ranges
- * have left (`remaining`), an eighth of an even share at least: so the one who has
- * next to nothing left does not have as many rounds as the one who has nearly
- * all. Each passing gives everybody his share of a turn, and the turn goes to
- * who is owed most and pays for it; with even shares they take turns in their
- * order.
+/* Turns. Schedulers get turns in proportion to the remaining priority of their
+ * ranges (`remaining`), but at least 1/8 of an even share, so a scheduler with
+ * little left gets fewer rounds than one with much. Each pass credits every
+ * scheduler its share of a turn. The scheduler with the most credit gets the
+ * turn and pays for it. With even shares they alternate in order.
  *
- * The remaining priority is as old as the scheduler's last answer that was looked at, whenever
- * that came: so a run can be repeated. */
+ * The remaining priority is that of the scheduler's last answer that was used,
+ * not that of the last arrival, so a run is repeatable. */
 
 static const double LEAST = 1.0 / 8;
 
-/* Whether scheduler s may have something to choose. */
-static bool coord_may_choose(const sti_coordinator *c, uint32_t s)
+/* Whether scheduler s may have blocks to choose. */
+static bool may_choose(const sti_coordinator *c, uint32_t s)
 {
     const sti_scheduler_state *scheduler = &c->schedulers[s];
     if (scheduler->state == STI_SCHEDULER_RESTS)
@@ -32,33 +31,35 @@ static bool coord_may_choose(const sti_coordinator *c, uint32_t s)
     return scheduler->state != STI_SCHEDULER_WAITS;
 }
 
-/* Who is at rest and has been told of something since has an even share. */
+/* A resting scheduler that has received priorities since gets an even share. */
 static double known_remaining(const sti_scheduler_state *scheduler)
 {
     return scheduler->state == STI_SCHEDULER_RESTS ? 0 : scheduler->remaining;
 }
 
-/* Of those that are known; 1 where none is. No sum overflows. */
+/* The mean of the known values; 1 if there are none. Dividing first avoids
+ * overflow. */
 static double mean_remaining(const sti_coordinator *c)
 {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (coord_may_choose(c, s) && known_remaining(&c->schedulers[s]) > 0) {
+        if (may_choose(c, s) && known_remaining(&c->schedulers[s]) > 0) {
             sum += known_remaining(&c->schedulers[s]) / c->run->schedulers;
             n++;
         }
     return n ? sum / n * c->run->schedulers : 1;
 }
 
-/* Passes the turn on, by shares; STI_CHOOSER_NONE: nobody may choose. */
-static void coord_pass_turn(sti_coordinator *c)
+/* Passes the turn on, by shares; STI_SCHEDULER_NONE: no scheduler may
+ * choose. */
+static void pass_turn(sti_coordinator *c)
 {
     const double mean = mean_remaining(c);
     double total = 0;
     c->turn = STI_SCHEDULER_NONE;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
-        if (!coord_may_choose(c, s))
+        if (!may_choose(c, s))
             continue;
         sti_scheduler_state *scheduler = &c->schedulers[s];
         const double remaining = known_remaining(scheduler);
@@ -73,18 +74,18 @@ static void coord_pass_turn(sti_coordinator *c)
         c->schedulers[c->turn].credit -= total;
 }
 
-/* One block of what several schedulers choose. A scheduler has a range of the
- * parameters, so what it may put into a block is a part of what ought to be
- * solved together; where that is light beside the work that a block should
- * have, the other schedulers' choices join it, until it has its work or
- * everybody has been looked at. So a block is as large however many schedulers
- * there are. Members of one block need not be independent of each other.
+/* Joint blocks: one block of several schedulers' choices. A scheduler can
+ * choose only from its range, which is a part of the parameters that should be
+ * solved together. If its block is light compared with the work that a block
+ * should have, other schedulers' choices join it, until it has its work or all
+ * have been checked. So the size of a block does not depend on the number of
+ * schedulers. Members of one block need not be independent of each other.
  *
- * The parts keep their schedulers' ids for the questions to them. The joint
- * block has an id of the range behind the last scheduler's, which it keeps as
- * long as its parts are the same. */
+ * The parts keep their schedulers' ids for requests to them. The joint block
+ * has an id after the last scheduler's range, and keeps it as long as its parts
+ * are the same. */
 
-static double weight_of(const sti_run *run, const strads_block *block)
+static double sum_weights(const sti_run *run, const strads_block *block)
 {
     double sum = 0;
     for (uint32_t k = 0; k < block->n; k++)
@@ -92,9 +93,9 @@ static double weight_of(const sti_run *run, const strads_block *block)
     return sum;
 }
 
-/* What policies call light, too: it does not pay for its round, and there is
- * space for as many members again. Where a block should have all the work there
- * is, whatever finds capacity joins. */
+/* Policies use the same rule: a light block does not pay for its round and has
+ * space for as many members again. If a block should have all available work,
+ * every part that fits joins. */
 static bool is_light(const sti_coordinator *c, uint32_t n, double weight)
 {
     uint32_t most = c->run->shape.block_max;
@@ -103,63 +104,65 @@ static bool is_light(const sti_coordinator *c, uint32_t n, double weight)
     return 2 * (uint64_t)n < most && 2 * weight < c->joint.wanted;
 }
 
-/* Whether blocks of this phase have no holder, who could be one's alone. */
+/* Whether blocks of this phase may join: those with a holder belong to it
+ * alone. */
 static bool joins_blocks(const sti_run *run, uint32_t phase)
 {
     return run->schedulers > 1 && (run->phases[phase].to == STRADS_TO_ALL ||
                                    run->phases[phase].to == STRADS_TO_NOBODY);
 }
 
-static bool fits(const sti_coordinator *c, const sti_choice *choice)
+static bool fits_joint(const sti_coordinator *c, const sti_choice *choice)
 {
     const strads_block *block = choice->blocks;
     return choice->kind == STRADS_CHOOSE_BLOCKS && choice->n == 1 &&
            (uint64_t)c->joint.n + block->n <= c->run->shape.block_max &&
-           is_light(c, block->n, weight_of(c->run, block));
+           is_light(c, block->n, sum_weights(c->run, block));
 }
 
-static void add(sti_coordinator *c, uint32_t s, sti_choice *choice)
+static void add_part(sti_coordinator *c, uint32_t s, sti_choice *choice)
 {
     sti_joint *joint = &c->joint;
     joint->part[s] = choice->blocks;
     choice->blocks = NULL;
     joint->n_parts++;
     joint->n += joint->part[s]->n;
-    joint->weight += weight_of(c->run, joint->part[s]);
+    joint->weight += sum_weights(c->run, joint->part[s]);
 }
 
-/* Begins a block with scheduler s's choice, which it takes, where others may
- * join it; `wanted`: the work that it should have. False: it stays as it is. */
-static bool coord_join_begins(sti_coordinator *c, uint32_t s,
-                              sti_choice *choice, double wanted)
+/* Begins a joint block with scheduler s's choice, which it takes over;
+ * `wanted`: the work that the block should have. False: the choice stays as it
+ * is. */
+static bool begin_joint(sti_coordinator *c, uint32_t s, sti_choice *choice,
+                        double wanted)
 {
     sti_joint *joint = &c->joint;
     joint->wanted = wanted;
     joint->n = joint->n_parts = 0;
     joint->weight = 0;
-    if (!joins_blocks(c->run, c->choice_phase) || !fits(c, choice))
+    if (!joins_blocks(c->run, c->choice_phase) || !fits_joint(c, choice))
         return false;
-    add(c, s, choice);
+    add_part(c, s, choice);
     joint->open = true;
     joint->looked = 0;
     return true;
 }
 
-/* Whether the next scheduler is to be looked at. */
-static bool coord_join_lacks(const sti_coordinator *c)
+/* Whether the next scheduler must be checked. */
+static bool joint_lacks_work(const sti_coordinator *c)
 {
     const sti_joint *joint = &c->joint;
     return joint->looked < c->run->schedulers &&
            is_light(c, joint->n, joint->weight);
 }
 
-/* Takes scheduler s's answer into the block, if it fits. */
-static void coord_join_take(sti_coordinator *c, uint32_t s)
+/* Takes scheduler s's answer into the block if it fits. */
+static void join_answer(sti_coordinator *c, uint32_t s)
 {
     sti_scheduler_state *scheduler = &c->schedulers[s];
-    if (!fits(c, scheduler->choice))
+    if (!fits_joint(c, scheduler->choice))
         return;
-    add(c, s, scheduler->choice);
+    add_part(c, s, scheduler->choice);
     scheduler->remaining = scheduler->choice->remaining;
     scheduler->state = STI_SCHEDULER_IDLE;
     sti_object_drop(scheduler->choice);
@@ -168,8 +171,8 @@ static void coord_join_take(sti_coordinator *c, uint32_t s)
 
 /* ---- ids --------------------------------------------------------------- */
 
-static bool is_of(const sti_joint_id *known, uint32_t n,
-                  const strads_block *parts)
+static bool has_parts(const sti_joint_id *known, uint32_t n,
+                      const strads_block *parts)
 {
     bool same = known->n == n;
     for (uint32_t k = 0; same && k < n; k++)
@@ -177,12 +180,13 @@ static bool is_of(const sti_joint_id *known, uint32_t n,
     return same;
 }
 
-/* The id of a block of these parts; 0: no memory. Of the blocks made last the
- * parts are remembered. */
-static uint64_t id_of(sti_coordinator *c, uint32_t n, const strads_block *parts)
+/* The id of a block of these parts; 0: no memory. The parts of the last blocks
+ * are kept. */
+static uint64_t joint_id_of(sti_coordinator *c, uint32_t n,
+                            const strads_block *parts)
 {
     for (uint32_t k = 0; k < STI_JOINT_IDS; k++)
-        if (is_of(&c->joint_id[k], n, parts))
+        if (has_parts(&c->joint_id[k], n, parts))
             return c->joint_id[k].id;
     sti_joint_id *known = &c->joint_id[c->joints % STI_JOINT_IDS];
     uint64_t *part = realloc(known->part, n * sizeof *part);
@@ -201,7 +205,8 @@ static uint64_t id_of(sti_coordinator *c, uint32_t n, const strads_block *parts)
 
 /* ---- the plan ---------------------------------------------------------- */
 
-/* The parts in the order of schedulers, so of parameters; drops them. */
+/* Collects the parts in the order of schedulers, and so of parameters; clears
+ * the list. */
 static strads_err gather_parts(sti_coordinator *c, strads_block **parts)
 {
     sti_joint *joint = &c->joint;
@@ -226,7 +231,7 @@ static strads_err make_block(sti_coordinator *c, const strads_block *parts,
         for (uint32_t l = 0; l < parts[k].n; l++)
             param[n++] = strads_block_param(&parts[k], l);
     const strads_block block = {
-        .id = param ? id_of(c, joint->n_parts, parts) : 0,
+        .id = param ? joint_id_of(c, joint->n_parts, parts) : 0,
         .n = n,
         .param = param,
     };
@@ -235,10 +240,10 @@ static strads_err make_block(sti_coordinator *c, const strads_block *parts,
     return err;
 }
 
-/* The block, and its parts if there are several; the caller's to free. False:
- * no memory. */
-static bool coord_join_ends(sti_coordinator *c, strads_block **blocks,
-                            strads_block **parts, uint32_t *n_parts)
+/* Returns the block, and its parts if there are several; the caller frees them.
+ * False: no memory. */
+static bool end_joint(sti_coordinator *c, strads_block **blocks,
+                      strads_block **parts, uint32_t *n_parts)
 {
     *parts = NULL;
     *n_parts = 0;
@@ -268,7 +273,8 @@ void sti_coord_join_drop(sti_coordinator *c)
     }
 }
 
-/* ---- asking, in turn */
+/* ---- requests, in turn
+ * ---------------------------------------------------- */
 
 static double wanted_work(const sti_coordinator *c)
 {
@@ -281,15 +287,13 @@ static double wanted_work(const sti_coordinator *c)
     return fmin(fmax(work, usual / 10), usual * 100);
 }
 
-/* ---- questions --------------------------------------------------------- */
-
 static bool has_updates(const sti_scheduler_state *scheduler)
 {
     return scheduler->ask->n_priorities > 0;
 }
 
-/* False: the run has ended. */
-static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
+/* Sends a request. False: the run has ended. */
+static bool send_request(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
     sti_scheduler_state *scheduler = &c->schedulers[s];
     sti_ask *question = scheduler->ask;
@@ -315,20 +319,21 @@ static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
     return true;
 }
 
-/* Whether there is something to ask for. */
+/* Whether the scheduler has something to be asked for. */
 static bool is_due(const sti_scheduler_state *scheduler)
 {
     return scheduler->state == STI_SCHEDULER_IDLE ||
            (scheduler->state == STI_SCHEDULER_RESTS && has_updates(scheduler));
 }
 
-/* Where this is called depends on what was decided alone, never on which answer
- * has come: so every question is the same in every run. */
+/* The calls of this function depend on decisions only, never on arrivals, so
+ * every request is the same in every run. */
 bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         if (s != c->turn && c->schedulers[s].in_flight == 0 &&
-            !c->joint.part[s] && is_due(&c->schedulers[s]) && !ask(c, s, out))
+            !c->joint.part[s] && is_due(&c->schedulers[s]) &&
+            !send_request(c, s, out))
             return false;
     return true;
 }
@@ -361,7 +366,7 @@ void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
 static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
 {
     c->schedulers[s].probed[0] = 0;
-    if (coord_join_begins(c, s, choice, wanted_work(c))) {
+    if (begin_joint(c, s, choice, wanted_work(c))) {
         c->joint.from = s;
         return;
     }
@@ -375,9 +380,9 @@ static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
     choice->blocks = NULL;
 }
 
-/* What scheduler s has answered, at its turn. True: this is what comes next;
- * false: it is passed by. */
-static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
+/* Uses scheduler s's answer at its turn. True: it is the next plan; false: the
+ * scheduler is skipped. */
+static bool use_answer(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
     sti_scheduler_state *scheduler = &c->schedulers[s];
     sti_choice *choice = scheduler->choice;
@@ -400,11 +405,12 @@ static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
     return c->plan.set || c->joint.open;
 }
 
-/* Whether scheduler s's answer has to be waited for; asks if need be. */
+/* Whether scheduler s's answer must be waited for; requests it if needed. */
 static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
     sti_scheduler_state *scheduler = &c->schedulers[s];
-    if (is_due(scheduler) && (!ask(c, s, out) || !sti_coord_ask_ahead(c, out)))
+    if (is_due(scheduler) &&
+        (!send_request(c, s, out) || !sti_coord_ask_ahead(c, out)))
         return true;
     if (scheduler->state != STI_SCHEDULER_ASKED || scheduler->choice)
         return false;
@@ -413,15 +419,16 @@ static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
     return true;
 }
 
-static void all_rest(sti_coordinator *c)
+static void rest_all(sti_coordinator *c)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         c->schedulers[s].state = STI_SCHEDULER_IDLE;
     sti_coord_rest(c);
 }
 
-/* Whether all that is left in all ranges is too little, as an only scheduler
- * would say: an even share of it may be too much for one that rests last. */
+/* Whether the remaining priority of all ranges together is too small. An only
+ * scheduler would then rest; here, its even share of the limit may be exceeded
+ * by the last active scheduler. */
 static bool is_too_little(const sti_coordinator *c)
 {
     double left = 0;
@@ -430,7 +437,7 @@ static bool is_too_little(const sti_coordinator *c)
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
         if (c->schedulers[s].state == STI_SCHEDULER_ASKED ||
             (c->joint.part[s] && !(c->schedulers[s].remaining > 0)))
-            return false; /* it has yet to tell, or cannot */
+            return false; /* its remaining priority is not known */
         left += c->schedulers[s].remaining;
     }
     return left <= c->aggregate.rest;
@@ -441,7 +448,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
     if (is_too_little(c)) {
         sti_coord_join_drop(c);
         c->joint.open = false;
-        all_rest(c);
+        rest_all(c);
         return;
     }
     sti_plan plan = {.set = true,
@@ -449,7 +456,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
                      .phase = c->choice_phase,
                      .n_blocks = 1,
                      .scheduler = c->joint.from};
-    if (!coord_join_ends(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
+    if (!end_joint(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
     }
@@ -457,13 +464,13 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
     c->plan = plan;
 }
 
-/* Everybody from the one whose turn it was on who has nothing in flight gets to
- * join the block that is open. A choice that does not fit, and a probe, are
- * kept for their turn. */
-static void join_on(sti_coordinator *c, sti_effects *out)
+/* Lets all schedulers with nothing in flight join the open block, starting with
+ * the one that has the turn. Choices that do not fit, and probes, are kept for
+ * their turn. */
+static void extend_joint(sti_coordinator *c, sti_effects *out)
 {
     sti_joint *joint = &c->joint;
-    while (coord_join_lacks(c)) {
+    while (joint_lacks_work(c)) {
         uint32_t s = (joint->from + joint->looked) % c->run->schedulers;
         sti_scheduler_state *scheduler = &c->schedulers[s];
         if (joint->part[s] || scheduler->in_flight) {
@@ -475,18 +482,18 @@ static void join_on(sti_coordinator *c, sti_effects *out)
         if (scheduler->state == STI_SCHEDULER_ASKED) {
             strads_choice_kind kind = scheduler->choice->kind;
             if (kind == STRADS_CHOOSE_BLOCKS)
-                coord_join_take(c, s);
-            else if (kind != STRADS_CHOOSE_PROBE && !take_turn(c, s, out) &&
+                join_answer(c, s);
+            else if (kind != STRADS_CHOOSE_PROBE && !use_answer(c, s, out) &&
                      is_due(scheduler))
-                continue; /* what it answered is no longer so */
+                continue; /* its answer is outdated */
         }
         joint->looked++;
     }
     plan_joint(c, out);
 }
 
-/* Nobody has anything to choose. */
-static bool nobody_chooses(sti_coordinator *c, sti_effects *out)
+/* Handles the case that no scheduler can choose. */
+static bool handle_no_choice(sti_coordinator *c, sti_effects *out)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         if (c->schedulers[s].state == STI_SCHEDULER_WAITS)
@@ -500,27 +507,27 @@ static bool nobody_chooses(sti_coordinator *c, sti_effects *out)
             out);
     if (c->waiting)
         return false;
-    all_rest(c);
+    rest_all(c);
     return true;
 }
 
 bool sti_coord_choose(sti_coordinator *c, sti_effects *out)
 {
     if (c->joint.open) {
-        join_on(c, out);
+        extend_joint(c, out);
         return true;
     }
     for (;;) {
-        if (c->turn == STI_SCHEDULER_NONE || !coord_may_choose(c, c->turn))
-            coord_pass_turn(c);
+        if (c->turn == STI_SCHEDULER_NONE || !may_choose(c, c->turn))
+            pass_turn(c);
         uint32_t s = c->turn;
         if (s == STI_SCHEDULER_NONE)
-            return nobody_chooses(c, out);
+            return handle_no_choice(c, out);
         if (must_wait(c, s, out))
             return true;
-        bool taken = take_turn(c, s, out);
+        bool taken = use_answer(c, s, out);
         if (taken)
-            coord_pass_turn(c);
+            pass_turn(c);
         if (taken || c->stage == STI_STAGE_ENDED)
             return true;
     }
@@ -536,8 +543,8 @@ void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
         sti_object_drop(msg->object);
         sti_coord_end(c,
                       strads_fail(STRADS_EPEER,
-                                  "a node sent a choice of scheduler %u, which "
-                                  "nobody has asked for",
+                                  "a node sent a choice of scheduler %u that "
+                                  "was not requested",
                                   s),
                       out);
         return;
@@ -558,9 +565,10 @@ bool sti_coord_is_asking(const sti_coordinator *c)
     return false;
 }
 
-/* ---- what lands -------------------------------------------------------- */
+/* ---- landing
+ * --------------------------------------------------------------- */
 
-/* Whether scheduler s chose a block, or a part of one. */
+/* Whether scheduler s chose a block or a part of it. */
 static bool has_chosen(const sti_coordinator *c, uint32_t s, uint32_t scheduler,
                        uint32_t n_parts, const strads_block *parts)
 {
@@ -583,7 +591,7 @@ void sti_coord_wake(sti_coordinator *c, const sti_inflight *f)
         sti_scheduler_state *scheduler = &c->schedulers[s];
         if (f->by_policy &&
             !has_chosen(c, s, f->scheduler, f->n_parts, f->parts))
-            continue; /* it has not been told of it */
+            continue; /* it was not told of that round */
         scheduler->in_flight -= f->by_policy;
         scheduler->outdated = true;
         if (scheduler->state == STI_SCHEDULER_WAITS)
@@ -604,7 +612,7 @@ strads_err sti_coord_tell_schedulers(sti_coordinator *c,
     return err;
 }
 
-/* An only scheduler looks at the run's cache. */
+/* With one scheduler, the run's cache already has the values. */
 strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f)
 {
     const sti_dispatch *d = f->dispatch;
@@ -621,7 +629,8 @@ strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f)
                              (const double *)(void *)values->bytes);
 }
 
-/* ---- making ------------------------------------------------------------ */
+/* ---- construction
+ * ---------------------------------------------------------- */
 
 strads_err sti_coord_make_schedulers(sti_coordinator *c)
 {

@@ -1,5 +1,5 @@
-/* Partials that arrive, whole or in chunks. An in-flight round has arrived when all of
- * them are here. */
+/* ---- partials, whole or in chunks. A round has arrived once all of them
+ * have. */
 #include "engine/round/coordinator_state.h"
 
 #include <stdlib.h>
@@ -7,17 +7,16 @@
 
 #include "engine/round/tree.h"
 
-static strads_err nobody_waits(const sti_msg *msg)
+static strads_err fail_unexpected(const sti_msg *msg)
 {
     return strads_fail(STRADS_EPEER,
-                       "a node sent a result of round %llu, which nobody waits "
-                       "for",
+                       "a node sent a result of round %llu, which is not "
+                       "expected",
                        (unsigned long long)msg->round);
 }
 
-/* A partial, or a chunk of it from the root of its tree, which `f` takes
- * over. */
-static strads_err put_partial(const sti_coordinator *c, sti_inflight *f,
+/* Takes over a partial, or a chunk of it from the root of its tree. */
+static strads_err keep_partial(const sti_coordinator *c, sti_inflight *f,
                               const sti_msg *msg)
 {
     const sti_chunks chunks = sti_chunks_of(c->run, f->dispatch);
@@ -25,7 +24,7 @@ static strads_err put_partial(const sti_coordinator *c, sti_inflight *f,
     if (msg->slice >= chunks.n || p >= c->run->partitions ||
         sti_chunks_place(&chunks, msg->slice, p).parent != p ||
         (f->chunks && f->chunks[msg->slice]))
-        return nobody_waits(msg);
+        return fail_unexpected(msg);
     if (chunks.n == 1) {
         f->partial = (sti_buffer *)msg->object;
     } else {
@@ -49,9 +48,9 @@ void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
     strads_err err = STRADS_OK;
     if (!f->used || f->arrived || f->dispatch->seq != msg->round ||
         (f->dispatch->phase < c->run->n_phases && !msg->object))
-        err = nobody_waits(msg);
+        err = fail_unexpected(msg);
     if (!err)
-        err = put_partial(c, f, msg);
+        err = keep_partial(c, f, msg);
     if (err) {
         sti_object_drop(msg->object);
         sti_coord_end(c, err, out);
@@ -64,11 +63,11 @@ void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
     c->last_arrival = c->now;
 }
 
-/* Taking in what comes back: commits in the promised order, updates for the next
- * dispatch, the history that later commits need, reports and bounds. */
+/* ---- commits in the promised order, updates for the next dispatch, the
+ * history that later commits need, reports and limits */
 
-/* The in-flight round to be committed next: by round when that is promised, otherwise
- * the oldest that has arrived. */
+/* The next round to commit: the oldest if the order is promised, otherwise the
+ * oldest that has arrived. */
 static sti_inflight *next_arrived(sti_coordinator *c)
 {
     sti_inflight *best = NULL;
@@ -85,7 +84,7 @@ static sti_inflight *next_arrived(sti_coordinator *c)
     return c->run->deterministic && best != oldest ? NULL : best;
 }
 
-static void land(sti_coordinator *c, sti_inflight *f)
+static void land_round(sti_coordinator *c, sti_inflight *f)
 {
     if (!f->finalises)
         c->progress.round++;
@@ -96,12 +95,13 @@ static void land(sti_coordinator *c, sti_inflight *f)
     c->waiting = false;
 }
 
-/* OPEN, PACK and CLOSE have nothing to commit: all partitions are through. */
+/* OPEN, PACK and CLOSE have nothing to commit; all partitions have finished
+ * them. */
 static void land_internal(sti_coordinator *c, sti_inflight *f, sti_effects *out)
 {
     const uint32_t phase = f->dispatch->phase;
     sti_buffer *partial = sti_object_keep(f->partial);
-    land(c, f);
+    land_round(c, f);
     c->progress.round--;
     c->stage = STI_STAGE_RUNNING;
     if (phase == STI_PHASE_CLOSE)
@@ -112,7 +112,7 @@ static void land_internal(sti_coordinator *c, sti_inflight *f, sti_effects *out)
         sti_object_drop(partial);
 }
 
-static void coord_commit(sti_coordinator *c, sti_inflight *f, sti_effects *out)
+static void start_commit(sti_coordinator *c, sti_inflight *f, sti_effects *out)
 {
     sti_aggregate_job *job = &c->aggregate;
     c->committing = f;
@@ -138,13 +138,13 @@ bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out)
     if (f->dispatch->phase >= c->run->n_phases)
         land_internal(c, f, out);
     else
-        coord_commit(c, f, out);
+        start_commit(c, f, out);
     return true;
 }
 
-/* Learns what a policy round costs beside its computing. Waiting behind the
- * rounds before it is no cost of its own: it counts from when they arrived. */
-static void measure(sti_coordinator *c, const sti_inflight *f)
+/* Measures the overhead of a policy round. Time spent waiting for earlier
+ * rounds does not count: a round is timed from its predecessor's arrival. */
+static void measure_overhead(sti_coordinator *c, const sti_inflight *f)
 {
     double entries = 0;
     for (uint32_t b = 0; b < f->dispatch->n_blocks; b++)
@@ -168,7 +168,8 @@ static void measure(sti_coordinator *c, const sti_inflight *f)
     c->entries_per_ns = keep * c->entries_per_ns + (1 - keep) * rate;
 }
 
-/* Changes that every in-flight round knows, or will know from its updates, are history. */
+/* Drops changes that every in-flight round knows or will receive in its
+ * updates. */
 static void trim_history(sti_coordinator *c)
 {
     uint64_t known = c->version;
@@ -190,8 +191,8 @@ static void trim_history(sti_coordinator *c)
             sizeof *job->recent * job->n_recent);
 }
 
-/* Takes over what the job made: updates for the next dispatch, history for the
- * commits to come. */
+/* Takes over the job's results: updates for the next dispatch, history for
+ * later commits. */
 static strads_err take_update(sti_coordinator *c)
 {
     sti_aggregate_job *job = &c->aggregate;
@@ -261,7 +262,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         return;
     }
     if (f->by_policy && f != &c->own)
-        measure(c, f);
+        measure_overhead(c, f);
     strads_err err = STRADS_OK;
     if (f->dispatch->has_against) {
         err = sti_coord_tell_found(c, f);
@@ -270,7 +271,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
     }
     take_route(c);
-    land(c, f);
+    land_round(c, f);
     if (job->n_updates)
         c->fresh_report = false;
     if (!err)
@@ -290,10 +291,9 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
     check_limits(c);
 }
 
-/* The making of a dispatch from a plan: whether it may leave, what it takes
- * along, and its sending. */
+/* ---- dispatches: whether a plan may be sent, its content, and its sending */
 
-static bool to_nobody(const sti_run *run, uint32_t phase)
+static bool is_to_nobody(const sti_run *run, uint32_t phase)
 {
     return phase < run->n_phases && run->phases[phase].to == STRADS_TO_NOBODY;
 }
@@ -318,8 +318,8 @@ static bool is_ring(const sti_run *run, uint32_t phase)
     return phase < run->n_phases && run->phases[phase].to == STRADS_TO_RING;
 }
 
-/* Whether a block of the plan is still with a holder, who may write it: its
- * values, and the object that travels with it, are there and nowhere else. */
+/* Whether a block of the plan is still with a holder, which may write it: its
+ * values, and the object that travels with it, exist only there. */
 static bool is_held(const sti_coordinator *c)
 {
     if (!has_holder(c->run, c->plan.phase))
@@ -333,7 +333,7 @@ static bool is_held(const sti_coordinator *c)
     return false;
 }
 
-static bool coord_runs_alone(const sti_run *run, uint32_t phase)
+static bool runs_alone(const sti_run *run, uint32_t phase)
 {
     if (phase >= run->n_phases)
         return true;
@@ -341,8 +341,7 @@ static bool coord_runs_alone(const sti_run *run, uint32_t phase)
     return p->exclusive || p->when == STRADS_WHEN_REST;
 }
 
-static bool note_flying(sti_coordinator *c, size_t *n,
-                        const strads_block *block)
+static bool add_flying(sti_coordinator *c, size_t *n, const strads_block *block)
 {
     if (*n == c->cap_flying) {
         size_t capacity = *n ? 2 * *n : 16;
@@ -356,9 +355,10 @@ static bool note_flying(sti_coordinator *c, size_t *n,
     return true;
 }
 
-/* Of a joint block a scheduler knows its own part. */
-static bool is_told(const sti_coordinator *c, const sti_inflight *f,
-                    uint32_t scheduler, const strads_block *block)
+/* Whether a scheduler knows a block in flight; of a joint block it knows its
+ * own part. */
+static bool is_known_to(const sti_coordinator *c, const sti_inflight *f,
+                        uint32_t scheduler, const strads_block *block)
 {
     if (scheduler == STI_SCHEDULER_NONE || !f->by_policy)
         return true;
@@ -377,8 +377,8 @@ size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t scheduler)
         const strads_block *blocks = parts ? f->parts : f->dispatch->blocks;
         uint32_t n_blocks = parts ? f->n_parts : f->dispatch->n_blocks;
         for (uint32_t b = 0; b < n_blocks; b++)
-            if (is_told(c, f, scheduler, &blocks[b]) &&
-                !note_flying(c, &n, &blocks[b]))
+            if (is_known_to(c, f, scheduler, &blocks[b]) &&
+                !add_flying(c, &n, &blocks[b]))
                 return SIZE_MAX;
     }
     return n;
@@ -390,13 +390,13 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
         return true;
     if (sti_coord_inflight(c, c->next_seq)->used)
         return false;
-    return !coord_runs_alone(c->run, c->plan.phase) && !is_held(c);
+    return !runs_alone(c->run, c->plan.phase) && !is_held(c);
 }
 
-/* What goes to nobody leaves the updates for the next that goes to somebody. */
+/* A phase to NOBODY leaves the updates for the next phase that is sent. */
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
-    bool nobody = to_nobody(c->run, c->plan.phase);
+    bool nobody = is_to_nobody(c->run, c->plan.phase);
     size_t n = sti_coord_gather_flying(c, STI_SCHEDULER_NONE);
     if (n == SIZE_MAX) {
         sti_coord_end(c, sti_coord_no_memory(), out);
@@ -426,7 +426,8 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 
 static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
 {
-    c->next_round += d->phase != STI_PHASE_PACK; /* a number names draws */
+    /* numbers seed draws, so PACK takes none */
+    c->next_round += d->phase != STI_PHASE_PACK;
     c->laps += is_ring(c->run, d->phase);
     c->probing += c->plan.probe;
     if (!c->plan.by_policy)
@@ -452,8 +453,8 @@ static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
     c->prepare.packed = NULL;
 }
 
-/* What a policy chose may not leave yet: something has to be probed first, or
- * has to land. */
+/* Keeps a policy's plan that may not be sent yet: a pair must be probed first,
+ * or a round must land. */
 static void keep_plan(sti_coordinator *c, sti_effects *out)
 {
     strads_block *pair = c->prepare.unknown;
@@ -479,7 +480,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         keep_plan(c, out);
         return;
     }
-    bool nobody = to_nobody(c->run, d->phase);
+    bool nobody = is_to_nobody(c->run, d->phase);
     sti_inflight *f = nobody ? &c->own : sti_coord_inflight(c, c->next_seq);
     *f = (sti_inflight){
         .used = true,
@@ -488,7 +489,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         .scheduler = c->plan.scheduler,
         .parts = c->plan.parts,
         .n_parts = c->plan.n_parts,
-        .alone = coord_runs_alone(c->run, d->phase),
+        .alone = runs_alone(c->run, d->phase),
         .dispatch = d,
         .sent_at = c->now,
     };
@@ -497,9 +498,9 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
     free(c->plan.blocks);
     c->plan = (sti_plan){0};
     if (nobody)
-        coord_commit(c, f, out);
+        start_commit(c, f, out);
     else
         send_dispatch(c, d, out);
-    if (chosen) /* behind the dispatch: its workers come first */
+    if (chosen) /* after the dispatch, because its workers come first */
         (void)sti_coord_ask_ahead(c, out);
 }

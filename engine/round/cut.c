@@ -1,4 +1,4 @@
-/* Cuts as bytes. Nothing is kept here but while a job runs. */
+/* Checkpoints as bytes. State is kept only while a job runs. */
 #include "engine/round/cut.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "engine/round/partials.h"
 #include "engine/store/local_store.h"
 
-/* ---- what a program packs ------------------------------------------------ */
+/* ---- packing by programs
+ * --------------------------------------------------- */
 
 struct strads_bytes {
     sti_buffer *buffer;
@@ -42,11 +43,11 @@ strads_err sti_cut_pack(strads_err (*pack)(const void *object,
 
 /* ---- a partition's part --------------------------------------------------
  *
- * What programs pack goes straight into the records, which may be large: laid out
- * as a sti_writer would. */
+ * A program packs directly into the records, because its bytes may be many. The
+ * layout is that of a sti_writer. */
 
-static strads_err append(sti_buffer *to, const void *from, size_t size,
-                         size_t align)
+static strads_err append_aligned(sti_buffer *to, const void *from, size_t size,
+                                 size_t align)
 {
     const size_t at = to->size, skip = (align - at % align) % align;
     strads_err err = sti_buffer_resize(to, at + skip + size);
@@ -64,7 +65,7 @@ static strads_err append_packed(sti_buffer *to,
                                 const void *object)
 {
     uint64_t size = 0;
-    strads_err err = append(to, &size, sizeof size, sizeof size);
+    strads_err err = append_aligned(to, &size, sizeof size, sizeof size);
     const size_t at = to->size;
     if (!err)
         err = pack(object, &(strads_bytes){to});
@@ -86,14 +87,15 @@ static strads_err append_partition(const sti_run *run,
         parked += part->parked[k].object != NULL;
     if (program->pack)
         err = append_packed(to, program->pack, part->local);
-    *empty = to->size - at <= sizeof(uint64_t); /* how many bytes there are */
+    /* the size of the packed bytes */
+    *empty = to->size - at <= sizeof(uint64_t);
     if (!err)
-        err = append(to, &parked, sizeof parked, sizeof parked);
+        err = append_aligned(to, &parked, sizeof parked, sizeof parked);
     for (uint32_t k = 0; !err && parked && k < part->n_parked; k++) {
         if (!part->parked[k].object)
             continue;
         const uint64_t block = part->parked[k].block;
-        err = append(to, &block, sizeof block, sizeof block);
+        err = append_aligned(to, &block, sizeof block, sizeof block);
         if (!err)
             err = append_packed(to, program->payload->pack,
                                 part->parked[k].object);
@@ -111,8 +113,9 @@ strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
         err = append_partition(run, &run->partition[partition], records, empty);
     const size_t size = records->size - at;
     if (!err)
-        err = append(records, NULL, 0, sizeof(uint64_t));
-    record.partial = (double *)(void *)(records->bytes + at); /* it has moved */
+        err = append_aligned(records, NULL, 0, sizeof(uint64_t));
+    /* the buffer may have moved */
+    record.partial = (double *)(void *)(records->bytes + at);
     if (!err)
         sti_records_shrink(records, &record, size);
     return err;
@@ -155,13 +158,12 @@ static strads_err read_partition(const sti_run *run, strads_task *task,
         void *object = NULL;
         err = r->err ? r->err
               : !program->payload
-                  ? strads_fail(STRADS_EPEER, "a block that "
-                                              "cannot be")
+                  ? strads_fail(STRADS_EPEER, "an unexpected block")
                   : program->payload->unpack(bytes, size, &object);
         if (!err)
             err = sti_park(part, block, object);
     }
-    return err ? err : sti_reader_end(r, "a partition's part of a cut");
+    return err ? err : sti_reader_end(r, "a partition's part of a checkpoint");
 }
 
 strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
@@ -177,10 +179,11 @@ strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
         sti_reader_init(&r, record.partial, record.partial_bytes);
         return read_partition(run, task, &r);
     }
-    return strads_fail(STRADS_EPEER,
-                       "the cut has nothing of partition %u: it is damaged, or "
-                       "another version's",
-                       task->share->partition);
+    return strads_fail(
+        STRADS_EPEER,
+        "the checkpoint has no part of partition %u: it is damaged, or "
+        "another version wrote it",
+        task->share->partition);
 }
 
 /* ---- tables --------------------------------------------------------------- */
@@ -205,15 +208,15 @@ static void write_table(sti_writer *w, const sti_table *table)
     }
 }
 
-static strads_err other_tables(const char *name)
+static strads_err fail_other_tables(const char *name)
 {
     return strads_fail(STRADS_EFORMAT,
-                       "the cut has not the table %s as the program makes it: "
+                       "the checkpoint does not have the program's table %s: "
                        "it was made by another program of the same name",
                        name);
 }
 
-static strads_err read_rows(sti_reader *r, sti_table *table)
+static strads_err read_table_rows(sti_reader *r, sti_table *table)
 {
     const strads_table_spec *spec = &table->spec;
     uint64_t n, size;
@@ -221,7 +224,7 @@ static strads_err read_rows(sti_reader *r, sti_table *table)
     if (table->dense) {
         const void *cells = sti_read_bytes(r, &size);
         if (r->err || size != spec->rows * table->row_bytes)
-            return other_tables(spec->name);
+            return fail_other_tables(spec->name);
         memcpy(table->dense, cells, size);
         return STRADS_OK;
     }
@@ -229,7 +232,7 @@ static strads_err read_rows(sti_reader *r, sti_table *table)
         const uint32_t *cols = sti_read_u32s(r, &n);
         const void *cells = sti_read_bytes(r, &size);
         if (r->err || n > UINT32_MAX || size != n * table->cell)
-            return other_tables(spec->name);
+            return fail_other_tables(spec->name);
         if (n)
             err = sti_table_add(table, 1,
                                 &(sti_row_delta){.row = (uint32_t)row,
@@ -251,8 +254,8 @@ static strads_err read_table(sti_reader *r, sti_table *table)
     const uint64_t version = sti_read_u64(r);
     if (r->err || strcmp(name, spec->name) != 0 || type != spec->type ||
         sparse != spec->sparse || rows != spec->rows || cols != spec->cols)
-        return other_tables(spec->name);
-    strads_err err = read_rows(r, table);
+        return fail_other_tables(spec->name);
+    strads_err err = read_table_rows(r, table);
     table->version = version;
     return err;
 }
@@ -265,7 +268,8 @@ strads_err sti_cut_load(sti_run *run, const sti_cut *cut)
     sti_reader_init(&r, cut->tables, cut->tables_size);
     for (uint32_t t = 0; !err && t < store->n_tables; t++)
         err = read_table(&r, store->tables[t]);
-    return err || r.at == r.size ? err : other_tables("behind the last one");
+    return err || r.at == r.size ? err
+                                 : fail_other_tables("behind the last one");
 }
 
 strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
@@ -295,7 +299,8 @@ strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
     return STRADS_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- the whole checkpoint
+ * -------------------------------------------------- */
 
 static void write_position(sti_writer *w, const sti_cut_position *at)
 {
@@ -334,23 +339,23 @@ static void read_position(sti_reader *r, sti_cut_position *at)
     memcpy(p->measure, measure, sizeof p->measure);
 }
 
-/* What a writer has written, as a buffer. */
+/* A finished writer as an object that backs a buffer. */
 typedef struct written {
     sti_object head;
     sti_writer w;
-} written;
+} written_buffer;
 
 static void free_written(sti_object *object)
 {
-    sti_writer_free(&((written *)object)->w);
+    sti_writer_free(&((written_buffer *)object)->w);
     free(object);
 }
 
-static strads_err hand_over(sti_writer *w, sti_buffer **out)
+static strads_err make_buffer(sti_writer *w, sti_buffer **out)
 {
-    written *all = malloc(sizeof *all);
+    written_buffer *all = malloc(sizeof *all);
     if (!all)
-        return strads_fail(STRADS_ENOMEM, "no memory for a cut");
+        return strads_fail(STRADS_ENOMEM, "no memory for a checkpoint");
     sti_object_init(&all->head, free_written);
     all->w = *w;
     *w = (sti_writer){0};
@@ -382,7 +387,7 @@ strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
     const uint64_t size = w.size - tables;
     if (!w.err)
         memcpy(w.bytes + tables - sizeof size, &size, sizeof size);
-    strads_err err = w.err ? w.err : hand_over(&w, out);
+    strads_err err = w.err ? w.err : make_buffer(&w, out);
     sti_writer_free(&w);
     return err;
 }
@@ -398,8 +403,9 @@ strads_err sti_cut_read(sti_buffer *bytes, sti_cut *out)
     cut.state = sti_read_bytes(&r, &cut.state_size);
     const void *parts = sti_read_bytes(&r, &size);
     cut.tables = sti_read_bytes(&r, &cut.tables_size);
-    if (sti_reader_end(&r, "a cut"))
-        return strads_fail(STRADS_EFORMAT, "is no cut that this version reads");
+    if (sti_reader_end(&r, "a checkpoint"))
+        return strads_fail(STRADS_EFORMAT,
+                           "is not a checkpoint that this version reads");
     strads_err err = STRADS_OK;
     if (size)
         err = sti_buffer_over(&bytes->head, (void *)(uintptr_t)parts, size,

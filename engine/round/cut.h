@@ -1,21 +1,21 @@
-/* engine/round/cut.h - a cut: a consistent state of a run, as bytes that another
- * run goes on from.
+/* engine/round/cut.h - checkpoints: a consistent state of a run, as bytes from
+ * which another run resumes. The code calls a checkpoint a cut.
  *
- *     identity   program, data, options: what must be the same
- *     position   the next dispatch or clock, laps, counts
+ *     identity   program, data, options: these must match
+ *     position   the next dispatch or clock, sweeps, counts
  *     tables     every table of the store
- *     state      the program's coordinator state, when it can be packed
+ *     state      the program's coordinator state, if it can be packed
  *     parts      of each partition: its local state, the blocks parked there
  *
- * What a program cannot pack is made again, as for a run that starts from a
- * model. The layout is that of engine/base/cursor.h: the same on all machines.
- */
+ * State that a program cannot pack is made again, as in a run that starts from
+ * a model. The layout is that of engine/base/cursor.h: the same on all
+ * machines. */
 #ifndef STI_CUT_H
 #define STI_CUT_H
 
 #include "engine/round/job.h"
 
-/* A cut that was read; all of it lies in `bytes`. */
+/* A checkpoint that was read; its pointers refer to `bytes`. */
 typedef struct sti_cut {
     sti_buffer *bytes;
     const char *identity;
@@ -27,13 +27,13 @@ typedef struct sti_cut {
     sti_buffer *parts; /* records, by partition; NULL: open makes them again */
 } sti_cut;
 
-/* What a run does about cuts. Fixed while it lasts. */
+/* A run's checkpoint settings. Constant during the run. */
 typedef struct sti_cuts {
     const char *identity;
-    uint64_t every_ns;   /* 0: none but the last one */
+    uint64_t every_ns;   /* 0: only the last one */
     const sti_cut *from; /* NULL: from the start */
-    /* Takes over a cut that was made, or is told by NULL and the thread's error
-     * text why there is none: the run goes on. */
+    /* Takes over a checkpoint. NULL: it failed with the thread's error text,
+     * and the run continues. */
     void (*take)(void *arg, sti_buffer *bytes);
     void *arg;
 } sti_cuts;
@@ -43,42 +43,45 @@ strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
                          const sti_buffer *state, const sti_buffer *parts,
                          sti_buffer **out);
 
-/* Keeps a reference of the bytes, which sti_cut_free drops. STRADS_EFORMAT: they
- * are no cut. */
+/* Reads a checkpoint and keeps a reference to the bytes until sti_cut_free.
+ * STRADS_EFORMAT: they are not a checkpoint. */
 strads_err sti_cut_read(sti_buffer *bytes, sti_cut *out);
 void sti_cut_free(sti_cut *cut);
 
-/* The tables' contents into run->store, which has just been made. *start: what
- * table 0 holds as one change for `refresh`. STRADS_EFORMAT: other tables. */
+/* sti_cut_load reads the tables' contents into run->store, which has just been
+ * made. sti_cut_start sets *start to the contents of table 0, as one change for
+ * `refresh`. STRADS_EFORMAT: other tables. */
 strads_err sti_cut_load(sti_run *run, const sti_cut *cut);
 strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
                          sti_update **start);
 
-/* A job that fills `out` by a program's `pack`. */
+/* Fills `out` by a program's `pack`. */
 strads_err sti_cut_pack(strads_err (*pack)(const void *object,
                                            strads_bytes *out),
                         const void *object, sti_buffer **out);
 
-/* Worker's jobs: a partition's part, and back. `parts`: all partitions'. */
+/* Worker's jobs: pack a partition's part, and restore it. `parts` holds all
+ * partitions' parts. */
 strads_err sti_cut_pack_partition(const sti_run *run,
                                   const sti_worker_job *job);
-/* A partition's part to the end of the records (empty: its program has packed
- * nothing), and the records of others. */
+/* Appends a partition's part to the records (empty: its program packed no
+ * bytes), or other records. */
 strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
                                     sti_buffer *records, bool *empty);
 strads_err sti_cut_join(sti_buffer *records, const sti_buffer *more);
 strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
                                   const sti_buffer *parts);
 
-/* Whether workers have something that only they can give. Where the
- * coordinator's state is made anew, so is theirs. */
+/* Whether workers must pack a part. If the coordinator's state is made again,
+ * the partitions' state is, too. */
 static inline bool sti_cut_asks_workers(const strads_program *program)
 {
     return (program->pack_state || !program->begin) &&
            (program->pack || program->payload);
 }
 
-/* Whether what is committed is a cut at any time: of rounds alone. */
+/* Whether the committed state is a checkpoint at any time; only for programs in
+ * rounds. */
 static inline bool sti_cut_is_committed(const strads_program *program)
 {
     return !program->run && !program->pack_state &&

@@ -1,5 +1,5 @@
-/* Dispatches and updates: each is one counted object whose blocks and parameter
- * lists lie in one allocation of its own. */
+/* Dispatches and updates: each is one counted object; its blocks and parameter
+ * lists are in one more allocation. */
 #include "engine/round/dispatch.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "engine/round/job.h"
 
-static strads_err no_memory(const char *what)
+static strads_err no_dispatch_memory(const char *what)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for %s", what);
 }
@@ -27,7 +27,7 @@ static size_t blocks_bytes(uint32_t n, const strads_block *blocks)
     return bytes;
 }
 
-/* Copies blocks to `to`, their parameters behind them; returns the end. */
+/* Copies blocks to `to` and their parameters to `at`; returns the end. */
 static unsigned char *put_blocks(unsigned char *at, uint32_t n,
                                  const strads_block *blocks, strads_block *to)
 {
@@ -47,7 +47,7 @@ strads_err sti_blocks_copy(uint32_t n, const strads_block *blocks,
 {
     strads_block *copy = malloc(blocks_bytes(n, blocks) + 1);
     if (!copy)
-        return no_memory("a list of blocks");
+        return no_dispatch_memory("a list of blocks");
     put_blocks((unsigned char *)(copy + n), n, blocks, copy);
     *out = copy;
     return STRADS_OK;
@@ -69,7 +69,7 @@ strads_err sti_update_change(uint64_t version, uint32_t n, uint32_t width,
     sti_update *update = malloc(sizeof *update + sizeof(double) * numbers +
                                 sizeof(uint32_t) * n);
     if (!update)
-        return no_memory("a commit's changes");
+        return no_dispatch_memory("a commit's changes");
     *update = (sti_update){.kind = STI_UPDATE_CHANGE};
     sti_object_init(&update->head, update_destroy);
     double *change = (double *)(update + 1);
@@ -88,7 +88,7 @@ strads_err sti_update_result(uint32_t phase, const strads_block *block,
 {
     sti_update *update = malloc(sizeof *update + params_bytes(block));
     if (!update)
-        return no_memory("a phase's result");
+        return no_dispatch_memory("a phase's result");
     *update = (sti_update){.kind = STI_UPDATE_RESULT, .phase = phase};
     sti_object_init(&update->head, update_destroy);
     put_blocks((unsigned char *)(update + 1), 1, block, &update->block);
@@ -108,8 +108,9 @@ static void dispatch_destroy(sti_object *object)
     free(d);
 }
 
-/* Bytes behind the dispatch, widest items first so that all are aligned. */
-static size_t cap_for(const sti_dispatch_parts *p)
+/* Bytes of the dispatch's memory. The widest items come first, so that all are
+ * aligned. */
+static size_t dispatch_bytes(const sti_dispatch_parts *p)
 {
     return sizeof(double) * (p->n_values + p->n_totals) +
            2 * sizeof(size_t) * (p->n_blocks + 1) +
@@ -119,7 +120,7 @@ static size_t cap_for(const sti_dispatch_parts *p)
            (p->against ? blocks_bytes(1, p->against) : 0);
 }
 
-static void lay_out(sti_dispatch *d, const sti_dispatch_parts *p)
+static void lay_out_dispatch(sti_dispatch *d, const sti_dispatch_parts *p)
 {
     unsigned char *at = d->memory;
     d->values = p->n_values ? (double *)at : NULL;
@@ -145,13 +146,13 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
 {
     sti_dispatch *d = malloc(sizeof *d);
     if (!d)
-        return no_memory("a dispatch");
+        return no_dispatch_memory("a dispatch");
     *d = (sti_dispatch){0};
     sti_object_init(&d->head, dispatch_destroy);
-    d->memory = malloc(cap_for(parts) + 1);
+    d->memory = malloc(dispatch_bytes(parts) + 1);
     if (!d->memory) {
         free(d);
-        return no_memory("a dispatch");
+        return no_dispatch_memory("a dispatch");
     }
     d->round = parts->round;
     d->seq = parts->seq;
@@ -164,7 +165,7 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     d->n_in_flight = parts->n_in_flight;
     d->has_against = parts->against != NULL;
     d->n_updates = parts->n_updates;
-    lay_out(d, parts);
+    lay_out_dispatch(d, parts);
     memset(d->value_at, 0, 2 * sizeof(size_t) * (parts->n_blocks + 1));
     for (uint32_t i = 0; i < d->n_updates; i++)
         d->updates[i] = sti_object_keep(parts->updates[i]);
@@ -172,8 +173,8 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     return STRADS_OK;
 }
 
-/* The counted things that jobs make and messages carry: steps of a RING,
- * priorities, questions and choices. */
+/* ---- other counted objects of jobs and messages: ring steps, priorities,
+ * requests and choices */
 
 static void ring_step_destroy(sti_object *object)
 {
@@ -190,7 +191,7 @@ strads_err sti_ring_step_new(uint32_t index, size_t n_values,
 {
     sti_ring_step *step = malloc(sizeof *step + sizeof(double) * n_values);
     if (!step)
-        return strads_fail(STRADS_ENOMEM, "no memory for a travelling block");
+        return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
     *step = (sti_ring_step){.index = index, .n_values = n_values};
     sti_object_init(&step->head, ring_step_destroy);
     step->values = (double *)(step + 1);
@@ -245,7 +246,7 @@ static strads_err priorities_grow(sti_priorities *priorities, size_t need)
 strads_err sti_priorities_add(sti_priorities *priorities, uint32_t n,
                               const uint32_t *param, const double *priority)
 {
-    if (n == 0) /* param may be NULL then */
+    if (n == 0) /* then param may be NULL */
         return STRADS_OK;
     if (priorities->n + n > priorities->capacity) {
         strads_err err = priorities_grow(priorities, priorities->n + n);
@@ -259,13 +260,13 @@ strads_err sti_priorities_add(sti_priorities *priorities, uint32_t n,
     return STRADS_OK;
 }
 
-/* The list for scheduler s, made when there is something for it. */
+/* Makes the list for scheduler s when it is first needed. */
 static strads_err priorities_for(sti_priorities **priorities, uint32_t s)
 {
     return priorities[s] ? STRADS_OK : sti_priorities_new(&priorities[s]);
 }
 
-/* Within its range a scheduler numbers parameters from 0 on: the last n. */
+/* Renumbers the last n parameters from the start of the scheduler's range. */
 static void number_from(sti_priorities *priorities, uint32_t n, uint32_t first)
 {
     for (size_t k = priorities->n - n; k < priorities->n; k++)
@@ -353,7 +354,7 @@ strads_err sti_ask_new(sti_ask **out)
 {
     sti_ask *ask = calloc(1, sizeof *ask);
     if (!ask)
-        return strads_fail(STRADS_ENOMEM, "no memory for a question");
+        return strads_fail(STRADS_ENOMEM, "no memory for a request");
     sti_object_init(&ask->head, ask_destroy);
     *out = ask;
     return STRADS_OK;

@@ -1,5 +1,5 @@
-/* Carries out jobs: dispatches to the part that knows the kind, and keeps the
- * failing call's sentence with the job. */
+/* Carries out jobs: calls the function for the kind of job, and keeps a failed
+ * call's sentence with the job. */
 #include "engine/round/job.h"
 
 #include <stdio.h>
@@ -42,9 +42,9 @@ void sti_job_run(sti_run *run, sti_job *job)
                        strads_error_text());
 }
 
-/* ---- what a phase says of its partials --------------------------------- */
+/* ---- sizes and merges of partials -------------------------------------- */
 
-/* Whether a phase gives the sizes of its partials in bytes. */
+/* Whether the program gives the sizes of a phase's partials in bytes. */
 static bool counts_bytes(const strads_phase *p)
 {
     return p->partial &&
@@ -99,7 +99,7 @@ void sti_phase_merge(const strads_phase *phase, void *into, const void *from,
 {
     switch (phase->merge) {
     case STRADS_MERGE_SUM:
-    case STRADS_MERGE_CONCAT: /* records are appended, never merged here */
+    case STRADS_MERGE_CONCAT: /* records are appended, not merged here */
         merge_sum(into, from, bytes / sizeof(double));
         break;
     case STRADS_MERGE_OWN:

@@ -1,7 +1,7 @@
-/* The commit of a dispatch: its partials are put together, `aggregate` is asked
- * block by block, and what it says, by the calls of strads/program.h too, is
- * checked and taken in: changes into the store and into the updates for the
- * workers, priorities to the schedulers, results to those who wait for them. */
+/* The commit of a dispatch: joins its partials, calls `aggregate` for each
+ * block, checks its results, also those of the calls in strads/program.h, and
+ * applies them: changes to the store and to the workers' updates, priorities to
+ * the schedulers, results to the workers that receive them. */
 #include "engine/round/job.h"
 
 #include <float.h>
@@ -13,13 +13,13 @@
 #include "engine/round/owned_policy.h"
 #include "engine/round/tree.h"
 
-static strads_err no_memory(void)
+static strads_err no_commit_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a commit");
 }
 
-/* A policy indexes by parameter and sums priorities: what it gets is checked
- * here, once for all policies. */
+/* A policy indexes by parameter and sums priorities, so this checks both once,
+ * for all policies. */
 static strads_err check_priorities(const sti_run *run, uint32_t n,
                                    const uint32_t *param,
                                    const double *priority)
@@ -91,7 +91,7 @@ void strads_commit_count_updates(strads_commit *commit, uint64_t n)
     ((sti_aggregate_job *)commit->engine)->coordinates_other += n;
 }
 
-static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
+static strads_err grow_also(sti_aggregate_job *job, uint32_t need,
                             uint32_t width)
 {
     uint32_t capacity = 2 * job->cap_also > need ? 2 * job->cap_also : need;
@@ -103,7 +103,7 @@ static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
     if (change)
         job->also_change = change;
     if (!param || !change)
-        return no_memory();
+        return no_commit_memory();
     job->cap_also = capacity;
     return STRADS_OK;
 }
@@ -115,7 +115,7 @@ strads_err strads_commit_also(strads_commit *commit, uint32_t n,
     if (n == 0)
         return STRADS_OK;
     if (job->n_also + n > job->cap_also) {
-        strads_err err = also_grow(job, job->n_also + n, commit->width);
+        strads_err err = grow_also(job, job->n_also + n, commit->width);
         if (err)
             return err;
     }
@@ -141,12 +141,10 @@ double strads_commit_pair(const strads_commit *commit, uint32_t i, uint32_t j)
     return sti_pairs_get(run->pairs, i, j);
 }
 
-/* One block's commit: what `aggregate` is lent, and its change taken into the
- * store, the updates and the priorities. */
+/* ---- one block: the arrays for `aggregate`, and its change to the store, the
+ * updates and the priorities */
 
-/* ---- a block's change into store, updates and priorities ------------------ */
-
-static bool is_zero(const double *row, uint32_t width)
+static bool is_zero_row(const double *row, uint32_t width)
 {
     for (uint32_t c = 0; c < width; c++)
         if (row[c] != 0)
@@ -154,7 +152,7 @@ static bool is_zero(const double *row, uint32_t width)
     return true;
 }
 
-static double norm(const double *row, uint32_t width)
+static double row_norm(const double *row, uint32_t width)
 {
     if (width == 1)
         return fabs(row[0]);
@@ -173,21 +171,21 @@ static uint32_t count_changed(const strads_commit *commit)
         return n;
     }
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
-        n +=
-            !is_zero(commit->change + (size_t)k * commit->width, commit->width);
+        n += !is_zero_row(commit->change + (size_t)k * commit->width,
+                          commit->width);
     return n;
 }
 
-/* Whether nobody owns what is in a block, though others are owned: that is no
- * policy's. */
+/* Whether a block has no owned parameters although the program has some: such a
+ * block is not the policy's. */
 static bool is_unowned(const sti_aggregate_job *job, const strads_block *block)
 {
     return job->run->owned && !block->param &&
            !sti_owned_meets(job->run->owned, block->first, block->n);
 }
 
-/* Of those that changed, those that count: what nobody owns follows from what
- * is owned. */
+/* Counts the changed parameters that are owned; the others follow from
+ * these. */
 static uint32_t count_updates(const sti_aggregate_job *job,
                               const strads_commit *commit, uint32_t changed)
 {
@@ -198,20 +196,20 @@ static uint32_t count_updates(const sti_aggregate_job *job,
     if (is_unowned(job, &commit->block))
         return 0;
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
-        n += !is_zero(commit->change + (size_t)k * commit->width,
-                      commit->width) &&
+        n += !is_zero_row(commit->change + (size_t)k * commit->width,
+                          commit->width) &&
              sti_owned_has(owned, strads_block_param(&commit->block, k));
     return n;
 }
 
-/* The rows of a block that changed; returns how many. */
+/* Copies the changed rows of a block; returns their number. */
 static uint32_t fill_block_change(const strads_commit *commit, uint32_t *param,
                                   double *change)
 {
     uint32_t width = commit->width, n = 0;
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++) {
         const double *row = commit->change + (size_t)k * width;
-        if (is_zero(row, width))
+        if (is_zero_row(row, width))
             continue;
         if (width == 1)
             change[n] = *row;
@@ -222,7 +220,7 @@ static uint32_t fill_block_change(const strads_commit *commit, uint32_t *param,
     return n;
 }
 
-/* The rows that changed, the block's first, then those that came also. */
+/* Copies the changed rows: the block's, then those of strads_commit_also. */
 static void fill_change(const sti_aggregate_job *job,
                         const strads_commit *commit, sti_update *update)
 {
@@ -237,14 +235,14 @@ static void fill_change(const sti_aggregate_job *job,
     }
 }
 
-static strads_err remember(sti_aggregate_job *job, sti_update *update)
+static strads_err record_update(sti_aggregate_job *job, sti_update *update)
 {
     if (job->n_updates == job->cap_updates) {
         uint32_t capacity = job->cap_updates ? 2 * job->cap_updates : 8;
         sti_update **list =
             realloc(job->updates, sizeof(sti_update *) * capacity);
         if (!list)
-            return no_memory();
+            return no_commit_memory();
         job->updates = list;
         job->cap_updates = capacity;
     }
@@ -252,7 +250,7 @@ static strads_err remember(sti_aggregate_job *job, sti_update *update)
         size_t capacity = job->cap_recent ? 2 * job->cap_recent : 32;
         strads_change *recent = realloc(job->recent, sizeof *recent * capacity);
         if (!recent)
-            return no_memory();
+            return no_commit_memory();
         job->recent = recent;
         job->cap_recent = capacity;
     }
@@ -262,8 +260,8 @@ static strads_err remember(sti_aggregate_job *job, sti_update *update)
     return STRADS_OK;
 }
 
-/* One number that is not finite would stay in the model, in every worker's
- * state and in the priorities. */
+/* Rejects numbers that are not finite: one would stay in the model, in every
+ * worker's state and in the priorities. */
 static strads_err check_finite(const sti_aggregate_job *job,
                                const strads_commit *commit,
                                const strads_change *change)
@@ -300,13 +298,13 @@ static strads_err store_change(sti_aggregate_job *job,
         err = strads_store_inc(job->run->store, 0, n, update->change.param,
                                update->change.change, &update->change.version);
     if (!err)
-        err = remember(job, update);
+        err = record_update(job, update);
     if (err)
         sti_object_drop(update);
     return err;
 }
 
-/* Whether aggregate gave all of a block's parameters, listed, a priority. */
+/* Whether `aggregate` set the priority of every parameter in a listed block. */
 static bool has_all_priorities(const strads_commit *commit)
 {
     if (!commit->block.param)
@@ -317,20 +315,21 @@ static bool has_all_priorities(const strads_commit *commit)
     return true;
 }
 
-/* Did it give any? Looks at all of them at once: a scan's block is large. */
-static bool says_priorities(const strads_commit *commit)
+/* Whether it set any. There is no early exit, because a scan's block is large
+ * and the loop vectorises. */
+static bool has_any_priority(const strads_commit *commit)
 {
-    bool says = false;
+    bool any = false;
     for (uint32_t k = 0; k < commit->block.n; k++)
-        says |= commit->priority[k] >= 0;
-    return says;
+        any |= commit->priority[k] >= 0;
+    return any;
 }
 
-/* What aggregate said of its block's parameters, or else how much they moved. A
- * REST or CALLED phase need not have tried to move them. */
-static strads_err block_priorities(sti_aggregate_job *job,
-                                   const strads_commit *commit,
-                                   uint32_t changed)
+/* Uses the priorities that `aggregate` set, otherwise the size of each
+ * parameter's change. A REST or CALLED phase may leave parameters out. */
+static strads_err set_block_priorities(sti_aggregate_job *job,
+                                       const strads_commit *commit,
+                                       uint32_t changed)
 {
     const strads_block *block = &commit->block;
     if (!commit->priority || is_unowned(job, block))
@@ -338,17 +337,18 @@ static strads_err block_priorities(sti_aggregate_job *job,
     if (has_all_priorities(commit))
         return sti_commit_prioritise(job, block->n, block->param,
                                      commit->priority);
-    bool looks = job->run->phases[commit->phase].when != STRADS_WHEN_POLICY;
-    if (looks && !changed && !says_priorities(commit))
+    bool scan = job->run->phases[commit->phase].when != STRADS_WHEN_POLICY;
+    if (scan && !changed && !has_any_priority(commit))
         return STRADS_OK;
     for (uint32_t k = 0; k < block->n; k++) {
         uint32_t param = strads_block_param(&commit->block, k);
         double priority = commit->priority[k];
         if (!(priority >= 0)) {
             const double *row = commit->change + (size_t)k * commit->width;
-            if (looks && is_zero(row, commit->width))
-                continue; /* a look at it; prioritise may have spoken */
-            priority = norm(row, commit->width);
+            if (scan && is_zero_row(row, commit->width))
+                /* only a scan; strads_commit_prioritise may have set it */
+                continue;
+            priority = row_norm(row, commit->width);
         }
         strads_err err = sti_commit_prioritise(job, 1, &param, &priority);
         if (err)
@@ -359,9 +359,10 @@ static strads_err block_priorities(sti_aggregate_job *job,
 
 /* ---- one block --------------------------------------------------------- */
 
-/* Commits since the dispatch: recent ones with a version above what its updates
- * had brought. Versions ascend. */
-static void since_dispatch(const sti_aggregate_job *job, strads_commit *commit)
+/* Finds the commits since the dispatch: recent ones with a version above the
+ * one that its updates contain. Versions ascend. */
+static void find_since_dispatch(const sti_aggregate_job *job,
+                                strads_commit *commit)
 {
     size_t first = job->n_recent;
     while (first > 0 && job->recent[first - 1].version > job->dispatch->known)
@@ -370,9 +371,9 @@ static void since_dispatch(const sti_aggregate_job *job, strads_commit *commit)
     commit->n_since = (uint32_t)(job->n_recent - first);
 }
 
-/* Values of the block now: in place where they lie together. */
-static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
-                             double *capacity)
+/* The current values of the block, in place if they are contiguous. */
+static strads_err read_current_values(sti_aggregate_job *job,
+                                      strads_commit *commit, double *capacity)
 {
     const strads_block *block = &commit->block;
     const double *table = strads_store_dense(job->run->store, 0);
@@ -388,7 +389,7 @@ static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
     return STRADS_OK;
 }
 
-/* What the holders changed. */
+/* Computes the change that the holders made. */
 static void take_held_change(const sti_aggregate_job *job,
                              const strads_commit *commit,
                              const sti_record *held)
@@ -399,8 +400,8 @@ static void take_held_change(const sti_aggregate_job *job,
         commit->change[k] = held->values[k] - before[k];
 }
 
-/* Lends aggregate its arrays; `held` are values that a holder wrote. A phase
- * that keeps its values has none. */
+/* Provides the arrays of `aggregate`; `held` are values that a holder wrote. A
+ * phase that keeps its values gets no arrays. */
 static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
                               const sti_record *held)
 {
@@ -416,7 +417,7 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     if (err)
         return err;
     double *capacity = (double *)(void *)job->scratch->bytes;
-    err = values_now(job, commit, capacity);
+    err = read_current_values(job, commit, capacity);
     if (err || !changes)
         return err;
     commit->change = capacity + numbers;
@@ -429,8 +430,8 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     return STRADS_OK;
 }
 
-static strads_err tell_result(sti_aggregate_job *job,
-                              const strads_commit *commit)
+static strads_err queue_result(sti_aggregate_job *job,
+                               const strads_commit *commit)
 {
     sti_buffer *partial;
     strads_err err = sti_buffer_new(commit->partial_bytes, &partial);
@@ -442,7 +443,7 @@ static strads_err tell_result(sti_aggregate_job *job,
     sti_object_drop(partial);
     if (err)
         return err;
-    err = remember(job, update);
+    err = record_update(job, update);
     if (err)
         sti_object_drop(update);
     return err;
@@ -453,7 +454,7 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
 {
     const strads_phase *phase = &job->run->phases[commit->phase];
     job->n_also = 0;
-    since_dispatch(job, commit);
+    find_since_dispatch(job, commit);
     strads_err err = lend_arrays(job, commit, held);
     if (!err && phase->when == STRADS_WHEN_PROBE)
         err = sti_pairs_put(job->run->pairs, &commit->block, &commit->against,
@@ -461,7 +462,7 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     if (!err && phase->aggregate)
         err = phase->aggregate(commit);
     if (!err)
-        err = job->job.err; /* from a call that could not return one */
+        err = job->job.err; /* set by a call that returns void */
     if (!err && commit->total_change) {
         err = sti_totals_add(job->run, commit->total_change);
         memset(commit->total_change, 0, sti_totals_bytes(job->run));
@@ -470,9 +471,9 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     if (!err)
         err = store_change(job, commit, changed);
     if (!err)
-        err = block_priorities(job, commit, changed);
+        err = set_block_priorities(job, commit, changed);
     if (!err && phase->result == STRADS_RESULT_WORKERS)
-        err = tell_result(job, commit);
+        err = queue_result(job, commit);
     if (commit->change && job->by_policy)
         job->coordinates += commit->block.n;
     else
@@ -481,22 +482,19 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     return err;
 }
 
-/* The coordinator's commit of a dispatch: the merged partial of each of its
- * blocks, handed on one after the other (each sees what those before it
- * changed), then the report and what is due to the shards. */
+/* ---- the commit of a dispatch: the merged partial of each block in turn (each
+ * sees the changes of those before it), then the report */
 
-/* ---- the merged partial of each block ---------------------------------- */
-
-static strads_err wrong_records(const sti_aggregate_job *job, uint32_t block)
+static strads_err fail_records(const sti_aggregate_job *job, uint32_t block)
 {
     return strads_fail(STRADS_EPEER,
-                       "round %llu: block %u of %u did not come back once and "
-                       "whole: a node runs another version or is broken",
+                       "round %llu: block %u of %u did not return exactly once "
+                       "and complete: a node runs another version or is broken",
                        (unsigned long long)job->job.round, block,
                        job->dispatch->n_blocks);
 }
 
-/* What a holder sent is as long as the dispatch said it would be. */
+/* Whether a holder's record has the sizes of the dispatch. */
 static bool has_due_size(const sti_aggregate_job *job, const sti_record *record)
 {
     const sti_dispatch *d = job->dispatch;
@@ -506,9 +504,9 @@ static bool has_due_size(const sti_aggregate_job *job, const sti_record *record)
                d->value_at[record->block + 1] - d->value_at[record->block];
 }
 
-/* OWNER and RING: the one record of each block, in order of blocks. */
-static strads_err one_record_each(const sti_aggregate_job *job,
-                                  sti_record *records)
+/* OWNER and RING: finds the one record of each block, in order of blocks. */
+static strads_err find_records(const sti_aggregate_job *job,
+                               sti_record *records)
 {
     uint32_t n = job->dispatch->n_blocks;
     for (uint32_t k = 0; k < n; k++)
@@ -519,16 +517,16 @@ static strads_err one_record_each(const sti_aggregate_job *job,
          sti_records_next(job->partial, &at, &record, &err);) {
         if (record.block >= n || records[record.block].partial ||
             !has_due_size(job, &record))
-            return wrong_records(job, record.block);
+            return fail_records(job, record.block);
         records[record.block] = record;
     }
     for (uint32_t k = 0; !err && k < n; k++)
         if (!records[k].partial)
-            err = wrong_records(job, k);
+            err = fail_records(job, k);
     return err;
 }
 
-/* How many pieces of a block there are, their bytes, and the last of them. */
+/* Counts the pieces of a block and their bytes, and finds the last one. */
 static strads_err count_pieces(const sti_aggregate_job *job, uint32_t block,
                                uint32_t *n, size_t *bytes, sti_record *last)
 {
@@ -547,8 +545,8 @@ static strads_err count_pieces(const sti_aggregate_job *job, uint32_t block,
     return err;
 }
 
-/* CONCAT: all pieces of one block, in the order of partitions. One alone is
- * read where it is: it may be large. */
+/* CONCAT: joins all pieces of one block, in the order of partitions. A single
+ * piece is read in place, because it may be large. */
 static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
                                 strads_commit *commit)
 {
@@ -621,8 +619,8 @@ static strads_err commit_records(sti_aggregate_job *job)
     bool concat = job->run->phases[d->phase].to == STRADS_TO_ALL;
     sti_record *records = calloc(d->n_blocks + 1, sizeof *records);
     if (!records)
-        return no_memory();
-    strads_err err = concat ? STRADS_OK : one_record_each(job, records);
+        return no_commit_memory();
+    strads_err err = concat ? STRADS_OK : find_records(job, records);
     for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
         strads_commit commit = base_commit(job, k);
         if (concat) {
@@ -638,7 +636,7 @@ static strads_err commit_records(sti_aggregate_job *job)
     return err;
 }
 
-/* Puts a partial together that came in chunks, and drops them. */
+/* Joins a partial that arrived in chunks, and drops the chunks. */
 static strads_err join_chunks(sti_aggregate_job *job)
 {
     const sti_chunks chunks = sti_chunks_of(job->run, job->dispatch);
@@ -673,7 +671,7 @@ strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
     return run->program->objective(run->state, &job->report);
 }
 
-/* A phase to NOBODY has no partials: its blocks are committed as they are. */
+/* Commits a phase to NOBODY: its blocks have no partials. */
 static strads_err commit_alone(sti_aggregate_job *job)
 {
     strads_err err = STRADS_OK;
@@ -692,7 +690,7 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     if (run->shape.totals && !job->total_change)
         job->total_change = calloc(run->shape.totals, sizeof(double));
     if (run->shape.totals && !job->total_change)
-        return no_memory();
+        return no_commit_memory();
     err = join_chunks(job);
     if (!err && phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);

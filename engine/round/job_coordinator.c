@@ -1,5 +1,5 @@
-/* The first job of a run: the store and its tables, the program's coordinator
- * state, the weights, and the start values as the first commit. */
+/* The coordinator's jobs. BEGIN makes the store and its tables, the program's
+ * coordinator state, the weights, and the start values as the first commit. */
 #include "engine/round/job.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "engine/round/owned_policy.h"
 #include "engine/round/ring_plan.h"
 
-/* A loop's tables on several nodes are in no one's memory: what is made here is
- * their description, and pages that nobody touches. */
+/* On several nodes a loop's tables are on the shards. This store then only
+ * describes them, and its pages stay untouched. */
 strads_err sti_job_make_parameters(sti_run *run)
 {
     strads_err err =
@@ -39,7 +39,7 @@ strads_err sti_job_make_tables(sti_run *run)
     return err;
 }
 
-/* At least 1, so that a block of empty columns ends, too. */
+/* At least 1, so that blocks of empty columns are finite, too. */
 strads_err sti_job_weigh(const sti_run *run, uint32_t first, uint32_t n,
                          float **out)
 {
@@ -90,9 +90,9 @@ static strads_err commit_start(sti_run *run, sti_begin_job *job)
     return err;
 }
 
-/* Goes on from a cut: its tables, the program's state, and, for partitions that
- * are made again, the committed values as one change. */
-static strads_err take_cut(sti_run *run, const sti_cut *cut, sti_begin_job *job)
+/* Resumes from a checkpoint: its tables, the program's state and, for
+ * partitions that are made again, the committed values as one change. */
+static strads_err load_cut(sti_run *run, const sti_cut *cut, sti_begin_job *job)
 {
     const strads_program *program = run->program;
     strads_err err = sti_cut_load(run, cut);
@@ -134,17 +134,17 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     if (!err && run->program->owned)
         err = sti_owned_open(run, &run->owned);
     if (!err)
-        err = cut ? take_cut(run, cut, job) : commit_start(run, job);
+        err = cut ? load_cut(run, cut, job) : commit_start(run, job);
     return err;
 }
 
-/* The engine's own check of what a policy chose, at the moment when it is to
- * leave. Two promises are kept here for every policy: with a PROBE phase no
- * block leaves before its inner pairs, and those with what is in flight beside
- * it, are known; and what different schedulers chose, of which none knows the
- * other's, is not in flight together when it depends on each other. */
+/* ---- release: the engine's own check of a policy's choice before it is sent.
+ * It keeps two guarantees for every policy. With a PROBE phase, a block is sent
+ * only if its inner pairs, and its pairs with blocks in flight, are known.
+ * Blocks of different schedulers, which do not know each other's choices, are
+ * not in flight together if they depend on each other. */
 
-/* The first pair of blocks whose pairs must be known and are not. */
+/* Finds the first pair of blocks with unknown pairs that must be known. */
 static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,
                           const strads_block **a, const strads_block **b)
 {
@@ -164,11 +164,11 @@ static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,
     return false;
 }
 
-/* Whether a block may not leave beside one in flight. A block of the program's
- * may hold any parameter; an only scheduler's policy has seen it. Of two joint
- * blocks nobody has seen both. */
-static bool conflict(const sti_run *run, bool compare, const strads_block *a,
-                     const strads_block *b)
+/* Whether a block must wait for one in flight. A program's block may hold any
+ * parameter. An only scheduler's policy has seen the block in flight; for two
+ * joint blocks no scheduler has seen both. */
+static bool is_in_conflict(const sti_run *run, bool compare,
+                           const strads_block *a, const strads_block *b)
 {
     uint32_t scheduler = sti_run_scheduler_of(run, b->id);
     if (scheduler == UINT32_MAX)
@@ -179,18 +179,19 @@ static bool conflict(const sti_run *run, bool compare, const strads_block *a,
            sti_pairs_strongest(run->pairs, a, b) > run->threshold;
 }
 
-static bool conflicts(const sti_run *run, bool compare,
-                      const sti_dispatch_parts *parts)
+static bool has_conflicts(const sti_run *run, bool compare,
+                          const sti_dispatch_parts *parts)
 {
     for (uint32_t k = 0; k < parts->n_blocks; k++)
         for (uint32_t l = 0; l < parts->n_in_flight; l++)
-            if (conflict(run, compare, &parts->blocks[k], &parts->in_flight[l]))
+            if (is_in_conflict(run, compare, &parts->blocks[k],
+                               &parts->in_flight[l]))
                 return true;
     return false;
 }
 
-/* The first half of PREPARE: whether what a policy chose may leave now. */
-static strads_err job_release(sti_run *run, sti_prepare_job *job, bool *may)
+/* The first half of PREPARE: whether a policy's choice may be sent now. */
+static strads_err release_choice(sti_run *run, sti_prepare_job *job, bool *may)
 {
     const sti_dispatch_parts *parts = &job->parts;
     bool pairs = run->pairs && run->phases[parts->phase].to != STRADS_TO_NOBODY;
@@ -203,14 +204,14 @@ static strads_err job_release(sti_run *run, sti_prepare_job *job, bool *may)
         const strads_block pair[2] = {*a, *b};
         return sti_blocks_copy(2, pair, &job->unknown);
     }
-    *may = !several || !conflicts(run, pairs && !run->policy->unchecked, parts);
+    *may = !several ||
+           !has_conflicts(run, pairs && !run->policy->unchecked, parts);
     return STRADS_OK;
 }
 
-/* The coordinator's choosing: the program's own `schedule`, and the making of
- * a dispatch from what was chosen, with the values that ride along. */
+/* ---- schedule: the program's own `schedule`, and the making of a dispatch */
 
-/* ---- what schedule may call -------------------------------------------- */
+/* ---- calls of a program's schedule ------------------------------------- */
 
 static strads_err check_phase(const sti_run *run, uint32_t phase)
 {
@@ -220,13 +221,13 @@ static strads_err check_phase(const sti_run *run, uint32_t phase)
                            run->n_phases);
     if (phase == run->probe_phase)
         return strads_fail(STRADS_EINVAL,
-                           "schedule named phase %s, which probes: it runs by "
-                           "itself when pairs must be known",
+                           "schedule named phase %s, which probes: the engine "
+                           "runs it when pairs must be known",
                            run->phases[phase].name);
     return STRADS_OK;
 }
 
-static strads_err decide(sti_schedule_job *job, sti_decision decision)
+static strads_err set_decision(sti_schedule_job *job, sti_decision decision)
 {
     if (job->decision != STI_DECIDE_NOTHING)
         return strads_fail(STRADS_ESTATE,
@@ -236,7 +237,8 @@ static strads_err decide(sti_schedule_job *job, sti_decision decision)
     return STRADS_OK;
 }
 
-static strads_err check_block(const sti_run *run, const strads_block *block)
+static strads_err check_scheduled_block(const sti_run *run,
+                                        const strads_block *block)
 {
     if (block->owner >= run->partitions)
         return strads_fail(STRADS_EINVAL,
@@ -258,7 +260,7 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
     strads_block *copy;
     strads_err err = check_phase(job->run, phase);
     for (uint32_t k = 0; k < n && !err; k++)
-        err = check_block(job->run, &blocks[k]);
+        err = check_scheduled_block(job->run, &blocks[k]);
     if (!err)
         err = sti_blocks_copy(n, blocks, &copy);
     if (err)
@@ -266,7 +268,7 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
     if (job->run->phases[phase].to == STRADS_TO_RING)
         err = sti_ring_settle(job->run, n, copy);
     if (!err)
-        err = decide(job, STI_DECIDE_DISPATCH);
+        err = set_decision(job, STI_DECIDE_DISPATCH);
     if (err) {
         free(copy);
         return err;
@@ -291,11 +293,11 @@ strads_err strads_turn_policy(strads_turn *turn, uint32_t phase)
     strads_err err = check_phase(job->run, phase);
     if (!err && turn->ends)
         err = strads_fail(STRADS_ESTATE,
-                          "schedule asks the policy for blocks although the "
-                          "run ends: dispatch what brings the model together, "
-                          "or stop");
+                          "schedule asks the policy for blocks after the "
+                          "run's end: dispatch the phase that makes the model "
+                          "final, or stop");
     if (!err)
-        err = decide(job, STI_DECIDE_POLICY);
+        err = set_decision(job, STI_DECIDE_POLICY);
     if (!err)
         job->decided_phase = phase;
     return err;
@@ -307,12 +309,12 @@ strads_err strads_turn_wait(strads_turn *turn)
         return strads_fail(STRADS_ESTATE,
                            "schedule waits although nothing is in flight: "
                            "dispatch something or stop");
-    return decide(turn->engine, STI_DECIDE_WAIT);
+    return set_decision(turn->engine, STI_DECIDE_WAIT);
 }
 
 strads_err strads_turn_stop(strads_turn *turn)
 {
-    return decide(turn->engine, STI_DECIDE_STOP);
+    return set_decision(turn->engine, STI_DECIDE_STOP);
 }
 
 strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job)
@@ -354,8 +356,7 @@ static strads_err read_values(sti_run *run, sti_dispatch *d)
     return STRADS_OK;
 }
 
-/* Blocks of `schedule` were checked when it named them: these are a
- * policy's. */
+/* Checks a policy's blocks; those of `schedule` were checked in its calls. */
 static strads_err check_owners(const sti_run *run,
                                const sti_dispatch_parts *parts)
 {
@@ -371,7 +372,7 @@ static strads_err check_owners(const sti_run *run,
     return STRADS_OK;
 }
 
-/* What the workers are told beside the updates. */
+/* Fills in the totals, the values and the sizes of partials. */
 static strads_err fill_dispatch(sti_run *run, sti_dispatch *d, bool values)
 {
     if (d->totals)
@@ -396,7 +397,7 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
     bool may = true;
     strads_err err = check_owners(run, parts);
     if (!err && job->check)
-        err = job_release(run, job, &may);
+        err = release_choice(run, job, &may);
     if (err || !may)
         return err;
     bool values = sti_phase_takes_values(run, parts->phase);

@@ -1,13 +1,11 @@
-/* A policy for each pool. Inside, a pool's parameters count from 0; block ids
- * of pool g of G are dealt out as id * G + g, so that no two policies give the
- * same one.
+/* The policies of pools. Inside a pool, parameters count from 0. Block ids of
+ * pool g of G become id * G + g, so ids of different policies differ.
  *
- * Where a pool is one partition these are the policy's ids. Otherwise each of
- * its blocks is dealt out among the partitions, anew whenever it is chosen: a
- * draw for each few parameters says to whom they go, and nobody gets more than
- * his share of the work. Such parts have ids of their own, never used before,
- * and the policy is told that its block is in flight as long as one of them
- * is. */
+ * If a pool is one partition, these are the policy's ids. Otherwise each block
+ * is distributed over the partitions whenever it is chosen: a random draw for
+ * every few parameters picks their partition, and no partition gets more than
+ * its share of the work. Such parts have fresh ids, and the policy sees its
+ * block in flight as long as one of its parts is. */
 #include "engine/round/owned_policy.h"
 
 #include <float.h>
@@ -19,21 +17,22 @@
 #include "engine/round/job.h"
 #include "strads/policy.h"
 
-/* A block that has been dealt out, as its policy knows it. */
+/* A distributed block, as its policy knows it. */
 typedef struct dealt {
     strads_block block;
-    uint64_t first; /* of its parts' numbers, */
-    uint32_t n;     /* so many */
+    uint64_t first; /* number of its first part, */
+    uint32_t n;     /* and how many parts */
 } dealt;
 
 typedef struct pool {
     strads_range range;
-    uint32_t first, n;    /* partitions */
-    void *state;          /* the policy's, NULL where nothing is owned */
-    strads_block *inside; /* [cap_inside] blocks in flight, as it knows them */
+    uint32_t first, n; /* partitions */
+    void *state;       /* the policy's; NULL if no parameters are owned */
+    /* [cap_inside] blocks in flight, as the policy knows them */
+    strads_block *inside;
     uint32_t cap_inside;
-    uint64_t parts; /* that have been dealt out so far */
-    dealt *dealt;   /* [n_dealt] those that are in flight */
+    uint64_t parts; /* number of parts made so far */
+    dealt *dealt;   /* [n_dealt] distributed blocks in flight */
     uint32_t n_dealt, cap_dealt;
 } pool;
 
@@ -42,27 +41,29 @@ struct sti_owned {
     uint32_t pools;
     pool *pool;        /* [pools] */
     uint64_t most;     /* parameters of the largest pool */
-    uint32_t *own;     /* [most] parameters, as their pool counts them */
-    strads_block *out; /* [cap_out] what was chosen last */
+    uint32_t *own;     /* [most] parameters in the pool's numbering */
+    strads_block *out; /* [cap_out] the last choice */
     uint32_t n_out, cap_out;
-    uint32_t *param; /* [n_param] the members of these */
+    uint32_t *param; /* [n_param] the members of its blocks */
     size_t n_param, cap_param;
     uint64_t seed;
     const float *weight; /* [parameters] */
-    uint32_t *to;        /* [most] whom a member goes to, while dealing; NULL
-                            where all pools are one partition */
-    double *load;        /* [partitions] what they have been given */
-    uint32_t *count;     /* [partitions] */
-    uint32_t max_partitions; /* of a pool that blocks are dealt out among now */
+    /* [most] the partition of each member during distribution; NULL if all
+     * pools are one partition */
+    uint32_t *to;
+    double *load;            /* [partitions] work assigned */
+    uint32_t *count;         /* [partitions] */
+    uint32_t max_partitions; /* of a pool, for the current distribution */
 };
 
-static strads_err no_memory(uint32_t pools)
+static strads_err no_pool_memory(uint32_t pools)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for the policies of %u pools",
                        pools);
 }
 
-/* Ranges follow each other, so that who owns what can be found by halves. */
+/* Reads a partition's range. Ranges ascend, so owners are found by
+ * bisection. */
 static strads_err take_range(const sti_run *run, uint32_t p, uint64_t end,
                              strads_range *out)
 {
@@ -105,8 +106,8 @@ static strads_err take_pool(const sti_run *run, sti_owned *o, uint32_t number)
     return STRADS_OK;
 }
 
-/* Each draws from streams of its own. */
-static uint64_t seed_of(uint64_t seed, uint32_t number)
+/* Each policy draws from its own streams. */
+static uint64_t pool_seed(uint64_t seed, uint32_t number)
 {
     return seed ^ (number * UINT64_C(0x9e3779b97f4a7c15));
 }
@@ -119,17 +120,17 @@ static strads_err open_policy(const sti_run *run, sti_owned *o, uint32_t number)
         .weight = run->weight + g->range.begin,
         .block_max = run->shape.block_max,
         .threshold = run->threshold,
-        .seed = seed_of(run->seed, number),
+        .seed = pool_seed(run->seed, number),
     };
     return setup.parameters ? o->policy->open(&setup, &g->state) : STRADS_OK;
 }
 
-static strads_err reserve_partition(sti_owned *o, uint32_t partitions)
+static strads_err reserve_distribution(sti_owned *o, uint32_t partitions)
 {
     o->to = malloc(sizeof *o->to * (o->most + 1));
     o->load = malloc(sizeof *o->load * partitions);
     o->count = malloc(sizeof *o->count * partitions);
-    return o->to && o->load && o->count ? STRADS_OK : no_memory(o->pools);
+    return o->to && o->load && o->count ? STRADS_OK : no_pool_memory(o->pools);
 }
 
 strads_err sti_owned_open(const sti_run *run, sti_owned **out)
@@ -139,23 +140,23 @@ strads_err sti_owned_open(const sti_run *run, sti_owned **out)
     strads_err err = STRADS_OK;
     *out = o;
     if (!o)
-        return no_memory(pools);
+        return no_pool_memory(pools);
     o->policy = run->policy;
     o->pools = pools;
     o->pool = calloc(pools, sizeof *o->pool);
     if (!o->pool)
-        return no_memory(pools);
+        return no_pool_memory(pools);
     for (uint32_t g = 0; g < pools && !err; g++)
         err = take_pool(run, o, g);
     if (err)
         return err;
     o->own = malloc(sizeof *o->own * (o->most + 1));
     if (!o->own)
-        return no_memory(pools);
+        return no_pool_memory(pools);
     o->seed = run->seed;
     o->weight = run->weight;
     if (pools < run->partitions)
-        err = reserve_partition(o, run->partitions);
+        err = reserve_distribution(o, run->partitions);
     for (uint32_t g = 0; g < pools && !err; g++)
         err = open_policy(run, o, g);
     return err;
@@ -181,9 +182,9 @@ void sti_owned_free(sti_owned *o)
     free(o);
 }
 
-/* ---- who owns what ----------------------------------------------------- */
+/* ---- ownership --------------------------------------------------------- */
 
-/* The pool whose range holds j, or `pools`. */
+/* The pool that owns parameter j, or `pools`. */
 static uint32_t pool_of(const sti_owned *o, uint64_t j)
 {
     uint32_t low = 0, high = o->pools;
@@ -210,10 +211,7 @@ bool sti_owned_meets(const sti_owned *o, uint32_t first, uint32_t n)
 
 /* ---- priorities -------------------------------------------------------- */
 
-/* As a policy's slots of the same names; what nobody owns is passed over.
- * `want` and `work` count for each partition. A pool's blocks are dealt out
- * among its first `max_partitions` partitions, 0: among all. All are at rest when the
- * priorities left in each sum to at most its share of `rest`. */
+/* As a policy's `prioritise`; parameters without an owner are skipped. */
 static void owned_prioritise(sti_owned *o, uint32_t n, const uint32_t *param,
                              const double *priority)
 {
@@ -249,7 +247,7 @@ static uint64_t id_outside(const sti_owned *o, uint64_t id, uint32_t number)
            number;
 }
 
-/* Whether a part of a block that was dealt out is still in flight. */
+/* Whether a part of a distributed block is still in flight. */
 static bool has_part(const sti_owned *o, const dealt *d, uint32_t number,
                      const strads_choice_request *request)
 {
@@ -265,9 +263,9 @@ static bool has_part(const sti_owned *o, const dealt *d, uint32_t number,
     return false;
 }
 
-/* Of a block that no policy chose, a policy is told that it is there if it may
- * hold something of the pool. */
-static bool concerns(const strads_block *block, const pool *g)
+/* Whether a policy must know of a block: its own, or a block of the program
+ * with a parameter of the pool. */
+static bool is_of_pool(const strads_block *block, const pool *g)
 {
     if (block->id >= STRADS_POLICY_BLOCK_IDS)
         return g->n == 1 && block->owner == g->first;
@@ -285,16 +283,16 @@ static strads_err reserve_inside(sti_owned *o, pool *g, uint32_t need)
         return STRADS_OK;
     strads_block *more = realloc(g->inside, sizeof *more * need);
     if (!more)
-        return no_memory(o->pools);
+        return no_pool_memory(o->pools);
     g->inside = more;
     g->cap_inside = need;
     return STRADS_OK;
 }
 
-/* The blocks in flight that a pool's policy is to know of. Their members are
- * not looked at by a policy that compares nothing. */
-static strads_err look_inside(sti_owned *o, uint32_t number,
-                              strads_choice_request *request)
+/* Collects the blocks in flight that a pool's policy must know. Policies that
+ * compare blocks read their members; the others do not. */
+static strads_err collect_inside(sti_owned *o, uint32_t number,
+                                 strads_choice_request *request)
 {
     pool *g = &o->pool[number];
     uint32_t n = 0, kept = 0;
@@ -303,7 +301,7 @@ static strads_err look_inside(sti_owned *o, uint32_t number,
         return err;
     for (uint32_t k = 0; k < request->n_in_flight; k++) {
         const strads_block *block = &request->in_flight[k];
-        if (!concerns(block, g))
+        if (!is_of_pool(block, g))
             continue;
         g->inside[n] = *block;
         g->inside[n++].id = id_inside(o, block->id);
@@ -331,7 +329,7 @@ static strads_err reserve_out(sti_owned *o, const pool *g,
         uint32_t capacity = 2 * (o->n_out + parts);
         strads_block *more = realloc(o->out, sizeof *more * capacity);
         if (!more)
-            return no_memory(o->pools);
+            return no_pool_memory(o->pools);
         o->out = more;
         o->cap_out = capacity;
     }
@@ -339,15 +337,15 @@ static strads_err reserve_out(sti_owned *o, const pool *g,
         size_t capacity = 2 * (o->n_param + members);
         uint32_t *more = realloc(o->param, sizeof *more * capacity);
         if (!more)
-            return no_memory(o->pools);
+            return no_pool_memory(o->pools);
         o->param = more;
         o->cap_param = capacity;
     }
     return STRADS_OK;
 }
 
-static void put_member(sti_owned *o, const pool *g, const strads_block *from,
-                       uint32_t k)
+static void append_member(sti_owned *o, const pool *g, const strads_block *from,
+                          uint32_t k)
 {
     o->param[o->n_param++] =
         (uint32_t)(g->range.begin + strads_block_param(from, k));
@@ -360,7 +358,7 @@ static void take_whole(sti_owned *o, uint32_t number, const strads_block *from)
                                         .n = from->n,
                                         .owner = g->first};
     for (uint32_t k = 0; k < from->n; k++)
-        put_member(o, g, from, k);
+        append_member(o, g, from, k);
 }
 
 static uint32_t max_partitions_of(const sti_owned *o, const pool *g)
@@ -369,9 +367,10 @@ static uint32_t max_partitions_of(const sti_owned *o, const pool *g)
                                                          : g->n;
 }
 
-/* Says to whom each member goes. A few neighbours go together: what belongs to
- * them lies together, too. */
-static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
+/* Assigns each member to a partition. Runs of a few neighbours stay together,
+ * because their data does, too. */
+static void draw_partitions(sti_owned *o, uint32_t number,
+                            const strads_block *from)
 {
     enum { PURPOSE = 0x6465616c, RUN = 8 };
     uint32_t drawn = 0;
@@ -379,7 +378,7 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     const uint32_t max_partitions = max_partitions_of(o, g);
     const float *weight = o->weight + g->range.begin;
     sti_random random =
-        sti_random_stream(seed_of(o->seed, number), PURPOSE, g->parts);
+        sti_random_stream(pool_seed(o->seed, number), PURPOSE, g->parts);
     double sum = 0;
     for (uint32_t k = 0; k < from->n; k++)
         sum += (double)weight[strads_block_param(from, k)];
@@ -401,14 +400,14 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     }
 }
 
-static strads_err remember(sti_owned *o, pool *g, const strads_block *from,
-                           uint32_t parts)
+static strads_err record_dealt(sti_owned *o, pool *g, const strads_block *from,
+                               uint32_t parts)
 {
     if (g->n_dealt == g->cap_dealt) {
         uint32_t capacity = g->cap_dealt ? 2 * g->cap_dealt : 8;
         dealt *more = realloc(g->dealt, sizeof *more * capacity);
         if (!more)
-            return no_memory(o->pools);
+            return no_pool_memory(o->pools);
         g->dealt = more;
         g->cap_dealt = capacity;
     }
@@ -420,11 +419,12 @@ static strads_err remember(sti_owned *o, pool *g, const strads_block *from,
     return STRADS_OK;
 }
 
-static strads_err deal(sti_owned *o, uint32_t number, const strads_block *from)
+static strads_err distribute_block(sti_owned *o, uint32_t number,
+                                   const strads_block *from)
 {
     pool *g = &o->pool[number];
     uint32_t parts = 0;
-    draw_hands(o, number, from);
+    draw_partitions(o, number, from);
     for (uint32_t p = 0; p < g->n; p++) {
         if (!o->count[p])
             continue;
@@ -434,15 +434,15 @@ static strads_err deal(sti_owned *o, uint32_t number, const strads_block *from)
                                             .owner = g->first + p};
         for (uint32_t k = 0; k < from->n; k++)
             if (o->to[k] == p)
-                put_member(o, g, from, k);
+                append_member(o, g, from, k);
     }
-    return remember(o, g, from, parts);
+    return record_dealt(o, g, from, parts);
 }
 
-/* Adds a pool's choice to all of it. Where members stand is filled in when they
- * no longer move. */
-static strads_err take(sti_owned *o, uint32_t number,
-                       const strads_choice *choice)
+/* Adds a pool's choice to the result. Pointers to members are set later,
+ * because the array still grows. */
+static strads_err take_choice(sti_owned *o, uint32_t number,
+                              const strads_choice *choice)
 {
     const pool *g = &o->pool[number];
     strads_err err = reserve_out(o, g, choice);
@@ -450,7 +450,7 @@ static strads_err take(sti_owned *o, uint32_t number,
         if (g->n == 1)
             take_whole(o, number, &choice->blocks[k]);
         else
-            err = deal(o, number, &choice->blocks[k]);
+            err = distribute_block(o, number, &choice->blocks[k]);
     return err;
 }
 
@@ -477,11 +477,11 @@ static strads_err owned_choose(sti_owned *o,
         strads_choice chosen = {.kind = STRADS_CHOOSE_REST};
         own.rest = request->rest / o->pools;
         own.work = request->work * g->n;
-        strads_err err = look_inside(o, k, &own);
+        strads_err err = collect_inside(o, k, &own);
         if (!err && g->state)
             err = o->policy->choose(g->state, &own, &chosen);
         if (!err && chosen.kind == STRADS_CHOOSE_BLOCKS)
-            err = take(o, k, &chosen);
+            err = take_choice(o, k, &chosen);
         if (err)
             return err;
         waits = waits || chosen.kind == STRADS_CHOOSE_WAIT;
@@ -495,9 +495,9 @@ static strads_err owned_choose(sti_owned *o,
     return STRADS_OK;
 }
 
-/* A scheduler's job: what is new to its policy, then the policy's choice. A
- * policy numbers the parameters of its range from 0 on and knows of no other
- * range; where there are several, numbers and ids are translated here. */
+/* ---- a scheduler's job: gives its policy the news and gets the policy's
+ * choice. A policy numbers the parameters of its range from 0 and knows no
+ * other range. With several schedulers, numbers and ids are translated here. */
 
 /* One scheduler's view. */
 typedef struct view {
@@ -520,19 +520,19 @@ static view view_of(sti_run *run, uint32_t number)
                   .pairs = run->schedulers > 1 ? range->pairs : run->pairs};
 }
 
-static double dependency(const void *engine, uint32_t i, uint32_t j)
+static double pair_dependency(const void *engine, uint32_t i, uint32_t j)
 {
     return sti_pairs_dependency(engine, i, j);
 }
 
-/* ---- numbers within the range, and in the run --------------------------- */
+/* ---- numbering within the range and in the run -------------------------- */
 
 static uint64_t id_base(const view *v)
 {
     return v->number * STI_RANGE_IDS;
 }
 
-/* Copies blocks, each as far as it lies in the range. *n of them are left. */
+/* Copies the parts of blocks that lie in the range; *n becomes their number. */
 static strads_err to_range(const view *v, uint32_t *n,
                            const strads_block *blocks, strads_block **out)
 {
@@ -565,7 +565,7 @@ static strads_err to_range(const view *v, uint32_t *n,
     return STRADS_OK;
 }
 
-/* The way back, in place: the policy's own blocks. */
+/* Translates the policy's own blocks back, in place. */
 static void from_range(const view *v, uint32_t n, strads_block *blocks)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -580,9 +580,9 @@ static void from_range(const view *v, uint32_t n, strads_block *blocks)
 
 /* ---- the answer --------------------------------------------------------- */
 
-static strads_err answer(const view *v, sti_choose_job *job,
-                         strads_choice_kind kind, uint32_t n,
-                         const strads_block *blocks)
+static strads_err make_answer(const view *v, sti_choose_job *job,
+                              strads_choice_kind kind, uint32_t n,
+                              const strads_block *blocks)
 {
     strads_err err = sti_blocks_copy(n, blocks, &job->choice->blocks);
     if (!err)
@@ -592,7 +592,7 @@ static strads_err answer(const view *v, sti_choose_job *job,
     return err;
 }
 
-/* An only scheduler's ids are its policy's own affair. */
+/* Checks a block's id; an only scheduler's policy may use any id. */
 static strads_err check_id(const view *v, uint64_t id)
 {
     if (v->run->schedulers == 1 ||
@@ -642,7 +642,7 @@ static strads_err answer_probe(const view *v, sti_choose_job *job,
                            v->run->policy->name, v->run->program->name);
     strads_err err = check_blocks(v, 2, pair);
     job->probed = true;
-    return err ? err : answer(v, job, STRADS_CHOOSE_PROBE, 2, pair);
+    return err ? err : make_answer(v, job, STRADS_CHOOSE_PROBE, 2, pair);
 }
 
 static strads_err answer_blocks(const view *v, sti_choose_job *job,
@@ -650,13 +650,13 @@ static strads_err answer_blocks(const view *v, sti_choose_job *job,
 {
     strads_err err = check_blocks(v, choice->n, choice->blocks);
     return err ? err
-               : answer(v, job, STRADS_CHOOSE_BLOCKS, choice->n,
-                        choice->blocks);
+               : make_answer(v, job, STRADS_CHOOSE_BLOCKS, choice->n,
+                             choice->blocks);
 }
 
-/* ---- the question ------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
-/* For who watches; the place of a priority is its exponent, as it is stored. */
+/* Counts priorities for the watch page; the bin is the binary exponent. */
 static void count_priorities(sti_run *run, const sti_priorities *told)
 {
     enum { EXPONENT_BITS = 0x7ff, BIAS = 1023, LOWEST = -40 };
@@ -671,7 +671,7 @@ static void count_priorities(sti_run *run, const sti_priorities *told)
     }
 }
 
-static void tell_priorities(const view *v, sti_choose_job *job)
+static void deliver_priorities(const view *v, sti_choose_job *job)
 {
     for (uint32_t k = 0; k < job->ask->n_priorities; k++) {
         const sti_priorities *priorities = job->ask->priorities[k];
@@ -688,9 +688,9 @@ static void tell_priorities(const view *v, sti_choose_job *job)
     }
 }
 
-/* Where there are several schedulers each has a cache of its own, which holds
- * what its own probes have found. */
-static strads_err tell_found(const view *v, const sti_ask *ask)
+/* With several schedulers, each stores the results of its own probes in its own
+ * cache. */
+static strads_err store_found(const view *v, const sti_ask *ask)
 {
     if (v->pairs != v->range->pairs || !v->pairs)
         return STRADS_OK;
@@ -707,8 +707,8 @@ static strads_err tell_found(const view *v, const sti_ask *ask)
     return err;
 }
 
-/* After a probe the policy is to find what it asked for. */
-static void trim(const view *v, sti_choose_job *job)
+/* Trims the cache, except after a probe, which the policy is about to read. */
+static void trim_cache(const view *v, sti_choose_job *job)
 {
     if (v->pairs && job->ask->n_in_flight == 0 && !job->probed)
         sti_pairs_trim(v->pairs);
@@ -725,7 +725,7 @@ static strads_err answer_choice(const view *v, sti_choose_job *job,
         return answer_probe(v, job, choice);
     case STRADS_CHOOSE_WAIT:
     case STRADS_CHOOSE_REST:
-        return answer(v, job, choice->kind, 0, NULL);
+        return make_answer(v, job, choice->kind, 0, NULL);
     }
     return strads_fail(STRADS_EPROGRAM, "policy %s gave an unknown answer %d",
                        v->run->policy->name, (int)choice->kind);
@@ -747,7 +747,7 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
         .in_flight = own ? own : job->ask->in_flight,
         .n_in_flight = n,
         .rest = job->rest / v->run->schedulers,
-        .dependency = v->pairs ? dependency : NULL,
+        .dependency = v->pairs ? pair_dependency : NULL,
         .engine = v->pairs,
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
@@ -755,7 +755,8 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
               ? owned_choose(v->run->owned, &request, job->ask->max_partitions,
                              &choice)
               : v->run->policy->choose(v->range->policy, &request, &choice);
-    /* A probe may name blocks that the policy was given as in flight. */
+    /* A probe may name blocks of the request, so `own` is freed after the
+     * answer. */
     if (!err)
         err = answer_choice(v, job, &choice);
     if (!err && choice.remaining > 0)
@@ -766,7 +767,7 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Streams of their own: policies draw by numbers within their ranges. */
+/* Policies draw by numbers within their ranges, so each needs its own seed. */
 static uint64_t seed_of_range(const view *v)
 {
     enum { PURPOSE = 0x73636801 };
@@ -774,7 +775,7 @@ static uint64_t seed_of_range(const view *v)
                      : v->run->seed;
 }
 
-static strads_err open_own(const view *v)
+static strads_err open_range_policy(const view *v)
 {
     sti_run *run = v->run;
     strads_err err = STRADS_OK;
@@ -801,7 +802,7 @@ static strads_err open_range(sti_run *run, uint32_t number)
         !v.range->pairs)
         err = sti_pairs_new(v.n, STI_PAIRS_BYTES / run->schedulers,
                             &v.range->pairs);
-    return err ? err : open_own(&v);
+    return err ? err : open_range_policy(&v);
 }
 
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job)
@@ -811,11 +812,11 @@ strads_err sti_job_choose(sti_run *run, sti_choose_job *job)
     if (err)
         return err;
     const view v = view_of(run, job->scheduler);
-    err = tell_found(&v, job->ask);
+    err = store_found(&v, job->ask);
     if (err)
         return err;
-    tell_priorities(&v, job);
-    trim(&v, job);
+    deliver_priorities(&v, job);
+    trim_cache(&v, job);
     err = sti_choice_new(&job->choice);
     return err ? err : ask_policy(&v, job);
 }

@@ -1,6 +1,6 @@
-/* A worker's jobs: open and close a partition, tell it the updates, update its
- * blocks, merge two partials, and carry a RING block's steps out. Only the
- * state of the job's partition is written. */
+/* A worker's jobs: open and close a partition, deliver the updates to it,
+ * update its blocks, merge two partials, and carry out steps of RING blocks.
+ * They write only the state of the job's partition. */
 #include "engine/round/job.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 
-/* One step of a RING block: its object is taken from where it was parked, or
- * unpacked; it is updated and made ready to leave. After the last step it is
- * home, its record is kept and its object parked. */
+/* ---- ring steps: a block's object is taken from its parking place or
+ * unpacked, updated, and made ready to move on. After the last step the block
+ * is home: its record is kept and its object parked. */
 
-/* ---- parked at home ---------------------------------------------------- */
+/* ---- parking ---------------------------------------------------------- */
 
 void sti_parked_free(const sti_run *run, sti_partition *part)
 {
@@ -27,8 +27,8 @@ void sti_parked_free(const sti_run *run, sti_partition *part)
     part->n_parked = part->cap_parked = 0;
 }
 
-/* Blocks come in about the same order every lap: the search goes on from where
- * it ended. */
+/* Blocks arrive in about the same order in every sweep, so the search starts
+ * after the last hit. */
 static sti_parked *parked_of(sti_partition *part, uint64_t block)
 {
     for (uint32_t k = 0; k < part->n_parked; k++) {
@@ -61,8 +61,7 @@ strads_err sti_park(sti_partition *part, uint64_t block, void *object)
     return STRADS_OK;
 }
 
-/* A block starts its lap with the object that was parked here, or with a new
- * one. */
+/* Starts a block's sweep with the object parked here, or with a new one. */
 static strads_err leave_home(sti_run *run, sti_worker_job *job)
 {
     const strads_payload *payload = run->program->payload;
@@ -82,7 +81,7 @@ static strads_err leave_home(sti_run *run, sti_worker_job *job)
     return payload->open ? payload->open(&task, &step->object) : STRADS_OK;
 }
 
-/* ---- on the way -------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------- */
 
 static strads_err unpack_object(sti_run *run, sti_ring_step *step)
 {
@@ -141,9 +140,9 @@ static strads_err update_ring_step(sti_run *run, sti_worker_job *job)
     return err;
 }
 
-/* ---- home again -------------------------------------------------------- */
+/* ---- returning -------------------------------------------------------- */
 
-static strads_err come_home(sti_run *run, sti_worker_job *job)
+static strads_err record_home(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
     sti_ring_step *step = job->step;
@@ -172,7 +171,7 @@ static strads_err job_ring_step(sti_run *run, sti_worker_job *job)
     if (err)
         return err;
     if (job->home)
-        return come_home(run, job);
+        return record_home(run, job);
     err = update_ring_step(run, job);
     step->number++;
     if (!err && job->leaves)
@@ -182,7 +181,7 @@ static strads_err job_ring_step(sti_run *run, sti_worker_job *job)
     return err;
 }
 
-/* ---- jobs of a partition */
+/* ---- jobs of a partition ------------------------------------------------- */
 
 strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
 {
@@ -208,8 +207,8 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
 
 /* ---- open and close ---------------------------------------------------- */
 
-/* What the partitions have packed for the cut that the run goes on from. */
-static const sti_buffer *parts_of(const sti_dispatch *d)
+/* The packed parts of the checkpoint that the run resumes from. */
+static const sti_buffer *find_packed_parts(const sti_dispatch *d)
 {
     for (uint32_t k = 0; k < d->n_updates; k++)
         if (d->updates[k]->kind == STI_UPDATE_RESULT &&
@@ -220,7 +219,7 @@ static const sti_buffer *parts_of(const sti_dispatch *d)
 
 static strads_err open_partition(sti_run *run, sti_worker_job *job)
 {
-    const sti_buffer *parts = parts_of(job->dispatch);
+    const sti_buffer *parts = find_packed_parts(job->dispatch);
     sti_partition *part = &run->partition[job->partition];
     strads_err err = sti_totals_open(run, part);
     if (err)
@@ -254,11 +253,11 @@ static strads_err close_partition(sti_run *run, sti_worker_job *job)
     return STRADS_OK;
 }
 
-/* ---- updates -------------------------------------------------------------- */
+/* ---- delivering updates ----------------------------------------------- */
 
-/* Tells a run of changes in one call. */
-static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
-                               uint32_t to)
+/* Delivers a series of changes, batch by batch. */
+static strads_err deliver_changes(sti_run *run, sti_worker_job *job,
+                                  uint32_t from, uint32_t to)
 {
     if (!run->program->refresh || from == to)
         return STRADS_OK;
@@ -276,8 +275,8 @@ static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
     return STRADS_OK;
 }
 
-static strads_err tell_result(sti_run *run, sti_worker_job *job,
-                              const sti_update *update)
+static strads_err deliver_result(sti_run *run, sti_worker_job *job,
+                                 const sti_update *update)
 {
     if (update->phase == STI_PHASE_PACK)
         return STRADS_OK;
@@ -292,33 +291,33 @@ static strads_err tell_result(sti_run *run, sti_worker_job *job,
     return phase->receive(&task);
 }
 
-static strads_err tell_updates(sti_run *run, sti_worker_job *job)
+static strads_err deliver_updates(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
-    uint32_t told = 0;
+    uint32_t delivered = 0;
     for (uint32_t k = 0; k < d->n_updates; k++) {
         if (d->updates[k]->kind == STI_UPDATE_CHANGE)
             continue;
-        strads_err err = tell_changes(run, job, told, k);
+        strads_err err = deliver_changes(run, job, delivered, k);
         if (!err)
-            err = tell_result(run, job, d->updates[k]);
+            err = deliver_result(run, job, d->updates[k]);
         if (err)
             return err;
-        told = k + 1;
+        delivered = k + 1;
     }
-    return tell_changes(run, job, told, d->n_updates);
+    return deliver_changes(run, job, delivered, d->n_updates);
 }
 
-/* Start values ride with the opening: they are the first change of all. */
-static strads_err open_and_tell(sti_run *run, sti_worker_job *job)
+/* Start values arrive with OPEN, as the first change. */
+static strads_err open_and_deliver(sti_run *run, sti_worker_job *job)
 {
     strads_err err = open_partition(run, job);
-    return err ? err : tell_updates(run, job);
+    return err ? err : deliver_updates(run, job);
 }
 
-static strads_err tell_and_pack(sti_run *run, sti_worker_job *job)
+static strads_err deliver_and_pack(sti_run *run, sti_worker_job *job)
 {
-    strads_err err = tell_updates(run, job);
+    strads_err err = deliver_updates(run, job);
     return err ? err : sti_cut_pack_partition(run, job);
 }
 
@@ -339,7 +338,8 @@ strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,
     return task;
 }
 
-/* SUM, MAX and OWN of an ALL phase: every block has its place. */
+/* SUM, MAX and OWN of an ALL phase: every block has its place in the
+ * partial. */
 static strads_err update_in_place(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
@@ -360,7 +360,8 @@ static strads_err update_in_place(sti_run *run, sti_worker_job *job)
     return err;
 }
 
-/* CONCAT of an ALL phase, and OWNER: a record for each block updated here. */
+/* CONCAT of an ALL phase, and OWNER: makes a record for each block updated
+ * here. */
 static strads_err update_records(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
@@ -394,9 +395,9 @@ static strads_err update_records(sti_run *run, sti_worker_job *job)
     return STRADS_OK;
 }
 
-static strads_err work(sti_run *run, sti_worker_job *job)
+static strads_err update_blocks(sti_run *run, sti_worker_job *job)
 {
-    strads_err err = tell_updates(run, job);
+    strads_err err = deliver_updates(run, job);
     if (err)
         return err;
     const strads_phase *phase = &run->phases[job->dispatch->phase];
@@ -415,17 +416,17 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
 {
     switch (job->job.call) {
     case STI_CALL_OPEN:
-        return open_and_tell(run, job);
+        return open_and_deliver(run, job);
     case STI_CALL_CLOSE:
         return close_partition(run, job);
     case STI_CALL_PACK:
-        return tell_and_pack(run, job);
+        return deliver_and_pack(run, job);
     case STI_CALL_RING_STEP:
         return job_ring_step(run, job);
     case STI_CALL_MERGE:
         return sti_merge(run, job->dispatch, job->chunk, job->partial,
                          job->from);
     default:
-        return work(run, job);
+        return update_blocks(run, job);
     }
 }

@@ -1,6 +1,6 @@
-/* One table of kinds, each with a put and a get that mirror each other. What a
- * peer sent is checked against the run's sizes before anything is indexed by
- * it. */
+/* A table of message kinds, each with a put and a get that mirror each other.
+ * Numbers from a peer are checked against the run's sizes before they are used
+ * as indices. */
 #include "engine/round/message_codec.h"
 
 #include <float.h>
@@ -12,8 +12,8 @@
 #include "engine/round/ring_plan.h"
 #include "engine/store/message.h"
 
-/* STRADS_EPEER, in the words that all messages are refused with. */
-static strads_err refuse(const char *what)
+/* Fails with STRADS_EPEER and the wording common to all rejected messages. */
+static strads_err reject_message(const char *what)
 {
     return strads_fail(STRADS_EPEER,
                        "a node sent a message with %s: it runs another version "
@@ -21,7 +21,7 @@ static strads_err refuse(const char *what)
                        what);
 }
 
-/* ---- blocks, as items of a payload -------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 static void put_block(sti_writer *w, const strads_block *block)
 {
@@ -34,28 +34,29 @@ static void put_block(sti_writer *w, const strads_block *block)
         sti_write_u32s(w, block->param, block->n);
 }
 
-static void put_blocks(sti_writer *w, uint32_t n, const strads_block *blocks)
+static void write_blocks(sti_writer *w, uint32_t n, const strads_block *blocks)
 {
     sti_write_u32(w, n);
     for (uint32_t k = 0; k < n; k++)
         put_block(w, &blocks[k]);
 }
 
-static strads_err check_block(const sti_run *run, const strads_block *block)
+static strads_err check_block_range(const sti_run *run,
+                                    const strads_block *block)
 {
     uint64_t parameters = run->shape.parameters;
     if (block->owner >= run->partitions)
-        return refuse("a block for a partition that is not there");
+        return reject_message("a block of an unknown partition");
     if (!block->param && (uint64_t)block->first + block->n > parameters)
-        return refuse("a block of parameters that are not there");
+        return reject_message("a block of unknown parameters");
     for (uint32_t k = 0; block->param && k < block->n; k++)
         if (block->param[k] >= parameters)
-            return refuse("a parameter that is not there");
+            return reject_message("an unknown parameter");
     return STRADS_OK;
 }
 
-/* A block of parameters and of a partition that the run has; its list lies in
- * the payload. */
+/* Reads a block and checks its parameters and partition; its list stays in the
+ * payload. */
 static strads_err get_block(const sti_run *run, sti_reader *r,
                             strads_block *block)
 {
@@ -67,13 +68,14 @@ static strads_err get_block(const sti_run *run, sti_reader *r,
         uint64_t count;
         block->param = sti_read_u32s(r, &count);
         if (!r->err && count != block->n)
-            return refuse("a block of another size than its parameters");
+            return reject_message(
+                "a block of another size than its parameters");
     }
-    return r->err ? r->err : check_block(run, block);
+    return r->err ? r->err : check_block_range(run, block);
 }
 
-/* An array to be freed. At most as many as the payload could hold, so that a
- * number alone cannot make us allocate. */
+/* Reads an array that the caller frees. The payload bounds its size, so a
+ * forged count cannot cause a large allocation. */
 static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
                              strads_block **out)
 {
@@ -82,7 +84,7 @@ static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
     if (r->err)
         return r->err;
     if (*n > (r->size - r->at) / LEAST)
-        return refuse("more blocks than it holds");
+        return reject_message("more blocks than it holds");
     strads_block *blocks = malloc(sizeof *blocks * (*n + 1));
     if (!blocks)
         return strads_fail(STRADS_ENOMEM, "no memory for a dispatch");
@@ -96,8 +98,7 @@ static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
     return err;
 }
 
-/* ---- ASK: nothing that was read is kept in the payload, for a policy holds on
- * to none of it. */
+/* ---- ASK: everything is copied, because a request outlives its payload --- */
 
 static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
@@ -105,7 +106,7 @@ static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
     const sti_ask *ask = (const sti_ask *)msg->object;
     sti_write_f64(w, ask->work);
     sti_write_u32(w, ask->max_partitions);
-    put_blocks(w, ask->n_in_flight, ask->in_flight);
+    write_blocks(w, ask->n_in_flight, ask->in_flight);
     sti_write_u32(w, ask->n_priorities);
     for (uint32_t k = 0; k < ask->n_priorities; k++) {
         const sti_priorities *priorities = ask->priorities[k];
@@ -114,13 +115,13 @@ static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
         sti_write_f64s(w, priorities->priority, priorities->n);
     }
     for (const sti_found *f = ask->found; f; f = f->next) {
-        put_blocks(w, 2, f->pair);
+        write_blocks(w, 2, f->pair);
         sti_write_f64s(w, f->value, (uint64_t)f->pair[0].n * f->pair[1].n);
     }
-    put_blocks(w, 0, NULL);
+    write_blocks(w, 0, NULL);
 }
 
-/* A list of priorities, for a scheduler of n parameters. */
+/* Reads a list of priorities for a scheduler of n parameters. */
 static strads_err get_priorities(sti_reader *r, uint32_t n, sti_ask *ask)
 {
     uint64_t n_param, n_priority;
@@ -130,10 +131,10 @@ static strads_err get_priorities(sti_reader *r, uint32_t n, sti_ask *ask)
     if (r->err)
         return r->err;
     if (n_param != n_priority || n_param > UINT32_MAX || isnan(rest))
-        return refuse("priorities of another number than parameters");
+        return reject_message("priorities of another number than parameters");
     for (uint64_t k = 0; k < n_param; k++)
         if (param[k] >= n || !(priority[k] >= 0) || isinf(priority[k]))
-            return refuse("a priority that is none");
+            return reject_message("an invalid priority");
     sti_priorities *priorities;
     strads_err err = sti_priorities_new(&priorities);
     if (err)
@@ -144,7 +145,7 @@ static strads_err get_priorities(sti_reader *r, uint32_t n, sti_ask *ask)
     return err ? err : failed;
 }
 
-/* What probes have found: a pair of blocks and their values, up to an empty
+/* Reads probe results: pairs of blocks with their values, up to an empty
  * list. */
 static strads_err get_found(const sti_run *run, sti_reader *r, sti_ask *ask)
 {
@@ -162,7 +163,7 @@ static strads_err get_found(const sti_run *run, sti_reader *r, sti_ask *ask)
         const double *value = sti_read_f64s(r, &n);
         err = r->err;
         if (!err && (n_blocks != 2 || n != (uint64_t)pair[0].n * pair[1].n))
-            err = refuse("a probe of another size than its blocks");
+            err = reject_message("a probe of another size than its blocks");
         if (!err)
             err = sti_buffer_new(sizeof *value * n, &values);
         if (!err) {
@@ -204,7 +205,7 @@ static strads_err get_ask(const sti_run *run, sti_reader *r,
     const uint32_t number = msg->to - STI_SCHEDULER_0;
     sti_ask *ask;
     if (number >= run->schedulers)
-        return refuse("a question for a scheduler that is not there");
+        return reject_message("a request to an unknown scheduler");
     strads_err err = sti_ask_new(&ask);
     if (err)
         return err;
@@ -224,21 +225,22 @@ static void put_choice(const sti_msg *msg, sti_writer *w, sti_part *rest)
     const sti_choice *choice = (const sti_choice *)msg->object;
     sti_write_u32(w, choice->kind);
     sti_write_f64(w, choice->remaining);
-    put_blocks(w, choice->n, choice->blocks);
+    write_blocks(w, choice->n, choice->blocks);
 }
 
-/* Blocks of a scheduler's own: no other one has their ids or parameters. */
+/* Checks that blocks are the scheduler's own, by ids and parameters. */
 static strads_err check_own(const sti_run *run, uint32_t number, uint32_t n,
                             const strads_block *blocks)
 {
     for (uint32_t k = 0; k < n; k++) {
         if (sti_run_scheduler_of(run, blocks[k].id) != number ||
             blocks[k].n == 0)
-            return refuse("a block that its scheduler cannot have made");
+            return reject_message("a block that is not its scheduler's");
         for (uint32_t l = 0; l < blocks[k].n; l++)
             if (sti_run_scheduler(run, strads_block_param(&blocks[k], l)) !=
                 number)
-                return refuse("a parameter that is another scheduler's");
+                return reject_message(
+                    "a parameter that is another scheduler's");
     }
     return STRADS_OK;
 }
@@ -251,7 +253,7 @@ static strads_err check_kind(const sti_choice *choice)
                                                       : n == 0;
     return good && (uint32_t)choice->kind <= STRADS_CHOOSE_REST
                ? STRADS_OK
-               : refuse("a choice of no known kind");
+               : reject_message("a choice of no known kind");
 }
 
 static strads_err read_choice(const sti_run *run, sti_reader *r,
@@ -265,10 +267,10 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
         return err;
     err = check_kind(choice);
     if (!err && !(choice->remaining >= 0 && choice->remaining <= DBL_MAX))
-        err = refuse("a remaining priority that is none");
+        err = reject_message("an invalid remaining priority");
     if (!err && choice->kind == STRADS_CHOOSE_PROBE &&
         run->probe_phase == run->n_phases)
-        err = refuse("a probe where there is none");
+        err = reject_message("a probe although the program has none");
     if (!err)
         err = check_own(run, number, choice->n, blocks);
     if (!err)
@@ -277,8 +279,8 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
     return err ? err : sti_reader_end(r, "a CHOICE");
 }
 
-/* Sets msg->from; whether that node may speak for the scheduler is for the
- * caller to see. */
+/* Sets msg->from; the caller checks that the sending node hosts the
+ * scheduler. */
 static strads_err get_choice(const sti_run *run, sti_reader *r,
                              sti_object *backing, sti_msg *msg)
 {
@@ -286,7 +288,7 @@ static strads_err get_choice(const sti_run *run, sti_reader *r,
     sti_choice *choice;
     msg->from = STI_SCHEDULER_0 + msg->partition;
     if (msg->partition >= run->schedulers)
-        return refuse("a choice of a scheduler that is not there");
+        return reject_message("a choice of an unknown scheduler");
     strads_err err = sti_choice_new(&choice);
     if (err)
         return err;
@@ -357,10 +359,10 @@ static strads_err get_change(const sti_run *run, sti_reader *r,
     if (r->err)
         return r->err;
     if (n > UINT32_MAX || numbers != n * run->shape.width)
-        return refuse("a change of another size than its parameters");
+        return reject_message("a change of another size than its parameters");
     for (uint64_t k = 0; k < n; k++)
         if (param[k] >= run->shape.parameters)
-            return refuse("a change of a parameter that is not there");
+            return reject_message("a change of an unknown parameter");
     strads_err err =
         sti_update_change(version, (uint32_t)n, run->shape.width, out);
     if (err)
@@ -384,7 +386,7 @@ static strads_err get_result(const sti_run *run, sti_reader *r,
     if (r->err)
         return r->err;
     if (phase >= run->n_phases && phase != STI_PHASE_PACK)
-        return refuse("a result of a phase that is not there");
+        return reject_message("a result of an unknown phase");
     sti_buffer *partial;
     err = sti_buffer_new(size, &partial);
     if (err)
@@ -405,7 +407,7 @@ static strads_err get_update(const sti_run *run, sti_reader *r,
         return get_change(run, r, out);
     if (kind == STI_UPDATE_RESULT)
         return get_result(run, r, out);
-    return refuse("updates of an unknown kind");
+    return reject_message("updates of an unknown kind");
 }
 
 static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
@@ -421,9 +423,9 @@ static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
     sti_write_u64(w, d->known);
     sti_write_u64(w, d->settled);
     sti_write_f64s(w, d->totals, d->n_totals);
-    put_blocks(w, d->n_blocks, d->blocks);
-    put_blocks(w, d->has_against, &d->against);
-    put_blocks(w, d->n_in_flight, d->in_flight);
+    write_blocks(w, d->n_blocks, d->blocks);
+    write_blocks(w, d->has_against, &d->against);
+    write_blocks(w, d->n_in_flight, d->in_flight);
     sti_write_f64s(w, d->values, d->values ? d->value_at[d->n_blocks] : 0);
     uint64_t *at = sti_write_array(w, d->n_blocks + 1, sizeof *at);
     for (uint32_t k = 0; at && k <= d->n_blocks; k++)
@@ -433,7 +435,7 @@ static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
         put_update(w, d->updates[k], d->width);
 }
 
-/* The lists of a dispatch while it is read. */
+/* The lists of a dispatch while it is decoded. */
 typedef struct draft {
     sti_dispatch_parts parts;
     strads_block *blocks, *against, *in_flight;
@@ -460,7 +462,7 @@ static strads_err read_update(const sti_run *run, sti_reader *r, draft *t)
     if (r->err)
         return r->err;
     if (n > (r->size - r->at) / sizeof(uint32_t))
-        return refuse("more updates than it holds");
+        return reject_message("more updates than it holds");
     t->updates = malloc(sizeof(sti_update *) * (n + 1));
     if (!t->updates)
         return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's updates");
@@ -472,9 +474,9 @@ static strads_err read_update(const sti_run *run, sti_reader *r, draft *t)
     return err;
 }
 
-/* What this node itself would set aside for a block's partial. */
-static uint64_t cap_due(const sti_run *run, const sti_dispatch_parts *p,
-                        uint32_t k)
+/* The space that this node itself would reserve for a block's partial. */
+static uint64_t expected_bytes(const sti_run *run, const sti_dispatch_parts *p,
+                               uint32_t k)
 {
     if (p->phase >= run->n_phases)
         return 0;
@@ -483,39 +485,40 @@ static uint64_t cap_due(const sti_run *run, const sti_dispatch_parts *p,
     return (bytes + 7) & ~(uint64_t)7;
 }
 
-/* Partials are as large as this node would make them; values are there for all
- * or none. */
+/* Checks that partials have the sizes that this node computes, and that values
+ * are there for all blocks or none. */
 static strads_err check_places(const sti_run *run, const draft *t,
                                uint64_t n_places)
 {
     const sti_dispatch_parts *p = &t->parts;
     if (n_places != (uint64_t)p->n_blocks + 1 || t->partial_at[0] != 0)
-        return refuse("partials of another number than blocks");
+        return reject_message("partials of another number than blocks");
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < p->n_blocks; k++) {
         uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
-        if (size != cap_due(run, p, k))
-            return refuse("partials of other sizes than its phase has");
+        if (size != expected_bytes(run, p, k))
+            return reject_message("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
     bool values = sti_phase_takes_values(run, p->phase);
     if (t->n_numbers != (values ? numbers : 0))
-        return refuse("values of another number than parameters");
+        return reject_message("values of another number than parameters");
     return STRADS_OK;
 }
 
-/* A RING's blocks are where the plan has them. */
+/* Checks totals, and that a RING's blocks are in the plan; sets their
+ * owners. */
 static strads_err check_ring(const sti_run *run, draft *t)
 {
     const sti_dispatch_parts *p = &t->parts;
     bool ring =
         p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
     if (p->settled > p->seq || p->seq - p->settled > run->depth)
-        return refuse("totals of a round that is not in flight");
+        return reject_message("totals of a round that is not in flight");
     if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
-        return refuse("totals of another number than the program's");
+        return reject_message("totals of another number than the program's");
     return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
-               ? refuse("a block that the plan has not")
+               ? reject_message("a block that is not in the plan")
                : STRADS_OK;
 }
 
@@ -528,10 +531,10 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.settled = sti_read_u64(r);
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
-        return refuse("parameters of another width");
+        return reject_message("parameters of another width");
     bool internal = t->parts.phase >= STI_PHASE_PACK;
     if (!r->err && t->parts.phase >= run->n_phases && !internal)
-        return refuse("a phase that is not there");
+        return reject_message("an unknown phase");
     strads_err err = get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
     t->parts.blocks = t->blocks;
     if (!err)
@@ -619,7 +622,7 @@ static strads_err get_ring_step(const sti_run *run, sti_reader *r,
     if (err)
         return err;
     if (number > run->partitions || (packed && !run->program->payload))
-        return refuse("a ring block that has come too far");
+        return reject_message("a ring block that has come too far");
     sti_ring_step *step;
     err = sti_ring_step_new(index, n_values, n_partial, &step);
     if (err)
@@ -711,7 +714,8 @@ static strads_err get_loop(const sti_run *run, sti_reader *r,
 {
     (void)run;
     uint64_t size = 0;
-    uint32_t word = sti_read_u32(r); /* one after the other */
+    /* separate statements, because the order of reads matters */
+    uint32_t word = sti_read_u32(r);
     uint32_t flags = sti_read_u32(r);
     sti_loop_note note = {.report.nonzeros = sti_read_u64(r)};
     note.report.objective = sti_read_f64(r);
@@ -729,7 +733,7 @@ static strads_err get_loop(const sti_run *run, sti_reader *r,
         return err;
     if (word < STI_LOOP_GO || word > STI_LOOP_CUT_GO)
         return strads_fail(STRADS_EPEER,
-                           "a node said what no node says of a loop: it runs "
+                           "a node sent an unknown message of a loop: it runs "
                            "another version");
     note.word = (sti_loop_word)word;
     note.report.stop = flags & STOP;
@@ -804,5 +808,5 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
     sti_reader_init(&r, bytes, size);
     msg->object = NULL;
     return kind ? kind->get(run, &r, backing, msg)
-                : refuse("a kind that is not there");
+                : reject_message("an unknown kind");
 }

@@ -1,5 +1,6 @@
-/* Slots, tiles, and what is known of blocks by their ids. Tiles hold the lower
- * triangle: slot(i) >= slot(j) after a swap. A NaN is a pair not probed. */
+/* Slots, tiles, and facts about pairs of blocks by their ids. Tiles hold the
+ * lower triangle: slot(i) >= slot(j) after a swap. NaN marks a pair that was
+ * not probed. */
 #include "engine/round/pair_cache.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 
 enum { TILE = 64, ALIGN_FROM = TILE / 2 };
 
-/* What is known about two blocks; of a block with itself also the square. */
+/* Cached facts about two blocks; for a block with itself also the square. */
 typedef struct entry {
     uint64_t a, b;
     bool used;
@@ -19,7 +20,7 @@ typedef struct entry {
 
 struct sti_pairs {
     uint64_t parameters;
-    uint32_t *slot; /* [parameters] 1 + slot, 0: none yet */
+    uint32_t *slot; /* [parameters] 1 + slot; 0: none */
     uint32_t n_slots;
     double **tile; /* lower triangle of tiles */
     size_t n_tiles;
@@ -43,7 +44,7 @@ strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out)
 fail:
     sti_pairs_free(pairs);
     return strads_fail(STRADS_ENOMEM,
-                       "no memory to remember pairs of %llu parameters",
+                       "no memory to cache pairs of %llu parameters",
                        (unsigned long long)parameters);
 }
 
@@ -120,8 +121,8 @@ static bool make_tile(sti_pairs *pairs, uint32_t s, uint32_t t)
     return true;
 }
 
-/* Slots for a block's parameters. A large fresh block starts a tile of its
- * own, so that it fills whole tiles. */
+/* Assigns slots to a block's parameters. A large new block starts at a tile
+ * boundary, so that it fills whole tiles. */
 static void give_slots(sti_pairs *pairs, const strads_block *block)
 {
     uint32_t fresh = 0;
@@ -183,23 +184,23 @@ double sti_pairs_dependency(const sti_pairs *pairs, uint32_t i, uint32_t j)
 
 /* ---- blocks by id ------------------------------------------------------ */
 
-static size_t hash(uint64_t a, uint64_t b)
+static size_t hash_pair(uint64_t a, uint64_t b)
 {
     uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) ^
                  (b + UINT64_C(0x7f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
     return (size_t)(x ^ x >> 29);
 }
 
-static entry *find(const entry *entries, size_t capacity, uint64_t a,
-                   uint64_t b)
+static entry *find_entry(const entry *entries, size_t capacity, uint64_t a,
+                         uint64_t b)
 {
-    size_t at = hash(a, b) & (capacity - 1);
+    size_t at = hash_pair(a, b) & (capacity - 1);
     while (entries[at].used && (entries[at].a != a || entries[at].b != b))
         at = (at + 1) & (capacity - 1);
     return (entry *)&entries[at];
 }
 
-static bool grow(sti_pairs *pairs)
+static bool grow_entries(sti_pairs *pairs)
 {
     size_t capacity = pairs->cap_entries ? 2 * pairs->cap_entries : 256;
     entry *entries = calloc(capacity, sizeof *entries);
@@ -208,7 +209,7 @@ static bool grow(sti_pairs *pairs)
     for (size_t e = 0; e < pairs->cap_entries; e++) {
         const entry *old = &pairs->entries[e];
         if (old->used)
-            *find(entries, capacity, old->a, old->b) = *old;
+            *find_entry(entries, capacity, old->a, old->b) = *old;
     }
     free(pairs->entries);
     pairs->entries = entries;
@@ -216,12 +217,12 @@ static bool grow(sti_pairs *pairs)
     return true;
 }
 
-/* The entry of two ids, made when new; NULL without memory. */
+/* The entry of two ids, made if it is new; NULL without memory. */
 static entry *entry_of(sti_pairs *pairs, uint64_t a, uint64_t b)
 {
-    if (2 * (pairs->n_entries + 1) > pairs->cap_entries && !grow(pairs))
+    if (2 * (pairs->n_entries + 1) > pairs->cap_entries && !grow_entries(pairs))
         return NULL;
-    entry *e = find(pairs->entries, pairs->cap_entries, a, b);
+    entry *e = find_entry(pairs->entries, pairs->cap_entries, a, b);
     if (!e->used) {
         *e = (entry){.a = a, .b = b, .used = true};
         pairs->n_entries++;
@@ -229,14 +230,14 @@ static entry *entry_of(sti_pairs *pairs, uint64_t a, uint64_t b)
     return e;
 }
 
-static bool remembered(const sti_pairs *pairs, uint64_t a, uint64_t b)
+static bool is_known_pair(const sti_pairs *pairs, uint64_t a, uint64_t b)
 {
     return pairs->cap_entries &&
-           find(pairs->entries, pairs->cap_entries, a, b)->used;
+           find_entry(pairs->entries, pairs->cap_entries, a, b)->used;
 }
 
-static bool all_known(const sti_pairs *pairs, const strads_block *a,
-                      const strads_block *b)
+static bool are_all_known(const sti_pairs *pairs, const strads_block *a,
+                          const strads_block *b)
 {
     for (uint32_t k = 0; k < a->n; k++)
         for (uint32_t l = 0; l < b->n; l++)
@@ -251,16 +252,17 @@ bool sti_pairs_known(sti_pairs *pairs, const strads_block *a,
 {
     uint64_t low = a->id < b->id ? a->id : b->id;
     uint64_t high = a->id < b->id ? b->id : a->id;
-    if (remembered(pairs, low, high))
+    if (is_known_pair(pairs, low, high))
         return true;
-    if (!all_known(pairs, a, b))
+    if (!are_all_known(pairs, a, b))
         return false;
-    (void)entry_of(pairs, low, high); /* without memory: looked up again */
+    /* without memory, the next call compares again */
+    (void)entry_of(pairs, low, high);
     return true;
 }
 
-static double compare(const sti_pairs *pairs, const strads_block *a,
-                      const strads_block *b)
+static double compare_blocks(const sti_pairs *pairs, const strads_block *a,
+                             const strads_block *b)
 {
     double most = 0;
     for (uint32_t k = 0; k < a->n; k++)
@@ -278,14 +280,14 @@ double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
     uint64_t high = a->id < b->id ? b->id : a->id;
     entry *e = entry_of(pairs, low, high);
     if (!e)
-        return compare(pairs, a, b);
+        return compare_blocks(pairs, a, b);
     if (!e->compared)
-        e->strongest = compare(pairs, a, b);
+        e->strongest = compare_blocks(pairs, a, b);
     e->compared = true;
     return e->strongest;
 }
 
-static double *gather(const sti_pairs *pairs, const strads_block *block)
+static double *gather_square(const sti_pairs *pairs, const strads_block *block)
 {
     size_t n = block->n;
     double *square = malloc(sizeof *square * (n * n + 1));
@@ -307,7 +309,7 @@ const double *sti_pairs_square(sti_pairs *pairs, const strads_block *block)
     if (!e)
         return NULL;
     if (!e->square) {
-        e->square = gather(pairs, block);
+        e->square = gather_square(pairs, block);
         if (e->square)
             pairs->held += sizeof *e->square * block->n * block->n;
     }

@@ -1,9 +1,9 @@
 /* engine/round/pair_cache.h - merged probe values of pairs of parameters.
  *
- * A scheduler asks it how strongly parameters depend on each other, the
+ * A scheduler reads from it how strongly parameters depend on each other; the
  * commit takes a block's Gram entries from it. Probed parameters get slots in
- * the order of their first probe; values lie in tiles of slots x slots that
- * are made when first written. Used by one thread at a time. */
+ * the order of their first probe. Values are in tiles of slots x slots that are
+ * made at the first write. Used by one thread at a time. */
 #ifndef STI_PAIR_CACHE_H
 #define STI_PAIR_CACHE_H
 
@@ -13,10 +13,10 @@
 
 typedef struct sti_pairs sti_pairs;
 
-/* What the caches of one kind hold together. */
+/* The limit of all caches of one kind together. */
 #define STI_PAIRS_BYTES ((size_t)1 << 30)
 
-/* For parameters 0 .. parameters - 1; about `limit` bytes are kept.
+/* For parameters 0 .. parameters - 1; keeps about `limit` bytes.
  * STRADS_ENOMEM. */
 strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out);
 void sti_pairs_free(sti_pairs *pairs);
@@ -25,28 +25,28 @@ void sti_pairs_free(sti_pairs *pairs);
 strads_err sti_pairs_put(sti_pairs *pairs, const strads_block *a,
                          const strads_block *b, const double *value);
 
-/* The value of a pair; NaN when it was not probed. O(1). */
+/* The value of a pair; NaN if it was not probed. O(1). */
 double sti_pairs_get(const sti_pairs *pairs, uint32_t i, uint32_t j);
 
-/* |v_ij| / sqrt(v_ii v_jj), at most 1, 0 when a diagonal is 0; NaN when one of
- * the three is not known. O(1). */
+/* |v_ij| / sqrt(v_ii v_jj), at most 1; 0 if a diagonal is 0; NaN if one of the
+ * three is unknown. O(1). */
 double sti_pairs_dependency(const sti_pairs *pairs, uint32_t i, uint32_t j);
 
-/* Whether all pairs between two blocks are known; remembered by their ids. */
+/* Whether all pairs between two blocks are known; cached by their ids. */
 bool sti_pairs_known(sti_pairs *pairs, const strads_block *a,
                      const strads_block *b);
 
-/* The strongest dependency between two blocks whose pairs are all known;
- * computed once and kept under their ids. */
+/* The strongest dependency between two blocks with known pairs; computed once
+ * and cached by their ids. */
 double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
                            const strads_block *b);
 
-/* All pairs in a block as [n x n], gathered once and kept under the block's
- * id; NULL when some are not known, or no memory is left. */
+/* All pairs in a block as [n x n], cached by the block's id; NULL if a pair is
+ * unknown or memory is out. */
 const double *sti_pairs_square(sti_pairs *pairs, const strads_block *block);
 
-/* Forgets everything when more than the limit is held. Only while no block is
- * in flight: nobody may rely on what was known. */
+/* Drops all values if they exceed the limit. Call it only while no block is in
+ * flight, because blocks rely on known pairs. */
 void sti_pairs_trim(sti_pairs *pairs);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct header {
     uint64_t partial_bytes;
 } header;
 
-static size_t padded(size_t bytes)
+static size_t round_up_to_8(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
 }
@@ -24,7 +24,7 @@ strads_err sti_records_append(sti_buffer *buffer, uint32_t block,
                               sti_record *out)
 {
     size_t at = buffer->size;
-    size_t body = padded(partial_bytes) + sizeof(double) * n_values;
+    size_t body = round_up_to_8(partial_bytes) + sizeof(double) * n_values;
     strads_err err = sti_buffer_resize(buffer, at + sizeof(header) + body);
     if (err)
         return err;
@@ -37,7 +37,7 @@ strads_err sti_records_append(sti_buffer *buffer, uint32_t block,
         .n_values = n_values,
         .partial_bytes = partial_bytes,
         .partial = (double *)(void *)partial,
-        .values = (double *)(void *)(partial + padded(partial_bytes)),
+        .values = (double *)(void *)(partial + round_up_to_8(partial_bytes)),
     };
     return STRADS_OK;
 }
@@ -48,7 +48,8 @@ void sti_records_shrink(sti_buffer *buffer, const sti_record *last,
     unsigned char *partial = (unsigned char *)last->partial;
     header h = {last->block, 0, partial_bytes};
     memcpy(partial - sizeof h, &h, sizeof h);
-    buffer->size = (size_t)(partial - buffer->bytes) + padded(partial_bytes);
+    buffer->size =
+        (size_t)(partial - buffer->bytes) + round_up_to_8(partial_bytes);
 }
 
 bool sti_records_next(const sti_buffer *buffer, size_t *at, sti_record *out,
@@ -64,8 +65,8 @@ bool sti_records_next(const sti_buffer *buffer, size_t *at, sti_record *out,
     memcpy(&h, buffer->bytes + *at, sizeof h);
     left -= sizeof h;
     size_t values = sizeof(double) * h.n_values;
-    if (h.partial_bytes > left || padded(h.partial_bytes) > left ||
-        values > left - padded(h.partial_bytes))
+    if (h.partial_bytes > left || round_up_to_8(h.partial_bytes) > left ||
+        values > left - round_up_to_8(h.partial_bytes))
         goto fail;
     unsigned char *partial = buffer->bytes + *at + sizeof h;
     *out = (sti_record){
@@ -73,9 +74,9 @@ bool sti_records_next(const sti_buffer *buffer, size_t *at, sti_record *out,
         .n_values = h.n_values,
         .partial_bytes = h.partial_bytes,
         .partial = (double *)(void *)partial,
-        .values = (double *)(void *)(partial + padded(h.partial_bytes)),
+        .values = (double *)(void *)(partial + round_up_to_8(h.partial_bytes)),
     };
-    *at += sizeof h + padded(h.partial_bytes) + values;
+    *at += sizeof h + round_up_to_8(h.partial_bytes) + values;
     return true;
 fail:
     *err = strads_fail(STRADS_EPEER,
@@ -84,9 +85,9 @@ fail:
     return false;
 }
 
-/* Shared totals. A partition's view is made anew for each dispatch, from the
- * committed totals and its own additions in their order: so it is the same
- * whatever came in between, and rounding does not pile up. */
+/* ---- shared totals: for each dispatch, a partition's view is computed from
+ * the committed totals and its own additions in their order. So it does not
+ * depend on what happened in between, and rounding errors do not accumulate. */
 
 /* ---- a partition's view ------------------------------------------------ */
 
@@ -109,20 +110,21 @@ void sti_totals_close(sti_partition *part)
     part->total = part->added = NULL;
 }
 
-static double *added_in(const sti_run *run, const sti_partition *part,
-                        uint64_t seq)
+static double *additions_of(const sti_run *run, const sti_partition *part,
+                            uint64_t seq)
 {
     return part->added +
            (size_t)(seq % sti_run_window(run)) * run->shape.totals;
 }
 
-static void add(double *restrict into, const double *restrict from, size_t n)
+static void add_numbers_to(double *restrict into, const double *restrict from,
+                           size_t n)
 {
     for (size_t k = 0; k < n; k++)
         into[k] += from[k];
 }
 
-/* Until the dispatch ends, its place among `added` keeps the view as it was. */
+/* Until the dispatch ends, its entry of `added` holds the view at its start. */
 void sti_totals_look(const sti_run *run, const sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
@@ -131,8 +133,9 @@ void sti_totals_look(const sti_run *run, const sti_worker_job *job)
         return;
     memcpy(part->total, d->totals, sti_totals_bytes(run));
     for (uint64_t seq = d->settled; seq < d->seq; seq++)
-        add(part->total, added_in(run, part, seq), run->shape.totals);
-    memcpy(added_in(run, part, d->seq), part->total, sti_totals_bytes(run));
+        add_numbers_to(part->total, additions_of(run, part, seq),
+                       run->shape.totals);
+    memcpy(additions_of(run, part, d->seq), part->total, sti_totals_bytes(run));
 }
 
 void sti_totals_tell(const sti_run *run, const sti_worker_job *job)
@@ -140,7 +143,7 @@ void sti_totals_tell(const sti_run *run, const sti_worker_job *job)
     const sti_partition *part = &run->partition[job->partition];
     if (!part->total || !job->dispatch->totals)
         return;
-    double *added = added_in(run, part, job->dispatch->seq);
+    double *added = additions_of(run, part, job->dispatch->seq);
     for (uint32_t k = 0; k < run->shape.totals; k++)
         added[k] = part->total[k] - added[k];
     memcpy(job->partial->bytes, added, sti_totals_bytes(run));
@@ -155,12 +158,13 @@ strads_err sti_totals_begin_records(const sti_run *run, sti_buffer *partial)
     return err;
 }
 
-/* Adds the heads of two partials that have one. */
-static void totals_merge(const sti_run *run, sti_buffer *into,
+/* Adds the heads of two partials. */
+static void merge_totals(const sti_run *run, sti_buffer *into,
                          const sti_buffer *from)
 {
-    add((double *)(void *)into->bytes,
-        (const double *)(const void *)from->bytes, run->shape.totals);
+    add_numbers_to((double *)(void *)into->bytes,
+                   (const double *)(const void *)from->bytes,
+                   run->shape.totals);
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -212,10 +216,10 @@ strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial)
     return sti_totals_add(run, (const double *)(const void *)partial->bytes);
 }
 
-/* Totals are in front of a partial, blocks or records behind them. Only `into`
- * is written. */
+/* ---- merging: totals precede a partial's blocks or records; only `into` is
+ * written */
 
-static strads_err wrong_size(const sti_buffer *from, size_t due)
+static strads_err fail_size(const sti_buffer *from, size_t due)
 {
     return strads_fail(STRADS_EPEER,
                        "a node sent a partial of %zu bytes where %zu were due: "
@@ -228,8 +232,8 @@ static strads_err append_records(const sti_run *run, sti_buffer *into,
 {
     const size_t totals = sti_totals_bytes(run);
     if (from->size < totals)
-        return wrong_size(from, totals);
-    totals_merge(run, into, from);
+        return fail_size(from, totals);
+    merge_totals(run, into, from);
     const size_t at = into->size, more = from->size - totals;
     strads_err err = sti_buffer_resize(into, at + more);
     if (!err && more)
@@ -237,8 +241,8 @@ static strads_err append_records(const sti_run *run, sti_buffer *into,
     return err;
 }
 
-/* Numbers that are added up, totals and blocks alike. Other chunks of the same
- * partial may be on their way already. */
+/* Adds numbers, totals and blocks alike. Other chunks of the same partial may
+ * have been sent already, so only this chunk is written. */
 static strads_err add_numbers(const sti_run *run, const sti_dispatch *d,
                               uint32_t chunk, sti_buffer *into,
                               const sti_buffer *from)
@@ -250,9 +254,10 @@ static strads_err add_numbers(const sti_run *run, const sti_dispatch *d,
         size = sti_chunks_begin(&chunks, chunk + 1) - begin;
     }
     if (from->size != size)
-        return wrong_size(from, size);
-    add((double *)(void *)(into->bytes + begin),
-        (const double *)(const void *)from->bytes, size / sizeof(double));
+        return fail_size(from, size);
+    add_numbers_to((double *)(void *)(into->bytes + begin),
+                   (const double *)(const void *)from->bytes,
+                   size / sizeof(double));
     return STRADS_OK;
 }
 
@@ -267,8 +272,8 @@ strads_err sti_merge(const sti_run *run, const sti_dispatch *d, uint32_t chunk,
     if (phase->merge == STRADS_MERGE_SUM)
         return add_numbers(run, d, chunk, into, from);
     if (from->size != into->size)
-        return wrong_size(from, into->size);
-    totals_merge(run, into, from);
+        return fail_size(from, into->size);
+    merge_totals(run, into, from);
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         const size_t at = sti_totals_bytes(run) + d->partial_at[k];
         phase->merge_with(into->bytes + at, from->bytes + at,

@@ -1,5 +1,5 @@
-/* engine/round/partials.h - what workers send back: partials that are added up
- * or kept apart as records, the shared totals in front of them. */
+/* engine/round/partials.h - partials: the results that workers return. They are
+ * summed, or kept as records; the shared totals precede them. */
 #ifndef STI_PARTIALS_H
 #define STI_PARTIALS_H
 
@@ -8,71 +8,71 @@
 #include "engine/base/object.h"
 #include "engine/round/job.h"
 
-/* partials that are kept apart instead of added up:
- * CONCAT, OWNER and RING. A buffer of records, one for each block and
- * partition that computed it; merging is appending. */
+/* Partials that are kept apart instead of summed: CONCAT, OWNER and RING. A
+ * buffer of records, one for each block and partition that computed it. Merging
+ * appends. */
 
 typedef struct sti_record {
-    uint32_t block;         /* place in the dispatch */
-    uint32_t n_values;      /* numbers at `values` */
-    uint64_t partial_bytes; /* in use; the capacity was rounded up to 8 */
+    uint32_t block;         /* index in the dispatch */
+    uint32_t n_values;      /* size of `values` */
+    uint64_t partial_bytes; /* in use; the space was rounded up to 8 */
     double *partial;        /* 8-byte aligned */
     double *values;
 } sti_record;
 
-/* Appends a record with zeroed space for a partial and for values, to be filled
- * through *out until the buffer grows again. STRADS_ENOMEM. */
+/* Appends a record with zeroed space for a partial and for values. *out is
+ * valid until the buffer grows. STRADS_ENOMEM. */
 strads_err sti_records_append(sti_buffer *buffer, uint32_t block,
                               size_t partial_bytes, uint32_t n_values,
                               sti_record *out);
 
-/* Lowers the partial of the record appended last, which has no values. */
+/* Reduces the partial of the last record, which has no values. */
 void sti_records_shrink(sti_buffer *buffer, const sti_record *last,
                         size_t partial_bytes);
 
-/* Reads the record at *at and moves on; false at the end. A record that does
- * not fit its buffer (a peer's) is STRADS_EPEER in *err, and false. */
+/* Reads the record at *at and advances; false at the end. If a record exceeds
+ * its buffer (a peer sent it), returns false and sets *err to STRADS_EPEER. */
 bool sti_records_next(const sti_buffer *buffer, size_t *at, sti_record *out,
                       strads_err *err);
 
-/* what all tasks share and no block owns.
+/* Shared totals, which all tasks share and no block owns.
  *
  *   view_p(s) = totals(settled) + sum over settled <= q < s of added_p(q)
  *
- * Partition p sees in dispatch s what is committed of all dispatches below
- * `settled`, and what it added itself since then. What it adds in s is
- * the difference that its updates make to the view; it leads the partial, and
- * is summed up in the order of the tree. */
+ * In dispatch s, partition p sees the committed totals of all dispatches below
+ * `settled` plus its own additions since then. Its additions in s are the
+ * difference that its updates make to the view. They precede the partial and
+ * are summed in the order of the tree. */
 
 static inline size_t sti_totals_bytes(const sti_run *run)
 {
     return sizeof(double) * run->shape.totals;
 }
 
-/* Space for a partition's view. STRADS_ENOMEM. */
+/* Allocates a partition's view. STRADS_ENOMEM. */
 strads_err sti_totals_open(const sti_run *run, sti_partition *part);
 void sti_totals_close(sti_partition *part);
 
-/* A dispatch begins: what the partition sees from now on. */
+/* Starts a dispatch: computes the partition's view. */
 void sti_totals_look(const sti_run *run, const sti_worker_job *job);
-/* It ends: what was added goes to the head of the partial. */
+/* Ends it: writes the partition's additions to the head of the partial. */
 void sti_totals_tell(const sti_run *run, const sti_worker_job *job);
 
-/* A buffer of records with nothing but zeroed totals. STRADS_ENOMEM. */
+/* Makes a buffer of records that has only zeroed totals. STRADS_ENOMEM. */
 strads_err sti_totals_begin_records(const sti_run *run, sti_buffer *partial);
 
-/* Coordinator: the table, made after the program's own. */
+/* Coordinator: makes the table, after the program's own tables. */
 strads_err sti_totals_create(sti_run *run);
 const double *sti_totals_now(const sti_run *run);
-/* Commits what a dispatch added, at the head of its partial. STRADS_EPEER;
- * STRADS_EPROGRAM: a number that is not finite. */
+/* Commits the additions at the head of a dispatch's partial. STRADS_EPEER;
+ * STRADS_EPROGRAM: a number is not finite. */
 strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial);
-/* Commits what an aggregate adds. */
+/* Commits the additions of an aggregate. */
 strads_err sti_totals_add(sti_run *run, const double *change);
 
-/* Two partials of one dispatch, or chunks of them, become one: `from`, of later
- * partitions, goes into its place in `into`, or behind it. STRADS_EPEER: a size
- * that is not due; STRADS_ENOMEM. */
+/* Merges `from`, of later partitions, into `into`: two partials of one
+ * dispatch, or their chunks. Adds in place or appends. STRADS_EPEER: unexpected
+ * size; STRADS_ENOMEM. */
 strads_err sti_merge(const sti_run *run, const sti_dispatch *dispatch,
                      uint32_t chunk, sti_buffer *into, const sti_buffer *from);
 

@@ -1,4 +1,4 @@
-/* Plans: copies, and the rules that every plan keeps. */
+/* Plans: copies, and the rules that every plan must follow. */
 #include "engine/round/ring_plan.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { MOST = 1 << 20 };
 
-static strads_err no_memory(void)
+static strads_err no_plan_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a plan");
 }
@@ -27,13 +27,13 @@ void strads_plan_free(strads_plan *plan)
     free(plan);
 }
 
-static void *copy_of(const void *from, size_t bytes)
+static void *copy_array(const void *from, size_t bytes)
 {
     void *to = malloc(bytes ? bytes : 1);
     return to && bytes ? memcpy(to, from, bytes) : to;
 }
 
-static double *weights_of(const double *from, uint32_t n)
+static double *copy_weights(const double *from, uint32_t n)
 {
     double *to = malloc(sizeof *to * ((size_t)n + 1));
     for (uint32_t k = 0; to && k < n; k++)
@@ -48,21 +48,21 @@ strads_err strads_plan_new(const strads_plan *draft, strads_plan **out)
         return err;
     strads_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return no_memory();
+        return no_plan_memory();
     size_t places = (size_t)draft->steps * draft->partitions + 1;
     size_t entries = (size_t)draft->blocks * draft->partitions;
     plan->partitions = draft->partitions;
     plan->blocks = draft->blocks;
     plan->steps = draft->steps;
-    plan->start = copy_of(draft->start, sizeof *plan->start * places);
-    plan->block = copy_of(draft->block, sizeof *plan->block * entries);
-    plan->block_weight = weights_of(draft->block_weight, draft->blocks);
+    plan->start = copy_array(draft->start, sizeof *plan->start * places);
+    plan->block = copy_array(draft->block, sizeof *plan->block * entries);
+    plan->block_weight = copy_weights(draft->block_weight, draft->blocks);
     plan->partition_weight =
-        weights_of(draft->partition_weight, draft->partitions);
+        copy_weights(draft->partition_weight, draft->partitions);
     if (!plan->start || !plan->block || !plan->block_weight ||
         !plan->partition_weight) {
         strads_plan_free(plan);
-        return no_memory();
+        return no_plan_memory();
     }
     *out = plan;
     return STRADS_OK;
@@ -108,11 +108,11 @@ static strads_err check_sizes(const strads_plan *plan)
                                plan->partitions);
 }
 
-/* What was seen of the plan so far. */
+/* Progress of a check. */
 typedef struct meetings {
-    uint32_t *met;  /* [B x K] 1 + the step in which b met p; 0: not yet */
-    uint32_t *held; /* [B] 1 + the step in which b was seen last */
-    uint32_t *by;   /* [B] and by whom */
+    uint32_t *met;  /* [B x K] 1 + the step in which b visits p; 0: not seen */
+    uint32_t *held; /* [B] 1 + the last step in which b was seen */
+    uint32_t *by;   /* [B] and the partition */
 } meetings;
 
 static strads_err take_entry(const strads_plan *plan, meetings *s, uint32_t t,
@@ -126,7 +126,7 @@ static strads_err take_entry(const strads_plan *plan, meetings *s, uint32_t t,
     uint32_t *met = &s->met[(size_t)b * plan->partitions + p];
     if (*met)
         return strads_fail(STRADS_EINVAL,
-                           "block %u meets partition %u twice, in steps %u "
+                           "block %u visits partition %u twice, in steps %u "
                            "and %u: expected once",
                            b, p, *met - 1, t);
     if (s->held[b] == t + 1)
@@ -156,14 +156,14 @@ static strads_err check_meetings(const strads_plan *plan, meetings *s)
             if (!s->met[(size_t)b * K + p])
                 return strads_fail(STRADS_EINVAL,
                                    "block %u is missing on partition %u: it "
-                                   "must meet every partition once",
+                                   "must visit every partition once",
                                    b, p);
     return STRADS_OK;
 }
 
 /* ---- balance ----------------------------------------------------------- */
 
-static double load_of(const strads_plan *plan, uint32_t t, uint32_t p)
+static double partition_load(const strads_plan *plan, uint32_t t, uint32_t p)
 {
     const uint32_t *start = &plan->start[(size_t)t * plan->partitions + p];
     double sum = 0;
@@ -172,13 +172,13 @@ static double load_of(const strads_plan *plan, uint32_t t, uint32_t p)
     return plan->partition_weight ? sum * plan->partition_weight[p] : sum;
 }
 
-static void step_loads(const strads_plan *plan, uint32_t t, double *most,
-                       double *mean, uint32_t *who)
+static void measure_step(const strads_plan *plan, uint32_t t, double *most,
+                         double *mean, uint32_t *who)
 {
     *most = *mean = 0;
     *who = 0;
     for (uint32_t p = 0; p < plan->partitions; p++) {
-        double load = load_of(plan, t, p);
+        double load = partition_load(plan, t, p);
         *mean += load / plan->partitions;
         if (load > *most) {
             *most = load;
@@ -193,7 +193,7 @@ double strads_plan_imbalance(const strads_plan *plan)
     for (uint32_t t = 0; t < plan->steps; t++) {
         double most, mean;
         uint32_t who;
-        step_loads(plan, t, &most, &mean, &who);
+        measure_step(plan, t, &most, &mean, &who);
         busiest += most;
         all += mean;
     }
@@ -205,7 +205,7 @@ static strads_err check_balance(const strads_plan *plan, double balance)
     for (uint32_t t = 0; t < plan->steps; t++) {
         double most, mean;
         uint32_t who;
-        step_loads(plan, t, &most, &mean, &who);
+        measure_step(plan, t, &most, &mean, &who);
         if (most > balance * mean * (1 + 1e-12))
             return strads_fail(STRADS_EINVAL,
                                "step %u: partition %u has %.3g times the work "
@@ -224,15 +224,15 @@ strads_err strads_plan_check(const strads_plan *plan, double balance)
     meetings s = {.met = calloc(pairs, sizeof *s.met),
                   .held = calloc(plan->blocks, sizeof *s.held),
                   .by = calloc(plan->blocks, sizeof *s.by)};
-    err = s.met && s.held && s.by ? check_meetings(plan, &s) : no_memory();
+    err = s.met && s.held && s.by ? check_meetings(plan, &s) : no_plan_memory();
     free(s.met);
     free(s.held);
     free(s.by);
     return !err && balance > 0 ? check_balance(plan, balance) : err;
 }
 
-/* Routes. The tables are made once, from a plan that was checked; what a
- * partition does next is then a look-up. */
+/* ---- routes: tables made once from a checked plan, so that each step is a
+ * lookup */
 
 void sti_route_free(sti_route *route)
 {
@@ -245,9 +245,9 @@ void sti_route_free(sti_route *route)
     free(route);
 }
 
-/* Goes through the plan step by step; `at` is where each block was last. */
-static void follow(sti_route *r, const strads_plan *plan, uint32_t *at,
-                   uint32_t *met, uint32_t *taken)
+/* Follows the plan step by step; `at` is the last partition of each block. */
+static void follow_plan(sti_route *r, const strads_plan *plan, uint32_t *at,
+                        uint32_t *met, uint32_t *taken)
 {
     size_t K = r->partitions, B = r->blocks;
     for (size_t place = 0; place < (size_t)plan->steps * K; place++) {
@@ -284,7 +284,7 @@ strads_err sti_route_new(const strads_plan *plan, sti_route **out)
     r->home = calloc(B, sizeof *r->home);
     if (!r->order || !r->met || !r->next || !r->home)
         goto fail;
-    follow(r, plan, at, met, taken);
+    follow_plan(r, plan, at, met, taken);
     free(at);
     free(met);
     free(taken);
@@ -295,7 +295,7 @@ fail:
     free(met);
     free(taken);
     sti_route_free(r);
-    return no_memory();
+    return no_plan_memory();
 }
 
 strads_err sti_ring_settle(const sti_run *run, uint32_t n, strads_block *blocks)
@@ -304,7 +304,7 @@ strads_err sti_ring_settle(const sti_run *run, uint32_t n, strads_block *blocks)
     if (!r)
         return STRADS_OK;
     unsigned char *seen = calloc(r->blocks, 1);
-    strads_err err = seen ? STRADS_OK : no_memory();
+    strads_err err = seen ? STRADS_OK : no_plan_memory();
     for (uint32_t k = 0; k < n && !err; k++) {
         uint64_t id = blocks[k].id;
         if (id >= r->blocks)
@@ -325,13 +325,13 @@ strads_err sti_ring_settle(const sti_run *run, uint32_t n, strads_block *blocks)
     return err;
 }
 
-/* By the plan: its order, less the blocks that this dispatch has not. */
+/* The plan's order, without blocks that this dispatch lacks. */
 static strads_err planned_order(const sti_route *r, const sti_dispatch *d,
                                 uint32_t p, uint32_t *order)
 {
     uint32_t *place = malloc(sizeof *place * r->blocks);
     if (!place)
-        return no_memory();
+        return no_plan_memory();
     memset(place, 0xff, sizeof *place * r->blocks);
     for (uint32_t k = 0; k < d->n_blocks; k++)
         place[d->blocks[k].id] = k;
@@ -345,14 +345,14 @@ static strads_err planned_order(const sti_route *r, const sti_dispatch *d,
     return STRADS_OK;
 }
 
-/* Round and round: in step t come those whose owner is t before p, by their
- * place in the dispatch. */
+/* The circle: step t has the blocks with owner p - t, in the order of the
+ * dispatch. */
 static strads_err rotated_order(uint32_t K, const sti_dispatch *d, uint32_t p,
                                 uint32_t *order)
 {
     uint32_t *end = calloc((size_t)K + 1, sizeof *end); /* of step t - 1 */
     if (!end)
-        return no_memory();
+        return no_plan_memory();
     for (uint32_t k = 0; k < d->n_blocks; k++)
         end[(p + K - d->blocks[k].owner) % K + 1]++;
     for (uint32_t t = 0; t < K; t++)

@@ -6,23 +6,24 @@
 #include "engine/round/run_context.h"
 #include "strads/plan.h"
 
-/* where the blocks of a RING go: by the run's plan,
- * or without one round and round from their owners. */
+/* Routes of the blocks of a RING: by the run's plan, or, without one, in a
+ * circle from their owners. */
 
-/* A plan read the other way round. K partitions, B blocks. */
+/* The plan as tables by block and partition. K partitions, B blocks. */
 typedef struct sti_route {
     uint32_t partitions, blocks;
-    uint32_t *order; /* [K x B] the blocks of a partition, as it takes them */
-    uint32_t *met;   /* [B x K] partitions that a block has met before p */
-    uint32_t *next;  /* [B x K] who has it after p; its home after the last */
-    uint32_t *home;  /* [B] where its laps start and end */
+    uint32_t *order; /* [K x B] the blocks of a partition, in its order */
+    uint32_t *met;   /* [B x K] partitions that a block has visited before p */
+    /* [B x K] the partition after p; after the last, the home */
+    uint32_t *next;
+    uint32_t *home; /* [B] where its sweeps start and end */
 } sti_route;
 
 strads_err sti_route_new(const strads_plan *plan, sti_route **out);
 void sti_route_free(sti_route *route);
 
-/* Partitions that a block has met before p in its lap, and who has it next.
- * `block` was seen by sti_ring_settle. */
+/* The number of partitions that a block has visited before p in its sweep, and
+ * the partition after p. sti_ring_settle has accepted `block`. */
 static inline uint32_t sti_ring_met(const sti_run *run,
                                     const strads_block *block, uint32_t p)
 {
@@ -38,13 +39,13 @@ static inline uint32_t sti_ring_next(const sti_run *run,
     return run->route ? run->route->next[block->id * K + p] : (p + 1) % K;
 }
 
-/* Gives n blocks of a RING the owners that the plan has for them.
- * STRADS_EINVAL: the plan has no such block, or the same is there twice. */
+/* Gives n blocks of a RING their owners by the plan. STRADS_EINVAL: the plan
+ * lacks a block, or a block occurs twice. */
 strads_err sti_ring_settle(const sti_run *run, uint32_t n,
                            strads_block *blocks);
 
-/* The places of a dispatch's blocks in the order in which partition p takes
- * them: order[n_blocks]. STRADS_ENOMEM. */
+/* The indices of a dispatch's blocks in the order in which partition p
+ * processes them: order[n_blocks]. STRADS_ENOMEM. */
 strads_err sti_ring_order(const sti_run *run, const sti_dispatch *dispatch,
                           uint32_t p, uint32_t *order);
 

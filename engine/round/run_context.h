@@ -1,7 +1,7 @@
-/* engine/round/run_context.h - what the roles of one node and their jobs share:
- * the program, its sizes, and the state that callbacks work on. Filled in by
- * engine/run before the first event. Roles read the constants alone; what jobs
- * write is named below with who may run it. */
+/* engine/round/run_context.h - state that the roles of one node and their jobs
+ * share: the program, its sizes, and the state for callbacks. engine/run fills
+ * it in before the first event. Roles read only the constants. A comment below
+ * names the jobs that write the other fields. */
 #ifndef STI_RUN_CONTEXT_H
 #define STI_RUN_CONTEXT_H
 
@@ -12,27 +12,27 @@
 #include "strads/store.h"
 #include "strads/engine.h"
 
-/* A RING block's payload at its home, between laps; NULL while it travels. */
+/* A RING block's payload at its home, between sweeps; NULL while it travels. */
 typedef struct sti_parked {
     uint64_t block;
     void *object;
 } sti_parked;
 
-/* State of one partition: its jobs alone touch it, and never two at once. */
+/* State of one partition. Only its jobs access it, one at a time. */
 typedef struct sti_partition {
     const strads_share *share;
     void *local;
     bool opened;
     sti_parked *parked;
     uint32_t n_parked, cap_parked;
-    uint32_t parked_last; /* place of the one that was looked up last */
-    /* Shared totals: as this partition sees them, and by dispatch what it added
-     * that may not be among the committed ones. */
+    uint32_t parked_last; /* index of the last lookup */
+    /* Shared totals: this partition's view, and by dispatch its additions that
+     * may not be committed yet. */
     double *total; /* [totals], or NULL */
-    double *added; /* [window x totals] by number of the dispatch */
+    double *added; /* [window x totals] by dispatch number */
 } sti_partition;
 
-/* How a loop's tables are spread, by the run's options: strads/engine.h. */
+/* How a loop's tables are spread, from the run's options: strads/engine.h. */
 typedef struct sti_tuning {
     double hold_below;
     uint64_t push_bytes, cache_bytes;
@@ -41,13 +41,14 @@ typedef struct sti_tuning {
 /* owned_policy.h */
 typedef struct sti_owned sti_owned;
 
-/* What one scheduler keeps of its range of the parameters; its jobs alone touch
- * it. Its policy numbers them from 0 on. */
+/* One scheduler's state for its range of the parameters. Only its jobs access
+ * it. Its policy numbers the parameters from 0. */
 typedef struct sti_range {
-    void *policy;     /* the policy's state; NULL until it is first asked */
-    float *weight;    /* [its parameters]; NULL where the run's are at hand */
-    sti_pairs *pairs; /* what it was told of probes; NULL: none, or it is the
-                         only one and looks at the run's */
+    void *policy;  /* the policy's state; NULL before the first request */
+    float *weight; /* [its parameters]; NULL if the run has them */
+    /* results of its own probes; NULL: none, or the only scheduler uses the
+     * run's */
+    sti_pairs *pairs;
 } sti_range;
 
 typedef struct sti_run {
@@ -63,48 +64,52 @@ typedef struct sti_run {
     uint64_t seed;
     uint32_t depth, want, partitions, workers;
     const uint32_t *node_of; /* [workers] */
-    const uint32_t *first;   /* [workers + 1] partitions, where nodes differ in
-                                pace; NULL: spread evenly */
-    uint32_t nodes, shards;  /* of a run on several nodes */
-    sti_tuning tuning;       /* the same */
-    uint32_t schedulers;     /* 1 .. parameters */
-    uint32_t pools;          /* 1 .. partitions, which is what a program has
-                                that is not pooled */
+    /* [workers + 1] partitions, if nodes differ in speed; NULL: evenly
+     * spread */
+    const uint32_t *first;
+    uint32_t nodes, shards; /* of a run on several nodes */
+    sti_tuning tuning;      /* the same */
+    uint32_t schedulers;    /* 1 .. parameters */
+    /* 1 .. partitions; = partitions if the program is not pooled */
+    uint32_t pools;
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint64_t max_rounds;
-    /* Nodes that host a loop's shards and no worker, when there are any: all
-     * shards are there. Otherwise nodes host them in turn. */
+    /* Nodes that host shards of a loop and no worker. If there are any, they
+     * host all shards; otherwise all nodes host shards in turn. */
     const uint32_t *hosts; /* [n_hosts] */
     uint32_t n_hosts;
     const struct sti_route *route; /* of the plan; NULL: no plan */
-    const struct sti_cuts *cuts;   /* cut.h; NULL: none are made or read */
+    const struct sti_cuts *cuts;   /* cut.h; NULL: no checkpoints */
     uint64_t n_start;
     const uint32_t *start_param;
     const double *start_value;
 
-    sti_partition *partition; /* [partitions]; share NULL: not hosted here */
-    strads_peer *peer; /* [partitions] of a pooled program: set when one opens,
-                          before any update; otherwise NULL */
+    sti_partition *partition; /* [partitions]; share NULL: hosted elsewhere */
+    /* [partitions] of a pooled program: set when the partition opens, before
+     * any update; otherwise NULL */
+    strads_peer *peer;
     const strads_policy *policy;
     sti_range *range; /* [schedulers] */
 
-    /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate) never
-     * run two at once, nor beside those of an only scheduler. `store` is
-     * what callbacks see, and what the model is made from. */
+    /* The coordinator's node. Its jobs (begin, schedule, prepare, aggregate)
+     * run one at a time, and never beside those of an only scheduler. Callbacks
+     * see `store`, and the model is made from it. */
     strads_store *store;
     void *state;
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
     uint32_t totals;  /* table of the shared totals, if there are any */
-    sti_owned *owned; /* instead of policies of ranges, where partitions own
-                         parameters: there is one scheduler then */
-    float *weight;    /* [parameters]; constant once BEGIN has run */
-    uint64_t priorities[STRADS_PRIORITY_BINS]; /* told; the schedulers' jobs */
+    /* replaces the policies of ranges if partitions own parameters; there is
+     * one scheduler then */
+    sti_owned *owned;
+    float *weight; /* [parameters]; constant after BEGIN */
+    /* received; written by the schedulers' jobs */
+    uint64_t priorities[STRADS_PRIORITY_BINS];
 } sti_run;
 
-/* The worker that hosts partition p: contiguous, as even as possible, or as the
- * run says. */
+/* The worker that hosts partition p: contiguous ranges, as even as possible or
+ * as `first` gives them. */
 static inline uint32_t sti_run_host(const sti_run *run, uint32_t p)
 {
     uint32_t w = (uint32_t)((uint64_t)p * run->workers / run->partitions);
@@ -126,8 +131,8 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
                       run->workers);
 }
 
-/* Scheduler s has a contiguous range of the parameters, as even as possible:
- * the first one of it; s == schedulers gives the end. */
+/* The first parameter of scheduler s. Each scheduler has a contiguous range, as
+ * even as possible; s == schedulers gives the end. */
 static inline uint32_t sti_run_range(const sti_run *run, uint32_t s)
 {
     return (uint32_t)((s * run->shape.parameters + run->schedulers - 1) /
@@ -140,15 +145,15 @@ static inline uint32_t sti_run_scheduler(const sti_run *run, uint32_t param)
                       run->shape.parameters);
 }
 
-/* Every policy numbers its blocks from STRADS_POLICY_BLOCK_IDS on, below that
- * plus STI_RANGE_IDS; in a run scheduler s adds s x STI_RANGE_IDS, so that no
- * id names two blocks; those behind the last one's are joint blocks'. An only
- * scheduler's policy has all of them. */
+/* Every policy numbers its blocks from STRADS_POLICY_BLOCK_IDS on, with
+ * STI_RANGE_IDS ids. In a run, scheduler s adds s x STI_RANGE_IDS, so every id
+ * names one block. The ids after the last scheduler's belong to joint blocks.
+ * An only scheduler's policy has all ids. */
 #define STI_RANGE_IDS (UINT64_C(1) << 52)
 enum { STI_SCHEDULERS_MAX = 256 };
 
-/* Whose policy has made a block; `schedulers` and above: it was put together of
- * several ones'; UINT32_MAX: the program. */
+/* The scheduler of a block. `schedulers` or above: a joint block of several;
+ * UINT32_MAX: the program's block. */
 static inline uint32_t sti_run_scheduler_of(const sti_run *run, uint64_t id)
 {
     if (id < STRADS_POLICY_BLOCK_IDS)
@@ -158,16 +163,16 @@ static inline uint32_t sti_run_scheduler_of(const sti_run *run, uint64_t id)
                : 0;
 }
 
-/* Shard s of a loop's store is on its s-th host, and so on in turn. */
+/* Shard s of a loop's store is on host s, modulo the number of hosts. */
 static inline uint32_t sti_run_shard_host(const sti_run *run, uint32_t s)
 {
     return run->n_hosts ? run->hosts[s % run->n_hosts] : s % run->nodes;
 }
 
-/* Scheduler s is on node s, and so on in turn. Each node has the client of its
- * own number, and node 0 the one behind the last, which is the engine's. Where
- * a loop's shards are, see above; a run of rounds has neither. UINT32_MAX:
- * nobody has this address. */
+/* Scheduler s is on node s, modulo the number of nodes. Each node has the
+ * client of its own number; node 0 also has the client after the last, which is
+ * the engine's. Shards of a loop: see above; a run of rounds has neither.
+ * UINT32_MAX: there is no such address. */
 static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
 {
     if (a >= STI_WORKER_0)
@@ -188,7 +193,7 @@ static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
                : UINT32_MAX;
 }
 
-/* Rounds that may be in flight at once. */
+/* The maximal number of rounds in flight. */
 static inline uint32_t sti_run_window(const sti_run *run)
 {
     return run->depth + 1;

@@ -1,13 +1,12 @@
-/* A scheduler. Counts its draws; what its policy knows is in run->range.
- * At most one question is open: the coordinator asks again only after the
- * answer. */
+/* A scheduler. It counts its draws; its policy's knowledge is in run->range. At
+ * most one request is open, because the coordinator waits for the answer. */
 #include "engine/round/roles.h"
 
 #include <stdlib.h>
 
 struct sti_scheduler {
     sti_run *run;
-    sti_choose_job job; /* its `ask` is the open question */
+    sti_choose_job job; /* its `ask` is the open request */
     sti_job_text said;
 };
 
@@ -31,7 +30,7 @@ void sti_scheduler_free(sti_scheduler *s)
     free(s);
 }
 
-static void start(sti_scheduler *s, sti_ask *ask, sti_effects *out)
+static void start_choice(sti_scheduler *s, sti_ask *ask, sti_effects *out)
 {
     s->job.job = (sti_job){.call = STI_CALL_CHOOSE,
                            .role = STI_SCHEDULER_0 + s->job.scheduler,
@@ -41,7 +40,7 @@ static void start(sti_scheduler *s, sti_ask *ask, sti_effects *out)
     sti_effect_compute(out, &s->job.job);
 }
 
-static void finish(sti_scheduler *s, sti_effects *out)
+static void finish_choice(sti_scheduler *s, sti_effects *out)
 {
     sti_object_drop(s->job.ask);
     s->job.ask = NULL;
@@ -64,9 +63,9 @@ void sti_scheduler_step(sti_scheduler *s, const sti_event *events, size_t n,
 {
     for (size_t k = 0; k < n; k++)
         if (events[k].kind == STI_EVENT_DONE)
-            finish(s, out);
+            finish_choice(s, out);
         else if (events[k].msg.kind == STI_MSG_ASK && !s->job.ask)
-            start(s, (sti_ask *)events[k].msg.object, out);
+            start_choice(s, (sti_ask *)events[k].msg.object, out);
         else
             sti_object_drop(events[k].msg.object);
 }

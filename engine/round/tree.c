@@ -1,5 +1,5 @@
-/* Child r begins S(r, levels) after its parent: so many are the parent and the
- * children before it. */
+/* Child r begins S(r, levels) after its parent, the size of the parent and its
+ * earlier children. */
 #include "engine/round/tree.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 enum { LEVELS = 3, FEW_CHILDREN = 8 };
 
-/* S(turns, levels); r < 2^17, so that it fits. */
-static uint64_t reach(uint64_t r, uint32_t levels)
+/* S(r, levels); r < 2^17, so that it fits. */
+static uint64_t subtree_size(uint64_t r, uint32_t levels)
 {
     uint64_t sum = 1;
     if (levels > 0)
@@ -31,17 +31,17 @@ sti_tree sti_tree_up(uint32_t n)
 sti_tree sti_tree_down(uint32_t n)
 {
     uint32_t levels = 1;
-    while (levels < LEVELS && reach(FEW_CHILDREN, levels) < n)
+    while (levels < LEVELS && subtree_size(FEW_CHILDREN, levels) < n)
         levels++;
     return (sti_tree){.n = n, .levels = levels};
 }
 
-/* S(r, 0) .. S(r, LEVELS) of one r, from 0 on. */
+/* S(r, 0) .. S(r, LEVELS) of one r. */
 typedef struct turns_reach {
     uint64_t s[LEVELS + 1];
 } turns_reach;
 
-/* S(r + 1, d) = S(r, d) + S(r, d - 1), as binomials do. */
+/* S(r + 1, d) = S(r, d) + S(r, d - 1), as for binomials. */
 static void next_child(turns_reach *of)
 {
     for (uint32_t d = LEVELS; d > 0; d--)
@@ -79,16 +79,16 @@ sti_place sti_tree_find(const sti_tree *tree, uint32_t index)
 
 uint32_t sti_tree_child(uint32_t index, const sti_place *place, uint32_t rank)
 {
-    return index + (uint32_t)reach(rank, place->levels);
+    return index + (uint32_t)subtree_size(rank, place->levels);
 }
 
-/* By how much chunk c of m turns the tree of n members. */
-static uint32_t turn_of(uint32_t n, uint32_t c, uint32_t m)
+/* The rotation of chunk c of m in the tree of n members. */
+static uint32_t rotation_of(uint32_t n, uint32_t c, uint32_t m)
 {
     return (uint32_t)((uint64_t)c * n / m);
 }
 
-/* ---- reduce ------------------------------------------------------------- */
+/* ---- reduction ---------------------------------------------------------- */
 
 sti_chunks sti_chunks_of(const sti_run *run, const sti_dispatch *d)
 {
@@ -123,7 +123,8 @@ size_t sti_chunks_begin(const sti_chunks *chunks, uint32_t chunk)
 sti_place sti_chunks_place(const sti_chunks *chunks, uint32_t chunk,
                            uint32_t partition)
 {
-    const uint32_t K = chunks->partitions, turn = turn_of(K, chunk, chunks->n);
+    const uint32_t K = chunks->partitions,
+                   turn = rotation_of(K, chunk, chunks->n);
     const sti_tree tree = sti_tree_up(K);
     sti_place place = sti_tree_find(&tree, (partition + K - turn) % K);
     place.parent = (place.parent + turn) % K;
@@ -142,7 +143,8 @@ static void send_copy(const sti_msg *msg, sti_address from, sti_address to,
     sti_effect_send(out, copy);
 }
 
-/* Who has most below it is sent to first: it has the longest way to go. */
+/* Sends to the child with the most below it first, because its way is the
+ * longest. */
 static void send_whole(const sti_run *run, uint32_t number, const sti_msg *msg,
                        sti_effects *out)
 {
@@ -163,7 +165,7 @@ void sti_broadcast_pass_on(const sti_run *run, uint32_t worker,
         send_whole(run, worker + 1, msg, out);
         return;
     }
-    const uint32_t turn = turn_of(n, msg->slice, msg->partition);
+    const uint32_t turn = rotation_of(n, msg->slice, msg->partition);
     const uint32_t number = (worker + n - turn) % n;
     const sti_tree tree = sti_tree_down(n);
     const sti_place place = sti_tree_find(&tree, number);
@@ -175,12 +177,12 @@ void sti_broadcast_pass_on(const sti_run *run, uint32_t worker,
 }
 
 /* The nodes are numbered in the order of their workers. */
-static uint32_t nodes_of(const sti_run *run)
+static uint32_t count_nodes(const sti_run *run)
 {
     return run->node_of[run->workers - 1] + 1;
 }
 
-/* Bytes of what grows: the updates, and their blocks' parameters. */
+/* Bytes of the parts that grow: changes, and partials of results. */
 static size_t updates_bytes(const sti_dispatch *d)
 {
     size_t bytes = 0;
@@ -195,8 +197,8 @@ static size_t updates_bytes(const sti_dispatch *d)
     return bytes;
 }
 
-/* No more than there are workers. */
-static uint32_t pieces_of(const sti_run *run, size_t bytes)
+/* The number of pieces, at most the number of workers. */
+static uint32_t count_pieces_of(const sti_run *run, size_t bytes)
 {
     const size_t most =
         run->workers < STI_PIECES_MAX ? run->workers : STI_PIECES_MAX;
@@ -209,7 +211,8 @@ strads_err sti_broadcast_pack(const sti_run *run, sti_dispatch *d,
 {
     *out = NULL;
     if (d->n_updates == 0 || d->phase == STI_PHASE_CLOSE ||
-        nodes_of(run) < STI_PIECES_FROM || pieces_of(run, updates_bytes(d)) < 2)
+        count_nodes(run) < STI_PIECES_FROM ||
+        count_pieces_of(run, updates_bytes(d)) < 2)
         return STRADS_OK;
     sti_writer w = {0};
     const sti_msg msg = {.kind = STI_MSG_DISPATCH, .object = &d->head};
@@ -222,11 +225,11 @@ strads_err sti_broadcast_pack(const sti_run *run, sti_dispatch *d,
     return err;
 }
 
-/* Each to the root of its tree. */
+/* Sends each piece to the root of its tree. */
 static strads_err send_pieces(const sti_run *run, uint64_t seq,
                               sti_buffer *packed, sti_effects *out)
 {
-    const uint32_t n = pieces_of(run, packed->size);
+    const uint32_t n = count_pieces_of(run, packed->size);
     size_t begin = 0;
     for (uint32_t i = 0; i < n; i++) {
         const size_t end = packed->size * (i + 1) / n;
@@ -238,7 +241,7 @@ static strads_err send_pieces(const sti_run *run, uint64_t seq,
         sti_effect_send(out, (sti_msg){.kind = STI_MSG_DISPATCH,
                                        .from = STI_COORDINATOR,
                                        .to = STI_WORKER_0 +
-                                             turn_of(run->workers, i, n),
+                                             rotation_of(run->workers, i, n),
                                        .partition = n,
                                        .slice = (uint16_t)i,
                                        .round = seq,
@@ -262,8 +265,8 @@ strads_err sti_broadcast_begin(const sti_run *run, sti_dispatch *dispatch,
 
 /* ---- a worker's pieces ------------------------------------------------- */
 
-/* Whether a piece fits to those that have come. */
-static bool fits(const sti_pieces *pieces, const sti_msg *msg)
+/* Whether a piece matches those that have arrived. */
+static bool fits_pieces(const sti_pieces *pieces, const sti_msg *msg)
 {
     const uint32_t n = msg->partition;
     return msg->object && n > 1 && n <= STI_PIECES_MAX && msg->slice < n &&
@@ -272,7 +275,7 @@ static bool fits(const sti_pieces *pieces, const sti_msg *msg)
 
 bool sti_pieces_take(sti_pieces **pieces, const sti_msg *msg)
 {
-    if (!fits(*pieces, msg))
+    if (!fits_pieces(*pieces, msg))
         return false;
     if (!*pieces)
         *pieces = calloc(1, sizeof **pieces);

@@ -1,23 +1,24 @@
-/* A worker. Dispatches live in slots, by their sequence number modulo window:
- * the coordinator never has more in flight, so a slot is free when its next
- * one comes. They are taken up in sequence, whatever order they arrive in,
+/* A worker. Dispatches live in slots, by sequence number modulo window. The
+ * coordinator never has more in flight, so a slot is free when its next
+ * dispatch arrives. They are started in sequence, in any order of arrival,
  * because their updates build on each other. Rings are in worker_ring.c. */
 #include "engine/round/worker_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Partials on their way up the tree, whole or chunk by chunk (tree.h). Children
- * are taken in in their order, whatever order they come in, so the shape of the
- * sum, and with it every bit, depends on the number of partitions alone. */
+/* ---- partials on the way up the tree, whole or in chunks (tree.h). Children
+ * are merged in their order, in any order of arrival, so every bit of the sum
+ * depends only on the number of partitions. */
 
 static const char unexpected[] =
-    "a node sent a partial that nobody waits for: it runs another version or "
+    "a node sent a partial that is not expected: it runs another version or "
     "is broken";
 
 /* ---- places ------------------------------------------------------------ */
 
-/* A state's chunks and space for their children, in one allocation. */
+/* Makes a state's chunks and the space for their children, in one
+ * allocation. */
 static bool make_chunks(const sti_worker *w, const sti_chunks *chunks,
                         struct sti_partition_state *state, uint32_t k)
 {
@@ -37,7 +38,8 @@ static bool make_chunks(const sti_worker *w, const sti_chunks *chunks,
     return true;
 }
 
-/* A slot's dispatch is taken up: how its partials go up. False: it has failed. */
+/* Prepares the reduction when a slot's dispatch is started. False: the worker
+ * has failed. */
 static bool begin_reduce(sti_worker *w, struct sti_round_slot *s,
                          sti_effects *out)
 {
@@ -56,8 +58,8 @@ static bool begin_reduce(sti_worker *w, struct sti_round_slot *s,
     return true;
 }
 
-/* The chunk that a partition looks at as its k-th, and when it looks at one: it
- * ends with the one that it is the root of, or is near it. */
+/* chunk_at: the k-th chunk that a partition checks. turn_of_chunk: the inverse.
+ * The last one is the chunk that the partition is the root of, or near it. */
 static uint32_t chunk_at(const sti_chunks *chunks, uint32_t partition,
                          uint32_t k)
 {
@@ -90,7 +92,7 @@ static void drop_reduce(struct sti_partition_state *state, uint32_t n_chunks)
 
 /* ---- up ---------------------------------------------------------------- */
 
-/* After CLOSE there is nothing left to do for one whose partials are sent. */
+/* After CLOSE a worker is done once its partials are sent. */
 static void end_if_closed(const sti_worker *w, const struct sti_round_slot *s,
                           sti_effects *out)
 {
@@ -98,10 +100,11 @@ static void end_if_closed(const sti_worker *w, const struct sti_round_slot *s,
         sti_effect_end(out, STRADS_OK);
 }
 
-/* What is sent of a state's partial; NULL without an error: nothing. */
-static strads_err pick(const struct sti_round_slot *s,
-                       const struct sti_partition_state *state, uint32_t chunk,
-                       sti_object **out)
+/* Selects the bytes to send of a state's partial; NULL without an error:
+ * none. */
+static strads_err select_chunk(const struct sti_round_slot *s,
+                               const struct sti_partition_state *state,
+                               uint32_t chunk, sti_object **out)
 {
     *out = NULL;
     if (sti_worker_is_internal(s->dispatch))
@@ -127,7 +130,7 @@ static void send_up(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     const sti_place *place = &state->reduce[chunk].place;
     const bool root = place->parent == w->first + k;
     sti_object *object;
-    if (pick(s, state, chunk, &object)) {
+    if (select_chunk(s, state, chunk, &object)) {
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
         return;
     }
@@ -146,8 +149,8 @@ static void send_up(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     end_if_closed(w, s, out);
 }
 
-static void take_in(sti_worker *w, struct sti_round_slot *s, uint32_t k,
-                    uint32_t chunk, sti_effects *out)
+static void merge_child(sti_worker *w, struct sti_round_slot *s, uint32_t k,
+                        uint32_t chunk, sti_effects *out)
 {
     struct sti_partition_state *state = &s->states[k];
     struct sti_reduce *reduce = &state->reduce[chunk];
@@ -167,7 +170,7 @@ static void take_in(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
 }
 
-/* A MERGE job has been carried out. */
+/* Called when a MERGE job has finished. */
 static void worker_merged(struct sti_partition_state *state)
 {
     struct sti_reduce *reduce = &state->reduce[state->job.chunk];
@@ -176,9 +179,9 @@ static void worker_merged(struct sti_partition_state *state)
     reduce->merged++;
 }
 
-/* One step of a chunk, if there is one. */
-static bool reduce_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
-                      uint32_t chunk, sti_effects *out)
+/* Makes one step of a chunk, if one is possible. */
+static bool step_chunk(sti_worker *w, struct sti_round_slot *s, uint32_t k,
+                       uint32_t chunk, sti_effects *out)
 {
     const struct sti_reduce *reduce = &s->states[k].reduce[chunk];
     if (reduce->sent)
@@ -189,7 +192,7 @@ static bool reduce_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     }
     if (reduce->child[reduce->merged].kind == 0)
         return false;
-    take_in(w, s, k, chunk, out);
+    merge_child(w, s, k, chunk, out);
     return true;
 }
 
@@ -199,15 +202,15 @@ void sti_worker_reduce(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     struct sti_partition_state *state = &s->states[k];
     while (state->ready && state->worked && !state->busy && !w->failed) {
         const uint32_t turn = (uint32_t)__builtin_ctzll(state->ready);
-        if (!reduce_on(w, s, k, chunk_at(&s->chunks, w->first + k, turn), out))
+        if (!step_chunk(w, s, k, chunk_at(&s->chunks, w->first + k, turn), out))
             state->ready &= ~(UINT64_C(1) << turn);
     }
 }
 
-/* ---- what comes -------------------------------------------------------- */
+/* ---- arrivals ---------------------------------------------------------- */
 
-/* Leaves a partial where its parent is; that partition's state, or UINT32_MAX
- * for one that nobody waits for. */
+/* Hands a partial to its parent. Returns the parent's state, or UINT32_MAX for
+ * a partial that is not expected. */
 static uint32_t deliver_partial(sti_worker *w, struct sti_round_slot *s,
                                 const sti_msg *msg)
 {
@@ -230,8 +233,8 @@ static uint32_t deliver_partial(sti_worker *w, struct sti_round_slot *s,
     return parent - w->first;
 }
 
-static void take_one(sti_worker *w, struct sti_round_slot *s,
-                     const sti_msg *msg, sti_effects *out)
+static void take_partial(sti_worker *w, struct sti_round_slot *s,
+                         const sti_msg *msg, sti_effects *out)
 {
     const uint32_t k = deliver_partial(w, s, msg);
     if (k == UINT32_MAX) {
@@ -242,7 +245,8 @@ static void take_one(sti_worker *w, struct sti_round_slot *s,
     sti_worker_reduce(w, s, k, out);
 }
 
-/* Keeps what came before its dispatch; no more than could. */
+/* Keeps partials that arrived before their dispatch, within the possible
+ * number. */
 static bool keep_ahead(const sti_worker *w, struct sti_round_slot *s,
                        const sti_msg *msg)
 {
@@ -265,23 +269,24 @@ static void worker_take_partial(sti_worker *w, const sti_msg *msg,
 {
     struct sti_round_slot *s = sti_worker_slot(w, msg->round);
     if (s && s->taken_up) {
-        take_one(w, s, msg, out);
+        take_partial(w, s, msg, out);
     } else if (!s || !keep_ahead(w, s, msg)) {
         sti_object_drop(msg->object);
         sti_worker_fail(w, STRADS_EPEER, unexpected, out);
     }
 }
 
-/* Partials that came before their dispatch find their states. */
+/* Hands early partials to their states. */
 static void deliver_ahead(sti_worker *w, struct sti_round_slot *s,
                           sti_effects *out)
 {
     for (uint32_t k = 0; k < s->n_ahead; k++)
-        take_one(w, s, &s->ahead[k], out);
+        take_partial(w, s, &s->ahead[k], out);
     s->n_ahead = 0;
 }
 
-/* ---- the role */
+/* ---- the role
+ * ------------------------------------------------------------- */
 
 static bool make_states(const sti_worker *w, struct sti_round_slot *s)
 {
@@ -404,9 +409,9 @@ bool sti_worker_is_over(const sti_worker *w, const struct sti_round_slot *s)
     return true;
 }
 
-/* The slot of a round, cleared of the older round that is over; NULL for a
- * round outside the window, which only a broken peer can name: the coordinator
- * sends a round only when that one has been committed. */
+/* The slot of a round, cleared of the finished older round. NULL for a round
+ * outside the window, which only a broken peer names: the coordinator sends a
+ * round only after the older one has been committed. */
 struct sti_round_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
 {
     struct sti_round_slot *s = &w->slots[seq % w->window];
@@ -451,33 +456,33 @@ void sti_worker_compute(sti_worker *w, struct sti_round_slot *s, uint32_t k,
 
 /* ---- rounds ------------------------------------------------------------ */
 
-static strads_err make_partial(struct sti_partition_state *state)
+static strads_err reserve_partial(struct sti_partition_state *state)
 {
     return state->partial ? STRADS_OK : sti_buffer_new(0, &state->partial);
 }
 
-static void start(sti_worker *w, struct sti_round_slot *s, uint32_t k,
-                  sti_effects *out)
+static void start_partition(sti_worker *w, struct sti_round_slot *s, uint32_t k,
+                            sti_effects *out)
 {
     sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
                     : s->dispatch->phase == STI_PHASE_PACK  ? STI_CALL_PACK
                     : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
                                                             : STI_CALL_WORK;
     s->states[k].started = true;
-    if (make_partial(&s->states[k]))
+    if (reserve_partial(&s->states[k]))
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
     else
         sti_worker_compute(w, s, k, call, out);
 }
 
-/* What a partition computes, and in which order, thus depends on the order of
- * dispatches alone, never on when a block comes. */
+/* So a partition's computations and their order depend only on the order of
+ * dispatches, not on the arrival of blocks. */
 void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
 {
     while (w->turn[k] < w->next && !w->failed) {
         struct sti_round_slot *s = &w->slots[w->turn[k] % w->window];
         if (!s->states[k].started)
-            start(w, s, k, out);
+            start_partition(w, s, k, out);
         if (sti_worker_is_ring(w, s->dispatch) &&
             !sti_worker_ring_on(w, s, k, out))
             return;
@@ -485,7 +490,8 @@ void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
     }
 }
 
-static void take_up(sti_worker *w, struct sti_round_slot *s, sti_effects *out)
+static void start_round(sti_worker *w, struct sti_round_slot *s,
+                        sti_effects *out)
 {
     w->next++;
     if (!begin_reduce(w, s, out))
@@ -496,18 +502,19 @@ static void take_up(sti_worker *w, struct sti_round_slot *s, sti_effects *out)
     deliver_ahead(w, s, out);
 }
 
-/* Takes up this round, if it is next, and those behind it that wait for it. */
-static void take_up_all(sti_worker *w, sti_effects *out)
+/* Starts this round, if it is next, and the rounds after it that wait for
+ * it. */
+static void start_ready_rounds(sti_worker *w, sti_effects *out)
 {
     for (;;) {
         struct sti_round_slot *next = &w->slots[w->next % w->window];
         if (!next->used || next->seq != w->next || !next->dispatch)
             return;
-        take_up(w, next, out);
+        start_round(w, next, out);
     }
 }
 
-/* Takes the reference of a dispatch, or of a piece of one, and passes it on. */
+/* Takes over the reference to a dispatch or a piece, and forwards it. */
 static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
     struct sti_round_slot *s = sti_worker_slot(w, msg->round);
@@ -533,10 +540,10 @@ static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
             return;
         }
     }
-    take_up_all(w, out);
+    start_ready_rounds(w, out);
 }
 
-static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
+static void finish_job(sti_worker *w, sti_worker_job *job, sti_effects *out)
 {
     struct sti_round_slot *s = &w->slots[job->seq % w->window];
     uint32_t k = job->partition - w->first;
@@ -571,10 +578,11 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     sti_worker_reduce(w, s, k, out);
 }
 
-static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
+static void handle_event(sti_worker *w, const sti_event *event,
+                         sti_effects *out)
 {
     if (event->kind == STI_EVENT_DONE) {
-        done(w, (sti_worker_job *)event->job, out);
+        finish_job(w, (sti_worker_job *)event->job, out);
         return;
     }
     switch (event->msg.kind) {
@@ -597,5 +605,5 @@ void sti_worker_step(sti_worker *w, const sti_event *events, size_t n,
                      sti_effects *out)
 {
     for (size_t k = 0; k < n; k++)
-        step_one(w, &events[k], out);
+        handle_event(w, &events[k], out);
 }

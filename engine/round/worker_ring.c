@@ -1,8 +1,8 @@
-/* Rings. A block visits all partitions in the order of its route and comes
- * home. Every partition takes blocks in an order that is fixed beforehand, so
- * the run is the same whenever they arrive; what it waits for is the next one
- * alone. A block that comes home is taken in between, when nothing is under
- * way: that changes no one's state but its own. */
+/* Rings. A block visits all partitions in the order of its route and returns
+ * home. Every partition processes blocks in a fixed order, so the run does not
+ * depend on arrival times; it waits only for the next block. A block that comes
+ * home is recorded in between, when the partition is free; that changes only
+ * the block's own state. */
 #include "engine/round/ring_plan.h"
 #include "engine/round/worker_state.h"
 
@@ -15,9 +15,9 @@ static bool goes_elsewhere(const sti_worker *w, uint32_t to)
            w->run->node_of[w->index];
 }
 
-/* ---- taking up --------------------------------------------------------- */
+/* ---- taking blocks ------------------------------------------------------- */
 
-/* A block starts on its lap; what it had at its home is taken by the job. */
+/* Starts a block's sweep; the job takes the object parked at its home. */
 static strads_err start_ring_step(const sti_dispatch *d, uint32_t place,
                                   sti_ring_step **out)
 {
@@ -31,7 +31,7 @@ static strads_err start_ring_step(const sti_dispatch *d, uint32_t place,
     return err;
 }
 
-/* The block that is next for partition k, if it is there. */
+/* The next block for partition k, if it has arrived. */
 static sti_ring_step *next_ring_step(sti_worker *w, struct sti_round_slot *s,
                                      uint32_t k, sti_effects *out)
 {
@@ -45,8 +45,8 @@ static sti_ring_step *next_ring_step(sti_worker *w, struct sti_round_slot *s,
     return step;
 }
 
-static void move(sti_worker *w, struct sti_round_slot *s, uint32_t k,
-                 sti_ring_step *step, sti_effects *out)
+static void start_step(sti_worker *w, struct sti_round_slot *s, uint32_t k,
+                       sti_ring_step *step, sti_effects *out)
 {
     struct sti_partition_state *state = &s->states[k];
     const strads_block *block = &s->dispatch->blocks[step->index];
@@ -83,7 +83,7 @@ bool sti_worker_ring_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     else if (!all)
         step = next_ring_step(w, s, k, out);
     if (step)
-        move(w, s, k, step, out);
+        start_step(w, s, k, step, out);
     else if (all)
         end_if_complete(w, s, k, out);
     return all;
@@ -91,8 +91,8 @@ bool sti_worker_ring_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
 
 /* ---- arriving ---------------------------------------------------------- */
 
-/* Whether this is the block, of the right sizes and at the right step, that the
- * partition gets in this round. */
+/* Whether this is the block that the partition expects in this round, with the
+ * right sizes and step. */
 static bool ring_step_fits(const sti_worker *w, const sti_dispatch *d,
                            uint32_t partition, const sti_ring_step *step)
 {
@@ -114,16 +114,17 @@ static bool is_expected(const sti_worker *w, const struct sti_round_slot *s,
            !state->waiting[step->index] && !state->is_home[step->index];
 }
 
-/* Puts a ring step where its partition finds it. */
-static void deliver(sti_worker *w, struct sti_round_slot *s, uint32_t partition,
-                    sti_ring_step *step, sti_effects *out)
+/* Hands a ring step to its partition. */
+static void deliver_step(sti_worker *w, struct sti_round_slot *s,
+                         uint32_t partition, sti_ring_step *step,
+                         sti_effects *out)
 {
     struct sti_partition_state *state = &s->states[partition - w->first];
     if (!is_expected(w, s, partition, step)) {
         sti_object_drop(step);
         sti_worker_fail(
             w, STRADS_EPEER,
-            "a node sent a ring block that nobody waits for: it runs another "
+            "a node sent a ring block that is not expected: it runs another "
             "version or is broken",
             out);
     } else if (step->number == w->run->partitions) {
@@ -154,9 +155,9 @@ static void keep_early(sti_worker *w, struct sti_round_slot *s,
     s->early_to[s->n_early++] = partition;
 }
 
-/* A partition goes on with this slot, and with the one that it is at. */
-static void go_on_here(sti_worker *w, struct sti_round_slot *s, uint32_t k,
-                       sti_effects *out)
+/* Continues a partition with this slot, and with the slot that it is at. */
+static void continue_partition(sti_worker *w, struct sti_round_slot *s,
+                               uint32_t k, sti_effects *out)
 {
     if (w->turn[k] != s->seq)
         (void)sti_worker_ring_on(w, s, k, out);
@@ -184,8 +185,8 @@ void sti_worker_take_ring_step(sti_worker *w, const sti_msg *msg,
         keep_early(w, s, msg->partition, step, out);
         return;
     }
-    deliver(w, s, msg->partition, step, out);
-    go_on_here(w, s, k, out);
+    deliver_step(w, s, msg->partition, step, out);
+    continue_partition(w, s, k, out);
 }
 
 /* ---- starting and finishing -------------------------------------------- */
@@ -219,7 +220,7 @@ void sti_worker_start_ring(sti_worker *w, struct sti_round_slot *s, uint32_t k,
     uint32_t kept = 0;
     for (uint32_t e = 0; e < s->n_early; e++) {
         if (s->early_to[e] == w->first + k) {
-            deliver(w, s, s->early_to[e], s->early[e], out);
+            deliver_step(w, s, s->early_to[e], s->early[e], out);
         } else {
             s->early[kept] = s->early[e];
             s->early_to[kept++] = s->early_to[e];
@@ -249,5 +250,5 @@ void sti_worker_finish_ring_step(sti_worker *w, struct sti_round_slot *s,
                                        .round = s->seq,
                                        .object = &step->head});
     }
-    go_on_here(w, s, k, out);
+    continue_partition(w, s, k, out);
 }
