@@ -13,8 +13,13 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
 engine/base
+engine
+engine/exec
 engine/round
+engine/sim
 engine/store
+engine/watch
+tests/swarm
 "
 
 # shellcheck disable=SC2086 # a list of names

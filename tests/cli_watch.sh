@@ -194,7 +194,7 @@ END
 exec 3>&-
 
 # Addresses
-refuses 2 "is no address for a page" lasso train "$year_train" --http nowhere/
+refuses 2 "is not an address for a page" lasso train "$year_train" --http nowhere/
 refuses 2 "give the run a token" lasso train "$year_train" --http 0.0.0.0:0
 # shellcheck disable=SC2086 # words
 start first $far --http 127.0.0.1:0

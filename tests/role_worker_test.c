@@ -376,7 +376,8 @@ Test(role_worker, a_partial_that_is_twice_or_wrong_in_size_fails_the_run)
     expect_root_fail(true, SUMS, bytes(48), "a partial that is not expected");
     expect_root_fail(false, SUMS, bytes(40), "40 bytes where 48");
     expect_root_fail(false, SUMS, NULL, "a partial that is not expected");
-    expect_root_fail(false, STI_PHASE_OPEN, bytes(48), "a partial that is not expected");
+    expect_root_fail(false, STI_PHASE_OPEN, bytes(48),
+                     "a partial that is not expected");
 }
 
 Test(role_worker, a_slice_of_what_goes_whole_fails_the_run)
@@ -402,7 +403,8 @@ Test(role_worker, a_partial_ahead_that_nobody_waits_for_fails_its_round)
     cr_assert_eq(r.n_fails, 0, "%s", r.text);
     toy_roles_deliver(&r, dispatch_msg(&r, 0, SUMS));
     cr_assert_eq(r.n_fails, 1);
-    cr_assert_not_null(strstr(r.text, "a partial that is not expected"), "%s", r.text);
+    cr_assert_not_null(strstr(r.text, "a partial that is not expected"), "%s",
+                       r.text);
     toy_roles_close(&r);
 }
 

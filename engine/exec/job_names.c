@@ -1,4 +1,5 @@
-/* Names of jobs: one for each kind, and of some the phase's. */
+/* Names of jobs: one for each kind, followed by the phase's name for some
+ * kinds. */
 #include "engine/exec/job_names.h"
 
 static const char *const verb[] = {

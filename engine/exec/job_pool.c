@@ -1,11 +1,11 @@
-/* A partition's first job is ready while none of its jobs is under way; all
- * others wait behind it. */
+/* A partition has at most one active job, which is ready or running; its other
+ * jobs wait in order. */
 #include "engine/exec/job_pool.h"
 
 #include <stdlib.h>
 
-/* What a job of a kind that has not been seen yet is expected to take: so much
- * that other threads are woken for it. */
+/* The expected time of a job of a kind that has not run yet: long enough that
+ * other threads are woken for it. */
 enum { CALLS = STI_CALL_CUT + 1, UNKNOWN_NS = 1000 * 1000 };
 
 /* ---- a queue ------------------------------------------------------------- */
@@ -64,7 +64,7 @@ void sti_job_pool_free(sti_job_pool *pool)
     *pool = (sti_job_pool){0};
 }
 
-static uint64_t *usual_ns(const sti_job_pool *pool, const sti_job *job)
+static uint64_t *find_usual_ns(const sti_job_pool *pool, const sti_job *job)
 {
     const uint32_t phase =
         job->phase < pool->n_phases ? job->phase : pool->n_phases;
@@ -73,7 +73,7 @@ static uint64_t *usual_ns(const sti_job_pool *pool, const sti_job *job)
 
 static void make_ready(sti_job_pool *pool, sti_job *job, uint32_t worker)
 {
-    job->elapsed_ns = *usual_ns(pool, job);
+    job->elapsed_ns = *find_usual_ns(pool, job);
     sti_job_queue_put(&pool->ready[worker], job);
     pool->n_ready++;
     pool->ready_ns += job->elapsed_ns;
@@ -104,7 +104,7 @@ sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker)
 void sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job)
 {
     sti_partition_jobs *p = &pool->partitions[job->partition - pool->first];
-    uint64_t *usual = usual_ns(pool, &job->job);
+    uint64_t *usual = find_usual_ns(pool, &job->job);
     *usual = (7 * *usual + job->job.elapsed_ns) / 8;
     sti_job *next = sti_job_queue_take(&p->waiting);
     p->active = next != NULL;

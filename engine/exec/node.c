@@ -1,16 +1,16 @@
 /* A node: one thread for each worker, and the roles that they drive.
  *
- * One lock guards the roles, their events and the jobs that wait. A thread that
- * has nothing to do enters, steps roles until no event is left, takes a job and
- * carries it out without the lock. So a role's answer waits for no computation,
- * and where jobs are short one thread does them all and hands nothing over. The
- * roles that are not workers, and their jobs, are the caller's thread's alone.
- * Messages to other nodes leave without the lock, in order. With one thread and
- * one node nothing is locked.
+ * One lock guards the roles, their events and the waiting jobs. An idle thread
+ * takes the lock, steps roles until no event is left, takes a job and runs it
+ * without the lock. So a role's step never waits for a computation, and if jobs
+ * are short, one thread runs them all without handing work over. The
+ * coordinator, the schedulers and their jobs run only on the caller's thread.
+ * Messages to other nodes are sent without the lock, in order. With one thread
+ * and one node there is no locking.
  *
- * A thread that finds nothing spins a little, where there are as many cores as
- * threads, and then sleeps. It is woken when what is ready takes longer than
- * waking.
+ * A thread without work spins for a short time, if there are as many cores as
+ * threads, and then sleeps. It is woken if the ready work takes longer than a
+ * wakeup.
  *
  * The first error wins and makes every thread leave after its current job. */
 #include "engine/exec/node.h"
@@ -28,10 +28,10 @@
 #include "engine/exec/job_pool.h"
 
 enum {
-    SPINS = 4000,            /* looks before sleeping, some 50 us */
-    SLEEP_NS = 20 * 1000000, /* then the stop flag is looked at again */
-    TAKE_NS = 10 * 1000,     /* a thread that is awake comes for such jobs, */
-    WAKE_NS = 40 * 1000      /* one that sleeps is woken for these */
+    SPINS = 4000,            /* polls before sleeping, about 50 us */
+    SLEEP_NS = 20 * 1000000, /* then the stop flag is checked again */
+    TAKE_NS = 10 * 1000,     /* shortest work that an awake thread takes over */
+    WAKE_NS = 40 * 1000 /* shortest work that a sleeping thread is woken for */
 };
 
 typedef struct waiting_event {
@@ -39,7 +39,7 @@ typedef struct waiting_event {
     sti_event event;
 } waiting_event;
 
-/* A ring that grows. */
+/* A growing ring. */
 typedef struct event_queue {
     waiting_event *at;
     size_t first, n, capacity; /* capacity is a power of two */
@@ -48,54 +48,54 @@ typedef struct event_queue {
 typedef struct worker_context {
     sti_node *node;
     uint32_t index;
-    bool started; /* to be joined */
+    bool started; /* must be joined */
     pthread_t handle;
     sti_effects effects;
-    uint64_t now;             /* its last reading, since the start */
-    uint64_t round, round_ns; /* so long it has computed for this round */
+    uint64_t now;             /* its last clock reading, since the start */
+    uint64_t round, round_ns; /* time that it has computed for this round */
     uint32_t track;
     atomic_uint_least64_t callback_ns;
 } worker_context;
 
 struct sti_node {
     sti_node_options options;
-    worker_context *contexts;  /* [options.threads]; 0: the caller's */
-    strads_worker_time *times; /* [options.threads], when progress is told */
+    worker_context *contexts;  /* [options.threads]; 0 is the caller's */
+    strads_worker_time *times; /* [options.threads] for progress reports */
     uint32_t coordinator_track;
     uint32_t *scheduler_track;
     uint32_t spins;
     uint64_t started_ns, cpu_started_ns;
-    bool told_cancel;         /* the stop flag was seen, and passed on */
-    uint64_t leaves_ns;       /* then: when another node goes on its own */
-    atomic_bool stop_is_told; /* by another node */
+    bool told_cancel;         /* the stop flag was seen and passed on */
+    uint64_t leaves_ns;       /* then: the time at which another node leaves */
+    atomic_bool stop_is_told; /* another node requested it */
     atomic_bool aborted;
     pthread_mutex_t error_lock;
-    strads_err err;  /* error_lock; the first one */
+    strads_err err;  /* error_lock; the first error */
     char text[1024]; /* error_lock */
 
-    bool shared;          /* other threads come here: there is a lock */
+    bool shared;          /* other threads use the node, so it is locked */
     pthread_mutex_t lock; /* guards all below */
     sti_coordinator *coordinator;
-    sti_scheduler **schedulers; /* [run->schedulers]; NULL: another node's */
+    sti_scheduler **schedulers; /* [run->schedulers]; NULL: on another node */
     sti_worker **workers;       /* [options.threads] */
     uint32_t n_workers_ended;
-    uint64_t now; /* the latest that a role has been told */
+    uint64_t now; /* the latest time passed to a role */
     bool coordinator_ended;
     event_queue caller_events, worker_events;
     sti_job_queue caller_jobs;
     sti_job_pool pool;
     sti_msg *out; /* to other nodes */
     size_t n_out, cap_out;
-    bool sending; /* a thread is at it */
+    bool sending; /* a thread is sending them */
     bool caller_sleeps;
-    uint32_t n_sleep; /* of the others */
+    uint32_t n_sleep; /* other threads asleep */
     pthread_cond_t wake_caller, wake_other;
-    /* Written at the end of each visit, read without the lock. */
+    /* Written when a thread releases the lock, read without it. */
     atomic_bool work_for_caller, work_for_all;
 };
 
 /* Records the first error; threads leave when they see it. */
-static void fail(sti_node *node, strads_err err, const char *text)
+static void record_error(sti_node *node, strads_err err, const char *text)
 {
     pthread_mutex_lock(&node->error_lock);
     if (!node->err) {
@@ -108,7 +108,7 @@ static void fail(sti_node *node, strads_err err, const char *text)
 
 /* ---- events ------------------------------------------------------------ */
 
-static bool reserve(event_queue *q)
+static bool reserve_event(event_queue *q)
 {
     if (q->n < q->capacity)
         return true;
@@ -123,23 +123,23 @@ static bool reserve(event_queue *q)
     return true;
 }
 
-/* An event for a role of this node. Without memory it is dropped, with the
- * reference of its message, and ends the run. */
-static void push(sti_node *node, sti_address to, const sti_event *event)
+/* Queues an event for a role of this node. Without memory it drops the event
+ * and its message's reference, and ends the run. */
+static void queue_event(sti_node *node, sti_address to, const sti_event *event)
 {
     event_queue *q =
         to < STI_WORKER_0 ? &node->caller_events : &node->worker_events;
-    if (reserve(q)) {
+    if (reserve_event(q)) {
         q->at[(q->first + q->n++) & (q->capacity - 1)] =
             (waiting_event){to, *event};
         return;
     }
     if (event->kind == STI_EVENT_MESSAGE)
         sti_object_drop(event->msg.object);
-    fail(node, STRADS_ENOMEM, "no memory for a node's queues");
+    record_error(node, STRADS_ENOMEM, "no memory for a node's queues");
 }
 
-static bool pop(event_queue *q, waiting_event *out)
+static bool pop_event(event_queue *q, waiting_event *out)
 {
     if (q->n == 0)
         return false;
@@ -152,13 +152,13 @@ static bool pop(event_queue *q, waiting_event *out)
 static void free_events(event_queue *q)
 {
     waiting_event left;
-    while (pop(q, &left))
+    while (pop_event(q, &left))
         if (left.event.kind == STI_EVENT_MESSAGE)
             sti_object_drop(left.event.msg.object);
     free(q->at);
 }
 
-/* ---- making ------------------------------------------------------------ */
+/* ---- construction ------------------------------------------------------ */
 
 static strads_err make_workers(sti_node *node)
 {
@@ -270,16 +270,17 @@ void sti_node_free(sti_node *node)
     free(node);
 }
 
-/* ---- the lock, and who is woken ----------------------------------------- */
+/* ---- the lock, and waking ---------------------------------------------- */
 
-static void enter(sti_node *node)
+static void enter_node(sti_node *node)
 {
     if (node->shared)
         pthread_mutex_lock(&node->lock);
 }
 
-/* `own_ns`: what the job takes that this thread leaves for. */
-static void leave(sti_node *node, uint64_t own_ns)
+/* Releases the lock. `own_ns`: the time of the job that this thread runs
+ * next. */
+static void leave_node(sti_node *node, uint64_t own_ns)
 {
     if (!node->shared)
         return;
@@ -331,14 +332,14 @@ static bool may_find_work(const worker_context *c)
             atomic_load_explicit(&node->work_for_caller, memory_order_acquire));
 }
 
-/* Waits until there may be something to do, in the lock before and after. */
+/* Waits until there may be work; the lock is held before and after. */
 static void wait_for_work(worker_context *c)
 {
     sti_node *node = c->node;
-    leave(node, 0);
+    leave_node(node, 0);
     for (uint32_t k = 0; k < node->spins && !may_find_work(c); k++)
         pause_cpu();
-    enter(node);
+    enter_node(node);
     if (!node->shared || may_find_work(c) || is_over(node))
         return;
     const uint64_t until = sti_monotonic_in(SLEEP_NS);
@@ -353,14 +354,14 @@ static void wait_for_work(worker_context *c)
     }
 }
 
-/* ---- what others say, and ask ------------------------------------------- */
+/* ---- calls from other threads ------------------------------------------ */
 
 void sti_node_abort(sti_node *node, strads_err err, const char *text)
 {
-    fail(node, err, text);
-    enter(node);
+    record_error(node, err, text);
+    enter_node(node);
     wake_all(node);
-    leave(node, 0);
+    leave_node(node, 0);
 }
 
 static bool is_scheduler(sti_address role)
@@ -392,9 +393,9 @@ void sti_node_deliver(sti_node *node, const sti_msg *msg)
                        "a node sent a message for a role of another node");
         return;
     }
-    enter(node);
-    push(node, msg->to, &(sti_event){.msg = *msg});
-    leave(node, 0);
+    enter_node(node);
+    queue_event(node, msg->to, &(sti_event){.msg = *msg});
+    leave_node(node, 0);
 }
 
 uint64_t sti_node_clock(const sti_node *node)
@@ -443,14 +444,15 @@ strads_end sti_node_end(const sti_node *node)
 
 /* ---- messages to other nodes -------------------------------------------- */
 
-static void keep_to_send(sti_node *node, const sti_msg *msg)
+static void queue_message(sti_node *node, const sti_msg *msg)
 {
     if (node->n_out == node->cap_out) {
         size_t capacity = node->cap_out ? 2 * node->cap_out : 64;
         sti_msg *grown = realloc(node->out, capacity * sizeof *grown);
         if (!grown) {
             sti_object_drop(msg->object);
-            fail(node, STRADS_ENOMEM, "no memory for a node's messages");
+            record_error(node, STRADS_ENOMEM,
+                         "no memory for a node's messages");
             return;
         }
         node->out = grown;
@@ -459,8 +461,8 @@ static void keep_to_send(sti_node *node, const sti_msg *msg)
     node->out[node->n_out++] = *msg;
 }
 
-/* Sends what has gathered, without the lock: one thread at a time, so that the
- * order is kept. False: there was nothing, or another is at it. */
+/* Sends the queued messages without the lock, one thread at a time, so that
+ * their order is kept. False: there are none, or another thread is sending. */
 static bool send_out(sti_node *node)
 {
     if (!node->n_out || node->sending)
@@ -470,38 +472,38 @@ static bool send_out(sti_node *node)
     node->out = NULL;
     node->n_out = node->cap_out = 0;
     node->sending = true;
-    leave(node, 0);
+    leave_node(node, 0);
     for (size_t k = 0; k < n; k++) {
         strads_err err = node->options.send(node->options.arg, &messages[k]);
         if (err)
-            fail(node, err, strads_error_text());
+            record_error(node, err, strads_error_text());
     }
     free(messages);
-    enter(node);
+    enter_node(node);
     node->sending = false;
     return true;
 }
 
 /* ---- roles -------------------------------------------------------------- */
 
-/* On the caller's thread, without the lock. */
-static void report(sti_node *node)
+/* Reports progress on the caller's thread, without the lock. */
+static void report_progress(sti_node *node)
 {
     if (!node->options.report)
         return;
     strads_progress progress;
     sti_node_progress(node, &progress);
-    leave(node, 0);
+    leave_node(node, 0);
     node->options.report(node->options.arg, &progress);
-    enter(node);
+    enter_node(node);
 }
 
-static void send(sti_node *node, const sti_msg *msg)
+static void send_message(sti_node *node, const sti_msg *msg)
 {
     if (is_here(node, msg->to))
-        push(node, msg->to, &(sti_event){.msg = *msg});
+        queue_event(node, msg->to, &(sti_event){.msg = *msg});
     else
-        keep_to_send(node, msg);
+        queue_message(node, msg);
 }
 
 static void keep_job(sti_node *node, sti_address role, sti_job *job)
@@ -520,39 +522,39 @@ static void end_role(sti_node *node, sti_address role, strads_err err)
     }
     node->coordinator_ended = true;
     if (err)
-        fail(node, err, strads_error_text());
+        record_error(node, err, strads_error_text());
 }
 
-/* Carries out what a role asked for. The array may grow meanwhile only by the
- * next step, so it is read by place. */
-static void apply(worker_context *c, sti_address role)
+/* Carries out a role's effects. `report` releases the lock, so effects are read
+ * by index. */
+static void apply_effects(worker_context *c, sti_address role)
 {
     for (size_t k = 0; k < c->effects.n; k++) {
         const sti_effect effect = c->effects.at[k];
         switch (effect.kind) {
         case STI_EFFECT_SEND:
-            send(c->node, &effect.msg);
+            send_message(c->node, &effect.msg);
             break;
         case STI_EFFECT_COMPUTE:
             keep_job(c->node, role, effect.job);
             break;
         case STI_EFFECT_REPORT:
-            report(c->node);
+            report_progress(c->node);
             break;
         case STI_EFFECT_END:
             end_role(c->node, role, effect.err);
             break;
-        case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+        case STI_EFFECT_TIMER: /* only a store's clients emit these */
         case STI_EFFECT_WAKE:
             break;
         }
     }
     c->effects.n = 0;
     if (c->effects.lost)
-        fail(c->node, STRADS_ENOMEM, "no memory for a role's effects");
+        record_error(c->node, STRADS_ENOMEM, "no memory for a role's effects");
 }
 
-static void step(worker_context *c, waiting_event *waiting)
+static void step_role(worker_context *c, waiting_event *waiting)
 {
     sti_node *node = c->node;
     const sti_address to = waiting->to;
@@ -569,22 +571,22 @@ static void step(worker_context *c, waiting_event *waiting)
         sti_worker_step(
             node->workers[to - STI_WORKER_0 - node->options.first_worker],
             event, 1, &c->effects);
-    apply(c, to);
+    apply_effects(c, to);
 }
 
 static bool step_next(worker_context *c)
 {
     waiting_event waiting;
-    if (!(c->index == 0 && pop(&c->node->caller_events, &waiting)) &&
-        !pop(&c->node->worker_events, &waiting))
+    if (!(c->index == 0 && pop_event(&c->node->caller_events, &waiting)) &&
+        !pop_event(&c->node->worker_events, &waiting))
         return false;
-    step(c, &waiting);
+    step_role(c, &waiting);
     return true;
 }
 
 /* ---- jobs -------------------------------------------------------------- */
 
-static uint32_t track_of(const worker_context *c, sti_address role)
+static uint32_t track_of_role(const worker_context *c, sti_address role)
 {
     if (role == STI_COORDINATOR)
         return c->node->coordinator_track;
@@ -593,7 +595,7 @@ static uint32_t track_of(const worker_context *c, sti_address role)
     return c->track;
 }
 
-static void run(worker_context *c, sti_job *job)
+static void run_job(worker_context *c, sti_job *job)
 {
     sti_node *node = c->node;
     uint64_t begin = sti_node_clock(node);
@@ -605,10 +607,11 @@ static void run(worker_context *c, sti_job *job)
                                   memory_order_relaxed);
     c->now = end;
     sti_job_span(node->options.run, job, node->options.trace,
-                 track_of(c, job->role), begin, end);
+                 track_of_role(c, job->role), begin, end);
 }
 
-/* What other workers wait for goes before this one's own share. */
+/* The caller's jobs come first, because other workers wait for their
+ * results. */
 static bool run_next_job(worker_context *c)
 {
     sti_node *node = c->node;
@@ -625,23 +628,24 @@ static bool run_next_job(worker_context *c)
     }
     if (!job)
         return false;
-    leave(node, of_worker ? job->elapsed_ns : 0);
-    run(c, job);
-    enter(node);
+    leave_node(node, of_worker ? job->elapsed_ns : 0);
+    run_job(c, job);
+    enter_node(node);
     if (of_worker) {
         c->round_ns += job->elapsed_ns;
         sti_job_pool_finish(&node->pool, of_worker);
     }
-    push(node, job->role, &(sti_event){.kind = STI_EVENT_DONE, .job = job});
+    queue_event(node, job->role,
+                &(sti_event){.kind = STI_EVENT_DONE, .job = job});
     return true;
 }
 
 /* ---- the loop ---------------------------------------------------------- */
 
-/* The user wants to stop: the coordinator ends the run with the model so far.
- * Another node asks for that, and works on meanwhile: when it left at once, the
- * run would end for all without a model. */
-static void look_at_stop(worker_context *c)
+/* Handles the user's stop. The coordinator ends the run with the current model.
+ * Another node asks for that and works on meanwhile: if it left at once, the
+ * run would end without a model. */
+static void check_stop(worker_context *c)
 {
     sti_node *node = c->node;
     if (c->index ||
@@ -650,28 +654,29 @@ static void look_at_stop(worker_context *c)
         return;
     if (node->told_cancel) {
         if (!node->coordinator && sti_monotonic_now() >= node->leaves_ns)
-            fail(node, STRADS_ECANCELED, STI_STOP_LATE);
+            record_error(node, STRADS_ECANCELED, STI_STOP_LATE);
         return;
     }
     node->told_cancel = true;
     if (node->coordinator) {
-        push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_CANCEL});
+        queue_event(node, STI_COORDINATOR,
+                    &(sti_event){.kind = STI_EVENT_CANCEL});
         return;
     }
     node->leaves_ns = sti_monotonic_in(STI_STOP_PATIENCE_NS);
-    leave(node, 0);
+    leave_node(node, 0);
     node->options.ask_stop(node->options.arg);
-    enter(node);
+    enter_node(node);
 }
 
-/* What a thread does until all roles have ended or the run has failed. */
-static void *drive(void *context)
+/* The loop of a thread, until all roles have ended or the run has failed. */
+static void *drive_node(void *context)
 {
     worker_context *c = context;
     sti_node *node = c->node;
-    enter(node);
+    enter_node(node);
     while (!is_over(node)) {
-        look_at_stop(c);
+        check_stop(c);
         if (step_next(c) || send_out(node) || run_next_job(c))
             continue;
         wait_for_work(c);
@@ -680,7 +685,7 @@ static void *drive(void *context)
     while (send_out(node))
         ;
     wake_all(node);
-    leave(node, 0);
+    leave_node(node, 0);
     return NULL;
 }
 
@@ -689,7 +694,7 @@ static strads_err start_threads(sti_node *node)
     const uint32_t n = node->options.threads;
     for (uint32_t t = 1; t < n; t++) {
         worker_context *c = &node->contexts[t];
-        c->started = !pthread_create(&c->handle, NULL, drive, c);
+        c->started = !pthread_create(&c->handle, NULL, drive_node, c);
         if (!c->started)
             return strads_fail(STRADS_EIO,
                                "cannot start thread %u of %u: use fewer "
@@ -703,19 +708,20 @@ strads_err sti_node_run(sti_node *node)
 {
     node->started_ns = sti_monotonic_now();
     node->cpu_started_ns = sti_clock_now(CLOCK_PROCESS_CPUTIME_ID);
-    enter(node); /* a peer may be lost already */
+    enter_node(node); /* a peer may be lost already */
     if (node->coordinator)
-        push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_START});
-    leave(node, 0);
+        queue_event(node, STI_COORDINATOR,
+                    &(sti_event){.kind = STI_EVENT_START});
+    leave_node(node, 0);
     strads_err err = start_threads(node);
     if (err)
         sti_node_abort(node, err, strads_error_text());
-    (void)drive(&node->contexts[0]);
+    (void)drive_node(&node->contexts[0]);
     for (uint32_t t = 1; t < node->options.threads; t++)
         if (node->contexts[t].started)
             pthread_join(node->contexts[t].handle, NULL);
     pthread_mutex_lock(
-        &node->error_lock); /* others may still say that they fail */
+        &node->error_lock); /* other threads may still report failures */
     strads_err failed =
         node->err ? strads_fail(node->err, "%s", node->text) : STRADS_OK;
     pthread_mutex_unlock(&node->error_lock);

@@ -17,7 +17,7 @@ static strads_err fail_unexpected(const sti_msg *msg)
 
 /* Takes over a partial, or a chunk of it from the root of its tree. */
 static strads_err keep_partial(const sti_coordinator *c, sti_inflight *f,
-                              const sti_msg *msg)
+                               const sti_msg *msg)
 {
     const sti_chunks chunks = sti_chunks_of(c->run, f->dispatch);
     const uint32_t p = msg->partition;

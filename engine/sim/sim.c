@@ -1,10 +1,10 @@
-/* The simulation. It owns the roles, their cores and the wire; who
- * is busy with which job is known to the core alone.
+/* The simulation of a run in rounds. It owns the roles, their cores and the
+ * wire; only a core knows its running job.
  *
- * A core starts a job when it is idle, otherwise keeps it waiting, first come
- * first served. Its DONE event makes it idle; the role's step comes first, then
- * the next job starts, as on a node's thread. Time never goes back: whatever is
- * pushed comes at `now` or later. */
+ * An idle core starts a job at once; a busy core queues it, first come, first
+ * served. The DONE event makes the core idle. The role's step comes first, then
+ * the next job starts, as on a node's thread. Time never decreases: every
+ * pushed event is at `now` or later. */
 #include "engine/sim/sim.h"
 
 #include <stdio.h>
@@ -31,17 +31,17 @@ struct sti_sim {
     sti_coordinator *coordinator;
     sti_scheduler **schedulers; /* [run->schedulers] */
     sti_worker **workers;       /* [run->workers] */
-    core *cores;                /* [n_cores]: the workers', and the others' */
+    core *cores;                /* [n_cores] the workers', then the others' */
     uint32_t n_cores;
     sti_effects effects;
     uint64_t now, busy_ns, callback_ns;
-    uint64_t dispatched; /* the newest round that was sent */
+    uint64_t dispatched; /* the last dispatched round */
     bool told_cancel, ended;
 };
 
-/* ---- making ------------------------------------------------------------ */
+/* ---- construction ------------------------------------------------------ */
 
-static core *core_of(const sti_sim *sim, sti_address role)
+static core *find_core(const sti_sim *sim, sti_address role)
 {
     core *others = sim->cores + sim->run->workers;
     if (role >= STI_WORKER_0)
@@ -73,7 +73,7 @@ static void make_tracks(sti_sim *sim)
 {
     sti_trace *trace = sim->options.trace;
     uint32_t own = sim->run->workers;
-    core_of(sim, STI_COORDINATOR)->track =
+    find_core(sim, STI_COORDINATOR)->track =
         sti_trace_track(trace, own, "coordinator");
     for (uint32_t s = 0; s < sim->run->schedulers; s++) {
         sti_address role = STI_SCHEDULER_0 + s;
@@ -81,7 +81,7 @@ static void make_tracks(sti_sim *sim)
         (void)snprintf(name, sizeof name,
                        sim->run->schedulers > 1 ? "scheduler %u" : "scheduler",
                        s);
-        core_of(sim, role)->track =
+        find_core(sim, role)->track =
             sti_trace_track(trace, sti_sim_node_of(sim->run, role), name);
     }
     for (uint32_t w = 0; w < sim->run->workers; w++) {
@@ -132,7 +132,7 @@ void sti_sim_free(sti_sim *sim)
 
 /* ---- jobs -------------------------------------------------------------- */
 
-/* Carries a job out now; its end comes when its time is over. */
+/* Runs a job now; its DONE event comes when its virtual time has passed. */
 static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
 {
     strads_err err = sti_sim_cost_job(&sim->cost, job, &job->elapsed_ns);
@@ -162,8 +162,8 @@ static strads_err start_next(sti_sim *sim, core *on)
 
 /* ---- roles ------------------------------------------------------------- */
 
-static strads_err apply_one(sti_sim *sim, sti_address role,
-                            const sti_effect *effect)
+static strads_err apply_effect(sti_sim *sim, sti_address role,
+                               const sti_effect *effect)
 {
     switch (effect->kind) {
     case STI_EFFECT_SEND:
@@ -172,7 +172,7 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
             sim->dispatched = effect->msg.round;
         return sti_sim_wire_send(sim->wire, &effect->msg, sim->now);
     case STI_EFFECT_COMPUTE:
-        sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
+        sti_job_queue_put(&find_core(sim, role)->waiting, effect->job);
         return STRADS_OK;
     case STI_EFFECT_REPORT:
         if (sim->options.report) {
@@ -184,35 +184,36 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
     case STI_EFFECT_END:
         sim->ended = sim->ended || role == STI_COORDINATOR;
         return effect->err;
-    case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+    case STI_EFFECT_TIMER: /* only a store's clients emit these */
     case STI_EFFECT_WAKE:
         break;
     }
     return STRADS_OK;
 }
 
-/* Carries out what a role asked for, then lets its core go on. After an error
- * messages that are not yet sent are dropped. */
-static strads_err apply(sti_sim *sim, sti_address role)
+/* Carries out a role's effects, then starts the next job of its core. After an
+ * error unsent messages are dropped. */
+static strads_err apply_effects(sti_sim *sim, sti_address role)
 {
     strads_err err = STRADS_OK;
     for (size_t k = 0; k < sim->effects.n; k++) {
         const sti_effect *effect = &sim->effects.at[k];
         if (!err)
-            err = apply_one(sim, role, effect);
+            err = apply_effect(sim, role, effect);
         else if (effect->kind == STI_EFFECT_SEND)
             sti_object_drop(effect->msg.object);
     }
     sim->effects.n = 0;
     if (!err && sim->effects.lost)
         err = strads_fail(STRADS_ENOMEM, "no memory for a role's effects");
-    return err ? err : start_next(sim, core_of(sim, role));
+    return err ? err : start_next(sim, find_core(sim, role));
 }
 
-static strads_err step(sti_sim *sim, sti_address to, const sti_event *event)
+static strads_err step_role(sti_sim *sim, sti_address to,
+                            const sti_event *event)
 {
     if (event->kind == STI_EVENT_DONE)
-        core_of(sim, to)->running = NULL;
+        find_core(sim, to)->running = NULL;
     if (to == STI_COORDINATOR)
         sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
     else if (to >= STI_WORKER_0)
@@ -221,12 +222,12 @@ static strads_err step(sti_sim *sim, sti_address to, const sti_event *event)
     else
         sti_scheduler_step(sim->schedulers[to - STI_SCHEDULER_0], event, 1,
                            &sim->effects);
-    return apply(sim, to);
+    return apply_effects(sim, to);
 }
 
 /* ---- the run ----------------------------------------------------------- */
 
-static strads_err look_at_stop(sti_sim *sim)
+static strads_err check_stop(sti_sim *sim)
 {
     if (sim->told_cancel || !sti_stop_is_asked(sim->options.stop))
         return STRADS_OK;
@@ -235,8 +236,8 @@ static strads_err look_at_stop(sti_sim *sim)
                             (sti_event){.kind = STI_EVENT_CANCEL});
 }
 
-/* Nothing is left to come, and the coordinator has not said END. */
-static strads_err stuck(const sti_sim *sim)
+/* Fails because no event is left and the coordinator has not emitted END. */
+static strads_err fail_stuck(const sti_sim *sim)
 {
     const strads_progress *progress =
         sti_coordinator_progress(sim->coordinator);
@@ -244,8 +245,8 @@ static strads_err stuck(const sti_sim *sim)
         STRADS_ESTATE,
         "the run is stuck after %.9g virtual seconds and %llu messages: round "
         "%llu was dispatched last, %llu rounds are committed, and nothing is "
-        "under way any more; a message was lost, or a role waits for one that "
-        "nobody sends",
+        "in flight; a message was lost, or a role waits for one that is never "
+        "sent",
         1e-9 * (double)sim->now,
         (unsigned long long)sti_sim_wire_traffic(sim->wire, 0).messages,
         (unsigned long long)sim->dispatched,
@@ -259,15 +260,15 @@ strads_err sti_sim_run(sti_sim *sim)
     while (!err && !sim->ended) {
         sti_sim_item item;
         bool some = false;
-        err = look_at_stop(sim);
+        err = check_stop(sim);
         if (!err)
             err = sti_sim_wire_next(sim->wire, &item, &some);
         if (!err && !some)
-            err = stuck(sim);
+            err = fail_stuck(sim);
         if (err)
             break;
         sim->now = item.time;
-        err = step(sim, item.to, &item.event);
+        err = step_role(sim, item.to, &item.event);
         if (!err && sim->now > STI_SIM_TIME_MAX)
             err = strads_fail(STRADS_ELIMIT,
                               "virtual time ran past 146 years: lower the "
@@ -276,7 +277,7 @@ strads_err sti_sim_run(sti_sim *sim)
     return err;
 }
 
-/* ---- what came of it --------------------------------------------------- */
+/* ---- results ----------------------------------------------------------- */
 
 void sti_sim_progress(const sti_sim *sim, strads_progress *out)
 {
@@ -298,9 +299,9 @@ strads_end sti_sim_end(const sti_sim *sim)
     return sti_coordinator_end(sim->coordinator);
 }
 
-static double busy(const sti_sim *sim, sti_address role)
+static double busy_seconds(const sti_sim *sim, sti_address role)
 {
-    return 1e-9 * (double)core_of(sim, role)->busy_ns;
+    return 1e-9 * (double)find_core(sim, role)->busy_ns;
 }
 
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
@@ -311,10 +312,10 @@ void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
     out->partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL);
     out->ring_steps = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP);
     out->workers = sim->run->workers;
-    out->coordinator_busy = busy(sim, STI_COORDINATOR);
+    out->coordinator_busy = busy_seconds(sim, STI_COORDINATOR);
     out->schedulers = sim->run->schedulers;
     for (uint32_t w = 0; w < sim->run->workers; w++)
-        out->workers_busy += busy(sim, STI_WORKER_0 + w);
+        out->workers_busy += busy_seconds(sim, STI_WORKER_0 + w);
     for (uint32_t s = 0; s < sim->run->schedulers; s++)
-        out->schedulers_busy += busy(sim, STI_SCHEDULER_0 + s);
+        out->schedulers_busy += busy_seconds(sim, STI_SCHEDULER_0 + s);
 }

@@ -1,17 +1,18 @@
-/* Prices. A job's time is what strads_sim_options say of its kind:
+/* Prices. strads_sim_options give a job's time by its kind:
  *
  *   update   update_cost + entry_cost x the entries of its blocks on this
- *            partition. A parameter's weight is what all partitions hold: of a
- *            phase to ALL, and of each step of a ring, a partition has 1 / K. An
- *            OWNER has all of it, of its own blocks. When there are updates,
- *            refresh_cost + refresh_entry_cost x 1 / K of what changed.
+ *            partition. A parameter's weight counts the entries on all
+ *            partitions: a partition has 1 / K of them in a phase to ALL and in
+ *            each step of a ring. An OWNER has all entries of its own blocks.
+ *            With updates: refresh_cost + refresh_entry_cost x 1 / K of the
+ *            changes.
  *   merge    merge_cost x bytes
  *   aggregate, choose   aggregate_cost, choose_cost; and merge_cost x bytes
- *            where an aggregate has to put chunks together
- *   all others   nothing: begin, open, close, prepare, schedule, report
+ *            if an aggregate joins chunks
+ *   all others   0: begin, open, close, prepare, schedule, report
  *
- * Each time is drawn by itself: jobs by their place in the run's order of
- * starts, messages by their number. */
+ * Each time has its own random draw: jobs by their position in the run's order
+ * of starts, messages by their number. */
 #include "engine/sim/sim_cost.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ enum {
     DRAW_CLOCK = STI_PURPOSE_ENGINE + 3
 };
 
-static const double longest = 1e6; /* seconds that one option may say */
+static const double longest = 1e6; /* the maximum of one option, in seconds */
 
 static strads_err check_time(const char *name, double seconds)
 {
@@ -90,7 +91,7 @@ strads_err sti_sim_cost_check(const strads_sim_options *o)
     if (!(o->bandwidth >= 0))
         return strads_fail(STRADS_EINVAL,
                            "simulation: bandwidth is %g, expected bytes a "
-                           "second, or 0 for as many as one likes",
+                           "second, or 0 for unlimited",
                            o->bandwidth);
     return STRADS_OK;
 }
@@ -108,21 +109,21 @@ void sti_sim_cost_free(sti_sim_cost *cost)
 }
 
 /* `unit` is in [0, 1). */
-static uint64_t with_jitter(const sti_sim_cost *cost, double seconds,
-                            double unit)
+static uint64_t add_jitter(const sti_sim_cost *cost, double seconds,
+                           double unit)
 {
     const double ns = round(seconds * (1 + cost->options.jitter * unit) * 1e9);
     return ns < (double)STI_SIM_TIME_MAX ? (uint64_t)ns : STI_SIM_TIME_MAX;
 }
 
-/* Seconds, drawn from the stream (purpose, index) at k, in ns. */
-static uint64_t draw(const sti_sim_cost *cost, double seconds, uint64_t purpose,
-                     uint64_t index, uint64_t k)
+/* Converts seconds to ns, with a draw from the stream (purpose, index) at k. */
+static uint64_t draw_time(const sti_sim_cost *cost, double seconds,
+                          uint64_t purpose, uint64_t index, uint64_t k)
 {
     double unit = 0;
     if (cost->options.jitter > 0 && seconds > 0)
         unit = strads_random_unit(cost->run->seed, purpose, index, k);
-    return with_jitter(cost, seconds, unit);
+    return add_jitter(cost, seconds, unit);
 }
 
 /* ---- work -------------------------------------------------------------- */
@@ -183,7 +184,7 @@ double sti_sim_cost_updates(const sti_sim_cost *cost, const sti_worker_job *job)
     return work / cost->run->partitions;
 }
 
-static strads_sim_phase phase_of(const sti_sim_cost *cost, uint32_t phase)
+static strads_sim_phase phase_prices(const sti_sim_cost *cost, uint32_t phase)
 {
     const strads_sim_options *o = &cost->options;
     if (o->phases && phase < o->n_phases)
@@ -197,7 +198,7 @@ static double worker_seconds(const sti_sim_cost *cost,
                              const sti_worker_job *job)
 {
     const strads_sim_options *o = &cost->options;
-    const strads_sim_phase price = phase_of(cost, job->dispatch->phase);
+    const strads_sim_phase price = phase_prices(cost, job->dispatch->phase);
     bool step = job->job.call == STI_CALL_RING_STEP;
     bool ring = cost->run->phases[job->dispatch->phase].to == STRADS_TO_RING;
     double seconds = 0;
@@ -214,7 +215,7 @@ static double worker_seconds(const sti_sim_cost *cost,
     return seconds;
 }
 
-/* What the coordinator copies of a partial that came in slices. */
+/* Bytes that the coordinator copies of a partial that arrived in chunks. */
 static double joined_bytes(const sti_aggregate_job *job)
 {
     double bytes = 0;
@@ -223,7 +224,7 @@ static double joined_bytes(const sti_aggregate_job *job)
     return bytes;
 }
 
-static double slowness(const sti_sim_cost *cost, sti_address role)
+static double worker_slowness(const sti_sim_cost *cost, sti_address role)
 {
     const strads_sim_options *o = &cost->options;
     if (!o->slow || role < STI_WORKER_0 || role - STI_WORKER_0 >= o->n_slow)
@@ -247,7 +248,7 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
         seconds = worker_seconds(cost, (const sti_worker_job *)job);
         break;
     case STI_CALL_AGGREGATE:
-        seconds = phase_of(cost, job->phase).aggregate_cost +
+        seconds = phase_prices(cost, job->phase).aggregate_cost +
                   cost->options.merge_cost *
                       joined_bytes((const sti_aggregate_job *)job);
         break;
@@ -261,8 +262,8 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
     default:
         break;
     }
-    seconds *= slowness(cost, job->role);
-    *ns = draw(cost, seconds, DRAW_JOB, cost->jobs++, 0);
+    seconds *= worker_slowness(cost, job->role);
+    *ns = draw_time(cost, seconds, DRAW_JOB, cost->jobs++, 0);
     return STRADS_OK;
 }
 
@@ -279,10 +280,10 @@ uint64_t sti_sim_cost_clock(const sti_sim_cost *cost, uint32_t partition,
     seconds += entries * (own ? o->phases[0].entry_cost : o->entry_cost);
     if (o->slow && w < o->n_slow)
         seconds *= o->slow[w];
-    return draw(cost, seconds, DRAW_CLOCK, partition, number);
+    return draw_time(cost, seconds, DRAW_CLOCK, partition, number);
 }
 
-/* Four draws of one stream. */
+/* Makes four draws of one stream. */
 sti_sim_message_time sti_sim_cost_message(const sti_sim_cost *cost,
                                           uint64_t number, uint64_t bytes)
 {
@@ -298,8 +299,8 @@ sti_sim_message_time sti_sim_cost_message(const sti_sim_cost *cost,
     }
     return (
         sti_sim_message_time){.send =
-                                  with_jitter(cost, o->message_cost, unit[0]),
-                              .bytes = with_jitter(cost, transfer, unit[1]),
-                              .latency = with_jitter(cost, o->latency, unit[2]),
-                              .receive = with_jitter(cost, receive, unit[3])};
+                                  add_jitter(cost, o->message_cost, unit[0]),
+                              .bytes = add_jitter(cost, transfer, unit[1]),
+                              .latency = add_jitter(cost, o->latency, unit[2]),
+                              .receive = add_jitter(cost, receive, unit[3])};
 }

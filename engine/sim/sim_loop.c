@@ -1,9 +1,10 @@
-/* The simulated nodes of a loop. It owns the roles, the wire and the run token; whoever holds the run token carries out events until one of them is a
- * partition's turn, and hands the run token on to it, or goes on itself. A call of a
- * partition's session that has to wait gives it away.
+/* The simulated nodes of a loop. It owns the roles, the wire and the run token.
+ * The holder of the token carries out events until one of them is a partition's
+ * turn; then it passes the token to that partition, or continues itself. A call
+ * of a partition's session that must wait gives the token away.
  *
- * Invariants: a partition waits for one thing at a time, and `due` says that its
- * turn is in the queue; a shard is at work while that is in the queue. */
+ * Invariants: a partition waits for one thing at a time, and `due` means that
+ * its turn is in the queue. A busy shard's end of work is in the queue. */
 #include "engine/sim/sim_loop.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 #include "engine/store/client.h"
 #include "engine/store/shard.h"
 
-/* A partition, and who runs its client for its session. */
+/* A partition, and the host of its client for its session. */
 typedef struct looper {
     sti_client_host host; /* first */
     sti_sim_loop *sim;
@@ -25,13 +26,13 @@ typedef struct looper {
     sti_address client;
     bool due;        /* its turn is in the queue */
     bool left;       /* its body has returned */
-    uint64_t clocks; /* that were priced */
-    uint64_t cpu_ns; /* of its thread, when it was looked at last */
+    uint64_t clocks; /* clocks priced so far */
+    uint64_t cpu_ns; /* of its thread, at the last reading */
 } looper;
 
 typedef struct simulated_shard {
     sti_shard *role;
-    bool busy; /* its work is under way */
+    bool busy; /* its work is in progress */
     uint32_t track;
 } simulated_shard;
 
@@ -42,7 +43,7 @@ struct sti_sim_loop {
     simulated_shard *shards;  /* [shards] */
     sti_client **clients;     /* [nodes] */
     looper *loopers;          /* [partitions] */
-    uint32_t n_left, visitor; /* visitor: partitions when there is none */
+    uint32_t n_left, visitor; /* visitor: `partitions` if there is none */
     sti_effects effects;
     sti_run_token *token;
     uint64_t now, busy_ns, spent_ns;
@@ -51,16 +52,16 @@ struct sti_sim_loop {
     char text[1024];
 };
 
-/* What is lost is lost for good, so nothing is sent again. */
+/* Lost messages are lost for good, so clients never resend. */
 static const uint64_t never_ns = STI_SIM_TIME_MAX / 2;
 
-static strads_err no_memory(void)
+static strads_err no_loop_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a simulated loop");
 }
 
 /* Ends the run; the first error counts. */
-static void stop(sti_sim_loop *sim, strads_err err)
+static void stop_loop(sti_sim_loop *sim, strads_err err)
 {
     if (!err || sim->over)
         return;
@@ -72,10 +73,10 @@ static void stop(sti_sim_loop *sim, strads_err err)
 static void push_event(sti_sim_loop *sim, uint64_t time, sti_address to,
                        sti_event event)
 {
-    stop(sim, sti_sim_wire_put(sim->wire, time, to, event));
+    stop_loop(sim, sti_sim_wire_put(sim->wire, time, to, event));
 }
 
-/* Puts a partition's turn into the queue, unless it is there. */
+/* Queues a partition's turn, unless it is queued. */
 static void wake_partition(sti_sim_loop *sim, uint32_t partition, uint64_t time)
 {
     looper *l = &sim->loopers[partition];
@@ -92,25 +93,25 @@ static void fail_by(sti_sim_loop *sim, const sti_msg *msg)
 {
     const sti_failure *failure = (const sti_failure *)msg->object;
     if (failure)
-        stop(sim, strads_fail(failure->err, "%s", failure->text));
+        stop_loop(sim, strads_fail(failure->err, "%s", failure->text));
     else
-        stop(sim, no_memory());
+        stop_loop(sim, no_loop_memory());
 }
 
 /* Takes over the reference. */
-static void send(sti_sim_loop *sim, const sti_msg *msg)
+static void send_or_fail(sti_sim_loop *sim, const sti_msg *msg)
 {
     if (msg->kind == STI_MSG_FAIL) {
         fail_by(sim, msg);
         sti_object_drop(msg->object);
     } else {
-        stop(sim, sti_sim_wire_send(sim->wire, msg, sim->now));
+        stop_loop(sim, sti_sim_wire_send(sim->wire, msg, sim->now));
     }
 }
 
 /* ---- roles ------------------------------------------------------------- */
 
-/* Pushes are taken in at merge_cost a byte; reading is free. */
+/* Applying pushes costs merge_cost per byte; reading is free. */
 static void start_work(sti_sim_loop *sim, sti_address role)
 {
     simulated_shard *shard = &sim->shards[role - STI_SHARD_0];
@@ -125,13 +126,13 @@ static void start_work(sti_sim_loop *sim, sti_address role)
     push_event(sim, until, role, (sti_event){.kind = STI_EVENT_DONE});
 }
 
-/* What a role, or a call of its partitions, asked for. */
-static void carry_out(sti_sim_loop *sim, sti_address role)
+/* Carries out the effects of a role, or of a call of its partitions. */
+static void carry_out_effects(sti_sim_loop *sim, sti_address role)
 {
     for (size_t k = 0; k < sim->effects.n; k++) {
         sti_effect *effect = &sim->effects.at[k];
         if (effect->kind == STI_EFFECT_SEND)
-            send(sim, &effect->msg);
+            send_or_fail(sim, &effect->msg);
         else if (effect->kind == STI_EFFECT_WAKE)
             wake_partition(sim, effect->worker, sim->now);
         else if (effect->kind == STI_EFFECT_TIMER)
@@ -140,15 +141,16 @@ static void carry_out(sti_sim_loop *sim, sti_address role)
     }
     sim->effects.n = 0;
     if (sim->effects.lost)
-        stop(sim, no_memory());
+        stop_loop(sim, no_loop_memory());
 }
 
-static void step(sti_sim_loop *sim, sti_address role, const sti_event *event)
+static void step_store_role(sti_sim_loop *sim, sti_address role,
+                            const sti_event *event)
 {
     if (role >= STI_CLIENT_0) {
         sti_client_step(sim->clients[role - STI_CLIENT_0], event, 1,
                         &sim->effects);
-        carry_out(sim, role);
+        carry_out_effects(sim, role);
         return;
     }
     simulated_shard *shard = &sim->shards[role - STI_SHARD_0];
@@ -158,14 +160,14 @@ static void step(sti_sim_loop *sim, sti_address role, const sti_event *event)
     } else {
         sti_shard_step(shard->role, event, 1, &sim->effects);
     }
-    carry_out(sim, role);
+    carry_out_effects(sim, role);
     start_work(sim, role);
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-/* The partition whose turn it is, or `partitions`. */
-static uint32_t take(sti_sim_loop *sim, const sti_sim_item *item)
+/* Handles an item. Returns the partition that has the turn, or `partitions`. */
+static uint32_t handle_item(sti_sim_loop *sim, const sti_sim_item *item)
 {
     sim->now = item->time;
     if (item->to >= STI_WORKER_0) {
@@ -173,15 +175,15 @@ static uint32_t take(sti_sim_loop *sim, const sti_sim_item *item)
         l->due = false;
         return l->left ? sim->setup.run->partitions : l->number;
     }
-    step(sim, item->to, &item->event);
+    step_store_role(sim, item->to, &item->event);
     return sim->setup.run->partitions;
 }
 
-/* What is to come next; false: an error, or nothing that would ever come. */
+/* Gets the next item. False: an error, or only timers that never fire. */
 static bool next_item(sti_sim_loop *sim, sti_sim_item *item)
 {
     bool some;
-    stop(sim, sti_sim_wire_next(sim->wire, item, &some));
+    stop_loop(sim, sti_sim_wire_next(sim->wire, item, &some));
     if (some && !sim->over && item->time >= never_ns) {
         if (item->event.kind == STI_EVENT_MESSAGE)
             sti_object_drop(item->event.msg.object);
@@ -190,7 +192,7 @@ static bool next_item(sti_sim_loop *sim, sti_sim_item *item)
     return some && !sim->over;
 }
 
-/* All pushes are in. */
+/* Whether all pushes have been applied. */
 static bool is_settled(const sti_sim_loop *sim)
 {
     for (uint32_t c = 0; c < sim->setup.run->nodes; c++)
@@ -199,30 +201,31 @@ static bool is_settled(const sti_sim_loop *sim)
     return true;
 }
 
-static bool at_end(const sti_sim_loop *sim)
+static bool has_ended(const sti_sim_loop *sim)
 {
     return sim->n_left == sim->setup.run->partitions && is_settled(sim);
 }
 
-/* Carries out events until a partition is to go on; `partitions` when it is
- * over. */
+/* Carries out events until a partition has the turn; `partitions` at the
+ * end. */
 static uint32_t next_turn(sti_sim_loop *sim)
 {
     const uint32_t none = sim->setup.run->partitions;
     sti_sim_item item;
     while (!sim->over) {
-        if (at_end(sim)) {
+        if (has_ended(sim)) {
             sim->over = true;
             break;
         }
         if (!next_item(sim, &item)) {
-            stop(sim, strads_fail(STRADS_ESTATE,
+            stop_loop(sim,
+                      strads_fail(STRADS_ESTATE,
                                   "simulation: %u of %u loops have ended, the "
-                                  "others wait for what does not come",
+                                  "others wait for messages that never come",
                                   sim->n_left, none));
             break;
         }
-        uint32_t partition = take(sim, &item);
+        uint32_t partition = handle_item(sim, &item);
         if (partition < none)
             return partition;
     }
@@ -237,7 +240,7 @@ static strads_err check_over(const sti_sim_loop *sim)
                      : STRADS_OK;
 }
 
-/* Others go on until it is this partition's turn. */
+/* Lets others run until it is this partition's turn. */
 static strads_err wait_turn(looper *l)
 {
     sti_sim_loop *sim = l->sim;
@@ -249,8 +252,8 @@ static strads_err wait_turn(looper *l)
     return check_over(sim);
 }
 
-/* What the program computed since its last call. */
-static strads_err begin_call(sti_client_host *host, uint32_t worker)
+/* Counts the time that the program computed since its last call. */
+static strads_err begin_host_call(sti_client_host *host, uint32_t worker)
 {
     looper *l = (looper *)host;
     (void)worker;
@@ -258,23 +261,23 @@ static strads_err begin_call(sti_client_host *host, uint32_t worker)
     return check_over(l->sim);
 }
 
-static strads_err wait_for_wake(sti_client_host *host, uint32_t worker)
+static strads_err wait_in_call(sti_client_host *host, uint32_t worker)
 {
     looper *l = (looper *)host;
     (void)worker;
-    carry_out(l->sim, l->client);
+    carry_out_effects(l->sim, l->client);
     return wait_turn(l);
 }
 
-static void end_call(sti_client_host *host, uint32_t worker, bool more)
+static void end_host_call(sti_client_host *host, uint32_t worker, bool more)
 {
     looper *l = (looper *)host;
     (void)worker, (void)more;
-    carry_out(l->sim, l->client);
+    carry_out_effects(l->sim, l->client);
     l->cpu_ns = sti_clock_now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static sti_address home(const sti_client_host *host, uint32_t worker)
+static sti_address client_address(const sti_client_host *host, uint32_t worker)
 {
     return ((const looper *)host)->sim->loopers[worker].client;
 }
@@ -293,15 +296,15 @@ strads_err sti_sim_loop_session(sti_sim_loop *sim, uint32_t partition,
                               out);
 }
 
-/* A clock's computing passes before it ends. */
-static strads_err compute(sti_client_host *host, uint32_t worker)
+/* The computing time of a clock passes before the clock ends. */
+static strads_err pass_computing_time(sti_client_host *host, uint32_t worker)
 {
     looper *l = (looper *)host;
     sti_sim_loop *sim = l->sim;
     const uint64_t ns = sti_sim_cost_clock(&sim->cost, l->number, l->clocks++);
     const uint64_t until = sti_sim_after(sim->now, ns);
-    strads_err err = begin_call(host, worker);
-    while (!err && sim->now < until) { /* a WAKE may come without need */
+    strads_err err = begin_host_call(host, worker);
+    while (!err && sim->now < until) { /* a WAKE may be spurious */
         wake_partition(sim, l->number, until);
         err = wait_turn(l);
     }
@@ -336,10 +339,13 @@ strads_err sti_sim_loop_settle(sti_sim_loop *sim)
     sti_sim_item item;
     while (!sim->over && !is_settled(sim)) {
         if (next_item(sim, &item))
-            (void)take(sim, &item); /* who is woken too early looks again */
+            /* a partition that is woken too early checks again */
+            (void)handle_item(sim, &item);
         else
-            stop(sim, strads_fail(STRADS_ESTATE,
-                                  "simulation: a push is lost before a cut"));
+            stop_loop(
+                sim,
+                strads_fail(STRADS_ESTATE,
+                            "simulation: a push is lost before a checkpoint"));
     }
     return check_over(sim);
 }
@@ -396,11 +402,11 @@ static strads_err open_client(sti_sim_loop *sim, uint32_t c)
                                             .tables = sim->setup.tables,
                                             .n_tables = sim->setup.n_tables,
                                             .shards = run->shards,
-                                            .begin = begin_call,
-                                            .wait = wait_for_wake,
-                                            .end = end_call,
-                                            .computed = compute,
-                                            .home = home,
+                                            .begin = begin_host_call,
+                                            .wait = wait_in_call,
+                                            .end = end_host_call,
+                                            .computed = pass_computing_time,
+                                            .home = client_address,
                                             .now = host_now}};
     return err;
 }
@@ -416,7 +422,7 @@ static strads_err open_roles(sti_sim_loop *sim, const strads_store *start)
     return err;
 }
 
-static void live(void *arg, uint32_t partition)
+static void run_body(void *arg, uint32_t partition)
 {
     sti_sim_loop *sim = arg;
     sim->setup.body(sim->setup.arg, partition);
@@ -431,15 +437,16 @@ strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
     const sti_run *run = setup->run;
     sti_sim_loop *sim = calloc(1, sizeof *sim);
     if (!sim)
-        return no_memory();
+        return no_loop_memory();
     sim->setup = *setup;
     sim->visitor = run->partitions;
     sti_sim_cost_init(&sim->cost, run, setup->costs);
     sim->shards = calloc(run->shards, sizeof *sim->shards);
     sim->clients = calloc(run->nodes, sizeof(sti_client *));
     sim->loopers = calloc(run->partitions, sizeof *sim->loopers);
-    strads_err err =
-        sim->shards && sim->clients && sim->loopers ? STRADS_OK : no_memory();
+    strads_err err = sim->shards && sim->clients && sim->loopers
+                         ? STRADS_OK
+                         : no_loop_memory();
     if (!err)
         err = open_roles(sim, start);
     if (!err)
@@ -472,8 +479,9 @@ void sti_sim_loop_free(sti_sim_loop *sim)
 
 /* ---- running ----------------------------------------------------------- */
 
-/* Those that still wait are told that it is over, and leave. */
-static void dismiss(sti_sim_loop *sim)
+/* Passes the token to the partitions that still wait; they see the end and
+ * leave. */
+static void dismiss_partitions(sti_sim_loop *sim)
 {
     const uint32_t none = sim->setup.run->partitions;
     for (uint32_t p = 0; p < none; p++)
@@ -484,7 +492,7 @@ static void dismiss(sti_sim_loop *sim)
 strads_err sti_sim_loop_run(sti_sim_loop *sim)
 {
     const uint32_t none = sim->setup.run->partitions;
-    strads_err err = sti_run_token_new(none, live, sim, &sim->token);
+    strads_err err = sti_run_token_new(none, run_body, sim, &sim->token);
     if (err)
         return err;
     for (uint32_t p = 0; p < none; p++)
@@ -497,12 +505,12 @@ strads_err sti_sim_loop_run(sti_sim_loop *sim)
         if (next < none)
             sim->setup.visit(sim->setup.arg);
     }
-    dismiss(sim);
+    dismiss_partitions(sim);
     sti_run_token_free(sim->token);
     return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }
 
-/* ---- what came of it --------------------------------------------------- */
+/* ---- results ----------------------------------------------------------- */
 
 strads_err sti_sim_loop_tables(sti_sim_loop *sim, uint32_t n, strads_store *to)
 {

@@ -1,6 +1,7 @@
-/* The one place of the simulation that knows a clock. Prices are lines through
- * what was seen, ns over entries, by least squares; where all jobs were of one
- * size, or the line is none that a price could be, through the origin. */
+/* The only part of the simulation that reads a real clock. Prices are lines
+ * through the measurements, ns over entries, by least squares. The line goes
+ * through the origin if all jobs had one size or the fit gives an impossible
+ * price. */
 #include "engine/sim/sim_meter.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ void sti_sim_meter_free(sti_sim_meter *meter)
     *meter = (sti_sim_meter){0};
 }
 
-static void add(sti_sim_sums *sums, double x, double y)
+static void add_sample(sti_sim_sums *sums, double x, double y)
 {
     if (!sums->any) {
         sums->any = true;
@@ -48,10 +49,10 @@ static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
     bool step = job->job.call == STI_CALL_RING_STEP;
     bool ring = cost->run->phases[d->phase].to == STRADS_TO_RING;
     if (d->n_updates && !step)
-        add(&meter->refresh, sti_sim_cost_updates(cost, job), refresh);
+        add_sample(&meter->refresh, sti_sim_cost_updates(cost, job), refresh);
     if (ring == step && !(step && job->home))
-        add(&meter->update[d->phase], sti_sim_cost_entries(cost, job),
-            ns - refresh);
+        add_sample(&meter->update[d->phase], sti_sim_cost_entries(cost, job),
+                   ns - refresh);
 }
 
 void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
@@ -67,11 +68,11 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
     double ns = (double)job->elapsed_ns;
     bool known = job->phase < meter->n_phases;
     if (job->call == STI_CALL_MERGE)
-        add(&meter->merge, merged, ns);
+        add_sample(&meter->merge, merged, ns);
     else if (job->call == STI_CALL_CHOOSE)
-        add(&meter->choose, 0, ns);
+        add_sample(&meter->choose, 0, ns);
     else if (job->call == STI_CALL_AGGREGATE && known)
-        add(&meter->aggregate[job->phase], 0, ns);
+        add_sample(&meter->aggregate[job->phase], 0, ns);
     else if ((job->call == STI_CALL_WORK || job->call == STI_CALL_RING_STEP) &&
              known)
         note_worker(meter, cost, (const sti_worker_job *)job, ns);
@@ -79,8 +80,8 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
 
 /* ---- prices ------------------------------------------------------------ */
 
-/* y = *fixed + *each x, in seconds; each NULL: a mean. */
-static void fit(const sti_sim_sums *s, double *fixed, double *each)
+/* Fits y = *fixed + *each x, in seconds; each NULL: the mean. */
+static void fit_line(const sti_sim_sums *s, double *fixed, double *each)
 {
     double n = s->n > 0 ? s->n : 1, x = s->n > 0 ? s->x : s->first_x,
            y = s->n > 0 ? s->y : s->first_y;
@@ -90,11 +91,11 @@ static void fit(const sti_sim_sums *s, double *fixed, double *each)
         return;
     double slope =
         spread > 1e-6 * s->xx ? (s->xy - s->x * s->y / n) / spread : -1;
-    double rest = y / n - slope * x / n;
+    double intercept = y / n - slope * x / n;
     *each = 0;
-    if (slope > 0 && rest >= 0) {
+    if (slope > 0 && intercept >= 0) {
         *each = 1e-9 * slope;
-        *fixed = 1e-9 * rest;
+        *fixed = 1e-9 * intercept;
     } else if (x > 0) {
         *each = 1e-9 * y / x;
         *fixed = 0;
@@ -106,12 +107,13 @@ void sti_sim_meter_prices(const sti_sim_meter *meter, strads_sim_options *sim,
 {
     double call;
     for (uint32_t k = 0; k < n_phases && k < meter->n_phases; k++) {
-        fit(&meter->update[k], &phases[k].update_cost, &phases[k].entry_cost);
-        fit(&meter->aggregate[k], &phases[k].aggregate_cost, NULL);
+        fit_line(&meter->update[k], &phases[k].update_cost,
+                 &phases[k].entry_cost);
+        fit_line(&meter->aggregate[k], &phases[k].aggregate_cost, NULL);
     }
-    fit(&meter->choose, &sim->choose_cost, NULL);
-    fit(&meter->refresh, &sim->refresh_cost, &sim->refresh_entry_cost);
-    fit(&meter->merge, &call, &sim->merge_cost);
+    fit_line(&meter->choose, &sim->choose_cost, NULL);
+    fit_line(&meter->refresh, &sim->refresh_cost, &sim->refresh_entry_cost);
+    fit_line(&meter->merge, &call, &sim->merge_cost);
     sim->phases = phases;
     sim->n_phases = n_phases;
     sim->update_cost = sim->entry_cost = sim->aggregate_cost = 0;

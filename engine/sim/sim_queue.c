@@ -1,16 +1,16 @@
-/* A binary heap of keys. Times and sequence numbers order all items, so what
- * comes out depends on what was put in alone. The first n places of the heap
- * are in use, and the last capacity - n of `idle`. */
+/* A binary heap of keys. Times and sequence numbers order all items, so the
+ * output depends only on the input. The first n entries of the heap are in use,
+ * and the last capacity - n of `idle`. */
 #include "engine/sim/sim_queue.h"
 
 #include <stdlib.h>
 
-static bool before(const sti_sim_key *a, const sti_sim_key *b)
+static bool is_before(const sti_sim_key *a, const sti_sim_key *b)
 {
     return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
 }
 
-static strads_err grow(sti_sim_queue *queue)
+static strads_err grow_queue(sti_sim_queue *queue)
 {
     size_t capacity = queue->capacity ? 2 * (size_t)queue->capacity : 64;
     sti_sim_key *heap = NULL;
@@ -38,7 +38,8 @@ static strads_err grow(sti_sim_queue *queue)
 
 strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item)
 {
-    strads_err err = queue->n == queue->capacity ? grow(queue) : STRADS_OK;
+    strads_err err =
+        queue->n == queue->capacity ? grow_queue(queue) : STRADS_OK;
     if (err)
         return err;
     uint32_t k = queue->n++;
@@ -46,7 +47,7 @@ strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item)
                                .sequence = queue->pushed++,
                                .place = queue->idle[k]};
     queue->at[fresh.place] = *item;
-    while (k > 0 && before(&fresh, &queue->heap[(k - 1) / 2])) {
+    while (k > 0 && is_before(&fresh, &queue->heap[(k - 1) / 2])) {
         queue->heap[k] = queue->heap[(k - 1) / 2];
         k = (k - 1) / 2;
     }
@@ -54,16 +55,16 @@ strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item)
     return STRADS_OK;
 }
 
-/* Puts the last key where it belongs, now that the first is gone. */
+/* Sifts the last key down from the root, which is free. */
 static void sift_down(sti_sim_queue *queue)
 {
     const sti_sim_key last = queue->heap[queue->n];
     uint32_t k = 0;
     for (uint32_t child = 1; child < queue->n; child = 2 * k + 1) {
         if (child + 1 < queue->n &&
-            before(&queue->heap[child + 1], &queue->heap[child]))
+            is_before(&queue->heap[child + 1], &queue->heap[child]))
             child++;
-        if (!before(&queue->heap[child], &last))
+        if (!is_before(&queue->heap[child], &last))
             break;
         queue->heap[k] = queue->heap[child];
         k = child;

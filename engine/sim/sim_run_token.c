@@ -1,5 +1,5 @@
-/* Owns a thread and a semaphore for each who takes part. Invariant: at most one
- * semaphore is up, that of who is handed the run token. */
+/* Owns a thread and a semaphore for each member. Invariant: at most one
+ * semaphore is up, that of the member that receives the run token. */
 #include "engine/sim/sim_run_token.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static void await_turn(member *m)
         ;
 }
 
-static void *run(void *arg)
+static void *run_member(void *arg)
 {
     member *m = arg;
     await_turn(m);
@@ -56,7 +56,8 @@ strads_err sti_run_token_new(uint32_t n,
         m->token = token;
         m->number = k;
         (void)sem_init(&m->turn, 0, 0);
-        failed = k < n && pthread_create(&m->thread, &attributes, run, m);
+        failed =
+            k < n && pthread_create(&m->thread, &attributes, run_member, m);
         token->started += k < n && !failed;
     }
     (void)pthread_attr_destroy(&attributes);
@@ -66,7 +67,7 @@ strads_err sti_run_token_new(uint32_t n,
     return STRADS_OK;
 fail:
     for (uint32_t k = 0; token && k < token->started; k++)
-        (void)pthread_cancel(token->members[k].thread); /* all wait */
+        (void)pthread_cancel(token->members[k].thread); /* all of them wait */
     sti_run_token_free(token);
     return strads_fail(STRADS_ENOMEM, "no memory for %u simulated threads", n);
 }

@@ -1,6 +1,6 @@
-/* The wire owns the queue, the ports and the trace's lanes. What is under way
- * belongs to the messages. No memory is shared between nodes: a message's payload
- * is a copy, and what is unpacked refers to the message's payload alone. */
+/* The wire owns the queue, the ports and the trace's lanes. Nodes share no
+ * memory: a message's payload is a copy, and the decoded message refers only to
+ * that payload. */
 #include "engine/sim/sim_wire.h"
 
 #include <stdio.h>
@@ -15,18 +15,18 @@ enum { KINDS = STI_MSG_PEER_VECTOR + 1 };
 
 typedef struct port {
     uint64_t sends_until, receives_until;
-    sti_trace_lanes lanes; /* of messages that it sends */
+    sti_trace_lanes lanes; /* of the messages that it sends */
 } port;
 
-/* A message on its way, packed. */
+/* An encoded message in flight. */
 typedef struct sti_sim_message {
     sti_msg msg; /* without its object */
     sti_buffer *payload;
     uint32_t from, to; /* nodes */
     uint32_t lane;     /* of the sender's, on the trace */
     sti_sim_message_time time;
-    uint64_t left;                /* when the sender's port took it up */
-    struct sti_sim_message *next; /* of the wire's spare ones */
+    uint64_t left;                /* when the sender's port started with it */
+    struct sti_sim_message *next; /* in the wire's list of spare messages */
 } sti_sim_message;
 
 struct sti_sim_wire {
@@ -38,11 +38,11 @@ struct sti_sim_wire {
     sti_sim_queue queue;
     XXH3_state_t *digest; /* of the events so far */
     uint64_t events;
-    port *ports;            /* [workers + 1] */
-    uint64_t *last_there;   /* [nodes x (2 shards + nodes)] see in_order; NULL:
-                             of rounds */
-    sti_writer writer;      /* kept for its memory */
-    sti_sim_message *spare; /* the same */
+    port *ports; /* [workers + 1] */
+    /* [nodes x (2 shards + nodes)] see keep_order; NULL: a run of rounds */
+    uint64_t *last_there;
+    sti_writer writer;                 /* kept for its memory */
+    sti_sim_message *spare;            /* the same */
     strads_sim_traffic traffic[KINDS]; /* by kind; 0: of all */
 };
 
@@ -145,13 +145,13 @@ strads_sim_outcome sti_sim_wire_outcome(const sti_sim_wire *wire)
                                 .digest = XXH3_64bits_digest(wire->digest)};
 }
 
-static void count(strads_sim_traffic *traffic, uint64_t bytes)
+static void count_message(strads_sim_traffic *traffic, uint64_t bytes)
 {
     traffic->messages++;
     traffic->bytes += bytes;
 }
 
-/* ---- the way ----------------------------------------------------------- */
+/* ---- transfer ---------------------------------------------------------- */
 
 static const char *span_name(sti_msg_kind kind)
 {
@@ -167,8 +167,8 @@ static const char *span_name(sti_msg_kind kind)
     }
 }
 
-static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
-                       sti_sim_message *message)
+static strads_err encode_message(sti_sim_wire *wire, const sti_msg *msg,
+                                 sti_sim_message *message)
 {
     sti_writer_clear(&wire->writer);
     strads_err err = sti_msg_encode(msg, &wire->writer, NULL);
@@ -182,12 +182,12 @@ static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
     return err;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t later_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-static strads_err push(sti_sim_wire *wire, const sti_sim_item *item)
+static strads_err push_item(sti_sim_wire *wire, const sti_sim_item *item)
 {
     strads_err err = sti_sim_queue_push(&wire->queue, item);
     if (err)
@@ -199,12 +199,13 @@ strads_err sti_sim_wire_put(sti_sim_wire *wire, uint64_t time, sti_address to,
                             sti_event event)
 {
     const sti_sim_item item = {.time = time, .to = to, .event = event};
-    return push(wire, &item);
+    return push_item(wire, &item);
 }
 
-/* Between a client and a shard, or another client, one way, nothing overtakes,
- * whatever the jitter. */
-static uint64_t in_order(sti_sim_wire *wire, const sti_msg *msg, uint64_t there)
+/* Keeps messages in order between a client and a shard or another client, in
+ * each direction, whatever the jitter. */
+static uint64_t keep_order(sti_sim_wire *wire, const sti_msg *msg,
+                           uint64_t there)
 {
     const sti_run *run = wire->run;
     const bool up = msg->to < STI_CLIENT_0;
@@ -215,19 +216,19 @@ static uint64_t in_order(sti_sim_wire *wire, const sti_msg *msg, uint64_t there)
         link = (size_t)run->nodes * (2 * run->shards + client) + msg->from -
                STI_CLIENT_0;
     uint64_t *last = &wire->last_there[link];
-    *last = later(there, *last);
+    *last = later_of(there, *last);
     return *last;
 }
 
-/* Packs a message and takes the sender's port; it comes when its first byte is
- * there. */
-static strads_err send_away(sti_sim_wire *wire, const sti_msg *msg,
-                            uint64_t now)
+/* Encodes a message and occupies the sender's port; the next event is the
+ * arrival of the first byte. */
+static strads_err start_transfer(sti_sim_wire *wire, const sti_msg *msg,
+                                 uint64_t now)
 {
     sti_sim_message *message = take_message(wire);
     if (!message)
         return strads_fail(STRADS_ENOMEM, "no memory for a message");
-    strads_err err = pack(wire, msg, message);
+    strads_err err = encode_message(wire, msg, message);
     if (err) {
         give_message(wire, message);
         return err;
@@ -240,17 +241,17 @@ static strads_err send_away(sti_sim_wire *wire, const sti_msg *msg,
     const uint64_t size = STI_HEADER_BYTES + message->payload->size;
     message->time =
         sti_sim_cost_message(wire->cost, wire->traffic[0].messages, size);
-    count(&wire->traffic[0], size);
-    count(&wire->traffic[msg->kind], size);
-    message->left = later(now, p->sends_until);
+    count_message(&wire->traffic[0], size);
+    count_message(&wire->traffic[msg->kind], size);
+    message->left = later_of(now, p->sends_until);
     const uint64_t first = sti_sim_after(message->left, message->time.send);
     p->sends_until = sti_sim_after(first, message->time.bytes);
     sti_sim_item item = {.time = sti_sim_after(first, message->time.latency),
                          .what = STI_SIM_REACHES,
                          .message = message};
     if (wire->last_there)
-        item.time = in_order(wire, msg, item.time);
-    return push(wire, &item);
+        item.time = keep_order(wire, msg, item.time);
+    return push_item(wire, &item);
 }
 
 strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
@@ -261,25 +262,25 @@ strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
         sti_sim_node_of(wire->run, msg->to))
         return sti_sim_wire_put(wire, now, msg->to, (sti_event){.msg = *msg});
     if (!wire->loses || !wire->loses(wire->arg, msg))
-        err = send_away(wire, msg, now);
+        err = start_transfer(wire, msg, now);
     sti_object_drop(msg->object);
     return err;
 }
 
-/* Takes the receiver's port; returns when the whole message is there. */
-static uint64_t reach(sti_sim_wire *wire, const sti_sim_message *message,
-                      uint64_t now)
+/* Occupies the receiver's port; returns when the whole message has arrived. */
+static uint64_t occupy_port(sti_sim_wire *wire, const sti_sim_message *message,
+                            uint64_t now)
 {
     port *p = &wire->ports[message->to];
     const uint64_t in =
-        sti_sim_after(later(now, p->receives_until), message->time.bytes);
+        sti_sim_after(later_of(now, p->receives_until), message->time.bytes);
     p->receives_until = sti_sim_after(in, message->time.receive);
     return p->receives_until;
 }
 
-/* Unpacks a message that is there. */
-static strads_err receive(sti_sim_wire *wire, sti_sim_message *message,
-                          uint64_t now, sti_msg *msg)
+/* Decodes an arrived message. */
+static strads_err decode_message(sti_sim_wire *wire, sti_sim_message *message,
+                                 uint64_t now, sti_msg *msg)
 {
     *msg = message->msg;
     if (message->lane < STI_TRACE_LANES) {
@@ -297,7 +298,7 @@ static strads_err receive(sti_sim_wire *wire, sti_sim_message *message,
 
 /* ---- events ------------------------------------------------------------ */
 
-static void note(sti_sim_wire *wire, const sti_sim_item *item)
+static void record_event(sti_sim_wire *wire, const sti_sim_item *item)
 {
     const sti_event *event = &item->event;
     uint64_t words[4] = {item->time, (uint64_t)item->to << 32 | event->kind};
@@ -321,19 +322,19 @@ strads_err sti_sim_wire_next(sti_sim_wire *wire, sti_sim_item *item, bool *some)
     strads_err err = STRADS_OK;
     while ((*some = sti_sim_queue_pop(&wire->queue, item)) &&
            item->what == STI_SIM_REACHES) {
-        item->time = reach(wire, item->message, item->time);
+        item->time = occupy_port(wire, item->message, item->time);
         item->what = STI_SIM_RECEIVED;
-        err = push(wire, item);
+        err = push_item(wire, item);
         if (err)
             return err;
     }
     if (*some && item->what == STI_SIM_RECEIVED) {
         item->event = (sti_event){.kind = STI_EVENT_MESSAGE};
-        err = receive(wire, item->message, item->time, &item->event.msg);
+        err = decode_message(wire, item->message, item->time, &item->event.msg);
         item->to = item->event.msg.to;
     }
     if (*some && !err)
-        note(wire, item);
+        record_event(wire, item);
     item->event.now = item->time;
     return err;
 }

@@ -1,11 +1,10 @@
-/* The server behind a page to watch. One thread owns the connections and does
- * nothing but poll: no client can hold the run up, nor another client.
+/* The server of the watch page. One thread owns the connections and only polls,
+ * so a client cannot delay the run or another client.
  *
  * The lock guards the history and the metrics, which the run's threads write. A
- * client of /stream has a place in the history, by number, and is given what
- * follows when it has taken what it was given before: who is slow sees the
- * events that are left after thinning, and costs no memory.
- */
+ * client of /stream has a position in the history, by event number. The next
+ * events are sent once the earlier ones are written; a slow client sees the
+ * thinned history and costs no memory. */
 #include "engine/watch/watch.h"
 
 #include <errno.h>
@@ -34,7 +33,8 @@ typedef struct line {
     size_t size;
     uint64_t number;
     uint64_t
-        report; /* its number among the reports; 0: it is none, and stays */
+        /* its number among the reports; 0: not a report, so it is kept */
+        report;
 } line;
 
 typedef enum state { READING, REPLYING, STREAMING, LEAVING } state;
@@ -42,12 +42,12 @@ typedef enum state { READING, REPLYING, STREAMING, LEAVING } state;
 typedef struct client {
     int fd;
     state state;
-    uint64_t until; /* when its patience ends */
+    uint64_t until; /* deadline of its current state */
     char in[STI_WATCH_REQUEST + 1];
     size_t n_in;
-    char *out; /* [n_out], of which `sent` have left */
+    char *out; /* [n_out], of which `sent` bytes are written */
     size_t n_out, sent;
-    uint64_t next; /* number of the event that it has not seen yet */
+    uint64_t next; /* number of the next event to send */
 } client;
 
 struct sti_watch {
@@ -59,14 +59,14 @@ struct sti_watch {
     int listener, wake;
     pthread_t thread;
     bool started;
-    client *clients[STI_WATCH_CLIENTS]; /* the thread's */
+    client *clients[STI_WATCH_CLIENTS]; /* owned by the server's thread */
     uint32_t n_clients;
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     line lines[STI_WATCH_LINES];
     size_t n_lines, bytes;
     uint64_t next, reports;
-    uint64_t stride; /* every so many reports one stays, and the newest */
+    uint64_t stride; /* one in `stride` reports is kept, and the newest */
     char *metrics;
     size_t n_metrics;
     bool closing;
@@ -74,22 +74,21 @@ struct sti_watch {
 
 /* ---- history --------------------------------------------------------------- */
 
-static void forget_locked(sti_watch *w, size_t k)
+static void drop_line_locked(sti_watch *w, size_t k)
 {
     w->bytes -= w->lines[k].size;
     free(w->lines[k].text);
 }
 
-/* Every second of those that are left of the reports is forgotten; where that
- * leaves too many, the oldest half, but for the first event, which says what the
- * run is. */
+/* Drops every second remaining report. If too many events are left, drops the
+ * oldest half except the first event, which describes the run. */
 static void thin_locked(sti_watch *w)
 {
     size_t kept = 0;
     w->stride *= 2;
     for (size_t k = 0; k < w->n_lines; k++)
         if (w->lines[k].report % w->stride)
-            forget_locked(w, k);
+            drop_line_locked(w, k);
         else
             w->lines[kept++] = w->lines[k];
     w->n_lines = kept;
@@ -97,37 +96,37 @@ static void thin_locked(sti_watch *w)
         return;
     const size_t drop = kept / 2;
     for (size_t k = 1; k <= drop; k++)
-        forget_locked(w, k);
+        drop_line_locked(w, k);
     memmove(w->lines + 1, w->lines + 1 + drop,
             (kept - drop - 1) * sizeof(line));
     w->n_lines = kept - drop;
 }
 
-static void rouse(sti_watch *w)
+static void wake_thread(sti_watch *w)
 {
     const uint64_t one = 1;
     const ssize_t written = write(w->wake, &one, sizeof one);
-    (void)written; /* it is full: the thread is roused already */
+    (void)written; /* full: a wakeup is pending */
 }
 
 void sti_watch_say(sti_watch *w, const char *text, size_t size, bool thinned)
 {
     char *copy = size <= STI_WATCH_BYTES / 4 ? malloc(size + 1) : NULL;
-    if (!copy) /* one event less to be seen; the run goes on */
+    if (!copy) /* drop the event; the run must not fail */
         return;
     memcpy(copy, text, size);
     copy[size] = '\0';
     pthread_mutex_lock(&w->lock);
     const line *newest = w->n_lines ? &w->lines[w->n_lines - 1] : NULL;
     if (newest && newest->report % w->stride)
-        forget_locked(w, --w->n_lines);
+        drop_line_locked(w, --w->n_lines);
     if (w->n_lines == STI_WATCH_LINES || w->bytes + size > STI_WATCH_BYTES)
         thin_locked(w);
     w->lines[w->n_lines++] =
         (line){copy, size, w->next++, thinned ? ++w->reports : 0};
     w->bytes += size;
     pthread_mutex_unlock(&w->lock);
-    rouse(w);
+    wake_thread(w);
 }
 
 void sti_watch_metrics(sti_watch *w, const char *text, size_t size)
@@ -147,14 +146,15 @@ void sti_watch_metrics(sti_watch *w, const char *text, size_t size)
 
 /* ---- replies ---------------------------------------------------------------- */
 
-static void leave_later(client *c, uint64_t seconds)
+static void set_deadline(client *c, uint64_t seconds)
 {
     c->until = sti_monotonic_in(seconds * SECOND);
 }
 
-/* A reply: head and `size` bytes of body. Without memory the client is left. */
-static void reply(client *c, const char *status, const char *type,
-                  const char *more, const char *body, size_t size)
+/* Makes a reply from the head and `size` bytes of body. Without memory the
+ * client is disconnected. */
+static void make_reply(client *c, const char *status, const char *type,
+                       const char *more, const char *body, size_t size)
 {
     char head[1024];
     const int n = snprintf(
@@ -168,7 +168,7 @@ static void reply(client *c, const char *status, const char *type,
     const size_t kept = head_only ? 0 : size;
     c->out = malloc((size_t)n + kept);
     c->state = c->out ? REPLYING : LEAVING;
-    leave_later(c, c->out ? STI_WATCH_REPLY_SECONDS : 0);
+    set_deadline(c, c->out ? STI_WATCH_REPLY_SECONDS : 0);
     if (!c->out)
         return;
     memcpy(c->out, head, (size_t)n);
@@ -189,18 +189,19 @@ static void reply_text(client *c, const char *status, const char *more,
     va_end(args);
     size_t size = n < (int)sizeof text - 1 ? (size_t)n : sizeof text - 2;
     text[size++] = '\n';
-    reply(c, status, "text/plain; charset=utf-8", more, text, size);
+    make_reply(c, status, "text/plain; charset=utf-8", more, text, size);
 }
 
 static void reply_page(sti_watch *w, client *c)
 {
-    /* Nothing but this page, and nothing from elsewhere. */
-    reply(c, "200 OK", "text/html; charset=utf-8",
-          "Content-Security-Policy: default-src 'none'; style-src "
-          "'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
-          "img-src data:; base-uri 'none'; form-action 'none'; "
-          "frame-ancestors 'none'\r\n",
-          w->options.page, w->options.page_size);
+    /* Allows only this page, without external content. */
+    make_reply(
+        c, "200 OK", "text/html; charset=utf-8",
+        "Content-Security-Policy: default-src 'none'; style-src "
+        "'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'\r\n",
+        w->options.page, w->options.page_size);
 }
 
 static void reply_events(sti_watch *w, client *c)
@@ -215,7 +216,7 @@ static void reply_events(sti_watch *w, client *c)
     }
     pthread_mutex_unlock(&w->lock);
     if (all)
-        reply(c, "200 OK", "application/x-ndjson", "", all, at);
+        make_reply(c, "200 OK", "application/x-ndjson", "", all, at);
     else
         reply_text(c, "503 Service Unavailable", "", "no memory left");
     free(all);
@@ -224,8 +225,8 @@ static void reply_events(sti_watch *w, client *c)
 static void reply_metrics(sti_watch *w, client *c)
 {
     pthread_mutex_lock(&w->lock);
-    reply(c, "200 OK", "text/plain; version=0.0.4; charset=utf-8", "",
-          w->metrics ? w->metrics : "", w->n_metrics);
+    make_reply(c, "200 OK", "text/plain; version=0.0.4; charset=utf-8", "",
+               w->metrics ? w->metrics : "", w->n_metrics);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -238,15 +239,15 @@ static void begin_stream(client *c)
     c->out = strdup(head);
     c->n_out = c->out ? sizeof head - 1 : 0;
     c->state = c->out ? STREAMING : LEAVING;
-    leave_later(c, STI_WATCH_REPLY_SECONDS);
+    set_deadline(c, STI_WATCH_REPLY_SECONDS);
 }
 
 /* ---- requests ---------------------------------------------------------------- */
 
-/* Copies the value of a header, without blanks around it. How often it is
- * there. */
-static unsigned header(const char *head, const char *name, char *out,
-                       size_t size)
+/* Copies the value of a header, without surrounding blanks. Returns how often
+ * it occurs. */
+static unsigned find_header(const char *head, const char *name, char *out,
+                            size_t size)
 {
     unsigned found = 0;
     const size_t length = strlen(name);
@@ -262,7 +263,7 @@ static unsigned header(const char *head, const char *name, char *out,
         while (n > 0 && (l[n - 1] == ' ' || l[n - 1] == '\t'))
             n--;
         if (n >= size)
-            return 2; /* longer than any that we take */
+            return 2; /* longer than all accepted values */
         memcpy(out, l, n);
         out[n] = '\0';
         found++;
@@ -270,7 +271,7 @@ static unsigned header(const char *head, const char *name, char *out,
     return found;
 }
 
-/* The name in "name:port" or "[::1]:port". */
+/* Extracts the name of "name:port" or "[::1]:port". */
 static void host_name(const char *host, char out[HOST_SIZE])
 {
     const char *end = *host == '[' ? strchr(host, ']') : NULL;
@@ -281,8 +282,8 @@ static void host_name(const char *host, char out[HOST_SIZE])
                    host);
 }
 
-/* A name that an attacker's DNS cannot have pointed here: an address in
- * figures, what we listen at, or what this machine calls itself. */
+/* Whether the host is an address in digits, the listening address, or this
+ * machine's own name. An attacker's DNS cannot point such a name here. */
 static bool host_is_ours(const sti_watch *w, const char *host)
 {
     char name[HOST_SIZE];
@@ -298,7 +299,7 @@ static bool host_is_ours(const sti_watch *w, const char *host)
     return figures || *name == '[' || strcasecmp(name, w->own_name) == 0;
 }
 
-/* In the same time whatever it is. */
+/* Compares in constant time. */
 static bool is_token(const sti_watch *w, const char *text)
 {
     const size_t n = strlen(w->token), m = strlen(text);
@@ -308,11 +309,12 @@ static bool is_token(const sti_watch *w, const char *text)
     return !differs;
 }
 
-static void stop(sti_watch *w, client *c)
+static void stop_run(sti_watch *w, client *c)
 {
-    char said[STI_TOKEN_MAX + 16];
-    const bool one = header(c->in, "Authorization", said, sizeof said) == 1;
-    if (!one || strncmp(said, "Bearer ", 7) != 0 || !is_token(w, said + 7)) {
+    char given[STI_TOKEN_MAX + 16];
+    const bool one =
+        find_header(c->in, "Authorization", given, sizeof given) == 1;
+    if (!one || strncmp(given, "Bearer ", 7) != 0 || !is_token(w, given + 7)) {
         reply_text(c, "401 Unauthorized", "WWW-Authenticate: Bearer\r\n",
                    "stopping a run needs its token");
         return;
@@ -321,31 +323,33 @@ static void stop(sti_watch *w, client *c)
     w->options.stop(w->options.arg);
 }
 
-static bool trusts(sti_watch *w, client *c)
+static bool is_trusted(sti_watch *w, client *c)
 {
     char host[HOST_SIZE], origin[HOST_SIZE + 8], own[HOST_SIZE + 8];
-    if (header(c->in, "Host", host, sizeof host) != 1) {
+    if (find_header(c->in, "Host", host, sizeof host) != 1) {
         reply_text(c, "400 Bad Request", "", "expected one Host");
         return false;
     }
     if (!host_is_ours(w, host)) {
         reply_text(c, "403 Forbidden", "",
-                   "Host names no address of this run's page; use %s",
+                   "Host is not an address of this run's page; use %s",
                    w->local ? "127.0.0.1 or localhost"
                             : "its address in figures");
         return false;
     }
-    const unsigned origins = header(c->in, "Origin", origin, sizeof origin);
+    const unsigned origins =
+        find_header(c->in, "Origin", origin, sizeof origin);
     (void)snprintf(own, sizeof own, "http://%s", host);
     if (origins > 1 || (origins == 1 && strcasecmp(origin, own) != 0)) {
-        reply_text(c, "403 Forbidden", "", "the page of another site asks");
+        reply_text(c, "403 Forbidden", "",
+                   "the request comes from the page of another site");
         return false;
     }
     return true;
 }
 
-/* A whole request, its end a 0. */
-static void answer(sti_watch *w, client *c)
+/* Answers a complete request, which ends with a 0. */
+static void answer_request(sti_watch *w, client *c)
 {
     static const struct route {
         const char *path;
@@ -355,14 +359,14 @@ static void answer(sti_watch *w, client *c)
                   {"/events", false, reply_events},
                   {"/metrics", false, reply_metrics},
                   {"/stream", false, NULL},
-                  {"/stop", true, stop}};
+                  {"/stop", true, stop_run}};
     char method[8], path[64], version[16];
     if (sscanf(c->in, "%7s %63s %15[^\r\n]", method, path, version) != 3 ||
         strncmp(version, "HTTP/1.", 7) != 0) {
         reply_text(c, "400 Bad Request", "", "expected GET / HTTP/1.1");
         return;
     }
-    if (!trusts(w, c))
+    if (!is_trusted(w, c))
         return;
     path[strcspn(path, "?#")] = '\0';
     const bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
@@ -381,11 +385,11 @@ static void answer(sti_watch *w, client *c)
         return;
     }
     reply_text(c, "404 Not Found", "",
-               "there are /, /stream, /events, /metrics and /stop");
+               "available are /, /stream, /events, /metrics and /stop");
 }
 
-/* Whether head and body have come; a body is read and not looked at. */
-static void look_at_request(sti_watch *w, client *c)
+/* Checks whether head and body have arrived; the body is ignored. */
+static void check_request(sti_watch *w, client *c)
 {
     char length[24], chunks[24];
     c->in[c->n_in] = '\0';
@@ -396,9 +400,10 @@ static void look_at_request(sti_watch *w, client *c)
                        "a request has at most %d bytes", STI_WATCH_REQUEST);
         return;
     }
-    const unsigned n = header(c->in, "Content-Length", length, sizeof length);
+    const unsigned n =
+        find_header(c->in, "Content-Length", length, sizeof length);
     if (n > 1 || strspn(length, "0123456789") != strlen(length) ||
-        header(c->in, "Transfer-Encoding", chunks, sizeof chunks)) {
+        find_header(c->in, "Transfer-Encoding", chunks, sizeof chunks)) {
         reply_text(c, "400 Bad Request", "", "a body without a length");
         return;
     }
@@ -408,7 +413,7 @@ static void look_at_request(sti_watch *w, client *c)
         reply_text(c, "413 Content Too Large", "",
                    "a request has at most %d bytes", STI_WATCH_REQUEST);
     else if (c->n_in >= head + body)
-        answer(w, c);
+        answer_request(w, c);
 }
 
 /* ---- connections ------------------------------------------------------------- */
@@ -429,7 +434,7 @@ static void accept_client(sti_watch *w)
         return;
     }
     c->fd = fd;
-    leave_later(c, STI_WATCH_REQUEST_SECONDS);
+    set_deadline(c, STI_WATCH_REQUEST_SECONDS);
     w->clients[w->n_clients++] = c;
 }
 
@@ -442,7 +447,7 @@ static void drop_client(sti_watch *w, uint32_t k)
     w->clients[k] = w->clients[--w->n_clients];
 }
 
-/* What comes after a request is not looked at; false: it has gone. */
+/* Bytes after a request are ignored. False: the client has disconnected. */
 static bool read_some(sti_watch *w, client *c)
 {
     char waste[4096];
@@ -454,12 +459,13 @@ static bool read_some(sti_watch *w, client *c)
         return false;
     if (n > 0 && reads) {
         c->n_in += (size_t)n;
-        look_at_request(w, c);
+        check_request(w, c);
     }
     return true;
 }
 
-/* The next events for a stream that has taken all before, up to a share. */
+/* Fills in the next events, up to SHARE bytes, for a stream that has written
+ * all earlier ones. */
 static void fill_stream(sti_watch *w, client *c)
 {
     if (c->n_out > c->sent)
@@ -485,15 +491,15 @@ static void fill_stream(sti_watch *w, client *c)
         c->next = w->lines[k].number + 1;
     }
     pthread_mutex_unlock(&w->lock);
-    if (c->out && idle) { /* is it still there? */
+    if (c->out && idle) { /* a keep-alive comment */
         memcpy(c->out, ":\n\n", 3);
         c->n_out = 3;
     }
     if (c->out)
-        leave_later(c, STI_WATCH_REPLY_SECONDS);
+        set_deadline(c, STI_WATCH_REPLY_SECONDS);
 }
 
-/* False: it has gone. */
+/* False: the client has disconnected. */
 static bool write_some(sti_watch *w, client *c)
 {
     while (c->state == REPLYING || c->state == STREAMING) {
@@ -506,15 +512,15 @@ static bool write_some(sti_watch *w, client *c)
         if (n < 0)
             return errno == EAGAIN || errno == EINTR;
         c->sent += (size_t)n;
-        leave_later(c, c->state == STREAMING && c->n_out == c->sent
-                           ? KEEP_ALIVE_SECONDS
-                           : STI_WATCH_REPLY_SECONDS);
+        set_deadline(c, c->state == STREAMING && c->n_out == c->sent
+                            ? KEEP_ALIVE_SECONDS
+                            : STI_WATCH_REPLY_SECONDS);
     }
     if (c->state == REPLYING) {
-        /* Closing at once could cost the reply: it waits for the client. */
+        /* Closing at once could discard the reply, so wait for the client. */
         (void)shutdown(c->fd, SHUT_WR);
         c->state = LEAVING;
-        leave_later(c, 2);
+        set_deadline(c, 2);
     }
     return true;
 }
@@ -525,7 +531,7 @@ static bool is_late(const client *c)
     return !idle && sti_monotonic_now() >= c->until;
 }
 
-static bool has_all(const sti_watch *w)
+static bool has_sent_all(const sti_watch *w)
 {
     for (uint32_t k = 0; k < w->n_clients; k++)
         if (w->clients[k]->n_out > w->clients[k]->sent)
@@ -533,7 +539,7 @@ static bool has_all(const sti_watch *w)
     return true;
 }
 
-static void *serve(void *arg)
+static void *serve_clients(void *arg)
 {
     sti_watch *w = arg;
     uint64_t ends = UINT64_MAX;
@@ -551,8 +557,8 @@ static void *serve(void *arg)
                                 .events =
                                     (short)(POLLIN | (writes ? POLLOUT : 0))};
         }
-        /* Whoever is there is timed once a second; with nobody there this
-         * sleeps until somebody comes. */
+        /* With clients, wake once a second to check deadlines; without, sleep
+         * until one connects. */
         (void)poll(poll_on, 2 + n, ends != UINT64_MAX ? 10 : n > 0 ? 1000 : -1);
         uint64_t roused;
         const ssize_t got = read(w->wake, &roused, sizeof roused);
@@ -571,7 +577,8 @@ static void *serve(void *arg)
         }
         if (poll_on[0].revents & POLLIN)
             accept_client(w);
-        if (ends != UINT64_MAX && (has_all(w) || sti_monotonic_now() >= ends))
+        if (ends != UINT64_MAX &&
+            (has_sent_all(w) || sti_monotonic_now() >= ends))
             break;
     }
     while (w->n_clients > 0) {
@@ -581,7 +588,8 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ---- making ------------------------------------------------------------------ */
+/* ---- opening and closing
+ * ----------------------------------------------------- */
 
 static strads_err take_token(sti_watch *w)
 {
@@ -607,8 +615,8 @@ static strads_err listen_at(sti_watch *w)
     if (strlen(address) + 6 > STI_URL_MAX || strchr(address, '/') ||
         sti_url_parse(text, &url))
         return strads_fail(STRADS_EINVAL,
-                           "--http: \"%.80s\" is no address for a page; "
-                           "expected HOST:PORT, 127.0.0.1:8265 say",
+                           "--http: \"%.80s\" is not an address for a page; "
+                           "expected HOST:PORT, for example 127.0.0.1:8265",
                            address);
     w->local = sti_url_is_local(&url);
     if (!w->local && !has_token)
@@ -646,7 +654,7 @@ strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out)
                     : take_token(w);
     if (!err)
         err = listen_at(w);
-    if (!err && pthread_create(&w->thread, NULL, serve, w) != 0)
+    if (!err && pthread_create(&w->thread, NULL, serve_clients, w) != 0)
         err = strads_fail(STRADS_EIO, "cannot start the thread of --http");
     w->started = !err;
     if (err)
@@ -669,7 +677,7 @@ void sti_watch_close(sti_watch *w)
         pthread_mutex_lock(&w->lock);
         w->closing = true;
         pthread_mutex_unlock(&w->lock);
-        rouse(w);
+        wake_thread(w);
         pthread_join(w->thread, NULL);
     }
     if (w->listener >= 0)

@@ -1,8 +1,8 @@
-/* Generations in virtual time: runs of rounds, of a ring and of a loop lose nodes
- * at any message, and node 0; other numbers of nodes go on from the cut, as
- * engine/run/nodes.c has them do, and what the disk has of the newest cut may be
- * half of it. They end where a run ends that loses nobody. A
- * seed that fails is in the sentence. */
+/* Generations in virtual time. Runs of rounds, of a ring and of a loop lose
+ * nodes, also node 0, at any message. Another number of nodes then resumes from
+ * the checkpoint, as in engine/run/nodes.c; the newest checkpoint on disk may
+ * be half written. The runs must end like a run without losses. The assertion's
+ * sentence names the failing seed. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <math.h>
@@ -24,30 +24,33 @@
 
 enum { K = 4, SEEDS = 50, FAULTS = 4 };
 
-/* A run, and what becomes of it. */
+/* A run and its faults. */
 typedef struct world {
     const strads_program *program;
     const void *config;
     const strads_data *data;
     strads_engine_options options;
     sti_cut_files *cuts;
-    uint64_t draws; /* of the seed */
-    /* This generation: from message `at` on nothing reaches or leaves it. */
+    uint64_t draws; /* number of draws from the seed */
+    /* The current generation: from message `at` on, no message reaches or
+     * leaves the dead node. */
     const sti_run *run;
     uint64_t messages, at;
     sti_address dead; /* a worker, or STI_COORDINATOR */
-    uint32_t torn;    /* newest cuts that node 0 lost half of, when it died */
-    bool counts_old;  /* planted: the next begins with the tables of this one */
-    bool planted;     /* .. and they were not those of the cut */
+    /* newest checkpoints that were half written when node 0 died */
+    uint32_t torn;
+    /* planted bug: the next generation starts with this one's tables */
+    bool counts_old;
+    bool planted; /* and they differed from the checkpoint's */
 } world;
 
-/* What a run came to. */
+/* The result of a run. */
 typedef struct outcome {
     double objective;
     double *values; /* table 0 */
     uint64_t n;
     uint32_t lost; /* generations that ended by a fault */
-    uint32_t torn; /* cuts */
+    uint32_t torn; /* torn checkpoints */
 } outcome;
 
 static uint32_t draw(world *w, uint32_t below)
@@ -66,7 +69,7 @@ static bool loses(void *arg, const sti_msg *msg)
            msg->to == w->dead;
 }
 
-/* Of a loop, whose node has a client and perhaps a shard. */
+/* The same for a loop: its node has a client and perhaps a shard. */
 static bool loses_of_loop(void *arg, const sti_msg *msg)
 {
     world *w = arg;
@@ -78,7 +81,7 @@ static bool loses_of_loop(void *arg, const sti_msg *msg)
            sti_run_node_of(w->run, msg->to) == dead;
 }
 
-/* The last cut, with the tables as this generation has left them. */
+/* Plants the last checkpoint with the tables that this generation left. */
 static void plant(world *w, const sti_run *run, sti_cut_files *cuts)
 {
     sti_cut cut;
@@ -119,7 +122,7 @@ static void take_values(const sti_run *run, outcome *out)
            out->n * sizeof *out->values);
 }
 
-/* Rounds or a ring; *at: what has been committed when it ends, if *begun. */
+/* Runs rounds or a ring; *at: the committed position at the end, if *begun. */
 static strads_err run_rounds(world *w, sti_setup *setup,
                              const strads_sim_options *costs, outcome *out,
                              sti_cut_position *at, bool *begun)
@@ -155,8 +158,8 @@ static strads_err run_loop(world *w, sti_setup *setup,
     return err;
 }
 
-/* As if the machine had lost what it had not synced, which it says it had: half of
- * the newest cut, where there is one before it. */
+/* Simulates a machine that loses unsynced data although it reported the sync:
+ * halves the newest checkpoint, if there is an older one. */
 static void tear(world *w)
 {
     char path[512], newest[256] = "";
@@ -179,7 +182,7 @@ static void tear(world *w)
     w->torn++;
 }
 
-/* One generation on `nodes` nodes; whether the run has come to its end. */
+/* Runs one generation on `nodes` nodes; returns whether the run has ended. */
 static bool live(world *w, uint32_t nodes, outcome *out)
 {
     uint32_t node_of[K] = {0, 1, 2, 3};
@@ -211,7 +214,7 @@ static bool live(world *w, uint32_t nodes, outcome *out)
     if (err)
         cr_assert(noticed || err == STRADS_ESTATE, "%s", strads_error_text());
     if (err && w->dead == STI_COORDINATOR) {
-        sti_cut_files_close(w->cuts); /* what is in memory is gone, too */
+        sti_cut_files_close(w->cuts); /* checkpoints in memory are lost, too */
         w->cuts = NULL;
         tear(w);
     } else if (err && w->counts_old) {
@@ -287,8 +290,9 @@ static world rounds(strads_data **data, lasso_design *design)
                                .checkpoint_every = 2e-3}};
 }
 
-/* Runs of every seed, with faults at messages below `messages`, end where one ends
- * that has none: with its bits, or within `near` of its objective. */
+/* Checks that runs of every seed, with faults at messages below `messages`, end
+ * like a run without faults: with its bits, or within `near` of its
+ * objective. */
 static void expect_same_ends(world w, uint32_t messages, double near)
 {
     uint32_t lost = 0, torn = 0;
@@ -391,7 +395,7 @@ static void expect_planted_are_found(world w, uint32_t messages)
     free(best.values);
 }
 
-/* The planted bug: what the dead generation had committed counts in the next. */
+/* The planted bug: commits of the dead generation count in the next one. */
 Test(generations, what_an_old_generation_has_committed_is_found)
 {
     strads_data *data;
@@ -399,7 +403,7 @@ Test(generations, what_an_old_generation_has_committed_is_found)
     strads_data_free(data);
 }
 
-/* And of a loop: its tables are those of the cut before. */
+/* The same for a loop: its tables are not those of the checkpoint. */
 Test(generations, tables_of_another_clock_than_the_cuts_are_found)
 {
     strads_data *data;

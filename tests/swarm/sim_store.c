@@ -1,9 +1,10 @@
-/* The cluster at work: whoever holds the run token carries out events until one of
- * them is a worker's turn, and hands the run token on to it, or goes on itself.
+/* The running cluster. The holder of the run token carries out events until one
+ * of them is a worker's turn; then it passes the token to that worker, or
+ * continues itself.
  *
- * Invariants: a worker waits for exactly one thing, and `due` says that its
- * turn is in the queue; an event for a node that is paused is put back in the
- * queue for the pause's end, in the order in which it came up. */
+ * Invariants: a worker waits for exactly one thing, and `due` means that its
+ * turn is in the queue. An event for a paused node is queued again for the end
+ * of the pause, in its original order. */
 #include <inttypes.h>
 
 #include "engine/store/shard_state.h"
@@ -43,7 +44,7 @@ void sti_sim_store_event(sti_sim_store *sim, uint64_t time, sti_address to,
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* How often pushes are sent again says whether a run was rough. */
+/* Counts resent pushes, a measure of how rough a run was. */
 static void count_push(sti_sim_store *sim, const sti_msg *msg)
 {
     uint64_t *highest =
@@ -114,7 +115,7 @@ void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time)
                         (sti_event){.kind = STI_EVENT_TIMER});
 }
 
-/* Work is done when its time is over. */
+/* The work takes effect when its time has passed. */
 static void start_work(sti_sim_store *sim, sti_address role)
 {
     const uint32_t node = node_of(sim, role);
@@ -206,7 +207,7 @@ void sti_sim_store_drop(const sti_sim_item *item)
         sti_object_drop(item->event.msg.object);
 }
 
-/* A paused node takes what came when it goes on. */
+/* A paused node handles its events after the pause. */
 static bool put_off(sti_sim_store *sim, const sti_sim_item *item)
 {
     if (item->what != STI_SIM_ROLE || item->to == STI_SIM_WORLD)
@@ -223,7 +224,7 @@ static bool put_off(sti_sim_store *sim, const sti_sim_item *item)
     return true;
 }
 
-/* The worker whose turn it is, or n_workers. */
+/* Handles an item. Returns the worker that has the turn, or n_workers. */
 static uint32_t take(sti_sim_store *sim, sti_sim_item *item)
 {
     sim->now = item->time;

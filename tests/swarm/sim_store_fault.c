@@ -1,4 +1,4 @@
-/* What goes wrong on the nodes of a simulated store. */
+/* Faults of the nodes of a simulated store. */
 #include <inttypes.h>
 
 #include "tests/swarm/sim_store_state.h"
@@ -8,7 +8,7 @@ static void begin_fault(sti_sim_store *sim, const sti_sim_fault *f)
     uint64_t until = sim->now + f->lasts;
     switch (f->kind) {
     case STI_SIM_PAUSE:
-        /* A pause is not made longer: what came in it would change order. */
+        /* A longer pause would reorder the events that arrived in it. */
         if (sim->now < sim->paused_until[f->node])
             break;
         sti_sim_store_tell(sim, "node %u pauses", f->node);
@@ -39,7 +39,7 @@ static void begin_fault(sti_sim_store *sim, const sti_sim_fault *f)
     }
 }
 
-/* ---- their times ------------------------------------------------------- */
+/* ---- schedule of faults -------------------------------------------------- */
 
 void sti_sim_store_turn_of_world(sti_sim_store *sim, uint64_t which)
 {

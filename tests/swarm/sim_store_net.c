@@ -1,7 +1,7 @@
-/* Frames on their way. The network owns how links are; letters belong to
- * whoever keeps them until they arrive. What was sent shares no memory with
- * what arrives: a role that touches what it gave away, or reads what it let go,
- * shows as damage that no checksum finds. */
+/* Frames in flight. The network owns the state of the links; letters belong to
+ * the caller until they arrive. Sent and received messages share no memory. A
+ * role that changes a message after sending it, or reads one after releasing
+ * it, causes damage that no checksum detects but the checker does. */
 #include "tests/swarm/sim_store_net.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static void damage(sti_sim_net *net, sti_sim_letter *letter)
     net->damaged++;
 }
 
-/* ---- the way ----------------------------------------------------------- */
+/* ---- transfer ----------------------------------------------------------- */
 
 static uint64_t way(sti_sim_net *net)
 {
@@ -162,7 +162,7 @@ strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
     return err;
 }
 
-/* The frame where it lies: the payload stays in the letter. */
+/* Reads a frame in place: the payload stays in the letter. */
 static strads_err read_letter(sti_sim_letter *letter, sti_msg *msg)
 {
     sti_frame frame = {.payload = letter->bytes + STI_HEADER_BYTES};

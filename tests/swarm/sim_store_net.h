@@ -1,10 +1,9 @@
-/* tests/swarm/sim_store_net.h - a network between simulated nodes that
- * does wrong: frames come late, in another order, twice, damaged or never;
- * links are cut for a while, connections break.
+/* tests/swarm/sim_store_net.h - a faulty network between simulated nodes:
+ * frames arrive late, out of order, twice, damaged or never; links are cut for
+ * a while, connections break.
  *
- * A message becomes a frame, byte for byte as on a real link, and is read
- * back by the code that reads real ones: a damaged one is known by its
- * checksums. */
+ * A message becomes a frame, byte for byte as on a real link. The code for real
+ * frames reads it back and detects damage by its checksums. */
 #ifndef STI_SIM_STORE_NET_H
 #define STI_SIM_STORE_NET_H
 
@@ -14,18 +13,18 @@
 #include "engine/base/role.h"
 #include "engine/base/cursor.h"
 
-/* How the network is. Chances are of one frame. */
+/* The quality of the network. Chances are per frame. */
 typedef struct sti_sim_weather {
     uint64_t latency_ns;
-    uint64_t jitter_ns; /* more, up to that, drawn */
-    double late;        /* the chance of late_ns more, up to twice that */
+    uint64_t jitter_ns; /* drawn extra latency, up to this */
+    double late; /* the chance of an extra delay of late_ns to twice that */
     uint64_t late_ns;
     double lost, doubled, damaged;
     bool ordered; /* frames of one link keep their order */
 } sti_sim_weather;
 
-/* A frame on its way: the bytes are gone, overwritten, with the last
- * reference. */
+/* A frame in flight. When the last reference is dropped, its bytes are
+ * overwritten. */
 typedef struct sti_sim_letter {
     sti_object head;
     uint32_t from, to; /* nodes */
@@ -36,9 +35,9 @@ typedef struct sti_sim_letter {
 } sti_sim_letter;
 
 typedef struct sti_sim_link {
-    uint64_t cut_until;  /* what is sent or arrives before that is lost */
-    uint64_t broken_at;  /* what was sent before is lost */
-    uint64_t last_there; /* when ordered: the last arrival */
+    uint64_t cut_until;  /* frames sent or arriving before that are lost */
+    uint64_t broken_at;  /* frames sent before are lost */
+    uint64_t last_there; /* if ordered: the last arrival */
 } sti_sim_link;
 
 typedef struct sti_sim_net {
@@ -55,26 +54,25 @@ strads_err sti_sim_net_open(uint32_t nodes, uint64_t seed,
                             const sti_sim_weather *weather, sti_sim_net *net);
 void sti_sim_net_close(sti_sim_net *net);
 
-/* What becomes of a message: up to two letters, and when they are there. */
+/* The fate of a message: up to two letters and their arrival times. */
 typedef struct sti_sim_fate {
     uint32_t n;
     sti_sim_letter *letter[2];
     uint64_t there[2];
 } sti_sim_fate;
 
-/* Sends a message, whose reference stays the caller's. STRADS_ENOMEM. */
+/* Sends a message; the caller keeps its reference. STRADS_ENOMEM. */
 strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
                             const sti_msg *msg, uint64_t now,
                             sti_sim_fate *fate);
 
-/* Takes the letter. *arrived: a message came out of it, whose reference is the
- * caller's; otherwise it was lost on the way, or refused for its checksums.
- * STRADS_EPEER: it was not refused, though damaged, or cannot be decoded,
- * though whole. */
+/* Takes over the letter. *arrived: it gave a message, and the caller owns its
+ * reference; otherwise it was lost, or rejected by its checksums. STRADS_EPEER:
+ * a damaged letter was not rejected, or an intact one cannot be decoded. */
 strads_err sti_sim_net_receive(sti_sim_net *net, sti_sim_letter *letter,
                                uint64_t now, bool *arrived, sti_msg *msg);
 
-/* Between two nodes, both ways. */
+/* Between two nodes, in both directions. */
 void sti_sim_net_cut(sti_sim_net *net, uint32_t a, uint32_t b, uint64_t until);
 void sti_sim_net_break(sti_sim_net *net, uint32_t a, uint32_t b, uint64_t now,
                        uint64_t until);

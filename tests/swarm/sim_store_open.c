@@ -1,6 +1,6 @@
-/* The cluster's beginning and end: it owns queue, network, roles, workers and
- * the run token. Invariant: every body has ended when a run has, so that nobody
- * holds what is freed. */
+/* Start and end of the cluster: owns the queue, network, roles, workers and the
+ * run token. Invariant: every body has ended when a run has, so no thread uses
+ * freed memory. */
 #include <stdlib.h>
 
 #include "tests/swarm/sim_store_state.h"
@@ -124,7 +124,7 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
     return STRADS_OK;
 }
 
-/* Those that wait learn that it is over, one after the other. */
+/* Lets the waiting bodies see the end, one after the other. */
 static void end_bodies(sti_sim_store *sim)
 {
     for (uint32_t v = 0; v < sim->n_workers; v++)

@@ -1,4 +1,4 @@
-/* The tale of a simulated store: a line for each thing that happens. */
+/* The event log of a simulated store: a line for each event. */
 #include <inttypes.h>
 #include <stdarg.h>
 

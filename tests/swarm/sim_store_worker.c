@@ -1,10 +1,10 @@
-/* The workers of a simulated store: sessions, as a program's workers have them,
- * over their node's client. A call that has to wait gives the run token to whose
- * turn is next, and is repeated when it is the worker's own. */
+/* The workers of a simulated store: sessions over their node's client, as in a
+ * program. A call that must wait passes the run token on, and is repeated at
+ * the worker's next turn. */
 #include "engine/store/client_state.h"
 #include "tests/swarm/sim_store_state.h"
 
-/* Others go on until it is this worker's turn. */
+/* Lets others run until it is this worker's turn. */
 static strads_err wait_turn(sti_sim_worker *w)
 {
     sti_sim_store *sim = w->sim;
@@ -16,7 +16,7 @@ static strads_err wait_turn(sti_sim_worker *w)
     return sim->over ? STRADS_ECANCELED : STRADS_OK;
 }
 
-/* ---- behind its session ------------------------------------------------ */
+/* ---- host of its session ------------------------------------------------- */
 
 static strads_err begin(sti_client_host *host, uint32_t worker)
 {
@@ -87,7 +87,7 @@ strads_session *sti_sim_worker_session(const sti_sim_worker *w)
     return w->session;
 }
 
-/* Where the as-of of a row that was read alone is noted. */
+/* The place of the as-of clock of a row that was read alone. */
 static uint64_t *as_of_row(const sti_sim_worker *w, uint32_t table,
                            uint32_t row)
 {
@@ -133,7 +133,7 @@ strads_err sti_sim_worker_compute(sti_sim_worker *w, uint64_t ns)
         sim->now +
         sti_sim_store_on_node(sim, sim->setup.shards + w->client, ns);
     strads_err err = STRADS_OK;
-    while (!err && sim->now < until) { /* a WAKE may come without need */
+    while (!err && sim->now < until) { /* a WAKE may be spurious */
         sti_sim_store_wake(sim, w->number, until);
         err = wait_turn(w);
     }

@@ -1,6 +1,5 @@
-/* The checker itself: every increment ever made, by (table, row, worker,
- * clock), and how many of them were pushed; the highest numbers that each shard
- * told. */
+/* The checker: every increment, by (table, row, worker, clock), how many of
+ * them were pushed, and the highest numbers that each shard reported. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +112,7 @@ void checker_barrier(checker *c, uint32_t worker)
                 (unsigned long long)c->worker[v].clock);
 }
 
-/* ---- what roles tell --------------------------------------------------- */
+/* ---- messages of roles -------------------------------------------------- */
 
 static void told_number(checker *c, const sti_msg *msg, const char *what,
                         uint64_t now, uint64_t *last)

@@ -1,10 +1,11 @@
-/* What is added and what is sent: in which push each increment leaves, and what
- * filters may hold back. */
+/* Increments and pushes: the push that carries each increment, and what filters
+ * may hold back. */
 #include <math.h>
 
 #include "tests/swarm/store_checker_state.h"
 
-/* ---- what workers do --------------------------------------------------- */
+/* ---- increments
+ * ----------------------------------------------------------- */
 
 bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
                  uint32_t *col, double *value)
@@ -18,7 +19,7 @@ bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
 }
 /* ---- filters ----------------------------------------------------------- */
 
-/* What increments from..to - 1 of a clock add up to. */
+/* The sum of increments from..to - 1 of a clock. */
 static double sum_of(uint32_t from, uint32_t to)
 {
     double sum = 0;
@@ -54,8 +55,8 @@ static void held_wrongly(checker *c, uint32_t worker, uint32_t t, uint32_t row,
                   how);
 }
 
-/* Rows that leave are large enough, and within the bound together. The least
- * change of them; INFINITY: nothing left. */
+/* Checks that sent rows are large enough and within the byte limit together.
+ * Returns their least change; INFINITY: none was sent. */
 static double check_leaving(checker *c, uint32_t worker, uint32_t t,
                             uint32_t shard, const checker_found *found,
                             bool all)
@@ -81,7 +82,7 @@ static double check_leaving(checker *c, uint32_t worker, uint32_t t,
     return least;
 }
 
-/* A row that stays is small, or no larger than all that left. */
+/* Checks that a held row is small, or no larger than all sent rows. */
 static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
                           const checker_found *found, bool all, double least)
 {
@@ -98,15 +99,16 @@ static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
 }
 /* ---- pushes ------------------------------------------------------------ */
 
-/* A row of a push that is sent. */
+/* A row of a sent push. */
 typedef struct sent_row {
-    uint64_t number;           /* the push's */
-    const sti_push_part *part; /* whose k-th row it is; NULL: no push shows it,
-                                  all that was made was sent */
+    uint64_t number; /* the push's number */
+    /* the part with the row as its k-th; NULL: not seen in a push, all
+     * increments were sent */
+    const sti_push_part *part;
     uint32_t k;
 } sent_row;
 
-/* What it adds to a column. */
+/* Its change of a column. */
 static double change_of(const checker *c, const sent_row *sent, uint32_t col)
 {
     const sti_push_part *part = sent->part;
@@ -120,8 +122,8 @@ static double change_of(const checker *c, const sent_row *sent, uint32_t col)
     return 0;
 }
 
-/* Up to which increment of a cell it goes, from the first one on that was not
- * sent before. */
+/* The end of the increments of a cell that it contains, starting with the first
+ * unsent one. */
 static uint8_t end_of(const checker *c, const sent_row *sent, uint32_t col,
                       const checker_cell *at)
 {
@@ -135,7 +137,7 @@ static uint8_t end_of(const checker *c, const sent_row *sent, uint32_t col,
     return n;
 }
 
-/* What was held back of earlier clocks counts to this one. */
+/* Increments held back from earlier clocks count as sent now. */
 static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
                         const sent_row *sent)
 {
@@ -154,7 +156,7 @@ static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
     }
 }
 
-/* A call is through: what does not stay with the worker was sent. */
+/* A call has returned: increments that are not pending were sent. */
 static void row_is_pushed(checker *c, uint32_t worker, uint32_t t, uint32_t row)
 {
     checker_cell *cells = &checker_row(c, t, row)[checker_col(c, worker, 0)];
@@ -188,7 +190,7 @@ static void rows_are_sent(checker *c, const sti_msg *msg)
     }
 }
 
-/* What of a table goes to one shard. */
+/* Handles the part of a table that goes to one shard. */
 static void part_pushed(checker *c, uint32_t worker, uint32_t t, uint32_t shard,
                         bool all, const sti_pending *pending)
 {
@@ -234,7 +236,7 @@ void checker_saw_push(checker *c, const sti_msg *msg)
 {
     checker_tale *t =
         checker_tale_of(c, msg->to - STI_SHARD_0, msg->from - STI_CLIENT_0);
-    if (msg->round <= t->sent) /* again */
+    if (msg->round <= t->sent) /* a resend */
         return;
     t->sent = msg->round;
     rows_are_sent(c, msg);

@@ -1,5 +1,5 @@
-/* What is read, and what is left in the end: each value held against the
- * increments that it must hold, may hold, and cannot hold. */
+/* Reads and the final state: each value is compared with the increments that it
+ * must, may and cannot contain. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,8 +25,8 @@ double checker_value(strads_scalar type, const void *values, size_t at)
     return -1;
 }
 
-/* How many increments, each once, from the first on, make this value; -1: none
- * do. */
+/* The number n of increments, the first n once each, that give this value; -1:
+ * none. */
 static int count_of(double value)
 {
     double sum = 0;
@@ -38,7 +38,7 @@ static int count_of(double value)
     return -1;
 }
 
-/* What is wrong with a value that no number of increments makes. */
+/* Describes a value that no number of increments gives. */
 static const char *judge(double value)
 {
     if (value != (double)(long long)value || value < 0)
@@ -49,14 +49,14 @@ static const char *judge(double value)
     return "lacks an increment before one that it holds";
 }
 
-/* Where a cell was seen. */
+/* The place of a cell, for messages. */
 typedef struct place {
     const char *what;
     uint32_t reader, table, row, worker;
     uint64_t clock;
 } place;
 
-/* Its digits, the first increment's first. */
+/* Its digits in base 4, the first increment's first. */
 static const char *digits_of(double value, char text[40])
 {
     size_t n = 0;
@@ -84,8 +84,8 @@ static void cell_breach(checker *c, const char *promise, const place *p,
         (unsigned long long)p->clock, digits_of(value, digits), how);
 }
 
-/* A cell holds at least the first `least` of the increments made, none twice,
- * none that was not made; -1 is a breach, else how many it holds. */
+/* Checks that a cell contains at least the first `least` increments, each at
+ * most once, and no others. Returns their number, or -1 after a breach. */
 static int check_cell(checker *c, const char *promise, const place *p,
                       double value, int least)
 {
@@ -106,9 +106,11 @@ static int check_cell(checker *c, const char *promise, const place *p,
     }
     return -1;
 }
-/* ---- what workers see -------------------------------------------------- */
+/* ---- reads
+ * ---------------------------------------------------------------- */
 
-/* How many of a cell's increments were pushed in clocks below `clock`. */
+/* The number of a cell's increments that were pushed in clocks below
+ * `clock`. */
 static int pushed_before(const checker_cell *at, uint64_t own, uint64_t clock)
 {
     if (at->late && at->late - UINT64_C(1) < clock)
@@ -116,7 +118,7 @@ static int pushed_before(const checker_cell *at, uint64_t own, uint64_t clock)
     return own < clock ? at->on_time : 0;
 }
 
-/* How many of a cell's increments must be there. */
+/* The number of a cell's increments that a read must see. */
 static int least_of(const checker *c, const checker_read *read, const place *p)
 {
     const checker_cell *at =
@@ -132,8 +134,8 @@ static int least_of(const checker *c, const checker_read *read, const place *p)
     return pushed_before(at, p->clock, clock);
 }
 
-/* One worker's cells of a row, in order: what it added later is there only
- * when all that it added before is. */
+/* Checks one worker's cells of a row in order: a later increment implies all
+ * earlier ones. */
 static void check_worker(checker *c, const checker_read *read, place *p,
                          const void *values, size_t base)
 {
@@ -158,8 +160,8 @@ static void check_worker(checker *c, const checker_read *read, place *p,
     }
 }
 
-/* P4, on a node. What is told is the least of the rows', so it is held against
- * the least that they had. */
+/* P4, per node. The reported as-of is the least of the rows', so it is compared
+ * with their least previous one. */
 static void check_as_of(checker *c, const checker_read *read)
 {
     const strads_table_spec *spec = &c->setup.tables[read->table];
@@ -202,8 +204,8 @@ void checker_saw(checker *c, const checker_read *read)
         }
 }
 
-/* A shard has room for STI_IMAGES_MAX of them at once: before a worker is
- * beyond the last of these, none can be missing. */
+/* A shard has space for STI_IMAGES_MAX images, so no image is missing before a
+ * worker is beyond the last of them. */
 void checker_refused(checker *c, uint32_t worker, uint32_t table,
                      uint64_t clock)
 {
@@ -219,7 +221,8 @@ void checker_refused(checker *c, uint32_t worker, uint32_t table,
         "nobody is far ahead",
         worker, (unsigned long long)clock);
 }
-/* ---- the end ----------------------------------------------------------- */
+/* ---- the final state
+ * ------------------------------------------------------ */
 
 static void check_row(checker *c, uint32_t shard, uint32_t table, uint32_t row,
                       const void *values)

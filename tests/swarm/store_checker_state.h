@@ -1,6 +1,6 @@
-/* tests/swarm/store_checker_state.h - what the files of the checker share:
- * store_checker.c opens it and follows clocks, store_checker_push.c what is
- * added and sent, store_checker_see.c what is read and what is left. */
+/* tests/swarm/store_checker_state.h - state that the files of the checker
+ * share. store_checker.c opens it and follows clocks, store_checker_push.c
+ * increments and pushes, store_checker_see.c reads and the final state. */
 #ifndef TESTS_STORE_CHECKER_STATE_H
 #define TESTS_STORE_CHECKER_STATE_H
 
@@ -11,21 +11,22 @@ typedef struct checker_life {
     bool left;
 } checker_life;
 
-/* Increments of one worker in one clock to one row: how many; how many of them
- * were pushed by calls that are through, were sent, and were sent in that
- * clock; the others leave together later. */
+/* Increments of one worker in one clock to one row: how many were made; pushed
+ * by calls that have returned; sent; sent in that clock. The others are sent
+ * together later. */
 typedef struct checker_cell {
     uint8_t made, pushed, sent, on_time;
-    uint8_t late; /* 1 + the clock in which the others left; 0: they did not */
+    uint8_t late; /* 1 + the clock in which the others were sent; 0: not yet */
 } checker_cell;
 
-/* What a shard told a client, and the last push that it was sent. */
+/* The numbers that a shard reported to a client, and the last push sent to
+ * it. */
 typedef struct checker_tale {
     uint64_t acknowledged, as_of, applied;
     uint64_t sent;
 } checker_tale;
 
-/* What a push found of one row: its largest change, and what it would weigh. */
+/* A push's view of one row: its largest change, and its size in bytes. */
 typedef struct checker_found {
     double largest;
     uint64_t bytes;
@@ -37,12 +38,13 @@ struct checker {
     uint32_t workers;
     checker_life *worker; /* [workers] */
     checker_cell **cells; /* [tables][rows x workers x clocks] */
-    uint16_t **sent; /* [tables][cells x CHECKER_INCS] each one's push, by its
-                         number in the stream */
-    checker_tale *told; /* [shards x clients] */
-    uint64_t **as_of;   /* [tables][clients x rows] the highest that was seen */
-    uint64_t held;      /* rows, by pushes */
-    checker_found *found; /* scratch, [rows of the largest table] */
+    /* [tables][cells x CHECKER_INCS] the push of each increment, by its number
+     * in the stream */
+    uint16_t **sent;
+    checker_tale *told;   /* [shards x clients] */
+    uint64_t **as_of;     /* [tables][clients x rows] the highest as-of seen */
+    uint64_t held;        /* rows held back by pushes */
+    checker_found *found; /* workspace, [rows of the largest table] */
     char breach[512];
 };
 
@@ -53,7 +55,7 @@ void checker_break(checker *c, const char *format, ...)
 /* Number `at` of an array of the type. */
 double checker_value(strads_scalar type, const void *values, size_t at);
 
-/* A push is sent, perhaps again. */
+/* A push was sent, perhaps again. */
 void checker_saw_push(checker *c, const sti_msg *msg);
 
 static inline uint32_t checker_col(const checker *c, uint32_t worker,

@@ -1,12 +1,12 @@
-/* The swarm: many seeds of a simulated store, on all cores, each in a process
- * that a crash ends without ending the others.
+/* The swarm: many seeds of a simulated store, on all cores, in separate
+ * processes so that a crash ends only one of them.
  *
- *     swarm N [--seed S]          seeds S .. S + N - 1; S is 1 otherwise
+ *     swarm N [--seed S]          seeds S .. S + N - 1; S defaults to 1
  *     swarm --seconds T [--seed S]   as many seeds as fit
- *     swarm --seed S              one seed again, with all that happens
+ *     swarm --seed S              one seed again, with its event log
  *
- * Exit code 1: a promise was broken; the first such seed's last events are
- * shown. 2: wrong use. */
+ * Exit code 1: a guarantee was broken; the last events of the first such seed
+ * are shown. 2: wrong usage. */
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,16 +23,16 @@
 #include "tests/swarm/swarm_plan.h"
 #include "tests/swarm/swarm_run.h"
 
-/* A seed takes milliseconds; one that is still there after minutes has hung. */
+/* A seed takes milliseconds; after minutes it hangs. */
 enum { LAST_EVENTS = 60, PROCESSES = 64, SECONDS_FOR_ONE = 120 };
 
-/* What the processes share. */
+/* Shared by the processes. */
 typedef struct board {
-    atomic_uint_fast64_t next;    /* the seed after the last one taken */
-    atomic_uint_fast64_t failing; /* the least seed that failed; UINT64_MAX */
+    atomic_uint_fast64_t next;    /* the next seed to take */
+    atomic_uint_fast64_t failing; /* the least failing seed, or UINT64_MAX */
     atomic_uint_fast64_t seeds, events, reads, incs, snapshots;
     atomic_uint_fast64_t lost, doubled, damaged, resent, early, kept_reads;
-    atomic_uint_fast64_t at[PROCESSES]; /* the seed that each is at */
+    atomic_uint_fast64_t at[PROCESSES]; /* the current seed of each process */
 } board;
 
 static double seconds(void)
@@ -65,7 +65,7 @@ static int replay(uint64_t seed)
     return r.breach[0] ? 1 : 0;
 }
 
-/* In a process of its own: the seed may crash again. */
+/* Replays a seed in its own process, because it may crash again. */
 static void show(uint64_t seed)
 {
     (void)fflush(stdout);
@@ -120,7 +120,7 @@ static void add_up(board *b, const swarm_result *r)
     (void)atomic_fetch_add(&b->kept_reads, r->outcome.kept_reads);
 }
 
-/* The threads of a run take turns: on one core a turn costs least. */
+/* The threads of a run take turns, which is cheapest on one core. */
 static void stay_on_core(uint32_t process)
 {
     cpu_set_t all, one;
@@ -134,7 +134,7 @@ static void stay_on_core(uint32_t process)
     (void)sched_setaffinity(0, sizeof one, &one);
 }
 
-/* Until the seeds, or the time, are used up, or one has failed. */
+/* Runs seeds until the seeds or the time are used up, or one has failed. */
 static void take_seeds(board *b, uint32_t process, uint64_t end, double until)
 {
     stay_on_core(process);
@@ -170,8 +170,8 @@ static void print_board(const board *b, double took)
                  b->doubled, b->damaged, b->early, b->resent);
 }
 
-/* Everyone's child; one that does not end by itself was at a seed that failed.
- */
+/* Starts the processes. A process that does not exit normally failed at its
+ * current seed. */
 static void start(board *b, uint32_t n, uint64_t end, double until)
 {
     pid_t child[PROCESSES];
@@ -182,7 +182,8 @@ static void start(board *b, uint32_t n, uint64_t end, double until)
             take_seeds(b, k, end, until);
             _exit(0);
         }
-        if (child[k] < 0) { /* then fewer will do, at least this one */
+        /* continue with fewer processes, at least this one */
+        if (child[k] < 0) {
             n = k;
             if (k == 0)
                 take_seeds(b, 0, end, until);

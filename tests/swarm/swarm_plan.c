@@ -1,12 +1,12 @@
-/* Everything is small, so that what is rare in a real run (an eviction, a full
- * window) happens in most runs. Times are those of a
- * local network: a way of 20 to 120 us, and rarely much more. */
+/* Everything is small, so that rare events of a real run (an eviction, a full
+ * window) happen in most runs. Times are those of a local network: 20 to 120 us
+ * for a message, rarely much more. */
 #include "tests/swarm/swarm_plan.h"
 
 #include <inttypes.h>
 
-/* Each part that a seed draws has numbers of its own, so that a new part leaves
- * what older seeds draw as it was. */
+/* Each drawn part has its own random numbers, so that a new part does not
+ * change the draws of older seeds. */
 enum { PURPOSE = 0x73776172, CLUSTER = 0, AROUND = 2, HABIT };
 enum { US = 1000 };
 
@@ -15,7 +15,7 @@ static uint32_t below(sti_random *r, uint32_t n)
     return (uint32_t)sti_random_below(r, n);
 }
 
-/* One of n, written down where it is drawn. */
+/* Draws one of the listed values. */
 #define ONE_OF(r, ...)                                 \
     ((const uint64_t[]){__VA_ARGS__}[sti_random_below( \
         r, sizeof(uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))])
@@ -44,8 +44,8 @@ static void draw_table(sti_random *r, swarm_plan *plan, uint32_t number)
     t->push_bytes = ONE_OF(r, 0, 0, 0, 0, 1, 8, t->cols * 8, t->cols * 20);
 }
 
-/* Three kinds of network: good, as TCP is when links break now and then, and
- * one that keeps nothing in order and whole. */
+/* Three kinds of network: a good one, one like TCP with broken links, and one
+ * that reorders and damages. */
 static void draw_weather(sti_random *r, sti_sim_weather *w)
 {
     uint32_t kind = below(r, 4);
@@ -104,9 +104,9 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
     plan->straggler = below(r, 2 * workers);
 }
 
-/* Most programs add to the same rows, all of them, clock by clock. In these
- * seeds workers do: then what they have added leaves as it lies, and the next
- * increments come while it is on its way. */
+/* Most programs add to the same rows, all of them, in every clock. In these
+ * seeds workers do so, too: pushes are then made around the pending rows, and
+ * the next increments come while the push is in flight. */
 static void draw_habit(uint64_t seed, swarm_plan *plan)
 {
     sti_random r = sti_random_stream(seed, PURPOSE, HABIT);
@@ -120,7 +120,7 @@ static void draw_habit(uint64_t seed, swarm_plan *plan)
     swept->push_bytes = 0;
     plan->setup.piece_bytes = 1 << 20;
     plan->setup.around_bytes = 1;
-    if (plan->setup.max_bytes == 1) /* no push beside another */
+    if (plan->setup.max_bytes == 1) /* would allow no second push */
         plan->setup.max_bytes = 2000;
 }
 
@@ -132,7 +132,7 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     for (uint32_t t = 0; t < s->n_tables; t++)
         draw_table(&r, plan, t);
     draw_weather(&r, &s->weather);
-    /* About as long as the work takes when all is well. */
+    /* About the time that the work takes without faults. */
     uint64_t until = (plan->think_ns + 2 * s->weather.latency_ns) *
                          plan->clocks * (plan->calls + 2) / 2 +
                      1;
@@ -147,7 +147,7 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     s->limit_ns = UINT64_C(100) * (s->calm_at + 100 * s->resend_ns);
 }
 
-/* ---- in words ---------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------ */
 
 static const char *staleness_text(uint32_t staleness, char *text, size_t size)
 {

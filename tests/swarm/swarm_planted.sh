@@ -1,15 +1,15 @@
 #!/bin/sh
-# Six bugs on purpose. Each is planted into a copy of the file of engine/store
-# that it is in, linked into a swarm of its own before the library, and has to
-# be found within 300 seeds, as what it is.
+# Plants six bugs, each into a copy of its file of engine/store, which is linked
+# into a swarm before the library. The swarm must find each within 300 seeds, with
+# the right message.
 set -eu
 export LC_ALL=C
 cd "$STRADS_SOURCE"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# plant ANCHOR EDIT: a swarm, $dir/swarm, whose store has been edited by the
-# sed command EDIT in the one file with a line that matches ANCHOR.
+# plant ANCHOR EDIT: builds $dir/swarm with a store that the sed command EDIT has
+# changed, in the one file with a line that matches ANCHOR.
 plant()
 {
     file=$(grep -l "$1" engine/store/*.c) || file=
@@ -33,7 +33,7 @@ plant()
         -lpthread -lm -ldl
 }
 
-# expect WHAT PATTERN: the swarm finds the bug and says PATTERN.
+# expect WHAT PATTERN: the swarm finds the bug and prints PATTERN.
 expect()
 {
     code=0

@@ -1,6 +1,6 @@
-/* Seeds of the swarm, for a race detector to watch how the run token goes round;
- * each twice: the same seed is the same run, event for event. Exits with 1 when
- * it is not, or a promise was broken. */
+/* Seeds of the swarm under a race detector, which checks the passing of the run
+ * token. Each seed runs twice and must give the same run, event for event.
+ * Exits with 1 if it does not, or if a guarantee was broken. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* A worker of the swarm: increments and reads as its own stream of random
- * numbers says, whatever the others do. */
+/* A worker of the swarm: its own stream of random numbers gives its increments
+ * and reads, independent of the others. */
 #include "tests/swarm/swarm_run.h"
 
 #include <inttypes.h>
@@ -17,21 +17,21 @@ typedef struct swarm {
     checker *checker;
     sti_sim_store *sim;
     swarm_lie lie;
-    uint32_t adding; /* the client whose worker adds rows, or none */
+    uint32_t adding; /* the client of the worker that is adding rows, or none */
     swarm_result *result;
 } swarm;
 
-/* One worker's. */
+/* State of one worker. */
 typedef struct life {
     swarm *swarm;
     sti_sim_worker *worker;
     uint32_t number;
     sti_random random;
     sti_client_read last; /* of the rows below */
-    bool ahead;           /* they were asked for ahead of the clock */
+    bool ahead;           /* they were prefetched */
     uint32_t rows[MOST_ROWS];
-    void *values; /* room for MOST_ROWS rows */
-    char *batch;  /* room for FULL_ROWS rows */
+    void *values; /* space for MOST_ROWS rows */
+    char *batch;  /* space for FULL_ROWS rows */
 } life;
 
 static uint32_t below(life *l, uint32_t n)
@@ -62,8 +62,8 @@ static void tell_lie(swarm_lie lie, sti_msg *msg)
         rows->applied++;
 }
 
-/* What is told is checked before it becomes a lie: that it is found is left to
- * what follows from it. */
+/* A message is checked before it becomes a lie, so that only the consequences
+ * can reveal the lie. */
 static void watch(void *arg, sti_msg *msg)
 {
     swarm *s = arg;
@@ -76,7 +76,7 @@ static void watch(void *arg, sti_msg *msg)
                                                checker_breach(s->checker)));
 }
 
-/* ---- what a worker does ------------------------------------------------ */
+/* ---- a worker's actions ------------------------------------------------ */
 
 static void put_cell(strads_scalar type, void *cells, uint32_t at, double value)
 {
@@ -116,14 +116,15 @@ static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
     return err;
 }
 
-/* From a row to the next one of its shard, where workers sweep. */
+/* The distance from a row to the next one of its shard if workers sweep,
+ * otherwise 1. */
 static uint32_t stride_of(const life *l)
 {
     return l->swarm->plan.sweeps ? l->swarm->plan.setup.shards : 1;
 }
 
-/* n rows from `row` on, at once; one may come twice. What they are is written
- * over then, so that it shows when it is looked at later. */
+/* Adds to n rows from `row` on in one call; a row may come twice. Overwrites
+ * the batch afterwards, so that a late read of it is detected. */
 static strads_err add_batch(life *l, uint32_t table, uint32_t row, uint32_t n)
 {
     const strads_table_spec *spec = &l->swarm->plan.tables[table];
@@ -150,7 +151,8 @@ static strads_err add_batch(life *l, uint32_t table, uint32_t row, uint32_t n)
     return err;
 }
 
-/* All rows of table 0 that one shard holds, in full; or some of them at once. */
+/* Adds to all rows of table 0 of one shard, in full; or to some of them in one
+ * call. */
 static strads_err sweep(life *l)
 {
     const uint32_t rows = (uint32_t)l->swarm->plan.tables[0].rows;
@@ -163,8 +165,8 @@ static strads_err sweep(life *l)
     return err;
 }
 
-/* One value; or some rows in full, one after the other, or at once: such may
- * leave early. */
+/* Adds one value; or to some rows in full, one by one or in one call, which may
+ * push them early. */
 static strads_err increment(life *l)
 {
     const swarm_plan *plan = &l->swarm->plan;
@@ -181,7 +183,7 @@ static strads_err increment(life *l)
     return err;
 }
 
-/* The clock below which a read must see everything. */
+/* The clock below which a read must see all updates. */
 static uint64_t needs_of(const life *l, uint32_t table, uint32_t staleness)
 {
     uint64_t clock = sti_sim_worker_clock(l->worker);
@@ -231,7 +233,7 @@ static strads_err carry_out_read(life *l, const sti_client_read *read,
     return STRADS_OK;
 }
 
-/* The row that was read last, once more, or others. */
+/* Draws a read: the last row once more, or others. */
 static sti_client_read draw_read(life *l, bool exact)
 {
     const swarm_plan *plan = &l->swarm->plan;
@@ -255,7 +257,7 @@ static sti_client_read draw_read(life *l, bool exact)
     return l->last;
 }
 
-/* What was read twice is kept, for the next time. */
+/* Reads twice, so that the row is kept for the next time. */
 static strads_err look(life *l, bool exact)
 {
     const sti_client_read read = draw_read(l, exact);
@@ -383,7 +385,7 @@ static void finish(swarm *s, strads_err err)
     sti_sim_store_outcome_of(s->sim, &result->outcome);
 }
 
-/* A swarm whose plan is drawn. */
+/* Runs a swarm with a drawn plan. */
 static void run_plan(swarm *s, FILE *tell, uint64_t tell_from)
 {
     swarm_result *result = s->result;

@@ -1,5 +1,5 @@
-/* What a swarm meets, that one seed is not another, and that a checker told of
- * what did not happen says so. */
+/* Seeds of the swarm pass, different seeds give different runs, and the checker
+ * detects false reports. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ Test(swarm, another_seed_is_another_run)
     cr_assert_neq(a.outcome.digest, b.outcome.digest);
 }
 
-/* A push that was let go and never arrived is waited for in vain; the others
- * show as the promise that they break. */
+/* A push that is lost after its ACK makes the run hang; the other lies break
+ * the guarantee named here. */
 Test(swarm, each_lie_is_found)
 {
     static const char *const breaks[SWARM_LIES] = {NULL, "came to no end",
@@ -97,7 +97,8 @@ static checker *some_history(void)
     return c;
 }
 
-/* What worker `reader` sees in the columns of worker 0's clocks 0 and 1. */
+/* Lets `reader` see these values in the columns of worker 0's clocks 0 and
+ * 1. */
 static void expect(uint32_t reader, int64_t first, int64_t second,
                    uint64_t needs, bool exact, const char *breach)
 {
@@ -131,11 +132,12 @@ Test(swarm, the_checker_finds_each_broken_promise)
     expect(1, 1, 1, 2, false, "P1 staleness");
     expect(1, 0, 0, 1, false, "P1 staleness");
     expect(0, 1, 1, 1, false, "P2 own");
-    expect(1, 2, 0, 1, false, "P3 once");          /* the same twice */
-    expect(1, 1, 4, 1, false, "P3 once");          /* the second alone */
-    expect(1, 1, 1 + 4 + 16, 2, false, "P3 once"); /* nobody made it */
-    expect(1, 0, 1, 0, false, "P3 once");          /* clock 1 before clock 0 */
-    expect(1, 1, 1, 1, true, "P3 once, exact");    /* after the snapshot */
+    expect(1, 2, 0, 1, false, "P3 once"); /* the same increment twice */
+    expect(1, 1, 4, 1, false, "P3 once"); /* the second one alone */
+    /* an increment that was not made */
+    expect(1, 1, 1 + 4 + 16, 2, false, "P3 once");
+    expect(1, 0, 1, 0, false, "P3 once");       /* clock 1 before clock 0 */
+    expect(1, 1, 1, 1, true, "P3 once, exact"); /* after the snapshot */
 }
 
 Test(swarm, the_checker_finds_clocks_that_go_back)
