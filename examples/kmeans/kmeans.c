@@ -1,15 +1,15 @@
 /* k-means (Lloyd 1982) with centres that travel.
  *
- * Samples stay on their partition; blocks of centres go from partition to
- * partition, so that no one holds them all. Two laps make an iteration:
+ * Samples stay on their partition. Blocks of centres travel from partition to
+ * partition, so that no partition holds all of them. An iteration has two sweeps:
  *
- *     nearest   d_i = min over c of |x_i - c|^2, and which c that is
- *     sums      of each centre: the sum of its samples, and how many
+ *     nearest   d_i = min over c of |x_i - c|^2, and the c that attains it
+ *     sums      for each centre: the sum and the number of its samples
  *
- * When a block is home from the second lap its centres become the means of
- * their samples. The sum of all d_i and the number of samples that changed
- * their centre belong to no block: they are shared totals. The run ends when
- * nobody has changed. */
+ * After the second sweep the centres of a block become the means of their
+ * samples. The sum of all d_i and the number of samples that changed their centre
+ * belong to no block: they are shared totals. The run ends when no sample has
+ * changed its centre. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,8 +198,8 @@ static size_t no_partial(const strads_task *task)
     return 0;
 }
 
-/* What the partition tells of its samples, once an iteration. */
-static void tell_totals(kmeans_local *l, double *total)
+/* Adds the partition's share of the totals, once an iteration. */
+static void add_totals(kmeans_local *l, double *total)
 {
     for (uint64_t i = 0; i < l->n; i++) {
         total[INERTIA] += l->distance[i];
@@ -221,7 +221,7 @@ static strads_err kmeans_sums(strads_task *task)
     double *count = task->partial + (size_t)task->block.n * task->width;
     if (l->round != task->round) {
         l->round = task->round;
-        tell_totals(l, task->total);
+        add_totals(l, task->total);
     }
     for (uint32_t k = 0; k < task->block.n; k++) {
         uint32_t number = strads_block_param(&task->block, k);

@@ -1,18 +1,18 @@
 /* A topic model as a data-parallel loop on the parameter store: collapsed Gibbs
  * sampling on stale counts (Ahmed et al., WSDM 2012; Ho et al., NIPS 2013).
  *
- * Table 0 has topics' counts of each word, and behind them those of all tokens.
- * Worker p has documents, with their tokens' topics and counts n_dk. At clock c
- * it takes a part of the words:
+ * Table 0 has the topic counts of each word, and a last row with those of all
+ * tokens. Worker p has documents, the topics of their tokens, and counts n_dk. At
+ * clock c it samples a part of the words:
  *
  *     read(n_wk of its words, n_k; staleness)
  *     each token of them: z ~ (n_dk + alpha) (n_wk + beta) / (n_k + V beta)
- *     inc(what has changed of n_wk and n_k)
+ *     inc(changes of n_wk and n_k)
  *
- * With staleness 0 nobody pushes before all have read, so threads change
- * nothing: counts are whole numbers, which add up exactly. A cut holds tokens'
- * topics beside the table. `strads lda train` has the better schedule: nobody
- * else has a word while it is drawn. */
+ * With staleness 0 no worker pushes before all have read, and counts are whole
+ * numbers, which add exactly: the result does not depend on threads. A checkpoint
+ * holds the topics of tokens beside the table. `strads lda train` has a better
+ * schedule: one worker holds a word while it is drawn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +182,7 @@ static strads_err lda_open(const strads_task *task, void **local)
     return err;
 }
 
-/* Not between reading and adding: what was read is not in the table. */
+/* Not between read and inc: the changes since the read are not in the table. */
 static strads_err lda_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;

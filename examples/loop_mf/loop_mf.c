@@ -1,19 +1,19 @@
 /* Matrix factorisation as a data-parallel loop on the parameter store:
  * minimise the squared errors of r_ui = p_u'q_i, with lambda |p|^2, |q|^2.
  *
- * Table 0 has the items' factors q_i, which the first worker draws; users and
- * their factors are their worker's own. A clock is a pass over the ratings:
+ * Table 0 has the items' factors q_i, which the first worker draws. Each worker has
+ * users with their factors. A clock is a pass over the ratings:
  *
  *     read(q, staleness)
  *     for each user u and its ratings: e = r - p'q_i
  *         g_i += e p - lambda q_i;   p += step (e q_i - lambda p)
  *     inc(q_i, g_i step / (1 + step n_i))
  *
- * n_i is how many ratings item i has: a gradient that is summed up over all of
- * them takes a step that is that much shorter. With staleness 0 nobody pushes
- * before all have read, and the result does not depend on who has which users,
- * but for rounding. A cut holds users' factors beside the tables.
- * `strads mf train` has better schedules and methods. */
+ * n_i is the number of ratings of item i: the step of a gradient summed over all of
+ * them is shorter by this factor. With staleness 0 no worker pushes before all have
+ * read, and the result depends on the distribution of users by rounding only. A
+ * checkpoint holds users' factors beside the tables. `strads mf train` has better
+ * schedules and methods. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static strads_err turn_clock(worker *k)
     return err ? err : strads_session_clock(k->session);
 }
 
-/* The clock at which all see what was there at first. */
+/* The clock at which all workers see the start values. */
 static uint64_t begin_of(const worker *k)
 {
     return (uint64_t)k->o->staleness + 1;
@@ -173,7 +173,7 @@ static size_t bytes_of(const worker *k)
     return k->x->lines * k->o->rank * sizeof *k->p;
 }
 
-/* Not between reading and adding: what was read is not in the tables. */
+/* Not between read and inc: the changes since the read are not in the tables. */
 static strads_err mf_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;

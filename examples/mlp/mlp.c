@@ -9,9 +9,9 @@
  *     each of its rows in the batch:  d = p - y,  d' = (V'd) (1 - z^2)
  *     inc(-step / batch's size times  d' x', d z')
  *
- * Nobody pushes before all have read: the weights do not depend on who has which
- * rows. `gradient_error` is that of a gradient against differences of the loss.
- * All that a cut holds beside the table is the loss so far. */
+ * No worker pushes before all have read: the weights do not depend on the
+ * distribution of rows. `gradient_error` compares a gradient with differences of
+ * the loss. Beside the table a checkpoint holds the loss so far. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +171,7 @@ static strads_err mlp_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* Not between reading and adding: what was read is not in the table. */
+/* Not between read and inc: the changes since the read are not in the table. */
 static strads_err mlp_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;

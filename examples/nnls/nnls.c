@@ -30,7 +30,7 @@ typedef struct nnls_options {
 
 typedef struct nnls_local {
     uint64_t n; /* rows of this share */
-    double r[]; /* [n] y - X w, for the w that refresh has told of */
+    double r[]; /* [n] y - X w, with the w of the last refresh */
 } nnls_local;
 
 typedef struct nnls_state {

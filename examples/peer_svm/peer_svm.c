@@ -95,8 +95,8 @@ static strads_err share(peer *k)
     return err;
 }
 
-/* All meet at the last clock, exchange what they have come to, and judge what
- * peer 0 has then, each on its rows. */
+/* All peers advance to the last clock and exchange their vectors. Each evaluates
+ * the vector of peer 0 on its own rows. */
 static strads_err finish(peer *k, uint64_t last)
 {
     const uint32_t p = k->task->share->partition;
@@ -141,14 +141,14 @@ static strads_err loop(peer *k)
                    : o->mode[0] == 's' ? STRADS_PEERS_SSP
                                        : STRADS_PEERS_ASYNC;
     strads_err err = strads_peers_open(k->session, &options, &k->peers);
-    if (!err && c > 0) /* it goes on from a cut */
+    if (!err && c > 0) /* resumed from a checkpoint */
         err = share(k);
     for (; !err && c < clocks && !strads_loop_ends(k->task); c++) {
         err = compute(k);
         if (!err)
             err = share(k);
     }
-    if (c < clocks) { /* before its time: nobody waits for it */
+    if (c < clocks) { /* early: no other peer waits for it */
         strads_peers_close(k->peers);
         k->peers = NULL;
     }

@@ -2,20 +2,20 @@
  * minimise 1/(2n) |y - X w|^2 + lambda |w|_1.
  *
  * Worker p has rows X_p of the data. The table `gradient` holds the sum over
- * workers of g_p = -X_p'(y_p - X_p w) / n, each at the w that its worker has
- * read last; table 0 holds w, of which every worker moves a range of its own:
+ * workers of g_p = -X_p'(y_p - X_p w) / n, each at the w that its worker read
+ * last. Table 0 holds w; each worker updates its own range of it:
  *
  *     for c = 0, 1, 2, ...
  *         w~ = read(w, s)
- *         inc(gradient, g_p(w~) - what it was before)
+ *         inc(gradient, g_p(w~) - g_p of the clock before)
  *         g~ = read(gradient, s)
  *         for j in its range: inc(w_j, soft(w~_j - h g~_j, h lambda) - w~_j)
  *         clock()
  *
- * Reads see all that is older than s clocks (Ho et al., NIPS 2013), so a part
- * of the gradient is at most 2 (s + 1) clocks old, and with steps h = 1 / (L (2
- * s + 3)), L at least the largest eigenvalue of X'X / n, this comes to the
- * minimum itself, where the parts agree. There is no coordinator. */
+ * Reads see all updates older than s clocks (Ho et al., NIPS 2013), so a part of
+ * the gradient is at most 2 (s + 1) clocks old. With steps h = 1 / (L (2 s + 3)), L
+ * at least the largest eigenvalue of X'X / n, the iterates converge to the
+ * minimum, where the parts agree. There is no coordinator. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +205,7 @@ static strads_err finish(ssp_worker *k)
 {
     const uint64_t last = BOUND_CLOCKS + (uint64_t)k->options->clocks + 1;
     k->loops = false;
-    strads_err err = strads_session_flush(k->session); /* what is held back */
+    strads_err err = strads_session_flush(k->session); /* withheld changes */
     if (!err)
         err = strads_session_advance(k->session, last);
     if (!err)
@@ -276,7 +276,8 @@ static strads_err ssp_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* w and g are read in each clock; what it has in the tables it must know. */
+/* w and g are read in each clock; the worker's own contributions to the tables are
+ * kept. */
 static strads_err ssp_pack(const void *local, strads_bytes *out)
 {
     const ssp_worker *k = local;

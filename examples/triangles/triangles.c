@@ -1,19 +1,20 @@
 /* Roles of a network's nodes by its triangles, on integer rows of the parameter
  * store: the parsimonious triangular model (Yin, Ho and Xing, NIPS 2013).
  *
- * A motif is a node i with two of its neighbours j, k: closed where these are
- * neighbours, too (then it is i's if i is the first of the three), else open. Its
- * nodes have a role each, x ~ theta_i, y ~ theta_j, z ~ theta_k; these say of
- * which class it is (all equal to r; two equal to r; all different), and a class
- * has shares of what motifs are: closed, open at one of the equal roles, open
- * at the odd one. With n_ix counts of a node's roles, C of classes and kinds,
+ * A motif is a node i with two of its neighbours j, k: closed if these are
+ * neighbours as well (it then belongs to the first of the three), else open. Its
+ * nodes have a role each, x ~ theta_i, y ~ theta_j, z ~ theta_k. The roles determine
+ * its class: all equal to r, two equal to r, or all different. A class has shares of
+ * the kinds of motifs: closed, open at one of the equal roles, open at the odd one.
+ * With n_ix counts of a node's roles and C counts of classes and kinds,
  *
  *     p(x | rest) ~ (n_ix + alpha) (C[class, kind] + lambda) / (C[class] + 3 lambda)
  *
- * less by the number of nodes that could be the one where it is open. Workers
- * have the motifs of their nodes, at most `most` neighbours each, and read rows
- * that are `staleness` clocks old; a clock is a pass over them. The model is
- * n_ix. A cut holds motifs' roles beside the tables. `strads roles train` is faster, and better at finding groups. */
+ * divided by the number of nodes at which the motif could be open. Workers have the
+ * motifs of their nodes, with at most `most` neighbours each, and read rows that are
+ * `staleness` clocks old; a clock is a pass over the motifs. The model is n_ix. A
+ * checkpoint holds the roles of motifs beside the tables. `strads roles train` is
+ * faster and finds groups better. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static void add(worker *k, const motif *m, int32_t by)
     }
 }
 
-/* log p(kind | roles) of a motif whose counts are out. */
+/* log p(kind | roles) of a motif after its counts were removed. */
 static double fit(const worker *k, const motif *m)
 {
     uint32_t kind;
@@ -146,7 +147,7 @@ static strads_err turn_clock(worker *k, uint64_t clock)
     return err ? err : strads_session_clock(k->session);
 }
 
-/* The motifs of node i, of whose links those to j are in k->links. */
+/* The motifs of node i; k->links has its links to j. */
 static strads_err take(worker *k, uint64_t line, uint64_t j_at)
 {
     const uint32_t i = (uint32_t)(k->task->share->rows.begin + line);
@@ -263,8 +264,8 @@ static strads_err triangles_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* Not before it has found its motifs, nor between reading and adding: what was
- * read is not in the tables. */
+/* Neither before the motifs are found, nor between read and inc: the changes since
+ * the read are not in the tables. */
 static strads_err triangles_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;
