@@ -8,6 +8,7 @@ converged, 130 stopped; after 3 and 130 the model so far is written.
 import argparse
 import runpy
 import sys
+import warnings
 
 from . import engine
 from .model import Model
@@ -75,6 +76,8 @@ def main(words=None):
         print(f"strads: {wrong}", file=sys.stderr)
         return 2
     code = 0
+    # How the run ended is said below.
+    warnings.simplefilter("ignore", engine.ConvergenceWarning)
     try:
         program.fit(engine.File(given.data, given.labels),
                     n_jobs=given.workers or -1, partitions=given.partitions,
@@ -86,6 +89,9 @@ def main(words=None):
     except (OSError, ValueError, MemoryError, engine.StradsError) as wrong:
         print(f"strads: {wrong}", file=sys.stderr)
         return 1 if isinstance(wrong, (MemoryError, engine.StradsError)) else 2
+    if not hasattr(program, "end_"):
+        say("stopped before there was a model")
+        return code
     end, last = program.end_, program.progress_
     code = code or (3 if end in _BOUNDS else 0)
     say(f"{program.name}: ended ({end}) after {last.round} rounds and "

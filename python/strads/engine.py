@@ -312,7 +312,7 @@ def seed_of(random_state):
 # ---- fits that end short of their tolerance ---------------------------------
 
 _WHY = {
-    "rounds": ("reached max_iter", "raise max_iter or tol"),
+    "rounds": ("reached {bound}", "raise {bound} or tol"),
     "time": ("reached its time limit", "raise the limit or tol"),
     "canceled": ("was stopped by a callback", "let it run on"),
     "stopped": ("made no more progress", "scale the columns, or raise tol"),
@@ -332,10 +332,11 @@ def warn(text):
     warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
-def warn_unconverged(finished, tolerance, name):
+def warn_unconverged(finished, tolerance, name, bound="max_iter"):
     """Warns when a run did not reach its tolerance; without a tolerance, when
-    it ended before its last sweep."""
-    last, (why, what) = finished.progress, _WHY[finished.end]
+    it was ended before it was done. bound: what the rounds' bound is called."""
+    last = finished.progress
+    why, what = (text.format(bound=bound) for text in _WHY[finished.end])
     rounds = "1 round" if last.round == 1 else f"{last.round} rounds"
     if tolerance is None:
         if finished.end in ("rounds", "time", "canceled"):
@@ -409,11 +410,11 @@ def cut_for(program, config, options, matrix, label, weight=None):
 def run(program, config, matrix, label, *, name, weight=None, workers=1,
         tolerance=0.0,
         max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
-        policy=None, callbacks=None, verbose=0):
+        policy=None, callbacks=None, verbose=0, keep=None):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
     weight: [rows] what each counts, or None; start: (parameters, values [n,
-    width]) to begin with, or None."""
+    width]) to begin with, or None; keep: a list that gets the data set."""
     watch = _Watch(callbacks, verbose, name)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {
@@ -444,6 +445,8 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         return Run(result, watch.failure or interrupted)
     try:
         data = cut_for(program, config, options, matrix, label, weight)
+        if keep is not None:
+            keep.append(data)
         err, text, interrupted = interruptible(
             watch.stop, lib.strads_run, program, config, data, options,
             out)

@@ -3,8 +3,12 @@
 A program trains `parameters` rows of `width` numbers each. The engine picks
 blocks of parameters, has `update` compute on every partition of the data, adds
 the partials up, has `aggregate` turn the sum into a commit, and tells every
-partition what changed through `refresh` (strads/program.h). What a callback
-gets are numpy views of the engine's memory, valid during the call::
+partition what changed through `refresh` (strads/program.h). A callback gets
+numpy arrays; what it writes into `task.partial`, `commit.change` and
+`commit.priority` is handed to the engine when it returns. The objects `task`,
+`commit` and `session` are valid during the call and raise a StradsError
+afterwards; arrays may be kept. Those of a share are the data itself, which no
+callback may change::
 
     class Ridge(strads.Program):
         def open(self, share):
@@ -32,24 +36,39 @@ gets are numpy views of the engine's memory, valid during the call::
 Callbacks hold the interpreter's lock; numpy gives it up in long computations.
 An exception in a callback ends the run, and `fit` raises it.
 """
+import functools
 import traceback
 
 import numpy as np
 import scipy.sparse as sparse
 
-from . import engine
+from . import engine, params
 from ._strads import ffi, lib
 
 _LAYOUT = {"columns": 1, "rows": 2, "both": 3}
 
 
+_RULES = {
+    "partitions": params.number(least=0, below=2**32, whole=True, none=True),
+    "max_rounds": params.number(least=0, below=2**63, whole=True),
+    "seed": params.number(least=0, below=2**64, whole=True),
+    "policy": params.one_of("priority", "uniform", "cyclic"),
+}
+
+
 def _matrix(X):
     """X as numpy or scipy, of numbers."""
-    return X if sparse.issparse(X) else np.asarray(X)
+    if sparse.issparse(X):
+        return X
+    X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise ValueError(f"X has the shape {X.shape} and the type {X.dtype}; "
+                         "expected numbers [rows, columns]")
+    return X
 
 
 def _view(pointer, shape, dtype=np.float64):
-    """The engine's memory at `pointer` as an array."""
+    """The engine's memory at `pointer` as an array, valid during the call."""
     if pointer == ffi.NULL:
         return None
     count = int(np.prod(shape))
@@ -58,16 +77,47 @@ def _view(pointer, shape, dtype=np.float64):
         shape)
 
 
+def _copy(pointer, shape, dtype=np.float64):
+    """A copy of it, which may be kept."""
+    view = _view(pointer, shape, dtype)
+    return None if view is None else view.copy()
+
+
+def _data_view(pointer, shape, data, dtype=np.float64):
+    """A view of a data set's memory, which it keeps alive; read only."""
+    if pointer == ffi.NULL:
+        return None
+    view = _view(ffi.gc(pointer, lambda _, kept=data: None), shape, dtype)
+    view.flags.writeable = False
+    return view
+
+
+class _DuringCall:
+    """An object that is valid until its callback returns, when _end empties
+    it."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") or vars(self):
+            raise AttributeError(f"a {type(self).__name__} has no {name}")
+        raise engine.StradsError(
+            f"{name} of a {type(self).__name__} is read after its callback has "
+            "returned: keep the array and not the object")
+
+    def _end(self):
+        vars(self).clear()
+
+
 class _Lines:
     """One orientation of a partition's data, without a copy."""
 
-    def __init__(self, lines):
-        self.start = _view(lines.start, lines.lines + 1, np.uint64)
+    def __init__(self, lines, data):
+        self.start = _data_view(lines.start, lines.lines + 1, data, np.uint64)
         if self.start is None:
             return
-        self.index = _view(lines.index, lines.nnz, np.uint32)
-        self.value = _view(lines.f64, lines.nnz) if lines.f64 != ffi.NULL \
-            else _view(lines.f32, lines.nnz, np.float32)
+        self.index = _data_view(lines.index, lines.nnz, data, np.uint32)
+        self.value = _data_view(lines.f64, lines.nnz, data) \
+            if lines.f64 != ffi.NULL \
+            else _data_view(lines.f32, lines.nnz, data, np.float32)
 
     def line(self, k):
         if self.start is None:
@@ -78,14 +128,16 @@ class _Lines:
 
 
 class Share:
-    """What one partition holds of the data."""
+    """What one partition holds of the data. Its arrays are read only and keep
+    the data set alive."""
 
-    def __init__(self, share):
+    def __init__(self, share, data):
         self.partition, self.partitions = share.partition, share.partitions
         self.rows = range(share.rows.begin, share.rows.end)
         self.cols = range(share.cols.begin, share.cols.end)
-        self.label = _view(share.label, len(self.rows))
-        self._by_col, self._by_row = _Lines(share.by_col), _Lines(share.by_row)
+        self.label = _data_view(share.label, len(self.rows), data)
+        self._by_col = _Lines(share.by_col, data)
+        self._by_row = _Lines(share.by_row, data)
 
     def column(self, j):
         """(rows of the partition, values) of column j."""
@@ -108,11 +160,11 @@ class Share:
 def _block(block):
     """The parameters of a block."""
     if block.param != ffi.NULL:
-        return _view(block.param, block.n, np.uint32)
+        return _copy(block.param, block.n, np.uint32)
     return np.arange(block.first, block.first + block.n, dtype=np.uint32)
 
 
-class Task:
+class Task(_DuringCall):
     """What a worker's callback gets: share, local, block, partial, value,
     round, seed, width."""
 
@@ -124,17 +176,25 @@ class Task:
         self.width = task.width
         self._task = task
 
-    @property
+    @functools.cached_property
     def block(self):
         return _block(self._task.block)
 
-    @property
-    def partial(self):
+    def _partial_view(self):
         return _view(self._task.partial, self._task.partial_bytes // 8)
 
-    @property
+    @functools.cached_property
+    def partial(self):
+        view = self._partial_view()
+        return None if view is None else view.copy()
+
+    @functools.cached_property
     def value(self):
-        return _view(self._task.value, (self._task.block.n, self.width))
+        return _copy(self._task.value, (self._task.block.n, self.width))
+
+    def _hand_over(self):
+        if vars(self).get("partial") is not None:
+            self._partial_view()[:] = self.partial
 
     def ends(self):
         """In `run`: whether the loop is to end. To be asked once a clock."""
@@ -150,7 +210,7 @@ class Task:
         lib.strads_loop_report(self._task, report)
 
 
-class Commit:
+class Commit(_DuringCall):
     """What `aggregate` gets and gives: partial (the sum over partitions),
     block, value [n, width] as committed, change [n, width] to fill in,
     priority [n], since: commits that no partition knew of, as (parameters,
@@ -159,18 +219,25 @@ class Commit:
     def __init__(self, commit):
         n, width = commit.block.n, commit.width
         self.block = _block(commit.block)
-        self.partial = _view(commit.partial, commit.partial_bytes // 8)
-        self.value = _view(commit.value, (n, width))
-        self.change = _view(commit.change, (n, width))
-        self.priority = _view(commit.priority, n)
+        self.partial = _copy(commit.partial, commit.partial_bytes // 8)
+        self.value = _copy(commit.value, (n, width))
+        self.change = _copy(commit.change, (n, width))
+        self.priority = _copy(commit.priority, n)
         self.round, self.seed = commit.round, commit.seed
         self.since = [_change(commit.since[k], width)
                       for k in range(commit.n_since)]
+        self._commit = commit
+
+    def _hand_over(self):
+        n = self._commit.block.n
+        _view(self._commit.change, (n, self._commit.width))[:] = self.change
+        if self.priority is not None:
+            _view(self._commit.priority, n)[:] = self.priority
 
 
 def _change(change, width):
-    return (_view(change.param, change.n, np.uint32),
-            _view(change.change, (change.n, width)))
+    return (_copy(change.param, change.n, np.uint32),
+            _copy(change.change, (change.n, width)))
 
 
 class Report:
@@ -190,7 +257,7 @@ class _Box:
         self.handle = ffi.new_handle(self)
 
 
-class Session:
+class Session(_DuringCall):
     """A worker's clocked view of the store's tables (strads/store.h)."""
 
     def __init__(self, session, store):
@@ -297,30 +364,37 @@ class Program:
             max_rounds=0, time_limit=0.0, seed=0, policy="priority",
             verbose=0, callbacks=None):
         """Trains on X [rows, cols] (numpy, scipy or engine.File) and y [rows]; policy:
-        "priority", "uniform" or "cyclic" chooses the blocks. Afterwards
-        ``values_`` [parameters, width], ``progress_``, ``end_`` and
-        ``partitions_`` tell what
-        became of it; returns self."""
+        "priority", "uniform" or "cyclic" chooses the blocks. Sets ``values_``
+        [parameters, width], ``progress_``, ``end_`` and ``partitions_``; returns
+        self."""
+        params.check({"n_jobs": n_jobs, "partitions": partitions, "tol": tol,
+                      "max_rounds": max_rounds, "time_limit": time_limit,
+                      "seed": seed, "policy": policy, "verbose": verbose,
+                      "callbacks": callbacks}, _RULES)
+        kind = type(self)
         table, kept = self._table()
         self._shares, self._boxes, self._failure = {}, {}, None
+        self._data = []  # the data set, as soon as it is read
         matrix = X if isinstance(X, engine.File) else _matrix(X)
         try:
             finished = engine.run(
                 table, kept[0], matrix, y, name=self.name,
                 workers=engine.n_threads(n_jobs), partitions=partitions or 0,
                 tolerance=tol, max_rounds=max_rounds, time_limit=time_limit,
-                seed=seed, policy=policy, callbacks=callbacks, verbose=verbose)
+                seed=seed, policy=policy, callbacks=callbacks, verbose=verbose,
+                keep=self._data)
         except Exception:
             if self._failure is not None:
                 raise self._failure from None
             raise
         finally:
-            self._shares, self._boxes = {}, {}
+            self._shares, self._boxes, self._data = {}, {}, []
         self.values_ = finished.values()
         self.progress_, self.end_ = finished.progress, finished.end
         self.partitions_ = finished.partitions
         if finished.interrupted:
-            raise KeyboardInterrupt
+            raise finished.interrupted
+        engine.warn_unconverged(finished, None, kind.__name__, "max_rounds")
         return self
 
     def _table(self):
@@ -374,6 +448,19 @@ def _guard(program, function, *arguments):
     return 0
 
 
+def _during(given, callback, *more):
+    """callback(given, *more), whose results are handed over; `given` is of no
+    use afterwards."""
+    try:
+        callback(given, *more)
+        given._hand_over()
+    finally:
+        given._end()
+        for each in more:
+            if isinstance(each, _DuringCall):
+                each._end()
+
+
 @ffi.def_extern(error=7)
 def py_shape(config, data, shape):
     program = _of(config)
@@ -411,7 +498,7 @@ def py_open(task, local):
     program = _of(task.config)
 
     def make():
-        share = Share(task.share)
+        share = Share(task.share, program._data[0])
         program._shares[share.partition] = share
         box = _Box(program.open(share))
         program._boxes[share.partition] = box
@@ -432,7 +519,7 @@ def py_refresh(task, changes, n):
         told = []
         for k in range(n):
             told.extend(zip(*_change(changes[k], task.width)))
-        program.refresh(Task(task, program), told)
+        _during(Task(task, program), program.refresh, told)
     return _guard(program, tell)
 
 
@@ -451,13 +538,14 @@ def py_update(task):
     program = _of(task.config)
     if program._failure is not None:
         return program._fails(program._failure)
-    return _guard(program, lambda: program.update(Task(task, program)))
+    return _guard(program,
+                  lambda: _during(Task(task, program), program.update))
 
 
 @ffi.def_extern(error=7)
 def py_aggregate(commit):
     program = _of(commit.config)
-    return _guard(program, lambda: program.aggregate(Commit(commit)))
+    return _guard(program, lambda: _during(Commit(commit), program.aggregate))
 
 
 @ffi.def_extern(error=7)
@@ -475,5 +563,5 @@ def py_objective(state, report):
 @ffi.def_extern(error=7)
 def py_run(task, session):
     program = _of(task.config)
-    return _guard(program, lambda: program.run(
-        Task(task, program), Session(session, task.store)))
+    return _guard(program, lambda: _during(
+        Task(task, program), program.run, Session(session, task.store)))

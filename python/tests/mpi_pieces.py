@@ -1,6 +1,7 @@
 """A rank of the tests of strads.mpi: fits pieces, and rank 0 compares with one
 process that has all rows, cut alike (see test_pieces.py)."""
 import sys
+import warnings
 
 import numpy as np
 import pandas
@@ -53,7 +54,55 @@ def cross_validated(name, X, y, z_of, loses, **parameters):
     return model
 
 
+def without_rows():
+    """Each rank in turn has none; models are those of all rows."""
+    X, y = samples()
+    three = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    names = np.array(["low", "mid", "top"])[three]
+    cases = [("Lasso", X, y, {"alpha": 0.05}), ("LinearSVR", X, y, {}),
+             ("LassoCV", X, y, {"n_alphas": 4, "cv": 2, "random_state": 1}),
+             ("PoissonRegressor", X, np.exp(y / 4), {}),
+             ("LogisticRegression", X, names, {}),
+             ("LogisticRegression", X, three, {"class_weight": "balanced"}),
+             ("LinearSVC", X, three == 1, {"penalty": "l1"}),
+             ("GLMClassifier", X, names, {"alpha": 0.02}),
+             ("LatentDirichletAllocation", counts(), None,
+              {"n_components": 3, "max_iter": 5, "random_state": 1}),
+             ("MatrixFactorization", counts(), None,
+              {"rank": 2, "max_iter": 3, "random_state": 1})]
+    for k, (name, A, b, parameters) in enumerate(cases):
+        empty = k % size
+        bounds = [0] + [A.shape[0] if r >= (1 if empty == 0 else 0) else 0
+                        for r in range(size)]
+        data = [piece(rows, bounds) for rows in (A, b) if rows is not None]
+        model = getattr(mpi, name)(**parameters).fit(*data)
+        alone = getattr(strads, name)(**parameters)
+        if name == "LassoCV":  # folds are others
+            alone = strads.Lasso(model.alpha_)
+        alone.fit(*[rows for rows in (A, b) if rows is not None])
+        for key in ("coef_", "classes_"):
+            if hasattr(alone, key):
+                a, b = getattr(model, key), getattr(alone, key)
+                assert a.shape == b.shape and a.dtype == b.dtype, (name, key)
+                assert key == "classes_" or np.allclose(a, b, atol=2e-2), name
+        assert len(getattr(model, "components_", [0])) > 0
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        mpi.Lasso(1e-4, max_iter=1).fit(piece(X, bounds), piece(y, bounds))
+    assert len(said) == 1 and "reached max_iter" in str(said[0].message)
+    # Rows that all weigh 0 are none.
+    weight = np.arange(len(y)) < len(y) // 2
+    bounds = [0, len(y) // 2] + [len(y)] * (size - 1)
+    model = mpi.Lasso(0.05).fit(piece(X, bounds), piece(y, bounds),
+                                piece(weight.astype(float), bounds))
+    alone = strads.Lasso(0.05).fit(X, y, weight.astype(float))
+    assert np.allclose(model.coef_, alone.coef_, atol=1e-3)
+    print(f"rank {rank}: no rows are no trouble", flush=True)
+
+
 def main():
+    if "empty" in sys.argv:
+        return without_rows()
     if "wrong" in sys.argv:
         X, y = samples()
         bounds = bounds_of(len(y), size)

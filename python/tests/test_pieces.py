@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import strads
 from strads import engine
@@ -45,6 +46,12 @@ def test_every_rank_says_what_is_wrong_with_one_piece():
         assert f"rank {rank}: " in ended.stdout
     assert ended.stdout.count("39 columns, that of node 0 has 40") == 2
     assert ended.stdout.count("inconsistent numbers of samples") == 2
+
+
+def test_a_rank_may_be_without_rows_and_all_ranks_warn():
+    ended = mpirun(2, "empty")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("no rows are no trouble") == 2
 
 
 # ---- Dask --------------------------------------------------------------------
@@ -110,6 +117,14 @@ def test_dask_arrays_have_the_bits_of_one_process(client):
         alone.fit(X[order], y[order], weight[order])
     fit_there(lambda: model.fit(dX, dy, dw), alone)
     same("Lasso of weighed rows", model, alone)
+
+
+def test_dask_warns_here_of_a_fit_that_ends_short(client):
+    from strads import dask as on_dask
+    X, y = samples()
+    dX, dy = blocks_of(client, X, y, 4)
+    with pytest.warns(ConvergenceWarning, match="reached max_iter"):
+        on_dask.Lasso(1e-4, max_iter=1).fit(dX, dy)
 
 
 def test_dask_frames_and_bags_are_taken(client):

@@ -1,4 +1,5 @@
 """Programs in Python: rounds and loops on the engine."""
+import gc
 import inspect
 import json
 import os
@@ -7,6 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import strads
 
@@ -78,6 +81,93 @@ def test_an_exception_in_a_callback_ends_the_run_and_is_raised():
     X, y = problem()
     with pytest.raises(LookupError, match="no such thing"):
         Fails(1.0).fit(X, y, n_jobs=2, partitions=2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix,
+                                  sparse.csc_matrix])
+def test_what_a_callback_keeps_is_valid_after_the_fit_or_raises(form):
+    kept = {}
+
+    class Keeps(Ridge):
+        def open(self, share):
+            kept["share"], kept["label"] = share, share.label
+            return super().open(share)
+
+        def update(self, task):
+            kept["column"] = task.share.column(task.block[0])
+            super().update(task)
+            kept.update(task=task, partial=task.partial, value=task.value,
+                        block=task.block)
+            kept["partial then"] = task.partial.copy()
+
+        def refresh(self, task, changes):
+            kept["changes"] = changes
+            super().refresh(task, changes)
+
+        def aggregate(self, commit):
+            super().aggregate(commit)
+            kept.update(commit=commit, change=commit.change,
+                        since=commit.since)
+    X, y = problem()
+    fit = Keeps(2.0).fit(form(X), y, max_rounds=60, policy="cyclic")
+    expected = y.copy()
+    del X, y
+    gc.collect()
+    others = [np.full(2000, np.nan) for _ in range(500)]
+    for object_, name in (("task", "partial"), ("task", "block"),
+                          ("task", "value"), ("task", "local"),
+                          ("commit", "change"), ("commit", "value")):
+        with pytest.raises(strads.StradsError, match="after its callback"):
+            getattr(kept[object_], name)
+    with pytest.raises(strads.StradsError, match="after its callback"):
+        kept["task"].report(1.0)
+    assert np.array_equal(kept["partial"], kept["partial then"])
+    assert np.array_equal(kept["label"], expected)
+    j = int(kept["block"][0])
+    index, x = kept["column"]
+    assert np.array_equal(x, problem()[0][index, j])
+    assert np.array_equal(kept["share"].column(j)[1], x)
+    assert np.all(np.isfinite(kept["value"])) and kept["change"].shape == (1, 1)
+    assert all(np.isfinite(change[0]) for _, change in kept["changes"])
+    for view in kept["label"], x, index:
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 1
+    assert fit.values_.shape == (20, 1) and len(others) == 500
+
+
+def test_a_session_that_is_kept_raises():
+    kept = []
+
+    class Keeps(Mean):
+        def run(self, task, session):
+            kept[:] = [task, session, session.read_row("sums", 0)]
+            super().run(task, session)
+    X, y = problem()
+    Keeps().fit(X, y)
+    for use in (lambda: kept[1].clock(), lambda: kept[1].now,
+                lambda: kept[1].read_row("sums", 0), lambda: kept[0].ends(),
+                lambda: kept[1].inc("sums", 0, 0, 1.0), lambda: kept[1].flush(),
+                lambda: kept[0].report(1.0), lambda: kept[1].worker):
+        with pytest.raises(strads.StradsError, match="after its callback"):
+            use()
+    assert np.array_equal(kept[2], [0, 0])
+
+
+def test_a_program_warns_of_a_bound_and_names_wrong_arguments():
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="reached max_rounds"):
+        Ridge(1.0).fit(X, y, max_rounds=5)
+    for name, value in (("tol", "x"), ("tol", -1), ("max_rounds", -1),
+                        ("seed", "x"), ("partitions", 1.5), ("n_jobs", 0),
+                        ("policy", "best"), ("time_limit", float("nan"))):
+        with pytest.raises(ValueError, match=f"{name} is "):
+            Ridge(1.0).fit(X, y, **{name: value})
+    for bad in (X[0], X.astype(str), np.where(X > 2, np.nan, X)):
+        with pytest.raises(ValueError):
+            Ridge(1.0).fit(bad, y)
+    for bad in (y[:-1], np.r_[y, 1], np.where(y > 2, np.inf, y)):
+        with pytest.raises(ValueError):
+            Ridge(1.0).fit(X, bad)
 
 
 def test_a_program_without_aggregate_is_refused():

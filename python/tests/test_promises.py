@@ -346,3 +346,60 @@ def test_another_signals_handler_may_raise_too():
         signal.signal(signal.SIGUSR1, before)
     assert np.all(np.isfinite(model.predict(X)))
     assert not any(t.name == "strads" for t in threading.enumerate())
+
+
+@pytest.fixture
+def interrupt_run(monkeypatch):
+    """interrupt_run(n): Ctrl-C comes during the n-th run of the test."""
+    runs, before = [], strads.engine.interruptible
+    threads = []
+
+    def counts(*arguments):
+        runs.append(arguments)
+        return before(*arguments)
+    monkeypatch.setattr(strads.engine, "interruptible", counts)
+
+    def begin(n):
+        def interrupt():
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not (
+                    len(runs) == n and any(
+                        t.name == "strads" for t in threading.enumerate())):
+                time.sleep(0.005)
+            os.kill(os.getpid(), signal.SIGINT)
+        threads.append(threading.Thread(target=interrupt))
+        threads[-1].start()
+        return runs
+    yield begin
+    threads[0].join()
+
+
+@pytest.mark.parametrize("name", ["LassoCV", "LogisticRegressionCV", "GLMCV"])
+def test_ctrl_c_in_a_search_keeps_a_model(name, interrupt_run):
+    draws = np.random.default_rng(5)
+    X = draws.standard_normal((1500, 200))
+    y = X[:, :50].sum(axis=1) + draws.standard_normal(1500)
+    model = small(name).set_params(eps=1e-3, cv=20, tol=1e-13)
+    model.set_params(**{"n_points" if name == "LogisticRegressionCV"
+                        else "n_alphas": 300})
+    runs = interrupt_run(2)  # the first one finds the largest alpha
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, (y > 0) if "Logistic" in name else y)
+    assert len(runs) == 2 and np.all(model.coef_ == 0)
+    model.predict(X)
+
+
+@pytest.mark.parametrize("path", [strads.lasso_path, strads.glm_path,
+                                  strads.logistic_path])
+def test_ctrl_c_in_a_path_raises_with_the_points_so_far(path, interrupt_run):
+    draws = np.random.default_rng(6)
+    X = draws.standard_normal((1000, 400))
+    y = X @ draws.standard_normal(400) + draws.standard_normal(1000)
+    y = y > 0 if path is strads.logistic_path else y
+    interrupt_run(1)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        path(X, y, eps=1e-4, tol=1e-13,
+             **{"n_points" if path is strads.logistic_path
+                else "n_alphas": 10000})
+    alphas, coefs, intercepts, gaps = raised.value.path
+    assert len(alphas) == coefs.shape[1] == len(intercepts) == len(gaps) < 10000
