@@ -298,7 +298,7 @@ typedef struct strads_path_point {
     ...;
 } strads_path_point;
 typedef struct strads_cv_point {
-    double lambda, error, deviation, accuracy;
+    double lambda, error, deviation, accuracy, gap;
     ...;
 } strads_cv_point;
 typedef struct strads_glm_options {

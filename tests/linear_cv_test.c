@@ -87,6 +87,10 @@ static void must_judge(const loss_case *l, const lasso_design *d,
     cr_assert_eq(lasso_design_data(d, 3, &data), STRADS_OK);
     cr_assert_eq(judge(l, data, q, a), STRADS_OK, "%s: %s", l->loss,
                  strads_error_text());
+    const double most = q->tolerance > 0 ? q->tolerance : 1e-6;
+    for (uint32_t k = 0; k < POINTS; k++)
+        cr_expect(a->points[k].gap >= 0 && a->points[k].gap <= most,
+                  "%s: gap %g", l->loss, a->points[k].gap);
     strads_data_free(data);
 }
 

@@ -1,24 +1,78 @@
 # Paths of penalised linear models, with glmnet's verbs.
 
-# x as the slots of a dgCMatrix; y as numbers, and the names of its classes.
-design <- function(x, y, family) {
+refuse <- function(name, value, expected)
+    stop(name, " is ", paste(deparse(value, nlines = 1), collapse = ""),
+         ": expected ", expected, call. = FALSE)
+
+# Stops unless `value` is one number, of these.
+number <- function(name, value, expected, fits, whole = FALSE) {
+    if (!is.numeric(value) || length(value) != 1 || !is.finite(value) ||
+        (whole && value != round(value)) || !fits(value))
+        refuse(name, value, expected)
+}
+
+yes_or_no <- function(name, value)
+    if (!is.logical(value) || length(value) != 1 || is.na(value))
+        refuse(name, value, "TRUE or FALSE")
+
+check_parameters <- function(alpha, nlambda, lambda.min.ratio, standardize,
+                             intercept, thresh, threads) {
+    number("alpha", alpha, "the share of the l1 penalty, 0 or from 0.001 to 1",
+           function(v) v == 0 || (v >= 0.001 && v <= 1))
+    number("nlambda", nlambda, "a whole number from 1 to 10000",
+           function(v) v >= 1 && v <= 10000, TRUE)
+    if (!is.null(lambda.min.ratio))
+        number("lambda.min.ratio", lambda.min.ratio,
+               "a number above 0 and below 1", function(v) v > 0 && v < 1)
+    yes_or_no("standardize", standardize)
+    yes_or_no("intercept", intercept)
+    number("thresh", thresh, "a number above 0", function(v) v > 0)
+    number("threads", threads, "a whole number from 1 up, or 0 for one a core",
+           function(v) v >= 0 && v < 2^31, TRUE)
+}
+
+# Rows that count: x as the slots of a dgCMatrix, y as numbers, their weights
+# (NULL: all 1), and the names of the classes and columns.
+design <- function(x, y, family, weights) {
+    if (!(is.matrix(x) && (is.numeric(x) || is.logical(x))) &&
+        !is(x, "Matrix"))
+        stop("x is a ", class(x)[1], ": expected a numeric matrix, or one of ",
+             "package Matrix", call. = FALSE)
     x <- as(as(as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
+    if (nrow(x) == 0 || ncol(x) == 0)
+        stop("x has ", nrow(x), " rows and ", ncol(x), " columns: expected one ",
+             "of each at least", call. = FALSE)
     if (length(y) != nrow(x))
         stop("y has ", length(y), " values and x ", nrow(x),
              " rows: expected one for each", call. = FALSE)
+    if (family == "gaussian" && !is.numeric(y) && !is.logical(y))
+        stop("y is a ", class(y)[1], ": expected numbers; for two classes use ",
+             "family \"binomial\"", call. = FALSE)
+    if (anyNA(y) || anyNA(x@x))
+        stop("x or y has missing values", call. = FALSE)
+    if (any(!is.finite(x@x)))
+        stop("x has infinite values: expected finite ones", call. = FALSE)
+    weights <- row_weights(weights, nrow(x))
+    if (!is.null(weights) && any(weights == 0)) {
+        x <- x[weights > 0, , drop = FALSE]
+        y <- y[weights > 0]
+        weights <- weights[weights > 0]
+    }
     classes <- NULL
     if (family == "binomial") {
-        y <- as.factor(y)
+        y <- factor(y)
         classes <- levels(y)
         if (length(classes) != 2)
             stop("family \"binomial\" takes two classes; y has ",
-                 length(classes), call. = FALSE)
+                 length(classes), if (!is.null(weights))
+                 " in rows whose weight is not 0", call. = FALSE)
         y <- as.integer(y) - 1
     }
     y <- as.double(y)
-    if (anyNA(y) || anyNA(x@x))
-        stop("x or y has missing values", call. = FALSE)
-    list(x = x, y = y, classes = classes,
+    if (any(!(abs(y) < 1e150)))
+        stop("y has a value of ", format(max(abs(y))), ": expected numbers ",
+             "below 1e150, scale y down", call. = FALSE)
+    list(x = x, y = y, classes = classes, weights = weights,
          names = if (is.null(colnames(x))) paste0("V", seq_len(ncol(x)))
                  else colnames(x))
 }
@@ -26,32 +80,72 @@ design <- function(x, y, family) {
 row_weights <- function(weights, n) {
     if (is.null(weights))
         return(NULL)
-    weights <- as.double(weights)
-    if (length(weights) != n || anyNA(weights) || any(weights < 0))
-        stop("weights: expected ", n, " numbers from 0 up", call. = FALSE)
-    weights
+    if (!is.numeric(weights) || length(weights) != n ||
+        any(!is.finite(weights)) || any(weights < 0))
+        stop("weights: expected ", n, " finite numbers from 0 up",
+             call. = FALSE)
+    if (all(weights == 0))
+        stop("weights: all rows weigh 0, expected one at least that counts",
+             call. = FALSE)
+    as.double(weights)
 }
+
+# Warns of the points of a path that did not reach `thresh`.
+warn_of_points <- function(what, lambda, gap, thresh) {
+    short <- which(!(gap <= thresh))
+    if (length(short)) {
+        worst <- short[which.max(gap[short])]
+        warning(what, ": ", length(short), " of ", length(gap),
+                " points did not converge: relative gap ",
+                format(gap[worst], digits = 3), " at lambda = ",
+                format(lambda[worst], digits = 6),
+                ", expected at most thresh = ", format(thresh),
+                "; scale the columns, end the path at a larger lambda ",
+                "(lambda.min.ratio) or raise thresh", call. = FALSE)
+    }
+}
+
+# Ends as an interrupt does; its condition has the points so far as `fit`.
+interrupt <- function(fit)
+    stop(structure(class = c("strads.interrupt", "interrupt", "condition"),
+                   list(message = "interrupted", call = NULL, fit = fit)))
 
 strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                    alpha = 1, nlambda = 100, lambda.min.ratio = NULL,
                    lambda = NULL, standardize = TRUE, intercept = TRUE,
                    thresh = 1e-6, threads = 1) {
+    call <- match.call()
     family <- match.arg(family)
-    d <- design(x, y, family)
+    check_parameters(alpha, nlambda, lambda.min.ratio, standardize, intercept,
+                     thresh, threads)
+    d <- design(x, y, family, weights)
     n <- nrow(d$x)
     if (is.null(lambda.min.ratio))
         lambda.min.ratio <- if (n < ncol(d$x)) 0.01 else 1e-4
     if (!is.null(lambda)) {
-        lambda <- sort(as.double(lambda), decreasing = TRUE)
-        if (any(!is.finite(lambda)) || any(lambda <= 0))
+        if (!is.numeric(lambda) || length(lambda) == 0 ||
+            any(!is.finite(lambda)) || any(lambda <= 0))
             stop("lambda: expected numbers above 0", call. = FALSE)
+        lambda <- sort(as.double(lambda), decreasing = TRUE)
     }
-    weights <- row_weights(weights, n)
-    fit <- .Call(C_path, d$x@p, d$x@i, d$x@x, dim(d$x), d$y, weights,
+    fit <- .Call(C_path, d$x@p, d$x@i, d$x@x, dim(d$x), d$y, d$weights,
                  family == "binomial", as.double(alpha), as.integer(nlambda),
                  as.double(lambda.min.ratio), lambda, as.logical(standardize),
                  as.logical(intercept), as.double(thresh),
                  as.integer(threads))
+    if (fit$interrupted && length(fit$lambda) == 0)
+        interrupt(NULL)
+    made <- as_path(fit, d, family, intercept, call)
+    if (fit$interrupted)
+        interrupt(made)
+    warn_of_points("path", fit$lambda, fit$gap, thresh)
+    made
+}
+
+# What .Call(C_path) has returned as an object of class "strads".
+as_path <- function(fit, d, family, intercept, call) {
+    n <- nrow(d$x)
+    weights <- d$weights
     beta <- sparseMatrix(i = fit$i, p = fit$p, x = fit$x, index1 = FALSE,
                          dims = c(ncol(d$x), length(fit$lambda)),
                          dimnames = list(d$names,
@@ -64,7 +158,7 @@ strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                 p <- if (intercept) centre else 0.5
                 -2 * sum(w * (d$y * log(p) + (1 - d$y) * log(1 - p)))
             }
-    structure(list(call = match.call(), family = family, classes = d$classes,
+    structure(list(call = call, family = family, classes = d$classes,
                    a0 = fit$a0, beta = beta, lambda = fit$lambda,
                    df = diff(fit$p), dev.ratio = 1 - fit$deviance / null,
                    nulldev = null, gap = fit$gap, dim = dim(beta), nobs = n),
@@ -144,16 +238,23 @@ cv.strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                       intercept = TRUE, thresh = 1e-6, threads = 1,
                       seed = 0) {
     family <- match.arg(family)
+    number("nfolds", nfolds, "a whole number from 2 up",
+           function(v) v >= 2 && v < 2^31, TRUE)
+    number("seed", seed, "a whole number from 0 up",
+           function(v) v >= 0 && v <= 2^53, TRUE)
     fit <- strads(x, y, family, weights, alpha, nlambda, lambda.min.ratio,
                   NULL, standardize, intercept, thresh, threads)
-    d <- design(x, y, family)
+    d <- design(x, y, family, weights)
     ratio <- min(fit$lambda) / max(fit$lambda)
     cv <- .Call(C_cv, d$x@p, d$x@i, d$x@x, dim(d$x), d$y,
-                row_weights(weights, nrow(d$x)), family == "binomial",
+                d$weights, family == "binomial",
                 as.double(alpha), length(fit$lambda), ratio, max(fit$lambda),
                 as.logical(standardize), as.logical(intercept),
                 as.double(thresh), as.integer(threads), as.integer(nfolds),
                 as.double(seed))
+    if (cv$interrupted)
+        interrupt(fit)
+    warn_of_points("folds' paths", cv$lambda, cv$gap, thresh)
     structure(list(call = match.call(), lambda = cv$lambda, cvm = cv$error,
                    cvsd = cv$deviation, cvup = cv$error + cv$deviation,
                    cvlo = cv$error - cv$deviation, nzero = fit$df,

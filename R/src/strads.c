@@ -1,5 +1,8 @@
 /* .Call's of the package: a path and its cross-validation.
  *
+ * The library runs on a thread of its own. R's thread waits and asks for
+ * interrupts meanwhile; one ends the run at its next commit.
+ *
  * R's errors leave a function by a jump. So all memory of the library's hangs
  * on one `work`, which is freed before Rf_error is called, and what R allocates
  * is allocated after the run, when nothing of the library's can be lost but
@@ -7,10 +10,12 @@
 #include <R.h>
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <strads/glm.h>
 #include <strads/strads.h>
@@ -74,21 +79,6 @@ static void read_model(work *w, SEXP weights, SEXP binomial, SEXP alpha,
 
 /* ---- running ----------------------------------------------------------- */
 
-static void check_interrupt(void *unused)
-{
-    (void)unused;
-    R_CheckUserInterrupt();
-}
-
-/* On R's own thread, between two rounds. */
-static void on_progress(void *arg, const strads_progress *progress)
-{
-    (void)progress;
-    work *w = arg;
-    if (!R_ToplevelExec(check_interrupt, NULL))
-        w->stop = true;
-}
-
 static strads_err make_data(work *w, const strads_engine_options *options)
 {
     strads_data_options cut = {.size = sizeof cut};
@@ -103,16 +93,11 @@ static strads_err run_path(work *w)
                                            .workers = w->threads,
                                            .tolerance = w->tolerance,
                                            .deterministic = true,
-                                           .progress = on_progress,
-                                           .progress_arg = w,
                                            .stop = &w->stop};
-    strads_err err = make_data(w, &options);
-    if (!err)
-        err = strads_run(&strads_program_glm_path, &w->path, w->data, &options,
-                         &w->result);
-    if (!err && w->stop)
-        err = strads_fail(STRADS_ECANCELED, "interrupted");
-    return err;
+    const strads_err err = make_data(w, &options);
+    return err ? err
+               : strads_run(&strads_program_glm_path, &w->path, w->data,
+                            &options, &w->result);
 }
 
 static strads_err run_cv(work *w)
@@ -133,6 +118,67 @@ static strads_err run_cv(work *w)
                           w->path.points);
     return err ? err
                : strads_glm_cv(w->data, &cv, w->cv, &w->best, &w->simplest);
+}
+
+/* ---- R's thread meanwhile ---------------------------------------------- */
+
+typedef struct job {
+    work *w;
+    strads_err (*run)(work *);
+    pthread_mutex_t lock; /* guards done */
+    pthread_cond_t ended;
+    bool done;
+    strads_err err;
+    char text[1024]; /* of err: sentences are a thread's own */
+} job;
+
+static void *run_job(void *arg)
+{
+    job *j = arg;
+    j->err = j->run(j->w);
+    if (j->err)
+        (void)snprintf(j->text, sizeof j->text, "%s", strads_error_text());
+    pthread_mutex_lock(&j->lock);
+    j->done = true;
+    pthread_cond_signal(&j->ended);
+    pthread_mutex_unlock(&j->lock);
+    return NULL;
+}
+
+static void check_interrupt(void *unused)
+{
+    (void)unused;
+    R_CheckUserInterrupt();
+}
+
+/* Waits a tenth of a second at most; true: the job has ended. */
+static bool wait_for_end(job *j)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&j->lock);
+    if (!j->done)
+        (void)pthread_cond_timedwait(&j->ended, &j->lock, &until);
+    const bool done = j->done;
+    pthread_mutex_unlock(&j->lock);
+    return done;
+}
+
+/* Runs j->run; w->stop is true when an interrupt came. */
+static void run_interruptibly(job *j)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_job, j) != 0) {
+        (void)run_job(j); /* without interrupts */
+        return;
+    }
+    while (!wait_for_end(j))
+        if (!R_ToplevelExec(check_interrupt, NULL))
+            j->w->stop = true;
+    pthread_join(thread, NULL);
 }
 
 /* ---- results ----------------------------------------------------------- */
@@ -189,15 +235,15 @@ static double deviance_of(const work *w, const strads_path_point *point,
 static SEXP path_of(void *arg)
 {
     static const char *const names[] = {"lambda", "a0", "gap", "deviance",
-                                        "p",      "i",  "x"};
+                                        "p",      "i",  "x",   "interrupted"};
     const work *w = arg;
     uint32_t n = 0;
     const strads_path_point *point =
-        strads_glm_path(strads_result_state(w->result), &n);
+        w->result ? strads_glm_path(strads_result_state(w->result), &n) : NULL;
     R_xlen_t nnz = 0;
     for (uint32_t k = 0; k < n; k++)
         nnz += (R_xlen_t)point[k].nonzeros;
-    SEXP list = PROTECT(named_list(names, 7));
+    SEXP list = PROTECT(named_list(names, 8));
     double *lambda = REAL(numbers(list, 0, n)), *a0 = REAL(numbers(list, 1, n));
     double *gap = REAL(numbers(list, 2, n));
     double *deviance = REAL(numbers(list, 3, n));
@@ -220,26 +266,31 @@ static SEXP path_of(void *arg)
         }
     }
     start[n] = at;
+    SET_VECTOR_ELT(list, 7, Rf_ScalarLogical(w->stop));
     UNPROTECT(1);
     return list;
 }
 
 static SEXP cv_of(void *arg)
 {
-    static const char *const names[] = {"lambda", "error", "deviation", "best",
-                                        "simplest"};
+    static const char *const names[] = {"lambda",     "error",    "deviation",
+                                        "best",       "simplest", "gap",
+                                        "interrupted"};
     const work *w = arg;
-    SEXP list = PROTECT(named_list(names, 5));
+    SEXP list = PROTECT(named_list(names, 7));
     double *lambda = REAL(numbers(list, 0, w->path.points));
     double *error = REAL(numbers(list, 1, w->path.points));
     double *deviation = REAL(numbers(list, 2, w->path.points));
+    double *gap = REAL(numbers(list, 5, w->path.points));
     for (uint32_t k = 0; k < w->path.points; k++) {
         lambda[k] = w->cv[k].lambda;
         error[k] = w->cv[k].error;
         deviation[k] = w->cv[k].deviation;
+        gap[k] = w->cv[k].gap;
     }
     SET_VECTOR_ELT(list, 3, Rf_ScalarInteger((int)w->best + 1));
     SET_VECTOR_ELT(list, 4, Rf_ScalarInteger((int)w->simplest + 1));
+    SET_VECTOR_ELT(list, 6, Rf_ScalarLogical(w->stop));
     UNPROTECT(1);
     return list;
 }
@@ -247,13 +298,16 @@ static SEXP cv_of(void *arg)
 /* Runs, frees, and gives `make`'s list or R's error. */
 static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
 {
-    char text[1024];
-    const strads_err err =
-        w->start ? run(w) : strads_fail(STRADS_ENOMEM, "no memory");
-    if (err) {
-        (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    job j = {.w = w,
+             .run = run,
+             .lock = PTHREAD_MUTEX_INITIALIZER,
+             .ended = PTHREAD_COND_INITIALIZER};
+    if (!w->start)
+        Rf_error("no memory for the columns of x");
+    run_interruptibly(&j);
+    if (j.err && !(w->stop && j.err == STRADS_ECANCELED)) {
         work_free(w);
-        Rf_error("%s", text);
+        Rf_error("%s", j.text);
     }
     SEXP token = PROTECT(R_MakeUnwindCont());
     SEXP list = PROTECT(R_UnwindProtect(make, w, free_on_jump, w, token));

@@ -61,6 +61,80 @@ refused(strads(x, y[-1]), "expected one for each")
 refused(strads(x, rep(1:3, length.out = n), "binomial"), "takes two classes")
 refused(strads(x, y, alpha = 7), "l1")
 
+# parameters and data that are wrong are named
+for (bad in list("x", NA, -1, NaN, Inf, c(1, 2), NULL, 0.5, TRUE)) {
+    for (name in c("alpha", "nlambda", "lambda.min.ratio", "standardize",
+                   "intercept", "thresh", "threads", "nfolds", "seed")) {
+        fine <- switch(name,
+                       alpha = , lambda.min.ratio = , thresh =
+                           identical(bad, 0.5) || is.null(bad) &&
+                           name == "lambda.min.ratio",
+                       standardize = , intercept = identical(bad, TRUE),
+                       FALSE)
+        if (fine)
+            next
+        given <- list(x, y, nlambda = 3)
+        given[name] <- list(bad)
+        refused(do.call(cv.strads, given), name)
+    }
+}
+refused(strads(x, y, lambda = "x"), "lambda")
+refused(strads(x, y, lambda = c(1, -1)), "lambda")
+refused(strads(x, c(NA, y[-1])), "missing")
+refused(strads(x, c(Inf, y[-1])), "y has a value")
+refused(strads(x, c(1e200, y[-1])), "y has a value")
+refused(strads(x, letters[seq_len(n) %% 3 + 1]), "binomial")
+refused(strads(replace(as.matrix(x), 3, Inf), y), "infinite")
+refused(strads(replace(as.matrix(x), 3, NA), y), "missing")
+refused(strads(list(1), y), "expected a numeric matrix")
+refused(strads(x[0, ], y[0]), "rows")
+for (bad in list("x", w[-1], replace(w, 2, -1), replace(w, 2, NaN),
+                 replace(w, 2, Inf), 0 * w))
+    refused(strads(x, y, weights = bad), "weights")
+
+# a class whose rows weigh 0 is none
+three <- rep(c("a", "b", "c"), length.out = n)
+counts <- as.numeric(three != "c")
+fit <- strads(x, three, "binomial", weights = counts, nlambda = 5)
+rest <- three != "c"
+alone <- strads(x[rest, ], three[rest], "binomial", weights = counts[rest],
+                nlambda = 5)
+stopifnot(identical(fit$classes, c("a", "b")), identical(fit$beta, alone$beta))
+refused(strads(x, three, "binomial", weights = as.numeric(three == "b")),
+        "takes two classes")
+
+# what does not converge warns, what does is silent
+warns <- function(call) {
+    said <- NULL
+    withCallingHandlers(call, warning = function(w) {
+        said <<- c(said, conditionMessage(w))
+        invokeRestart("muffleWarning")
+    })
+    said
+}
+stopifnot(is.null(warns(strads(x, y))), is.null(warns(cv.strads(x, y))))
+said <- warns(strads(x, y, thresh = 1e-17))
+stopifnot(length(said) == 1, grepl("did not converge: relative gap", said),
+          grepl("thresh = 1e-17", said))
+stopifnot(any(grepl("folds' paths", warns(cv.strads(x, y, thresh = 1e-17)))))
+
+# Ctrl-C ends a fit, whose points so far the condition has
+if (.Platform$OS.type == "unix") {
+    tall <- matrix(rnorm(2e5), 1000)
+    z <- as.vector(tall %*% rnorm(200)) + rnorm(1000)
+    interrupted <- function(call) {
+        system(paste0("(sleep 0.5; kill -INT ", Sys.getpid(), ") &"))
+        tryCatch(call, interrupt = identity)
+    }
+    ended <- interrupted(strads(tall, z, nlambda = 10000, thresh = 1e-14,
+                                lambda.min.ratio = 1e-6))
+    stopifnot(inherits(ended, "interrupt"), length(ended$fit$lambda) < 10000,
+              length(ended$fit$lambda) == ncol(ended$fit$beta))
+    ended <- interrupted(cv.strads(tall, z, nlambda = 300, nfolds = 500,
+                                   thresh = 1e-10))
+    stopifnot(inherits(ended, "interrupt"), length(ended$fit$lambda) <= 300)
+}
+
 if (requireNamespace("glmnet", quietly = TRUE)) {
     ours <- strads(x, y, nlambda = 20)
     theirs <- glmnet::glmnet(x, y, lambda = ours$lambda, thresh = 1e-14)

@@ -35,6 +35,7 @@ typedef struct study {
     double all;     /* of all folds */
     double *error;  /* [folds x points] means of losses */
     double *right;  /* [folds x points] labels that were found, in rows */
+    double *gap;    /* [folds x points] of the fits */
     double begin;   /* when it did, by now() */
     uint64_t *line; /* [rows] rows, label by label */
     _Atomic uint32_t next;
@@ -355,8 +356,10 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
         const strads_path_point *point =
             strads_glm_path(strads_result_state(result), &n);
         const size_t at = (size_t)f * s->path->points;
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n; k++) {
             judge(s, r, f, &point[k], &s->error[at + k], &s->right[at + k]);
+            s->gap[at + k] = point[k].gap;
+        }
     }
     if (!err && n < s->path->points)
         err = strads_fail(STRADS_ECANCELED,
@@ -425,20 +428,22 @@ static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
         weighty += s->size[f] > 0;
     *best = 0;
     for (uint32_t k = 0; k < n; k++) {
-        double mean = 0, spread = 0, right = 0;
+        double mean = 0, spread = 0, right = 0, gap = 0;
         for (uint32_t f = 0; f < folds; f++)
             mean += s->size[f] / s->all * s->error[(size_t)f * n + k];
         for (uint32_t f = 0; f < folds; f++) {
             const double d = s->error[(size_t)f * n + k] - mean;
             spread += s->size[f] / s->all * d * d;
             right += s->right[(size_t)f * n + k];
+            gap = fmax(gap, s->gap[(size_t)f * n + k]);
         }
         points[k] =
             (strads_cv_point){.lambda = s->path->lambda[k],
                               .error = mean,
                               .deviation = sqrt(spread / fmax(weighty - 1., 1)),
                               .accuracy =
-                                  s->classes.n > 0 ? right / s->all : NAN};
+                                  s->classes.n > 0 ? right / s->all : NAN,
+                              .gap = gap};
         if (mean < points[*best].error)
             *best = k;
     }
@@ -512,6 +517,7 @@ static void study_free(study *s)
     free(s->size);
     free(s->error);
     free(s->right);
+    free(s->gap);
     free(s->line);
     free(s->offset);
     free(s->classes_text);
@@ -538,7 +544,8 @@ static strads_err reserve_folds(study *s)
     s->size = calloc(s->o.folds, sizeof(*s->size));
     s->error = calloc(marks, sizeof(*s->error));
     s->right = calloc(marks, sizeof(*s->right));
-    return s->size && s->error && s->right
+    s->gap = calloc(marks, sizeof(*s->gap));
+    return s->size && s->error && s->right && s->gap
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the errors of %u folds",

@@ -29,6 +29,7 @@ typedef struct strads_cv_point {
                          the deviance */
     double deviation; /* the standard error of `error`, from the folds' means */
     double accuracy;  /* share of correct labels; NaN for regression */
+    double gap;       /* the largest relative gap of the folds' fits */
 } strads_cv_point;
 
 #ifdef __cplusplus

@@ -373,6 +373,8 @@ def search_path(model, config, X, y, weight, points, losses):
     engine.raise_for(err, text)
     table = np.array([(getattr(p, "lambda"), p.error, p.deviation, p.accuracy)
                       for p in out])
+    warn_of_points(table[:, 0], np.array([p.gap for p in out]), model.tol,
+                   f"{type(model).__name__}: folds' paths")
     return table, best[0], simplest[0]
 
 

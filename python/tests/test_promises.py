@@ -69,6 +69,18 @@ def test_paths_warn_of_points_that_are_missing(path):
     assert "points were reached" in str(said[0].message)
 
 
+@pytest.mark.parametrize("path", [strads.lasso_path, strads.glm_path])
+def test_paths_warn_of_points_that_miss_tol(path):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((60, 100)) / 20 + draws.standard_normal((60, 1))
+    y = X[:, :4] @ [5, -10, 15, 5.0] + draws.standard_normal(60)
+    said = caught(lambda: path(X, y, n_alphas=10, tol=1e-17))
+    assert len(said) == 1 and "points did not converge" in str(said[0].message)
+    search = strads.LassoCV(n_alphas=10, cv=2, tol=1e-17, max_iter=1000)
+    said = caught(lambda: search.fit(X, y))
+    assert "folds' paths" in str(said[0].message)
+
+
 # ---- 2. parameters ------------------------------------------------------------
 
 ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
