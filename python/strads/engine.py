@@ -127,8 +127,8 @@ def _print_line(progress):
 def interruptible(stop, function, *arguments):
     """Calls function(*arguments), which ends soon after stop[0] becomes true,
     and returns (err, text, interrupted): the exception to raise once the model
-    has been kept, a KeyboardInterrupt or what another signal handler raised;
-    None: there was none. The call has always ended when this returns."""
+    has been kept, a KeyboardInterrupt or another signal handler's; None: there
+    was none. The call has always ended when this returns."""
     answer = [0, ""]
     done = threading.Event()
 
@@ -205,8 +205,8 @@ def data_of(matrix, label, cut, node=None, weight=None):
         by_row = matrix.format == "csr"
         if matrix.format not in ("csc", "csr"):
             matrix = matrix.tocsc()
-        # A matrix of its own: what scipy has noted about the given one may
-        # have been true before its arrays were changed.
+        # A new matrix: the flags that scipy keeps on the given one are stale
+        # if its arrays were changed.
         matrix = (sparse.csr_matrix if by_row else sparse.csc_matrix)(
             (matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
         if np.any(np.diff(matrix.indptr) < 0):
@@ -442,7 +442,8 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
                 lambda node, keep: data_of(matrix, label, keep, node, weight))
         finally:
             watch.close()
-        return Run(result, watch.failure or interrupted)
+        team().interrupted = watch.failure or interrupted
+        return Run(result, team().interrupted)
     try:
         data = cut_for(program, config, options, matrix, label, weight)
         if keep is not None:

@@ -28,7 +28,7 @@ def _groups_of(groups, columns):
 
 
 def _floats_of(name, given):
-    """An array of f64 of what a user has given as `name`."""
+    """The array that a user has given as `name`, in f64."""
     try:
         return np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -116,7 +116,7 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
         return finished
 
     def _done(self, finished):
-        """Raises what interrupted the run, now that its model is kept, or warns
+        """Raises the interrupt of the run, now that its model is kept, or warns
         when it did not converge; returns self."""
         if finished.interrupted:
             raise finished.interrupted
@@ -337,7 +337,7 @@ def search_path(model, config, X, y, weight, points, losses):
     losses: as of _search_pieces."""
     config.lambda_ratio = 1.0
 
-    def begin():  # all coefficients are 0: what an interrupted search keeps
+    def begin():  # all coefficients are 0; an interrupted search keeps them
         finished = model._fitted(config, X, y, weight)
         if finished.interrupted:
             raise finished.interrupted

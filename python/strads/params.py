@@ -1,7 +1,7 @@
 """Checks of parameters: a name has one meaning in all estimators and paths.
 
 Every parameter is checked when a fit starts. The sentence names the parameter,
-its value and what is allowed.
+its value and its range.
 """
 import math
 import numbers

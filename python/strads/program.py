@@ -4,8 +4,8 @@ A program trains `parameters` rows of `width` numbers each. The engine picks
 blocks of parameters, has `update` compute on every partition of the data, adds
 the partials up, has `aggregate` turn the sum into a commit, and tells every
 partition what changed through `refresh` (strads/program.h). A callback gets
-numpy arrays; what it writes into `task.partial`, `commit.change` and
-`commit.priority` is handed to the engine when it returns. The objects `task`,
+numpy arrays. The engine takes `task.partial`, `commit.change` and
+`commit.priority` when the callback returns. The objects `task`,
 `commit` and `session` are valid during the call and raise a StradsError
 afterwards; arrays may be kept. Those of a share are the data itself, which no
 callback may change::
@@ -449,8 +449,8 @@ def _guard(program, function, *arguments):
 
 
 def _during(given, callback, *more):
-    """callback(given, *more), whose results are handed over; `given` is of no
-    use afterwards."""
+    """Calls callback(given, *more) and hands its results over. Afterwards
+    `given` is empty."""
     try:
         callback(given, *more)
         given._hand_over()

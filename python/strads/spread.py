@@ -24,6 +24,7 @@ SPREADABLE = ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV",
               "GroupLasso", "GLMCV", "GLMClassifier",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8
+_INTERRUPTED = -1  # in place of an error: Ctrl-C came before there was a model
 _POLL = 0.05  # seconds from one look at the own run to the next
 
 
@@ -53,6 +54,7 @@ class Team:
     def __init__(self, rank, size, hub, host, key, patience=60.0):
         self.rank, self.size, self.host, self.key = rank, size, host, key
         self.warnings = []  # of process 0, which has the run's numbers
+        self.interrupted = None  # what ended the run at process 0
         if rank:
             self._links = [Client(hub, authkey=key)]
             self._links[0].send(rank)
@@ -89,11 +91,18 @@ class Team:
         except Joined as joined:
             interrupted = joined.interrupted
         except KeyboardInterrupt as asked:
-            interrupted = asked
+            interrupted = self._of_the_run(asked)
         ends = self.gather((interrupted is not None, made))
         if any(end[0] for end in ends):
             raise interrupted or KeyboardInterrupt
         return ends[0][1]
+
+    def _of_the_run(self, asked):
+        """An interrupt that ended the run, after which all processes are at
+        the same place. Any other one is raised: the others lose this process."""
+        if asked is not self.interrupted:
+            raise asked
+        return asked
 
     def _exchange(self, mine):
         try:
@@ -130,7 +139,7 @@ class Team:
                 except Joined as joined:
                     interrupted = joined.interrupted
                 except KeyboardInterrupt as asked:
-                    interrupted = asked
+                    interrupted = self._of_the_run(asked)
             ends = self.gather((interrupted is not None, self.warnings,
                                 None if self.rank else fitted(model)))
             model.__dict__.update(ends[0][2])
@@ -169,6 +178,8 @@ class Team:
             else:
                 said, interrupted = self._lead(program, config, options, names,
                                                make_data, out)
+        if said[0][0] == _INTERRUPTED:
+            raise KeyboardInterrupt
         try:
             self._look_for_failures(said)
         except _Told:
@@ -214,6 +225,9 @@ class Team:
                         message = _EPEER, "it was lost"
                     if message == "joined":
                         joined = True
+                    elif message == "interrupted":
+                        interrupted = KeyboardInterrupt()
+                        options.stop[0] = True
                     else:
                         ends[k] = message
                 if None not in ends[1:]:
@@ -227,6 +241,10 @@ class Team:
             except KeyboardInterrupt as asked:
                 interrupted = asked
                 options.stop[0] = True
+        if interrupted and any(err for err, _ in ends):
+            if out[0] != ffi.NULL:
+                lib.strads_result_free(out[0])
+            ends = [(_INTERRUPTED, "")] * self.size
         for link in self._links:
             try:
                 link.send(ends)
@@ -236,7 +254,7 @@ class Team:
 
     def _follow(self, options, names, make_data):
         """Another process: the same."""
-        link, interrupted = self._links[0], None
+        link, interrupted = _ToFirst(self._links[0]), None
         url = self.gather(None)[0]
         handle = ffi.new_handle(link)
         join = ffi.new("strads_join_options *", {
@@ -251,13 +269,28 @@ class Team:
                 out[0], make_data, ffi.new("strads_result **")))
             return 0
         try:
-            if link.recv() == "join":
+            if self._links[0].recv() == "join":
                 ends = []
-                interrupted = engine.interruptible(options.stop, work)[2]
+                interrupted = engine.interruptible(link, work)[2]
                 link.send(ends[0])
-            return link.recv(), interrupted
+            return self._links[0].recv(), interrupted
         except (EOFError, OSError):
             return [(_EPEER, "it was lost")], interrupted
+
+
+class _ToFirst:
+    """The link to process 0 during a run, for two threads. It is also what
+    Ctrl-C sets here in place of a stop flag: process 0 ends the run."""
+
+    def __init__(self, link):
+        self._link, self._lock = link, threading.Lock()
+
+    def send(self, message):
+        with self._lock:
+            self._link.send(message)
+
+    def __setitem__(self, place, value):
+        self.send("interrupted")
 
 
 def _told(err):

@@ -1,4 +1,4 @@
-"""Checks of what an estimator has learnt, before it is used.
+"""Checks of fitted attributes before they are used.
 
 A pickle can be damaged, and attributes can be set. Arrays that are handed to the
 library are checked when they are unpickled and each time before they are handed

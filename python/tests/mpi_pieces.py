@@ -1,6 +1,11 @@
 """A rank of the tests of strads.mpi: fits pieces, and rank 0 compares with one
 process that has all rows, cut alike (see test_pieces.py)."""
+import os
+import signal
 import sys
+import tempfile
+import threading
+import time
 import warnings
 
 import numpy as np
@@ -100,7 +105,37 @@ def without_rows():
     print(f"rank {rank}: no rows are no trouble", flush=True)
 
 
+def interrupted():
+    """Ctrl-C at each rank in turn ends a run at all, with a model."""
+    X, y = samples(300, 100)
+    bounds = bounds_of(len(y), size)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = MPI.COMM_WORLD.bcast(folder)
+        for who in range(size):
+            under_way = os.path.join(folder, str(who))  # a file of rank 0's
+
+            def hold(progress):  # the run lasts until the interrupt comes
+                open(under_way, "w", encoding="utf-8").close()
+                time.sleep(0.05)
+
+            def ask():
+                while not os.path.exists(under_way):
+                    time.sleep(0.01)
+                os.kill(os.getpid(), signal.SIGINT)
+            model = mpi.Lasso(1e-7, tol=1e-300, callbacks=[hold])
+            if rank == who:
+                threading.Thread(target=ask).start()
+            try:
+                model.fit(piece(X, bounds), piece(y, bounds))
+            except KeyboardInterrupt:
+                assert np.all(np.isfinite(model.predict(X)))
+                print(f"rank {rank}: stopped by rank {who}", flush=True)
+        MPI.COMM_WORLD.barrier()
+
+
 def main():
+    if "interrupted" in sys.argv:
+        return interrupted()
     if "empty" in sys.argv:
         return without_rows()
     if "wrong" in sys.argv:

@@ -54,6 +54,15 @@ def test_a_rank_may_be_without_rows_and_all_ranks_warn():
     assert ended.stdout.count("no rows are no trouble") == 2
 
 
+def test_ctrl_c_at_any_rank_ends_all_with_the_model_so_far():
+    ended = mpirun(2, "interrupted")
+    assert ended.returncode == 0, ended.stderr
+    for rank in 0, 1:
+        for who in 0, 1:
+            assert f"rank {rank}: stopped by rank {who}" in ended.stdout, \
+                ended.stdout
+
+
 # ---- Dask --------------------------------------------------------------------
 
 @pytest.fixture(scope="module")

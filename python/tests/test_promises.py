@@ -258,6 +258,16 @@ def test_a_sparse_matrix_that_contradicts_itself_is_refused(spoil):
                 "strads_data_options"), "partitions": 1}))
 
 
+@pytest.mark.parametrize("name", [n for n in TOLERANT if "fit_intercept" in
+                                  small(n).get_params()])
+def test_the_intercept_is_the_parameters(name):
+    X, y = data_for(name)
+    assert small(name).fit_intercept is True
+    with_one = small(name).fit(X, y)
+    without = small(name).set_params(fit_intercept=False).fit(X, y)
+    assert np.any(with_one.intercept_ != 0) and np.all(without.intercept_ == 0)
+
+
 # ---- 4. classes whose rows weigh 0 -------------------------------------------
 
 CLASSIFIERS = [
