@@ -7,8 +7,10 @@
  *     epoch    RING: one pass of SGD           -> does the sweep stand?
  *     meet, spread, solve                      instead of it: see mf_rows.c
  *     rank, fill                               or these: see mf_ranks.c
- *     test     RING: errors on --test
+ *     test     RING: errors on ratings held out (SGD) and on --test, of the
+ *              factors that the sweep leaves
  *     report   to nobody: progress
+ *     final    RING, SGD: the result's error on what it was trained on
  *     items    RING: factors into the table
  *     users    factors to the coordinator, a piece at a time
  *
@@ -119,6 +121,13 @@ static enum mf_phase sweep_of(const mf_state *s)
     return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
 }
 
+/* What follows the last sweep. The loss of a sweep of SGD is that of factors
+ * which still move: the result's own is measured. */
+static enum mf_phase end_of(const mf_state *s)
+{
+    return s->steps.descends ? MF_ITEMS : MF_FINAL;
+}
+
 bool mf_sweep_begins(const mf_state *s)
 {
     return s->next == sweep_of(s) && s->sent == 0 && s->slab == 0;
@@ -215,7 +224,7 @@ static strads_err mf_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (turn->ends && mf_sweep_begins(s))
-        s->next = MF_ITEMS;
+        s->next = end_of(s);
     if (turn->ends && s->steps.done == 0)
         return strads_turn_stop(turn);
     switch (s->next) {
@@ -234,6 +243,7 @@ static strads_err mf_schedule(strads_turn *turn)
         return dispatch_none(turn, s, MF_RANK);
     case MF_TEST:
     case MF_FILL:
+    case MF_FINAL:
     case MF_ITEMS:
         return dispatch_lap(turn, s, s->next);
     case MF_SPREAD:
@@ -408,6 +418,7 @@ static strads_err mf_counted(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
+    mf_scale_count(&s->options, commit->partial, &s->scale);
     s->next = MF_STATISTICS;
     return STRADS_OK;
 }
@@ -466,16 +477,19 @@ static strads_err mf_swept(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
-    for (size_t k = 0; k < MF_HELD_N; k++)
-        s->sum[k] += commit->partial[k];
+    s->sum[MF_LOSS] += commit->partial[MF_LOSS];
     if (++s->added < s->sent)
         return STRADS_OK;
     mf_lap_ends(s);
     if (s->sent < s->blocks)
         return STRADS_OK;
     s->sent = 0;
-    const bool stands = mf_sweep_judge(&s->steps, s->sum, &s->scale);
-    s->next = stands && s->options.test ? MF_TEST : MF_REPORT;
+    if (mf_sgd_measures(&s->options, s->sum)) {
+        s->next = MF_TEST;
+        return STRADS_OK;
+    }
+    (void)mf_sweep_judge(&s->steps, s->sum, &s->scale);
+    s->next = MF_REPORT;
     return STRADS_OK;
 }
 
@@ -489,7 +503,26 @@ static strads_err mf_tested(strads_commit *commit)
         return STRADS_OK;
     s->test_rmse =
         s->scale.sd * sqrt(s->test[MF_TEST_SQUARES] / s->test[MF_TEST_N]);
+    if (mf_sgd_measures(&s->options, s->sum)) {
+        s->sum[MF_HELD_LOSS] = s->test[MF_TEST_HELD];
+        (void)mf_sweep_judge(&s->steps, s->sum, &s->scale);
+    }
     s->next = MF_REPORT;
+    return STRADS_OK;
+}
+
+static strads_err mf_finaled(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    if (s->added == 0)
+        s->sum[MF_LOSS] = 0;
+    s->sum[MF_LOSS] += commit->partial[MF_LOSS];
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    s->added = 0;
+    s->best.train = s->sum[MF_LOSS] / s->scale.n;
+    s->next = MF_ITEMS;
     return STRADS_OK;
 }
 
@@ -504,7 +537,7 @@ static strads_err mf_told(strads_commit *commit)
                              .held = s->steps.held,
                              .lambda = s->steps.lambda,
                              .test_rmse = s->test_rmse};
-    s->next = step_schedule_over(&s->steps) ? MF_ITEMS : sweep_of(s);
+    s->next = step_schedule_over(&s->steps) ? end_of(s) : sweep_of(s);
     return STRADS_OK;
 }
 
@@ -630,11 +663,13 @@ static const strads_phase phases[] = {
     [MF_TEST] = {.name = "test",
                  .to = STRADS_TO_RING,
                  .when = STRADS_WHEN_CALLED,
+                 .result = STRADS_RESULT_WORKERS,
                  .ignores_values = true,
                  .keeps_values = true,
                  .partial = mf_partial_test,
                  .update = mf_update_test,
-                 .aggregate = mf_tested},
+                 .aggregate = mf_tested,
+                 .receive = mf_receive_test},
     [MF_REPORT] = {.name = "report",
                    .to = STRADS_TO_NOBODY,
                    .when = STRADS_WHEN_CALLED,
@@ -642,6 +677,14 @@ static const strads_phase phases[] = {
                    .ignores_values = true,
                    .keeps_values = true,
                    .aggregate = mf_told},
+    [MF_FINAL] = {.name = "final",
+                  .to = STRADS_TO_RING,
+                  .when = STRADS_WHEN_CALLED,
+                  .ignores_values = true,
+                  .keeps_values = true,
+                  .partial = mf_partial_losses,
+                  .update = mf_update_final,
+                  .aggregate = mf_finaled},
     [MF_ITEMS] = {.name = "items",
                   .to = STRADS_TO_RING,
                   .when = STRADS_WHEN_CALLED,

@@ -28,6 +28,7 @@ enum mf_phase {
     MF_FILL,
     MF_TEST,
     MF_REPORT,
+    MF_FINAL,
     MF_ITEMS,
     MF_USERS
 };
@@ -36,14 +37,16 @@ enum mf_phase {
 enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
 
 /* Places of the sums in partials. */
-enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* statistics; then per item */
+enum { MF_RATINGS, MF_RATINGS_SUM, MF_COUNTS }; /* count */
+enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS };     /* statistics; then per item */
 enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
 enum {
     MF_PENALTY = MF_HELD_N,
     MF_SOLVED
-};                                             /* solve: then a Gram; rank: then
+}; /* solve: then a Gram; rank: then
                                                a pair of sums for each item */
-enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS }; /* test */
+/* test */
+enum { MF_TEST_SQUARES, MF_TEST_N, MF_TEST_HELD, MF_TESTS };
 
 /* ---- the step-size schedule: how a run goes on after a sweep -------------- */
 
@@ -82,6 +85,8 @@ void mf_step_schedule_follow(mf_step_schedule *c, double train, double held);
 /* What merging the statistics has told: the same on all partitions. */
 typedef struct mf_scale {
     double ratings;     /* of the whole data set, held out or not */
+    double centre;      /* their mean, from which sums are taken; 0 where zero
+                           is a rating's origin: implicit, non-negative */
     double n, mean, sd; /* of those trained on */
 } mf_scale;
 
@@ -275,6 +280,9 @@ strads_err mf_receive_statistics(strads_task *task);
 size_t mf_partial_bias(const strads_task *task);
 strads_err mf_update_bias(strads_task *task);
 strads_err mf_receive_bias(strads_task *task);
+/* How many ratings there are, and their mean, from the merged counts. */
+void mf_scale_count(const strads_mf_options *o, const double *sums,
+                    mf_scale *scale);
 /* Scale from the merged sums; STRADS_EFORMAT: there is nothing to train on. */
 strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                          mf_scale *scale);
@@ -284,9 +292,9 @@ static inline bool mf_is_held(uint64_t salt, uint32_t item, uint32_t below)
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(x >> 32) < below;
 }
-static inline float mf_value(const strads_sparse *x, uint64_t e)
+static inline double mf_value(const strads_sparse *x, uint64_t e)
 {
-    return x->f32 ? x->f32[e] : (float)x->f64[e];
+    return x->f32 ? (double)x->f32[e] : x->f64[e];
 }
 
 /* splitmix64 (Steele et al. 2014): the next bits of a stream that begins with a
@@ -375,6 +383,13 @@ void mf_lap_ends(mf_state *s);
 strads_err mf_test_read(mf_local *l, const strads_share *share);
 size_t mf_partial_test(const strads_task *task);
 strads_err mf_update_test(strads_task *task);
+/* Whether a lap of `test` measures each sweep of SGD: there are ratings held out
+ * or of --test. */
+static inline bool mf_sgd_measures(const strads_mf_options *o,
+                                   const double *sum)
+{
+    return !mf_by_rows(o) && !mf_by_ranks(o) && (sum[MF_HELD_N] > 0 || o->test);
+}
 double mf_samples_loss(const mf_local *l, const mf_samples *samples,
                        const strads_task *task);
 
@@ -382,6 +397,9 @@ double mf_samples_loss(const mf_local *l, const mf_samples *samples,
 size_t mf_partial_losses(const strads_task *task);
 strads_err mf_update_epoch(strads_task *task);
 strads_err mf_receive_epoch(strads_task *task);
+strads_err mf_receive_test(strads_task *task);
+/* The loss on the ratings trained on, of the best sweep's factors. */
+strads_err mf_update_final(strads_task *task);
 /* Whether the sweep of these sums stands; 0 / 0 where nothing is held out. */
 bool mf_sweep_judge(mf_step_schedule *steps, const double *sum,
                     const mf_scale *scale);

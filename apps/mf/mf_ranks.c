@@ -176,12 +176,31 @@ strads_err mf_receive_rank(strads_task *task)
                               .item_n = l->item_n,
                               .partial = task->partial};
 
-    l->sum[MF_LOSS] = rank_settle(&rank, r->q + r->rank).loss;
+    (void)rank_settle(&rank, r->q + r->rank);
     r->rank = (r->rank + 1) % l->options.rank;
     return STRADS_OK;
 }
 
 /* ---- the end of a sweep ------------------------------------------------ */
+
+/* The loss itself: rank_settle has it as a difference of sums, which rounds and
+ * may fall below 0. */
+static double left_loss(const mf_local *l)
+{
+    const mf_ranks *r = &l->ranks;
+    const uint32_t last = rank_before(r->rank, l->options.rank);
+    double loss = 0;
+
+    for (uint64_t u = 0; u < l->users; u++) {
+        const float p = l->p[u * l->stride + last];
+        for (uint64_t e = r->start[u]; e < r->start[u + 1]; e++) {
+            const float q = r->q[(size_t)r->item[e] * l->stride + last];
+            const double error = (double)(r->left[e] - p * q);
+            loss += error * error;
+        }
+    }
+    return loss;
+}
 
 strads_err mf_update_fill(strads_task *task)
 {
@@ -195,6 +214,8 @@ strads_err mf_update_fill(strads_task *task)
                    (size_t)strads_block_param(&task->block, k) * l->stride,
                row);
     task->partial[MF_HELD_LOSS] = mf_samples_loss(l, &l->held, task);
+    if (task->block.id == 0)
+        task->partial[MF_LOSS] = left_loss(l);
     return STRADS_OK;
 }
 
@@ -203,7 +224,8 @@ strads_err mf_receive_fill(strads_task *task)
     mf_local *l = task->local;
 
     if (l->told == 0)
-        l->sum[MF_HELD_LOSS] = 0;
+        l->sum[MF_LOSS] = l->sum[MF_HELD_LOSS] = 0;
+    l->sum[MF_LOSS] += task->partial[MF_LOSS];
     l->sum[MF_HELD_LOSS] += task->partial[MF_HELD_LOSS];
     l->told = (l->told + 1) % l->blocks;
     if (l->told > 0)
@@ -227,7 +249,6 @@ strads_err mf_ranked(strads_commit *commit)
 
     mf_lap_ends(s);
     s->penalty = (s->slab ? s->penalty : 0) + end.penalty;
-    s->sum[MF_LOSS] = end.loss;
     s->slab = (s->slab + 1) % s->options.rank;
     if (s->slab)
         return STRADS_OK;
@@ -236,7 +257,7 @@ strads_err mf_ranked(strads_commit *commit)
                            "the factors have no finite values: the ratings "
                            "are too large");
     s->added = 0;
-    s->sum[MF_HELD_LOSS] = 0;
+    s->sum[MF_LOSS] = s->sum[MF_HELD_LOSS] = 0;
     s->next = MF_FILL;
     return STRADS_OK;
 }
@@ -245,6 +266,7 @@ strads_err mf_filled(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
+    s->sum[MF_LOSS] += commit->partial[MF_LOSS];
     s->sum[MF_HELD_LOSS] += commit->partial[MF_HELD_LOSS];
     if (++s->added < s->blocks)
         return STRADS_OK;

@@ -19,24 +19,38 @@ static const double HELD_MAX = 100000, DAMPING = 5;
 size_t mf_partial_count(const strads_task *task)
 {
     (void)task;
-    return 1;
+    return MF_COUNTS;
 }
 
 strads_err mf_update_count(strads_task *task)
 {
-    task->partial[0] = (double)task->share->by_row.nnz;
+    const strads_sparse *x = &task->share->by_row;
+
+    task->partial[MF_RATINGS] = (double)x->nnz;
+    for (uint64_t e = 0; e < x->nnz; e++)
+        task->partial[MF_RATINGS_SUM] += mf_value(x, x->start[0] + e);
     return STRADS_OK;
+}
+
+void mf_scale_count(const strads_mf_options *o, const double *sums,
+                    mf_scale *scale)
+{
+    const double n = sums[MF_RATINGS];
+    const bool from_zero = o->implicit || o->nonnegative;
+
+    scale->ratings = n;
+    scale->centre = from_zero || n == 0 ? 0 : sums[MF_RATINGS_SUM] / n;
 }
 
 strads_err mf_receive_count(strads_task *task)
 {
     mf_local *l = task->local;
-    const double n = task->partial[0];
+    const double n = task->partial[MF_RATINGS];
     const double share = l->options.implicit
                              ? 0 /* there is no error that would tell more */
                              : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
 
-    l->scale.ratings = n;
+    mf_scale_count(&l->options, task->partial, &l->scale);
     l->held_below = (uint32_t)(share * 4294967295.0);
     return STRADS_OK;
 }
@@ -74,22 +88,23 @@ strads_err mf_update_statistics(strads_task *task)
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
     const bool no_negatives = l->options.implicit || l->options.nonnegative;
+    const double centre = l->scale.centre;
     double *count = task->partial + MF_SUMS, *sum = count + l->items;
 
     for (uint64_t u = 0; u < x->lines; u++) {
         const uint64_t salt =
             hold_salt(task->seed, task->share->rows.begin + u);
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
-            const double r = (double)mf_value(x, e);
+            const double r = mf_value(x, e);
             if (mf_is_held(salt, x->index[e], l->held_below))
                 continue;
             if (no_negatives && !(r >= 0))
                 return refuse_negative(task, u, x->index[e], r);
             task->partial[MF_N]++;
-            task->partial[MF_SUM] += r;
-            task->partial[MF_SQUARES] += r * r;
+            task->partial[MF_SUM] += r - centre;
+            task->partial[MF_SQUARES] += (r - centre) * (r - centre);
             count[x->index[e]]++;
-            sum[x->index[e]] += r;
+            sum[x->index[e]] += r - centre;
         }
     }
     return STRADS_OK;
@@ -98,8 +113,9 @@ strads_err mf_update_statistics(strads_task *task)
 strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                          mf_scale *scale)
 {
-    const double n = sums[MF_N], mean = sums[MF_SUM] / n;
-    const double variance = sums[MF_SQUARES] / n - mean * mean;
+    const double n = sums[MF_N], off = sums[MF_SUM] / n;
+    const double mean = scale->centre + off;
+    const double variance = sums[MF_SQUARES] / n - off * off;
 
     if (!(n > 0))
         return strads_fail(STRADS_EFORMAT,
@@ -109,7 +125,10 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
         return strads_fail(STRADS_ELIMIT,
                            "the ratings are so large that their squares have "
                            "no sum: scale them down");
-    *scale = (mf_scale){.ratings = scale->ratings, .n = n, .sd = 1};
+    *scale = (mf_scale){.ratings = scale->ratings,
+                        .centre = scale->centre,
+                        .n = n,
+                        .sd = 1};
     if (o->implicit)
         return STRADS_OK;
     if (o->nonnegative) { /* the mean is for the factors to make */
@@ -118,7 +137,7 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
     }
     scale->mean = mean;
     /* Equal ratings: rounding alone would be blown up. */
-    scale->sd = variance > 1e-12 * mean * mean ? sqrt(variance) : 1;
+    scale->sd = variance > 1e-24 * mean * mean ? sqrt(variance) : 1;
     return STRADS_OK;
 }
 
@@ -131,7 +150,8 @@ strads_err mf_receive_statistics(strads_task *task)
     if (err)
         return err;
     for (uint32_t i = 0; i < l->items; i++) {
-        const double x = (sum[i] - l->scale.mean * count[i]) / l->scale.sd;
+        const double off = l->scale.mean - l->scale.centre;
+        const double x = (sum[i] - off * count[i]) / l->scale.sd;
         l->item_n[i] = count[i];
         if (!l->options.no_biases)
             l->item_bias[i] = (float)(x / (count[i] + DAMPING));
@@ -147,7 +167,7 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
 {
     const strads_sparse *x = &share->by_row;
     const uint64_t salt = hold_salt(seed, share->rows.begin + row);
-    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const double mean = l->scale.mean, per = 1 / l->scale.sd;
     double sum = 0, n = 0;
 
     if (l->options.no_biases)
@@ -156,7 +176,7 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
         if (mf_is_held(salt, x->index[e], l->held_below))
             continue;
         sum +=
-            (double)((mf_value(x, e) - mean) * per - l->item_bias[x->index[e]]);
+            (mf_value(x, e) - mean) * per - (double)l->item_bias[x->index[e]];
         n++;
     }
     return (float)(sum / (n + DAMPING));
@@ -171,7 +191,7 @@ strads_err mf_update_bias(strads_task *task)
 {
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
-    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const double mean = l->scale.mean, per = 1 / l->scale.sd;
 
     for (uint64_t u = 0; u < x->lines; u++) {
         const float bias = mf_user_bias(l, task->share, task->seed, u);
@@ -180,7 +200,7 @@ strads_err mf_update_bias(strads_task *task)
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
             if (!mf_is_held(salt, x->index[e], l->held_below))
                 task->partial[x->index[e]] +=
-                    (double)((mf_value(x, e) - mean) * per - bias);
+                    (mf_value(x, e) - mean) * per - (double)bias;
     }
     return STRADS_OK;
 }
@@ -260,15 +280,15 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
 {
     const strads_sparse *x = &task->share->by_row;
     const uint64_t salt = hold_salt(task->seed, task->share->rows.begin + u);
-    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const double mean = l->scale.mean, per = 1 / l->scale.sd;
     const float bias = mf_user_bias(l, task->share, task->seed, u);
     uint64_t n = 0;
 
     l->user_bias[u] = bias;
     for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
         const uint32_t i = x->index[e];
-        const float value =
-            (mf_value(x, e) - mean) * per - bias - l->item_bias[i];
+        const float value = (float)((mf_value(x, e) - mean) * per -
+                                    (double)bias - (double)l->item_bias[i]);
         const double square = (double)value * (double)value;
         if (mf_is_held(salt, i, l->held_below)) {
             l->held.sample[s->held_at[l->item_block[i]]++] =
@@ -295,9 +315,11 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
 static strads_err read_file(const mf_local *l, const strads_share *share,
                             strads_data **out)
 {
+    const bool wide = share->by_row.f64 != NULL;
     const strads_data_options wanted = {.size = sizeof(wanted),
                                         .layout = STRADS_LAYOUT_ROWS,
-                                        .values = STRADS_F32,
+                                        .values =
+                                            wide ? STRADS_F64 : STRADS_F32,
                                         .kind = STRADS_KIND_RATINGS,
                                         .threads = 1,
                                         .numbered = !share->col_names,
@@ -321,7 +343,7 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
 
 /* Calls take for each rating of this partition's users; those of users that
  * nobody has go to the last partition. */
-typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, float rating,
+typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, double rating,
                       uint64_t *at);
 
 static void go_through(mf_local *l, const strads_share *share,
@@ -341,7 +363,7 @@ static bool is_known(const mf_local *l, uint64_t user, uint32_t item)
     return user < l->users && item < l->items;
 }
 
-static void count(mf_local *l, uint64_t user, uint32_t item, float rating,
+static void count(mf_local *l, uint64_t user, uint32_t item, double rating,
                   uint64_t *at)
 {
     (void)rating;
@@ -349,21 +371,21 @@ static void count(mf_local *l, uint64_t user, uint32_t item, float rating,
         at[l->item_block[item] + 1]++;
 }
 
-static void keep(mf_local *l, uint64_t user, uint32_t item, float rating,
+static void keep(mf_local *l, uint64_t user, uint32_t item, double rating,
                  uint64_t *at)
 {
     /* Implicit feedback says that the user had the item: 1. */
     if (l->options.implicit)
         rating = 1;
-    const float scaled = (rating - (float)l->scale.mean) / (float)l->scale.sd -
-                         (user < l->users ? l->user_bias[user] : 0) -
-                         (item < l->items ? l->item_bias[item] : 0);
+    const double scaled = (rating - l->scale.mean) / l->scale.sd -
+                          (user < l->users ? (double)l->user_bias[user] : 0) -
+                          (item < l->items ? (double)l->item_bias[item] : 0);
 
     if (is_known(l, user, item)) {
         l->test.sample[at[l->item_block[item]]++] =
-            (mf_sample){(uint32_t)user, l->item_at[item], scaled};
+            (mf_sample){(uint32_t)user, l->item_at[item], (float)scaled};
     } else {
-        l->unknown_squares += (double)scaled * (double)scaled;
+        l->unknown_squares += scaled * scaled;
         l->unknown_n++;
     }
 }
@@ -436,6 +458,10 @@ strads_err mf_update_test(strads_task *task)
     const mf_local *l = task->local;
     const uint64_t b = task->block.id;
 
+    if (!mf_by_rows(&l->options) && !mf_by_ranks(&l->options))
+        task->partial[MF_TEST_HELD] = mf_samples_loss(l, &l->held, task);
+    if (!l->options.test)
+        return STRADS_OK;
     task->partial[MF_TEST_SQUARES] = mf_samples_loss(l, &l->test, task);
     task->partial[MF_TEST_N] =
         (double)(l->test.start[b + 1] - l->test.start[b]);

@@ -330,10 +330,8 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
     }
     if (!ridge.whole)
         find_error(l, line, p);
-    for (uint32_t k = 0; k < line->n && ridge.whole; k++) {
-        const double y = (double)line->target[k];
-        left += implicit ? y : y * y;
-    }
+    for (uint32_t k = 0; k < line->n && implicit; k++)
+        left += (double)line->target[k];
     for (uint32_t from = 0; from < l->stride; from += r->solver.slab) {
         mf_row_solver_clear(&r->solver);
         r->solver.equations->gather(line, from, r->solver.slab,
@@ -344,9 +342,12 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
             r->solver.equations->subtract(line, from, r->solver.slab,
                                           r->solver.step, r->error);
     }
-    if (!ridge.whole)
-        left = 0;
-    for (uint32_t k = 0; k < line->n && !ridge.whole; k++)
+    if (implicit)
+        return fmax(left, 0); /* a difference, which rounds */
+    if (ridge.whole)
+        find_error(l, line, p);
+    left = 0;
+    for (uint32_t k = 0; k < line->n; k++)
         left += (double)r->error[k] * (double)r->error[k];
     return left;
 }

@@ -434,7 +434,6 @@ strads_err mf_update_epoch(strads_task *task)
             return err;
     }
     task->partial[MF_LOSS] = sweep_block(l, task, begins);
-    task->partial[MF_HELD_LOSS] = mf_samples_loss(l, &l->held, task);
     return STRADS_OK;
 }
 
@@ -476,21 +475,83 @@ static strads_err after_the_best(mf_local *l)
     return STRADS_OK;
 }
 
-/* The sums of one block; with the last one the sweep is judged. */
-strads_err mf_receive_epoch(strads_task *task)
+static strads_err judge_sweep(mf_local *l)
 {
-    mf_local *l = task->local;
-
-    for (size_t k = 0; k < MF_HELD_N; k++)
-        l->sum[k] += task->partial[k];
-    if (++l->told < l->blocks)
-        return STRADS_OK;
     l->undo = !mf_sweep_judge(&l->steps, l->sum, &l->scale);
     if (l->undo) {
         memcpy(l->p, l->p_good, sizeof(float) * l->users * l->stride);
         return STRADS_OK;
     }
     return after_the_best(l);
+}
+
+/* The sums of one block. After the last one the sweep is judged, by its errors on
+ * held-out ratings if there are any: `test` measures these first, on the factors
+ * that the sweep leaves. */
+strads_err mf_receive_epoch(strads_task *task)
+{
+    mf_local *l = task->local;
+
+    l->sum[MF_LOSS] += task->partial[MF_LOSS];
+    if (++l->told < l->blocks)
+        return STRADS_OK;
+    l->told = 0;
+    return mf_sgd_measures(&l->options, l->sum) ? STRADS_OK : judge_sweep(l);
+}
+
+strads_err mf_receive_test(strads_task *task)
+{
+    mf_local *l = task->local;
+
+    if (!mf_sgd_measures(&l->options, l->sum))
+        return STRADS_OK;
+    l->sum[MF_HELD_LOSS] += task->partial[MF_TEST_HELD];
+    if (++l->told < l->blocks)
+        return STRADS_OK;
+    l->told = 0;
+    return judge_sweep(l);
+}
+
+/* ---- the error of the result -------------------------------------------- */
+
+static double block_loss(const mf_local *l, const strads_task *task,
+                         const float *users)
+{
+    const mf_items *items = task->object;
+    const uint64_t b = task->block.id;
+    const uint32_t *cell = l->cell + b * (l->micros + 1);
+    double loss = 0;
+
+    for (uint32_t m = 0; m < l->micros; m++) {
+        const float *p = users + ((uint64_t)m << l->micro) * l->stride;
+        for (uint32_t k = cell[m]; k < cell[m + 1]; k++) {
+            const mf_rating *r = &l->rating[l->first[b] + k];
+            const float *q = items->q + (size_t)r->item * l->stride;
+            const double error =
+                (double)(r->value -
+                         mf_dot(p + (size_t)r->user * l->stride, q, l->stride));
+            loss += error * error;
+        }
+    }
+    return loss;
+}
+
+/* Items first go back to what the best sweep left. */
+strads_err mf_update_final(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_items *items = task->object;
+
+    if (task->step == 0) {
+        strads_err err = l->undo ? keep_items(l, task) : STRADS_OK;
+        if (err)
+            return err;
+        if (l->best.block[task->block.id])
+            memcpy(items->q, l->best.block[task->block.id],
+                   sizeof(float) * items->floats);
+    }
+    task->partial[MF_LOSS] = block_loss(l, task, l->best.p ? l->best.p : l->p);
+    return STRADS_OK;
 }
 
 /* ---- bringing the factors together ------------------------------------- */

@@ -156,6 +156,19 @@ static strads_err check_memory(const source *s, const strads_data_options *o)
     return sti_needs_check(s->name, o, &needs);
 }
 
+/* Ratings whose differences f32 would round away stay f64. */
+static void choose_values(const source *s, strads_data_options *o)
+{
+    sti_value_range range = {0};
+    if (o->kind != STRADS_KIND_RATINGS || o->values != STRADS_F32)
+        return;
+    for (uint64_t at = 0; at < start_of(s, s->lines); at++)
+        if (s->a->start != NULL || value_of(s, at) != 0)
+            sti_value_range_add(&range, value_of(s, at));
+    if (sti_value_range_needs_f64(&range))
+        o->values = STRADS_F64;
+}
+
 static strads_err check(const source *s, const strads_data_options *o)
 {
     const strads_names *const names[] = {o->row_names, o->col_names};
@@ -352,6 +365,7 @@ static strads_err from_source(source *s, const strads_data_options *options,
         err = check(s, &o);
     if (err != STRADS_OK)
         return err;
+    choose_values(s, &o);
     sti_build build = {.name = s->name,
                        .options = o,
                        .counts = &counts,

@@ -2,6 +2,8 @@
  * on the counts alone. */
 #include "engine/data/build.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,9 +358,34 @@ strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks)
     return enough ? STRADS_OK : no_memory(b);
 }
 
+void sti_value_range_add(sti_value_range *r, double value)
+{
+    r->low = r->any ? fmin(r->low, value) : value;
+    r->high = r->any ? fmax(r->high, value) : value;
+    r->any = true;
+    r->rounded = r->rounded || (double)(float)value != value;
+}
+
+bool sti_value_range_needs_f64(const sti_value_range *r)
+{
+    /* f32 then rounds by up to 1.5e-5 of the range. */
+    static const double FAR = 256;
+    const double most = fmax(fabs(r->low), fabs(r->high));
+
+    return r->rounded && most > FAR * (r->high - r->low);
+}
+
+static bool keeps_range(const sti_build *b)
+{
+    return b->options.kind == STRADS_KIND_RATINGS &&
+           b->options.values == STRADS_F32;
+}
+
 static void place_entries(sti_feed *f, const sti_batch *batch)
 {
     sti_build *b = f->context;
+    for (size_t k = 0; k < batch->n && keeps_range(b); k++)
+        sti_value_range_add(&f->range, batch->value[k]);
     f->entry_sum += sti_digest_entries(batch);
     if (!sti_side_place(&b->data->by_col, f->chunk, batch) ||
         !sti_side_place(&b->data->by_row, f->chunk, batch))
@@ -385,9 +412,24 @@ void sti_build_give_labels(sti_build *b, strads_range of, const double *labels)
     }
 }
 
+static void add_range(sti_build *b, const sti_value_range *of)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    (void)pthread_mutex_lock(&lock);
+    if (of->any) {
+        const bool rounded = b->range.rounded || of->rounded;
+        sti_value_range_add(&b->range, of->low);
+        sti_value_range_add(&b->range, of->high);
+        b->range.rounded = rounded;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 static void add_sums(sti_feed *f)
 {
     sti_build *b = f->context;
+    add_range(b, &f->range);
     __atomic_fetch_add(&b->digest.entry_sum, f->entry_sum, __ATOMIC_RELAXED);
     __atomic_fetch_add(&b->digest.label_sum, f->label_sum, __ATOMIC_RELAXED);
 }

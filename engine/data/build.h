@@ -217,7 +217,8 @@ typedef struct sti_build {
     uint64_t *col_bounds;
     strads_range rows; /* whose labels are kept */
     strads_data *data;
-    sti_digest digest; /* its sums are added to atomically */
+    sti_digest digest;     /* its sums are added to atomically */
+    sti_value_range range; /* of ratings that are stored as f32 */
 } sti_build;
 
 /* The build's first five fields are set, the rest is 0. counts->col_nnz moves

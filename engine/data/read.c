@@ -520,18 +520,14 @@ static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
     return err == STRADS_OK ? finish(r, b, out) : err;
 }
 
-strads_err strads_data_read(const char *path,
-                            const strads_data_options *options,
+/* Reads a text; *needs_f64: f32, as `options` have it, rounds away what tells
+ * ratings apart. */
+static strads_err read_text(const char *path,
+                            const strads_data_options *options, bool *needs_f64,
                             strads_data **out)
 {
     sti_reading reading;
-    sti_tabular_file file = {0};
-    strads_err err = STRADS_OK;
-    if (sti_tabular_wanted(path, options))
-        err = sti_tabular_read(path, options, &file, out);
-    if (err != STRADS_OK || file.is_table)
-        return err;
-    err = sti_reading_open(&reading, path, options);
+    strads_err err = sti_reading_open(&reading, path, options);
     if (err != STRADS_OK)
         return err;
     const char *labels = reading.options.labels_path;
@@ -542,9 +538,32 @@ strads_err strads_data_read(const char *path,
                        .shared =
                            !reading.format.by_row && reading.pass.count > 1};
     err = read_into(&reading, &build, out);
+    *needs_f64 = sti_value_range_needs_f64(&build.range);
     sti_build_free(&build);
     sti_reading_close(&reading);
     return err;
+}
+
+strads_err strads_data_read(const char *path,
+                            const strads_data_options *options,
+                            strads_data **out)
+{
+    strads_data_options wide;
+    sti_tabular_file file = {0};
+    bool needs_f64 = false;
+    strads_err err = STRADS_OK;
+    if (sti_tabular_wanted(path, options))
+        err = sti_tabular_read(path, options, &file, out);
+    if (err != STRADS_OK || file.is_table)
+        return err;
+    err = read_text(path, options, &needs_f64, out);
+    if (err != STRADS_OK || !needs_f64)
+        return err;
+    strads_data_free(*out);
+    *out = NULL;
+    err = sti_data_options(options, &wide);
+    wide.values = STRADS_F64;
+    return err != STRADS_OK ? err : read_text(path, &wide, &needs_f64, out);
 }
 
 /* Tells formats apart: the kind says which may come. MatrixMarket says so in

@@ -628,6 +628,7 @@ void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
     t->err = err;
     t->at = at;
     t->end = end;
+    t->empty = at != NULL && at == end && end < feed->piece.end;
     va_list args;
     va_start(args, expected);
     (void)vsnprintf(t->expected, sizeof t->expected, expected, args);
@@ -695,7 +696,9 @@ void sti_text_quote(const char *at, const char *end, char *out, size_t capacity)
 static void describe(const sti_trouble *t, char *out, size_t capacity)
 {
     char quoted[4 * QUOTED + 8];
-    if (t->at >= t->end) {
+    if (t->empty) {
+        (void)snprintf(out, capacity, "an empty field");
+    } else if (t->at >= t->end) {
         (void)snprintf(out, capacity, "the end of the file");
     } else if (*t->at == '\n' || *t->at == '\r') {
         (void)snprintf(out, capacity, "the end of the line");

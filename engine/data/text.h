@@ -105,11 +105,24 @@ typedef struct sti_batch {
     double value[STI_BATCH];
 } sti_batch;
 
+/* The least and the largest of some values, and whether f32 rounds any. */
+typedef struct sti_value_range {
+    double low, high;
+    bool any, rounded;
+} sti_value_range;
+
+void sti_value_range_add(sti_value_range *range, double value);
+
+/* Whether f32 would round away the differences between the values: they are
+ * far from 0 and close to each other, such as 1e9 + u. */
+bool sti_value_range_needs_f64(const sti_value_range *range);
+
 /* What is wrong with a text, and where. err == STRADS_OK: nothing is. */
 typedef struct sti_trouble {
     strads_err err;
     const char *at;  /* the first byte of what was found; NULL: no place */
     const char *end; /* where the text in memory ends */
+    bool empty;      /* what was found is a field without text */
     uint64_t line;
     char expected[256];
 } sti_trouble;
@@ -160,7 +173,8 @@ struct sti_feed {
 
     uint64_t met[STI_LABELS_MET]; /* see sti_label_names_number */
 
-    uint64_t entry_sum; /* a sink's running sums of this feed */
+    sti_value_range range; /* of the values, where the sink keeps it */
+    uint64_t entry_sum;    /* a sink's running sums of this feed */
     uint64_t label_sum;
     sti_batch batch;
 };

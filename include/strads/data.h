@@ -179,7 +179,9 @@ typedef struct strads_data_options {
                                 all (none if keep_first is `partitions`) */
     strads_split split;    /* default: rows */
     strads_layout layout;  /* 0 means STRADS_LAYOUT_COLS */
-    strads_scalar values;  /* STRADS_F64 (default) or STRADS_F32 */
+    strads_scalar values;  /* STRADS_F64 (default) or STRADS_F32. Ratings whose
+                                differences F32 would round away (1e9 + u)
+                                are stored as F64 */
     uint32_t threads;      /* reading threads; 0 means one per core */
     uint64_t min_cols;     /* least number of columns (a model's, say) */
     uint64_t most_cols;    /* samples from a file: columns from this one on are
