@@ -74,6 +74,23 @@ gives 0 lasso train --no-intercept "$year_train" $far --partitions 4 --log whole
 killed lasso lasso train --no-intercept "$year_train" $far --model lasso.json
 near "$(objective_in lasso.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "lasso"
 
+# Programs whose step has several phases: steps on a face of the dual and a softmax'
+# turns; a process may die between two phases
+awk 'BEGIN { srand(5); for (i = 0; i < 6000; i++) { l = ""
+    for (j = 1 + int(rand() * 60); j <= 1500; j += 1 + int(rand() * 120))
+        l = l " " j ":" sprintf("%.4f", rand() + .5)
+    print (rand() > .4 ? 1 : -1) l >"two.svm"
+    print substr("abc", 1 + int(rand() * 3), 1) l >"three.svm" } }'
+gives 0 svm train two.svm --c 10 --tolerance 1e-9 --log whole.jsonl
+KILLS=3 killed svm svm train two.svm --c 10 --tolerance 1e-9
+near "$(objective_in svm.jsonl)" "$(objective_in whole.jsonl)" 4e-9 "svm"
+softmax="--loss multinomial --lambda-ratio 0.02 --classes a,b,c"
+# shellcheck disable=SC2086 # words
+gives 0 glm train three.svm $softmax --log whole.jsonl
+# shellcheck disable=SC2086 # words
+KILLS=3 killed softmax glm train three.svm $softmax
+near "$(objective_in softmax.jsonl)" "$(objective_in whole.jsonl)" 4e-6 "softmax"
+
 # Rings: the same bits
 lda="--topics 20 --sweeps ${SWEEPS:-600}"
 documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt

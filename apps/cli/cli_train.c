@@ -303,10 +303,16 @@ static strads_err read_data(cli_job *j)
 }
 
 /* The program that suits options and data; what comes down a pipe does not come
- * again, and stays with the one that was asked for. */
+ * again, and stays with the one that was asked for. A resumed run has the program
+ * of its checkpoint, which the number of processes may not change. */
 static const cli_train *choose(const cli_job *j, const cli_train *asked)
 {
     struct stat info;
+    char name[64];
+    if (asked->instead && j->engine.resume &&
+        sti_cut_find(j->engine.resume, "program", name, sizeof name))
+        return strcmp(name, asked->other->program->name) == 0 ? asked->other
+                                                              : asked;
     const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
     const cli_train *other =
         asked->instead && again ? asked->instead(j->config, &j->engine, j->data)

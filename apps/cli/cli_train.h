@@ -46,6 +46,7 @@ struct cli_train {
     const cli_train *(*instead)(const void *config,
                                 const strads_engine_options *engine,
                                 const strads_data *data);
+    const cli_train *other; /* the one that `instead` may return */
 
     /* A command that gives more than a model has a state, which begins with a
      * cli_use, options in it, and functions; each may be NULL. */

@@ -161,6 +161,7 @@ static const cli_train logistic_train = {
     .complete = glm_complete,
     .describe = glm_describe,
     .instead = logistic_instead,
+    .other = &logistic_dual,
 };
 
 static const cli_path logistic_path = {

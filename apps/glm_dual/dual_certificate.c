@@ -195,10 +195,26 @@ static void take_over(strads_task *task, double sigma)
     local->based = local->joint != local->w;
 }
 
-/* The b that the start's w asks for. */
+/* The b of a checkpoint. */
+static void restore_row(const dual_local *local, dual_sample *x, double b)
+{
+    const double most = 1 - 0x1p-53;
+    const double a = x->cost > 0 ? dual_smaller(fabs(b) / x->cost, most) : 0;
+
+    x->b = dual_smaller(dual_larger(b, x->low), x->high);
+    if (local->loss->smooth && !local->loss->quadratic && a > 0)
+        x->u = log(a / (1 - a));
+}
+
+/* The b that the start's w asks for, or those of a checkpoint. */
 strads_err dual_update_seed(strads_task *task)
 {
-    take_over(task, INFINITY);
+    const dual_local *local = task->local;
+    const bool restores = task->total[DUAL_SIGMA] == DUAL_SIGMA_KEEP;
+
+    for (uint64_t i = 0; restores && i < local->rows; i++)
+        restore_row(local, &local->sample[i], task->value[dual_at(local, i)]);
+    take_over(task, restores ? DUAL_SIGMA_KEEP : INFINITY);
     return STRADS_OK;
 }
 
@@ -221,6 +237,10 @@ strads_err dual_aggregate_seed(strads_commit *commit)
     dual_state *state = commit->state;
 
     state->seed_due = false;
+    if (commit->block.owner == state->partitions - 1)
+        commit->total_change[DUAL_SIGMA] =
+            DUAL_SIGMA_FIRST * state->problem.options.c -
+            commit->total[DUAL_SIGMA];
     state->moved = state->spread = true;
     state->joined = false;
     return STRADS_OK;

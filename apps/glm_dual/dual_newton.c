@@ -557,11 +557,14 @@ static bool passes_do(const dual_state *state, double tolerance)
     return left * passes * cost < fall * steps;
 }
 
-/* Few columns, or a smooth loss, and a start that is not too far off. */
+/* Few columns, or a smooth loss, and a start that is not too far off. Once steps
+ * have begun they end by give_up alone: w is not X'b before that, and neither
+ * passes nor the bound D may begin from there. */
 void dual_newton_judge(dual_state *state, double tolerance)
 {
     const bool few = state->columns < DUAL_NEWTON_COLUMNS;
-    const bool near = state->gap < NEAR * state->primal;
+    const bool near =
+        state->step == DUAL_TAKE || state->gap < NEAR * state->primal;
     const bool suits = (few || (state->problem.loss->smooth && near)) &&
                        !state->gave_up && state->scans >= SCANS;
 

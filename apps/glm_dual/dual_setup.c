@@ -511,6 +511,40 @@ static void begin_level(strads_commit *commit, const survey *found)
     commit->total_change[DUAL_LEVEL] = level - commit->total[DUAL_LEVEL];
 }
 
+/* Whether any of n parameters from `first` on is not 0. */
+static bool has_values(const strads_commit *commit, uint64_t first, uint64_t n)
+{
+    const dual_state *state = commit->state;
+    const double *value = strads_store_dense(commit->store, 0);
+
+    for (uint64_t i = first; i < first + n; i++)
+        if (value[dual_place(state, i)] != 0)
+            return true;
+    return false;
+}
+
+/* A resumed run has values of groups, and the rows' b of its checkpoint's last scan,
+ * if there was one: it begins with w = X'b of these. Its committed w may belong to a
+ * step that is gone, or to scaled columns; b for it would be as wrong, times the
+ * squares of the columns. Returns whether there are such b. */
+static bool resume_problem(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const double *value = strads_store_dense(commit->store, 0);
+    const uint64_t groups = state->columns + 1, rows = groups + state->groups;
+    const bool scanned = has_values(commit, rows, state->rows);
+
+    if (!scanned && !has_values(commit, groups, state->groups))
+        return false;
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const size_t at = dual_place(state, k);
+        commit->change[at] = -commit->value[at];
+    }
+    for (uint64_t i = groups; i < rows; i++)
+        state->parts += value[dual_place(state, i)];
+    return scanned;
+}
+
 static bool has_start(const strads_commit *commit)
 {
     const dual_state *state = commit->state;
@@ -551,17 +585,20 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     if (err)
         return err;
     state->surveyed = true;
+    const bool resumes = resume_problem(commit);
     state->bias = bias_of(&state->problem, found, state->columns);
     begin_level(commit, found);
     commit->total_change[DUAL_SIGMA] =
-        DUAL_SIGMA_FIRST * state->problem.options.c - commit->total[DUAL_SIGMA];
+        (resumes ? DUAL_SIGMA_KEEP
+                 : DUAL_SIGMA_FIRST * state->problem.options.c) -
+        commit->total[DUAL_SIGMA];
     state->safety = state->partitions;
     dual_set_safety(commit);
     commit->total_change[DUAL_STEEP] = -commit->total[DUAL_STEEP];
     commit->total_change[DUAL_ENOUGH] = -commit->total[DUAL_ENOUGH];
     /* A join comes between the samples and their use. */
     state->moved = state->spread = true;
-    state->seed_due = has_start(commit);
+    state->seed_due = resumes || has_start(commit);
     if (!classifies)
         return STRADS_OK;
     err = linear_classes_write(&state->classes, names, &state->classes_text);

@@ -272,6 +272,14 @@ strads_err sti_cut_load(sti_run *run, const sti_cut *cut)
                                  : fail_other_tables("behind the last one");
 }
 
+void sti_cut_drop_step(sti_run *run)
+{
+    if (run->shape.totals) {
+        sti_table *totals = run->store->tables[run->totals];
+        memset(totals->dense, 0, totals->row_bytes);
+    }
+}
+
 strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
                          sti_update **start)
 {

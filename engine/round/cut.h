@@ -48,10 +48,15 @@ strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
 strads_err sti_cut_read(sti_buffer *bytes, sti_cut *out);
 void sti_cut_free(sti_cut *cut);
 
-/* sti_cut_load reads the tables' contents into run->store, which has just been
- * made. sti_cut_start sets *start to the contents of table 0, as one change for
- * `refresh`. STRADS_EFORMAT: other tables. */
+/* Reads the tables' contents into run->store, which has just been made.
+ * STRADS_EFORMAT: other tables. */
 strads_err sti_cut_load(sti_run *run, const sti_cut *cut);
+/* Of a program whose state is made again: clears the shared totals. They belong to
+ * a step that the cut's run had begun, and the state that would finish that step is
+ * gone. */
+void sti_cut_drop_step(sti_run *run);
+
+/* *start: the values of table 0 as one change for `refresh`. STRADS_ENOMEM. */
 strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
                          sti_update **start);
 

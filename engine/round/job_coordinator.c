@@ -96,6 +96,8 @@ static strads_err load_cut(sti_run *run, const sti_cut *cut, sti_begin_job *job)
 {
     const strads_program *program = run->program;
     strads_err err = sti_cut_load(run, cut);
+    if (!err && sti_cut_is_committed(program))
+        sti_cut_drop_step(run);
     if (!err && cut->state_size && program->unpack_state)
         err = program->unpack_state(run->state, cut->state, cut->state_size);
     if (err || (cut->parts && program->unpack))

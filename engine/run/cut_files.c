@@ -104,7 +104,8 @@ static char *identity_of(const sti_setup *setup, const strads_data *data)
     add_number(&text, "parameters", run->shape.parameters);
     add_number(&text, "numbers a parameter", run->shape.width);
     add_number(&text, "partitions", run->partitions);
-    add_number(&text, "pools", run->pools);
+    if (!sti_cut_is_committed(run->program)) /* else made again: any number */
+        add_number(&text, "pools", run->pools);
     add_number(&text, "blocks", run->shape.blocks);
     add_number(&text, "depth", run->depth);
     add_number(&text, "seed", run->seed);
@@ -278,21 +279,37 @@ static strads_err find_cut(sti_cut_files *f, const char *directory)
     }
 }
 
-uint32_t sti_cut_partitions(const char *directory)
+bool sti_cut_find(const char *directory, const char *name, char *value,
+                  size_t room)
 {
     sti_cut cut = {0};
-    char path[PATH_ROOM];
-    uint32_t partitions = 0;
+    char path[PATH_ROOM], line[TEXT_ROOM];
     uint64_t number = UINT64_MAX;
     do {
         number = look(directory, number, false, 0);
         path_of(directory, number, path);
     } while (number && read_cut(path, &cut));
-    const char *line = number ? strstr(cut.identity, "\npartitions: ") : NULL;
-    if (line)
-        (void)sscanf(line, " partitions: %" SCNu32, &partitions);
+    if (number) {
+        (void)snprintf(line, sizeof line, "%s: ", name);
+        const char *at = cut.identity;
+        while (at && strncmp(at, line, strlen(line)) != 0)
+            at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+        if (at)
+            at += strlen(line);
+        number = at != NULL;
+        if (at)
+            (void)snprintf(value, room, "%.*s", (int)strcspn(at, "\n"), at);
+    }
     sti_cut_free(&cut);
-    return partitions;
+    return number > 0;
+}
+
+uint32_t sti_cut_partitions(const char *directory)
+{
+    char value[TEXT_ROOM];
+    return sti_cut_find(directory, "partitions", value, sizeof value)
+               ? (uint32_t)strtoul(value, NULL, 10)
+               : 0;
 }
 
 /* ---- writing ----------------------------------------------------------- */

@@ -43,6 +43,12 @@ void sti_cut_files_tell(sti_cut_files *files, void (*taken)(void *arg),
 /* The last cut, which stays the files'; NULL: none was made. */
 sti_buffer *sti_cut_files_latest(const sti_cut_files *files);
 
+/* What the newest whole checkpoint in a directory says of its run: the value of
+ * "partitions", "program" or another line of its identity. False: there is no such
+ * checkpoint or line. */
+bool sti_cut_find(const char *directory, const char *name, char *value,
+                  size_t room);
+
 /* How many partitions the run in a directory has; 0: that will be found out
  * when it is opened. */
 uint32_t sti_cut_partitions(const char *directory);

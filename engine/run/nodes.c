@@ -343,8 +343,8 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
     if (!engine->terms.workers)
         return no_memory();
     engine->terms.workers[0] = sti_setup_workers(options);
-    if (engine->generation > 1) /* they cannot all be on one node any more */
-        options->pools = 0;
+    if (engine->generation > 1 || options->resume)
+        options->pools = 0; /* the nodes are others: one pool a node */
     for (uint32_t n = 1; n < nodes; n++)
         engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
     if (!options->partitions && options->plan_given)

@@ -336,7 +336,7 @@ typedef struct strads_program {
      * appends nothing is inside a step of several phases: the engine asks again
      * before the next dispatch. unpack_state follows `begin` and comes before
      * any other callback. NULL: `begin` and the committed values make the state
-     * again, as for a run that starts from a model. */
+     * again, as for a run that starts from a model; shared totals begin at 0. */
     strads_err (*pack_state)(const void *state, strads_bytes *out);
     strads_err (*unpack_state)(void *state, const void *bytes, size_t size);
 
