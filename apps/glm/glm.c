@@ -286,6 +286,18 @@ static void take_square(glm_state *state, const strads_commit *commit)
     state->predicted = -1;
 }
 
+/* Parameter j of the last scan becomes `to`. */
+static void move_parameter(glm_state *state, uint32_t j, double to)
+{
+    const bool is_b = j == state->columns;
+    double *at = is_b ? &state->b[state->target] : &state->w[j];
+    const double from = state->travels ? *at : 0;
+
+    state->travel +=
+        (to - from) * (to - from) * (is_b ? state->weight : state->norm[j]);
+    *at = to;
+}
+
 strads_err glm_aggregate_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -295,11 +307,9 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         state->slope[j] = commit->partial[k];
-        if (j == state->columns)
-            state->b[state->target] = commit->value[glm_at(state, k)];
-        else
-            state->w[j] = commit->value[glm_at(state, k)];
+        move_parameter(state, j, commit->value[glm_at(state, k)]);
     }
+    state->travels = true;
     if (state->problem.loss->constant)
         take_square(state, commit);
     glm_bounds_note_scan(commit);

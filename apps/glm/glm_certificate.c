@@ -18,6 +18,7 @@
 /* So much of a label is nothing, where its row is met but for rounding. */
 #define ROUNDING 1e-14
 #define BOX 10
+#define EPS 2.2e-16
 
 static glm_term boxed_term(const glm_state *state, uint32_t g)
 {
@@ -205,6 +206,35 @@ double glm_worst_violation(const glm_state *state, double square)
     return worst;
 }
 
+/* In norms by rows, |v|^2 = sum v_i^2 / c_i of slopes and sum c_i v_i^2 of margins:
+ *
+ *     z   is off by EPS |x_j| times each move of a w_j, so that P is by |r| times
+ *         this; and so are slopes, where the coordinator keeps margins of its own,
+ *     X'r by EPS |x_j| |r|, so that D is by |w_j| times this; and by its share
+ *         of l1 of the penalty, where that is what scales theta.
+ *
+ * Errors of columns, and those of rows, are as good as independent: their squares
+ * are added, and a sum over n rows has the root of n of them. */
+double glm_rounding(const glm_state *state, double square, double penalty)
+{
+    const double r = sqrt(square);
+    const double b = state->b[state->target] - state->level;
+    double square_reach = b * b * state->weight, steep = 0;
+
+    for (uint64_t j = 0; j < state->columns; j++)
+        square_reach += state->w[j] * state->w[j] * state->norm[j];
+    const double reach = sqrt(square_reach);
+    const double rows = sqrt((double)state->set.rows + 1);
+    const double z = EPS * fmax(reach, sqrt(state->travel)) / rows;
+    const double off = EPS * r + (state->problem.loss->constant ? 0 : z);
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double l1 = glm_own_l1(state, (uint32_t)j);
+        if (l1 > 0 && fabs(state->slope[j]) > l1 / 2)
+            steep = fmax(steep, off * sqrt(state->norm[j]) / l1);
+    }
+    return r * z + z * z / 2 + off * reach + fmin(steep, 1) * penalty;
+}
+
 void glm_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -246,6 +276,10 @@ void glm_certify(strads_commit *commit)
     const double gained = keep_best(state, unboxed, share);
     state->excess = fmax(state->primal - state->dual, 0);
     state->gap = state->primal > floor ? state->excess / state->primal : 0;
+    const double rounding =
+        glm_rounding(state, residual_square(state, r), sum.penalty);
+    if (state->primal > floor && rounding > GLM_ROUNDING_MIN * state->primal)
+        state->gap += rounding / state->primal;
     if (!state->ridge.used) /* whose steps watch themselves */
         linear_watch_scan(&state->watch, state->primal, gained);
 }

@@ -259,6 +259,8 @@ typedef struct glm_state {
     double null;         /* P at z = o, of the problem at hand */
     double gap;          /* what is reported, relative */
     double excess;       /* about what is left to be gained */
+    double travel;       /* sum |x_j dw_j|^2 of all moves since z was made */
+    bool travels;        /* z has moved from there */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double gap_before; /* of the last scan */
@@ -473,6 +475,11 @@ void glm_end_scan(const glm_local *local, double *rest);
 
 /* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
+/* By how much rounding may have made P - D too small, with sum r^2 / c and the
+ * penalty of the problem at hand. */
+double glm_rounding(const glm_state *state, double square, double penalty);
+/* Where that is below this share of P it is not counted. */
+#define GLM_ROUNDING_MIN 1e-9
 /* So much of the first P counts as nothing: where rows can be met exactly P
  * goes to 0, and so would every gap relative to it be of rounding alone. */
 #define GLM_NOTHING 1e-14

@@ -376,7 +376,7 @@ static void certify(glm_state *state, const evaluation *e)
 {
     const bool tangent = state->problem.penalty->tangent != NULL;
     glm_joint *joint = &state->joint;
-    double widest = 1, tight = 1, violation = 0, gained = 0;
+    double widest = 1, tight = 1, violation = 0, gained = 0, rounding = 0;
 
     joint->primal = e->loss;
     joint->nonzeros = 0;
@@ -389,6 +389,7 @@ static void certify(glm_state *state, const evaluation *e)
         }
         const glm_totals sum = glm_add_up(state);
         joint->primal += sum.penalty;
+        rounding += tangent ? 0 : glm_rounding(state, e->square, sum.penalty);
         joint->nonzeros += state->nonzeros;
         widest = fmin(widest, sum.widest);
         tight = fmin(tight, sum.tight);
@@ -403,6 +404,8 @@ static void certify(glm_state *state, const evaluation *e)
             glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
         violation = fmax(joint->primal - joint->dual, 0) / joint->primal;
     }
+    if (rounding > GLM_ROUNDING_MIN * joint->primal)
+        violation += rounding / joint->primal;
     joint->gap = joint->primal > GLM_NOTHING * joint->first ? violation : 0;
     linear_watch_scan(&joint->watch, joint->primal, gained);
 }

@@ -255,6 +255,8 @@ void glm_begin_problem(glm_state *state)
     state->alone = !state->problem.penalty->off && !state->joint.used;
     state->began = state->by_columns = state->bounds.known = false;
     state->predicted = -1;
+    state->travel = 0;
+    state->travels = false;
     glm_begin_lambda(state, state->problem.options.lambda);
 }
 

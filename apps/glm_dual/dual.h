@@ -238,7 +238,7 @@ typedef struct dual_pool {
 
 /* What is summed up over all rows, to know P and D: of rows whose b is above 0,
  * and below, their part of D but for what the intercept takes, sum |b|,
- * sum b (z - intercept), and sum |b| |x|. */
+ * sum b (z - intercept), and sum |b| |x|; and that with the bias, of all rows. */
 typedef enum dual_sum {
     DUAL_LOSS,
     DUAL_SUPPORTS,
@@ -246,7 +246,8 @@ typedef enum dual_sum {
     DUAL_SIZE = DUAL_PART + 2,
     DUAL_PULL = DUAL_SIZE + 2,
     DUAL_REACH = DUAL_PULL + 2,
-    DUAL_SUMS = DUAL_REACH + 2
+    DUAL_SPAN = DUAL_REACH + 2,
+    DUAL_SUMS
 } dual_sum;
 
 /* Where a problem stands that is not at hand: as its last scan left it, or as

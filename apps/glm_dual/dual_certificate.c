@@ -60,6 +60,7 @@ void dual_add_sums(const dual_local *local, const dual_sample *x, double b,
     sums[DUAL_LOSS] += local->loss->value(x, z);
     sums[DUAL_SUPPORTS] += b != 0;
     sums[DUAL_PART + side] += local->loss->conjugate(x, b);
+    sums[DUAL_SPAN] += fabs(b) * sqrt(x->square);
     if (!local->problem.options.intercept)
         return;
     /* b x intercept sums to 0, and hides the rest where targets are large. */
@@ -345,10 +346,20 @@ static double enough(dual_state *state, double tolerance)
     return state->aim * wanted;
 }
 
+/* z of a row is off by rounding as |w| |x| is long, w as all b x are, and P - D by
+ * |w| sum |b| |x| times that. */
+#define EPS 2.2e-16
+/* Below this share of P it is not counted. */
+#define ROUNDING_MIN 1e-9
+
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
 {
+    const double rounding = 2 * EPS * sqrt(at.square) * sums[DUAL_SPAN];
+
     state->primal = sums[DUAL_LOSS] + at.square / 2;
     state->gap = fmax(state->primal - dual_value(state, sums, at), 0);
+    if (rounding > ROUNDING_MIN * state->primal)
+        state->gap += rounding;
     state->supports = (uint64_t)sums[DUAL_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
