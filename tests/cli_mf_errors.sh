@@ -62,6 +62,37 @@ for rank in 1 20; do
     done
 done
 
+# Every line is predicted and counted, known or not, with names and numbers; the
+# error while training counts the same.
+ratings 0 9
+for form in numbers names; do
+    for part in train test; do
+        cp $part.txt $form.$part
+        [ $part = train ] || echo '99 1 .5
+1 99 .5
+99 99 .5' >>$form.$part
+        [ $form = numbers ] || awk 'BEGIN { print "user item rating" }
+            { print "u" $1, "i" $2, $3 }' $part.txt >$form.$part
+        [ $form = numbers ] || [ $part = train ] || echo 'new i1 .5
+u1 new .5
+new new .5' >>$form.$part
+    done
+    "$STRADS_BIN" mf train $form.train --test $form.test --holdout 1e-9 \
+        --method als --rank 2 --workers 2 --model m.json 2>err
+    "$STRADS_BIN" mf evaluate m.json $form.test --quiet >test.json
+    agree "$form with unknown ones" \
+        "$(sed -n 's/.*error: training [^,]*, test \([^,]*\),.*/\1/p' err)" \
+        "$(sed -n 's/.*"rmse": \([^,]*\),.*/\1/p' test.json)"
+    lines=$(awk 'NF == 3 && $3 != "rating"' $form.test | wc -l)
+    "$STRADS_BIN" mf predict m.json $form.test --quiet >out
+    if [ "$(wc -l <out)" != "$lines" ] || ! grep -q '"unknown": 3' test.json ||
+        ! grep -q "\"ratings\": $lines," test.json; then
+        echo "$form: $(wc -l <out) predictions of $lines lines"
+        cat test.json
+        failed=1
+    fi
+done
+
 # More factors than ratings: a sum of squares is not below 0.
 printf '0 0 5\n0 1 3\n1 0 4\n' >few.txt
 for method in als cd ccd++; do

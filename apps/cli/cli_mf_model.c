@@ -396,9 +396,10 @@ void cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
             model->column[k] = given[k];
 }
 
-strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
+static strads_err read_ratings(const char *path, const cli_mf_model *model,
                                const cli_use *use, strads_scalar values,
-                               bool new_users, strads_data **out)
+                               const strads_names *users,
+                               const strads_names *items, strads_data **out)
 {
     const strads_data_options wanted = {
         .size = sizeof wanted,
@@ -408,8 +409,8 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
         .memory_limit = use->memory,
         .threads = use->workers,
         .numbered = !model->item_names,
-        .row_names = new_users ? NULL : model->user_names,
-        .col_names = model->item_names,
+        .row_names = users,
+        .col_names = items,
         .user = model->column[0],
         .item = model->column[1],
         .rating = model->column[2],
@@ -421,11 +422,67 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
                            "%s: its users have names, the model's are numbers",
                            path);
     }
+    return STRADS_OK;
+}
+
+strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
+                               const cli_use *use, strads_scalar values,
+                               bool new_users, strads_data **out)
+{
+    CLI_TRY(read_ratings(path, model, use, values,
+                         new_users ? NULL : model->user_names,
+                         model->item_names, out));
     if (strads_data_unknown(*out) > 0) {
         cli_say(use->quiet,
                 "%" PRIu64 " ratings are of users or items that the model does "
                 "not know and are left out",
                 strads_data_unknown(*out));
+    }
+    return STRADS_OK;
+}
+
+/* The model's numbers of n users or items. */
+static strads_err number_all(const strads_names *known, uint64_t limit,
+                             const strads_names *names, uint64_t base,
+                             uint64_t n, uint64_t **out)
+{
+    CLI_TRY(cli_reserve(n + 1, sizeof **out, "users and items", out));
+    for (uint64_t k = 0; k < n; k++) {
+        char buffer[CLI_NAME_SIZE];
+        const char *name = cli_name(names, k, base, buffer);
+        uint32_t number = 0;
+        if (!known)
+            (*out)[k] = k < limit ? k : UINT64_MAX;
+        else if (strads_names_find(known, name, strlen(name), &number))
+            (*out)[k] = number;
+        else
+            (*out)[k] = UINT64_MAX;
+    }
+    return STRADS_OK;
+}
+
+strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
+                                   const cli_use *use, cli_mf_ratings *out)
+{
+    CLI_TRY(read_ratings(path, model, use, STRADS_F64, NULL, NULL, &out->data));
+    const strads_data *data = out->data;
+    const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+    CLI_TRY(number_all(model->user_names, model->f.users,
+                       strads_data_row_names(data),
+                       strads_data_index_base(data), x->lines, &out->user));
+    CLI_TRY(number_all(model->item_names, model->f.items,
+                       strads_data_col_names(data),
+                       strads_data_index_base(data), strads_data_cols(data),
+                       &out->item));
+    for (uint64_t u = 0; u < x->lines; u++)
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
+            out->unknown += out->user[u] == UINT64_MAX ||
+                            out->item[x->index[e]] == UINT64_MAX;
+    if (out->unknown > 0) {
+        cli_say(use->quiet,
+                "%" PRIu64 " ratings are of users or items that the model does "
+                "not know: it predicts the mean and the bias that it knows",
+                out->unknown);
     }
     return STRADS_OK;
 }

@@ -55,6 +55,18 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
                                const cli_use *use, strads_scalar values,
                                bool new_users, strads_data **out);
 
+/* Ratings in the order and under the names of their file, and the model's numbers
+ * of their users and items: UINT64_MAX where it does not know one. */
+typedef struct cli_mf_ratings {
+    strads_data *data;
+    uint64_t *user, *item; /* [rows], [columns] of data */
+    uint64_t unknown;      /* ratings of users or items that it does not know */
+} cli_mf_ratings;
+
+/* Reads all ratings of a file as f64. Errors as cli_mf_ratings_read. */
+strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
+                                   const cli_use *use, cli_mf_ratings *out);
+
 /* The other way round. STRADS_EINVAL: no such user among `count`. */
 strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
                             uint64_t *user);

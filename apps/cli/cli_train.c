@@ -517,6 +517,20 @@ typedef struct outcome {
     int code;
 } outcome;
 
+/* The objective of a model without weights, or NaN. */
+static double find_at_zero(const cli_job *j)
+{
+    return j->train->at_zero ? j->train->at_zero(strads_result_state(j->result))
+                             : NAN;
+}
+
+/* Rounding apart. */
+static bool has_diverged(const cli_job *j)
+{
+    return strads_result_progress(j->result)->objective >
+           find_at_zero(j) * (1 + 1e-6);
+}
+
 /* A bound, or a program's own end, is a failure to converge only where there is
  * a gap to judge by. */
 static outcome judge(const cli_job *j)
@@ -531,6 +545,8 @@ static outcome judge(const cli_job *j)
             return (outcome){"stalled", "stalled short of --tolerance",
                              CLI_BOUND};
         }
+        if (has_diverged(j))
+            return (outcome){"diverged", "diverged", CLI_BOUND};
         return (outcome){"stopped", "done", CLI_OK};
     case STRADS_END_ROUNDS:
         return (outcome){"max-rounds", "stopped by --max-rounds", bound};
@@ -600,9 +616,16 @@ static void summarise(const cli_job *j, const outcome *end)
         cli_say(j->files.quiet, "to go on: the same command with --resume %s",
                 cuts);
     }
-    if (end->code == CLI_BOUND &&
-        strads_result_end(j->result) == STRADS_END_STOPPED)
+    if (has_diverged(j) && end->code == CLI_BOUND) {
+        cli_say(false,
+                "the run ends above its start: the objective without weights "
+                "is %.6g; scale the columns down or take shorter steps "
+                "(--rate)",
+                find_at_zero(j));
+    } else if (end->code == CLI_BOUND &&
+               strads_result_end(j->result) == STRADS_END_STOPPED) {
         advise(j);
+    }
     if (loop)
         tell_times(j, p);
     if (!j->files.quiet && j->train->describe)

@@ -34,6 +34,9 @@ struct cli_train {
      * coefficient; false: there is no use for them. NULL: the run finds those
      * that suit the start by itself. */
     bool (*start)(void *config, const double *intercepts);
+    /* The objective of a model without weights: a run that ends above it has
+     * diverged. NULL: the program cannot end there. */
+    double (*at_zero)(const void *state);
     /* Says more about the result, for people; may be NULL. */
     void (*describe)(const void *state);
     /* Writes the model in a format of its own; NULL: as a strads_model. */

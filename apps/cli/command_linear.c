@@ -236,6 +236,7 @@ static const cli_train sgd_train = {
     .start = sgd_start,
     .resolve = sgd_resolve,
     .complete = sgd_complete,
+    .at_zero = strads_sgd_logistic_at_zero,
     .describe = sgd_describe,
 };
 

@@ -56,25 +56,30 @@ typedef struct prediction {
     cli_use use;
     const char *column[3];
     cli_mf_model model;
-    strads_data *data;
+    cli_mf_ratings ratings;
 } prediction;
 
 static strads_err put_predictions(void *state, FILE *out)
 {
     const prediction *p = state;
     const cli_mf_model *m = &p->model;
-    const strads_sparse *rows = &strads_data_share(p->data, 0)->by_row;
-    const cli_column columns[] = {cli_id_column("user", m->user_names),
-                                  cli_id_column("item", m->item_names),
+    const cli_mf_ratings *r = &p->ratings;
+    const strads_names *users = strads_data_row_names(r->data);
+    const strads_names *items = strads_data_col_names(r->data);
+    const uint64_t base = strads_data_index_base(r->data);
+    const strads_sparse *rows = &strads_data_share(r->data, 0)->by_row;
+    const cli_column columns[] = {cli_id_column("user", users),
+                                  cli_id_column("item", items),
                                   {"rating", CLI_NUMBER, 0}};
     cli_table t = {.column = columns, .n = 3, .rows = rows->nnz, .gap = "\t"};
     strads_err err = cli_table_begin(&t, &p->use.out, out);
     for (uint64_t u = 0; u < rows->lines && !err; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             const uint32_t i = rows->index[e];
-            cli_table_id(&t, m->user_names, u, m->index_base);
-            cli_table_id(&t, m->item_names, i, m->index_base);
-            cli_table_number(&t, (double)(float)cli_mf_model_predict(m, u, i));
+            cli_table_id(&t, users, u, base);
+            cli_table_id(&t, items, i, base);
+            cli_table_number(&t,
+                             cli_mf_model_predict(m, r->user[u], r->item[i]));
         }
     }
     return err;
@@ -86,8 +91,7 @@ static strads_err predict(void *state, const char *const *path)
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
     p->model.column[2] = NULL; /* whoever is predicted need not be rated */
     cli_mf_model_columns(&p->model, p->column);
-    return cli_mf_ratings_read(path[1], &p->model, &p->use, STRADS_F64, false,
-                               &p->data);
+    return cli_mf_ratings_read_all(path[1], &p->model, &p->use, &p->ratings);
 }
 
 static const strads_option predict_table[] = {
@@ -115,7 +119,8 @@ typedef struct evaluation {
     double relevant;
     uint32_t top;
     cli_mf_model model;
-    strads_data *test, *train;
+    cli_mf_ratings ratings, rated; /* of all users and items: test, --train */
+    strads_data *test, *train;     /* of those that the model knows; ranking */
     strads_recommender *recommender;
     strads_ranking ours, popular;
 } evaluation;
@@ -146,18 +151,19 @@ static cli_measure estimate(const char *name, const char *part, double n,
                          mean + half, true};
 }
 
-enum { PART_FIGURES = 3, RANK_FIGURES = 9 };
+enum { PART_FIGURES = 4, RANK_FIGURES = 9 };
 
-static void measure_errors(const cli_mf_model *model, const strads_data *data,
+static void measure_errors(const cli_mf_model *model, const cli_mf_ratings *r,
                            const char *part, cli_measure out[PART_FIGURES])
 {
-    const strads_sparse *rows = &strads_data_share(data, 0)->by_row;
+    const strads_sparse *rows = &strads_data_share(r->data, 0)->by_row;
     const double n = (double)rows->nnz;
     double absolute = 0, squares = 0, fourths = 0;
     for (uint64_t u = 0; u < rows->lines; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             double error =
-                rows->f64[e] - cli_mf_model_predict(model, u, rows->index[e]);
+                rows->f64[e] - cli_mf_model_predict(model, r->user[u],
+                                                    r->item[rows->index[e]]);
             absolute += fabs(error);
             squares += error * error;
             fourths += error * error * error * error;
@@ -168,6 +174,7 @@ static void measure_errors(const cli_mf_model *model, const strads_data *data,
     out[1] = (cli_measure){"rmse",        part,           sqrt(mse.value),
                            sqrt(mse.low), sqrt(mse.high), true};
     out[2] = estimate("mae", part, n, absolute, squares);
+    out[3] = cli_figure("unknown", part, (double)r->unknown);
 }
 
 static uint32_t measure_all(const evaluation *e, cli_measure *out)
@@ -183,10 +190,10 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
         cli_figure("popularity_ndcg", "ranking", popular->ndcg),
         cli_figure("popularity_precision", "ranking", popular->precision),
         cli_figure("popularity_recall", "ranking", popular->recall)};
-    measure_errors(&e->model, e->test, NULL, out);
+    measure_errors(&e->model, &e->ratings, NULL, out);
     if (!e->train)
         return PART_FIGURES;
-    measure_errors(&e->model, e->train, "train", out + PART_FIGURES);
+    measure_errors(&e->model, &e->rated, "train", out + PART_FIGURES);
     memcpy(&out[2 * (size_t)PART_FIGURES], ranking, sizeof ranking);
     return 2 * PART_FIGURES + RANK_FIGURES;
 }
@@ -213,12 +220,15 @@ static strads_err evaluate(void *state, const char *const *path)
     evaluation *e = state;
     CLI_TRY(cli_mf_model_read(path[0], &e->model));
     cli_mf_model_columns(&e->model, e->column);
-    CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
-                                &e->test));
+    CLI_TRY(cli_mf_ratings_read_all(path[1], &e->model, &e->use, &e->ratings));
     if (isnan(e->relevant))
         e->relevant = e->model.f.mean;
     if (!e->train_path)
         return STRADS_OK;
+    CLI_TRY(
+        cli_mf_ratings_read_all(e->train_path, &e->model, &e->use, &e->rated));
+    CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
+                                &e->test));
     CLI_TRY(cli_mf_ratings_read(e->train_path, &e->model, &e->use, STRADS_F64,
                                 false, &e->train));
     return rank(e);

@@ -22,6 +22,7 @@ static const cli_train train = {
     .program = &strads_program_net,
     .options = "Network:",
     .resolve = resolve,
+    .at_zero = strads_net_at_zero,
     .describe = describe,
 };
 

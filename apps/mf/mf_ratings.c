@@ -10,6 +10,7 @@
 #include "mf_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const double HELD_MAX = 100000, DAMPING = 5;
@@ -323,8 +324,6 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
                                         .kind = STRADS_KIND_RATINGS,
                                         .threads = 1,
                                         .numbered = !share->col_names,
-                                        .row_names = share->row_names,
-                                        .col_names = share->col_names,
                                         .user = l->options.user,
                                         .item = l->options.item,
                                         .rating = l->options.rating};
@@ -341,8 +340,25 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
     return err;
 }
 
-/* Calls take for each rating of this partition's users; those of users that
- * nobody has go to the last partition. */
+/* The training data's number of user or item k of a file, or UINT64_MAX. */
+static uint64_t number_of(const strads_names *known, const strads_data *data,
+                          const strads_names *names, uint64_t k)
+{
+    char text[24];
+    uint32_t number = 0;
+
+    if (!known)
+        return k;
+    if (!names)
+        (void)snprintf(text, sizeof(text), "%llu",
+                       (unsigned long long)(k + strads_data_index_base(data)));
+    const char *name = names ? strads_names_at(names, (uint32_t)k) : text;
+    return strads_names_find(known, name, strlen(name), &number) ? number
+                                                                 : UINT64_MAX;
+}
+
+/* Calls take for each rating of this partition's users; those of users that the
+ * training data do not have go to the last partition. */
 typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, double rating,
                       uint64_t *at);
 
@@ -350,12 +366,21 @@ static void go_through(mf_local *l, const strads_share *share,
                        const strads_data *data, taker take, uint64_t *at)
 {
     const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+    const strads_names *users = strads_data_row_names(data);
+    const strads_names *items = strads_data_col_names(data);
     const bool last = share->partition + 1 == share->partitions;
 
-    for (uint64_t u = share->rows.begin;
-         u < x->lines && (last || u < share->rows.end); u++)
-        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
-            take(l, u - share->rows.begin, x->index[e], mf_value(x, e), at);
+    for (uint64_t k = 0; k < x->lines; k++) {
+        const uint64_t u = number_of(share->row_names, data, users, k);
+        if (u < share->rows.begin || (u >= share->rows.end && !last))
+            continue;
+        for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++) {
+            const uint64_t i =
+                number_of(share->col_names, data, items, x->index[e]);
+            take(l, u - share->rows.begin,
+                 i < l->items ? (uint32_t)i : l->items, mf_value(x, e), at);
+        }
+    }
 }
 
 static bool is_known(const mf_local *l, uint64_t user, uint32_t item)

@@ -609,7 +609,8 @@ static void count(net_worker *w, uint32_t n)
         widen(w, k, at(w, w->p, i * k), p);
         for (uint64_t c = 1; c < k; c++)
             best = p[c] > p[best] ? c : best;
-        w->loss -= log(fmax(p[w->label[i]], 1e-300));
+        /* fmax would hide a NaN. */
+        w->loss -= log(p[w->label[i]] < 1e-300 ? 1e-300 : p[w->label[i]]);
         w->correct += best == w->label[i];
     }
     w->seen += n;
@@ -973,6 +974,11 @@ static strads_err net_begin(const void *config, const strads_data *data,
     }
     free(survey);
     return err;
+}
+
+double strads_net_at_zero(const void *state)
+{
+    return log(((const net_state *)state)->classes.n);
 }
 
 const strads_net_options *strads_net_resolved(const void *state)

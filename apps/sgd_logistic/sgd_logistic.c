@@ -170,8 +170,11 @@ static strads_err tell_result(sgd_worker *w)
     count_weights(w, &penalty, &report.nonzeros);
     report.objective = sum / (double)w->task->shape->rows + penalty;
     if (!isfinite(report.objective))
-        return strads_fail(STRADS_EPROGRAM, "the weights overflow");
+        return strads_fail(STRADS_EPROGRAM,
+                           "the weights overflow: take shorter steps (--rate, "
+                           "--diameter) or scale the columns down");
     state->options = w->rules.options;
+    state->at_zero = sgd_loss(w->rules.hinge, 0);
     const strads_err err =
         linear_classes_write(&w->classes, w->task->share->label_names,
                              &state->classes);
@@ -314,6 +317,11 @@ static strads_err sgd_begin(const void *config, const strads_data *data,
 double strads_sgd_logistic_intercept(const void *state)
 {
     return ((const sgd_state *)state)->intercept;
+}
+
+double strads_sgd_logistic_at_zero(const void *state)
+{
+    return ((const sgd_state *)state)->at_zero;
 }
 
 const strads_sgd_logistic_options *

@@ -61,6 +61,7 @@ typedef struct sgd_state {
     strads_sgd_logistic_options options;
     char *classes; /* options.classes points to it */
     double intercept;
+    double at_zero; /* the objective there */
 } sgd_state;
 
 /* Hogwild: what a slice of w is still to be shrunk by, and what it was met by

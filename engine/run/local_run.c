@@ -2,6 +2,7 @@
  * run. A result owns a copy of table 0 and the program's coordinator state. */
 #include "engine/run/run_setup.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,12 +100,35 @@ struct strads_result {
     void (*state_end)(void *state);
 };
 
+/* Steps that diverge leave numbers that are no model. */
+static strads_err check_finite(const sti_run *run, double objective)
+{
+    static const char *const advice =
+        "the steps diverge. Scale the columns down, or take shorter steps "
+        "(--rate) or fewer at once (--blocks, --workers)";
+    const double *value = strads_store_dense(run->store, 0);
+    const uint64_t n = run->shape.parameters * run->shape.width;
+
+    for (uint64_t k = 0; k < n; k++)
+        if (!isfinite(value[k]))
+            return strads_fail(STRADS_EPROGRAM, "parameter %llu is %g: %s",
+                               (unsigned long long)(k / run->shape.width),
+                               value[k], advice);
+    return isinf(objective)
+               ? strads_fail(STRADS_EPROGRAM, "the objective is %g: %s",
+                             objective, advice)
+               : STRADS_OK;
+}
+
 strads_err sti_result_new(const sti_setup *setup,
                           const strads_progress *progress, strads_end end,
                           strads_result **out)
 {
     const sti_run *run = &setup->run;
     size_t bytes = sizeof(double) * run->shape.parameters * run->shape.width;
+    strads_err err = check_finite(run, progress->objective);
+    if (err)
+        return err;
     strads_result *result = calloc(1, sizeof *result);
     if (!result)
         goto fail;

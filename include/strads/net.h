@@ -51,6 +51,10 @@ extern STRADS_API const strads_program strads_program_net;
  * strads_result_state returns. Valid as long as the state. Any thread. */
 STRADS_API const strads_net_options *strads_net_resolved(const void *state);
 
+/* Returns the loss of a network that gives all classes the same probability. A
+ * run that ends above it has diverged. */
+STRADS_API double strads_net_at_zero(const void *state);
+
 /* A trained network, to predict with. */
 typedef struct strads_net strads_net;
 

@@ -51,6 +51,9 @@ extern STRADS_API const strads_program strads_program_sgd_logistic;
 
 /* Returns b of the model; 0 without an intercept. */
 STRADS_API double strads_sgd_logistic_intercept(const void *state);
+
+/* Returns the objective at w = 0, b = 0. A run that ends above it has diverged. */
+STRADS_API double strads_sgd_logistic_at_zero(const void *state);
 /* Returns the options with labels, F and L filled in. Valid as long as the
  * state. */
 STRADS_API const strads_sgd_logistic_options *

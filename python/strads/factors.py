@@ -283,26 +283,28 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     def recommend(self, user, n=10, *, seen=()):
         """The `n` items of highest predicted rating for a user of the model,
         without those in `seen`: a list of (item, score), best first. For a list
-        of users a list of such lists."""
+        or an array of users: a list of such lists, one a user."""
         check_is_fitted(self, "item_factors_")
-        params.number(least=1, below=2**32, whole=True)("n", n)
-        n = min(n, len(self.item_bias_))
-        left_out = np.unique(self._items(list(seen))).astype(np.uint32)
+        places = self._places(self.users_, user, "user")
+        left_out = np.sort(self._places(self.items_, list(seen), "item")
+                           if len(seen) else np.empty(0)).astype(np.uint32)
         recommender = self._recommender()
+        lists = [self._top(recommender, int(u), n, left_out)
+                 for u in places]
+        return lists[0] if np.ndim(user) == 0 else lists
+
+    def _top(self, recommender, u, n, left_out):
+        """recommend for user number u, without the items left_out."""
+        row = np.ascontiguousarray(
+            np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
+            dtype=np.float32)
         out = ffi.new("strads_scored[]", n)
+        count = lib.strads_recommender_top(
+            recommender, engine.pointer(row, "float *"), len(left_out),
+            engine.pointer(left_out, "uint32_t *"), n, out)
         name = (lambda i: i) if self.items_ is None else \
             (lambda i: self.items_[i])
-        lists = []
-        for u in self._users(user):
-            row = np.ascontiguousarray(
-                np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
-                dtype=np.float32)
-            count = lib.strads_recommender_top(
-                recommender, engine.pointer(row, "float *"), len(left_out),
-                engine.pointer(left_out, "uint32_t *"), n, out)
-            lists.append([(name(out[k].item), out[k].score)
-                          for k in range(count)])
-        return lists[0] if np.ndim(user) == 0 else lists
+        return [(name(out[k].item), out[k].score) for k in range(count)]
 
     @property
     def _n_features_out(self):

@@ -150,6 +150,8 @@ def test_factors_recommend_by_name_and_fold_in():
          if draws.random() < 0.6], columns=["user", "item", "rating"])
     model = strads.MatrixFactorization(8, max_iter=60).fit(frame)
     assert model.validation_error_ < 0.7 * frame.rating.std()
+    assert model.recommend(["u3", "u1"], 5) == [model.recommend("u3", 5),
+                                                model.recommend("u1", 5)]
     truth = [p[3] @ q[int(name[1:])] for name, _ in model.recommend("u3", 5)]
     assert np.mean(truth) > np.sort(p[3] @ q.T)[-12]
     mine = frame[frame.user == "u5"]
