@@ -31,6 +31,7 @@ typedef struct tally {
 typedef struct linear {
     cli_use use;
     const char *write, *labels_path;
+    const cli_linear_kind *kind;
     strads_model *model;
     cli_labels of; /* of two the negative one first; n is 0: numbers */
     bool probabilities, softmax;
@@ -57,12 +58,12 @@ static const cli_linear_kind *kind_of(const cli_use *use)
 /* The labels stand among the model's options. */
 static strads_err read_labels(linear *l, const char *path)
 {
-    const cli_linear_kind *kind = kind_of(&l->use);
+    const cli_linear_kind *kind = l->kind;
     const cli_model_kind *says;
     CLI_TRY(cli_model_kind_of(l->model->options, &says));
     const char *loss = says->loss, *all = says->classes,
                *multi = says->multiclass;
-    const bool glm = strcmp(kind->program, "glm") == 0;
+    const bool glm = strcmp(l->model->program, "glm") == 0;
     const bool classes =
         kind->classifies &&
         (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
@@ -80,7 +81,7 @@ static strads_err read_labels(linear *l, const char *path)
         return strads_fail(STRADS_EFORMAT,
                            "%s: has %" PRIu32
                            " values for each coefficient, a %s model has one",
-                           path, l->model->width, kind->program);
+                           path, l->model->width, l->model->program);
     }
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
@@ -139,9 +140,11 @@ static strads_err read_both(void *state, const char *const *path)
 {
     linear *l = state;
     CLI_TRY(cli_model_read(path[0], kind_of(&l->use)->program, &l->model));
+    CLI_TRY(
+        cli_linear_kind_find(kind_of(&l->use), path[0], l->model, &l->kind));
     CLI_TRY(read_labels(l, path[0]));
     uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
-    if (kind_of(&l->use)->net) {
+    if (l->kind->net) {
         CLI_TRY(strads_net_from_model(l->model, &l->net));
         columns = strads_net_inputs(l->net);
     }

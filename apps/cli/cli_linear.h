@@ -20,6 +20,14 @@ extern const cli_verb cli_predict_numbers, cli_predict_probabilities,
 extern const cli_verb cli_linear_evaluate, cli_linear_show;
 
 /* Rows of a table of commands: what is done with models of a kind. */
+/* The kind of a model: that of the command, or of one for any program that of
+ * the program that has trained it. A program of the user's is linear: a row's
+ * prediction is the sum of coefficient times entry. STRADS_EINVAL: a built-in
+ * program that is none of these. */
+strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
+                                const char *path, const strads_model *model,
+                                const cli_linear_kind **out);
+
 #define CLI_LINEAR_USE(word, kind, predict_verb, summary_, about_)           \
     {.name = word " predict",                                                \
      .args = "MODEL DATA",                                                   \

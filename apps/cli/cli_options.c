@@ -10,25 +10,9 @@
 #include <sys/stat.h>
 
 #include "engine/base/option_table.h"
+#include "engine/run/program_check.h"
 
 /* ---- which options suit a program ------------------------------------- */
-
-static bool has_ring(const strads_program *program)
-{
-    bool ring = false;
-    for (uint32_t k = 0; k < program->n_phases; k++)
-        ring = ring || program->phases[k].to == STRADS_TO_RING;
-    return ring;
-}
-
-/* A ring goes by its plan, unless there are blocks for a policy beside it. */
-static bool has_policy(const strads_program *program)
-{
-    bool policy = !has_ring(program);
-    for (uint32_t k = 0; k < program->n_phases; k++)
-        policy = policy || program->phases[k].when == STRADS_WHEN_POLICY;
-    return policy;
-}
 
 static bool has_pools(const strads_program *program)
 {
@@ -66,10 +50,6 @@ static const struct rule {
      * that it does mean something to. */
     const char *reason;
 } rules[] = {
-    {"plan", has_ring, "it has no RING phase that a plan could be for"},
-    {"policy", has_policy, "its blocks go by a plan"},
-    {"schedulers", has_policy, "its blocks go by a plan"},
-    {"threshold", has_policy, "its blocks go by a plan"},
     {"pools", has_pools, NULL},
     {"shards", has_loop, "only the tables of a loop are kept in parts"},
     {"f32", has_samples, "it takes the values of its data as they are"},
@@ -84,13 +64,20 @@ static const struct rule {
     {"start", is_all_values, "its model is more than values"},
 };
 
-static const struct rule *broken_rule(const strads_program *program,
-                                      const char *name)
+/* Whether the option has no effect on the program, and why (NULL: see rules). */
+static bool is_excluded(const strads_program *program, const char *name,
+                        const char **reason)
 {
-    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
-        if (strcmp(rules[k].name, name) == 0)
-            return rules[k].suits(program) ? NULL : &rules[k];
-    return NULL;
+    *reason = sti_program_excludes(program, name);
+    if (*reason)
+        return true;
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
+        if (strcmp(rules[k].name, name) == 0) {
+            *reason = rules[k].reason;
+            return !rules[k].suits(program);
+        }
+    }
+    return false;
 }
 
 /* The program's own, which may bear the name of a common one that it has no use
@@ -102,17 +89,18 @@ static bool is_own(const strads_program *program, const strads_option *o)
 
 bool cli_option_suits(const strads_program *program, const char *name)
 {
-    return broken_rule(program, name) == NULL;
+    const char *reason;
+    return !is_excluded(program, name, &reason);
 }
 
 strads_err cli_option_refuse(const strads_program *program, const char *name)
 {
-    const struct rule *rule = broken_rule(program, name);
-    if (!rule || !rule->reason)
+    const char *reason;
+    if (!is_excluded(program, name, &reason) || !reason)
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "--%s: program %s has no use for it: %s; leave it out",
-                       name, program->name, rule->reason);
+                       name, program->name, reason);
 }
 
 strads_kind cli_data_kind(const char *name, strads_kind usual)
@@ -314,8 +302,9 @@ static strads_err check_tables(const cli_reader *r)
         for (const strads_option *o = r->part[i].table; o->name; o++) {
             void *values = NULL;
             const strads_option *first = find(r, o->name, &values);
-            if (first != o && !(is_own(r->syntax->program, first) &&
-                                broken_rule(r->syntax->program, o->name))) {
+            if (first != o &&
+                !(is_own(r->syntax->program, first) &&
+                  !cli_option_suits(r->syntax->program, o->name))) {
                 return strads_fail(STRADS_EINVAL,
                                    "two options are called --%s; the program "
                                    "has to rename its own",
@@ -544,6 +533,38 @@ static void put_wrapped(const char *text, size_t at, size_t indent)
     (void)putchar('\n');
 }
 
+/* Whether the help names every choice already. */
+static bool lists_choices(const strads_option *o)
+{
+    for (const char *at = o->choices; *at;) {
+        char word[64];
+        const size_t n = strcspn(at, "|");
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, at);
+        if (!strstr(o->help, word))
+            return false;
+        at += n + (at[n] == '|');
+    }
+    return true;
+}
+
+/* Below an option: "squared, logistic or huber". */
+static void put_choices(const strads_option *o)
+{
+    char list[512] = "";
+    size_t size = 0;
+    for (const char *at = o->choices; *at && size + 80 < sizeof list;) {
+        const size_t n = strcspn(at, "|");
+        const char *before = at == o->choices  ? ""
+                             : strchr(at, '|') ? ", "
+                                               : " or ";
+        size += (size_t)snprintf(list + size, sizeof list - size, "%s%.*s",
+                                 before, (int)n, at);
+        at += n + (at[n] == '|');
+    }
+    (void)printf("%*s", HELP_COLUMN, "");
+    put_wrapped(list, HELP_COLUMN, HELP_COLUMN);
+}
+
 /* "  --name=METAVAR       what it does". */
 static void put_option(const strads_option *o)
 {
@@ -565,6 +586,8 @@ static void put_option(const strads_option *o)
         put_wrapped(o->help + n + 1, (size_t)(at + gap) + n, HELP_COLUMN);
     else
         (void)putchar('\n');
+    if (o->choices && !lists_choices(o))
+        put_choices(o);
 }
 
 /* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */
@@ -681,6 +704,18 @@ static strads_err set_all(const cli_reader *r)
     return STRADS_OK;
 }
 
+/* What the program has no use for is refused in a file, too. */
+static strads_err see_key(void *arg, const strads_option *option)
+{
+    cli_reader *r = arg;
+    const strads_program *program = r->syntax->program;
+    if (option == find_intercept(program))
+        r->intercept_given = true;
+    return program && !is_own(program, option)
+               ? cli_option_refuse(program, option->name)
+               : STRADS_OK;
+}
+
 /* The line first, to know the file and whether the line is good at all; then
  * the file; then the line again, for it wins. */
 static strads_err apply(cli_reader *r)
@@ -693,8 +728,8 @@ static strads_err apply(cli_reader *r)
         const sti_config config = {.parts = r->part,
                                    .n_parts = r->n_config,
                                    .strings = strings,
-                                   .watched = intercept,
-                                   .found = &r->intercept_given};
+                                   .see = see_key,
+                                   .see_arg = r};
         CLI_TRY(sti_config_load(&config, r->meta.config));
         CLI_TRY(set_all(r));
     }
@@ -706,9 +741,35 @@ static strads_err apply(cli_reader *r)
     return STRADS_OK;
 }
 
+/* The options of a table that the program has a use for. */
+static strads_err keep_suited(const strads_program *program,
+                              const strads_option *table,
+                              const strads_option **out)
+{
+    strads_option *kept;
+    size_t n = 0;
+    for (const strads_option *o = table; o->name; o++)
+        n++;
+    CLI_TRY(cli_reserve(n + 1, sizeof *kept, "the options", &kept));
+    n = 0;
+    for (const strads_option *o = table; o->name; o++)
+        if (!program || is_own(program, o) ||
+            cli_option_suits(program, o->name))
+            kept[n++] = *o;
+    kept[n] = (strads_option){.name = NULL};
+    *out = kept;
+    return STRADS_OK;
+}
+
 static strads_err print_config(const cli_reader *r)
 {
-    char *text = sti_config_text(r->part, r->n_config, 0);
+    sti_config_part part[CLI_MOST_PARTS];
+    for (size_t k = 0; k < r->n_config; k++) {
+        part[k] = r->part[k];
+        CLI_TRY(
+            keep_suited(r->syntax->program, r->part[k].table, &part[k].table));
+    }
+    char *text = sti_config_text(part, r->n_config, 0);
     if (!text)
         return strads_fail(STRADS_ENOMEM, "no memory left for the options");
     (void)puts(text);

@@ -22,6 +22,7 @@
 #include "engine/base/atomic_file.h"
 #include "engine/base/cores.h"
 #include "engine/run/cut_files.h"
+#include "engine/run/run_setup.h"
 
 /* ---- the command line ------------------------------------------------------- */
 
@@ -68,9 +69,9 @@ strads_err cli_defaults(const strads_program *program,
 {
     *engine = (strads_engine_options){
         .size = sizeof *engine,
-        .policy = "priority",
+        .policy = cli_option_suits(program, "policy") ? "priority" : NULL,
         .blocks = 1,
-        .threshold = 0.1,
+        .threshold = cli_option_suits(program, "threshold") ? 0.1 : 0,
         .tolerance = 1e-6,
         .shards = 1,
         .cache_bytes = UINT64_C(256) << 20,
@@ -343,11 +344,10 @@ static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
     const strads_program *program = j->train->program;
     const bool samples = program->kind == STRADS_KIND_SAMPLES;
-    *shape = (strads_shape){.parameters = strads_data_cols(j->data),
-                            .width = 1,
-                            .block_max = 64};
-    if (program->shape)
-        CLI_TRY(program->shape(j->config, j->data, shape));
+    strads_engine_options cut = j->engine;
+    cut.partitions = strads_data_partitions(j->data);
+    cut.pools = cut.pools ? cut.pools : cut.nodes;
+    CLI_TRY(sti_setup_shape(program, j->config, j->data, &cut, shape));
     if (shape->parameters > 0 && !(samples && strads_data_cols(j->data) == 0))
         return STRADS_OK;
     return strads_fail(STRADS_EFORMAT,
@@ -628,6 +628,8 @@ static void summarise(const cli_job *j, const outcome *end)
     }
     if (loop)
         tell_times(j, p);
+    if (!j->files.model && !j->train->print)
+        cli_say(j->files.quiet, "no --model was given: the model is not kept");
     if (!j->files.quiet && j->train->describe)
         j->train->describe(strads_result_state(j->result));
 }

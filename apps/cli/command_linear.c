@@ -393,6 +393,29 @@ static const cli_linear_kind svm = {.program = "svm",
                                     .classifies = true,
                                     .by_loss = true};
 
+/* Models of any program: the command finds the kind by the model. */
+static const cli_linear_kind any = {.program = NULL};
+
+strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
+                                const char *path, const strads_model *model,
+                                const cli_linear_kind **out)
+{
+    static const cli_linear_kind *const kinds[] = {&lasso, &logistic,
+                                                   &sgd_logistic, &glm, &svm};
+    *out = of_command;
+    if (of_command->program)
+        return STRADS_OK;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(kinds[k]->program, model->program) == 0)
+            *out = kinds[k];
+    return *out != of_command || !strads_program_find(model->program)
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "%s: is a model of %s: `strads help %s` lists "
+                             "what reads it",
+                             path, model->program, model->program);
+}
+
 #define PROBABILITIES                                                         \
     "Writes for each row of the data the probability of the positive label, " \
     "or of each of several, one line a row."
@@ -489,5 +512,27 @@ const cli_command cli_linear_commands[] = {
                    "its labels or decision values, one a line",
                    "Writes a label for each row of the data, one a line; for "
                    "numbers, the number."),
+    {.name = "predict",
+     .args = "MODEL DATA",
+     .summary = "predictions of a linear model of any program",
+     .about = "Writes a prediction for each row of the data, one a line, by a "
+              "linear model of any program, of one of your own (strads run), "
+              "too: the sum of coefficient times entry.",
+     .verb = &cli_predict_probabilities,
+     .of = &any},
+    {.name = "evaluate",
+     .args = "MODEL DATA",
+     .summary = "how good its predictions are",
+     .about = "Tells how good the predictions of a linear model of any program "
+              "are on rows with labels.",
+     .verb = &cli_linear_evaluate,
+     .of = &any},
+    {.name = "show",
+     .args = "MODEL",
+     .summary = "the largest weights of a model of any program",
+     .about = "Shows the intercept and the largest weights of a linear model "
+              "of any program, of one of your own (strads run), too.",
+     .verb = &cli_linear_show,
+     .of = &any},
     {.name = NULL},
 };

@@ -44,7 +44,12 @@ static strads_err try_program(void *state, const char *path,
 /* For manual and completion: what every program has. */
 static int describe(const cli_command *self, int argc, char **argv)
 {
-    static const strads_program any = {.size = sizeof any, .name = "program"};
+    static const strads_phase phases[] = {{.when = STRADS_WHEN_POLICY},
+                                          {.when = STRADS_WHEN_PROBE}};
+    static const strads_program any = {.size = sizeof any,
+                                       .name = "program",
+                                       .phases = phases,
+                                       .n_phases = 2};
     const cli_train train = {.program = &any,
                              .size = sizeof(run_state),
                              .more = more};

@@ -36,6 +36,10 @@ static strads_err check_phase(const strads_program *program,
         why = "a phase has no update";
     else if (!phase->aggregate && phase->to == STRADS_TO_NOBODY)
         why = "a phase to NOBODY has no aggregate";
+    else if (!phase->aggregate && phase->when == STRADS_WHEN_POLICY &&
+             phase->to == STRADS_TO_ALL)
+        why = "a POLICY phase has no aggregate that would change a parameter: "
+              "add aggregate, which fills commit->change";
     else if (phase->merge == STRADS_MERGE_OWN && !phase->merge_with)
         why = "a phase with STRADS_MERGE_OWN has no merge_with";
     else if (phase->merge == STRADS_MERGE_CONCAT && phase->to == STRADS_TO_RING)
@@ -131,6 +135,40 @@ static bool has_ring(const strads_program *program)
     for (uint32_t k = 0; k < program->n_phases; k++)
         ring = ring || program->phases[k].to == STRADS_TO_RING;
     return ring;
+}
+
+static bool has_phase_when(const strads_program *program, strads_when when)
+{
+    bool has =
+        !program->n_phases && !program->run && when == STRADS_WHEN_POLICY;
+    for (uint32_t k = 0; k < program->n_phases; k++)
+        has = has || program->phases[k].when == when;
+    return has;
+}
+
+const char *sti_program_excludes(const strads_program *program,
+                                 const char *option)
+{
+    const bool ring = has_ring(program);
+    const bool policy = has_phase_when(program, STRADS_WHEN_POLICY);
+    const bool probe = has_phase_when(program, STRADS_WHEN_PROBE);
+    const char *chooses = ring ? "its blocks go by a plan"
+                               : "it has no POLICY phase: its schedule names "
+                                 "the phases and blocks of all rounds";
+
+    if (strcmp(option, "plan") == 0)
+        return ring ? NULL : "it has no RING phase that a plan could be for";
+    if (strcmp(option, "policy") == 0 || strcmp(option, "schedulers") == 0)
+        return policy ? NULL : chooses;
+    if (strcmp(option, "threshold") == 0 && policy && !probe)
+        return "it has no PROBE phase that would find dependencies";
+    if (strcmp(option, "threshold") == 0)
+        return policy ? NULL : chooses;
+    if (strcmp(option, "depth") == 0)
+        return policy || !ring ? NULL : chooses;
+    if (strcmp(option, "blocks") == 0)
+        return policy || ring ? NULL : chooses;
+    return NULL;
 }
 
 /* What is surely wrong with the slots, or NULL. */

@@ -10,4 +10,10 @@
  * to run; the sentence says what to do. */
 strads_err sti_program_take(const strads_program *program, strads_program *out);
 
+/* Why an option of the engine (plan, policy, schedulers, threshold, depth,
+ * blocks) has no effect on a program, by the phases that it declares; NULL: it
+ * may have one, or is none of these. */
+const char *sti_program_excludes(const strads_program *program,
+                                 const char *option);
+
 #endif

@@ -273,11 +273,13 @@ static strads_err set_key(const sti_config *config, const char *source,
         const strads_option *option = strads_option_find(part->table, key);
         if (option && json_is_null(value))
             return STRADS_OK;
-        if (option) {
-            if (option == config->watched)
-                *config->found = true;
+        strads_err err = STRADS_OK;
+        if (option && config->see)
+            err = config->see(config->see_arg, option);
+        if (err)
+            return strads_fail(err, "%s: %s", source, strads_error_text());
+        if (option)
             return set_value(config, source, option, part->values, value);
-        }
     }
     return unknown_key(config, source, key);
 }

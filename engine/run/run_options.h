@@ -5,7 +5,6 @@
 #ifndef STI_RUN_OPTIONS_H
 #define STI_RUN_OPTIONS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "strads/error.h"
@@ -33,8 +32,10 @@ typedef struct sti_config {
     const sti_config_part *parts;
     size_t n_parts;
     sti_config_strings *strings;
-    const strads_option *watched; /* *found becomes true if the text sets it */
-    bool *found;
+    /* Called with each option before the text sets it; an error ends the
+     * reading. NULL: none. */
+    strads_err (*see)(void *arg, const strads_option *option);
+    void *see_arg;
 } sti_config;
 
 /* Sets what the JSON text says; `null` leaves a field alone. `source` (a file's

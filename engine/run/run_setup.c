@@ -107,6 +107,32 @@ static bool has_ring(const strads_program *program)
     return ring;
 }
 
+/* An option that the caller has set, and that the program has no use for. */
+static strads_err check_uses(const strads_program *program,
+                             const strads_engine_options *o)
+{
+    const struct {
+        const char *name;
+        bool set;
+    } options[] = {
+        {"policy", o->policy && strcmp(o->policy, "priority") != 0},
+        {"schedulers", o->schedulers > 1},
+        {"threshold", o->threshold > 0},
+        {"blocks", o->blocks > 1},
+    };
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+        const char *why = options[k].set && !program->run
+                              ? sti_program_excludes(program, options[k].name)
+                              : NULL;
+        if (why)
+            return strads_fail(STRADS_EINVAL,
+                               "%s: program %s has no use for it: %s; leave it "
+                               "out",
+                               options[k].name, program->name, why);
+    }
+    return STRADS_OK;
+}
+
 static strads_err take_options(sti_setup *setup)
 {
     sti_run *run = &setup->run;
@@ -127,6 +153,8 @@ static strads_err take_options(sti_setup *setup)
                            "tolerance, threshold and time limit are numbers "
                            "from 0 up");
     strads_err err = sti_setup_check_tuning(o);
+    if (!err)
+        err = check_uses(run->program, o);
     if (err)
         return err;
     run->seed = o->seed;
@@ -258,14 +286,6 @@ static strads_err take_pools(sti_run *run, const sti_layout *layout,
 
 /* ---- sizes ------------------------------------------------------------- */
 
-static uint32_t usual_blocks(const sti_setup *setup)
-{
-    const strads_engine_options *o = &setup->options;
-    if (o->plan_given)
-        return o->plan_given->blocks;
-    return o->blocks > 1 ? o->blocks : 2 * setup->run.partitions;
-}
-
 static strads_err check_blocks(const sti_setup *setup)
 {
     const sti_run *run = &setup->run;
@@ -283,24 +303,35 @@ static strads_err check_blocks(const sti_setup *setup)
     return STRADS_OK;
 }
 
+strads_err sti_setup_shape(const strads_program *program, const void *config,
+                           const strads_data *data,
+                           const strads_engine_options *o, strads_shape *shape)
+{
+    *shape = (strads_shape){
+        .parameters = strads_data_cols(data),
+        .width = 1,
+        .block_max = 64,
+        .blocks = o->plan_given   ? o->plan_given->blocks
+                  : o->blocks > 1 ? o->blocks
+                                  : 2 * o->partitions,
+        .blocks_given = o->plan_given || o->blocks > 1,
+        .rows = strads_data_rows(data),
+        .cols = strads_data_cols(data),
+        .partitions = o->partitions,
+        .pools = o->pools,
+    };
+    return program->shape ? program->shape(config, data, shape) : STRADS_OK;
+}
+
 static strads_err take_shape(sti_setup *setup)
 {
     sti_run *run = &setup->run;
     const uint64_t most = UINT32_MAX - 1;
-    run->shape = (strads_shape){
-        .parameters = strads_data_cols(run->data),
-        .width = 1,
-        .block_max = 64,
-        .blocks = usual_blocks(setup),
-        .blocks_given = setup->options.plan_given || setup->options.blocks > 1,
-        .rows = strads_data_rows(run->data),
-        .cols = strads_data_cols(run->data),
-        .partitions = run->partitions,
-        .pools = run->pools,
-    };
-    strads_err err = STRADS_OK;
-    if (run->program->shape)
-        err = run->program->shape(run->config, run->data, &run->shape);
+    strads_engine_options cut = setup->options;
+    cut.partitions = run->partitions;
+    cut.pools = run->pools;
+    strads_err err = sti_setup_shape(run->program, run->config, run->data, &cut,
+                                     &run->shape);
     if (!err && run->shape.coefficients > run->shape.parameters)
         return strads_fail(STRADS_EPROGRAM,
                            "program %s has %llu parameters, so %llu of them "

@@ -33,6 +33,13 @@ strads_err sti_setup_check_tuning(const strads_engine_options *options);
 strads_err sti_setup_read_plan(const strads_engine_options *options,
                                strads_plan **read);
 
+/* The sizes that a program asks for: *shape filled in, then changed by its
+ * `shape`. `options` name the partitions and the pools of the run. */
+strads_err sti_setup_shape(const strads_program *program, const void *config,
+                           const strads_data *data,
+                           const strads_engine_options *options,
+                           strads_shape *shape);
+
 /* How the workers of a run are spread: worker w is on node_of[w], and the
  * nodes' workers are contiguous. */
 typedef struct sti_layout {
