@@ -73,7 +73,7 @@ refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
 refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0
 gives 0 lasso train --help
 for option in lambda lambda-ratio l1-ratio no-intercept standardize positive \
-    weights workers partitions policy depth blocks threshold tolerance \
+    weights workers partitions policy depth blocks tolerance \
     max-rounds time-limit seed deterministic config print-config model log \
     start listen nodes trace labels f32 quiet; do
     says out "--$option"

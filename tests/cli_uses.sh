@@ -29,7 +29,8 @@ for program in lda mf; do
 done
 
 gives 0 glm train --help
-says out "squared, logistic, multinomial, squared-hinge, poisson" "or huber" \
+tr -s " \n" " " <out >words
+says words "squared, logistic, multinomial, squared-hinge, poisson or huber" \
     "l1, elastic-net, ridge, group, mcp, scad or none"
 gives 0 lasso train "$year_train"
 says err "no --model was given: the model is not kept"

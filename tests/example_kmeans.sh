@@ -69,7 +69,7 @@ builds kmeans
 
 # Any cut of data and centres ends with settled centres
 for words in "--partitions 1" "--partitions 4 --workers 2 --centres 7" \
-    "--partitions 3 --workers 2 --blocks 9 --depth 2 --seed 5"; do
+    "--partitions 3 --workers 2 --blocks 9 --seed 5"; do
     # shellcheck disable=SC2086 # words
     gives 0 run ./kmeans.so "$year_train" $words --model one.json
     settled one.json

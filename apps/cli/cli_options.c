@@ -504,7 +504,7 @@ static strads_err check_outputs(const cli_reader *r)
 
 /* ---- --help -------------------------------------------------------------- */
 
-enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
+enum { HELP_COLUMN = 24, HELP_WIDTH = 79, HELP_SIZE = 512 };
 
 bool cli_option_listed(const cli_syntax *syntax, const strads_option *o)
 {
@@ -547,47 +547,47 @@ static bool lists_choices(const strads_option *o)
     return true;
 }
 
-/* Below an option: "squared, logistic or huber". */
-static void put_choices(const strads_option *o)
+/* An option's help, with its choices where it does not name them: "what is
+ * minimised (squared): squared, logistic or huber". */
+static void find_help(const strads_option *o, char out[HELP_SIZE])
 {
-    char list[512] = "";
-    size_t size = 0;
-    for (const char *at = o->choices; *at && size + 80 < sizeof list;) {
+    size_t size = (size_t)snprintf(out, HELP_SIZE, "%s", o->help);
+    if (!o->choices || lists_choices(o))
+        return;
+    for (const char *at = o->choices; *at && size + 80 < HELP_SIZE;) {
         const size_t n = strcspn(at, "|");
-        const char *before = at == o->choices  ? ""
+        const char *before = at == o->choices  ? ": "
                              : strchr(at, '|') ? ", "
                                                : " or ";
-        size += (size_t)snprintf(list + size, sizeof list - size, "%s%.*s",
-                                 before, (int)n, at);
+        size += (size_t)snprintf(out + size, HELP_SIZE - size, "%s%.*s", before,
+                                 (int)n, at);
         at += n + (at[n] == '|');
     }
-    (void)printf("%*s", HELP_COLUMN, "");
-    put_wrapped(list, HELP_COLUMN, HELP_COLUMN);
 }
 
 /* "  --name=METAVAR       what it does". */
 static void put_option(const strads_option *o)
 {
+    char help[HELP_SIZE];
     const bool flag = o->kind == STRADS_OPTION_BOOL;
     const char *value = flag ? "" : o->metavar ? o->metavar : "VALUE";
+    find_help(o, help);
     const char letter = cli_option_letter(o->name);
     int at = letter ? printf("  -%c, --%s%s%s", letter, o->name,
                              flag ? "" : "=", value)
                     : printf("  --%s%s%s", o->name, flag ? "" : "=", value);
-    if (at + 2 > HELP_COLUMN && (size_t)at + 2 + strlen(o->help) > HELP_WIDTH) {
+    if (at + 2 > HELP_COLUMN && (size_t)at + 2 + strlen(help) > HELP_WIDTH) {
         (void)putchar('\n');
         at = 0;
     }
     const int gap = at + 2 > HELP_COLUMN ? 2 : HELP_COLUMN - at;
     (void)printf("%*s", gap, "");
-    const size_t n = strcspn(o->help, " ");
-    (void)printf("%.*s", (int)n, o->help);
-    if (o->help[n])
-        put_wrapped(o->help + n + 1, (size_t)(at + gap) + n, HELP_COLUMN);
+    const size_t n = strcspn(help, " ");
+    (void)printf("%.*s", (int)n, help);
+    if (help[n])
+        put_wrapped(help + n + 1, (size_t)(at + gap) + n, HELP_COLUMN);
     else
         (void)putchar('\n');
-    if (o->choices && !lists_choices(o))
-        put_choices(o);
 }
 
 /* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */

@@ -529,7 +529,7 @@ const cli_command cli_linear_commands[] = {
      .of = &any},
     {.name = "show",
      .args = "MODEL",
-     .summary = "the largest weights of a model of any program",
+     .summary = "its largest weights, by name",
      .about = "Shows the intercept and the largest weights of a linear model "
               "of any program, of one of your own (strads run), too.",
      .verb = &cli_linear_show,

@@ -36,10 +36,6 @@ static strads_err check_phase(const strads_program *program,
         why = "a phase has no update";
     else if (!phase->aggregate && phase->to == STRADS_TO_NOBODY)
         why = "a phase to NOBODY has no aggregate";
-    else if (!phase->aggregate && phase->when == STRADS_WHEN_POLICY &&
-             phase->to == STRADS_TO_ALL)
-        why = "a POLICY phase has no aggregate that would change a parameter: "
-              "add aggregate, which fills commit->change";
     else if (phase->merge == STRADS_MERGE_OWN && !phase->merge_with)
         why = "a phase with STRADS_MERGE_OWN has no merge_with";
     else if (phase->merge == STRADS_MERGE_CONCAT && phase->to == STRADS_TO_RING)
@@ -171,6 +167,22 @@ const char *sti_program_excludes(const strads_program *program,
     return NULL;
 }
 
+/* A phase whose blocks the policy chooses is there to change them. */
+static strads_err check_policy_phases(const strads_program *program)
+{
+    for (uint32_t k = 0; k < program->n_phases; k++) {
+        const strads_phase *phase = &program->phases[k];
+        if (phase->when == STRADS_WHEN_POLICY && phase->to == STRADS_TO_ALL &&
+            !phase->aggregate)
+            return strads_fail(STRADS_EINVAL,
+                               "program %s: a POLICY phase has no aggregate "
+                               "that would change a parameter: add aggregate, "
+                               "which fills commit->change (%s)",
+                               program->name, phase->name);
+    }
+    return STRADS_OK;
+}
+
 /* What is surely wrong with the slots, or NULL. */
 static const char *contradiction(const strads_program *p)
 {
@@ -221,5 +233,7 @@ strads_err sti_program_take(const strads_program *program, strads_program *out)
     if (why)
         return strads_fail(STRADS_EINVAL, "program %s %s", out->name, why);
     err = check_options(out);
-    return err ? err : check_phases(out);
+    if (!err)
+        err = check_phases(out);
+    return err ? err : check_policy_phases(out);
 }

@@ -117,7 +117,6 @@ static strads_err check_uses(const strads_program *program,
     } options[] = {
         {"policy", o->policy && strcmp(o->policy, "priority") != 0},
         {"schedulers", o->schedulers > 1},
-        {"threshold", o->threshold > 0},
         {"blocks", o->blocks > 1},
     };
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Every command line of the README, of docs/ and of the examples' pages, and every
+# `strads ...` in their text, names a command that exists and options that it has.
+# Programs in shared objects have tests of their own.
+set -eu
+export LC_ALL=C
+cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# The texts of wire-format.md are what processes send.
+for page in README.md CONTRIBUTING.md docs/*.md examples/*/README.md; do
+    [ "$page" != docs/wire-format.md ] || continue
+    # Lines of code, without the prompt, with what a backslash continues.
+    awk -v page="$page" '
+        /^```/ { code = !code; next }
+        !code && !/^    / { next }
+        {
+            line = $0
+            sub(/^ *(\$ )?/, "", line)
+            if (held != "") { line = held " " line; held = "" }
+            if (line !~ /^strads /) next
+            if (sub(/\\$/, "", line)) { held = line; next }
+            sub(/   .*/, "", line) # a list of commands tells what each does
+            print page "\t" line
+        }' "$page"
+    # In the text, over ends of lines.
+    tr '\n' ' ' <"$page" | grep -oE '`strads [a-z][^`]*`' | tr -d '`' |
+        sed "s|^|$page	|" || :
+done | sed 's/ [|>&#;].*//; s/ 2>.*//; s/[[]//g; s/]//g; s/\.\.\.//g' |
+    sort -u >"$scratch/lines"
+
+[ "$(wc -l <"$scratch/lines")" -ge 100 ] || {
+    echo "only $(wc -l <"$scratch/lines") command lines were found"
+    exit 1
+}
+wrong=0
+tab=$(printf '\t')
+while IFS=$tab read -r page line; do
+    case $line in
+    *' -- '*) line="strads ${line#* -- }" ;;
+    *.so* | *.py* | *PROGRAM* | *NAME* | *COMMAND* | 'strads launch'*) continue ;;
+    esac
+    # `strads svm --loss hinge` in a text is of its training.
+    line=$(printf '%s' "$line" | sed -E 's/^strads ([a-z-]+) --/strads \1 train --/')
+    words=$(printf '%s' "${line#strads}" | sed "s/=[^ ]*//g; s/['\"]//g")
+    # shellcheck disable=SC2086 # words
+    "$STRADS_BIN" $words --help >"$scratch/out" 2>"$scratch/err" </dev/null || {
+        echo "$page: $line: $(head -n 1 "$scratch/err")"
+        wrong=1
+    }
+done <"$scratch/lines"
+exit $wrong
