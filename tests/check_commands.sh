@@ -37,8 +37,8 @@ done | sed 's/ [|>&#;].*//; s/ 2>.*//; s/[[]//g; s/]//g; s/\.\.\.//g' |
 wrong=0
 tab=$(printf '\t')
 while IFS=$tab read -r page line; do
+    case $line in *' -- '*) line="strads ${line#* -- }" ;; esac
     case $line in
-    *' -- '*) line="strads ${line#* -- }" ;;
     *.so* | *.py* | *PROGRAM* | *NAME* | *COMMAND* | 'strads launch'*) continue ;;
     esac
     # `strads svm --loss hinge` in a text is of its training.
