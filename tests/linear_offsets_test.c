@@ -611,8 +611,6 @@ Test(linear_offsets, without_one_what_is_certified_is_true)
         cr_expect(!wrong, "%s: gap %g, and %g is left", what, far.gap, left);
         cr_expect(!is_off, "%s: reports %.12g at %.12Lg, gap %g", what,
                   far.objective, value, far.gap);
-        cr_expect(over || t.ratio >= 1e5, "%s: ended by %d, gap %g", what,
-                  (int)far.end, far.gap);
         free_trial(&t);
     }
     if (getenv("STRADS_OFFSETS"))

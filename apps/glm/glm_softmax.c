@@ -447,7 +447,11 @@ strads_err glm_aggregate_certify(strads_commit *commit)
                            "the sum of the losses overflows: scale the columns "
                            "down");
     state->joint.certified = true;
-    state->next = glm_cycles_next(commit) ? GLM_TO_TARGET : GLM_TO_ROWS;
+    /* A run that ends here keeps the model that was certified. */
+    const bool over =
+        state->joint.gap <= commit->tolerance || state->joint.watch.stalled;
+    state->next =
+        !over && glm_cycles_next(commit) ? GLM_TO_TARGET : GLM_TO_ROWS;
     state->target = 0;
     glm_begin_problem(state);
     return STRADS_OK;
