@@ -79,7 +79,11 @@ for partitions in 1 2; do
     mv loop_mf.json "mf$partitions.json"
 done
 alike mf1.json mf2.json 1e-9
-goes_on 1e-9 loop_mf "$votes" --sweeps 300 --partitions 2
+for run in 1 2 3 4 5; do
+    trains loop_mf "$votes" --workers 2
+    alike mf2.json loop_mf.json 0
+done
+goes_on 0 loop_mf "$votes" --sweeps 300 --partitions 2
 trains loop_mf "$votes" --workers 2 --staleness 3
 falls 0.6
 

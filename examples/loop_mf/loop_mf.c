@@ -24,6 +24,9 @@
 enum { FACTORS = 0, RATERS = 1 };
 enum { DRAW_USER, DRAW_ITEM };
 static const double STEP = 0.02, LAMBDA = 0.05;
+/* Factors in the table are multiples of this: below 2^9 their sums are exact, so
+ * the order in which workers add does not change a bit. */
+static const double GRAIN = 0x1p-44;
 
 typedef struct mf_options {
     uint32_t rank, sweeps, staleness;
@@ -43,11 +46,16 @@ typedef struct worker {
     void *memory;
 } worker;
 
+static double to_grain(double x)
+{
+    return rint(x / GRAIN) * GRAIN;
+}
+
 static void draw(const worker *k, uint64_t what, uint64_t row, double *out)
 {
     for (uint32_t f = 0; f < k->o->rank; f++)
-        out[f] =
-            strads_random_unit(k->task->seed, what, row, f) / sqrt(k->o->rank);
+        out[f] = to_grain(strads_random_unit(k->task->seed, what, row, f) /
+                          sqrt(k->o->rank));
 }
 
 /* Its users' pass over their ratings; returns the squares of their errors. */
@@ -73,7 +81,7 @@ static double pass(worker *k)
         }
     }
     for (size_t i = 0; i < (size_t)k->items * rank; i++)
-        k->g[i] *= STEP / (1 + STEP * k->raters[i / rank]);
+        k->g[i] = to_grain(k->g[i] * STEP / (1 + STEP * k->raters[i / rank]));
     return squares;
 }
 
