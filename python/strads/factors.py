@@ -285,9 +285,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         without those in `seen`: a list of (item, score), best first. For a list
         or an array of users: a list of such lists, one a user."""
         check_is_fitted(self, "item_factors_")
-        places = self._places(self.users_, user, "user")
-        left_out = np.sort(self._places(self.items_, list(seen), "item")
-                           if len(seen) else np.empty(0)).astype(np.uint32)
+        places = self._users(user)
+        left_out = np.sort(self._items(list(seen))).astype(np.uint32)
         recommender = self._recommender()
         lists = [self._top(recommender, int(u), n, left_out)
                  for u in places]
