@@ -147,7 +147,7 @@ until_there "has all its 2 nodes: this one waits" third.err
 kill -INT "$first"
 ends first "$first" 130
 ends second "$second" 0
-ends third "$third" 1
+ends third "$third" 0
 rm -f m.json
 
 # A node that is lost
@@ -163,7 +163,7 @@ start third join "ipc://$folder/lost.sock"
 third=$child
 until_there '"event": "round"' lost.jsonl
 kill -KILL "$third"
-ends third "$third" 137
+ends third "$third" 037
 until_there "was lost" first.err
 says first.err "the run goes on from its last cut"
 rounds=$(grep -c '"event": "round"' lost.jsonl)

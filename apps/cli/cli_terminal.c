@@ -177,6 +177,9 @@ const volatile bool *cli_signal_catch(void)
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGUSR1, &action, NULL); /* Slurm: time is nearly up */
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, &action, NULL); /* nohup ignores it */
     return &stop;
 }
 

@@ -10,6 +10,7 @@
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_terminal.h"
+#include "engine/run/same_machine.h"
 
 static const strads_option join_table[] = {
     CLI_U32(cli_join, engine.workers, "workers", "N",
@@ -68,25 +69,6 @@ static void take_notice(void *arg, const char *sentence)
     cli_say(s->quiet, "%s", sentence);
 }
 
-/* Addresses that stay on this machine, where the coordinator could read what it
- * names itself. */
-static bool is_here(const char *url)
-{
-    static const char *const local[] = {"ipc://",
-                                        "tcp://127.",
-                                        "tcp://localhost:",
-                                        "tcp://[::1]",
-                                        "tcp://:",
-                                        "tls+tcp://127.",
-                                        "tls+tcp://localhost:",
-                                        "tls+tcp://[::1]",
-                                        "tls+tcp://:"};
-    for (size_t k = 0; k < sizeof local / sizeof *local; k++)
-        if (strncmp(url, local[k], strlen(local[k])) == 0)
-            return true;
-    return false;
-}
-
 /* Is the file below the folder, links followed? */
 static bool is_below(const char *root, const char *path)
 {
@@ -121,13 +103,14 @@ static strads_err find_data(const char *url, const strads_engine *engine,
                                  "%s; give --data PATH",
                                  told, s->root);
     }
-    return is_here(url) ? STRADS_OK
-                        : strads_fail(STRADS_EINVAL,
-                                      "%s: a coordinator elsewhere names this "
-                                      "for the data; give --data PATH, or "
-                                      "--data-root DIR where it may choose a "
-                                      "file",
-                                      told);
+    return sti_url_is_on_this_machine(url)
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "%s: a coordinator elsewhere names this "
+                             "for the data; give --data PATH, or "
+                             "--data-root DIR where it may choose a "
+                             "file",
+                             told);
 }
 
 static strads_err read_share(const char *url, strads_engine *engine,
@@ -196,6 +179,10 @@ int cli_join_run(const char *url, cli_join *s)
     s->engine.notice = take_notice;
     s->engine.notice_arg = s;
     const strads_err err = take_part(url, s);
+    if (err == STRADS_ESTATE) { /* it was not needed any more */
+        cli_say(s->quiet, "%s", strads_error_text());
+        return CLI_OK;
+    }
     return err ? cli_complain(err, s->running ? CLI_RUNNING : CLI_BEFORE)
                : CLI_OK;
 }

@@ -727,7 +727,9 @@ static int launch_all(launch *l)
     const struct sigaction action = {.sa_handler = catch};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGHUP, &action, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, &action, NULL); /* nohup ignores it */
     (void)signal(SIGPIPE, SIG_IGN);
     err = start_all(l);
     if (err)

@@ -3,12 +3,17 @@
  * Every path except a kill removes the temporary file. */
 #include "engine/base/atomic_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +33,44 @@ static char *folder_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+/* Whether `name` is "BASE.PID-N.part" of a process of this machine that has
+ * ended. */
+static bool is_of_dead_process(const char *name, const char *base)
+{
+    const size_t n = strlen(base);
+    long pid;
+    unsigned count;
+    int end = 0;
+    if (strncmp(name, base, n) != 0 || name[n] != '.' ||
+        sscanf(name + n + 1, "%ld-%u.part%n", &pid, &count, &end) != 2 ||
+        end == 0 || name[n + 1 + (size_t)end] != '\0' || pid <= 0)
+        return false;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Removes what killed processes of this user have left of `path`. The lock of
+ * a process on another machine keeps its file. */
+static void remove_stale(const char *folder, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    DIR *dir = opendir(folder);
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        struct stat about;
+        if (!is_of_dead_process(e->d_name, base))
+            continue;
+        const int fd = openat(dirfd(dir), e->d_name,
+                              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+            about.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(dir), e->d_name, 0);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (dir)
+        (void)closedir(dir);
+}
+
 strads_err sti_atomic_file_check(const char *path)
 {
     struct stat info;
@@ -45,6 +88,8 @@ strads_err sti_atomic_file_check(const char *path)
     strads_err err = STRADS_OK;
     if (access(folder, W_OK | X_OK) != 0)
         err = cannot_write(path, strerror(errno));
+    else
+        remove_stale(folder, path);
     free(folder);
     return err;
 }
@@ -82,6 +127,8 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
     }
     int fd =
         open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* see remove_stale */
     file->stream = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file->stream) {
         err = cannot_write(path, strerror(errno));

@@ -8,12 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/monotonic_clock.h"
+#include "engine/base/stop_flag.h"
 #include "engine/round/dispatch.h"
 #include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
 #include "engine/store/message.h"
+
+/* How long after the last late HELLO node 0 still answers, and at most. */
+#define LATE_NS (STI_SECOND / 2)
+#define LATE_MOST_NS (3 * STI_SECOND)
 
 /* What became of a frame that has come. */
 typedef enum verdict {
@@ -458,6 +464,8 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
     char sentence[1024];
     const strads_err loss = loss_of(mesh, node);
     mesh->peers[node].gone = true;
+    mesh->peers[node].parted = why == STRADS_OK;
+    pthread_cond_signal(&mesh->arrived); /* sti_mesh_await_goodbye */
     if (mesh->peers[node].said_done)
         return;
     if (mesh->attached && !mesh->leaving && !mesh->failure && mesh->host.lost &&
@@ -862,6 +870,48 @@ static void mesh_free(sti_mesh *mesh)
     free(mesh);
 }
 
+strads_err sti_mesh_await_goodbye(sti_mesh *mesh)
+{
+    bool parted = false, gone = false;
+    while (!gone && !sti_stop_is_asked(mesh->options.stop)) {
+        const uint64_t until = sti_monotonic_in(STI_SECOND / 20);
+        pthread_mutex_lock(&mesh->lock);
+        gone = mesh->peers[0].gone || mesh->failure;
+        if (!gone)
+            (void)sti_monotonic_wait(&mesh->arrived, &mesh->lock, until);
+        gone = mesh->peers[0].gone || mesh->failure;
+        parted = mesh->peers[0].parted;
+        pthread_mutex_unlock(&mesh->lock);
+    }
+    return parted || !gone
+               ? STRADS_OK
+               : strads_fail(STRADS_EREGROUP,
+                             "node 0 at %s was lost before its result was "
+                             "safe: this node waits for it",
+                             mesh->peers[0].url);
+}
+
+/* Nodes that wait for a place ask for it again and again, and a node that was left
+ * behind may come: node 0 tells them that the run is over. It stops when none
+ * has come for a moment. */
+static void answer_late(sti_mesh *mesh)
+{
+    const uint64_t began = sti_monotonic_now();
+    pthread_mutex_lock(&mesh->lock);
+    uint64_t last = mesh->options.misses ? began : mesh->put_off_ns;
+    pthread_mutex_unlock(&mesh->lock);
+    for (;;) {
+        const uint64_t now = sti_monotonic_now();
+        if (!last || now - last >= LATE_NS || now - began >= LATE_MOST_NS)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = LATE_NS / 20}, NULL);
+        pthread_mutex_lock(&mesh->lock);
+        if (mesh->put_off_ns > last)
+            last = mesh->put_off_ns;
+        pthread_mutex_unlock(&mesh->lock);
+    }
+}
+
 /* With the lock held: a node that joined a run under way and is refused, or that
  * fails before it is ready, leaves without a word: the run does not need it. */
 static bool leaves_quietly(const sti_mesh *mesh)
@@ -885,6 +935,8 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
         sti_mesh_say_failed(mesh, failed, text);
     else if (mesh->said_done)
         drain(mesh);
+    if (!failed && mesh->said_done && !mesh->joins && mesh->generation)
+        answer_late(mesh);
     sti_reconnect_stop(mesh);
     /* A goodbye of who regroups has nothing in it that anybody needs. */
     (void)sti_net_close(mesh->net,

@@ -32,6 +32,7 @@ typedef struct sti_mesh_options {
     /* Node 0. */
     bool takes_shards;   /* nodes without workers may join */
     uint32_t generation; /* 1, 2, ..; 0: the run has none */
+    bool misses;         /* nodes of earlier generations are missing */
     uint32_t workers;    /* the others may have that many together; 0: any */
     /* One with so many workers wants to join, and has been told to come again. */
     void (*late)(void *arg, uint32_t workers);
@@ -181,6 +182,11 @@ void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
  * owes them nothing more and may go. Who goes without that has failed the run
  * for those who are not through. May wait for room in a link's queue. */
 void sti_mesh_say_done(sti_mesh *mesh);
+
+/* Another node, after sti_mesh_say_done: waits until node 0 closes its mesh, which
+ * it does when its result is safe. STRADS_EREGROUP: node 0 was lost before.
+ * STRADS_OK also when the user stops this node. */
+strads_err sti_mesh_await_goodbye(sti_mesh *mesh);
 
 /* What went over the links so far. */
 void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received);

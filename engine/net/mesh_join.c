@@ -153,6 +153,13 @@ static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
     const strads_err err = check_place(mesh, hello);
     if (err)
         return err;
+    pthread_mutex_lock(&mesh->lock);
+    const bool over = mesh->leaving && mesh->said_done;
+    mesh->put_off_ns = sti_monotonic_now();
+    pthread_mutex_unlock(&mesh->lock);
+    if (over)
+        return strads_fail(STRADS_ESTATE, "the run at %s is over",
+                           sti_mesh_url(mesh));
     if (hello->run)
         return strads_fail(STRADS_EREGROUP,
                            "the run at %s has gone on without this node, which "

@@ -60,7 +60,8 @@ typedef struct sti_peer {
     bool said_ready;  /* its READY has come */
     bool has_given;   /* its GIVE has come, and is not answered yet */
     bool said_done;   /* its DONE has come: it may go */
-    bool gone;        /* for good */
+    bool gone;        /* for good .. */
+    bool parted;      /* .. with a goodbye */
     bool comes_again; /* to the next generation */
 
     /* Frames of its that were received, but for SEEN, over all links; and what
@@ -97,7 +98,9 @@ struct sti_mesh {
     uint32_t generation; /* 0: the run has none */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
     bool said_done;             /* to all, by the thread that closes */
-    bool is_ready; /* another node: its READY is sent; by the same thread */
+    uint64_t
+        put_off_ns; /* node 0: when it last answered a late HELLO; 0: never */
+    bool is_ready;  /* another node: its READY is sent; by the same thread */
     pthread_t reconnector; /* mesh_reconnect.c */
     bool has_reconnector;
 

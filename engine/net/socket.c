@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -154,6 +155,47 @@ bool sti_url_is_local(const sti_url *url)
     if (all != NULL)
         freeaddrinfo(all);
     return local;
+}
+
+static bool is_same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    const void *p = a, *q = b;
+    if (a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET) {
+        const struct sockaddr_in *x = p, *y = q;
+        return x->sin_addr.s_addr == y->sin_addr.s_addr;
+    }
+    const struct sockaddr_in6 *x = p, *y = q;
+    return a->sa_family == AF_INET6 &&
+           memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0;
+}
+
+static bool is_own_address(const struct ifaddrs *own, const struct sockaddr *at)
+{
+    for (; own != NULL; own = own->ifa_next)
+        if (own->ifa_addr != NULL && is_same_address(own->ifa_addr, at))
+            return true;
+    return is_loopback(at);
+}
+
+bool sti_url_is_here(const sti_url *url)
+{
+    struct addrinfo *all = NULL;
+    struct ifaddrs *own = NULL;
+    if (!url->tcp)
+        return true;
+    if (resolve(url, &all) != 0)
+        return false;
+    (void)getifaddrs(&own);
+    bool here = all != NULL;
+    for (const struct addrinfo *a = all; a != NULL; a = a->ai_next)
+        here = here && is_own_address(own, a->ai_addr);
+    if (own != NULL)
+        freeifaddrs(own);
+    if (all != NULL)
+        freeaddrinfo(all);
+    return here;
 }
 
 /* The path's length was checked when the URL was taken apart. */

@@ -27,6 +27,11 @@ void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1]);
  * is not known is taken for one: nobody is reached there. */
 bool sti_url_is_local(const sti_url *url);
 
+/* Whether a process behind this address runs on this machine: ipc, a loopback
+ * address, or a host all of whose addresses belong to this machine's interfaces.
+ * Resolves the host's name. */
+bool sti_url_is_here(const sti_url *url);
+
 /* Any address of the machine, which no other machine can dial. */
 bool sti_url_is_wildcard(const sti_url *url);
 

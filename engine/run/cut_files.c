@@ -237,10 +237,21 @@ static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
 static strads_err read_cut(const char *path, sti_cut *out)
 {
     sti_buffer *bytes = NULL;
-    FILE *file = fopen(path, "re");
-    if (!file)
+    struct stat about;
+    /* Opening a FIFO would wait for a writer. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &about) == 0 && !S_ISREG(about.st_mode)) {
+        (void)close(fd);
+        return damaged(path, "it is not a plain file");
+    }
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file) {
+        const int why = errno;
+        if (fd >= 0)
+            (void)close(fd);
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
+                           strerror(why));
+    }
     strads_err err = read_file(path, file, &bytes);
     (void)fclose(file);
     if (!err && sti_cut_read(bytes, out))

@@ -8,6 +8,7 @@
  * do the same again, as for --resume. K is that of the first generation. */
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,7 +28,8 @@
 #include "engine/run/run_setup.h"
 
 enum {
-    STUCK_MAX = 10 /* generations in a row that have committed nothing */
+    RESUME_WAIT = 60, /* seconds for all nodes to join a run that is resumed */
+    STUCK_MAX = 10    /* generations in a row that have committed nothing */
 };
 #define COME_AGAIN_NS (STI_SECOND / 10)
 /* A generation's pace says something from here on, when its nodes have had laps;
@@ -133,8 +135,11 @@ static strads_err open_mesh(strads_engine *engine, const char *url)
         .window = engine->options.reconnect,
         .takes_shards = engine->program.run != NULL,
         .generation = engine->generation,
-        .workers =
-            engine->generation > 1 ? engine->options.partitions - own : 0,
+        .misses = engine->terms.nodes<engine->options.nodes,
+                                      .workers = engine->generation> 1 &&
+                          engine->options.partitions > own
+                      ? engine->options.partitions - own
+                      : 0,
         .late = take_late,
         .pace = own_pace,
         .paced = take_pace,
@@ -363,8 +368,23 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
     return err;
 }
 
-/* The first generation waits for all its nodes; a later one for those that were
- * left, as long as for a link that is broken. When the user has had enough,
+/* A run that is resumed continues without the nodes that do not come. */
+static void report_missing(const strads_engine *engine, uint32_t joined)
+{
+    char text[256];
+    const strads_engine_options *o = &engine->options;
+    (void)snprintf(text, sizeof text,
+                   "%u of %u other nodes have joined in the %d s after "
+                   "--resume: the run continues with them, and takes in the "
+                   "others when they come",
+                   joined, engine->terms.nodes - 1, RESUME_WAIT);
+    if (o->notice)
+        o->notice(o->notice_arg, text);
+}
+
+/* The first generation waits for all its nodes, or RESUME_WAIT seconds with
+ * --resume; a later one for those that were left, as long as for a link that is
+ * broken. When the user has had enough,
  * node 0 goes on alone, to end with the model so far. */
 static strads_err gather(strads_engine *engine)
 {
@@ -376,13 +396,21 @@ static strads_err gather(strads_engine *engine)
             engine->mesh ? STRADS_OK : open_mesh(engine, engine->url);
         if (err)
             return err;
-        err = assemble(engine, first ? UINT64_MAX : window, &joined);
+        const bool resumes = first && engine->options.resume;
+        err = assemble(engine,
+                       !first    ? window
+                       : resumes ? RESUME_WAIT * STI_SECOND
+                                 : UINT64_MAX,
+                       &joined);
         engine->together = !err;
         const bool goes_on =
             err == STRADS_EPEER || err == STRADS_EREGROUP ||
+            (resumes && err == STRADS_EIO) ||
             (!first && (err == STRADS_EIO || err == STRADS_ECANCELED));
         if (!err || !engine->generation || !goes_on)
             return err;
+        if (resumes && err == STRADS_EIO)
+            report_missing(engine, joined);
         engine->terms.nodes = err == STRADS_ECANCELED ? 1 : 1 + joined;
         engine->generation++;
         close_mesh(engine, STRADS_EREGROUP);
@@ -1017,6 +1045,8 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)
                   : drive(engine, &setup, data, &result);
+    if (!err && engine->joined && engine->join.wait > 0 && engine->join.regroup)
+        err = sti_mesh_await_goodbye(engine->mesh);
     engine->failed = err != STRADS_OK;
     if (err == STRADS_EREGROUP)
         err = regroup(engine);
@@ -1025,6 +1055,10 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (err != STRADS_EREGROUP) {
         sti_cut_files_close(engine->cuts);
         engine->cuts = NULL;
+    }
+    if (err) {
+        strads_result_free(result);
+        result = NULL;
     }
     sti_setup_free(&setup, result != NULL);
     *out = result;
