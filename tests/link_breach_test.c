@@ -284,6 +284,35 @@ Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
     cr_expect_eq(link_node_close(&victim), STRADS_OK);
 }
 
+/* Behind a proxy that has lost bytes of it: PINGs come, and fill the hole. */
+Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
+{
+    enum { WHOLE = 100000, LOST = 50000 };
+    static const unsigned char bytes[WHOLE];
+    const sti_net_options options = {.dead_ns = UINT64_C(2000000000)};
+    const sti_header ping = raw_header(STI_KIND_PING, 5, 0);
+    sti_header data = raw_header(KIND_DATA, 5, WHOLE);
+    open_both(&options);
+    int fd = say_hello(5);
+    raw_wait_frame(fd); /* it is welcomed */
+    raw_frame(fd, &data, NULL);
+    raw_write(fd, bytes, WHOLE - LOST);
+    for (int k = 0; k < 50; k++) {
+        pthread_mutex_lock(&victim.lock);
+        const bool lost = victim.lost > 0;
+        pthread_mutex_unlock(&victim.lock);
+        if (lost)
+            break;
+        raw_frame(fd, &ping, NULL);
+        (void)usleep(200000);
+    }
+    cr_expect_eq(victim.lost, 1);
+    cr_expect_eq(victim.why, STRADS_EIO);
+    expect_said("the rest of a frame did not come");
+    raw_wait_closed(fd);
+    close_both();
+}
+
 /* ---- dead and stopped peers ---- */
 
 /* A process of its own that joins the URL which it reads from `pipe`, as node

@@ -25,6 +25,7 @@ typedef struct roads {
     uint64_t seed, mean; /* of the cuts */
     unsigned times;
     bool flips; /* bits instead */
+    bool drops; /* bytes instead */
     bool reported;
 } roads;
 
@@ -42,7 +43,9 @@ static void build_roads(void *arg, const char *url)
 static void begin_to_cut(roads *r)
 {
     for (uint32_t k = 1; !r->reported && k < r->team->nodes; k++) {
-        if (r->flips)
+        if (r->drops)
+            relay_drop_often(r->way[k], r->seed + k, r->mean, r->times);
+        else if (r->flips)
             relay_flip_often(r->way[k], r->seed + k, r->mean, r->times);
         else
             relay_cut_often(r->way[k], r->seed + k, r->mean, r->times);
@@ -162,6 +165,26 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
 {
     for (uint64_t mean = 1000; mean < 100000; mean *= 4)
         count(2, mean, true);
+}
+
+/* A hole in a frame, which PINGs would fill slowly. */
+Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_bytes)
+{
+    team t = {.program = &tally_program,
+              .nodes = 2,
+              .workers = {1, 1},
+              .options = {.shards = 2}};
+    roads r = {.seed = 3, .mean = 1000, .times = 2, .drops = true};
+    uint64_t n;
+    uint32_t width;
+    tally = (tally_plan){.clocks = 200, .staleness = 1, .reports = 2};
+    strads_result *result = run_broken(&t, &r);
+    const double *values = strads_result_values(result, &n, &width);
+    for (uint64_t k = 0; k < n * width; k++)
+        cr_assert_eq(values[k], 200, "cell %llu is %g", (unsigned long long)k,
+                     values[k]);
+    cr_expect_eq(atomic_load(&tally.wrong), 0);
+    strads_result_free(result);
 }
 
 /* Each new link has keys of its own. */

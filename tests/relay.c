@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ struct relay {
     pthread_cond_t moved;
     bool stops, holds, cut_now;
     bool flips; /* a bit, where it would cut otherwise */
+    bool drops; /* .. or some bytes */
     uint64_t seed, mean;
     unsigned times, come, cuts;
 };
@@ -107,6 +109,26 @@ static void flip(relay *r, pair *p, unsigned char *bytes, uint64_t n)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Of bytes that have come: leaves some out where the pair would be cut. */
+static void drop(relay *r, pair *p, flow *f)
+{
+    enum { HOLE = 700 };
+    const uint64_t n = f->end;
+    pthread_mutex_lock(&r->lock);
+    if (p->left && p->left <= n) {
+        const size_t at = (size_t)p->left - 1;
+        const size_t hole = n - at < HOLE ? n - at : HOLE;
+        memmove(f->bytes + at, f->bytes + at + hole, n - at - hole);
+        f->end -= hole;
+        r->cuts++;
+        p->left = draw(r);
+    } else {
+        p->left -= p->left ? n : 0;
+    }
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* ---- moving bytes ------------------------------------------------------ */
 
 static void make_pair(relay *r)
@@ -143,7 +165,7 @@ static bool move(relay *r, pair *p, int k)
 {
     flow *f = &p->out[k];
     pthread_mutex_lock(&r->lock);
-    const bool flips = r->flips;
+    const bool flips = r->flips, drops = r->drops;
     pthread_mutex_unlock(&r->lock);
     if (f->begin == f->end) {
         ssize_t n = read(p->fd[1 - k], f->bytes, ROOM);
@@ -151,10 +173,14 @@ static bool move(relay *r, pair *p, int k)
             return n < 0;
         f->begin = 0;
         f->end = (size_t)n;
-        if (flips)
+        if (drops)
+            drop(r, p, f);
+        else if (flips)
             flip(r, p, f->bytes, (uint64_t)n);
+        if (f->begin == f->end)
+            return true;
     }
-    const bool cuts = p->left && !flips;
+    const bool cuts = p->left && !flips && !drops;
     size_t most = f->end - f->begin;
     if (cuts && most > p->left)
         most = (size_t)p->left;
@@ -313,6 +339,14 @@ void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
 {
     pthread_mutex_lock(&r->lock);
     r->flips = true;
+    pthread_mutex_unlock(&r->lock);
+    relay_cut_often(r, seed, mean, times);
+}
+
+void relay_drop_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
+{
+    pthread_mutex_lock(&r->lock);
+    r->drops = true;
     pthread_mutex_unlock(&r->lock);
     relay_cut_often(r, seed, mean, times);
 }

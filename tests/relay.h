@@ -28,6 +28,9 @@ void relay_cut_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 /* The same, but flips a bit there, and goes on. */
 void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 
+/* The same, but leaves up to 700 bytes out there, and goes on. */
+void relay_drop_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
+
 /* Takes connections but moves no byte, until it is told to go on. */
 void relay_hold(relay *r, bool hold);
 

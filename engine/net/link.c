@@ -25,6 +25,7 @@ enum {
     PAUSE_FIRST_NS = 5000000,
     PAUSE_MAX_NS = 100000000,
     TICKS_PER_HEARTBEAT = 4,
+    REST_BYTES_MIN = 1024, /* of a frame that has begun, in dead_ns */
     GOODBYES_A_HELLO =
         5, /* times hello_ns, for a goodbye in which nothing moves */
     TICK_MIN_NS = 1000000,
@@ -470,7 +471,29 @@ strads_err sti_net_probe(const char *url)
 
 /* ---- housekeeping: heartbeats and deadlines ---------------------------- */
 
-typedef enum verdict { FINE, PING, SILENT, NO_HELLO, NO_GRANT, NO_BYE } verdict;
+typedef enum verdict {
+    FINE,
+    PING,
+    SILENT,
+    NO_REST,
+    NO_HELLO,
+    NO_GRANT,
+    NO_BYE
+} verdict;
+
+/* A frame that has begun stands still, although PINGs may come: bytes of it were
+ * lost on the way, and what comes later fills the hole. */
+static bool rest_is_missing(sti_conn *conn, uint64_t now)
+{
+    const uint64_t since = atomic_load(&conn->rest_ns);
+    if (since == 0 || now < since || now - since < conn->net->options.dead_ns)
+        return false;
+    if (atomic_load(&conn->rest_bytes) < REST_BYTES_MIN)
+        return true;
+    atomic_store(&conn->rest_bytes, 0);
+    atomic_store(&conn->rest_ns, now);
+    return false;
+}
 
 /* How long nothing has moved in either direction since parting began. The
  * caller holds conn->lock. */
@@ -502,6 +525,8 @@ static verdict judge(sti_conn *conn, uint64_t now)
         v = NO_BYE;
     else if (!mute && !conn->bye_received && silent >= o->dead_ns)
         v = SILENT;
+    else if (!mute && rest_is_missing(conn, now))
+        v = NO_REST;
     else if (conn->introduced && !conn->parting && conn->first == NULL &&
              now - atomic_load(&conn->said_ns) >= o->heartbeat_ns)
         v = PING;
@@ -522,6 +547,13 @@ static void look_after(sti_conn *conn, uint64_t now)
         (void)snprintf(text, sizeof text,
                        "nothing was heard for %.3g s: the peer is stopped, its "
                        "machine is down, or the network between is cut",
+                       1e-9 * (double)conn->net->options.dead_ns);
+        sti_conn_end(conn, STRADS_EIO, text);
+        break;
+    case NO_REST:
+        (void)snprintf(text, sizeof text,
+                       "the rest of a frame did not come for %.3g s: the "
+                       "network between loses bytes",
                        1e-9 * (double)conn->net->options.dead_ns);
         sti_conn_end(conn, STRADS_EIO, text);
         break;

@@ -504,6 +504,7 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
 {
     sti_net *net = conn->net;
     atomic_store(&conn->delivering, true);
+    atomic_store(&conn->rest_ns, 0); /* the callback takes what it takes */
     net->options.events.received(net->options.arg, conn->id, frame);
     atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
     atomic_store(&conn->delivering, false);
@@ -828,6 +829,21 @@ static void end_of_stream(sti_conn *conn, int e)
     }
 }
 
+/* Starts to measure how fast the rest of a frame comes; a frame that ended
+ * meanwhile starts it again. */
+static void measure_rest(sti_conn *conn, size_t count, const sti_frame *before)
+{
+    const bool waits = conn->frame != NULL || conn->ahead_end != 0;
+    const bool same = conn->frame != NULL && conn->frame == before;
+    if (waits && same && atomic_load(&conn->rest_ns) != 0) {
+        atomic_fetch_add(&conn->rest_bytes, count);
+        return;
+    }
+    atomic_store(&conn->rest_bytes, 0);
+    atomic_store(&conn->rest_ns,
+                 waits ? atomic_load(&conn->net->clock_ns) + 1 : 0);
+}
+
 /* What a receive has brought; true: there may be more. */
 static bool take_what_came(sti_conn *conn, ssize_t n)
 {
@@ -837,7 +853,9 @@ static bool take_what_came(sti_conn *conn, ssize_t n)
         atomic_fetch_add_explicit(&net->bytes_received, count,
                                   memory_order_relaxed);
         atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+        const sti_frame *before = conn->frame;
         strads_err err = take_bytes(conn, count);
+        measure_rest(conn, count, before);
         if (err != STRADS_OK)
             sti_conn_end(conn, err, strads_error_text());
     } else {

@@ -99,6 +99,9 @@ typedef struct sti_conn {
     /* Of the net's clock. */
     uint64_t born_ns;
     _Atomic uint64_t heard_ns, said_ns;
+    /* Since when the reader waits for the rest of a frame that has begun, and the
+     * bytes that came since; 0: it is between two frames. */
+    _Atomic uint64_t rest_ns, rest_bytes;
     atomic_bool delivering; /* the owner's callback runs: silence is ours */
 
     /* Touched by the reader alone, once it runs. */
