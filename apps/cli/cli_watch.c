@@ -30,7 +30,7 @@ strads_err cli_watch_open(const char *address, const char *token_file,
         return STRADS_OK;
     CLI_TRY(sti_token_read(token_file, &token));
     const sti_watch_options options = {.address = address,
-                                       .token = &token,
+                                       .run_has_token = token.size > 0,
                                        .page = cli_page,
                                        .page_size = cli_page_size,
                                        .stop = stop,

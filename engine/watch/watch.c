@@ -591,14 +591,11 @@ static void *serve_clients(void *arg)
 /* ---- opening and closing
  * ----------------------------------------------------- */
 
-static strads_err take_token(sti_watch *w)
+/* The page has a token of its own: it travels without TLS, and the run's token would
+ * let its reader join the run. */
+static strads_err draw_token(sti_watch *w)
 {
     unsigned char drawn[STI_NONCE_BYTES];
-    const sti_token *given = w->options.token;
-    if (given && given->size) {
-        memcpy(w->token, given->bytes, given->size);
-        return STRADS_OK;
-    }
     strads_err err = sti_nonce_draw(drawn);
     for (size_t k = 0; !err && k < 16; k++)
         (void)snprintf(w->token + 2 * k, 3, "%02x", drawn[k]);
@@ -608,7 +605,6 @@ static strads_err take_token(sti_watch *w)
 static strads_err listen_at(sti_watch *w)
 {
     const char *address = w->options.address;
-    const bool has_token = w->options.token && w->options.token->size;
     char text[STI_URL_MAX + 1];
     sti_url url;
     (void)snprintf(text, sizeof text, "tcp://%s", address);
@@ -619,11 +615,11 @@ static strads_err listen_at(sti_watch *w)
                            "expected HOST:PORT, for example 127.0.0.1:8265",
                            address);
     w->local = sti_url_is_local(&url);
-    if (!w->local && !has_token)
+    if (!w->local && !w->options.run_has_token)
         return strads_fail(STRADS_EINVAL,
                            "--http %s: other machines reach this address; give "
-                           "the run a token that can stop it (--token-file or "
-                           "STRADS_TOKEN), or use 127.0.0.1",
+                           "the run a token (--token-file or STRADS_TOKEN), or "
+                           "use 127.0.0.1",
                            address);
     const int error = sti_socket_listen(&url, &w->listener);
     if (error)
@@ -633,9 +629,8 @@ static strads_err listen_at(sti_watch *w)
     const bool any = sti_url_is_wildcard(&url);
     (void)gethostname(w->own_name, sizeof w->own_name - 1);
     (void)snprintf(w->host, sizeof w->host, "%s", any ? "" : url.host);
-    (void)snprintf(w->url, sizeof w->url, "http://%s:%u/%s%s",
-                   any ? w->own_name : url.host, url.port, has_token ? "" : "#",
-                   has_token ? "" : w->token);
+    (void)snprintf(w->url, sizeof w->url, "http://%s:%u/#%s",
+                   any ? w->own_name : url.host, url.port, w->token);
     return STRADS_OK;
 }
 
@@ -651,7 +646,7 @@ strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out)
     w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     strads_err err =
         w->wake < 0 ? strads_fail(STRADS_EIO, "no file descriptor for --http")
-                    : take_token(w);
+                    : draw_token(w);
     if (!err)
         err = listen_at(w);
     if (!err && pthread_create(&w->thread, NULL, serve_clients, w) != 0)

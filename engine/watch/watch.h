@@ -36,8 +36,8 @@ typedef struct sti_watch sti_watch;
 
 typedef struct sti_watch_options {
     const char *address; /* HOST:PORT; port 0: a free one */
-    /* the token that stops a run; of size 0: one is drawn */
-    const sti_token *token;
+    /* the run has a token; without one the address must be a loopback one */
+    bool run_has_token;
     const char *page; /* the content of /; outlives the watch */
     size_t page_size;
     /* a client with the token stops the run; called on the server's thread */
@@ -49,8 +49,8 @@ typedef struct sti_watch_options {
  * other machines reach without a token. STRADS_EIO: in use. STRADS_ENOMEM. */
 strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out);
 
-/* The URL of the page with the real port, followed by '#' and the token if it
- * was drawn; browsers do not send that part. */
+/* The URL of the page with the real port, followed by '#' and the page's token;
+ * browsers do not send that part. */
 const char *sti_watch_url(const sti_watch *watch);
 
 /* Adds an event: a line of JSON without its end. Frequent events are `thinned`:
