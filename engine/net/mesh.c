@@ -721,7 +721,9 @@ void sti_mesh_say_done(sti_mesh *mesh)
         if (k != mesh->node)
             (void)sti_mesh_put(mesh, k, header, &nothing, 60 * STI_SECOND);
     }
+    pthread_mutex_lock(&mesh->lock);
     mesh->said_done = true;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 /* ---- opening and closing ----------------------------------------------- */
