@@ -1,6 +1,6 @@
-/* Owns one end of the streams. A receiver takes as much as fits a cache, then
- * adds or copies it. Invariant: of the pushes by pieces those that are not
- * acknowledged are in `piece`, each at its number % KEPT. */
+/* Owns one end of the streams. A receiver takes as much as fits into a cache,
+ * then adds or copies it. Invariant: the unacknowledged pieces are in `piece`,
+ * each at its number % KEPT. */
 #include "bench/bare_streams.h"
 
 #include <errno.h>
@@ -22,12 +22,12 @@ enum { CHUNK = 65536, PIECE = 262144, KEPT = 4 };
 
 struct bare_streams {
     int fd;
-    unsigned sent, acknowledged; /* pieces that are pushed */
+    unsigned sent, acknowledged; /* pieces pushed */
     _Alignas(64) char chunk[CHUNK];
     char piece[KEPT][PIECE];
 };
 
-/* What the near end tells the far one, over the socket. */
+/* The near end's request to the far end, over the socket. */
 typedef struct order {
     size_t n;
     bare_kind kind;
@@ -53,7 +53,7 @@ void bare_move(int fd, void *bytes, size_t n, bool out)
     }
 }
 
-/* As fast as the store's addition: for the registers that the processor has. */
+/* As fast as the store's addition: compiled for the processor's registers. */
 STI_EACH_INSTRUCTION_SET
 static void add(float *restrict to, const float *restrict from, size_t n)
 {
@@ -65,7 +65,7 @@ static void add(float *restrict to, const float *restrict from, size_t n)
 
 typedef struct head {
     uint64_t sum;
-    char rest[56]; /* as long as a frame's */
+    char rest[56]; /* as long as a frame's head */
 } head;
 
 static void move_piece(int fd, head *h, char *bytes, size_t n)
@@ -84,8 +84,8 @@ static void await_acknowledged(bare_streams *s, unsigned left)
         bare_move(s->fd, &ack, 1, false);
 }
 
-/* Keeps a copy: its memory is free again when the piece four before it is in.
- */
+/* Keeps a copy of a piece; its memory is free once the piece four before it is
+ * acknowledged. */
 static char *keep(bare_streams *s, const char *bytes, size_t n)
 {
     await_acknowledged(s, KEPT - 1);

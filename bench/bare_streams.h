@@ -1,13 +1,12 @@
-/* bench/bare_streams.h - what bytes cost over a tcp stream without a store: the
- * receiver adds them to an array of f32 (a push) or copies them to one (a
- * pull). The stream is a plain socket's, read and written by one thread at each
- * end. Or it carries what no store can do without: pieces with a head, kept by
- * who pushes until they are acknowledged, 1 MB of them at most, and pulled to
- * where they are wanted; and no more, by the same one thread at each end. Pieces
- * have a checksum, taken and held against it at the ends, as a store's frames do.
+/* bench/bare_streams.h - the cost of bytes over a tcp stream without a store:
+ * the receiver adds them to an array of f32 (a push) or copies them to one (a
+ * pull). A raw stream is a plain socket, read and written by one thread at each
+ * end. A stream of pieces adds what every store needs, with the same threads:
+ * pieces have a head and a checksum, as a store's frames do; the sender keeps
+ * up to 1 MB until it is acknowledged; pulled pieces are copied to their place.
  *
- * One process serves, another asks; they are told of each other by a connected
- * socket, which is the stream. What fails ends the process. */
+ * One process serves, another requests. A connected socket links them and is
+ * the stream. Any failure ends the process. */
 #ifndef BENCH_BARE_STREAMS_H
 #define BENCH_BARE_STREAMS_H
 
@@ -18,23 +17,23 @@ typedef enum bare_kind { BARE_SOCKET, BARE_PIECES, BARE_KINDS } bare_kind;
 
 typedef struct bare_streams bare_streams;
 
-/* The far end, until the other one has closed; it pushes to and pulls from an
- * array of `most` bytes. */
+/* Runs the far end until the near end closes; pushes and pulls use an array of
+ * `most` bytes. */
 void bare_streams_serve(int fd, size_t most);
 
-/* The near end, of this process for good. */
+/* Opens the near end; it stays open for the life of the process. */
 bare_streams *bare_streams_open(int fd);
 void bare_streams_close(bare_streams *s);
 
-/* Sends n bytes, which are added up over there; `last`: and waits until all of
- * this stream's pushes are. */
+/* Sends n bytes, which the far end adds; `last`: waits until all pushes of this
+ * stream are added. */
 void bare_push(bare_streams *s, bare_kind kind, char *bytes, size_t n,
                bool last);
 
 /* Fetches n bytes. */
 void bare_pull(bare_streams *s, bare_kind kind, char *bytes, size_t n);
 
-/* All of n bytes, out of or into a socket. */
+/* Sends or receives all of n bytes. */
 void bare_move(int fd, void *bytes, size_t n, bool out);
 
 #endif

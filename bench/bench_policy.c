@@ -1,6 +1,6 @@
-/* What scheduling costs: ns for a draw and an update in the priority policy's
- * sampler, and for a whole choice (block in, block out), by number of parameters.
- * The uniform and the cyclic policy, which keep nothing, are the floor. Medians
+/* The cost of scheduling: ns for a draw and an update in the priority policy's
+ * sampler, and for a whole choice (block in, block out), by number of
+ * parameters. The stateless uniform and cyclic policies are the floor. Medians
  * of REPEATS runs; no arguments. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +78,8 @@ static void bench_sampler(uint32_t n)
     sti_block_table_close(&table);
 }
 
-/* One block after the other, committed at once: what a round pays for its
- * choice, the priorities included. */
+/* Chooses and commits one block after the other: the cost of a round's choice
+ * with its priorities. */
 static double time_choices(const strads_policy *policy, void *state,
                            uint64_t *asked, sti_random *random)
 {

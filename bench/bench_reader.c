@@ -1,13 +1,14 @@
-/* How fast a data file becomes compressed columns, and what memory it takes.
+/* The speed of reading a data file into compressed columns, and the memory it
+ * takes.
  *
  *   bench_reader FILE [--json]
  *
  * For 1, 2, 4 ... threads up to the cores: the median of 5 reads, in MB of text
- * a second of the clock and of processor time (what a loaded machine leaves
- * alone), beside the floor, one pass over the same bytes on one thread. Then
- * one more read with a thread that watches the anonymous memory; its peak is
- * given as a ratio to one orientation of the matrix (12 bytes an entry, 8 a
- * column) plus labels. Only the public headers are used. */
+ * per second of the clock and of processor time (which excludes the load of
+ * other processes), beside the floor, one pass over the same bytes on one
+ * thread. Then one more read with a thread that polls the anonymous memory; its
+ * peak is given as a ratio to one orientation of the matrix (12 bytes per
+ * entry, 8 per column) plus labels. It uses only the public headers. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -59,7 +60,7 @@ static bool read_once(const char *path, uint32_t threads, double *ms,
     return true;
 }
 
-/* What any reader must at least do: touch every byte of the mapped file. */
+/* The minimum for any reader: touch every byte of the mapped file. */
 static bool scan_once(const char *path, double *ms)
 {
     struct stat info;
@@ -132,7 +133,8 @@ static bool measure_memory(figures *f)
     return read;
 }
 
-/* Widths take turns, so that a slow moment of the machine hits them all. */
+/* Thread counts alternate, so that a slow moment of the machine affects them
+ * all. */
 static bool measure_speed(figures *f)
 {
     double ms[WIDTHS_MAX + 1][ROUNDS];
@@ -225,7 +227,7 @@ int main(int argc, char **argv)
     }
     if (!measure(&f))
         return 1;
-    /* With --json the table does not disturb who reads it. */
+    /* With --json, stdout has only JSON. */
     print_table(&f, json ? stderr : stdout);
     if (json)
         print_json(&f);

@@ -1,6 +1,7 @@
-/* What a round costs when it computes nothing: a program whose update and
- * aggregate are empty, blocks of one parameter from the cyclic policy. Prints
- * microseconds a round, medians of several runs, in turn, as one JSON line.
+/* The cost of a round without computation: a program with empty update and
+ * aggregate, blocks of one parameter from the cyclic policy. Prints
+ * microseconds per round, medians of several alternating runs, as one JSON
+ * line.
  *
  *     bench_round [ROUNDS] */
 #include <stdio.h>

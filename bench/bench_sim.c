@@ -1,9 +1,9 @@
-/* How fast the simulation is: events of roles a second of processor time, over
- * rounds that compute nothing, on networks of 1, 64 and 1,024 workers with
- * latency, bandwidth, prices of messages and jitter. Medians of several runs,
- * in turn, as one JSON line.
+/* The speed of the simulation: events of roles per second of processor time,
+ * for rounds that compute nothing, on networks of 1, 64 and 1,024 workers with
+ * latency, bandwidth, prices of messages and jitter. Medians of several
+ * alternating runs, as one JSON line.
  *
- *     bench_sim [EVENTS]    roughly so many in each run */
+ *     bench_sim [EVENTS]    about this many in each run */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static strads_err measure(sim_case *c, uint64_t events, double *rate)
         .partitions = c->workers,
         .policy = "cyclic",
         .deterministic = true,
-        /* Three events a worker and round: a dispatch, an end, a partial. */
+        /* Three events per worker and round: a dispatch, an end, a partial. */
         .max_rounds = 1 + events / (3 * c->workers + 6)};
     const strads_sim_options sim = {.size = sizeof sim,
                                     .nodes = c->workers,

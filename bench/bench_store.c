@@ -1,6 +1,6 @@
-/* What a commit costs: ns for inc and read of a batch of 64 rows, alone, beside
- * the bare loop over an array that it stands for (its floor), measured in turn.
- * And inc by two threads at once, per batch of each. Medians; no arguments. */
+/* The cost of a commit: ns for inc and read of a batch of 64 rows, alone,
+ * beside the equivalent loop over an array (the floor), in turn. Then inc by
+ * two threads at once, per batch of each. Medians; no arguments. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* What one hop costs: the round trip of a 64-byte message and the one-way
+/* The cost of one hop: the round trip of a 64-byte message and the one-way
  * throughput of 64 KB and 1 MB messages, over tcp loopback and ipc, for raw
  * sockets (the floor) and the engine's links (frames with checksums, over plain
- * sockets; with a token's tags as well; over TLS).
- * docs/wire-format.md says what was decided from it.
+ * sockets; with a token's tags as well; over TLS). docs/wire-format.md has the
+ * conclusions.
  *
  *   bench_transport [--rounds N] [--json]
  *
- * Each case runs in two fresh processes, as nodes do, the cases take turns, and
+ * Each case runs in two fresh processes, as nodes do, the cases alternate, and
  * each cell is the median of the rounds. Owns nothing beyond main: a case's
  * processes end with it. */
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* A program that computes nothing, and data without entries for it: what a
- * round of it takes is what rounds cost. */
+/* A program that computes nothing, and data without entries for it, to measure
+ * the cost of rounds. */
 #ifndef STRADS_BENCH_EMPTY_PROGRAM_H
 #define STRADS_BENCH_EMPTY_PROGRAM_H
 
@@ -8,7 +8,7 @@
 /* Blocks of one parameter; update and aggregate are empty. */
 extern const strads_program empty_program;
 
-/* Cut as *options say; NULL without memory. */
+/* Partitioned by *options; NULL without memory. */
 strads_data *empty_data(const strads_data_options *options);
 
 #endif

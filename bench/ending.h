@@ -1,5 +1,4 @@
-/* bench/ending.h - programs that are run by hand end with a sentence when
- * something fails. */
+/* bench/ending.h - ends a program with a sentence when a call fails. */
 #ifndef BENCH_ENDING_H
 #define BENCH_ENDING_H
 
@@ -10,8 +9,8 @@
 /* Ends the program with the error's sentence, unless it is STRADS_OK. */
 void bench_check(strads_err err);
 
-/* Zeroed memory for n things of `size` bytes, n may be 0; the program ends when
- * there is none. The caller's to free. */
+/* Zeroed memory for n elements of `size` bytes; n may be 0. Ends the program if
+ * memory runs out. The caller frees it. */
 void *bench_reserve(size_t n, size_t size);
 
 #endif

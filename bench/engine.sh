@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the engine costs beside what it carries: its start, an empty round on
+# The engine's own cost: its start, an empty round on
 # threads and over TCP, and the time outside callbacks of a Lasso at default
 # options.
 set -eu

@@ -1,13 +1,13 @@
 #!/bin/sh
-# What the policy does of a Lasso, and what four processes hold of its data.
-# How fast it is beside others is linear.sh's matter.
+# The policy's share of a Lasso's updates, and the data that each of four processes
+# holds. linear.sh compares its speed with peers.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
 CAP=30 # seconds a run may take
 
-# strads WORKERS [OPTIONS]: a run on $file at $ratio; exit 3 is a run that
-# ended before its tolerance, and is measured like any other.
+# strads WORKERS [OPTIONS]: a run on $file at $ratio; exit code 3, a run that ended
+# before its tolerance, is measured, too.
 strads()
 {
     workers=$1
@@ -19,8 +19,8 @@ strads()
     [ $code -eq 0 ] || [ $code -eq 3 ]
 }
 
-# What shares of updates come from the policy's blocks by a gap of 1e-3, and
-# whether another policy runs another course: see NAME RATIO
+# see NAME RATIO: the share of updates in the policy's blocks up to a gap of 1e-3,
+# and whether another policy takes another course.
 see_policies()
 {
     for policy in priority uniform cyclic; do
@@ -39,13 +39,13 @@ see_policies()
     done
 }
 
-# held LOG: what a process says that it keeps of the data.
+# held LOG: the size of the data that a process reports to keep.
 held()
 {
     sed -n 's/.* \([0-9.]* [KMG]*B\) .*in memory.*/\1/p' "$1"
 }
 
-# What each of four processes keeps, beside one alone.
+# The data kept by each of four processes, and by one alone.
 see_nodes()
 {
     url=ipc://$scratch/nodes.ipc

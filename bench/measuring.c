@@ -1,4 +1,4 @@
-/* Time, and what stands for many measurements. */
+/* Clocks and medians. */
 #include "bench/measuring.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The figures of the papers that this engine comes from, drawn again from this
-tree: runs the programs of bench/ and the command, and writes one HTML page that
-needs nothing else, each number with the command that gave it.
+"""Draws the figures of the papers behind this engine again: runs the programs of
+bench/ and the command, and writes one self-contained HTML page that gives the command
+of each number.
 
     reproduce.py [--quick] [--output FILE.html]
 
-STRADS_BUILD is the folder of the release build. --quick: the same on little
-data, to see that all of it runs; what it says is worth nothing.
+STRADS_BUILD is the folder of the release build. --quick: the same on little data, to
+test that everything runs; its numbers mean nothing.
 """
 import argparse
 import html

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What rotation brings: a topic model (lda) and a factorisation (mf), each by
-# the same updates on blocks that go round (ring) and data-parallel, on rows of
+# The gain of rotation: a topic model (lda) and a factorisation (mf), each by the
+# same updates on blocks that travel on a ring (ring) and data-parallel, on rows of
 # the store that are some clocks old (staleness); mf also by Hogwild, in shared
-# memory. with_rotation.c and with_rotation_mf.c say more. On two threads, and
-# simulated on 64 nodes. Curves go to rotation-MODEL-WORKERS.txt beside the
-# programs; `./dev reproduce` draws such. Options: --quick; lda or mf alone.
+# memory. with_rotation.c and with_rotation_mf.c describe the methods. Runs on two
+# threads, and simulated on 64 nodes. Writes curves to rotation-MODEL-WORKERS.txt
+# beside the programs; `./dev reproduce` draws them. Options: --quick; lda or mf.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -39,7 +39,7 @@ last()
     tail -n 1 "$1" | cut -d ' ' -f "$2"
 }
 
-# at CURVE SWEEP: what was said then; "-" if nothing was.
+# at CURVE SWEEP: the value reported then; "-" if there is none.
 at()
 {
     awk -v n="$2" '$1 == n { x = $3 } END { print x ? x : "-" }' "$1"
@@ -71,9 +71,8 @@ compare_lda()
     show lda "$1"
 }
 
-# compare_mf WORKERS PARTS [NS]: data-parallel by that one of PARTS that ends
-# best: where many workers add up all of what each would move an item by, it
-# moves too far.
+# compare_mf WORKERS PARTS [NS]: data-parallel with the best one of PARTS, because
+# an item moves too far if many workers add their full moves.
 compare_mf()
 {
     workers=$1

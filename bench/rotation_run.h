@@ -1,5 +1,5 @@
-/* bench/rotation_run.h - what the benchmarks of rotation beside a data-parallel
- * loop have in common: how a run is made and what it prints. */
+/* bench/rotation_run.h - runs and output that the benchmarks of rotation
+ * against a data-parallel loop share. */
 #ifndef BENCH_ROTATION_RUN_H
 #define BENCH_ROTATION_RUN_H
 
@@ -15,10 +15,10 @@ typedef struct rotation_run {
     const strads_data *data;
     uint32_t workers;
     uint32_t blocks; /* of a ring; 0: its own number */
-    /* Of a simulated worker, a node of its own; NULL: threads. */
+    /* Of a simulated worker on a node of its own; NULL: threads. */
     const strads_sim_phase *phases;
     uint32_t n_phases;
-    /* What a line says behind its sweep and its seconds. */
+    /* The value of an output line, after its sweep and its seconds. */
     double (*value)(const strads_progress *progress);
 } rotation_run;
 
@@ -28,8 +28,8 @@ strads_err rotation_run_print(const rotation_run *run);
 /* "infinite", or a number of clocks. */
 uint32_t rotation_staleness(const char *method);
 
-/* n elements, 0, at a cache line, with some bytes to spare; ends the process
- * where there is no memory. */
+/* n zeroed elements, aligned to a cache line, with some spare bytes; ends the
+ * process if memory runs out. */
 void *rotation_zeroed(size_t n, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* bench/schedules.h - the programs that with_schedules compares: one Lasso, the
- * same kernels, and who is updated next as the setup says. */
+/* bench/schedules.h - the programs that with_schedules compares: one Lasso with
+ * the same kernels; the setup selects the schedule. */
 #ifndef BENCH_SCHEDULES_H
 #define BENCH_SCHEDULES_H
 
@@ -9,12 +9,12 @@
 
 /* `config` of both points to a pointer to it. */
 typedef struct schedules_setup {
-    double ratio;       /* lambda by lambda_max */
+    double ratio;       /* lambda / lambda_max */
     double limit;       /* seconds of the processor */
     uint32_t width;     /* columns, or rows of a batch, at once */
-    const char *policy; /* of rounds: who chooses blocks */
+    const char *policy; /* of rounds: the policy that chooses blocks */
     bool joint;         /* their columns are solved together, by pairs */
-    bool scans;         /* rest is told by what a scan finds */
+    bool scans;         /* the rest level is set from the results of a scan */
 } schedules_setup;
 
 /* Prints a line "SECONDS UPDATES OBJECTIVE". */

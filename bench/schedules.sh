@@ -1,9 +1,8 @@
 #!/bin/sh
-# A Lasso under several schedules, with the same kernels: who is updated next,
-# and whether columns that depend on each other are kept apart, decides how
-# soon it is solved, and whether at all. with_schedules.c says what the methods
-# are, and `./dev reproduce` draws their curves. Options: --limit SECONDS a
-# method, --ratio R of lambda_max.
+# A Lasso under several schedules, with the same kernels. The order of updates, and
+# whether dependent columns are separated, decides how fast it converges, if it
+# converges. with_schedules.c describes the methods, `./dev reproduce` draws their
+# curves. Options: --limit SECONDS for each method, --ratio R of lambda_max.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -39,7 +38,7 @@ reached()
     awk -v target="$2" '$3 <= target { print $1, $2; exit }' "$1"
 }
 
-# told CURVE TARGET: the same for people, or what became of it.
+# told CURVE TARGET: the same as text, or why it was not reached.
 told()
 {
     awk -v target="$2" '

@@ -1,9 +1,9 @@
 /* One Lasso by blocks that a policy chooses.
  *
  * Workers hold rows and r = y - X w. With L1 = n lambda, c = x_j'r and a =
- * |x_j|^2 a column alone goes to soft(a w_j + c, L1) / a; "solved together"
- * takes what the columns before it in the block have moved off c first. The
- * priorities are what these steps gain, a/2 step^2. */
+ * |x_j|^2, a column alone moves to soft(a w_j + c, L1) / a. If a block is
+ * solved together, the moves of its earlier columns are subtracted from c
+ * first. The priorities are the gains of these steps, a/2 step^2. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { MOMENTS, SCAN, MEASURE, BLOCK, PAIRS };
 
-/* Blocks between two measures: those are of O(rows). */
+/* Blocks between two measurements, which cost O(rows). */
 enum { BLOCKS_MEASURED = 16, SWEEPS = 3 };
 
 typedef struct run_state {
@@ -22,7 +22,7 @@ typedef struct run_state {
     double l1; /* n lambda */
     double rows, entries, columns;
     double begun, updates;
-    double rr, most; /* |r|^2 at the last measure, the largest so far */
+    double rr, most; /* |r|^2 at the last measurement, the largest so far */
     double norm_w;   /* |w|_1 */
     uint32_t next, blocks;
     double *squares; /* [columns] */
@@ -39,8 +39,9 @@ static strads_err no_memory(void)
 typedef struct local {
     uint64_t rows;
     const column_kernels *kernels;
-    double *r;     /* [rows] */
-    double *dense; /* [rows] zeros: a column while it meets others */
+    double *r; /* [rows] */
+    /* [rows] zeros: one column scattered for products with others */
+    double *dense;
 } local;
 
 static void close_local(void *opened)
@@ -155,7 +156,7 @@ static strads_err keep_moments(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* The step of a column alone, and what it gains. */
+/* The step of a column alone, and its gain. */
 static double step_of(const run_state *s, uint32_t j, double w, double c,
                       double *gain)
 {
@@ -231,9 +232,9 @@ static strads_err solve_together(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* MOMENTS, MEASURE and SCAN, then blocks; measures in between. When the policy
- * rests everything is looked at again, which only some policies make use of;
- * the others ask for it to go on. */
+/* MOMENTS, MEASURE and SCAN, then blocks with measurements in between. When the
+ * policy rests, all columns are scanned again. Only some policies use that; the
+ * others are asked to continue. */
 static strads_err schedule(strads_turn *turn)
 {
     run_state *s = turn->state;

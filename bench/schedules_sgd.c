@@ -1,5 +1,5 @@
-/* One Lasso by data-parallel steps: each worker takes a batch of rows a clock,
- * the weights are in the store. */
+/* One Lasso by data-parallel steps: each worker takes a batch of rows per
+ * clock; the weights are in the store. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory");
 }
 
-enum { LINE = 1024 }; /* weights of a row of the table */
+enum { LINE = 1024 }; /* weights in a row of the table */
 
 typedef struct sgd {
     const strads_share *share;
@@ -71,9 +71,9 @@ static void survey(sgd *s)
     s->flat = 1 / longest;
 }
 
-/* Clock c's batch: rows drawn with replacement, and a proximal step that gets
- * shorter as 1 / sqrt(passes). Of the powers of 4 in its place 4 is the largest
- * that does not diverge on the benchmark's design. */
+/* Clock c's batch: rows drawn with replacement, and a proximal step that
+ * decreases as 1 / sqrt(passes). Its factor 4 is the largest power of 4 that
+ * does not diverge on the benchmark's design. */
 static void take_batch(sgd *s, uint64_t c)
 {
     const double passes = (double)c * s->how->width / (double)s->rows;
@@ -100,7 +100,7 @@ static strads_err turn_clock(sgd *s, strads_session *session, uint64_t c)
     return err ? err : strads_session_clock(session);
 }
 
-/* Measures take time of their own, which is left out. */
+/* Excludes the time of measurements. */
 static strads_err descend(sgd *s, const strads_task *task,
                           strads_session *session)
 {

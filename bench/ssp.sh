@@ -2,10 +2,10 @@
 # Progress per second over staleness, with and without stragglers, and
 # all-reduce style beside the servers: seconds until the error of a
 # least-squares problem is 1e-6, medians of runs in turn. Four workers sleep for
-# the time of computing, so that few cores do not decide; with_ssp.c says more.
-# Beside that, what makes these seconds: clocks a second (quantity) and decades of
-# the error a 1,000 clocks (quality). The curves of the last runs go to
-# ssp-STRAGGLER.txt beside the programs; `./dev reproduce` draws such. Then shards
+# the time of computing, so that few cores suffice; with_ssp.c describes the methods.
+# It also prints the two factors of these seconds: clocks per second (quantity) and
+# decades of the error per 1,000 clocks (quality). Writes the curves of the last runs
+# to ssp-STRAGGLER.txt beside the programs; `./dev reproduce` draws them. Then shards
 # against workers, over processes and, for more of them, simulated.
 set -eu
 . "$(dirname "$0")/with_data.sh"

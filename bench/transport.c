@@ -1,4 +1,4 @@
-/* What both kinds of transport share, and plain sockets, whose calls block. */
+/* Code common to all transports, and plain sockets with blocking calls. */
 #include "bench/transport.h"
 
 #include <errno.h>

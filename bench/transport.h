@@ -1,5 +1,5 @@
-/* bench/transport.h - a connection's ends as bench_transport measures them, by
- * transport. What fails ends the program, with a sentence. */
+/* bench/transport.h - the ends of a connection for bench_transport, by
+ * transport. Any failure ends the program with a sentence. */
 #ifndef BENCH_TRANSPORT_H
 #define BENCH_TRANSPORT_H
 
@@ -22,30 +22,30 @@ typedef struct channel {
     int received[2]; /* bulk frames of each size */
     double started;  /* when the latest ping left */
     double *samples; /* [PINGS] */
-    int pings;       /* that have come back */
+    int pings;       /* number returned */
     bool done;       /* guarded by lock: what `wait_done` waits for */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } channel;
 
-/* How one transport opens and is measured. `path` is NULL for tcp; the
- * server tells its port, the client uses it. `answer` sends each ping back and
- * takes the bulk; `ask` measures: microseconds, then twice GB/s. */
+/* Opens and measures one transport. `path` is NULL for tcp; the server writes
+ * its port, the client uses it. `answer` returns each ping and receives the
+ * bulk; `ask` measures: microseconds, then GB/s twice. */
 typedef struct method {
     const char *name;
-    bool tcp_alone; /* not over ipc */
+    bool tcp_alone; /* tcp only */
     void (*serve)(channel *c, const char *path, int tell);
     void (*dial)(channel *c, const char *path, int port);
     void (*answer)(channel *c, char *buffer);
     void (*ask)(channel *c, char *buffer, double *figures);
 } method;
 
-/* Plain sockets: calls that block. */
+/* Plain sockets with blocking calls. */
 extern const method transport_raw;
-/* The engine's links, whose callbacks answer, and ask. */
+/* The engine's links; their callbacks answer and ask. */
 extern const method transport_link;
-/* .. with a token, and over TLS, for which a certificate is made in a folder
- * first. */
+/* With a token, and over TLS with a certificate that is first made in a
+ * folder. */
 extern const method transport_link_token, transport_link_tls;
 void transport_make_certificate(const char *folder);
 

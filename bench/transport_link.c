@@ -1,5 +1,5 @@
-/* The engine's links as bench_transport measures them: the thread that receives
- * answers a ping, and sends the next one. */
+/* The engine's links for bench_transport: the receiving thread answers a ping
+ * and sends the next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { KIND_PING = STI_KIND_FIRST_MESSAGE, KIND_BULK };
 
 static void keep(void *bytes)
 {
-    (void)bytes; /* the buffer stays as it is: nothing to give back */
+    (void)bytes; /* the buffer stays: nothing to release */
 }
 
 static void link_send(channel *c, uint16_t kind, const void *bytes,
@@ -123,7 +123,8 @@ static void link_dial(channel *c, const char *path, int port)
 static void link_answer(channel *c, char *buffer)
 {
     (void)buffer;
-    wait_done(c); /* never: the callbacks work until this process is ended */
+    /* never returns: the callbacks work until this process ends */
+    wait_done(c);
 }
 
 static void link_ask(channel *c, char *buffer, double *figures)

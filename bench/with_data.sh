@@ -5,7 +5,7 @@ scratch=$(mktemp -d)
 json=$scratch/json
 trap 'rm -rf "$scratch"' EXIT
 
-# unpack NAME: prints where NAME.svm is, unpacked; nothing where there is none.
+# unpack NAME: prints the path of NAME.svm, unpacked; nothing if it does not exist.
 unpack()
 {
     for folder in "$STRADS_DATA" "$STRADS_DATA/linear"; do
@@ -31,13 +31,13 @@ load()
     awk '{ print $1 }' /proc/loadavg
 }
 
-# last_of KEY LOG: what the last line of a log says under a key.
+# last_of KEY LOG: the value of a key in the last line of a log.
 last_of()
 {
     tail -n 1 "$2" | sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
 }
 
-# record BENCH KEY VALUE ...: a line of JSON in $json; quotes what is no number.
+# record BENCH KEY VALUE ...: a line of JSON in $json; quotes values that are not numbers.
 record()
 {
     line="{\"bench\": \"$1\""

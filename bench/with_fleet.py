@@ -1,9 +1,8 @@
 """Linear models on random problems against Debian's peers; fleet.sh calls this.
 
 Problem I of seed S is the same however many are drawn: its shape, data, loss,
-penalty and weight come from (S, I). Rows of `bench linear` are ones that people
-chose; these are not, so that tuning to rows shows. How a problem is measured is
-with_linear.py's."""
+penalty and weight come from (S, I). People chose the rows of `bench linear`; these
+are random, so they reveal tuning to rows. with_linear.py measures each problem."""
 import argparse
 import ctypes
 import glob
@@ -32,14 +31,14 @@ NUMBERS = ("lasso", "elastic-net", "path", "cv", "epsilon", "squared-epsilon")
 BY_LAMBDA = ("lasso", "elastic-net", "path", "l1-logistic", "elastic-logistic",
              "l1-squared-hinge", "poisson", "multinomial", "cv",
              "cv-logistic")
-# Some twice: those that most people fit.
+# The most common kinds are listed twice.
 KINDS = ("lasso", "lasso", "path", "elastic-net", "l1-logistic", "l1-logistic",
          "elastic-logistic", "l2-logistic", "l2-logistic", "squared-hinge",
          "hinge", "l1-squared-hinge", "epsilon", "squared-epsilon")
-# Drawn where --kind names them alone, so that problems of a seed stay as they are.
+# Drawn only if --kind names them, so that a seed's other problems do not change.
 OTHER_KINDS = ("poisson", "multinomial", "cv", "cv-logistic")
 WITH_INTERCEPT = ("poisson", "multinomial")
-# Where peers have an intercept that is not penalised, as strads has.
+# Peers with an unpenalised intercept, like strads.
 INTERCEPT = ("lasso", "elastic-net", "l1-logistic", "elastic-logistic",
              "l2-logistic")
 
@@ -136,7 +135,7 @@ def write_text(x, y, path):
 
 
 class Problem(yardstick.Measured):
-    """What with_linear.Row and the solvers want to know of a problem."""
+    """A problem, for with_linear.Row and the solvers."""
 
     def __init__(self, seed, at, bench):
         rng = np.random.default_rng([seed, at])
@@ -154,7 +153,7 @@ class Problem(yardstick.Measured):
             y = self.classes(rng, y)
         else:
             y = np.rint(y * FINE) / FINE
-        # The last column has to be seen in the text.
+        # The last column must occur in the text.
         x = x[:, :x.indices.max() + 1]
         self.x, self.y = x, y
         self.rows, self.columns = x.shape
@@ -187,7 +186,7 @@ class Problem(yardstick.Measured):
         if rng.random() < .3:  # columns in units of their own, powers of two
             units = 2.0 ** np.rint(rng.normal(0, 2, x.shape[1]))
             x = (x @ scipy.sparse.diags(units)).tocsr()
-        if self.kind not in BY_LAMBDA:  # C means little without a unit
+        if self.kind not in BY_LAMBDA:  # C needs a unit
             norm = math.sqrt((x.data ** 2).sum() / x.shape[0])
             x = x * 2.0 ** round(math.log2(between(rng, .3, 10) / norm))
         return x, y
@@ -245,10 +244,10 @@ class Problem(yardstick.Measured):
             "C=%.2g" % self.c)
 
 
-# ---- who takes part ---------------------------------------------------------
+# ---- solvers ----------------------------------------------------------------
 
 def peers():
-    """Those that are installed; says who is not."""
+    """The installed ones; prints the missing ones."""
     def has(*command):
         return shutil.which(command[0]) and not subprocess.run(
             command, stdout=subprocess.DEVNULL,
@@ -300,7 +299,7 @@ class Row(linear.Row):
 
 
 class Bench:
-    """What with_linear.Row asks for."""
+    """The interface of with_linear.Row."""
 
     def __init__(self, options):
         build, strads = os.environ["STRADS_BUILD"], os.environ["STRADS_BIN"]
@@ -327,7 +326,7 @@ class Bench:
         return problem.objectives(out)
 
     def gap(self, _):
-        """None where strads itself does not know."""
+        """None if strads itself does not know."""
         return self.known
 
     def close(self):
@@ -339,8 +338,8 @@ class Bench:
 # ---- the distribution -------------------------------------------------------
 
 def ratios(lines, target, top, bottom, cap):
-    """top's seconds by bottom's, where bottom reached the target; where top did
-    not, the limit stands for it, which is less than the truth."""
+    """top's seconds divided by bottom's, for problems in which bottom reached the
+    target. If top did not, the limit is used, which is a lower bound."""
     found = []
     for line in lines:
         at = line["%.0e" % target]
@@ -366,7 +365,7 @@ def distribution(lines, target, top, bottom, cap):
 
 
 def tables(lines, cap):
-    """Dicts: a group of problems, a target, whom by whom, a distribution."""
+    """Dicts: a group of problems, a target, the two solvers, a distribution."""
     groups = [("all", lines)]
     for key in ("kind", "shape", "size"):
         groups += [(name, [x for x in lines if x[key] == name])

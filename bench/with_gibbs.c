@@ -1,10 +1,11 @@
 /* Textbook collapsed Gibbs sampling (Griffiths and Steyvers, PNAS 2004), one
- * token after the other and one topic after the other, with nothing of strads:
+ * token and one topic after the other, without any strads code:
  *
  *   with_gibbs DOCWORD TOPICS ALPHA BETA SEED SWEEP...
  *
- * says log p(words, topics) per token after each of those sweeps, which rise.
- * The first one draws from the tokens that have a topic already. */
+ * prints log p(words, topics) per token after each of these sweeps, in
+ * ascending order. The first sweep draws from the tokens that have a topic
+ * already. */
 #include <gsl/gsl_rng.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <stdint.h>

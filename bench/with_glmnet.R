@@ -1,6 +1,6 @@
 # glmnet as a peer: with_glmnet.R DIR KIND [intercept].
 #
-# DIR is what with_yardstick.py left, KIND one of its kinds. Says "ready"
+# DIR is the folder that with_yardstick.py wrote, KIND one of its kinds. Prints "ready"
 # when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
 # answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
 # nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE", of several
@@ -54,8 +54,8 @@ lambdas <- function(weight, how) {
     exp(seq(log(most), log(weight), length.out = 10))
 }
 
-# glmnet says what it could not do, and stops there: shorter paths are told by
-# their missing points.
+# glmnet warns and stops at a point that it cannot fit: a shorter path shows in its
+# missing points.
 fit <- function(weight, setting, out) {
     how <- strsplit(setting, "/")[[1]]
     if (kind == "l2-logistic") weight <- 1 / (weight * length(y)) # it is C

@@ -1,10 +1,10 @@
-"""Topics that tell labels apart beside a linear machine on the same documents.
+"""Topics that separate labels, and a linear SVM on the same documents.
 
     python3 bench/with_labels.py STRADS BAG TRAIN.svm TEST.svm [--classes N] ...
 
-BAG is a UCI bag of words; the rows of TRAIN and TEST, LIBSVM of tf-idf say, are
-of its documents, which are found by their words. --classes N makes N labels of
-numbers, with about as many rows each.
+BAG is a UCI bag of words. The rows of TRAIN and TEST, for example LIBSVM of tf-idf,
+belong to its documents, which are matched by their words. --classes N makes N labels
+of numbers, with about as many rows each.
 """
 
 import argparse

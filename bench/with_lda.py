@@ -124,7 +124,7 @@ def compare_speed(place, options, name, path, topics, sweeps):
             name, topics, solver, figure["cpu"], figure["wall"],
             m.show(figure.get("likelihood"), "%.4f")), flush=True)
         m.record("lda", corpus=name, topics=topics, solver=solver, **figure)
-    # One is the engine with a worker or the bare loop, whichever is faster.
+    # The base is the engine with one worker or the bare loop, the faster of them.
     ratio = m.median([b["wall"] / max(a["wall"], bare["wall"]) for a, b, bare
                       in zip(runs["strads-1"], runs["strads-2"],
                              runs["bare"])])
@@ -134,7 +134,7 @@ def compare_speed(place, options, name, path, topics, sweeps):
 
 
 def steady(place, options):
-    """Tokens move less from sweep to sweep: what that does for the speed."""
+    """The effect on speed of tokens moving less from sweep to sweep."""
     last = 10 if options.quick else 60
     spans = [(x - 4, x) for x in (5, 10, 20, 40, 60) if x <= last]
     print("\nM tokens a CPU second of the bare loop, by sweeps")
@@ -187,8 +187,8 @@ def likelihood(place, options):
 # ---- peers ------------------------------------------------------------------
 
 def perplexity(phi, document, word, count):
-    """Of the even tokens of documents whose mixes are found from the odd ones
-    (EM with topics held): one yardstick for all."""
+    """The likelihood of documents' even tokens, with mixes estimated from the odd
+    ones (EM with fixed topics): the same measure for all."""
     token = np.repeat(np.arange(len(word)), count)
     first, second = token[::2], token[1::2]
     n = int(document.max()) + 1

@@ -1,12 +1,12 @@
-/* with_lda_bare.c - the topic model's own callbacks in a straight loop.
+/* with_lda_bare.c - the topic model's own callbacks in a plain loop.
  *
  *     with_lda_bare FILE TOPICS SWEEPS
  *
  * One thread draws all tokens SWEEPS times, block by block, on one partition:
- * the callbacks that `strads lda train --workers 1` runs, without engine,
- * messages, reports and a model at the end. What two workers gain is measured
- * against the faster of the two. Prints a line of JSON a sweep, with seconds
- * by the clock and of this process alone. */
+ * the callbacks of `strads lda train --workers 1`, without the engine,
+ * messages, reports or the final model. The gain of two workers is measured
+ * against the faster of the two. Prints a line of JSON per sweep, with seconds
+ * of the clock and of this process's processor time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

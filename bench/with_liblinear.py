@@ -1,7 +1,7 @@
 """liblinear as a peer: with_liblinear.py DIR KIND.
 
-DIR is what with_yardstick.py left, KIND one of its kinds. Says "ready" when the
-data is there; then each line "WEIGHT SETTING OUT" is a fit, and is answered
+DIR is the folder that with_yardstick.py wrote, KIND one of its kinds. Prints "ready"
+when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is answered
 with the seconds of train() alone, called in liblinear's own library. OUT gets a
 line "COLUMN VALUE" a nonzero. WEIGHT is lambda or C as in with_sklearn.py;
 SETTING is SOLVER/EPS, SOLVER as in liblinear-train -s."""

@@ -1,8 +1,8 @@
 """Linear models against what installs from Debian; linear.sh calls this.
 
 For each row (a problem) all solvers run through their tolerances, loose to
-tight; the fastest that reaches a target stands for its solver, and runs again
-in turn with the others'. Objectives are with_yardstick.py's."""
+tight; the fastest that reaches a target represents its solver, and runs again
+in turn with the others'. with_yardstick.py computes the objectives."""
 import argparse
 import fnmatch
 import gzip
@@ -22,8 +22,8 @@ import with_yardstick as yardstick
 TARGETS = (1e-3, 1e-6)
 REFERENCE = "1e-12"
 SLOW = 5.0    # seconds: not run again
-HOPELESS = 4  # times the best peer so far, and above a second: let alone
-CLOSE = 1.5   # times the fastest of one run each: run again as well
+HOPELESS = 4  # times the best peer so far, and above a second: skipped
+CLOSE = 1.5   # times the fastest of one run each: also run again
 ENOUGH = .5   # seconds of fits to run again for, but no more turns than
 TURNS_MAX = 15
 SYNTHETIC = {
@@ -136,7 +136,7 @@ class Try:
 
 
 class Row:
-    """All that is tried on a problem, and what comes of it."""
+    """All tries on a problem, and their results."""
 
     def __init__(self, problem, bench):
         self.problem, self.bench = problem, bench
@@ -187,8 +187,8 @@ class Row:
         return min(peers, key=lambda t: t.seconds, default=None)
 
     def chosen(self):
-        """Of each solver for each target the fastest setting, and those that
-        one run cannot tell from it; no try twice."""
+        """For each solver and target the fastest setting, and those that one run
+        cannot distinguish from it; no try twice."""
         found = []
         for solver in self.bench.solvers:
             for target in TARGETS:
@@ -199,8 +199,8 @@ class Row:
         return found
 
     def turns(self, chosen):
-        """How often to run these in turn: short fits more often, as a single
-        one of some milliseconds says little."""
+        """How often to run these in turn: short fits more often, because a single
+        time of some milliseconds is inaccurate."""
         once = sum(t.seconds for t in chosen)
         return self.bench.runs if self.bench.runs == 1 else \
             min(max(self.bench.runs, round(ENOUGH / once)), TURNS_MAX)

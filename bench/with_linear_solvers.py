@@ -1,6 +1,6 @@
-"""Who takes part in `bench linear`: strads and the peers. A solver has settings
-from loose to tight for a problem, fits it with one of them, and leaves
-coefficients as with_yardstick.py reads them."""
+"""The solvers of `bench linear`: strads and the peers. A solver has settings from
+loose to tight for a problem, fits it with one of them, and writes coefficients in
+with_yardstick.py's format."""
 import datetime
 import json
 import math
@@ -23,7 +23,7 @@ def powers(first, last):
 
 
 class Solver:
-    """What solvers share. `families` lists settings, a list for each way to
+    """The base of all solvers. `families` lists settings, a list for each way to
     use the solver; fit() returns seconds, or None when they were too many."""
 
     mine = False  # strads itself
@@ -48,8 +48,8 @@ def timed(command, cap):
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
-    # A wait with a limit looks again and again, with pauses of up to 32 ms
-    # that would be part of what a short command takes; this one just waits.
+    # subprocess polls with a timeout, with pauses of up to 32 ms that would add to
+    # the time of a short command; this one blocks.
     limit = threading.Timer(cap, child.kill)
     limit.start()
     failed = child.wait()
@@ -194,7 +194,7 @@ class Strads(Solver):
 # ---- peers ------------------------------------------------------------------
 
 class Server(Solver):
-    """A peer whose process keeps the data and answers a line a fit."""
+    """A peer with a process that keeps the data and answers a line per fit."""
 
     def __init__(self, name, command):
         self.name = name

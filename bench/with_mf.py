@@ -46,9 +46,9 @@ def rates(reports, ratings):
 
 
 def pair_speed(place, train, rank, sweeps, ratings):
-    """Two processes of one worker at once, which have nothing to do with each
-    other, on a processor each: what this machine has for two workers, and, if
-    one of them has to wait for the other after each sweep, twice the slower."""
+    """Two independent processes of one worker at once, on a processor each: this
+    machine's capacity for two workers; and twice the slower one, as if they waited
+    for each other after each sweep."""
     logs = [os.path.join(place, "pair.%d" % k) for k in range(2)]
     processors = sorted(os.sched_getaffinity(0))
     pair = [subprocess.Popen(
@@ -114,7 +114,7 @@ def show_speed(rank, runs):
 # ---- error ------------------------------------------------------------------
 
 def error(place, options, train, test):
-    """Default options, but for the workers."""
+    """Default options except the workers."""
     courses = {}
     ratings = count_lines(train)
     for workers in (1, 2):
@@ -199,8 +199,8 @@ def grid(place, options, train, test):
 # ---- a peer -----------------------------------------------------------------
 
 def peer(place, options, train, test):
-    """scikit-learn's NMF takes what nobody rated for 0, so ratings are moved
-    to be above 0 and its error says little: its time is what is compared."""
+    """scikit-learn's NMF takes missing ratings as 0, so ratings are shifted above
+    0, and only its time is compared."""
     import scipy.sparse
     from sklearn.decomposition import NMF
     small = make_ratings(place, True, "small.")

@@ -1,4 +1,4 @@
-"""What the benchmarks of lda and mf share: runs of strads and of programs, their
+"""Shared by the benchmarks of lda and mf: runs of strads and of programs, their
 memory and their logs, tables and JSON lines."""
 import argparse
 import gzip
@@ -55,8 +55,8 @@ def unpack(path, place):
     return plain
 
 
-# A process counts as its own peak what the one had that it was started from, and
-# these programs hold whole corpora: a small one stands between.
+# A process inherits the peak memory of its parent, and these programs hold whole
+# corpora, so a small process starts the command.
 LAUNCH = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[2:])

@@ -1,15 +1,15 @@
 /* with_rotation_mf METHOD TRAIN TEST RANK SWEEPS WORKERS PART [NS]: matrix
- * factorisation by the same SGD with a schedule and without; prints a line
- * "SWEEP SECONDS RMSE" a sweep, the error being that of TEST.
+ * factorisation by the same SGD with a schedule and without. Prints a line
+ * "SWEEP SECONDS RMSE" per sweep, the error being that of TEST.
  *
- * METHOD: ring, which is `strads mf`: blocks of items go round, nobody else has
- * an item while it is moved. hogwild: workers move all items in shared memory
- * at once, without locks (Niu, Recht, Re and Wright 2011). A staleness or
- * "infinite": data-parallel, all workers go through the items at once, on rows
- * of the store that are so many clocks old, and add up PART of what they would
- * move them by; BLOCKS clocks are a sweep. Users are always their worker's own.
- * NS: simulated instead, a node a worker, with so many ns for a rating; 10
- * Gbit/s and 50 us between nodes. */
+ * METHOD: ring, as `strads mf`: blocks of items travel around a ring, and only
+ * the holder moves an item. hogwild: workers move all items in shared memory at
+ * once, without locks (Niu, Recht, Re and Wright 2011). A staleness or
+ * "infinite": data-parallel, all workers process the items at once, on rows of
+ * the store that are so many clocks old, and add up PART of their moves; BLOCKS
+ * clocks are a sweep. Users always belong to one worker. NS: simulated instead,
+ * a node per worker, with NS ns per rating; 10 Gbit/s and 50 us between
+ * nodes. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,8 +32,9 @@ typedef struct setup {
     double part, mean, sd;
     const strads_sparse *test;
     uint32_t items, most; /* of a block */
-    float *start;         /* [BLOCKS x most x stride] the items' first factors,
-                             by block; by hogwild those that there are */
+    /* [BLOCKS x most x stride] the items' initial factors, by block; with
+     * hogwild the only ones */
+    float *start;
     _Atomic double squares[MOST_WORKERS], tested[MOST_WORKERS];
 } setup;
 
@@ -159,8 +160,8 @@ static mf_step step_of(const worker *x, uint32_t sweep)
                      .decay = (float)(1 - size * LAMBDA)};
 }
 
-/* A cell; by hogwild others move the same items meanwhile, and a reader may see
- * a row half moved: that is the method. */
+/* Moves a cell. With hogwild others move the same items meanwhile, and a reader
+ * may see a half-moved row, as the method allows. */
 static void move_cell(worker *x, uint32_t block, uint32_t micro, mf_step step)
 {
     const setup *s = x->setup;
@@ -171,7 +172,7 @@ static void move_cell(worker *x, uint32_t block, uint32_t micro, mf_step step)
     (void)x->kernel(x->rating + x->cell[c], x->cell[c + 1] - x->cell[c], &step);
 }
 
-/* All cells, each worker in an order of its own. */
+/* All cells, in an order that differs between workers. */
 static void sweep_hogwild(worker *x, uint32_t sweep)
 {
     const uint32_t cells = BLOCKS * x->micros;
@@ -210,7 +211,7 @@ static strads_err pull(worker *x, uint32_t block, uint32_t *n)
     return err;
 }
 
-/* What this worker has moved of them. */
+/* Pushes this worker's moves of them. */
 static strads_err push(worker *x, uint32_t n)
 {
     const setup *s = x->setup;
@@ -246,7 +247,7 @@ static strads_err sweep_store(worker *x, uint32_t sweep)
 
 /* ---- measuring --------------------------------------------------------- */
 
-/* Of this worker's users. */
+/* Measures this worker's users. */
 static void measure(worker *x)
 {
     const setup *s = x->setup;
@@ -271,7 +272,8 @@ static void measure(worker *x)
 }
 
 /* The items as this worker sees them by the consistency rule; the others'
- * errors as they last measured them. Nothing is said before all have. */
+ * errors at their last measurement. Reports nothing before all have
+ * measured. */
 static strads_err report(worker *x, const strads_task *task, uint32_t sweep)
 {
     setup *s = x->setup;
@@ -390,8 +392,8 @@ static void prepare(setup *s, const strads_data *data, uint32_t workers,
         draw(s, seed, DRAW_ITEM, i, item_row(s, s->start, i));
 }
 
-/* Each of a sweep's hops costs as much as the mean of them, a clock of the loop
- * a BLOCKS-th of its entries. */
+/* Each hop of a sweep costs as much as their mean, a clock of the loop a
+ * BLOCKS-th of its entries. */
 static strads_err train(const char *test, bool ring, setup *s,
                         const strads_data *data, uint32_t workers, double ns)
 {

@@ -1,7 +1,7 @@
-/* with_schedules FILE RATIO METHOD WIDTH SECONDS: one Lasso, the same kernels,
- * and who is updated next as METHOD says; prints a line "SECONDS UPDATES
- * OBJECTIVE" every now and then, in seconds of the processor on one worker,
- * loading left out. WIDTH columns are updated at once, from one residual.
+/* with_schedules FILE RATIO METHOD WIDTH SECONDS: one Lasso with the same
+ * kernels; METHOD selects the schedule. Prints a line "SECONDS UPDATES
+ * OBJECTIVE" at intervals, in processor seconds on one worker, without loading.
+ * WIDTH columns are updated at once, from one residual.
  *
  *     scheduled      the priority policy; columns of a block that depend on
  *                    each other are solved together, by their pairs
@@ -10,7 +10,7 @@
  *     cyclic         one block after the other, each column as if alone
  *     random-joint,  blocks as of shotgun and cyclic, solved as by `scheduled`
  *     cyclic-joint
- *     lasso          the Lasso that strads has, to the end; WIDTH is its own
+ *     lasso          the Lasso of strads, to the end; WIDTH is its own
  *     sgd            data-parallel: proximal steps along gradients of batches
  *                    of WIDTH rows, through the store */
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const method methods[] = {{"scheduled", "priority", true, true},
                                  {"random-joint", "uniform", true, false},
                                  {"cyclic-joint", "cyclic", true, false}};
 
-/* False: there is no such method of rounds. */
+/* False: METHOD is not one of rounds. */
 static bool choose_rounds(const char *name, schedules_setup *how)
 {
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {

@@ -1,24 +1,26 @@
-/* with_seven METHOD TRAIN TEST LAMBDA PASSES WORKERS [NS]: one linear SVM, and
- * METHOD is how workers share its weights; prints lines "SECONDS OBJECTIVE
+/* with_seven METHOD TRAIN TEST LAMBDA PASSES WORKERS [NS]: one linear SVM;
+ * METHOD selects how workers share its weights. Prints lines "SECONDS OBJECTIVE
  * ERROR", ERROR being that of the test rows, and last "bytes N" sent (0: on
- * threads). What is told is judged after the run and costs it a copy. With NS, on
- * simulated nodes that take NS nanoseconds an entry, 50 us apart, at 10 Gbit/s.
+ * threads). Snapshots are evaluated after the run, which pays only for a copy.
+ * With NS, on simulated nodes that take NS nanoseconds per entry, 50 us apart,
+ * at 10 Gbit/s.
  *
  *     minimise lambda / 2 |w|^2 + 1/n sum_i max(0, 1 - y_i x_i'w)
  *
- * All but the last step along the same batches of rows with the same kernel,
+ * All except the last step along the same batches of rows with the same kernel,
  *
- *     w <- (1 - eta lambda) w + eta y x [y w'x < 1],  eta = P / (1 + lambda P t),
+ *     w <- (1 - eta lambda) w + eta y x [y w'x < 1],  eta = P / (1 + lambda P
+ *     t),
  *
- * t being a worker's rows so far and P the number of workers; each batch moves the
- * weights that all see by 1/P of what it moved its worker's.
+ * t being a worker's rows so far and P the number of workers; each batch moves
+ * the shared weights by 1/P of its worker's move.
  *
  *     0, 4, ...     through the store, staleness 0 (synchronous), 4, ...
- *     all-reduce    rounds whose merged moves come back to all
- *     hogwild       to the one copy of w without locks, eta = 1 / (1 + lambda P t)
+ *     all-reduce    rounds; the merged moves return to all workers
+ *     hogwild       on one copy of w without locks, eta = 1 / (1 + lambda P t)
  *     all, exponential   peers along that graph, which take the mean
  *     scheduled     strads' dual ascent on scheduled blocks of rows, a run for
- *                   each tolerance; PASSES says nothing */
+ *                   each tolerance; PASSES is ignored */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ typedef struct setup {
     uint32_t staleness, batch, columns, lines, workers;
     uint64_t clocks, next; /* `next`: the clock of the next snapshot */
     double lambda;
-    uint32_t n, timed; /* snapshots, and those whose time is known */
+    uint32_t n, timed; /* snapshots, and the timed ones */
     double *snapshot[MOST], seconds[MOST];
 } setup;
 
@@ -50,7 +52,7 @@ typedef struct worker {
     uint64_t t;
 } worker;
 
-/* Whether the weights after clock c are to be kept: ever further apart. */
+/* Whether the weights after clock c are kept: at growing distances. */
 static bool is_due(setup *s, uint64_t c)
 {
     if ((c < s->next && c < s->clocks) || s->n == MOST)
@@ -101,7 +103,7 @@ static void descend(worker *x)
         x->w[j] *= scale;
 }
 
-/* What the batch adds to the weights that all see. */
+/* The batch's change of the shared weights. */
 static void descend_from(worker *x, double *change)
 {
     memcpy(x->before, x->w, x->s->columns * sizeof *x->w);
@@ -168,7 +170,7 @@ static inline void store(double *to, double value)
     __atomic_store(to, &value, __ATOMIC_RELAXED);
 }
 
-/* The same steps on the one w; each worker shrinks its slice of it for all. */
+/* The same steps on the one w; each worker shrinks its slice of w for all. */
 static void race(worker *x, double *w)
 {
     const strads_sparse *rows = &x->share->by_row;

@@ -31,7 +31,7 @@ def run(way, o, workers, *ns):
     lines = subprocess.run([str(w) for w in words], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     curve = sorted(tuple(float(x) for x in line.split()) for line in lines[:-1])
-    if way == "scheduled":  # a run for each tolerance: those that none beats in time
+    if way == "scheduled":  # a run for each tolerance: the Pareto front
         curve = [p for k, p in enumerate(curve) if not k or
                  p[1] < min(q[1] for q in curve[:k])]
     return curve, float(lines[-1].split()[1])

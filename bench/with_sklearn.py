@@ -1,14 +1,14 @@
 """scikit-learn as a peer: with_sklearn.py DIR KIND [intercept].
 
-DIR is what with_yardstick.py left, KIND one of its kinds or path. Says "ready"
-when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
+DIR is the folder that with_yardstick.py wrote, KIND one of its kinds or path. Prints
+"ready" when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
 answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
 nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE".
 
 WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it, or C
-where the penalty is 1/2 |w|^2. SETTING is HOW/TOL; HOW names a solver, or says
-of a Lasso whether it is fitted at once (single) or by ten lambdas from
-lambda_max on, each from the last (path).
+where the penalty is 1/2 |w|^2. SETTING is HOW/TOL; HOW names a solver or, for a
+Lasso, whether it is fitted at once (single) or by ten lambdas from lambda_max on,
+each from the last (path).
 
     with_sklearn.py --shell FILE KIND WEIGHT SETTING OUT
 does one fit from LIBSVM text, as a script of a user's would."""

@@ -1,12 +1,12 @@
 /* with_ssp METHOD STRAGGLER SECONDS: least squares by stochastic gradients on
- * four workers, which sleep for the time that computing would take, so that
- * few cores do not decide; prints a line "SECONDS ERROR" a clock of worker 0,
- * ERROR being |w - w*|^2 / |w*|^2, and last "total WAITING COMPUTING".
+ * four workers, which sleep for the time of computing, so that few cores
+ * suffice. Prints a line "SECONDS ERROR" per clock of worker 0, ERROR being |w
+ * - w*|^2 / |w*|^2, and last "total WAITING COMPUTING".
  *
  * METHOD: a staleness, "infinite", "adaptive", or "all": all-reduce style, a
- * round of the engine whose partials are merged, whose commit comes back to all.
- * STRAGGLER: none; rotating: every 8 clocks another worker sleeps a while;
- * fixed: it is always the same one. */
+ * round of the engine that merges the partials and returns its commit to all
+ * workers. STRAGGLER: none; rotating: every 8 clocks another worker sleeps a
+ * while; fixed: always the same one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool is_done(const setup *s)
     return s->n == MOST || (s->n > 0 && s->error[s->n - 1] < DONE);
 }
 
-/* What a worker takes for clock c. */
+/* The computing time of clock c. */
 static void compute_for_a_while(const setup *s, uint32_t me, uint64_t c)
 {
     const bool turns = strcmp(s->straggler, "rotating") == 0;
@@ -169,8 +169,8 @@ static const strads_program reduce = {.size = sizeof reduce,
                                       .phases = &phase,
                                       .n_phases = 1};
 
-/* The rows are drawn as they are needed: the data only says how many workers
- * there are. */
+/* The rows are drawn as they are needed: the data only gives the number of
+ * workers. */
 static strads_data *make_data(void)
 {
     const double value[WORKERS] = {1, 1, 1, 1};

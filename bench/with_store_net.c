@@ -1,18 +1,17 @@
-/* What a store on another node costs, over loopback tcp: one shard in one
- * process, one worker in another, rows of 1024 f32. Push: every row is added to
- * and its clock ended, again and again, until the shard has all. Pull: every row
- * is read anew each clock. The floor, in the same run and in turn: a raw tcp
- * stream of as many bytes, which the receiver adds (push) or copies (pull; see
- * bare_streams.h). It does not keep what it sends until it is acknowledged, as
- * the store does: what that costs alone, over such a stream, is measured, too
- * (pieces).
- * Then what a cached read of one row of two numbers costs: of 64 rows that are
- * read in turn again and again, which their worker keeps, and of 4,096 in turn,
- * which it looks up; what an inc of one value of 64 rows in turn costs; and get
- * + inc of 64 rows x 16,384 a clock, with the store in this process.
+/* The cost of a store on another node, over loopback tcp: one shard in one
+ * process, one worker in another, rows of 1024 f32. Push: adds to every row and
+ * ends the clock, repeatedly, until the shard has all increments. Pull: reads
+ * every row from the shard in each clock. The floor, in the same run and in
+ * turn: a raw tcp stream of as many bytes, which the receiver adds (push) or
+ * copies (pull; see bare_streams.h). The raw stream does not keep sent bytes
+ * until they are acknowledged, as the store does; the cost of that alone is
+ * measured, too (pieces). Then the cost of a cached read of one row of two
+ * numbers: of 64 rows in turn, which their worker keeps, and of 4,096 in turn,
+ * which it looks up; the cost of an inc of one value of 64 rows in turn; and
+ * get + inc of 64 rows x 16,384 per clock, with the store in this process.
  *
- * Pushes are not waited for one by one, neither here nor there: only when the
- * last one is in does the time stop.
+ * Neither the store nor the stream waits for single pushes: the time stops when
+ * the last one has been added.
  *
  * Medians of the rounds, also of the store's ratio to the raw stream in each of
  * them; a table, and JSON. No arguments. */
@@ -61,12 +60,12 @@ typedef struct small_calls {
 
 typedef struct figures {
     pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
-    /* To the raw stream: of the store, and of the one with pieces. */
+    /* Ratios to the raw stream: of the store, and of the stream with pieces. */
     pace ratio[WAYS][SIZES], pieces[WAYS][SIZES];
     small_calls small;
 } figures;
 
-/* Processor time of a process so far; 0: it is not there. */
+/* Processor time of a process so far; 0: it does not exist. */
 static double cpu_of(pid_t process)
 {
     struct timespec t;
@@ -76,7 +75,7 @@ static double cpu_of(pid_t process)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A stretch of time, of this process and the one at the other end. */
+/* A time interval, of this process and the one at the other end. */
 typedef struct stretch {
     pid_t other;
     double began, cpu;
@@ -97,8 +96,8 @@ static pace end_stretch(const stretch *s, int size)
                       1e9 * (cpu_of(0) + cpu_of(s->other) - s->cpu) / values};
 }
 
-/* Of ratios that were measured one after the other, so that what the machine
- * does meanwhile is in both of each. */
+/* The median of ratios of consecutive measurements, so that the machine's load
+ * affects both. */
 static pace median_ratio(const pace *of, const pace *to)
 {
     double values[ROUNDS], cpu[ROUNDS];
@@ -139,7 +138,7 @@ static pace time_bare(bare_kind kind, int size, bool pull, char *array)
     for (int k = 0; k < turns(size); k++)
         if (pull)
             bare_pull(bare, kind, array, n);
-        else /* in the end all is in, as the store settles */
+        else /* at the end all pushes are added, as the store settles */
             bare_push(bare, kind, array, n, k + 1 == turns(size));
     return end_stretch(&s, size);
 }
@@ -205,8 +204,8 @@ static strads_err time_pull(strads_session *s, int size, float *values,
     return err;
 }
 
-/* ns of this thread's processor: nothing here waits, and what others do on the
- * machine is left out. */
+/* ns of this thread's processor time: nothing here waits, and other processes'
+ * load is excluded. */
 static double thread_ns(void)
 {
     struct timespec t;
@@ -275,7 +274,7 @@ static strads_err run(strads_task *task, strads_session *s)
     float *values = calloc((size_t)MOST_ROWS * COLS, sizeof *values);
     must(values != NULL, "memory");
     for (size_t k = 0; k < (size_t)MOST_ROWS * COLS; k++)
-        values[k] = 1; /* pages of its own, not the one of zeros */
+        values[k] = 1; /* private pages, not the shared zero page */
     strads_err err = strads_session_clock(s);
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; !err && size < SIZES; size++)
@@ -328,7 +327,7 @@ static void take_part(strads_engine *engine)
     strads_engine_free(engine);
 }
 
-/* The process with the shard tells the URL through the raw stream. */
+/* The shard's process sends its URL through the raw stream. */
 static void keep_shard(int fd)
 {
     const strads_engine_options options = {.size = sizeof options,

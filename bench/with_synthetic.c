@@ -4,10 +4,10 @@
  *   with_synthetic mf USERS ITEMS RATINGS RANK NOISE SEED TRAIN TEST
  *
  * A corpus is drawn from the model of latent Dirichlet allocation: topics from
- * a Dirichlet distribution around words that are as frequent as Zipf's law has
- * them, documents' lengths log-normal; Blei's ldac, words from 0. Ratings are
- * products of normal factors, with biases and normal noise; how many a user
- * gives is log-normal, how often an item is chosen falls by its rank; lines
+ * a Dirichlet distribution around words with frequencies by Zipf's law,
+ * log-normal lengths of documents; Blei's ldac, words from 0. Ratings are
+ * products of normal factors, with biases and normal noise. The number of
+ * ratings per user is log-normal, an item's frequency falls by its rank; lines
  * "user item rating" from 0, one of ten in TEST. */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>

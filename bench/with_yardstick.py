@@ -1,9 +1,9 @@
-"""The yardstick that all linear solvers are held to: objectives at the
-coefficients that they left, by numpy and scipy alone, so that a mistake of
-strads cannot hide here. And the numbers of a problem as peers read them: a
-folder with X by columns (start.i4, index.i4, value.f8) and y (label.f8).
+"""The measure of all linear solvers: objectives at their coefficients, computed by
+numpy and scipy alone, so that a mistake of strads cannot hide here. Also writes a
+problem's numbers for peers: a folder with X by columns (start.i4, index.i4,
+value.f8) and y (label.f8).
 
-KIND, and what the weight is in it, z = Xw + b and m = y z:
+KIND, and the role of the weight, with z = Xw + b and m = y z:
     lasso             1/(2n) |y - z|^2 + weight |w|_1
     elastic-net       1/(2n) |y - z|^2 + weight/2 (|w|_1 + |w|^2/2)
     path, cv          a Lasso's for each of POINTS weights
@@ -56,13 +56,13 @@ def write_parts(x, y, folder):
 # ---- objectives -------------------------------------------------------------
 
 class Measured:
-    """What a problem is measured by: it has kind, x, y, rows, columns, weight
-    and ratio, by which a path's last weight is below the first."""
+    """The measure of a problem, which has kind, x, y, rows, columns, weight and
+    ratio (a path's first weight divided by its last)."""
 
     def objectives(self, out):
-        """At the coefficients in a file, a line "COLUMN VALUE" a nonzero,
-        columns from 1 and 0 the intercept: one number. Of a path, "POINT COLUMN
-        VALUE", its points'; of several classes "CLASS COLUMN VALUE"."""
+        """The objective at the coefficients in a file, with a line "COLUMN VALUE" per
+        nonzero, columns from 1 and 0 the intercept. For a path, "POINT COLUMN VALUE":
+        one objective per point; for several classes "CLASS COLUMN VALUE"."""
         found = np.loadtxt(out, ndmin=2) if os.path.getsize(out) else \
             np.zeros((0, 3))
         if self.kind == "multinomial":
@@ -84,7 +84,7 @@ class Measured:
         return [float(self.objective(v, 0, at)) for v, at in zip(w, lambdas)]
 
     def shares(self):
-        """[n, classes] who is of which."""
+        """[n, classes] membership."""
         return self.y[:, None] == np.unique(self.y)[None, :]
 
     def softmax_objective(self, w, b):

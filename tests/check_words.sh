@@ -13,6 +13,8 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
 engine/base
+apps/lda
+bench
 engine
 engine/exec
 engine/round

@@ -1,10 +1,10 @@
 /* Latent Dirichlet allocation by collapsed Gibbs sampling.
  *
- * Blocks of words travel on a ring and are sampled by each partition in turn;
- * who holds a block is the only one who changes its words' counts, and a
- * document's counts are changed by its partition alone, so a draw sees both as
- * they are. The topics' totals are shared: a partition sees its own changes at
- * once, the others' at the end of the sweep. */
+ * Blocks of words travel on a ring, and each partition samples them in turn.
+ * Only the holder of a block changes its words' counts, and only a partition
+ * changes its documents' counts, so a draw sees the current values of both. The
+ * topics' totals are shared: a partition sees its own changes at once, and the
+ * others' at the end of the sweep. */
 #include "lda_parts.h"
 
 #include <errno.h>
@@ -39,8 +39,9 @@ const strads_option lda_option_table[] = {
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, from, "from", "MODEL",
                   "go on from its counts, with new documents (none)"),
-    STRADS_OPTION(STRING, strads_lda_options, labels, "labels", "FILE",
-                  "a line a document: find topics that tell them apart"),
+    STRADS_OPTION(
+        STRING, strads_lda_options, labels, "labels", "FILE",
+        "labels, a line per document: find topics that separate them"),
     STRADS_OPTION(F64, strads_lda_options, margin, "margin", "L",
                   "labels: by which they should be apart (default: 64)",
                   .rare = true, .min = 1e-6, .max = 1e6),
@@ -66,7 +67,8 @@ const strads_lda_options lda_defaults = {
     .loss_weight = 1,
 };
 
-static strads_err refuse(const char *name, double value, const char *wanted)
+static strads_err refuse_option(const char *name, double value,
+                                const char *wanted)
 {
     return strads_fail(STRADS_EINVAL, "%s is %g: expected %s", name, value,
                        wanted);
@@ -75,23 +77,24 @@ static strads_err refuse(const char *name, double value, const char *wanted)
 static strads_err options_check(const strads_lda_options *o)
 {
     if (o->topics < 2 || o->topics > 65535)
-        return refuse("topics", o->topics, "2 to 65535");
+        return refuse_option("topics", o->topics, "2 to 65535");
     if (!(o->alpha > 0 && o->alpha <= 1e6))
-        return refuse("alpha", o->alpha, "a number above 0, up to 1e6");
+        return refuse_option("alpha", o->alpha, "a number above 0, up to 1e6");
     if (!(o->beta > 0 && o->beta <= 1e6))
-        return refuse("beta", o->beta, "a number above 0, up to 1e6");
+        return refuse_option("beta", o->beta, "a number above 0, up to 1e6");
     if (o->sweeps == 0 || o->evaluate == 0)
-        return refuse(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
+        return refuse_option(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
     if (!(o->hold_out >= 0 && o->hold_out < 1))
-        return refuse("hold-out", o->hold_out, "a share from 0, below 1");
+        return refuse_option("hold-out", o->hold_out,
+                             "a share from 0, below 1");
     if (!o->labels)
         return STRADS_OK;
     if (!(o->margin > 0 && o->loss_weight > 0))
-        return refuse(o->margin > 0 ? "loss-weight" : "margin",
-                      o->margin > 0 ? o->loss_weight : o->margin,
-                      "a number above 0");
+        return refuse_option(o->margin > 0 ? "loss-weight" : "margin",
+                             o->margin > 0 ? o->loss_weight : o->margin,
+                             "a number above 0");
     return o->topics > LDA_LABELLED_TOPICS
-               ? refuse("topics", o->topics, "at most 1024 with labels")
+               ? refuse_option("topics", o->topics, "at most 1024 with labels")
                : STRADS_OK;
 }
 
@@ -165,7 +168,7 @@ static strads_err open_aside(lda_state *s)
     return STRADS_OK;
 }
 
-/* Words are dealt by the number of documents that have them. */
+/* Distributes words over the blocks by their numbers of documents. */
 static strads_err deal_words(lda_state *s, const strads_data *data,
                              const strads_shape *shape)
 {
@@ -194,7 +197,7 @@ static strads_err name_classes(lda_state *s, const strads_lda_options *options)
     if (!s->class_block)
         return strads_fail(STRADS_ENOMEM, "no memory left for the classes");
     for (uint32_t y = 0; y < s->classifier.classes; y++)
-        s->class_block[y].id = s->told.id + 1 + y;
+        s->class_block[y].id = s->gather_block.id + 1 + y;
     return STRADS_OK;
 }
 
@@ -209,7 +212,7 @@ static strads_err lda_begin(const void *config, const strads_data *data,
     s->partitions = shape->partitions;
     s->words = shape->parameters;
     s->documents = shape->rows;
-    s->told = (strads_block){.id = shape->blocks};
+    s->gather_block = (strads_block){.id = shape->blocks};
     s->accuracy = NAN;
     strads_err err = lda_prior_new(&s->prior, options);
     if (!err && options->keep_assignments)
@@ -228,7 +231,7 @@ static strads_err lda_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-/* ---- what comes next --------------------------------------------------- */
+/* ---- schedule ------------------------------------------------------------ */
 
 static strads_err lda_schedule(strads_turn *turn)
 {
@@ -243,7 +246,7 @@ static strads_err lda_schedule(strads_turn *turn)
     }
     if (s->base && !s->has_base) {
         s->has_base = true;
-        return strads_turn_dispatch(turn, LDA_BASE, 1, &s->told);
+        return strads_turn_dispatch(turn, LDA_BASE, 1, &s->gather_block);
     }
     if (s->classifier.classes && s->classified < s->sweep) {
         s->classified = s->sweep;
@@ -262,12 +265,12 @@ static strads_err lda_schedule(strads_turn *turn)
                                     s->cut->block);
     }
     s->gathers = true;
-    if (!s->all_told && s->sweep > 0)
-        return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->told);
+    if (!s->all_gathered && s->sweep > 0)
+        return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->gather_block);
     return strads_turn_stop(turn);
 }
 
-/* ---- cuts: between two phases, until the model is gathered --------------- */
+/* ---- checkpoints: between two phases, until the model is gathered -------- */
 
 static void pass_state(strads_walk *w, lda_state *s)
 {
@@ -290,7 +293,7 @@ static void pass_state(strads_walk *w, lda_state *s)
 static strads_err lda_pack_state(const void *state, strads_bytes *out)
 {
     lda_state *s =
-        (lda_state *)(uintptr_t)state; /* a walk that packs reads it */
+        (lda_state *)(uintptr_t)state; /* a packing walk only reads it */
     strads_walk w = {.out = out};
 
     if (!s->gathers)
@@ -334,7 +337,7 @@ static size_t gather_partial(const strads_task *task)
     return LDA_PIECE;
 }
 
-static strads_err sampled(strads_commit *commit)
+static strads_err commit_sample(strads_commit *commit)
 {
     lda_state *s = commit->state;
 
@@ -343,20 +346,20 @@ static strads_err sampled(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err classified(strads_commit *commit)
+static strads_err commit_classes(strads_commit *commit)
 {
     const strads_lda_options *options = commit->config;
     lda_state *s = commit->state;
 
     lda_classifier_learn(&s->classifier,
-                         (uint32_t)(commit->block.id - s->told.id - 1),
+                         (uint32_t)(commit->block.id - s->gather_block.id - 1),
                          commit->seed, s->sweep, options->sweeps,
                          commit->partial);
     s->cpu_seconds += commit->partial[lda_moments(options)];
     return STRADS_OK;
 }
 
-static strads_err evaluated(strads_commit *commit)
+static strads_err commit_evaluation(strads_commit *commit)
 {
     lda_state *s = commit->state;
     const double *sums = commit->partial;
@@ -420,7 +423,7 @@ static const strads_phase lda_phases[] = {
                     .ignores_values = true,
                     .partial = sample_partial,
                     .update = lda_sample,
-                    .aggregate = sampled},
+                    .aggregate = commit_sample},
     [LDA_EVALUATE] = {.name = "evaluate",
                       .to = STRADS_TO_ALL,
                       .when = STRADS_WHEN_CALLED,
@@ -429,7 +432,7 @@ static const strads_phase lda_phases[] = {
                       .reports = true,
                       .partial = evaluate_partial,
                       .update = lda_evaluate,
-                      .aggregate = evaluated,
+                      .aggregate = commit_evaluation,
                       .receive = lda_learn},
     [LDA_GATHER] = {.name = "gather",
                     .to = STRADS_TO_ALL,
@@ -437,7 +440,7 @@ static const strads_phase lda_phases[] = {
                     .when = STRADS_WHEN_CALLED,
                     .ignores_values = true,
                     .partial = gather_partial,
-                    .update = lda_tell,
+                    .update = lda_send_piece,
                     .aggregate = lda_gathered},
     [LDA_BASE] = {.name = "base",
                   .to = STRADS_TO_NOBODY,
@@ -451,11 +454,11 @@ static const strads_phase lda_phases[] = {
                       .ignores_values = true,
                       .partial = classify_partial,
                       .update = lda_measure,
-                      .aggregate = classified,
+                      .aggregate = commit_classes,
                       .receive = lda_classify},
 };
 
-/* What both programs have, topics of documents and roles of a network. */
+/* Common to both programs: topics of documents, and roles of a network. */
 #define LDA_CALLBACKS                                                         \
     .config_size = sizeof(strads_lda_options), .values = STRADS_F32,          \
     .shape = lda_shape, .begin = lda_begin, .end = lda_end, .open = lda_open, \

@@ -1,13 +1,13 @@
-/* At the end the coordinator asks the partitions for their counts, and for
- * their tokens' topics if they are wanted, a piece at a time from each, until
- * all has been told. A piece is numbers of 32 bits: how many follow of the
- * counts, and of the tokens, and whether that is all; then these.
+/* At the end the coordinator collects the partitions' counts, and their tokens'
+ * topics if wanted, in pieces, until all are there. A piece consists of 32-bit
+ * numbers: the number of counts and of tokens that follow, whether it is the
+ * last one, and then these.
  *
- * Counts are (word, topic, tokens) of the partition's own, words ascending; of
- * a network the same of its nodes as documents follow, so that the model has
- * both ends' tokens.
- * Tokens go document by document: N, the words, two topics to a number. The
- * coordinator puts them into files aside: they take as much as the data. */
+ * Counts are (word, topic, tokens) of the partition, words ascending. For a
+ * network, the counts of its nodes as documents follow, so that the model has
+ * the tokens of both ends. Tokens are sent by document: N, the words, two
+ * topics to a number. The coordinator writes them to temporary files, because
+ * they are as large as the data. */
 #include "lda_parts.h"
 
 #include <errno.h>
@@ -19,20 +19,20 @@
 enum {
     HEAD = 3,
     PIECE = LDA_PIECE / 4,
-    PARTS = 16 /* of the tokens that are put in the documents' order at once */
+    PARTS = 16 /* of the tokens that are sorted by document at once */
 };
 
-/* ---- partitions tell --------------------------------------------------- */
+/* ---- partitions ------------------------------------------------------- */
 
-/* As many words as surely fit. */
-static uint32_t tell_counts(lda_local *l, const strads_share *share,
+/* Writes the counts of as many words as surely fit. */
+static uint32_t send_counts(lda_local *l, const strads_share *share,
                             uint32_t *out, uint32_t capacity)
 {
     const uint64_t words = share->by_col.lines;
     uint32_t at = 0;
 
-    for (; l->told_word < words; l->told_word++) {
-        const uint64_t w = l->told_word;
+    for (; l->sent_word < words; l->sent_word++) {
+        const uint64_t w = l->sent_word;
         const uint64_t begin = l->token[w], n = l->token[w + 1] - begin;
         const uint64_t most = n < l->site.topics ? n : l->site.topics;
         if (at + 3 * most > capacity)
@@ -52,29 +52,29 @@ static uint32_t tell_counts(lda_local *l, const strads_share *share,
     return at;
 }
 
-/* What the nodes' own tokens have: (node, topic, tokens) as for words. */
-static uint32_t tell_nodes(lda_local *l, const strads_share *share,
+/* Writes (node, topic, tokens) for the nodes' own tokens, as for words. */
+static uint32_t send_nodes(lda_local *l, const strads_share *share,
                            uint32_t *out, uint32_t capacity)
 {
     const lda_documents *x = &l->documents;
     uint32_t at = 0;
 
-    for (; l->told_document < x->n; l->told_document++) {
-        const uint64_t d = l->told_document;
+    for (; l->sent_document < x->n; l->sent_document++) {
+        const uint64_t d = l->sent_document;
         const uint16_t *row = x->row ? x->row + d * l->site.padded : NULL;
         const uint32_t *list =
             row ? NULL : x->list + (uint64_t)x->line[d] * LDA_LANES;
         const uint32_t most = row ? l->site.topics : x->used[d];
         if (at + 3 * (uint64_t)most > capacity)
             break;
-        while (l->part && l->part[l->told_row + 1] <= d)
-            l->told_row++;
+        while (l->part && l->part[l->sent_row + 1] <= d)
+            l->sent_row++;
         for (uint32_t i = 0; i < most; i++) {
             const uint32_t n = row ? row[i] : list[i] >> 16;
             if (n == 0)
                 continue;
             out[at++] =
-                (uint32_t)(share->rows.begin + (l->part ? l->told_row : d));
+                (uint32_t)(share->rows.begin + (l->part ? l->sent_row : d));
             out[at++] = row ? i : list[i] & 0xFFFF;
             out[at++] = n;
         }
@@ -82,7 +82,7 @@ static uint32_t tell_nodes(lda_local *l, const strads_share *share,
     return at;
 }
 
-static strads_err make_room_to_turn(lda_local *l, uint64_t words)
+static strads_err reserve_sort(lda_local *l, uint64_t words)
 {
     uint32_t longest = 0;
 
@@ -97,16 +97,16 @@ static strads_err make_room_to_turn(lda_local *l, uint64_t words)
     if (l->document_start && l->by_document && l->by_document_topic)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
-                       "no memory left to tell %" PRIu64 " assignments",
+                       "no memory left to sort %" PRIu64 " assignments",
                        l->token[words]);
 }
 
-/* The tokens of the next documents, document by document: they are kept word by
- * word, and all are looked at for some. document_start is where a document goes
- * on while they are put there. */
-static void turn_round(lda_local *l, uint64_t words)
+/* Sorts the tokens of the next documents by document. They are stored by word,
+ * so each pass scans all tokens. During the pass, document_start is each
+ * document's write position. */
+static void sort_by_document(lda_local *l, uint64_t words)
 {
-    const uint64_t first = l->told_document;
+    const uint64_t first = l->sent_document;
     uint64_t end = first, n = 0;
 
     for (; end < l->documents.n && n + l->length[end] <= l->most_turned;
@@ -129,18 +129,18 @@ static void turn_round(lda_local *l, uint64_t words)
     l->turned = end;
 }
 
-static uint32_t tell_tokens(lda_local *l, uint64_t words, uint32_t *out,
+static uint32_t send_tokens(lda_local *l, uint64_t words, uint32_t *out,
                             uint32_t capacity)
 {
     uint32_t at = 0;
 
-    for (; l->told_document < l->documents.n; l->told_document++) {
-        const uint64_t d = l->told_document;
+    for (; l->sent_document < l->documents.n; l->sent_document++) {
+        const uint64_t d = l->sent_document;
         const uint32_t n = l->length[d], halves = (n + 1) / 2;
         if (at + 1 + n + halves > capacity)
             break;
         if (d == l->turned)
-            turn_round(l, words);
+            sort_by_document(l, words);
         const uint64_t from = l->document_start[d];
         out[at] = n;
         memcpy(out + at + 1, l->by_document + from, n * sizeof *out);
@@ -153,7 +153,7 @@ static uint32_t tell_tokens(lda_local *l, uint64_t words, uint32_t *out,
     return at;
 }
 
-strads_err lda_tell(strads_task *task)
+strads_err lda_send_piece(strads_task *task)
 {
     const strads_lda_options *options = task->config;
     lda_local *l = task->local;
@@ -163,30 +163,31 @@ strads_err lda_tell(strads_task *task)
     strads_err err = STRADS_OK;
 
     if (keeps && !l->by_document)
-        err = make_room_to_turn(l, words);
+        err = reserve_sort(l, words);
     if (err)
         return err;
-    out[0] = tell_counts(l, task->share, out + HEAD, PIECE - HEAD);
+    out[0] = send_counts(l, task->share, out + HEAD, PIECE - HEAD);
     out[1] = 0;
-    bool all = l->told_word == words;
+    bool all = l->sent_word == words;
     if (all && options->network) {
-        out[0] += tell_nodes(l, task->share, out + HEAD + out[0],
+        out[0] += send_nodes(l, task->share, out + HEAD + out[0],
                              PIECE - HEAD - out[0]);
-        all = l->told_document == l->documents.n;
+        all = l->sent_document == l->documents.n;
     }
     if (all && keeps) {
         out[1] =
-            tell_tokens(l, words, out + HEAD + out[0], PIECE - HEAD - out[0]);
-        all = l->told_document == l->documents.n;
+            send_tokens(l, words, out + HEAD + out[0], PIECE - HEAD - out[0]);
+        all = l->sent_document == l->documents.n;
     }
     out[2] = all;
     task->partial_bytes = sizeof *out * (HEAD + (size_t)out[0] + out[1]);
     return STRADS_OK;
 }
 
-/* ---- the coordinator takes it ------------------------------------------ */
+/* ---- the coordinator --------------------------------------------------- */
 
-static strads_err keep(lda_stream *stream, const uint32_t *from, size_t n)
+static strads_err keep_stream(lda_stream *stream, const uint32_t *from,
+                              size_t n)
 {
     if (stream->n + n > stream->capacity) {
         size_t capacity = 2 * stream->capacity + n;
@@ -203,7 +204,7 @@ static strads_err keep(lda_stream *stream, const uint32_t *from, size_t n)
     return STRADS_OK;
 }
 
-static strads_err put_aside(FILE *file, const uint32_t *from, size_t n)
+static strads_err write_temporary(FILE *file, const uint32_t *from, size_t n)
 {
     if (n == 0 || fwrite(from, sizeof *from, n, file) == n)
         return STRADS_OK;
@@ -236,7 +237,7 @@ fail:
                        topics, words);
 }
 
-/* Counts ordered by field 0 (word) or 1 (topic); NULL: no memory. */
+/* Orders counts by field 0 (word) or 1 (topic); NULL: no memory. */
 static uint32_t *order_counts(const uint32_t *from, uint64_t n, size_t field,
                               uint64_t buckets)
 {
@@ -260,8 +261,8 @@ static uint32_t *order_counts(const uint32_t *from, uint64_t n, size_t field,
     return out;
 }
 
-/* Merges the partitions' counts: ordered by topic, then by word, so that equal
- * pairs stand together. Never more than two copies at once. */
+/* Merges the partitions' counts: sorts by topic, then by word, so that equal
+ * pairs are adjacent. At most two copies exist at once. */
 static strads_err sort_counts(lda_stream *counts, uint32_t topics,
                               uint64_t words)
 {
@@ -302,7 +303,7 @@ static void fill_counts(strads_lda_model *m, const uint32_t *sorted, uint64_t n)
             m->start[w + 1] = m->start[w];
 }
 
-/* What the run has gone on from is part of what comes of it. */
+/* Adds the counts of the model that the run started from. */
 static strads_err keep_base(lda_state *s)
 {
     const strads_lda_model *m = s->base;
@@ -311,13 +312,13 @@ static strads_err keep_base(lda_state *s)
     for (uint64_t w = 0; m && w < m->words && !err; w++) {
         for (uint64_t i = m->start[w]; i < m->start[w + 1] && !err; i++) {
             const uint32_t count[] = {(uint32_t)w, m->topic[i], m->count[i]};
-            err = keep(&s->counts, count, 3);
+            err = keep_stream(&s->counts, count, 3);
         }
     }
     return err;
 }
 
-/* What was counted anew from the tokens has to be what the run has counted. */
+/* Checks that the counts of the tokens match the run's totals. */
 static strads_err check_totals(const strads_lda_model *m, const double *total,
                                double ends)
 {
@@ -360,7 +361,7 @@ static strads_err make_model(lda_state *s, const double *total,
     return err;
 }
 
-static bool fits(const lda_state *s, const uint32_t *at, size_t left)
+static bool fits_piece(const lda_state *s, const uint32_t *at, size_t left)
 {
     if (left < HEAD || left - HEAD < (size_t)at[0] + at[1] || at[0] % 3 != 0)
         return false;
@@ -377,22 +378,23 @@ strads_err lda_gathered(strads_commit *commit)
     size_t left = commit->partial_bytes / sizeof *at;
     strads_err err = STRADS_OK;
 
-    s->all_told = true;
+    s->all_gathered = true;
     for (uint32_t p = 0; p < s->partitions && !err; p++) {
-        if (!fits(s, at, left))
+        if (!fits_piece(s, at, left))
             return strads_fail(STRADS_EPEER,
-                               "a node told counts that are none: it runs "
+                               "a node sent invalid counts: it runs "
                                "another version or is broken");
         const size_t n = HEAD + (size_t)at[0] + at[1];
-        err = keep(&s->counts, at + HEAD, at[0]);
+        err = keep_stream(&s->counts, at + HEAD, at[0]);
         if (!err && s->assignments)
-            err = put_aside(s->assignments[p], at + HEAD + at[0], at[1]);
-        s->all_told = s->all_told && at[2];
+            err = write_temporary(s->assignments[p], at + HEAD + at[0], at[1]);
+        s->all_gathered = s->all_gathered && at[2];
         at += n;
         left -= n;
     }
-    if (!err && s->all_told)
+    if (!err && s->all_gathered)
         err = keep_base(s);
-    return err || !s->all_told ? err
-                               : make_model(s, commit->total, commit->config);
+    return err || !s->all_gathered
+               ? err
+               : make_model(s, commit->total, commit->config);
 }

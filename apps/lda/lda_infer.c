@@ -1,10 +1,10 @@
-/* One document under a model that is fixed: its tokens, their
- * topics, and draws of these from
+/* One document under a fixed model: its tokens, their topics, and draws of
+ * these from
  *
  *     p(z | rest) ~ (n_dk + alpha_k) phi_kw
  *
- * Draws are named by the seed and by what is in the document, so they do not
- * depend on what else is asked for. */
+ * The seed and the document's content name the draws, so they do not depend on
+ * other requests. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ typedef struct lda_document {
     uint32_t n, topics;
     uint64_t tokens;
     double alpha_sum;
-    double *phi;     /* [n x topics] of its different words */
-    uint32_t *word;  /* [tokens] which of these a token is */
+    double *phi;     /* [n x topics] of its distinct words */
+    uint32_t *word;  /* [tokens] index of the token's word */
     uint32_t *topic; /* [tokens] */
     double *weight;  /* [topics] n_dk + alpha_k */
     uint64_t seed, name, draws;
@@ -68,7 +68,7 @@ static void lay_tokens(const strads_lda_words *words, lda_document *d)
             d->word[at++] = i;
 }
 
-/* No token has a topic: the weights are the prior's. */
+/* Removes all topics: the weights are the prior's. */
 static void lda_document_clear(lda_document *d, const strads_lda_model *m)
 {
     d->alpha_sum = 0;
@@ -77,8 +77,8 @@ static void lda_document_clear(lda_document *d, const strads_lda_model *m)
     memcpy(d->weight, m->alpha, d->topics * sizeof *d->weight);
 }
 
-/* Start with {0}, free after an error too. Words in the order given, their
- * tokens next to each other, none with a topic. STRADS_EINVAL: a word that the
+/* Start with {0}; free it after an error too. Words are in the given order,
+ * with their tokens adjacent and without topics. STRADS_EINVAL: a word that the
  * model does not have. STRADS_ENOMEM. */
 static strads_err lda_document_make(const strads_lda_model *m, uint64_t seed,
                                     const strads_lda_words *words,
@@ -129,8 +129,8 @@ static void lda_document_shuffle(lda_document *d)
     }
 }
 
-/* lane[l] = sum of weight_k phi_k over k = l, l + LANES, ...; returns the sum
- * of all. Lanes are added up side by side: a compiler makes vectors of them. */
+/* lane[l] = sum of weight_k phi_k over k = l, l + LANES, ...; returns the
+ * total. Separate lanes let the compiler use vectors. */
 static double sum_lanes(const lda_document *d, const double *phi,
                         double lane[LANES])
 {
@@ -148,7 +148,7 @@ static double sum_lanes(const lda_document *d, const double *phi,
     return all;
 }
 
-/* Gives token i a topic, whose old one has been taken out. */
+/* Draws a topic for token i; its old one has been removed. */
 static void lda_document_draw(lda_document *d, uint64_t i)
 {
     const double *phi = d->phi + (size_t)d->word[i] * d->topics;
@@ -172,8 +172,8 @@ static void lda_document_take(lda_document *d, uint64_t i)
     d->weight[d->topic[i]]--;
 }
 
-/* sum_k weight_k phi_k of token i: its probability, times what the weights sum
- * up to. */
+/* sum_k weight_k phi_k of token i: its probability times the sum of the
+ * weights. */
 static double lda_document_mass(const lda_document *d, uint64_t i)
 {
     double lane[LANES];
@@ -181,8 +181,8 @@ static double lda_document_mass(const lda_document *d, uint64_t i)
     return sum_lanes(d, d->phi + (size_t)d->word[i] * d->topics, lane);
 }
 
-/* theta [topics]: the mean of the weights, as shares, over the sweeps of the
- * first `tokens` tokens that come after the first burn_in ones. STRADS_EINVAL:
+/* theta [topics]: the mean of the normalised weights over the sweeps after the
+ * first burn_in ones, sweeping the first `tokens` tokens. STRADS_EINVAL:
  * burn_in is not below sweeps. */
 static strads_err lda_document_mix(lda_document *d, const strads_lda_model *m,
                                    uint32_t sweeps, uint32_t burn_in,
@@ -212,21 +212,20 @@ static strads_err lda_document_mix(lda_document *d, const strads_lda_model *m,
 
 /* Topics of new documents, and how well a model predicts them.
  *
- * Completion (Wallach et al., ICML 2009, section 5.2): theta is found from one
- * half of a document's tokens, the other half is predicted by
+ * Completion (Wallach et al., ICML 2009, section 5.2): theta is estimated from
+ * one half of a document's tokens and predicts the other half by
  *
  *     p(w) = sum_k theta_k phi_kw.
  *
- * From left to right: with z_<n drawn by a Gibbs sweep over what is already
- * there, and then z_n from what is left,
+ * Left to right: z_<n is drawn by a Gibbs sweep over the earlier tokens, then
+ * z_n from its conditional; the factors
  *
  *     p(w_n | z_<n) = sum_k (n_k + alpha_k) / (n - 1 + A) phi_k,w_n
  *
- * are factors whose product is an unbiased estimate of p(w_1 .. w_N): each
- * sweep keeps p(z_<n | w_<n), and the factor is the ratio of what follows to it
- * (Neal's annealed importance sampling, 2001). The mean over particles of the
- * products is unbiased, too, as Buntine (ACML 2009) wants it; Wallach et al.
- * take the product of means. */
+ * multiply to an unbiased estimate of p(w_1 .. w_N): each sweep keeps p(z_<n |
+ * w_<n), and the factor is the next ratio of annealed importance sampling (Neal
+ * 2001). The mean of the products over particles is unbiased, too, as in
+ * Buntine (ACML 2009); Wallach et al. use the product of means. */
 
 strads_err strads_lda_infer(const strads_lda_model *m,
                             const strads_lda_draws *draws,

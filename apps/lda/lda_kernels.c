@@ -1,4 +1,4 @@
-/* The portable inner loops, and the choice among all tables. */
+/* The portable inner loops, and the choice of the table. */
 #include "lda_kernels.h"
 
 #include <strads/version.h>
@@ -6,7 +6,7 @@
 #include "lda_kernels_loops.h"
 #include "lda_labelled_loops.h"
 
-/* ---- what all tables share --------------------------------------------- */
+/* ---- common to all tables --------------------------------------------- */
 
 void lda_sum_anew(lda_site *s)
 {
@@ -20,7 +20,8 @@ void lda_sum_anew(lda_site *s)
     }
 }
 
-/* Ends where draws by sums may miss for ever: `from` is nearly all there is. */
+/* Used if draws by sums may miss forever, because `from` has nearly all of the
+ * mass. */
 uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from)
 {
     const double share = (double)lda_uniform(s);
@@ -40,8 +41,8 @@ uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from)
 }
 
 const lda_kernels lda_kernels_portable = {.name = "portable",
-                                          .build = build,
-                                          .draw = draw,
+                                          .build = build_q,
+                                          .draw = draw_tokens,
                                           .draw_by_turns = draw_by_turns,
                                           .draw_labelled = draw_labelled};
 

@@ -1,23 +1,22 @@
 /* lda_kernels.h - the inner loops of Gibbs sampling: one word at a time, all
- * its tokens in the documents of a partition, one loop table for each kind of
- * processor. All tables make the same draws, to the bit: sums are formed in
- * sixteen lanes whatever the processor, and nothing is fused.
+ * its tokens in a partition's documents, with one table for each kind of
+ * processor. All tables make the same draws, to the bit: sums use sixteen lanes
+ * on every processor, and no operations are fused.
  *
  * With n_dk the tokens of document d that have topic k, n_wk those of word w,
- * n_k all of them, and the token itself taken out of the three,
+ * n_k all of them, and the token itself removed from the three,
  *
  *     p(k) ~ (n_dk + alpha_k) q_k,     q_k = (n_wk + beta) / (n_k + V beta)
  *
- * (Griffiths and Steyvers, PNAS 2004). Most tokens stay where they are, so the
- * topic that the token has comes first in the order in which p is summed up:
- * whether it stays is known from the sum alone, and where it goes otherwise is
- * looked for among the other topics.
+ * (Griffiths and Steyvers, PNAS 2004). Most tokens keep their topic, so the
+ * token's topic comes first in the order in which p is summed. The sum alone
+ * then shows whether it stays; only otherwise the other topics are searched.
  *
- * For few topics a document's counts are a full row, and all of p is summed.
- * For many they are a list, and p is drawn in two parts: n_dk q_k over the
- * list, alpha_k q_k through sums of sixteen topics each (as SparseLDA does, Yao
- * et al., KDD 2009; there the token's own topic is drawn, too, and then drawn
- * again). */
+ * For few topics, a document's counts are a full row, and all of p is summed.
+ * For many topics they are a list, and p is drawn in two parts: n_dk q_k over
+ * the list, alpha_k q_k through sums of sixteen topics each (as in SparseLDA,
+ * Yao et al., KDD 2009, which however also draws the token's own topic and then
+ * redraws). */
 #ifndef LDA_KERNELS_H
 #define LDA_KERNELS_H
 
@@ -27,16 +26,17 @@
 
 enum {
     LDA_LANES = 16,
-    LDA_DENSE_TOPICS = 128,     /* up to here documents' counts are full rows */
-    LDA_LABELLED_TOPICS = 1024, /* and up to here those with labels */
+    LDA_DENSE_TOPICS = 128, /* up to here, documents' counts are full rows */
+    LDA_LABELLED_TOPICS = 1024, /* the same for documents with labels */
     LDA_LABELLED_CLASSES = 1024,
     LDA_NO_TOPIC = 0xFFFF, /* of a token before its first draw */
-    LDA_SMALL_PART = 4096, /* so much less has lost half of its digits */
-    LDA_MISSES = 64        /* draws by sums before one by one */
+    /* a sum that is smaller by this factor has lost half of its digits */
+    LDA_SMALL_PART = 4096,
+    LDA_MISSES = 64 /* draws by sums before drawing one by one */
 };
 
-/* The word that is visited, and what all words share. Arrays have
- * padded + LDA_LANES places; those from `topics` on are 0. */
+/* The visited word, and data common to all words. Arrays have padded +
+ * LDA_LANES entries; those from `topics` on are 0. */
 typedef struct lda_site {
     uint32_t topics, padded; /* K, and K rounded up to full lanes */
     float beta, beta_sum;    /* beta, V beta */
@@ -45,11 +45,11 @@ typedef struct lda_site {
     int32_t *total;          /* n_k */
     float *inverse;          /* 1 / (n_k + V beta) */
     float *q;
-    float *sums;     /* of alpha_k q_k, see lda_sum_of */
-    float mass;      /* of all of them */
+    float *sums;     /* sums of alpha_k q_k, see lda_sum_of */
+    float mass;      /* the total of `sums` */
     uint64_t random; /* state of the visit's stream */
     float *scratch;  /* running sums of a list */
-    uint64_t moved;  /* tokens that have changed their topic */
+    uint64_t moved;  /* tokens that changed their topic */
 } lda_site;
 
 /* Counts of the partition's documents, as rows or as lists. */
@@ -57,63 +57,64 @@ typedef struct lda_documents {
     uint32_t n;
     uint16_t *row;  /* [n x padded], or NULL */
     uint32_t *list; /* topic | count << 16, padded with topic K, count 0 */
-    uint32_t *line; /* [n] where a list begins, in lines of 16 */
-    uint32_t *used; /* [n] topics in it */
+    uint32_t *line; /* [n] start of each list, in lines of 16 */
+    uint32_t *used; /* [n] number of topics in each list */
 } lda_documents;
 
-/* A word's tokens in them. */
+/* A word's tokens in these documents. */
 typedef struct lda_tokens {
     uint64_t n;
     const uint32_t *document; /* [n] */
     uint16_t *topic;          /* [n] */
 } lda_tokens;
 
-/* Documents with labels (lda_margin.c): what p is times exp(g_k), with
+/* Documents with labels (lda_margin.c): p is multiplied by exp(g_k), with
  *
  *     g_k = sum_y c_y eta_yk - fall_k,   c_y = rise_y + pull_y eta_y,z
  *
- * of the token's topic z, which has left the document then. */
+ * for the token's topic z, which has been removed from the document. */
 typedef struct lda_margins {
     uint32_t classes, wide; /* L, and L rounded up to full lanes */
     float *eta;             /* [classes x padded] */
-    float *by_topic;        /* [(topics + 2) x wide] the same, turned round */
-    float *document;        /* [n x stride] rise and pull [wide each], fall
-                               [padded], beyond K more than anything */
+    float *by_topic;        /* [(topics + 2) x wide] the transpose */
+    /* [n x stride] rise and pull [wide each], fall [padded], which is very
+     * large beyond K */
+    float *document;
     size_t stride;
 } lda_margins;
 
 typedef struct lda_kernels {
     const char *name;
-    /* q, sums and mass from `word`. */
+    /* Computes q, sums and mass from `word`. */
     void (*build)(lda_site *site);
-    /* Draws all tokens of a word anew, one after the other. */
+    /* Redraws all tokens of a word, one after the other. */
     void (*draw)(lda_site *site, const lda_documents *documents,
                  const lda_tokens *tokens);
-    /* Where documents are rows: the first tokens of two words by turns, as many
-     * of each as the shorter has. The sites share their totals, and each keeps
-     * q of both words up. Two tokens are weighed before the first of them
-     * moves, for a draw is a long chain of steps, and two go side by side: so
-     * the totals that the second sees may be a token old, and no more. */
+    /* For documents with rows: draws the first tokens of two words alternately,
+     * as many of each as the shorter one has. The sites share their totals, and
+     * each updates q of both words. Two tokens are weighed before the first one
+     * moves, because a draw is a long chain of steps and two of them overlap.
+     * So the totals for the second may be one token old, but not more. */
     void (*draw_by_turns)(lda_site *site, lda_site *other,
                           const lda_documents *documents,
                           const lda_tokens *tokens, const lda_tokens *others);
-    /* As draw, of documents with labels, which are rows of any length; it keeps
-     * what they have in `margins` up. */
+    /* As draw, for documents with labels, which have rows of any length; it
+     * updates their data in `margins`. */
     void (*draw_labelled)(lda_site *site, const lda_margins *margins,
                           const lda_documents *documents,
                           const lda_tokens *tokens);
 } lda_kernels;
 
 extern const lda_kernels lda_kernels_portable;
-/* NULL where this build or processor has not got what they are named for. */
+/* NULL if this build or processor lacks the instructions. */
 const lda_kernels *lda_kernels_avx2(void);
 const lda_kernels *lda_kernels_avx512(void);
-/* The fastest that runs here. */
+/* The fastest table that runs on this processor. */
 const lda_kernels *lda_kernels_choose(void);
 
-/* ---- what all tables share --------------------------------------------- */
+/* ---- common to all tables --------------------------------------------- */
 
-/* Which sum topic k is in. */
+/* The index of the sum that contains topic k. */
 static inline uint32_t lda_sum_of(uint32_t k)
 {
     return k / LDA_LANES;
@@ -125,15 +126,15 @@ static inline void lda_set_total(lda_site *s, uint32_t k, int32_t total)
     s->inverse[k] = 1.0F / ((float)total + s->beta_sum);
 }
 
-/* The sums of alpha_k q_k and their mass from q. */
+/* Recomputes the sums of alpha_k q_k and their mass from q. */
 void lda_sum_anew(lda_site *s);
-/* Draws a topic but `from` by alpha_k q_k, one after the other. */
+/* Draws a topic other than `from` by alpha_k q_k, adding one by one. */
 uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from);
 
-/* q_k and its sums after a change of word[k] or of inverse[k]. A fall that
- * leaves a small part of the mass leaves its rounding, too, which may be more
- * than that part, and below 0: with a small beta, or where the total of a
- * topic is old and the word's count is not. */
+/* Updates q_k and its sums after a change of word[k] or inverse[k]. If little
+ * of the mass remains after a decrease, its rounding error may exceed it or
+ * make it negative, so the sums are recomputed. This happens with a small beta,
+ * or when a topic's total is older than the word's count. */
 static inline void lda_set_q(lda_site *s, uint32_t k)
 {
     const float q = ((float)s->word[k] + s->beta) * s->inverse[k];
@@ -146,8 +147,8 @@ static inline void lda_set_q(lda_site *s, uint32_t k)
         lda_sum_anew(s);
 }
 
-/* What a topic weighs without the token that is being drawn, for a document
- * that has n tokens of it with this one. */
+/* The weight of a topic without the drawn token, for a document with n tokens
+ * of the topic including that one. */
 static inline float lda_own_weight(const lda_site *s, uint32_t k, float n)
 {
     const float q = ((float)(s->word[k] - 1) + s->beta) /
@@ -156,7 +157,7 @@ static inline float lda_own_weight(const lda_site *s, uint32_t k, float n)
     return ((n - 1) + s->alpha[k]) * q;
 }
 
-/* The token goes from topic `from` (K + 1: from none) to `to`. */
+/* Moves the token from topic `from` (K + 1: none) to `to`. */
 static inline void lda_move(lda_site *s, uint32_t from, uint32_t to)
 {
     if (from < s->topics) {
@@ -181,8 +182,8 @@ static inline float lda_uniform(lda_site *s)
     return (float)(x >> 40) * (1.0F / 16777216.0F);
 }
 
-/* A topic but `from` by alpha_k q_k; draw: a table's own way to the topic at u
- * in [0, mass), K or more: none, by rounding. */
+/* Draws a topic other than `from` by alpha_k q_k. `draw`: the table's search
+ * for the topic at u in [0, mass); K or more: none, by rounding. */
 static inline uint32_t lda_draw_smooth_other(lda_site *s, uint32_t from,
                                              uint32_t (*draw)(const lda_site *s,
                                                               float u))
@@ -200,14 +201,15 @@ static inline uint32_t lda_topic_of(const lda_site *s, uint16_t z)
     return z == LDA_NO_TOPIC ? s->topics + 1 : z;
 }
 
-/* Where the list says that the token's topic is, and where the new one is. */
+/* The places of the token's old and new topic in the list. */
 typedef struct lda_change {
     uint32_t from, to;
     uint32_t from_at;
-    int64_t to_at; /* -1: not in the list yet */
+    int64_t to_at; /* -1: not in the list */
 } lda_change;
 
-/* A token of a list: what staying weighs, and alpha_k q_k of all others. */
+/* For a token of a list: the weight of its topic, and alpha_k q_k of all
+ * others. */
 typedef struct lda_own {
     float weight, smooth;
 } lda_own;
@@ -223,7 +225,7 @@ static inline lda_own lda_own_of(const lda_site *s, const uint32_t *list,
                  smooth > 0 ? smooth : 0};
 }
 
-/* Changes a document's list for a token that moves. */
+/* Updates a document's list for a moved token. */
 static inline void lda_change_list(const lda_site *s, uint32_t *list,
                                    uint32_t *used, lda_change c)
 {

@@ -1,6 +1,6 @@
-/* The inner loops for AVX2. The build compiles this file for such
- * processors, and without fused products, so that it makes the draws of the
- * portable loops; it is entered on them alone. */
+/* The inner loops for AVX2. The build compiles this file for such processors,
+ * without fused products, so that its draws equal those of the portable loops.
+ * It runs only on such processors. */
 #include "lda_kernels.h"
 
 #ifndef __AVX2__
@@ -19,8 +19,8 @@ const lda_kernels *lda_kernels_avx2(void)
 const lda_kernels *lda_kernels_avx2(void)
 {
     static const lda_kernels table = {.name = "avx2",
-                                      .build = build,
-                                      .draw = draw,
+                                      .build = build_q,
+                                      .draw = draw_tokens,
                                       .draw_by_turns = draw_by_turns,
                                       .draw_labelled = draw_labelled};
     return __builtin_cpu_supports("avx2") ? &table : NULL;

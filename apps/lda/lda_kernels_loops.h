@@ -1,5 +1,6 @@
-/* How tokens go through rows and lists, whatever the registers. Included by the
- * files of the three tables, which say before what lanes are (lda_lanes.h). */
+/* The loops over tokens in rows and lists, for any registers. The files of the
+ * three tables include this file after they have defined the lanes
+ * (lda_lanes.h). */
 #ifndef LDA_KERNELS_LOOPS_H
 #define LDA_KERNELS_LOOPS_H
 
@@ -7,58 +8,63 @@
 
 /* ---- q -------------------------------------------------------------------- */
 
-static void build(lda_site *s)
+static void build_q(lda_site *s)
 {
-    lanes all = zeros();
+    lanes all = zero_lanes();
 
     for (uint32_t k = 0; k < s->padded; k += LDA_LANES) {
-        const lanes q = mul(add(counts(s->word + k), all_lanes(s->beta)),
-                            load(s->inverse + k));
-        const lanes w = mul(load(s->alpha + k), q);
-        store(s->q + k, q);
+        const lanes q = multiply_lanes(add_lanes(load_counts(s->word + k),
+                                                 all_lanes(s->beta)),
+                                       load_lanes(s->inverse + k));
+        const lanes w = multiply_lanes(load_lanes(s->alpha + k), q);
+        store_lanes(s->q + k, q);
         s->sums[lda_sum_of(k)] = sum_of(w);
-        all = add(all, w);
+        all = add_lanes(all, w);
     }
     s->mass = sum_of(all);
 }
 
-/* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
+/* Finds the topic at u in [0, mass) of alpha_k q_k; K or more: none, by
+ * rounding. */
 static uint32_t draw_smooth(const lda_site *s, float u)
 {
     const uint32_t groups = (s->padded / LDA_LANES + LDA_LANES - 1) / LDA_LANES;
-    lanes p = zeros();
+    lanes p = zero_lanes();
 
     for (uint32_t g = 0; g < groups; g++)
-        p = add(p, load(s->sums + (size_t)g * LDA_LANES));
-    uint32_t at = find_lane(prefix(p), &u);
+        p = add_lanes(p, load_lanes(s->sums + (size_t)g * LDA_LANES));
+    uint32_t at = find_lane(running_sums(p), &u);
     for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
          at += LDA_LANES)
         u -= s->sums[at];
     const uint32_t k = at * LDA_LANES;
     if (k >= s->padded)
         return s->topics;
-    return k + find_lane(prefix(mul(load(s->alpha + k), load(s->q + k))), &u);
+    return k + find_lane(running_sums(multiply_lanes(load_lanes(s->alpha + k),
+                                                     load_lanes(s->q + k))),
+                         &u);
 }
 
 /* ---- rows ----------------------------------------------------------------- */
 
 enum {
-    AHEAD = 6, /* tokens that documents are fetched before */
+    AHEAD = 6, /* distance of the document prefetch, in tokens */
     LINE = 64  /* bytes */
 };
 
-/* A token's topic, what all topics weigh in its document, and their sums. */
+/* A token's topic, the weights of all topics in its document, and their
+ * sums. */
 typedef struct weighed {
     uint32_t from;
-    float full, own; /* what its topic weighs, with the token and without */
-    float all;       /* all without it */
-    lanes p;         /* running sums over the lanes of all vectors together */
+    float full, own; /* weight of its topic with and without the token */
+    float all;       /* total without the token */
+    lanes p;         /* running sums over the lanes of the added vectors */
     _Alignas(LINE) float w[LDA_DENSE_TOPICS];
 } weighed;
 
-/* Vectors are added up pair by pair, the shortest way, then come running sums. */
-INLINE weighed weigh(const lda_site *s, const uint16_t *row, uint16_t z,
-                     const uint32_t vectors)
+/* Adds the vectors pairwise, the shortest way, then computes running sums. */
+INLINE weighed weigh_topics(const lda_site *s, const uint16_t *row, uint16_t z,
+                            const uint32_t vectors)
 {
     enum { MOST = LDA_DENSE_TOPICS / LDA_LANES };
     lanes sum[MOST];
@@ -73,23 +79,24 @@ INLINE weighed weigh(const lda_site *s, const uint16_t *row, uint16_t z,
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++) {
         const uint32_t k = v * LDA_LANES;
-        sum[v] =
-            mul(add(row_counts(row + k), load(s->alpha + k)), load(s->q + k));
-        store(t.w + k, sum[v]);
+        sum[v] = multiply_lanes(add_lanes(row_counts(row + k),
+                                          load_lanes(s->alpha + k)),
+                                load_lanes(s->q + k));
+        store_lanes(t.w + k, sum[v]);
     }
 #pragma GCC unroll 3
     for (uint32_t half = MOST / 2; half; half /= 2) {
 #pragma GCC unroll 4
         for (uint32_t v = 0; v < half; v++)
             if (v + half < vectors)
-                sum[v] = add(sum[v], sum[v + half]);
+                sum[v] = add_lanes(sum[v], sum[v + half]);
     }
-    t.p = prefix(sum[0]);
+    t.p = running_sums(sum[0]);
     t.all = sum_of_prefix(sum[0]) - (t.full - t.own);
     return t;
 }
 
-/* The topic at u among the others; K or more: none, by rounding. */
+/* Finds the topic at u among the others; K or more: none, by rounding. */
 INLINE uint32_t draw_other(const weighed *t, float u, const uint32_t vectors)
 {
     const lanes others = less_from(t->p, t->from % LDA_LANES, t->full);
@@ -104,7 +111,8 @@ INLINE uint32_t draw_other(const weighed *t, float u, const uint32_t vectors)
     return rank * LDA_LANES + lane;
 }
 
-INLINE uint32_t choose(lda_site *s, const weighed *t, const uint32_t vectors)
+INLINE uint32_t choose_topic(lda_site *s, const weighed *t,
+                             const uint32_t vectors)
 {
     for (;;) {
         const float u = lda_uniform(s) * t->all;
@@ -116,7 +124,7 @@ INLINE uint32_t choose(lda_site *s, const weighed *t, const uint32_t vectors)
     }
 }
 
-/* beside: the site of a word that is drawn by turns with this one, or NULL. */
+/* beside: the site of the word drawn alternately with this one, or NULL. */
 INLINE void change_q(lda_site *s, lda_site *beside, uint32_t k, int32_t by)
 {
     s->word[k] += by;
@@ -127,8 +135,8 @@ INLINE void change_q(lda_site *s, lda_site *beside, uint32_t k, int32_t by)
               ((float)beside->word[k] + beside->beta) * s->inverse[k]);
 }
 
-INLINE void move(lda_site *s, lda_site *beside, uint16_t *row, uint16_t *z,
-                 uint32_t from, uint32_t to)
+INLINE void move_token(lda_site *s, lda_site *beside, uint16_t *row,
+                       uint16_t *z, uint32_t from, uint32_t to)
 {
     if (to == from)
         return;
@@ -165,9 +173,10 @@ INLINE void draw_token(lda_site *s, lda_site *beside,
                        uint64_t i, const uint32_t vectors)
 {
     uint16_t *row = row_of(documents, tokens, i, vectors);
-    const weighed t = weigh(s, row, tokens->topic[i], vectors);
+    const weighed t = weigh_topics(s, row, tokens->topic[i], vectors);
 
-    move(s, beside, row, &tokens->topic[i], t.from, choose(s, &t, vectors));
+    move_token(s, beside, row, &tokens->topic[i], t.from,
+               choose_topic(s, &t, vectors));
 }
 
 INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
@@ -182,7 +191,7 @@ INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
     *shared = here;
 }
 
-/* A token of each is weighed before either is settled. */
+/* Weighs a token of each word before either is settled. */
 INLINE void draw_rows_by_turns(lda_site *one, lda_site *other,
                                const lda_documents *documents,
                                const lda_tokens *ones, const lda_tokens *others,
@@ -201,18 +210,18 @@ INLINE void draw_rows_by_turns(lda_site *one, lda_site *other,
             draw_token(&b, &a, documents, others, i, vectors);
             continue;
         }
-        const weighed t = weigh(&a, row, ones->topic[i], vectors);
-        const weighed t_b = weigh(&b, row_b, others->topic[i], vectors);
-        const uint32_t to = choose(&a, &t, vectors);
-        const uint32_t to_b = choose(&b, &t_b, vectors);
-        move(&a, &b, row, &ones->topic[i], t.from, to);
-        move(&b, &a, row_b, &others->topic[i], t_b.from, to_b);
+        const weighed t = weigh_topics(&a, row, ones->topic[i], vectors);
+        const weighed t_b = weigh_topics(&b, row_b, others->topic[i], vectors);
+        const uint32_t to = choose_topic(&a, &t, vectors);
+        const uint32_t to_b = choose_topic(&b, &t_b, vectors);
+        move_token(&a, &b, row, &ones->topic[i], t.from, to);
+        move_token(&b, &a, row_b, &others->topic[i], t_b.from, to_b);
     }
     *one = a;
     *other = b;
 }
 
-/* The call with `vectors`, a constant, for as many as the site has. */
+/* Calls with `vectors` as a constant, for the site's number of vectors. */
 #define CASE(v, call)         \
     case v: {                 \
         enum { vectors = v }; \
@@ -235,36 +244,36 @@ INLINE void draw_rows_by_turns(lda_site *one, lda_site *other,
 
 /* ---- lists ---------------------------------------------------------------- */
 
-enum { FAR_AHEAD = 20 }; /* tokens that lists are fetched before */
+enum { FAR_AHEAD = 20 }; /* distance of the list prefetch, in tokens */
 
-/* A list as it is summed up: the sums up to each line are in s->scratch. */
+/* Running sums of a list; s->scratch has the sums up to each line. */
 typedef struct listed {
-    lanes p; /* the sums of all lines */
+    lanes p; /* sums of all lines */
     float sum;
 } listed;
 
-/* Without the token's own topic, whose place is found. */
+/* Sums a list without the token's own topic, and finds its place. */
 INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
                        lda_change *c)
 {
-    lanes p = zeros();
+    lanes p = zero_lanes();
 
     for (uint32_t j = 0; j < lines * LDA_LANES; j += LDA_LANES) {
         const uint32_t own = places_of(list + j, c->from);
         if (own)
             c->from_at = j + (uint32_t)__builtin_ctz(own);
-        p = add(p, weigh_listed(s, list + j, c->from));
-        store(s->scratch + j, p);
+        p = add_lanes(p, weigh_listed(s, list + j, c->from));
+        store_lanes(s->scratch + j, p);
     }
     return (listed){p, sum_of_prefix(p)};
 }
 
-/* Fills in c->to and c->to_at; u is below the list's sum. False: rounding has
- * hit what is not there. */
+/* Sets c->to and c->to_at; u is below the list's sum. False: by rounding no
+ * topic was hit. */
 INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
                         const listed *l, float u, lda_change *c)
 {
-    const uint32_t lane = find_lane(prefix(l->p), &u);
+    const uint32_t lane = find_lane(running_sums(l->p), &u);
     uint32_t line = 0;
 
     for (uint32_t v = 0; v < lines; v++)
@@ -295,8 +304,8 @@ INLINE void move_listed(lda_site *s, uint32_t *list, uint32_t *used,
     lda_move(s, c.from, c.to);
 }
 
-/* Into the second cache: as many lines as these tokens have would be more than
- * the first one asks for at a time. */
+/* Prefetches into the second-level cache: the lines of these tokens exceed the
+ * outstanding loads of the first level. */
 INLINE void fetch_list(const lda_documents *documents, uint32_t d)
 {
     const char *list = (const char *)(documents->list +
@@ -306,8 +315,8 @@ INLINE void fetch_list(const lda_documents *documents, uint32_t d)
         __builtin_prefetch(list + at * sizeof(uint32_t), 0, 2);
 }
 
-/* Tokens of one word in one document stand together: as long as they stay where
- * they are, the next of them that has the same topic sees the same sums. */
+/* Tokens of one word in one document are adjacent. While they keep their
+ * topics, the next token with the same topic sees the same sums. */
 INLINE bool sees_the_same(const lda_tokens *t, uint64_t i)
 {
     return i + 1 < t->n && t->document[i] == t->document[i + 1] &&
@@ -322,8 +331,8 @@ INLINE void fetch_list_ahead(const lda_documents *documents,
     fetch_list(documents, t->document[next]);
 }
 
-/* Token i, and those after it that see the same. Returns the first that does
- * not. */
+/* Draws token i and the following ones that see the same sums. Returns the
+ * first one that does not. */
 INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
                               const lda_tokens *t, uint64_t i)
 {
@@ -357,8 +366,8 @@ INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
 
 /* ---- the table -------------------------------------------------------------- */
 
-static void draw(lda_site *site, const lda_documents *documents,
-                 const lda_tokens *tokens)
+static void draw_tokens(lda_site *site, const lda_documents *documents,
+                        const lda_tokens *tokens)
 {
     lda_site *s = site, here;
 

@@ -1,7 +1,7 @@
-/* How tokens of documents with labels are drawn. Included by the files of the
- * three tables, after lda_kernels_loops.h. Vectors of the compiler's: their
- * sixteen lanes are what the processor's registers make of them, and each
- * operation rounds as it does everywhere. */
+/* Draws for tokens of documents with labels. The files of the three tables
+ * include this file after lda_kernels_loops.h. It uses the compiler's vector
+ * types: the compiler maps the sixteen lanes to registers, and each operation
+ * rounds the same everywhere. */
 #ifndef LDA_LABELLED_LOOPS_H
 #define LDA_LABELLED_LOOPS_H
 
@@ -22,7 +22,8 @@ typedef uint16_t halves __attribute__((vector_size(2 * LDA_LANES)));
 /* *x = exp(*x), for -80 <= x <= 40, to 2 in 10^7 (the Cephes library's). */
 INLINE void exp_of(floats *x)
 {
-    const float magic = 12582912.0F; /* 1.5 x 2^23: what is added is rounded */
+    /* 1.5 x 2^23: adding it rounds to an integer */
+    const float magic = 12582912.0F;
     const floats n = (*x * 1.44269504F + magic) - magic;
     const floats r = (*x - n * 0.693359375F) - n * -2.12194440e-4F;
     floats y = r * 1.9875691500e-4F + 1.3981999507e-3F;
@@ -52,8 +53,8 @@ INLINE float highest_of(const floats *g, const uint32_t vectors)
 }
 
 /* w = (n_k + alpha_k) q_k exp(g_k - base) without the token; returns the sum,
- * and the sixteen lanes of it in `lane`. False: some g_k is so far above the
- * base that exp may be more than a float holds. */
+ * and its sixteen lanes in `lane`. False: a g_k is so far above the base that
+ * exp may overflow a float. */
 INLINE bool weigh_from(const lda_site *s, const uint16_t *row, uint32_t from,
                        const floats *g, float base, float *w, float *lane,
                        const uint32_t vectors)
@@ -89,11 +90,11 @@ INLINE bool weigh_from(const lda_site *s, const uint16_t *row, uint32_t from,
     }
     memcpy(lane, &sum, sizeof sum);
     memcpy(beyond, &above, sizeof above);
-    return sum_of(load(beyond)) == 0;
+    return sum_of(load_lanes(beyond)) == 0;
 }
 
-/* Weights as of weigh_from, whatever g is. Most often g of the token's topic
- * will do as a base, which is known sooner than the highest. */
+/* Weights as weigh_from, for any g. Usually g of the token's topic is a good
+ * base, and it is known sooner than the maximum. */
 INLINE float weigh_labelled(const lda_site *s, const lda_margins *m,
                             const uint16_t *row, const float *document,
                             uint32_t from, float *w, float *lane,
@@ -128,15 +129,15 @@ INLINE float weigh_labelled(const lda_site *s, const lda_margins *m,
     if (__builtin_expect(!good, 0))
         (void)weigh_from(s, row, from, g, highest_of(g, vectors), w, lane,
                          vectors);
-    return sum_of(load(lane));
+    return sum_of(load_lanes(lane));
 }
 
-/* The topic at u among those but `from`, whose weight is taken out; K or more:
- * none, by rounding. */
+/* Finds the topic at u among those other than `from`, without that one's
+ * weight; K or more: none, by rounding. */
 INLINE uint32_t find_labelled(const float *w, const float *lane, float u,
                               const uint32_t vectors)
 {
-    const uint32_t l = find_lane(prefix(load(lane)), &u);
+    const uint32_t l = find_lane(running_sums(load_lanes(lane)), &u);
 
     for (uint32_t v = 0; v < vectors; v++) {
         const float here = w[(size_t)v * LDA_LANES + l];
@@ -163,7 +164,7 @@ INLINE uint32_t choose_labelled(lda_site *s, uint32_t from, float *w,
             lane[from % LDA_LANES] +=
                 w[(size_t)v * LDA_LANES + from % LDA_LANES];
     }
-    const float others = sum_of(load(lane));
+    const float others = sum_of(load_lanes(lane));
     for (u -= own;; u = lda_uniform(s) * others) {
         const uint32_t to = find_labelled(w, lane, u, vectors);
         if (__builtin_expect(to < s->topics, 1))
@@ -193,7 +194,7 @@ INLINE void draw_rows_labelled(lda_site *shared, const lda_margins *m,
         const uint32_t to = choose_labelled(&here, from, w, lane, all, vectors);
         if (to == from)
             continue;
-        move(&here, NULL, row, &tokens->topic[i], from, to);
+        move_token(&here, NULL, row, &tokens->topic[i], from, to);
         const float *lost = m->by_topic + (size_t)from * m->wide;
         const float *got = m->by_topic + (size_t)to * m->wide;
         for (uint32_t y = 0; y < m->wide; y++)

@@ -1,7 +1,7 @@
-/* Sixteen lanes in the registers that a table is for, and what its loops do with
- * them: two registers with LDA_AVX2, one with LDA_AVX512, else an array, of which
- * the compiler makes what it can. The file that includes this says which. All
- * three form their sums in the same order, to the bit. */
+/* Sixteen lanes in the registers of a table, and operations on them: two
+ * registers with LDA_AVX2, one with LDA_AVX512, otherwise an array, which the
+ * compiler may vectorise. The including file defines which. All three form
+ * their sums in the same order, to the bit. */
 #ifndef LDA_LANES_H
 #define LDA_LANES_H
 
@@ -28,7 +28,7 @@ INLINE __m128 four_of(const float *q, const uint32_t *list)
 
 typedef __m512 lanes;
 
-INLINE lanes zeros(void)
+INLINE lanes zero_lanes(void)
 {
     return _mm512_setzero_ps();
 }
@@ -38,17 +38,17 @@ INLINE lanes all_lanes(float x)
     return _mm512_set1_ps(x);
 }
 
-INLINE lanes load(const float *from)
+INLINE lanes load_lanes(const float *from)
 {
     return _mm512_loadu_ps(from);
 }
 
-INLINE void store(float *to, lanes x)
+INLINE void store_lanes(float *to, lanes x)
 {
     _mm512_storeu_ps(to, x);
 }
 
-INLINE lanes counts(const int32_t *n)
+INLINE lanes load_counts(const int32_t *n)
 {
     return _mm512_cvtepi32_ps(_mm512_loadu_si512(n));
 }
@@ -60,17 +60,17 @@ INLINE lanes row_counts(const uint16_t *n)
         _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)n)));
 }
 
-INLINE lanes add(lanes a, lanes b)
+INLINE lanes add_lanes(lanes a, lanes b)
 {
     return _mm512_add_ps(a, b);
 }
 
-INLINE lanes mul(lanes a, lanes b)
+INLINE lanes multiply_lanes(lanes a, lanes b)
 {
     return _mm512_mul_ps(a, b);
 }
 
-/* All lanes, added up by halves. */
+/* The sum of all lanes, added by halves. */
 INLINE float sum_of(lanes p)
 {
     const __m256 a =
@@ -83,7 +83,7 @@ INLINE float sum_of(lanes p)
 }
 
 /* Running sums over the lanes, by 1, 2, 4 and 8 places. */
-INLINE __m512 prefix(__m512 p)
+INLINE __m512 running_sums(__m512 p)
 {
     const __m512i zero = _mm512_setzero_si512();
 
@@ -99,8 +99,8 @@ INLINE __m512 prefix(__m512 p)
     return p;
 }
 
-/* All lanes, added up as the last of the running sums is, to the bit, and known
- * sooner: neighbours are at hand earlier than lanes that are far away. */
+/* The sum of all lanes, equal to the last running sum to the bit but available
+ * sooner, because neighbouring lanes combine faster than distant ones. */
 INLINE float sum_of_prefix(__m512 p)
 {
     p = _mm512_add_ps(p, _mm512_permute_ps(p, 0xB1));
@@ -110,7 +110,8 @@ INLINE float sum_of_prefix(__m512 p)
     return _mm512_cvtss_f32(p);
 }
 
-/* The first lane whose running sum is above u, and u less what is before. */
+/* The first lane with a running sum above u; subtracts the sum before it from
+ * u. */
 INLINE uint32_t find_lane(lanes p, float *u)
 {
     const __m512 all = _mm512_set1_ps(*u);
@@ -124,16 +125,16 @@ INLINE uint32_t find_lane(lanes p, float *u)
     return lane;
 }
 
-/* p, less x from that lane on. */
+/* Subtracts x from all lanes from `lane` on. */
 INLINE lanes less_from(lanes p, uint32_t lane, float x)
 {
     return _mm512_mask_sub_ps(p, (__mmask16)(0xFFFFU << lane), p,
                               _mm512_set1_ps(x));
 }
 
-/* The next token loads whole vectors of q and of the row. A vector that was
- * stored as a whole is handed to such a load at once; after a store of one
- * number the load waits until that is in the cache. */
+/* The next token loads whole vectors of q and of the row. A whole stored vector
+ * is forwarded to such a load at once; after a store of one number the load
+ * waits for the cache. */
 INLINE void put_q(float *q, uint32_t k, float value)
 {
     float *at = q + k / LDA_LANES * LDA_LANES;
@@ -154,8 +155,8 @@ INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
                                               old, _mm256_set1_epi16(by)));
 }
 
-/* Of sixteen, by a load each: that is done sooner than a gather, which is many
- * small operations on some processors. */
+/* Loads sixteen values one by one, which is faster than a gather on some
+ * processors. */
 INLINE __m512 sixteen_of(const float *q, const uint32_t *list)
 {
     const __m256 a = _mm256_set_m128(four_of(q, list + 4), four_of(q, list));
@@ -165,7 +166,7 @@ INLINE __m512 sixteen_of(const float *q, const uint32_t *list)
     return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
 }
 
-/* A bit for each place of sixteen that has the topic. */
+/* A mask of the entries of sixteen that have the topic. */
 INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
 {
     return _mm512_cmpeq_epi32_mask(_mm512_and_si512(_mm512_loadu_si512(list),
@@ -173,7 +174,7 @@ INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
                                    _mm512_set1_epi32((int)topic));
 }
 
-/* What sixteen topics of a list weigh, 0 the own one. */
+/* The weights of sixteen topics of a list; 0 for the own topic. */
 INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
 {
     const __m512 n =
@@ -191,28 +192,28 @@ typedef struct lanes {
     __m256 low, high;
 } lanes;
 
-INLINE lanes zeros(void)
+INLINE lanes zero_lanes(void)
 {
     return (lanes){_mm256_setzero_ps(), _mm256_setzero_ps()};
 }
 
-INLINE lanes load(const float *from)
+INLINE lanes load_lanes(const float *from)
 {
     return (lanes){_mm256_loadu_ps(from), _mm256_loadu_ps(from + HALF)};
 }
 
-INLINE void store(float *to, lanes x)
+INLINE void store_lanes(float *to, lanes x)
 {
     _mm256_storeu_ps(to, x.low);
     _mm256_storeu_ps(to + HALF, x.high);
 }
 
-INLINE lanes add(lanes a, lanes b)
+INLINE lanes add_lanes(lanes a, lanes b)
 {
     return (lanes){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
 }
 
-INLINE lanes mul(lanes a, lanes b)
+INLINE lanes multiply_lanes(lanes a, lanes b)
 {
     return (lanes){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
 }
@@ -222,7 +223,7 @@ INLINE lanes all_lanes(float x)
     return (lanes){_mm256_set1_ps(x), _mm256_set1_ps(x)};
 }
 
-INLINE lanes counts(const int32_t *n)
+INLINE lanes load_counts(const int32_t *n)
 {
     return (lanes){_mm256_cvtepi32_ps(_mm256_loadu_si256((const void *)n)),
                    _mm256_cvtepi32_ps(
@@ -238,7 +239,7 @@ INLINE lanes row_counts(const uint16_t *n)
                    _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(high))};
 }
 
-/* All lanes, added up by halves. */
+/* The sum of all lanes, added by halves. */
 INLINE float sum_of(lanes p)
 {
     const __m256 a = _mm256_add_ps(p.low, p.high);
@@ -249,37 +250,38 @@ INLINE float sum_of(lanes p)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* Four lanes further, with 0 in the first ones. */
+/* Shifts by four lanes, with 0 in the first ones. */
 INLINE lanes four_on(lanes p)
 {
     return (lanes){_mm256_permute2f128_ps(p.low, p.low, 0x08),
                    _mm256_permute2f128_ps(p.low, p.high, 0x21)};
 }
 
-/* Adds what is 4 - skip lanes before; skip is known to the compiler. */
-#define ADD_ALIGNED(p, skip)                                                   \
-    do {                                                                       \
-        const lanes far = four_on(p);                                          \
-        const __m256i a =                                                      \
-            _mm256_alignr_epi8(_mm256_castps_si256((p).low),                   \
-                               _mm256_castps_si256(far.low), 4 * (skip));      \
-        const __m256i b =                                                      \
-            _mm256_alignr_epi8(_mm256_castps_si256((p).high),                  \
-                               _mm256_castps_si256(far.high), 4 * (skip));     \
-        (p) = add(p, (lanes){_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)}); \
+/* Adds the lanes 4 - skip before; skip is a constant. */
+#define ADD_ALIGNED(p, skip)                                               \
+    do {                                                                   \
+        const lanes far = four_on(p);                                      \
+        const __m256i a =                                                  \
+            _mm256_alignr_epi8(_mm256_castps_si256((p).low),               \
+                               _mm256_castps_si256(far.low), 4 * (skip));  \
+        const __m256i b =                                                  \
+            _mm256_alignr_epi8(_mm256_castps_si256((p).high),              \
+                               _mm256_castps_si256(far.high), 4 * (skip)); \
+        (p) = add_lanes(p, (lanes){_mm256_castsi256_ps(a),                 \
+                                   _mm256_castsi256_ps(b)});               \
     } while (0)
 
 /* Running sums over the lanes, by 1, 2, 4 and 8 places. */
-INLINE lanes prefix(lanes p)
+INLINE lanes running_sums(lanes p)
 {
     ADD_ALIGNED(p, 3);
     ADD_ALIGNED(p, 2);
-    p = add(p, four_on(p));
+    p = add_lanes(p, four_on(p));
     p.high = _mm256_add_ps(p.high, p.low);
     return p;
 }
 
-/* All lanes, added up as the last of the running sums is, to the bit, and known
+/* The sum of all lanes, equal to the last running sum to the bit but available
  * sooner. */
 INLINE float sum_of_prefix(lanes p)
 {
@@ -295,14 +297,15 @@ INLINE float sum_of_prefix(lanes p)
     return _mm_cvtss_f32(_mm_add_ss(b, a));
 }
 
-/* A bit for each lane. */
+/* One bit for each lane. */
 INLINE uint32_t bits_of(__m256 low, __m256 high)
 {
     return (uint32_t)(_mm256_movemask_ps(low) | _mm256_movemask_ps(high)
                                                     << HALF);
 }
 
-/* The first lane whose running sum is above u, and u less what is before. */
+/* The first lane with a running sum above u; subtracts the sum before it from
+ * u. */
 INLINE uint32_t find_lane(lanes p, float *u)
 {
     const __m256 all = _mm256_set1_ps(*u);
@@ -311,7 +314,7 @@ INLINE uint32_t find_lane(lanes p, float *u)
         bits_of(_mm256_cmp_ps(p.low, all, _CMP_LE_OQ),
                 _mm256_cmp_ps(p.high, all, _CMP_LE_OQ)));
 
-    store(sum, p);
+    store_lanes(sum, p);
     lane = lane > LDA_LANES - 1 ? LDA_LANES - 1 : lane;
     if (lane > 0)
         *u -= sum[lane - 1];
@@ -337,7 +340,7 @@ INLINE lanes less_from(lanes p, uint32_t lane, float x)
     return p;
 }
 
-/* As with AVX-512: whole vectors are stored. */
+/* As with AVX-512: stores whole vectors. */
 INLINE void put_q(float *q, uint32_t k, float value)
 {
     float *at = q + k / HALF * HALF;
@@ -396,7 +399,7 @@ typedef struct lanes {
     float x[LDA_LANES];
 } lanes;
 
-static inline lanes zeros(void)
+static inline lanes zero_lanes(void)
 {
     return (lanes){{0}};
 }
@@ -410,7 +413,7 @@ static inline lanes all_lanes(float x)
     return all;
 }
 
-static inline lanes load(const float *from)
+static inline lanes load_lanes(const float *from)
 {
     lanes all;
 
@@ -418,12 +421,12 @@ static inline lanes load(const float *from)
     return all;
 }
 
-static inline void store(float *to, lanes p)
+static inline void store_lanes(float *to, lanes p)
 {
     memcpy(to, p.x, sizeof p.x);
 }
 
-static inline lanes counts(const int32_t *n)
+static inline lanes load_counts(const int32_t *n)
 {
     lanes all;
 
@@ -441,21 +444,21 @@ static inline lanes row_counts(const uint16_t *n)
     return all;
 }
 
-static inline lanes add(lanes a, lanes b)
+static inline lanes add_lanes(lanes a, lanes b)
 {
     for (uint32_t l = 0; l < LDA_LANES; l++)
         a.x[l] += b.x[l];
     return a;
 }
 
-static inline lanes mul(lanes a, lanes b)
+static inline lanes multiply_lanes(lanes a, lanes b)
 {
     for (uint32_t l = 0; l < LDA_LANES; l++)
         a.x[l] *= b.x[l];
     return a;
 }
 
-/* All lanes, added up by halves. */
+/* The sum of all lanes, added by halves. */
 static inline float sum_of(lanes p)
 {
     for (uint32_t half = LDA_LANES / 2; half; half /= 2)
@@ -464,8 +467,8 @@ static inline float sum_of(lanes p)
     return p.x[0];
 }
 
-/* Running sums, added up as lanes of a vector are: by 1, 2, 4 and 8 places. */
-static inline lanes prefix(lanes p)
+/* Running sums, added like vector lanes: by 1, 2, 4 and 8 places. */
+static inline lanes running_sums(lanes p)
 {
     for (int by = 1; by < LDA_LANES; by *= 2)
         for (int l = LDA_LANES - 1; l >= by; l--)
@@ -473,7 +476,8 @@ static inline lanes prefix(lanes p)
     return p;
 }
 
-/* The first lane whose running sum is above u, and u less what is before. */
+/* The first lane with a running sum above u; subtracts the sum before it from
+ * u. */
 static inline uint32_t find_lane(lanes p, float *u)
 {
     uint32_t lane = 0;
@@ -489,7 +493,7 @@ static inline uint32_t find_lane(lanes p, float *u)
 
 static inline float sum_of_prefix(lanes p)
 {
-    return prefix(p).x[LDA_LANES - 1];
+    return running_sums(p).x[LDA_LANES - 1];
 }
 
 static inline lanes less_from(lanes p, uint32_t lane, float x)

@@ -1,4 +1,4 @@
-/* alpha and beta: what log Gamma and digamma rise by, and Minka's fixed point
+/* alpha and beta: increments of log Gamma and digamma, and Minka's fixed point
  * (Estimating a Dirichlet distribution, 2000, equation 55):
  *
  *     alpha_k *= sum_d psi(n_dk + alpha_k) - psi(alpha_k)
@@ -24,7 +24,7 @@ double lda_log_gamma(double x)
 }
 
 /* By recurrence up to 10, then the asymptotic series (Abramowitz and Stegun
- * 6.3.18), which is good to 1e-15 there. */
+ * 6.3.18), which is accurate to 1e-15 there. */
 static double lda_digamma(double x)
 {
     double below = 0;
@@ -40,7 +40,7 @@ static double lda_digamma(double x)
                                                                  y / 12))))));
 }
 
-/* ---- what they rise by ------------------------------------------------- */
+/* ---- increments -------------------------------------------------------- */
 
 strads_err lda_rise_new(lda_rise *rise)
 {
@@ -117,7 +117,7 @@ size_t lda_sums(const strads_lda_options *options)
     return LDA_PSI_TOPICS + (size_t)options->topics;
 }
 
-static double step(double value, double over, double under)
+static double clamp_step(double value, double over, double under)
 {
     const double next = under > 0 ? value * over / under : value;
 
@@ -133,11 +133,11 @@ static void learn_alpha(lda_prior *prior, bool even, const double *sums)
     for (uint32_t k = 0; k < prior->topics; k++)
         all += by_topic[k];
     const double shared =
-        step(prior->alpha[0], all, under * (double)prior->topics);
+        clamp_step(prior->alpha[0], all, under * (double)prior->topics);
     prior->alpha_sum = 0;
     for (uint32_t k = 0; k < prior->topics; k++) {
         prior->alpha[k] =
-            even ? shared : step(prior->alpha[k], by_topic[k], under);
+            even ? shared : clamp_step(prior->alpha[k], by_topic[k], under);
         prior->alpha_sum += prior->alpha[k];
     }
 }
@@ -153,14 +153,15 @@ void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
     if (lda_fits_alpha(options))
         learn_alpha(prior, strcmp(options->fit_alpha, "symmetric") == 0, sums);
     if (options->fit_beta)
-        prior->beta = step(prior->beta, sums[LDA_PSI_WORDS],
-                           (double)words * sums[LDA_PSI_TOTALS]);
+        prior->beta = clamp_step(prior->beta, sums[LDA_PSI_WORDS],
+                                 (double)words * sums[LDA_PSI_TOTALS]);
 }
 
 /* ---- reports -------------------------------------------------------------- */
 
-/* A report: each partition adds up its documents and the words whose lap ended
- * there; the merged sums are the likelihood and what priors are learned from.
+/* A report: each partition sums over its documents and over the words that
+ * finished their sweep there. The merged sums are the likelihood and the input
+ * for learning the priors.
  *
  *     log p(w, z) = sum_d [ lG(A) - lG(A + N_d)
  *                           + sum_k lG(alpha_k + n_dk) - lG(alpha_k) ]
@@ -169,7 +170,8 @@ void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
  *
  * (Griffiths and Steyvers 2004, equations 2 and 3). */
 
-/* One count of a document; psi of equal priors is kept as that of topic 0. */
+/* Adds one count of a document; if the priors are equal, psi is summed under
+ * topic 0. */
 static void sum_document_count(const lda_local *l, bool even, bool learns,
                                uint32_t k, uint32_t n, double *sums)
 {
@@ -262,9 +264,9 @@ strads_err lda_learn(strads_task *task)
 
 /* ---- assignments in a file ------------------------------------------------ */
 
-/* log p(w, z), as of a report, of assignments in a file, lines `N word:topic ...`.
- * Documents are done with as their lines are read; of a word's tokens the topics
- * are kept. */
+/* log p(w, z), as in a report, of assignments in a file with lines `N
+ * word:topic ...`. Documents are summed as their lines are read; words keep the
+ * topics of their tokens. */
 
 typedef struct reading {
     const strads_lda_model *model;
@@ -278,7 +280,7 @@ typedef struct reading {
     strads_lda_joint sum;
 } reading;
 
-static strads_err no_memory(void)
+static strads_err no_reading_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for assignments");
 }
@@ -291,7 +293,7 @@ static strads_err reading_make(reading *r)
     r->total = calloc(m->topics, sizeof *r->total);
     for (uint32_t k = 0; k < m->topics; k++)
         r->alpha_sum += m->alpha[k];
-    return r->count && r->total ? STRADS_OK : no_memory();
+    return r->count && r->total ? STRADS_OK : no_reading_memory();
 }
 
 static void reading_free(reading *r)
@@ -302,7 +304,8 @@ static void reading_free(reading *r)
     free(r->total);
 }
 
-static strads_err wrong(const reading *r, const char *at, const char *expected)
+static strads_err fail_line(const reading *r, const char *at,
+                            const char *expected)
 {
     return strads_fail(STRADS_EFORMAT,
                        "%s: line %" PRIu64 ": found \"%.20s\", expected %s",
@@ -321,13 +324,13 @@ static strads_err reserve_token(reading *r)
     if (topic)
         r->topic = topic;
     if (!word || !topic)
-        return no_memory();
+        return no_reading_memory();
     r->capacity = capacity;
     return STRADS_OK;
 }
 
-/* A whole number below `limit` that ends at `ends` or, for a blank, at the end
- * of a line; NULL otherwise. */
+/* Reads a whole number below `limit` that is followed by `ends` or, if that is
+ * a blank, by the end of the line; otherwise NULL. */
 static const char *take_number(const char *p, uint64_t limit, char ends,
                                uint64_t *out)
 {
@@ -357,8 +360,9 @@ static strads_err take_token(reading *r, const char **at)
     const char *colon = take_number(p, m->words, ':', &word);
     const char *end =
         colon ? take_number(colon + 1, m->topics, ' ', &topic) : NULL;
-    strads_err err = end ? reserve_token(r)
-                         : wrong(r, p, "word:topic, both of the model, from 0");
+    strads_err err =
+        end ? reserve_token(r)
+            : fail_line(r, p, "word:topic, both of the model, from 0");
     if (err)
         return err;
     r->word[r->n] = (uint32_t)word;
@@ -395,7 +399,7 @@ static strads_err take_line(reading *r, const char *p)
         return STRADS_OK;
     const char *at = take_number(p, UINT32_MAX, ' ', &n);
     if (!at)
-        return wrong(r, p, "a document's number of tokens");
+        return fail_line(r, p, "a document's number of tokens");
     for (uint64_t i = 0; i < n; i++) {
         strads_err err = take_token(r, &at);
         if (err)
@@ -403,22 +407,22 @@ static strads_err take_line(reading *r, const char *p)
     }
     at = skip_blanks(at);
     if (*at != '\n' && *at != '\0')
-        return wrong(r, at,
-                     "the end of the line: it has more tokens than it "
-                     "says");
+        return fail_line(r, at,
+                         "the end of the line: it has more tokens than it "
+                         "says");
     r->sum.documents++;
     r->sum.log_likelihood +=
         sum_counts(r, r->model->alpha, 0) - log_rise(r->alpha_sum, n);
     return STRADS_OK;
 }
 
-/* Topics word by word, so that a word's counts stand together. */
-static strads_err sum_words(reading *r)
+/* Sorts topics by word, so that a word's counts are adjacent. */
+static strads_err sum_read_words(reading *r)
 {
     const strads_lda_model *m = r->model;
     uint64_t *start = calloc(m->words + 2, sizeof *start);
     uint16_t *topic = malloc((r->n + 1) * sizeof *topic);
-    strads_err err = start && topic ? STRADS_OK : no_memory();
+    strads_err err = start && topic ? STRADS_OK : no_reading_memory();
 
     if (err)
         goto done;
@@ -443,7 +447,7 @@ done:
     return err;
 }
 
-static strads_err read_lines(reading *r)
+static strads_err read_file_lines(reading *r)
 {
     char *line = NULL;
     size_t capacity = 0;
@@ -458,7 +462,7 @@ static strads_err read_lines(reading *r)
         r->line++;
         err = strlen(line) == (size_t)size
                   ? take_line(r, line)
-                  : wrong(r, line, "text without a byte of 0");
+                  : fail_line(r, line, "text without a byte of 0");
     }
     if (!err && ferror(file))
         err = strads_fail(STRADS_EIO, "%s: cannot be read to its end", r->path);
@@ -474,9 +478,9 @@ strads_err strads_lda_joint_of(const strads_lda_model *model, const char *path,
     strads_err err = reading_make(&r);
 
     if (!err)
-        err = read_lines(&r);
+        err = read_file_lines(&r);
     if (!err)
-        err = sum_words(&r);
+        err = sum_read_words(&r);
     if (!err) {
         r.sum.tokens = r.n;
         *out = r.sum;

@@ -1,5 +1,5 @@
-/* Topics that tell labels apart: MedLDA by Gibbs sampling (Zhu, Chen, Perkins
- * and Zhang, JMLR 15, 2014). For each class y, one against the rest, a document
+/* Topics that separate labels: MedLDA by Gibbs sampling (Zhu, Chen, Perkins and
+ * Zhang, JMLR 15, 2014). For each class y, one against the rest, a document
  * with that label or without (s = 1 or -1) costs exp(-2 C max(0, zeta)),
  *
  *     zeta = l - s eta'n / N,    eta ~ Normal(0, I)
@@ -12,12 +12,13 @@
  *     eta | a  ~ Normal(P^-1 v, P^-1),   P = I + sum_d a n n' / N^2
  *                                        v = sum_d s (C + a l) n / N
  *
- * and a token's topic z = k, with n and eta'n less what it adds itself, has
+ * and a token's topic z = k, with n and eta'n without the token's own part, has
  *
  *     g_k = sum_y eta_k (s (C + a l) / N - a eta'n / N^2) - a eta_k^2 / (2 N^2)
  *
- * added to log p(k) of LDA. A sweep draws all z, then all a where the documents
- * are, and then eta everywhere alike, from moments that are summed up. */
+ * added to log p(k) of LDA. A sweep draws all z, then all a on the documents'
+ * partitions, and then eta from the summed moments, the same draw on every
+ * partition. */
 #include "lda_parts.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@
 
 enum { DRAW_WEIGHT = 0x6C646D77, DRAW_ETA };
 
-static strads_err no_memory(void)
+static strads_err no_margin_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for documents' labels");
 }
@@ -48,7 +49,7 @@ void strads_lda_labels_free(strads_lda_labels *x)
 
 typedef struct label_name {
     const char *name;
-    double value; /* NaN: no number */
+    double value; /* NaN: not a number */
     uint32_t number;
 } label_name;
 
@@ -62,14 +63,15 @@ static int by_name(const void *a, const void *b)
     return one != other ? (one ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-/* Puts the classes into the order of their names. */
+/* Orders the classes by their names. */
 static strads_err sort_classes(strads_lda_labels *x)
 {
     const uint32_t n = strads_names_count(x->classes);
     label_name *order = malloc((n + 1) * sizeof *order);
     uint32_t *number = malloc((n + 1) * sizeof *number), k;
     strads_names *sorted = NULL;
-    strads_err err = order && number ? strads_names_new(&sorted) : no_memory();
+    strads_err err =
+        order && number ? strads_names_new(&sorted) : no_margin_memory();
 
     for (uint32_t i = 0; i < n && !err; i++) {
         char *end;
@@ -120,7 +122,7 @@ static strads_err add_label(strads_lda_labels *x, uint64_t *room, uint64_t d,
         *room = 2 * *room + 1024;
         uint32_t *more = realloc(x->label, *room * sizeof *more);
         if (!more)
-            return no_memory();
+            return no_margin_memory();
         x->label = more;
     }
     if (!err) {
@@ -130,7 +132,7 @@ static strads_err add_label(strads_lda_labels *x, uint64_t *room, uint64_t d,
     return err;
 }
 
-/* Labels between commas and tabs, without the blanks around them. */
+/* Reads labels separated by commas and tabs, without surrounding blanks. */
 static strads_err take_labels(strads_lda_labels *x, uint64_t *room, uint64_t d,
                               const char *path, const char *line, size_t size)
 {
@@ -153,8 +155,8 @@ static strads_err take_labels(strads_lda_labels *x, uint64_t *room, uint64_t d,
     return err;
 }
 
-static strads_err read_lines(const char *path, uint64_t documents,
-                             strads_lda_labels *x)
+static strads_err read_label_lines(const char *path, uint64_t documents,
+                                   strads_lda_labels *x)
 {
     char *line = NULL;
     size_t line_room = 0;
@@ -198,12 +200,12 @@ strads_err strads_lda_labels_read(const char *path, uint64_t documents,
     if (err)
         return err;
     x->start = calloc(documents + 1, sizeof *x->start);
-    err = x->start ? read_lines(path, documents, x) : no_memory();
+    err = x->start ? read_label_lines(path, documents, x) : no_margin_memory();
     const uint32_t n = strads_names_count(x->classes);
     if (!err && n < 2)
         err = strads_fail(STRADS_EFORMAT,
-                          "%s: has %s: expected two or more to tell apart",
-                          path, n ? "one label alone" : "no label");
+                          "%s: has %s: expected two or more labels", path,
+                          n ? "one label alone" : "no label");
     return err || known ? err : sort_classes(x);
 }
 
@@ -228,7 +230,8 @@ static strads_err classifier_make(lda_classifier *c, uint32_t classes,
     c->mean = calloc(n, sizeof *c->mean);
     c->factor = malloc((size_t)topics * topics * sizeof *c->factor);
     c->side = malloc(2 * (size_t)topics * sizeof *c->side);
-    return c->eta && c->mean && c->factor && c->side ? STRADS_OK : no_memory();
+    return c->eta && c->mean && c->factor && c->side ? STRADS_OK
+                                                     : no_margin_memory();
 }
 
 size_t lda_moments(const strads_lda_options *options)
@@ -239,7 +242,7 @@ size_t lda_moments(const strads_lda_options *options)
 }
 
 /* L L' = I + the lower half, packed, line by line. */
-static void factor(const lda_classifier *c, const double *packed)
+static void factor_precision(const lda_classifier *c, const double *packed)
 {
     const size_t n = c->topics;
     double *x = c->factor;
@@ -267,8 +270,8 @@ static void solve_back(const lda_classifier *c, double *x)
 }
 
 /* Box and Muller. */
-static double normal(uint64_t seed, uint64_t purpose, uint64_t index,
-                     uint64_t k)
+static double draw_normal(uint64_t seed, uint64_t purpose, uint64_t index,
+                          uint64_t k)
 {
     const double u = strads_random_unit(seed, purpose, index, 2 * k);
     const double v = strads_random_unit(seed, purpose, index, 2 * k + 1);
@@ -276,7 +279,8 @@ static double normal(uint64_t seed, uint64_t purpose, uint64_t index,
     return sqrt(-2 * log1p(-u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
-/* The mean is of the conditional means, over the second half of all sweeps. */
+/* The mean is that of the conditional means over the second half of all
+ * sweeps. */
 void lda_classifier_learn(lda_classifier *c, uint32_t y, uint64_t seed,
                           uint64_t sweep, uint32_t sweeps,
                           const double *moments)
@@ -286,13 +290,13 @@ void lda_classifier_learn(lda_classifier *c, uint32_t y, uint64_t seed,
     double *a = c->side, *b = c->side + n;
     const double kept = sweep > sweeps / 2 ? (double)(sweep - sweeps / 2) : 1;
 
-    factor(c, moments);
+    factor_precision(c, moments);
     memcpy(a, moments + n * (n + 1) / 2, n * sizeof *a);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < i; k++)
             a[i] -= c->factor[i * n + k] * a[k];
         a[i] /= c->factor[i * n + i];
-        b[i] = a[i] + normal(seed, DRAW_ETA, sweep * c->classes + y, i);
+        b[i] = a[i] + draw_normal(seed, DRAW_ETA, sweep * c->classes + y, i);
     }
     solve_back(c, a);
     solve_back(c, b);
@@ -325,9 +329,9 @@ strads_err lda_classifier_read(const strads_lda_options *options,
 struct lda_margin {
     lda_classifier c;
     lda_margins site;
-    int8_t *sign; /* [documents x classes] of class y: 1, -1; 0: no label */
+    int8_t *sign; /* [documents x classes] 1 or -1 for class y; 0: unlabelled */
     float *a;     /* [documents x classes] */
-    bool stale;   /* what documents have is of another eta or a */
+    bool stale;   /* the documents' data belong to another eta or a */
 };
 
 void lda_margin_free(lda_margin *m)
@@ -361,7 +365,7 @@ static strads_err margin_make(lda_local *l, const strads_lda_labels *labels,
     m->a = calloc(n * classes + 1, sizeof *m->a);
     if (!m->site.eta || !m->site.by_topic || !m->site.document || !m->sign ||
         !m->a)
-        return no_memory();
+        return no_margin_memory();
     for (size_t d = 0; d < n; d++) {
         const uint64_t from = labels->start[first + d];
         const uint64_t end = labels->start[first + d + 1];
@@ -385,14 +389,14 @@ strads_err lda_margin_open(lda_local *l, const strads_task *task)
     l->margin = calloc(1, sizeof *l->margin);
     strads_err err = l->margin ? lda_classifier_read(options, task->shape->rows,
                                                      &l->margin->c, &labels)
-                               : no_memory();
+                               : no_margin_memory();
     if (!err)
         err = margin_make(l, &labels, task->share->rows.begin);
     strads_lda_labels_free(&labels);
     return err;
 }
 
-/* By the classifier and the weights of now. */
+/* Uses the current classifier and weights. */
 static void refresh_document(lda_local *l, uint32_t d, double loss_weight,
                              double margin)
 {
@@ -447,12 +451,13 @@ void lda_margin_draw(lda_local *l, const lda_tokens *tokens)
 }
 
 /* InverseGaussian(mean C / |zeta|, shape C^2): Michael, Schucany and Haas
- * (1976), with their root written so that nothing cancels. `draw` names it. */
+ * (1976), with their root written without cancellation. `draw` names the
+ * draw. */
 double lda_draw_weight(double zeta, double loss_weight, uint64_t seed,
                        uint64_t sweep, uint64_t draw)
 {
     const double mean = loss_weight / fmax(fabs(zeta), 1e-9);
-    const double z = normal(seed, DRAW_WEIGHT, sweep, 2 * draw);
+    const double z = draw_normal(seed, DRAW_WEIGHT, sweep, 2 * draw);
     const double u = strads_random_unit(seed, DRAW_WEIGHT, sweep, 4 * draw + 2);
     const double w = mean * z * z / (loss_weight * loss_weight);
     const double low = 1 / (1 + w / 2 + sqrt(w + w * w / 4));
@@ -460,8 +465,8 @@ double lda_draw_weight(double zeta, double loss_weight, uint64_t seed,
     return u * (1 + low) <= 1 ? mean * low : mean / low;
 }
 
-/* A class's margins: draws their weights, and adds up P - I and v; then comes
- * the time that it took. */
+/* For a class: draws its margins' weights, and sums P - I and v, followed by
+ * the time spent. */
 strads_err lda_measure(strads_task *task)
 {
     const strads_lda_options *options = task->config;
@@ -521,7 +526,8 @@ strads_err lda_classify(strads_task *task)
     return STRADS_OK;
 }
 
-/* Documents with a label, and those that the classifier gives one of theirs. */
+/* Counts the labelled documents, and those that the classifier assigns to one
+ * of their labels. */
 void lda_margin_count(const lda_local *l, double *labelled, double *right)
 {
     const lda_margin *m = l->margin;
@@ -546,7 +552,8 @@ void lda_margin_count(const lda_local *l, double *labelled, double *right)
     }
 }
 
-/* ---- cuts ------------------------------------------------------------------ */
+/* ---- checkpoints
+ * ----------------------------------------------------------- */
 
 void lda_classifier_pass(strads_walk *w, lda_classifier *c)
 {
@@ -582,12 +589,12 @@ strads_err strads_lda_decide(const strads_lda_model *m,
                            "the model has no classes: train it with --labels");
     }
     strads_err err =
-        theta ? strads_lda_infer(m, draws, words, theta) : no_memory();
+        theta ? strads_lda_infer(m, draws, words, theta) : no_margin_memory();
     for (uint32_t i = 0; i < words->n; i++)
         tokens += words->count[i];
     for (uint32_t k = 0; k < m->topics; k++)
         alpha_sum += m->alpha[k];
-    /* theta is (n + alpha) / (N + A): n / N, where there is a token. */
+    /* theta is (n + alpha) / (N + A); this gives n / N if there is a token. */
     for (uint32_t k = 0; !err && tokens > 0 && k < m->topics; k++)
         theta[k] = (theta[k] * (tokens + alpha_sum) - m->alpha[k]) / tokens;
     for (uint32_t y = 0; !err && y < m->classes; y++) {

@@ -1,6 +1,6 @@
 /* Model files: JSON for people, and the counts beside it as NPY, which numpy
- * reads at once. The totals in the JSON must be the sums of the counts, so that
- * files of two runs are not taken for one model. */
+ * reads directly. The totals in the JSON must be the sums of the counts, so
+ * that files of two runs are not taken for one model. */
 #include "lda_parts.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 enum { VERSION = 1, NPY_HEAD = 128, FIELDS = 3 };
 
-static strads_err no_memory(void)
+static strads_err no_model_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for a model");
 }
 
-static strads_err broken(const char *path, const char *why)
+static strads_err fail_broken(const char *path, const char *why)
 {
     return strads_fail(STRADS_EFORMAT, "%s: %s", path, why);
 }
 
-static strads_err cannot(const char *path, const char *verb)
+static strads_err fail_to(const char *path, const char *verb)
 {
     return strads_fail(STRADS_EIO, "%s: cannot be %s: %s", path, verb,
                        strerror(errno ? errno : ENOSPC));
@@ -37,21 +37,21 @@ static strads_err cannot(const char *path, const char *verb)
 
 typedef strads_err (*writer)(const void *what, FILE *file);
 
-/* Brings a file to the disk beside the path; *part is its name, or NULL when it
- * is not there. It is a new file: what bears that name already, a link to
- * somebody's file say, is neither followed nor replaced. */
+/* Writes a file to disk beside the path; *part is its name, or NULL if it does
+ * not exist. The file is new: an existing file of that name, for example a
+ * link, is neither followed nor replaced. */
 static strads_err write_part(const char *path, writer write, const void *what,
                              char **part)
 {
     if (asprintf(part, "%s.%ld.part", path, (long)getpid()) < 0) {
         *part = NULL;
-        return no_memory();
+        return no_model_memory();
     }
     errno = 0;
     const int fd = open(*part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file) {
-        strads_err err = cannot(*part, "written");
+        strads_err err = fail_to(*part, "written");
         if (fd >= 0)
             (void)close(fd);
         free(*part);
@@ -62,7 +62,7 @@ static strads_err write_part(const char *path, writer write, const void *what,
     bool bad =
         ferror(file) != 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
     bad = fclose(file) != 0 || bad;
-    return !err && bad ? cannot(path, "written") : err;
+    return !err && bad ? fail_to(path, "written") : err;
 }
 
 /* The head of an NPY file, format 1.0, padded to 128 bytes. */
@@ -157,7 +157,7 @@ static int put_classes(json_t *into, const strads_lda_model *m)
     return bad | json_object_set_new(into, "classifier", all);
 }
 
-static json_t *describe(const strads_lda_model *m, json_t *options)
+static json_t *describe_model(const strads_lda_model *m, json_t *options)
 {
     json_t *all = json_object();
     int bad = !all;
@@ -188,8 +188,8 @@ static json_t *describe(const strads_lda_model *m, json_t *options)
     return NULL;
 }
 
-/* Both files are on the disk before the first is replaced: a full one leaves
- * the older model whole. */
+/* Both files are on disk before the first one is replaced, so a full disk
+ * leaves the old model complete. */
 static strads_err write_both(const strads_lda_model *m, const json_t *all,
                              const char *counts, const char *path)
 {
@@ -201,7 +201,7 @@ static strads_err write_both(const strads_lda_model *m, const json_t *all,
         err = write_part(path, write_json, all, &part[1]);
     for (int k = 0; k < 2 && !err; k++)
         if (rename(part[k], to[k]) != 0)
-            err = cannot(to[k], "written");
+            err = fail_to(to[k], "written");
     for (int k = 0; k < 2; k++) {
         if (err && part[k])
             (void)unlink(part[k]);
@@ -220,9 +220,10 @@ strads_err strads_lda_model_write(const strads_lda_model *m,
         json_decref(known);
         return strads_fail(STRADS_EINVAL, "the options are no JSON object");
     }
-    json_t *all = describe(m, known);
+    json_t *all = describe_model(m, known);
     const bool ready = all && asprintf(&counts, "%s.npy", path) >= 0;
-    strads_err err = ready ? write_both(m, all, counts, path) : no_memory();
+    strads_err err =
+        ready ? write_both(m, all, counts, path) : no_model_memory();
     json_decref(all);
     json_decref(known);
     if (ready)
@@ -238,17 +239,19 @@ static strads_err read_names(const char *path, const json_t *list,
     if (!list)
         return STRADS_OK;
     if (!json_is_array(list) || json_array_size(list) != m->words)
-        return broken(path, "\"vocabulary\" must have a name for each word");
+        return fail_broken(path,
+                           "\"vocabulary\" must have a name for each word");
     strads_err err = strads_names_new(&m->names);
     for (size_t w = 0; w < m->words && !err; w++) {
         const json_t *name = json_array_get(list, w);
         uint32_t number = 0;
         if (!json_is_string(name))
-            return broken(path, "\"vocabulary\" has a name that is no string");
+            return fail_broken(path,
+                               "\"vocabulary\" has a name that is no string");
         err = strads_names_add(m->names, json_string_value(name),
                                json_string_length(name), &number);
         if (!err && number != w)
-            return broken(path, "\"vocabulary\" has a name twice");
+            return fail_broken(path, "\"vocabulary\" has a name twice");
     }
     return err;
 }
@@ -258,14 +261,15 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
 {
     if (json_array_size(alpha) != m->topics ||
         json_array_size(total) != m->topics)
-        return broken(path, "\"alpha\" and \"topic-tokens\" must have a number "
-                            "for each topic");
+        return fail_broken(path,
+                           "\"alpha\" and \"topic-tokens\" must have a number "
+                           "for each topic");
     for (uint32_t k = 0; k < m->topics; k++) {
         const double a = json_number_value(json_array_get(alpha, k));
         const json_int_t n = json_integer_value(json_array_get(total, k));
         if (!(a > 0 && a <= 1e6) || n < 0)
-            return broken(path, "\"alpha\" must be above 0 and at most "
-                                "1000000, \"topic-tokens\" not below 0");
+            return fail_broken(path, "\"alpha\" must be above 0 and at most "
+                                     "1000000, \"topic-tokens\" not below 0");
         m->alpha[k] = a;
         m->total[k] = (uint64_t)n;
     }
@@ -287,8 +291,8 @@ static strads_err take_head(const char *path, json_t *all, head *h)
 
     (void)json_unpack(all, "{s:s}", "format", &format);
     if (strcmp(format, "strads-lda-model") != 0)
-        return broken(path, "is no topic model: \"format\" is not "
-                            "\"strads-lda-model\"");
+        return fail_broken(path, "is no topic model: \"format\" is not "
+                                 "\"strads-lda-model\"");
     if (json_unpack_ex(all, &why, JSON_STRICT,
                        "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o,"
                        "s?{s:F,s:I},s?{s:o,s:o}}",
@@ -300,7 +304,7 @@ static strads_err take_head(const char *path, json_t *all, head *h)
                        "vocabulary", &h->names, "network", "hold-out",
                        &h->hold_out, "seed", &h->seed, "classifier", "labels",
                        &h->labels, "weights", &h->weights) != 0)
-        return broken(path, why.text);
+        return fail_broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
                            "%s: is of version %d, this program reads %d", path,
@@ -308,7 +312,7 @@ static strads_err take_head(const char *path, json_t *all, head *h)
     if (h->topics < 2 || h->topics > 65535 || h->words < 1 ||
         h->words > (json_int_t)UINT32_MAX - 2 || h->documents < 0 ||
         h->tokens < 0 || !(h->beta > 0 && h->beta <= 1e6))
-        return broken(path, "a number is out of its range");
+        return fail_broken(path, "a number is out of its range");
     return STRADS_OK;
 }
 
@@ -322,25 +326,28 @@ static strads_err read_classes(const char *path, const head *h,
     if (!h->labels)
         return STRADS_OK;
     if (n < 2 || n > LDA_LABELLED_CLASSES || json_array_size(h->weights) != n)
-        return broken(path, "\"classifier\" must have two labels or more, and "
-                            "weights for each");
+        return fail_broken(path,
+                           "\"classifier\" must have two labels or more, and "
+                           "weights for each");
     double *weight = malloc(n * m->topics * sizeof *weight);
-    strads_err err = weight ? strads_names_new(&labels) : no_memory();
+    strads_err err = weight ? strads_names_new(&labels) : no_model_memory();
     for (size_t y = 0; y < n && !err; y++) {
         const json_t *name = json_array_get(h->labels, y);
         const json_t *of = json_array_get(h->weights, y);
         if (!json_is_string(name) || json_array_size(of) != m->topics)
-            err = broken(path, "\"classifier\" has a label that is no string, "
-                               "or not a weight for each topic");
+            err = fail_broken(path,
+                              "\"classifier\" has a label that is no string, "
+                              "or not a weight for each topic");
         if (!err)
             err = strads_names_add(labels, json_string_value(name),
                                    json_string_length(name), &number);
         if (!err && number != y)
-            err = broken(path, "\"classifier\" has a label twice");
+            err = fail_broken(path, "\"classifier\" has a label twice");
         for (uint32_t k = 0; k < m->topics && !err; k++) {
             if (!json_is_number(json_array_get(of, k)))
-                err = broken(path, "\"classifier\" has a weight that is no "
-                                   "number");
+                err =
+                    fail_broken(path, "\"classifier\" has a weight that is no "
+                                      "number");
             else
                 weight[y * m->topics + k] =
                     json_number_value(json_array_get(of, k));
@@ -353,7 +360,7 @@ static strads_err read_classes(const char *path, const head *h,
     return err;
 }
 
-/* The rows that the head of an NPY file announces. */
+/* Reads the number of rows from the head of an NPY file. */
 static strads_err read_npy_head(const char *path, FILE *file, uint64_t *rows)
 {
     char text[NPY_HEAD + 1] = {0};
@@ -366,7 +373,8 @@ static strads_err read_npy_head(const char *path, FILE *file, uint64_t *rows)
                "(%" SCNu64 ", 3), }%n",
                rows, &end) != 1 ||
         end == 0)
-        return broken(path, "has no counts as `strads lda train` writes them");
+        return fail_broken(path,
+                           "has no counts as `strads lda train` writes them");
     return STRADS_OK;
 }
 
@@ -375,18 +383,18 @@ static strads_err read_pairs(const char *path, FILE *file, strads_lda_model *m,
 {
     uint64_t *total = calloc(m->topics, sizeof *total);
     uint64_t last = 0;
-    strads_err err = total ? STRADS_OK : no_memory();
+    strads_err err = total ? STRADS_OK : no_model_memory();
 
     for (uint64_t i = 0; i < rows && !err; i++) {
         uint32_t x[FIELDS];
         if (fread(x, sizeof *x, FIELDS, file) != FIELDS) {
-            err = broken(path, "ends too early");
+            err = fail_broken(path, "ends too early");
             break;
         }
         const uint64_t place = (uint64_t)x[0] << 16 | x[1];
         if (x[0] >= m->words || x[1] >= m->topics || x[2] == 0 ||
             (i > 0 && place <= last)) {
-            err = broken(path, "has a count out of its place");
+            err = fail_broken(path, "has a count out of its place");
             break;
         }
         last = place;
@@ -399,8 +407,9 @@ static strads_err read_pairs(const char *path, FILE *file, strads_lda_model *m,
         if (m->start[w + 1] < m->start[w])
             m->start[w + 1] = m->start[w];
     if (!err && memcmp(total, m->total, m->topics * sizeof *total) != 0)
-        err = broken(path, "has other totals than the model: it belongs to "
-                           "another one");
+        err =
+            fail_broken(path, "has other totals than the model: it belongs to "
+                              "another one");
     free(total);
     return err;
 }
@@ -412,12 +421,12 @@ static strads_err read_counts(const char *path, const head *h,
     uint64_t rows = 0;
 
     if (asprintf(&counts, "%s.npy", path) < 0)
-        return no_memory();
+        return no_model_memory();
     FILE *file = fopen(counts, "re");
     strads_err err =
-        file ? read_npy_head(counts, file, &rows) : cannot(counts, "read");
+        file ? read_npy_head(counts, file, &rows) : fail_to(counts, "read");
     if (!err && rows > (uint64_t)h->tokens)
-        err = broken(counts, "has more counts than there are tokens");
+        err = fail_broken(counts, "has more counts than there are tokens");
     if (!err)
         err = lda_model_new((uint32_t)h->topics, (uint64_t)h->words, rows, out);
     if (!err)
@@ -438,10 +447,10 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     FILE *file = fopen(path, "re");
 
     if (!file)
-        return cannot(path, "read");
+        return fail_to(path, "read");
     errno = 0;
     json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
-    strads_err err = ferror(file) ? cannot(path, "read") : STRADS_OK;
+    strads_err err = ferror(file) ? fail_to(path, "read") : STRADS_OK;
     (void)fclose(file);
     if (!err)
         err =
@@ -473,7 +482,7 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
 
 /* ---- results -------------------------------------------------------------- */
 
-/* What a run leaves behind: its model, and the topics of its tokens. */
+/* The results of a run: its model, and the topics of its tokens. */
 
 void strads_lda_model_free(strads_lda_model *m)
 {
@@ -497,7 +506,8 @@ strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
     uint32_t number;
 
     m->weight = malloc((n + 1) * sizeof *m->weight);
-    strads_err err = m->weight ? strads_names_new(&m->labels) : no_memory();
+    strads_err err =
+        m->weight ? strads_names_new(&m->labels) : no_model_memory();
     for (uint32_t y = 0; y < classes && !err; y++) {
         const char *name = strads_names_at(labels, y);
         err = strads_names_add(m->labels, name, strlen(name), &number);
@@ -557,7 +567,7 @@ static void write_document(FILE *file, const uint32_t *words, uint32_t n)
     (void)fputc('\n', file);
 }
 
-/* From where a partition's documents wait. */
+/* Copies a partition's documents from their temporary file. */
 static strads_err write_aside(FILE *file, FILE *aside)
 {
     enum { MOST = 65536 * 3 / 2 }; /* of a document */
@@ -597,12 +607,12 @@ strads_err strads_lda_assignments_write(const strads_result *result,
     const lda_state *s = strads_result_state(result);
     char *aside = NULL;
 
-    if (!s->all_told || !s->assignments)
+    if (!s->all_gathered || !s->assignments)
         return strads_fail(STRADS_ESTATE,
                            "the run has not kept its assignments");
     strads_err err = write_part(path, write_assignments, s, &aside);
     if (!err && rename(aside, path) != 0)
-        err = cannot(path, "written");
+        err = fail_to(path, "written");
     if (err && aside)
         (void)unlink(aside);
     free(aside);

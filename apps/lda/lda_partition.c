@@ -1,7 +1,7 @@
-/* A partition's state: its tokens, word by word, with the document and the
- * topic of each; the counts of its documents; and what words are drawn with.
- * Tokens are made of the share's entries, which are given back as far as they
- * have become tokens: six bytes a token, eight while they are made. */
+/* A partition's state: its tokens, by word, with the document and topic of
+ * each; its documents' counts; and the workspace of draws. Tokens are made from
+ * the share's entries, which are released as they are converted: six bytes a
+ * token, eight during the conversion. */
 #include "lda_parts.h"
 
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 
 enum {
     MOST_TOKENS = 65535, /* of a document */
-    GIVE_BACK = 1 << 18, /* entries at once */
-    CLASSES = 64         /* of lists, by lines; the last one: or more */
+    GIVE_BACK = 1 << 18, /* entries released at once */
+    CLASSES = 64 /* of lists, by length in lines; the last class: or more */
 };
 
-/* A token's document may be anywhere. */
+/* Allocates an array that is accessed at random, on huge pages. */
 void *lda_array_new(size_t n, size_t size)
 {
     enum { LINE = 64, PAGE = 2 << 20 };
@@ -26,7 +26,7 @@ void *lda_array_new(size_t n, size_t size)
     if (bytes < PAGE)
         return aligned_alloc(LINE, bytes);
     void *at = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
-    if (at) /* what is left over a whole page stays on small ones */
+    if (at) /* the part beyond a whole page stays on small pages */
         (void)madvise(at, bytes / PAGE * PAGE, MADV_HUGEPAGE);
     return at;
 }
@@ -53,7 +53,7 @@ static strads_err check_count(double value)
                        value, MOST_TOKENS);
 }
 
-/* Whether the entry is no token: a link that is held out. */
+/* Whether the entry is not a token: a held-out link. */
 static bool is_left_out(const strads_task *task, uint64_t w, uint64_t e)
 {
     const strads_lda_options *options = task->config;
@@ -66,7 +66,7 @@ static bool is_left_out(const strads_task *task, uint64_t w, uint64_t e)
                                 (uint32_t)w);
 }
 
-/* Nodes of a network into documents that are not too long. */
+/* Splits nodes of a network into documents of bounded length. */
 static strads_err part_rows(lda_local *l, uint32_t rows)
 {
     uint64_t n = 0;
@@ -111,7 +111,7 @@ static strads_err check_lengths(lda_local *l, const strads_task *task)
     return STRADS_OK;
 }
 
-/* How many tokens words and documents have. */
+/* Counts the tokens of words and documents. */
 static strads_err count_tokens(lda_local *l, const strads_task *task,
                                uint64_t *most)
 {
@@ -136,8 +136,7 @@ static strads_err count_tokens(lda_local *l, const strads_task *task,
     return check_lengths(l, task);
 }
 
-/* placed: [rows] tokens of each that have been laid down; NULL: rows are
- * documents. */
+/* placed: [rows] tokens of each row placed so far; NULL: rows are documents. */
 static void fill_documents(lda_local *l, const strads_task *task,
                            uint32_t *placed)
 {
@@ -162,7 +161,8 @@ static void fill_documents(lda_local *l, const strads_task *task,
     strads_share_spend_cols(share, spent, x->lines);
 }
 
-/* Makes tokens of the share's entries, none with a topic, and spends these. */
+/* Makes tokens of the share's entries, without topics, and releases the
+ * entries. */
 static strads_err tokens_lay(lda_local *l, const strads_task *task)
 {
     const strads_share *share = task->share;
@@ -234,7 +234,7 @@ void lda_tokens_sort(lda_local *l, uint32_t word)
 
 /* ---- counts --------------------------------------------------------------- */
 
-static uint32_t padded(uint32_t topics)
+static uint32_t pad_topics(uint32_t topics)
 {
     return (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES;
 }
@@ -282,15 +282,15 @@ static void *zeroed(size_t n, size_t size)
     return at ? memset(at, 0, n * size) : NULL;
 }
 
-static strads_err no_memory(void)
+static strads_err no_partition_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for counts of topics");
 }
 
 /* ---- documents --------------------------------------------------------- */
 
-/* A list has room for all topics that its document can have, and one more
- * while a token moves. */
+/* A list has space for all topics that its document can have, and one more
+ * during a move. */
 static strads_err make_lists(lda_local *l)
 {
     lda_documents *x = &l->documents;
@@ -300,7 +300,7 @@ static strads_err make_lists(lda_local *l)
     x->line = calloc((size_t)x->n + 1, sizeof *x->line);
     x->used = calloc((size_t)x->n + 1, sizeof *x->used);
     if (!x->line || !x->used)
-        return no_memory();
+        return no_partition_memory();
     for (uint32_t d = 0; d < x->n; d++) {
         uint32_t most = l->length[d] < topics ? l->length[d] : topics;
         x->line[d] = (uint32_t)lines;
@@ -312,7 +312,7 @@ static strads_err make_lists(lda_local *l)
                                           "partitions");
     x->list = zeroed(lines * LDA_LANES, sizeof *x->list);
     if (!x->list)
-        return no_memory();
+        return no_partition_memory();
     for (uint64_t i = 0; i < lines * LDA_LANES; i++)
         x->list[i] = topics;
     return STRADS_OK;
@@ -325,7 +325,7 @@ static strads_err make_documents(lda_local *l)
     if (l->site.topics > LDA_DENSE_TOPICS && !l->margin)
         return make_lists(l);
     x->row = zeroed((size_t)x->n * l->site.padded, sizeof *x->row);
-    return x->row ? STRADS_OK : no_memory();
+    return x->row ? STRADS_OK : no_partition_memory();
 }
 
 /* ---- the site ---------------------------------------------------------- */
@@ -333,10 +333,10 @@ static strads_err make_documents(lda_local *l)
 static strads_err make_site(lda_local *l, const strads_lda_options *options)
 {
     lda_site *s = &l->site;
-    const size_t n = (size_t)padded(options->topics) + LDA_LANES;
+    const size_t n = (size_t)pad_topics(options->topics) + LDA_LANES;
 
     s->topics = options->topics;
-    s->padded = padded(options->topics);
+    s->padded = pad_topics(options->topics);
     s->total = zeroed(n, sizeof *s->total);
     s->inverse = zeroed(n, sizeof *s->inverse);
     s->q = zeroed(n, sizeof *s->q);
@@ -350,7 +350,7 @@ static strads_err make_site(lda_local *l, const strads_lda_options *options)
     return s->total && s->inverse && s->q && s->sums && s->scratch &&
                    l->alpha && l->empty && l->other_empty && l->other_q
                ? STRADS_OK
-               : no_memory();
+               : no_partition_memory();
 }
 
 void lda_use_prior(lda_local *l, uint64_t words)
@@ -369,7 +369,7 @@ strads_err lda_open(const strads_task *task, void **local)
     lda_local *l = calloc(1, sizeof *l);
 
     if (!l)
-        return no_memory();
+        return no_partition_memory();
     l->kernels = lda_kernels_choose();
     l->words = task->share->by_col.lines;
     strads_err err = lda_prior_new(&l->prior, options);
@@ -397,7 +397,7 @@ strads_err lda_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* ---- cuts --------------------------------------------------------------- */
+/* ---- checkpoints ------------------------------------------------------- */
 
 static void pass_lists(strads_walk *w, lda_local *l)
 {
@@ -415,7 +415,7 @@ static void pass_lists(strads_walk *w, lda_local *l)
     }
 }
 
-/* Rows follow from the topics. */
+/* Rows are rebuilt from the topics. */
 static void pass_all(strads_walk *w, lda_local *l)
 {
     strads_walk_pass(w, &l->visits, sizeof l->visits);
@@ -432,7 +432,7 @@ strads_err lda_pack(const void *local, strads_bytes *out)
 {
     strads_walk w = {.out = out};
 
-    /* A walk that packs reads it. */
+    /* A packing walk only reads it. */
     pass_all(&w, (lda_local *)(uintptr_t)local);
     return w.err;
 }

@@ -1,4 +1,4 @@
-/* lda_parts.h - what the files of this program share. */
+/* lda_parts.h - declarations that the files of this program share. */
 #ifndef LDA_PARTS_H
 #define LDA_PARTS_H
 
@@ -33,7 +33,7 @@ double lda_rise_log(const lda_rise *rise, uint64_t n);
 double lda_rise_psi(const lda_rise *rise, uint64_t n);
 double lda_log_gamma(double x);
 
-/* alpha and beta, which all partitions and the coordinator have alike. */
+/* alpha and beta, equal on all partitions and the coordinator. */
 typedef struct lda_prior {
     uint32_t topics;
     double *alpha; /* [topics] */
@@ -45,7 +45,7 @@ strads_err lda_prior_new(lda_prior *prior, const strads_lda_options *options);
 void lda_prior_free(lda_prior *prior);
 void lda_prior_pass(strads_walk *walk, lda_prior *prior);
 
-/* What a report sums up over partitions. */
+/* The sums of a report over partitions. */
 enum {
     LDA_LOG_DOCUMENTS = 0, /* parts of log p(words, topics) */
     LDA_LOG_WORDS = 1,
@@ -54,19 +54,20 @@ enum {
     LDA_PSI_DOCUMENTS = 4, /* sum_d psi(N_d + A) - psi(A), A = sum alpha */
     LDA_PSI_WORDS = 5,     /* sum_wk psi(n_wk + beta) - psi(beta) */
     LDA_PSI_TOTALS = 6,    /* sum_k psi(n_k + V beta) - psi(V beta) */
-    LDA_LABELLED = 7,      /* documents */
-    LDA_RIGHT = 8,         /* of them are classified as one of their labels */
-    LDA_PSI_TOPICS = 9     /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
+    LDA_LABELLED = 7,      /* labelled documents */
+    LDA_RIGHT = 8,     /* of them, those classified as one of their labels */
+    LDA_PSI_TOPICS = 9 /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
 };
 size_t lda_sums(const strads_lda_options *options);
-/* The next priors from merged sums: the same everywhere. */
+/* Computes the next priors from merged sums; the result is the same
+ * everywhere. */
 void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
                      uint64_t words, const double *sums);
 
-/* ---- words: what travels ----------------------------------------------- */
+/* ---- travelling words --------------------------------------------------- */
 
-/* A word's counts: pairs topic | count << 16, a count beyond 65,535 in several
- * of them; or, with n = LDA_FULL, a place for each topic. */
+/* A word's counts: pairs topic | count << 16, where a count beyond 65,535 takes
+ * several pairs; or, with n = LDA_FULL, an entry for each topic. */
 #define LDA_FULL UINT32_MAX
 typedef struct lda_row {
     uint32_t n, capacity;
@@ -79,35 +80,37 @@ typedef struct lda_words {
 } lda_words;
 
 extern const strads_payload lda_payload;
-/* The counts as a full row: the word's own, or `empty` (all 0) filled in. */
+/* Returns the counts as a full row: the word's own, or `empty` (all 0) filled
+ * in. */
 int32_t *lda_row_load(const lda_row *row, int32_t *empty);
-/* Keeps the counts that stand in `word`, and empties it if it is not the row's
- * own. The topics are those that the row has had and those of z[n]. */
+/* Stores the counts in `word`, and zeroes `word` if it is not the row's own.
+ * Only the row's topics and those of z[n] can be non-zero. */
 strads_err lda_row_store(lda_row *row, const lda_words *words, int32_t *word,
                          const uint16_t *z, uint64_t n);
-/* Adds up log Gamma and digamma over a word's counts, by rise. */
+/* Sums log Gamma and digamma over a word's counts, by rise. */
 void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
                  double *log_sum, double *psi_sum);
 
 /* ---- labels: lda_margin.c ---------------------------------------------- */
 
-/* Drawn everywhere alike; classes is 0 where there are no labels. */
+/* The same draws everywhere; classes is 0 without labels. */
 typedef struct lda_classifier {
     uint32_t classes, topics;
-    double *eta;           /* [classes x topics] the last draw */
-    double *mean;          /* [classes x topics] */
-    double *factor, *side; /* [topics x topics], [2 topics] to learn with */
+    double *eta;  /* [classes x topics] the last draw */
+    double *mean; /* [classes x topics] */
+    /* [topics x topics], [2 topics] workspace of learning */
+    double *factor, *side;
 } lda_classifier;
 
-/* Without options->labels nothing; for the caller to free both, after an error
- * too. */
+/* Does nothing without options->labels. The caller frees both, also after an
+ * error. */
 strads_err lda_classifier_read(const strads_lda_options *options,
                                uint64_t documents, lda_classifier *c,
                                strads_lda_labels *labels);
 void lda_classifier_free(lda_classifier *c);
-/* How many moments a class has: of P - I the lower half, then v. */
+/* The number of a class's moments: the lower half of P - I, then v. */
 size_t lda_moments(const strads_lda_options *options);
-/* Draws class y's weights from merged moments, in a sweep from 1 on. */
+/* Draws class y's weights from merged moments; sweeps count from 1. */
 void lda_classifier_learn(lda_classifier *c, uint32_t y, uint64_t seed,
                           uint64_t sweep, uint32_t sweeps,
                           const double *moments);
@@ -121,67 +124,68 @@ typedef struct lda_margin lda_margin;
 typedef struct lda_moving {
     uint32_t document;
     uint16_t topic;
-} lda_moving; /* a token that is put in its place */
+} lda_moving; /* a token during sorting */
 
 typedef struct lda_local {
     const lda_kernels *kernels;
     uint64_t words;
     lda_site site;
     lda_documents documents;
-    /* Counts of a document have 16 bits: a node of a network that has more
-     * tokens is several documents, part[i] .. part[i + 1] - 1; NULL: each row of
-     * the share is one. */
+    /* Counts of a document have 16 bits, so a node of a network with more
+     * tokens is several documents, part[i] .. part[i + 1] - 1. NULL: each row
+     * of the share is one document. */
     uint32_t *part;
-    uint32_t *length;     /* [documents] tokens */
-    uint64_t *token;      /* [V + 1] where a word's tokens begin */
-    uint32_t *document;   /* [tokens] */
-    uint16_t *topic;      /* [tokens] z */
-    lda_moving *sorting;  /* [tokens of any one word] */
-    int32_t *empty;       /* a full row of 0 */
-    int32_t *other_empty; /* another, and q, of a word that has turns, too */
+    uint32_t *length;    /* [documents] tokens */
+    uint64_t *token;     /* [V + 1] start of each word's tokens */
+    uint32_t *document;  /* [tokens] */
+    uint16_t *topic;     /* [tokens] z */
+    lda_moving *sorting; /* [tokens of any one word] */
+    int32_t *empty;      /* a full row of 0 */
+    /* another one, and q, for the second word of alternating draws */
+    int32_t *other_empty;
     float *other_q;
     float *alpha; /* site.alpha */
     bool flat;    /* q is that of a word without tokens */
     lda_prior prior;
-    lda_rise beta, even;         /* of beta; of alpha where all are equal */
+    lda_rise beta, even;         /* of beta; of alpha if all are equal */
     uint64_t visits;             /* of blocks */
-    double log_words, psi_words; /* of blocks whose lap has ended here */
-    /* What has been told of the counts and topics, see lda_gather.c. */
-    uint64_t told_word, told_document, told_row;
-    uint32_t *by_document; /* words, document by document, then topics */
+    double log_words, psi_words; /* of blocks that finished their sweep here */
+    /* Progress of sending counts and topics, see lda_gather.c. */
+    uint64_t sent_word, sent_document, sent_row;
+    uint32_t *by_document; /* words by document, then topics */
     uint16_t *by_document_topic;
     uint64_t *document_start;
-    uint64_t turned, most_turned; /* documents up to here; tokens at once */
-    strads_lda_model *base;       /* what the run goes on from, or NULL */
-    lda_margin *margin;           /* of documents with labels, or NULL */
+    uint64_t turned, most_turned; /* documents sorted so far; tokens at once */
+    strads_lda_model *base; /* the model that the run started from, or NULL */
+    lda_margin *margin;     /* for documents with labels, or NULL */
 } lda_local;
 
-/* Of labelled documents; of others nothing. */
+/* For labelled documents; does nothing for others. */
 strads_err lda_margin_open(lda_local *l, const strads_task *task);
 void lda_margin_free(lda_margin *m);
 void lda_margin_pass(strads_walk *walk, lda_local *l);
-/* Before the tokens of a sweep are drawn. */
+/* Call before the tokens of a sweep are drawn. */
 void lda_margin_refresh(lda_local *l, const strads_lda_options *options);
 void lda_margin_draw(lda_local *l, const lda_tokens *tokens);
 void lda_margin_count(const lda_local *l, double *labelled, double *right);
 
-/* An array on a line's boundary, on huge pages as far as it fills them; free()
- * frees it. NULL: no memory. */
+/* An array aligned to a cache line, on huge pages as far as it fills them; free
+ * it with free(). NULL: no memory. */
 void *lda_array_new(size_t n, size_t size);
 
 strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
-/* Topics, and what the next draws depend on besides: the order of a word's
- * tokens and of a document's list. */
+/* Topics, and the other state that the next draws depend on: the order of a
+ * word's tokens and of a document's list. */
 strads_err lda_pack(const void *local, strads_bytes *out);
 strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
                       void **local);
-/* Takes the priors over into the site. */
+/* Copies the priors to the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
 
 lda_tokens lda_tokens_of(const lda_local *l, uint32_t word);
-/* Puts a word's tokens in the order of how long their documents' lists are, so
- * that a kernel seldom has to guess that. */
+/* Sorts a word's tokens by the length of their documents' lists, which makes a
+ * kernel's branches predictable. */
 void lda_tokens_sort(lda_local *l, uint32_t word);
 
 /* ---- phases ------------------------------------------------------------ */
@@ -196,16 +200,16 @@ enum {
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
-/* Of this thread, in seconds. */
+/* CPU time of this thread, in seconds. */
 double lda_cpu_now(void);
-/* A block for each class, whose ids come after that of LDA_GATHER's. */
+/* A block for each class; its ids follow that of LDA_GATHER's. */
 strads_err lda_measure(strads_task *task);
 strads_err lda_classify(strads_task *task);
 strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 
-enum { LDA_PIECE = 1 << 20 }; /* bytes that a partition tells at once */
-strads_err lda_tell(strads_task *task);
+enum { LDA_PIECE = 1 << 20 }; /* bytes that a partition sends at once */
+strads_err lda_send_piece(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
@@ -220,44 +224,44 @@ typedef struct lda_state {
     uint64_t words, documents;
     lda_prior prior;
     uint64_t sweep, evaluated;
-    double began, seconds, cpu_seconds; /* of sweeps alone */
+    double began, seconds, cpu_seconds; /* of sweeps only */
     double last_seconds, last_tokens, tokens_drawn;
     double log_likelihood, tokens;
-    strads_block told;      /* the block of LDA_GATHER */
-    bool gathers, all_told; /* the model: on its way, and all of it there */
+    strads_block gather_block;      /* the block of LDA_GATHER */
+    bool gathers, all_gathered; /* the model is being gathered; is complete */
     lda_stream counts;      /* word, topic, count */
     FILE **assignments;     /* [partitions] N, words, topics; or NULL */
     strads_lda_model *model;
-    strads_lda_model *base; /* what the run goes on from, or NULL */
-    bool has_base;          /* its totals are in the shared ones */
+    strads_lda_model *base; /* the model that the run started from, or NULL */
+    bool has_base;          /* its totals have been added to the shared ones */
     double base_log, base_beta;
-    lda_classifier classifier; /* of `classified` sweeps */
+    lda_classifier classifier; /* after `classified` sweeps */
     strads_lda_labels labels;
     strads_block *class_block; /* [classes] */
     uint64_t classified;
-    double accuracy; /* of training documents; NaN: they have no labels */
+    double accuracy; /* of training documents; NaN: there are no labels */
 } lda_state;
 
-/* A sentence about files without a name that assignments wait in. */
+/* The error for the unnamed temporary files of assignments. */
 #define LDA_NO_ROOM_ASIDE                                                   \
     "assignments cannot be kept in a temporary file: %s: make room in the " \
     "temporary folder, or leave them out"
 strads_err lda_gathered(strads_commit *commit);
-/* ---- going on from a model: lda_rows.c --------------------------------- */
+/* ---- starting from a model: lda_rows.c ---------------------------------- */
 
-/* Without options->from nothing. Reads that model, which has to fit data of so
- * many words, and takes its priors. */
+/* Does nothing without options->from. Reads that model, which must match data
+ * of so many words, and takes its priors. */
 strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
                          lda_prior *prior, strads_lda_model **out);
-/* An aggregate that adds its totals. */
+/* An aggregate that adds the model's totals. */
 strads_err lda_base_total(strads_commit *commit);
-/* The part of a report's sum that is its words' alone, by the priors of now. */
+/* Its words' part of a report's sum, with the current priors. */
 double lda_base_log(lda_state *state);
 
-/* A model of those sizes, all counts to be filled in. */
+/* A model of these sizes; the caller fills in all counts. */
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
                          strads_lda_model **out);
-/* Gives it copies of these. */
+/* Gives the model copies of these. */
 strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
                               const strads_names *labels, const double *weight);
 

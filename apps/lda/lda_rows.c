@@ -1,6 +1,6 @@
-/* What travels: a block's words and their counts. A row is a list of its
- * topics, or a full row once more than half of all topics are in it; between
- * nodes it goes as it is. */
+/* Travelling blocks: words and their counts. A row is a list of its topics, or
+ * a full row once it contains more than half of all topics. It is sent between
+ * nodes in the same form. */
 #include "lda_parts.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ int32_t *lda_row_load(const lda_row *row, int32_t *empty)
     return empty;
 }
 
-static strads_err no_memory(void)
+static strads_err no_row_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for the words' counts");
 }
@@ -62,7 +62,7 @@ static strads_err make_room(lda_row *row, uint32_t n)
         return STRADS_OK;
     uint32_t *more = realloc(row->at, capacity * sizeof *more);
     if (!more)
-        return no_memory();
+        return no_row_memory();
     row->at = more;
     row->capacity = capacity;
     return STRADS_OK;
@@ -90,7 +90,7 @@ static strads_err make_full(lda_row *row, uint32_t padded, int32_t *word)
     void *full = aligned_alloc(64, full_bytes(padded));
 
     if (!full)
-        return no_memory();
+        return no_row_memory();
     memcpy(full, word, full_bytes(padded));
     memset(word, 0, full_bytes(padded));
     free(row->at);
@@ -107,8 +107,8 @@ static uint32_t count_topics(const int32_t *word, uint32_t topics)
     return n;
 }
 
-/* All topics in their order: for rows that were full, and words with about as
- * many tokens here as there are topics. */
+/* Lists all topics in their order: for rows that were full, and for words with
+ * about as many tokens here as topics. */
 static strads_err list_all(lda_row *row, const lda_words *words, int32_t *word)
 {
     strads_err err = STRADS_OK;
@@ -119,7 +119,7 @@ static strads_err list_all(lda_row *row, const lda_words *words, int32_t *word)
     return err;
 }
 
-/* A count of several pairs leaves no room to rewrite a list in place. */
+/* A count of several pairs leaves no space to rewrite a list in place. */
 static bool has_long(const lda_row *row, const int32_t *word)
 {
     const uint32_t *pair = row->at;
@@ -192,7 +192,7 @@ void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
                 sum_count(rise, (uint64_t)full[k], log_sum, psi_sum);
         return;
     }
-    /* Pairs of one topic stand together. */
+    /* Pairs of one topic are adjacent. */
     for (uint32_t i = 0; i < row->n;) {
         const uint32_t k = pair[i] & MOST;
         uint64_t n = 0;
@@ -225,7 +225,7 @@ static strads_err words_pack(const void *object, strads_bytes *out)
     return err;
 }
 
-static strads_err broken(void)
+static strads_err fail_payload(void)
 {
     return strads_fail(STRADS_EPEER,
                        "a node sent counts of words that are none: it runs "
@@ -248,22 +248,22 @@ static strads_err take_row(const lda_words *words, lda_row *row,
     uint32_t n;
 
     if ((size_t)(end - *from) < sizeof n)
-        return broken();
+        return fail_payload();
     memcpy(&n, *from, sizeof n);
     *from += sizeof n;
     const size_t bytes = row_bytes(words, n);
     if ((size_t)(end - *from) < bytes)
-        return broken();
+        return fail_payload();
     if (n == 0)
         return STRADS_OK;
     row->at = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!row->at)
-        return no_memory();
+        return no_row_memory();
     memcpy(row->at, *from, bytes);
     *from += bytes;
     row->n = n;
     row->capacity = n == LDA_FULL ? 0 : n;
-    return is_row(words, row) ? STRADS_OK : broken();
+    return is_row(words, row) ? STRADS_OK : fail_payload();
 }
 
 static strads_err words_unpack(const void *bytes, size_t size, void **object)
@@ -273,11 +273,11 @@ static strads_err words_unpack(const void *bytes, size_t size, void **object)
     lda_words *words = NULL;
 
     if (size < sizeof head)
-        return broken();
+        return fail_payload();
     memcpy(head, from, sizeof head);
     from += sizeof head;
     if (head[0] > size / sizeof(uint32_t) || head[1] > LDA_NO_TOPIC)
-        return broken();
+        return fail_payload();
     strads_err err = words_new(head[0], head[1], &words);
     for (uint32_t k = 0; !err && k < head[0]; k++)
         err = take_row(words, &words->row[k], &from, end);
@@ -289,16 +289,16 @@ static strads_err words_unpack(const void *bytes, size_t size, void **object)
     return STRADS_OK;
 }
 
-/* ---- going on from a model ------------------------------------------------ */
+/* ---- starting from a model
+ * ---------------------------------------------------- */
 
-/* Going on from a model: its counts m are there before the first sweep and
- * stay, as if its tokens' topics were known for good, so a new token is drawn
- * from
+/* A run that starts from a model: its counts m are there before the first sweep
+ * and stay, as if its tokens' topics were known, so a new token is drawn from
  *
  *     p(k) ~ (n_dk + alpha_k) (m_wk + n_wk + beta) / (m_k + n_k + V beta)
  *
- * which is the posterior of the new topics given the old ones. V counts the new
- * words, too; alpha and beta are the model's. */
+ * which is the posterior of the new topics given the old ones. V includes the
+ * new words; alpha and beta are the model's. */
 
 /* Counts are 32 bits, and new tokens are added to them. */
 static const uint64_t MOST_TOKENS = UINT64_C(1) << 30;
@@ -348,7 +348,7 @@ strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
     return STRADS_OK;
 }
 
-/* A word's counts into its row, by way of a full one. */
+/* Fills a word's counts into its row, through a full row. */
 static strads_err fill_row(const strads_lda_model *m, uint32_t word,
                            const lda_words *words, int32_t *empty, uint16_t *z,
                            lda_row *row)
@@ -362,7 +362,7 @@ static strads_err fill_row(const strads_lda_model *m, uint32_t word,
     return n ? lda_row_store(row, words, empty, z, n) : STRADS_OK;
 }
 
-/* Its counts of a block's words, when the block is made. */
+/* Adds the model's counts to a new block's words. */
 static strads_err base_fill(const strads_task *task, lda_words *words)
 {
     const lda_local *l = task->local;
@@ -393,8 +393,8 @@ strads_err lda_base_total(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* log p(w, z) of the old tokens but for their documents: what a report's sum
- * has of them, as their counts are in all of its words' counts. */
+/* log p(w, z) of the old tokens without their documents. A report's sum
+ * contains it, because the old counts are part of all words' counts. */
 static double log_of(const strads_lda_model *m, uint64_t words, double beta)
 {
     const double all = (double)words * beta;

@@ -1,7 +1,7 @@
-/* A block's visit to a partition: all tokens of its words here are drawn anew,
- * word by word. A visit's draws are a stream of their own, named by sweep,
- * word and partition, so they do not depend on who makes them, nor on how many
- * reports there are between sweeps. */
+/* A block's visit to a partition: redraws all tokens of its words here, word by
+ * word. Each visit has its own stream of draws, named by sweep, word and
+ * partition, so the draws do not depend on the thread or on the number of
+ * reports between sweeps. */
 #include "lda_parts.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { DRAWS = 0x6C6461 }; /* the purpose of the streams */
 
-/* Begins the stream of draws of a word's visit. */
+/* Starts the stream of draws of a word's visit. */
 static void name_stream(const lda_local *l, lda_site *site,
                         const strads_task *task, uint32_t word)
 {
@@ -25,7 +25,7 @@ static void name_stream(const lda_local *l, lda_site *site,
 typedef struct turn {
     lda_site *site;
     int32_t *empty;
-    uint32_t k; /* of the block's words */
+    uint32_t k; /* index in the block's words */
     lda_tokens all, left;
 } turn;
 
@@ -33,12 +33,12 @@ typedef struct turns {
     lda_local *local;
     const strads_task *task;
     lda_words *words;
-    uint64_t least; /* tokens of a word that is drawn so */
-    uint32_t next;  /* of the block's words */
+    uint64_t least; /* smallest number of tokens of words drawn this way */
+    uint32_t next;  /* index in the block's words */
     turn turn[2];
 } turns;
 
-/* Makes the next word this turn's, if there is one. */
+/* Takes the next word for this turn, if there is one. */
 static void open_turn(turns *t, turn *mine)
 {
     lda_local *l = t->local;
@@ -57,7 +57,7 @@ static void open_turn(turns *t, turn *mine)
     }
 }
 
-/* Returns how many tokens it has drawn, of each that has some left. */
+/* Draws tokens of both words; returns how many of each that has some left. */
 static uint64_t draw_turns(const turns *t)
 {
     const lda_local *l = t->local;
@@ -74,7 +74,7 @@ static uint64_t draw_turns(const turns *t)
     return shorter;
 }
 
-/* Lets a word go whose last tokens were among these. */
+/* Finishes a word if these were its last tokens. */
 static strads_err close_turn(const turns *t, turn *mine, uint64_t drawn)
 {
     if (mine->left.n == 0)
@@ -88,7 +88,7 @@ static strads_err close_turn(const turns *t, turn *mine, uint64_t drawn)
                          mine->all.topic, mine->all.n);
 }
 
-/* Draws those of a block's words that have at least so many tokens here, two at
+/* Draws those of a block's words that have at least `least` tokens here, two at
  * a time. Documents' counts are rows. */
 static strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
                                     lda_words *words, uint64_t least)
@@ -117,18 +117,20 @@ static strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
 /* ---- a visit -------------------------------------------------------------- */
 
 enum {
-    FEW_TOKENS = 24,    /* words that change q in places ... */
-    FEW_TOPICS = 24,    /* ... instead of building it, if their list is short */
-    MOST_AT_ONCE = 256, /* of them before it is built anew: roundings add up */
-    MANY_TOKENS = 1024  /* of a mean topic, which one of them is nothing of */
+    FEW_TOKENS = 24, /* words that change q in place ... */
+    FEW_TOPICS = 24, /* ... instead of rebuilding it, if their list is short */
+    /* such words before a rebuild, because rounding errors add up */
+    MOST_AT_ONCE = 256,
+    /* of an average topic, so that one token more or less is negligible */
+    MANY_TOKENS = 1024
 };
 
 typedef struct visit {
     lda_local *local;
     strads_task *task;
     lda_words *words;
-    bool sorts;       /* tokens, before they are drawn */
-    uint32_t changed; /* words since q was built */
+    bool sorts;       /* sort tokens before drawing them */
+    uint32_t changed; /* words since q was rebuilt */
 } visit;
 
 double lda_cpu_now(void)
@@ -140,7 +142,7 @@ double lda_cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A word with many tokens: q is built for it. */
+/* Draws a word with many tokens: rebuilds q for it. */
 static strads_err draw_built(visit *v, lda_row *row, const lda_tokens *tokens,
                              uint64_t n)
 {
@@ -168,7 +170,7 @@ static void be_flat(visit *v)
     v->changed = 0;
 }
 
-/* q without the word again, in those places where it was changed. */
+/* Removes the word from q again, in the entries that it changed. */
 static void undo_places(lda_local *l, const uint32_t *pair, uint32_t n_pairs,
                         const uint16_t *z, uint64_t n)
 {
@@ -222,7 +224,7 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
                : draw_built(v, row, &tokens, n);
 }
 
-/* Lists change much at first, and then little. */
+/* Lists change much at first and little later. */
 static bool is_time_to_sort(const lda_local *l, const strads_task *task)
 {
     const uint64_t sweep = l->visits / task->shape->blocks;
@@ -239,7 +241,7 @@ static strads_err visit_each(visit *v, bool few)
     return err;
 }
 
-/* Whether totals may be a token old. */
+/* Whether totals may be one token old. */
 static bool has_many_tokens(const lda_site *s)
 {
     double tokens = 0;
@@ -275,8 +277,8 @@ static void give_totals(const lda_local *l, strads_task *task)
         task->total[k] = l->site.total[k];
 }
 
-/* After a block's last visit of a lap its counts are those of a report. */
-static void sum_words(lda_local *l, const lda_words *words)
+/* After a block's last visit of a sweep its counts are those of a report. */
+static void sum_block_words(lda_local *l, const lda_words *words)
 {
     lda_rise_set(&l->beta, l->prior.beta);
     for (uint32_t k = 0; k < words->n; k++)
@@ -308,6 +310,6 @@ strads_err lda_sample(strads_task *task)
     const uint64_t sweep = l->visits++ / task->shape->blocks + 1;
     if (task->step + 1 == task->share->partitions &&
         lda_is_evaluated(task->config, sweep))
-        sum_words(l, v.words);
+        sum_block_words(l, v.words);
     return STRADS_OK;
 }

@@ -1,13 +1,12 @@
-/* What topics are about, and how good they are: their top words, and how well
- * these go together. */
+/* Quality of topics: their top words, and their coherence. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <strads/lda.h>
 
-/* The words that tell most of each topic: by probability, or by relevance
- * (Sievert and Shirley, ILLVI 2014, equation 1),
+/* The top words of each topic: by probability, or by relevance (Sievert and
+ * Shirley, ILLVI 2014, equation 1),
  *
  *     r(w, k) = l log phi_kw + (1 - l) log (phi_kw / p_w). */
 static double relevance(const strads_lda_model *m, uint64_t pair, double share,
@@ -20,9 +19,10 @@ static double relevance(const strads_lda_model *m, uint64_t pair, double share,
     return lambda * log(phi) + (1 - lambda) * log(phi / share);
 }
 
-/* Keeps the best n in falling order; of equal ones the first word is first. */
-static void enter(uint32_t *word, double *score, uint32_t n, uint32_t w,
-                  double s)
+/* Keeps the best n in descending order; among equal ones the first word comes
+ * first. */
+static void insert_word(uint32_t *word, double *score, uint32_t n, uint32_t w,
+                        double s)
 {
     uint32_t at = n;
 
@@ -53,8 +53,8 @@ strads_err strads_lda_top_words(const strads_lda_model *m, double lambda,
             tokens += m->count[i];
         for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
             const uint64_t at = (uint64_t)m->topic[i] * n;
-            enter(word + at, score + at, n, w,
-                  relevance(m, i, tokens / (double)m->tokens, lambda));
+            insert_word(word + at, score + at, n, w,
+                        relevance(m, i, tokens / (double)m->tokens, lambda));
         }
     }
     return STRADS_OK;
@@ -62,24 +62,25 @@ strads_err strads_lda_top_words(const strads_lda_model *m, double lambda,
 
 /* ---- coherence ------------------------------------------------------------ */
 
-/* How well the top words of a topic go together, by the documents of a corpus
- * that have them: with D(w) documents that have w, D(v, w) that have both, of D
- * in all,
+/* Coherence of a topic's top words, by the documents of a corpus that contain
+ * them. With D(w) documents that contain w, D(v, w) that contain both, of D in
+ * all,
  *
  *     UMass = sum_{i=2..M} sum_{j<i} log (D(w_i, w_j) + 1) / D(w_j)
  *     NPMI  = mean over pairs of log (p_ij / (p_i p_j)) / -log p_ij
  *
- * with w_1 .. w_M in falling order, p = D(.) / D (Mimno et al., EMNLP 2011,
+ * with w_1 .. w_M in descending order, p = D(.) / D (Mimno et al., EMNLP 2011,
  * equation 1; Lau, Newman and Baldwin, EACL 2014, with whole documents as
- * windows). Pairs of a word that no document has are left out of both. */
+ * windows). Pairs with a word that occurs in no document are left out of
+ * both. */
 
 typedef struct counting {
     uint32_t topics, n;
     uint64_t words;
-    uint64_t *start;   /* [words + 1] where a word's places begin */
+    uint64_t *start;   /* [words + 1] start of a word's places */
     uint64_t *place;   /* topic x n + rank */
-    double *both;      /* [topics x n x n] documents that have both */
-    uint32_t *found;   /* [topics x n] ranks that the document at hand has */
+    double *both;      /* [topics x n x n] documents with both words */
+    uint32_t *found;   /* [topics x n] ranks found in the current document */
     uint32_t *n_found; /* [topics] */
     uint32_t *touched; /* [topics] topics with such ranks */
 } counting;
@@ -112,7 +113,7 @@ static strads_err counting_make(counting *c)
                              c->topics);
 }
 
-/* Turns `word` round: from a word to its places among the top words. */
+/* Inverts `word`: from a word to its places among the top words. */
 static void find_places(counting *c, const uint32_t *word)
 {
     const size_t places = (size_t)c->topics * c->n;
@@ -162,13 +163,13 @@ static double npmi_of(double both, double a, double b, double documents)
     if (both == 0)
         return -1;
     if (both == documents)
-        return 0; /* both are everywhere, which tells nothing */
+        return 0; /* both are everywhere, which is no information */
     return log(both * documents / (a * b)) / -log(both / documents);
 }
 
 /* Sums over the pairs of a topic whose words occur. */
-static void judge(const counting *c, uint32_t topic, double documents,
-                  double *umass, double *npmi)
+static void sum_coherence(const counting *c, uint32_t topic, double documents,
+                          double *umass, double *npmi)
 {
     const double *both = c->both + (size_t)topic * c->n * c->n;
     double pairs = 0, npmi_sum = 0;
@@ -217,7 +218,8 @@ strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
                            rows->start[d + 1] - rows->start[d]);
     }
     for (uint32_t k = 0; k < topics; k++)
-        judge(&c, k, (double)strads_data_rows(data), &umass[k], &npmi[k]);
+        sum_coherence(&c, k, (double)strads_data_rows(data), &umass[k],
+                      &npmi[k]);
 done:
     counting_free(&c);
     return err;

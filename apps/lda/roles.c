@@ -1,5 +1,5 @@
-/* What a model of roles says of a network: scores of links, groups of nodes, and
- * how good both are. Training is lda.c's. */
+/* Evaluates a model of roles of a network: scores of links, groups of nodes,
+ * and the quality of both. lda.c trains the model. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 /* Purposes of streams. */
 enum { DRAW_HELD = 0x726F6C68, DRAW_PAIR };
 
-static strads_err no_memory(void)
+static strads_err no_node_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory left for a network's nodes");
 }
@@ -25,8 +25,9 @@ bool strads_roles_is_held(uint64_t seed, double hold_out, uint32_t u,
 
 /* ---- scores --------------------------------------------------------------- */
 
-/* With w_k = 1 / (sum c_k + N beta) the sum over all roles is one over those
- * that both nodes have, and three that need a pass over a node's each:
+/* With w_k = 1 / (sum c_k + N beta) the sum over all roles is one over the
+ * roles that both nodes have, and three that need one pass over a node's roles
+ * each:
  *
  *     sum (c_u + a)(c_v + b) w = sum c_u c_v w + b sum c_u w + sum a c_v w
  *                              + b sum a w */
@@ -81,7 +82,7 @@ strads_err strads_roles_score(const strads_lda_model *m, uint64_t n,
                               const uint32_t *u, const uint32_t *v, double *out)
 {
     scorer s;
-    strads_err err = scorer_open(&s, m) ? STRADS_OK : no_memory();
+    strads_err err = scorer_open(&s, m) ? STRADS_OK : no_node_memory();
 
     for (uint64_t i = 0; i < n && !err; i++) {
         if (u[i] >= m->words || v[i] >= m->words)
@@ -124,7 +125,7 @@ static strads_err add_pair(pairs *p, uint32_t node, uint32_t group)
         if (group_at)
             p->group = group_at;
         if (!node_at || !group_at)
-            return no_memory();
+            return no_node_memory();
         p->capacity = capacity;
     }
     p->node[p->n] = node;
@@ -139,7 +140,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Orders them by group; a node that is there twice counts once. */
+/* Orders the pairs by group; a repeated node counts once. */
 static strads_err group_pairs(pairs *p, uint32_t groups, strads_groups *out)
 {
     strads_groups g = {.n = groups};
@@ -149,7 +150,7 @@ static strads_err group_pairs(pairs *p, uint32_t groups, strads_groups *out)
     g.member = malloc((p->n + 1) * sizeof *g.member);
     if (!g.start || !g.member) {
         strads_groups_free(&g);
-        return no_memory();
+        return no_node_memory();
     }
     for (uint64_t i = 0; i < p->n; i++)
         g.start[p->group[i] + 2]++;
@@ -196,7 +197,7 @@ static const char *next_word(const char *p, size_t *size)
     return p;
 }
 
-/* Node `word`: by name, or its number from 1. */
+/* Finds a node by name, or by its number from 1. */
 static bool find_node(const strads_names *names, uint64_t nodes,
                       const char *word, size_t size, uint32_t *node)
 {
@@ -268,7 +269,7 @@ strads_err strads_groups_read(const char *path, uint64_t nodes,
 
 /* ---- mutual information of covers ------------------------------------------ */
 
-/* h(x) = -x/n log x/n, of so many of n nodes. */
+/* h(x) = -x/n log x/n, for x of n nodes. */
 static double part_entropy(double x, double n)
 {
     return x > 0 ? -x / n * log(x / n) : 0;
@@ -279,8 +280,8 @@ static double entropy(double x, double n)
     return part_entropy(x, n) + part_entropy(n - x, n);
 }
 
-/* H(X | Y) of two groups of x and y nodes that share `both`; infinite where Y
- * tells of X's complement rather than of X (equation B.14). */
+/* H(X | Y) of two groups of x and y nodes that share `both`; infinite if Y
+ * describes X's complement better than X (equation B.14). */
 static double conditional(double x, double y, double both, double n)
 {
     const double h11 = part_entropy(both, n), h10 = part_entropy(x - both, n);
@@ -296,9 +297,9 @@ static double size_of(const strads_groups *g, uint32_t k)
     return (double)(g->start[k + 1] - g->start[k]);
 }
 
-/* The groups of each node. */
-static strads_err turn_round(uint64_t nodes, const strads_groups *g,
-                             strads_groups *out)
+/* Inverts the groups: the groups of each node. */
+static strads_err invert_groups(uint64_t nodes, const strads_groups *g,
+                                strads_groups *out)
 {
     pairs p = {0};
     strads_err err = STRADS_OK;
@@ -320,7 +321,8 @@ static strads_err normalised(uint64_t nodes, const strads_groups *a,
     const double n = (double)nodes;
     strads_groups of_node = {0};
     double *both = calloc((size_t)b->n + 1, sizeof *both);
-    strads_err err = both ? turn_round(nodes, b, &of_node) : no_memory();
+    strads_err err =
+        both ? invert_groups(nodes, b, &of_node) : no_node_memory();
     double sum = 0, counted = 0;
 
     for (uint32_t x = 0; x < a->n && !err; x++) {
@@ -382,7 +384,7 @@ strads_err strads_ranking_auc(uint64_t n, const double *score,
     double links = 0, seen = 0, found = 0, area = 0, precision = 0;
 
     if (!x)
-        return no_memory();
+        return no_node_memory();
     for (uint64_t i = 0; i < n; i++) {
         x[i] = (ranked){score[i], is_link[i]};
         links += is_link[i];
@@ -393,7 +395,8 @@ strads_err strads_ranking_auc(uint64_t n, const double *score,
         for (end = i; end < n && x[end].score == x[i].score; end++)
             hits += x[end].is_link;
         const double misses = (double)(end - i) - hits;
-        area += misses * (found + hits / 2); /* links above, half of the ties */
+        /* links above, and half of the ties */
+        area += misses * (found + hits / 2);
         seen += (double)(end - i);
         found += hits;
         precision += hits * found / seen;
@@ -408,10 +411,10 @@ strads_err strads_ranking_auc(uint64_t n, const double *score,
 typedef struct judging {
     const strads_sparse *graph;
     uint64_t seed;
-    double hold_out;      /* of the graph's own links; 0: none of them */
-    uint64_t *degree;     /* [nodes] links trained on */
-    uint32_t *mark;       /* [nodes] last pair that met the node */
-    uint64_t n, capacity; /* pairs: links first, then as many without */
+    double hold_out;      /* of the graph's own links; 0: none */
+    uint64_t *degree;     /* [nodes] number of links trained on */
+    uint32_t *mark;       /* [nodes] last pair that visited the node */
+    uint64_t n, capacity; /* pairs: links first, then as many non-links */
     uint32_t *u, *v;
 } judging;
 
@@ -435,7 +438,8 @@ static bool has_link(const strads_sparse *x, uint64_t u, uint32_t v)
     return low < x->start[u + 1] && x->index[low] == v;
 }
 
-static void put_aside(judging *j, uint32_t u, uint32_t v, uint64_t *left_out)
+static void add_judged_link(judging *j, uint32_t u, uint32_t v,
+                            uint64_t *left_out)
 {
     if (j->degree[u] == 0 || j->degree[v] == 0) {
         ++*left_out;
@@ -445,7 +449,7 @@ static void put_aside(judging *j, uint32_t u, uint32_t v, uint64_t *left_out)
     j->v[j->n++] = v;
 }
 
-/* Links that are to be predicted: of `held`, or the graph's own. */
+/* Lists the links to predict: those of `held`, or the graph's own. */
 static void list_links(judging *j, const strads_sparse *held,
                        uint64_t *left_out)
 {
@@ -456,12 +460,12 @@ static void list_links(judging *j, const strads_sparse *held,
             const uint32_t v = x->index[e];
             if (u < v &&
                 (held ? !has_link(j->graph, u, v) : !is_trained_on(j, u, v)))
-                put_aside(j, u, v, left_out);
+                add_judged_link(j, u, v, left_out);
         }
 }
 
-/* As many pairs without a link, of nodes that have some. A network where hardly
- * any pair is free ends this after many draws. */
+/* Draws as many pairs without a link, of nodes with links. In a nearly complete
+ * network this stops after many draws. */
 static strads_err draw_pairs(judging *j, const strads_sparse *held)
 {
     const uint64_t links = j->n, most = 1000 * links + 100000;
@@ -483,10 +487,10 @@ static strads_err draw_pairs(judging *j, const strads_sparse *held)
                ? STRADS_OK
                : strads_fail(STRADS_EINVAL,
                              "hardly any two nodes of the network have no "
-                             "link: there is nothing to tell links from");
+                             "link: there are no non-links to compare with");
 }
 
-/* Neighbours, by links trained on, that pair i shares. */
+/* The number of common neighbours of pair i, by links trained on. */
 static double common_neighbours(judging *j, uint64_t i)
 {
     const strads_sparse *x = j->graph;
@@ -507,7 +511,7 @@ static strads_err judge_pairs(judging *j, const strads_lda_model *m,
 {
     double *score = malloc((j->n + 1) * sizeof *score), unused;
     bool *is_link = malloc((j->n + 1) * sizeof *is_link);
-    strads_err err = score && is_link ? STRADS_OK : no_memory();
+    strads_err err = score && is_link ? STRADS_OK : no_node_memory();
 
     for (uint64_t i = 0; i < j->n && !err; i++)
         is_link[i] = i < j->n / 2;
@@ -557,7 +561,8 @@ strads_err strads_roles_judge(const strads_lda_model *m,
     j.mark = calloc(j.graph->lines + 1, sizeof *j.mark);
     j.u = malloc(j.capacity * sizeof *j.u);
     j.v = malloc(j.capacity * sizeof *j.v);
-    strads_err err = j.degree && j.mark && j.u && j.v ? STRADS_OK : no_memory();
+    strads_err err =
+        j.degree && j.mark && j.u && j.v ? STRADS_OK : no_node_memory();
     for (uint32_t u = 0; u < j.graph->lines && !err; u++)
         for (uint64_t e = j.graph->start[u]; e < j.graph->start[u + 1]; e++)
             j.degree[u] += is_trained_on(&j, u, j.graph->index[e]);
