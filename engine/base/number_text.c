@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/number_text.h"
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t plain;
 

@@ -42,7 +42,7 @@ double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
                            const strads_block *b);
 
 /* All pairs in a block as [n x n], cached by the block's id; NULL if a pair is
- * unknown or memory is out. */
+ * unknown or memory runs out. */
 const double *sti_pairs_square(sti_pairs *pairs, const strads_block *block);
 
 /* Drops all values if they exceed the limit. Call it only while no block is in

@@ -125,7 +125,7 @@ typedef struct sti_pieces {
 } sti_pieces;
 
 /* Takes over the reference to a piece; *pieces may be NULL. False: a broken
- * peer sent it, or memory is out. */
+ * peer sent it, or memory ran out. */
 bool sti_pieces_take(sti_pieces **pieces, const sti_msg *msg);
 /* Joins all pieces into the dispatch. STRADS_EPEER, STRADS_ENOMEM. */
 strads_err sti_pieces_join(const sti_run *run, const sti_pieces *pieces,

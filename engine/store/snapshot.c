@@ -7,8 +7,9 @@
  * image is complete: workers at clocks below T + k read it.
  *
  * Invariant: until an update of clock T or later arrives, the rows themselves
- * are the image of T. If a worker is more than STI_IMAGES_MAX snapshots ahead
- * of the slowest one, that worker's snapshot is lost; the others are kept.
+ * are the image of T. If a worker runs more than STI_IMAGES_MAX snapshots ahead
+ * of the slowest one, there is no space for its image: that snapshot is lost,
+ * the others are kept.
  *
  * A strads_snapshot is copied while all stripes are held, so it holds exactly
  * the commits up to its version, each of them complete. */
