@@ -227,10 +227,10 @@ typedef struct lda_state {
     double began, seconds, cpu_seconds; /* of sweeps only */
     double last_seconds, last_tokens, tokens_drawn;
     double log_likelihood, tokens;
-    strads_block gather_block;      /* the block of LDA_GATHER */
+    strads_block gather_block;  /* the block of LDA_GATHER */
     bool gathers, all_gathered; /* the model is being gathered; is complete */
-    lda_stream counts;      /* word, topic, count */
-    FILE **assignments;     /* [partitions] N, words, topics; or NULL */
+    lda_stream counts;          /* word, topic, count */
+    FILE **assignments;         /* [partitions] N, words, topics; or NULL */
     strads_lda_model *model;
     strads_lda_model *base; /* the model that the run started from, or NULL */
     bool has_base;          /* its totals have been added to the shared ones */
