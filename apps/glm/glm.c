@@ -328,6 +328,15 @@ strads_err glm_aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
+    if ((err = glm_find_separation(state,
+                                   state->alone ? ALONE : commit->tolerance)))
+        return err;
+    state->ended =
+        state->separable &&
+        (state->alone || (is_last(state) && (state->gap <= commit->tolerance ||
+                                             state->watch.stalled)));
+    if (state->ended)
+        return STRADS_OK;
     if (state->alone && (state->gap <= ALONE || state->watch.stalled))
         end_alone(commit, &over);
     if (over)
@@ -353,6 +362,8 @@ static void report_joint(const glm_state *state, strads_report *report)
     report->gap = state->joint.gap;
     report->nonzeros = state->joint.nonzeros;
     report->stop = state->joint.watch.stalled;
+    if (state->separable)
+        report->gap = 1;
 }
 
 /* Of all problems together. One whose turn has not come has no dual value yet
@@ -383,6 +394,10 @@ strads_err glm_objective(void *user, strads_report *report)
                       : primal > 0      ? gap / primal
                                         : 0;
         report->stop = state->watch.stalled && is_last(state);
+    }
+    if (state->separable) {
+        report->gap = 1;
+        report->stop = state->ended;
     }
     return STRADS_OK;
 }

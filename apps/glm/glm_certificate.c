@@ -235,6 +235,19 @@ double glm_rounding(const glm_state *state, double square, double penalty)
     return r * z + z * z / 2 + off * reach + fmin(steep, 1) * penalty;
 }
 
+/* A descent that does not halve the excess in so many scans has ended: columns that
+ * depend on each other would take it for ever. */
+static void watch_progress(glm_state *state)
+{
+    enum { PROGRESS_SCANS = 2000 };
+
+    if (++state->watched % PROGRESS_SCANS > 0)
+        return;
+    if (state->excess > state->excess_before / 2)
+        state->watch.stalled = true;
+    state->excess_before = state->excess;
+}
+
 void glm_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -275,13 +288,16 @@ void glm_certify(strads_commit *commit)
     }
     const double gained = keep_best(state, unboxed, share);
     state->excess = fmax(state->primal - state->dual, 0);
-    state->gap = state->primal > floor ? state->excess / state->primal : 0;
+    const double unit = fmax(state->primal, GLM_LEAST * state->null);
+    state->gap = state->primal > floor ? state->excess / unit : 0;
     const double rounding =
         glm_rounding(state, residual_square(state, r), sum.penalty);
-    if (state->primal > floor && rounding > GLM_ROUNDING_MIN * state->primal)
-        state->gap += rounding / state->primal;
-    if (!state->ridge.used) /* whose steps watch themselves */
-        linear_watch_scan(&state->watch, state->primal, gained);
+    if (state->primal > floor && rounding > GLM_ROUNDING_MIN * unit)
+        state->gap += rounding / unit;
+    if (state->ridge.used) /* its steps watch themselves */
+        return;
+    linear_watch_scan(&state->watch, state->primal, gained);
+    watch_progress(state);
 }
 
 double glm_square(glm_state *state)

@@ -55,6 +55,8 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->gap_before = 0;
     state->set.settled = settled(state);
     state->watch = (linear_watch){.least = INFINITY};
+    state->watched = 0;
+    state->excess_before = INFINITY;
     linear_ridge_clear(&state->ridge);
     glm_bounds_take_all(state);
 }

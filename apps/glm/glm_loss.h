@@ -49,6 +49,9 @@ typedef struct glm_loss {
     double (*mean)(double z); /* what a margin says of y: of classes, how likely
                                  the second is */
     double (*link)(double mean); /* the margin that says so */
+    /* The sign of z in which f falls for ever, or 0: f has a minimum in z. NULL: it
+     * has for every y. */
+    double (*toward)(double y);
 } glm_loss;
 
 /* `evaluate` by the functions of one row. */

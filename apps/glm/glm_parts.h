@@ -253,14 +253,19 @@ typedef struct glm_state {
     bool by_columns;         /* the set is solved by columns and not by pairs */
     bool slopes_known;       /* of the rows that are to come: no scan is due */
     double unboxed,
-        intercept_slope; /* the best dual value but for b's box, and what that
+        intercept_slope;  /* the best dual value but for b's box, and what that
                           takes away of it by its size */
-    double best_dual;    /* dual value of all scans, in whatever box */
-    double null;         /* P at z = o, of the problem at hand */
-    double gap;          /* what is reported, relative */
-    double excess;       /* about what is left to be gained */
-    double travel;       /* sum |x_j dw_j|^2 of all moves since z was made */
-    bool travels;        /* z has moved from there */
+    double best_dual;     /* dual value of all scans, in whatever box */
+    double null;          /* P at z = o, of the problem at hand */
+    double gap;           /* what is reported, relative */
+    double *margins;      /* [rows] z of the last scan; NULL: not looked at */
+    bool separable;       /* there is no minimum: glm_separable.c; */
+    bool ended;           /* the last problem is solved, or cannot be */
+    double excess;        /* about what is left to be gained; */
+    double excess_before; /* some scans before, */
+    uint32_t watched;     /* of so many at this lambda */
+    double travel;        /* sum |x_j dw_j|^2 of all moves since z was made */
+    bool travels;         /* z has moved from there */
     uint64_t nonzeros, scans;
     linear_watch watch;
     double gap_before; /* of the last scan */
@@ -483,6 +488,9 @@ double glm_rounding(const glm_state *state, double square, double penalty);
 /* So much of the first P counts as nothing: where rows can be met exactly P
  * goes to 0, and so would every gap relative to it be of rounding alone. */
 #define GLM_NOTHING 1e-14
+/* Gaps are relative to P, or to this share of P at w = 0 where P is below it: a model
+ * that meets all labels has a P that is next to nothing. */
+#define GLM_LEAST 1e-6
 /* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
  * leave all at 0. */
 double glm_critical(const glm_state *state, double square);
@@ -539,6 +547,11 @@ static inline bool glm_overshot(const glm_state *state)
 /* After a scan: half of a step that was too long is taken back, or the next one
  * begins. */
 strads_err glm_whole_judge(strads_commit *commit);
+
+/* glm_separable.c: after a scan, notes in `separable` that there is no minimum; a
+ * softmax, of which so many rows are not predicted. STRADS_ENOMEM. */
+strads_err glm_find_separation(glm_state *state, double tolerance);
+bool glm_is_separable_softmax(const glm_state *state, double wrong);
 strads_err glm_update_hessian(strads_task *task);
 size_t glm_hessian_size(const strads_task *task);
 strads_err glm_aggregate_hessian(strads_commit *commit);

@@ -170,6 +170,7 @@ typedef struct sums {
                             the other classes less loss_sum, `squares` sum c
                             |Y - p|^2 */
     double *flow;        /* [k x k] A */
+    double *wrong;       /* rows whose own class has not the largest margin */
 } sums;
 
 static sums sums_of(const double *merged, uint32_t n, uint32_t k)
@@ -177,14 +178,15 @@ static sums sums_of(const double *merged, uint32_t n, uint32_t k)
     double *at = (double *)(uintptr_t)merged + (size_t)n * k;
 
     return (sums){.side = (logistic_side *)(void *)at,
-                  .flow = at + (size_t)k * LOGISTIC_SUMS};
+                  .flow = at + (size_t)k * LOGISTIC_SUMS,
+                  .wrong = at + (size_t)k * (LOGISTIC_SUMS + k)};
 }
 
 size_t glm_certify_size(const strads_task *task)
 {
     const size_t n = task->block.n, k = task->width;
 
-    return n * k + k * LOGISTIC_SUMS + k * k;
+    return n * k + k * LOGISTIC_SUMS + k * k + 1;
 }
 
 /* One row: probabilities into p, sums of its label. */
@@ -193,9 +195,13 @@ static void add_row(const double *z, double c, uint32_t n, uint32_t label,
 {
     logistic_side *side = &out->side[label];
     double most = z[0], others = 0, outer = 0, u = 0, squares = 0;
+    bool wrong = false;
 
-    for (uint32_t k = 1; k < n; k++)
+    for (uint32_t k = 0; k < n; k++) {
         most = fmax(most, z[k]);
+        wrong = wrong || (k != label && z[k] >= z[label]);
+    }
+    *out->wrong += c > 0 && wrong;
     for (uint32_t k = 0; k < n; k++) {
         p[k] = exp(z[k] - most);
         others += k != label ? p[k] : 0;
@@ -402,12 +408,15 @@ static void certify(glm_state *state, const evaluation *e)
         gained = fmax(dual - joint->dual, 0);
         joint->dual =
             glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
-        violation = fmax(joint->primal - joint->dual, 0) / joint->primal;
+        violation = fmax(joint->primal - joint->dual, 0) /
+                    fmax(joint->primal, GLM_LEAST * joint->first);
     }
     if (rounding > GLM_ROUNDING_MIN * joint->primal)
         violation += rounding / joint->primal;
     joint->gap = joint->primal > GLM_NOTHING * joint->first ? violation : 0;
     linear_watch_scan(&joint->watch, joint->primal, gained);
+    state->separable = glm_is_separable_softmax(state, *e->of.wrong);
+    joint->watch.stalled = joint->watch.stalled || state->separable;
 }
 
 /* ---- the coordinator: what comes next ------------------------------------- */

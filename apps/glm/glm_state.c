@@ -283,6 +283,7 @@ void glm_end(void *begun)
     free(state->done);
     free(state->wide);
     free(state->offset);
+    free(state->margins);
     glm_groups_free(&state->groups);
     glm_bounds_free(&state->bounds);
     glm_path_free(state->path);
@@ -324,6 +325,11 @@ double strads_glm_mean(const char *loss, double margin)
     const glm_loss *found = glm_loss_find(loss);
 
     return found ? found->mean(margin) : NAN;
+}
+
+bool strads_glm_separable(const void *state)
+{
+    return ((const glm_state *)state)->separable;
 }
 
 bool strads_glm_classifies(const char *loss)

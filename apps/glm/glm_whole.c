@@ -80,6 +80,7 @@ strads_err glm_whole_judge(strads_commit *commit)
     state->began = true;
     state->scans++;
     ridge->weight = state->weight;
+    ridge->norm = state->norm;
     ridge->n = 0;
     for (uint32_t j = 0; j < last; j++) {
         const glm_term t = glm_term_of(state, j);

@@ -57,10 +57,15 @@ static double link(double mean)
     return log(mean / (1 - mean));
 }
 
+static double toward(double y)
+{
+    return y;
+}
+
 #define LOGISTIC                                                    \
     .labels = GLM_CLASSES, .value = value, .evaluate = evaluate,    \
     .conjugate = conjugate, .conjugates = conjugates, .mean = mean, \
-    .link = link
+    .link = link, .toward = toward
 
 const glm_loss glm_loss_logistic = {LOGISTIC};
 const glm_loss glm_loss_multinomial = {LOGISTIC, .joint = true};

@@ -56,9 +56,15 @@ static double link(double mean)
     return log(mean);
 }
 
+static double toward(double y)
+{
+    return y > 0 ? 0 : -1;
+}
+
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
                                    .value = value,
                                    .evaluate = evaluate,
                                    .conjugate = conjugate,
                                    .mean = mean,
-                                   .link = link};
+                                   .link = link,
+                                   .toward = toward};

@@ -176,8 +176,13 @@ static void fill_matrix(linear_ridge *ridge, const double *merged)
             row[k] = stride * from[k];
         row[i] *= jitter;
     }
-    for (uint32_t i = 0; i < n; i++)
-        matrix[(size_t)i * all + i] += ridge->l2[ridge->column[i]];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t j = ridge->column[i];
+        double *at = &matrix[(size_t)i * all + i];
+        if (!(*at > 0)) /* all rows of the sample are 0 there */
+            *at = ridge->norm[j];
+        *at += ridge->l2[j];
+    }
     if (all > n && !(level[n] > 0)) /* no row of the sample has a weight */
         matrix[(size_t)n * all + n] = ridge->weight;
 }

@@ -69,11 +69,12 @@ typedef enum linear_ridge_next {
 typedef struct linear_ridge {
     bool used;
     /* The program's to write before each linear_ridge_judge(): */
-    uint32_t n;       /* columns that move, */
-    uint32_t *column; /* [columns] and which */
-    double *l2;       /* [columns] */
-    double *rest;     /* X'r - l2 w, and sum r; 0 where nothing moves */
-    double weight;    /* sum c */
+    uint32_t n;         /* columns that move, */
+    uint32_t *column;   /* [columns] and which */
+    double *l2;         /* [columns] */
+    double *rest;       /* X'r - l2 w, and sum r; 0 where nothing moves */
+    double weight;      /* sum c */
+    const double *norm; /* [columns] sum c x^2 */
     /* It is to read: */
     double *value;
     double share; /* of a step that has been taken; 0: none is to be judged */

@@ -151,6 +151,10 @@ STRADS_API const double *strads_glm_intercepts(const void *state);
  * 0. For "ridge", which has none, that of an l1_ratio of .001; 0 without a
  * penalty. */
 STRADS_API double strads_glm_lambda_max(const void *state);
+/* Returns whether the fit has no minimum: nothing is penalised, and some combination
+ * of columns separates the labels (zero counts, for Poisson), so that coefficients
+ * grow without bound. The run then ends with STRADS_END_STOPPED and a gap of 1. */
+STRADS_API bool strads_glm_separable(const void *state);
 
 /* Returns the prediction of a loss at margin = o + x'w + b: the number, the mean
  * count, or the probability of the second class. NaN: unknown loss. */

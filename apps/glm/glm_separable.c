@@ -1,0 +1,81 @@
+/* Whether there is a minimum. Without a penalty a loss that falls for ever in some
+ * rows' margins has none where a direction d separates the rows:
+ *
+ *     s_i x_i'd >= 0 for all rows, and > 0 for some,
+ *
+ * s_i the sign of z in which the row's loss falls for ever; x_i'd = 0 where it has
+ * no such sign (a count above 0). P then falls along d from any point. (Albert and
+ * Anderson, Biometrika 71, 1984, for logistic regression.)
+ *
+ * Two directions are tried after each scan. w itself is one as soon as it predicts
+ * every row: complete separation. When the gap is closed, the last step is one if
+ * margins still move by about 1 and none moves back: quasi-complete separation, in
+ * which P has a limit above 0. */
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "glm_parts.h"
+
+/* A step against a row's sign by less than this share of the largest is rounding,
+ * and a last step that moves no margin by so much ends at a minimum. */
+#define SEPARABLE_ROUNDING 1e-3
+#define SEPARABLE_STEP .05
+
+static bool is_flat(const glm_state *state)
+{
+    const strads_glm_options *o = &state->problem.options;
+    const bool free_columns = state->alone || state->problem.penalty->off ||
+                              (state->lambda == 0 && state->goal == 0);
+
+    return free_columns && o->lower <= -DBL_MAX && o->upper >= DBL_MAX;
+}
+
+/* Whether margins move along such a direction from `from` to z, but for a share
+ * `rounding` of the largest move. */
+static bool separates(const glm_state *state, const double *from,
+                      double rounding, double least)
+{
+    const linear_set *set = &state->set;
+    double most = 0, against = 0;
+
+    for (uint64_t i = 0; i < set->n_rows; i++) {
+        const double sign = state->problem.loss->toward(set->y[i]);
+        const double moved = set->z[i] - from[i];
+        if (!(set->c[i] > 0))
+            continue;
+        most = fmax(most, sign * moved);
+        against = fmax(against, sign == 0 ? fabs(moved) : -sign * moved);
+    }
+    return most > least && against <= rounding * most;
+}
+
+static bool keep_margins(glm_state *state)
+{
+    const linear_set *set = &state->set;
+
+    if (!state->margins)
+        state->margins = malloc((set->rows + 1) * sizeof(double));
+    if (state->margins)
+        memcpy(state->margins, set->z, set->n_rows * sizeof(double));
+    return state->margins != NULL;
+}
+
+strads_err glm_find_separation(glm_state *state, double tolerance)
+{
+    if (!state->problem.loss->toward || state->joint.used || !is_flat(state))
+        return STRADS_OK;
+    const bool known = state->margins && state->scans > 0;
+    if (separates(state, state->offset, 0, 0) ||
+        (known && state->gap <= tolerance &&
+         separates(state, state->margins, SEPARABLE_ROUNDING, SEPARABLE_STEP)))
+        state->separable = state->watch.stalled = true;
+    return keep_margins(state)
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory for margins of rows");
+}
+
+bool glm_is_separable_softmax(const glm_state *state, double wrong)
+{
+    return is_flat(state) && wrong == 0;
+}
