@@ -26,7 +26,7 @@ if(STRADS_SANITIZE)
 endif()
 
 # The kernels for one kind of processor are compiled for it, file by file, and
-# chosen when the program starts: nothing else may use these instructions.
+# chosen when the program starts: only they may use these instructions.
 function(strads_mark_kernels)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     return()

@@ -12,15 +12,37 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
-engine/base
+R
+R/R
+R/man
+R/src
+apps
 apps/lda
 bench
+cmake
+data
+debian
+debian/tests
 engine
+engine/base
 engine/exec
 engine/round
 engine/sim
 engine/store
 engine/watch
+examples
+examples/kmeans
+examples/lasso_paper
+examples/loop_lda
+examples/loop_mf
+examples/mlp
+examples/nnls
+examples/peer_svm
+examples/ridge
+examples/ssp_lasso
+examples/triangles
+packaging
+tests/criterion
 tests/swarm
 "
 
