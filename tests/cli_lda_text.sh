@@ -101,8 +101,23 @@ refuses 2 "the model has no names of words" \
 refuses 2 "names words of counts" \
     lda infer uci.json new.txt --vocab "$vocab"
 printf 'caf\351 au lait\n' >latin.txt
-refuses 2 "latin.txt: word 1, " lda train latin.txt --topics 2 --quiet
-says err "is not in UTF-8"
+gives 0 lda train latin.txt --topics 2 --sweeps 2 --quiet --model latin.json
+grep -q '"café"' latin.json || fail "Latin-1 is not read"
+# A stop list: words in any case, with punctuation, more than once.
+printf 'The cat and the dog.\nA dog.\n' >stop-doc.txt
+printf 'THE\nthe\n\nAnd\nand the\n' >stop-twice.txt
+gives 0 lda train stop-doc.txt --stop-words stop-twice.txt --topics 2 \
+    --sweeps 2 --quiet --model stopped.json
+gives 0 lda topics stopped.json --words 9
+grep -q -w the out && fail "a stop word is in a topic"
+grep -q dog out || fail "words are missing"
+# A first line that is a number is a document of a text, or what --kind says.
+printf '1984\nbook by orwell\n' >number.txt
+gives 0 lda train number.txt --topics 2 --sweeps 2 --quiet --model n.json
+printf '1984\n1985\n' >numbers.txt
+refuses 2 "--kind text" lda train numbers.txt --topics 2
+gives 0 lda train numbers.txt --topics 2 --sweeps 2 --quiet --kind text \
+    --model n.json
 {
     printf 'caf\351\n'
     tail -n +2 "$vocab"

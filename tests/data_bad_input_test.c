@@ -60,6 +60,11 @@ Test(data_bad_input, files_of_other_programs)
         {"\xfd"
          "7zXZ\0",
          6, WRONG(NULL, "packed with xz", "unpack it first")},
+        {"1\0 \0", 4, WRONG(NULL, "text in UTF-16", "UTF-8")},
+        {"\0001\0 ", 4, WRONG(NULL, "text in UTF-16", "UTF-8")},
+        {"%PDF-1.7\n", 9, WRONG(NULL, "a PDF document", "as text")},
+        {"version https://git-lfs.github.com/spec/v1\n", 43,
+         WRONG(NULL, "Git LFS", "git lfs pull")},
         {"\xff\xfe"
          "1\0",
          4, WRONG(NULL, "text in UTF-16", "UTF-8")},
@@ -94,6 +99,12 @@ Test(data_bad_input, indices)
         WRONG("1 1:1 abc\n", "'abc'", "index:value"),
         WRONG("1 1.5:1\n", "'1.5:1'", "index:value"),
         WRONG("1 1:1 qid:3\n", "'qid:3'", "index:value"),
+        WRONG("1 qid:0:520 1:1\n", "'qid:0:520'", "a whole number N"),
+        WRONG("1 qid:x 1:1\n", "'qid:x'", "a whole number N"),
+        WRONG("1 qid:1.5 1:1\n", "'qid:1.5'", "a whole number N"),
+        WRONG("<html><body>404</body></html>\n", "is a web page"),
+        WRONG("\xef\xbb\xbf \n<!DOCTYPE HTML>\n<p>\n", "is a web page"),
+        WRONG("<?xml version=\"1.0\"?>\n", "is a web page or XML"),
         WRONG("1 :1\n", "':1'", "index:value")};
     oracle_refuse_all("index.svm", plain, wrong, COUNT(wrong), true);
 }
@@ -257,8 +268,8 @@ Test(data_bad_input, matrixmarket_headers)
               "'coordinate' or 'array'"),
         WRONG("%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
               "'complex'", "'real'"),
-        WRONG("%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n",
-              "'hermitian'", "'general'"),
+        WRONG("%%MatrixMarket matrix coordinate real hermit\n1 1 0\n",
+              "'hermit'", "'general'"),
         WRONG("%%MatrixMarket matrix coordinate real\n1 1 0\n", "line 1",
               "end of the line", "'general'"),
         WRONG("%%MatrixMarket matrix array pattern general\n1 1\n", "line 1",

@@ -204,6 +204,44 @@ Test(data_tables, labels_may_be_names)
     strads_data_free(data);
 }
 
+/* The same samples in other spellings: an index, line ends in quotes, CR. */
+Test(data_tables, an_index_and_line_ends_of_any_kind_change_nothing)
+{
+    static const struct {
+        const char *text, *drop;
+    } cases[] = {{"a,t\n1,2\n3,4\n5,7\n", NULL},
+                 {",a,t\n0,1,2\n1,3,4\n2,5,7\n", NULL},
+                 {"\"\",\"\",a,t\nx,0,1,2\nx,1,3,4\ny,0,5,7\n", NULL},
+                 {",a,t\n0,1,2\n1,3,4\n2,5,7\n", ""},
+                 {"a,,t,\n1,x,2,\n3,,4,\n5,\"\n\",7,\n", ""},
+                 {"note,a,t\n\"two\nlines\",1,2\nx,3,4\n\"\n\n\"\"\n\",5,7\n",
+                  "note"},
+                 {"\"no\nte\",,a,t\nx,y,1,2\nx,y,3,4\nx,y,5,7\n", ",no te"},
+                 {"a,t\r1,2\r3,4\r5,7\r", NULL},
+                 {"a,t\r\n1,2\r\n3,4\r\n5,7", NULL},
+                 {"note,a,t\r\n\"x\r\ny\",1,2\r\nx,3,4\r\nx,5,7\r\n", "note"},
+                 {"note,a,t\r\"x\ry\",1,2\rx,3,4\rx,5,7", "note"}};
+    uint64_t first = 0;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const strads_data_options o = {.size = sizeof o,
+                                       .target = "t",
+                                       .drop = cases[k].drop};
+        const char *path = oracle_text("i.csv", cases[k].text);
+        const char *paths[] = {path, oracle_gzip(path, 1)};
+        for (size_t j = 0; j < 2; j++) {
+            strads_data *data = NULL;
+            const strads_err err = strads_data_read(paths[j], &o, &data);
+            cr_assert_eq(err, STRADS_OK, "case %zu: %s", k,
+                         strads_error_text());
+            first = first ? first : strads_data_checksum(data);
+            cr_expect_eq(strads_data_checksum(data), first, "case %zu", k);
+            cr_expect_str_eq(strads_names_at(strads_data_col_names(data), 0),
+                             "a");
+            strads_data_free(data);
+        }
+    }
+}
+
 Test(data_tables, what_is_wrong_is_named_with_line_and_column)
 {
     static const struct {
@@ -215,12 +253,16 @@ Test(data_tables, what_is_wrong_is_named_with_line_and_column)
         {"a,t\n,2\n", "line 2: found '' in column 'a'", STRADS_EFORMAT},
         {"a,t\n1,2,3\n", "line 2: found 3 fields, expected 2", STRADS_EFORMAT},
         {"a,t\n1\n", "line 2: found 1 fields, expected 2", STRADS_EFORMAT},
-        {"a,t\n\"1,2\n", "line 2: found '\"1,2', expected a field whose quotes",
+        {"a,t\n\"1,2\n3,4\n", "line 2: found '\"1,2', expected a field whose",
          STRADS_EFORMAT},
         {"a,t\n\"1\"x,2\n", "expected a field whose quotes", STRADS_EFORMAT},
         {"a,a,t\n1,2,3\n", "line 1: the header has column 'a' twice",
          STRADS_EFORMAT},
-        {"a,,t\n1,2,3\n", "line 1, field 2: expected a name", STRADS_EFORMAT},
+        {"a,,t\n1,2,3\n", "field 2 of the header has no name", STRADS_EFORMAT},
+        {"a,t\n1,2,\n", "line 2: found 3 fields, expected 2", STRADS_EFORMAT},
+        {"a,\"n\nb\",t\n1,\"x\n\",3\n1,x,\n", "line 3: found 'x",
+         STRADS_EFORMAT},
+        {"<!doctype html>\n", "is a web page", STRADS_EFORMAT},
         {"a\xff,t\n1,2\n", "line 1, field 1: expected a name", STRADS_EFORMAT},
         {"a,u\n1,2\n", "has no column 't', which --target names",
          STRADS_EINVAL},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
+#include "engine/data/naming.h"
 #include "tests/expect.h"
 
 TestSuite(data_text, .init = oracle_enter, .fini = oracle_leave);
@@ -65,6 +66,125 @@ Test(data_text, is_cut_into_words_and_a_line_is_a_document)
         cr_assert_eq(strads_data_repeated(data), 3);
         strads_data_free(data);
     }
+}
+
+/* Words of `text` in the order in which they occur, blanks between. */
+static void check_words(const char *bytes, size_t size, const char *expected)
+{
+    char found[600] = "";
+    const char *path = oracle_write("w.txt", bytes, size);
+    const char *paths[] = {path, oracle_gzip(path, 1)};
+    for (size_t k = 0; k < 2; k++) {
+        strads_data *data = read_text(paths[k], (strads_data_options){0});
+        const strads_names *names = strads_data_col_names(data);
+        found[0] = '\0';
+        for (uint32_t w = 0; w < strads_names_count(names); w++) {
+            (void)strcat(found, w ? " " : "");
+            (void)strcat(found, strads_names_at(names, w));
+        }
+        cr_expect_str_eq(found, expected);
+        strads_data_free(data);
+    }
+}
+
+Test(data_text, words_are_of_any_script)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        /* case: Latin, Cyrillic, Greek with its two small sigmas, Armenian,
+         * titlecase and full width */
+        {"\u00dcber \u00fcber \u00dcBER \u1e9eein \u00dfein",
+         "\u00fcber \u00dfein"},
+        {"\u041f\u0420\u0418\u0412\u0415\u0422 "
+         "\u041f\u0440\u0438\u0432\u0435\u0442",
+         "\u043f\u0440\u0438\u0432\u0435\u0442"},
+        {"\u039b\u039f\u0393\u039f\u03a3 \u03bb\u03bf\u03b3\u03bf\u03c2 "
+         "\u03a3\u0391\u03a3\u0391 \u03c3\u03b1\u03c3\u03b1",
+         "\u03bb\u03bf\u03b3\u03bf\u03c2 \u03c3\u03b1\u03c3\u03b1"},
+        {"\u0531\u0532 \u0561\u0562", "\u0561\u0562"},
+        {"\u01c5a \u01c6a", "\u01c6a"},
+        {"\uff21\uff22 \uff41\uff42", "\uff41\uff42"},
+        /* composed or not, Hangul, too; a mark alone is no word */
+        {"caf\u00e9 cafe\u0301 CAFE\u0301", "caf\u00e9"},
+        {"\uac00\ub098 \u1100\u1161\u1102\u1161", "\uac00\ub098"},
+        {"\u0301\u0301 ab", "ab"},
+        {"\u0939\u093f\u0928\u094d\u0926\u0940 \u0e20\u0e32\u0e29\u0e32",
+         "\u0939\u093f\u0928\u094d\u0926\u0940 \u0e20\u0e32\u0e29\u0e32"},
+        /* digits, an ideograph; a letter is none */
+        {"\u0664\u0665 \u732b \u044f x \u732b\u72d7",
+         "\u0664\u0665 \u732b \u732b\u72d7"},
+        /* what separates */
+        {"\u201cquoted\u201d a\u2014b words\u2014dash wait\u2026 "
+         "\u00abin\u00bb "
+         "\u2022 bullet\u00a0no\u3000wide\u3001\u5927\u3002\u00bfque?",
+         "quoted words dash wait in bullet no wide \u5927 que"},
+        {"don't don\u2019t DON\u2019T", "don"},
+        {"\U0001f600\U0001f600 ok\u2764\ufe0f 10\u20ac x\u00b2y "
+         "zero\u200bwidth",
+         "ok 10 zero width"},
+        /* what is within a word and is left out */
+        {"co\u00adoperate coop\u2060erate \ufeffcooperate", "cooperate"},
+        /* Windows-1252, alone and between UTF-8 */
+        {"caf\xe9 CAF\xc9 \x93quote\x94 \x8atr \xe2\x82 caf\u00e9",
+         "caf\u00e9 quote \u0161tr"},
+        {"snake_case _x under", "snake_case _x under"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check_words(cases[k].text, strlen(cases[k].text), cases[k].words);
+    check_words("ab\0cd", 5, "ab cd");
+}
+
+/* Every character of Unicode between letters joins or parts them, and nothing
+ * that is in no model comes out. */
+Test(data_text, any_character_between_letters_gives_words_of_utf8)
+{
+    char *text = malloc(0x110000 * 16);
+    size_t size = 0;
+    cr_assert_not_null(text);
+    for (uint32_t c = 0x80; c < 0x110000; c += c < 0x3000 ? 1 : 37) {
+        unsigned char *p = (unsigned char *)text + size;
+        size_t n = 0;
+        if (c >= 0xd800 && c < 0xe000)
+            continue; /* no characters */
+        p[n++] = 'a';
+        p[n++] = 'b';
+        if (c < 0x800) {
+            p[n++] = (unsigned char)(0xc0 | c >> 6);
+        } else if (c < 0x10000) {
+            p[n++] = (unsigned char)(0xe0 | c >> 12);
+            p[n++] = (unsigned char)(0x80 | (c >> 6 & 0x3f));
+        } else {
+            p[n++] = (unsigned char)(0xf0 | c >> 18);
+            p[n++] = (unsigned char)(0x80 | (c >> 12 & 0x3f));
+            p[n++] = (unsigned char)(0x80 | (c >> 6 & 0x3f));
+        }
+        p[n++] = (unsigned char)(0x80 | (c & 0x3f));
+        p[n++] = 'c';
+        p[n++] = 'd';
+        p[n++] = ' ';
+        size += n;
+    }
+    const char *path = oracle_write("all.txt", text, size);
+    strads_data *data = read_text(path, (strads_data_options){0});
+    strads_data *packed =
+        read_text(oracle_gzip(path, 1), (strads_data_options){0});
+    const strads_names *names = strads_data_col_names(data);
+    cr_expect_eq(strads_data_checksum(data), strads_data_checksum(packed));
+    cr_expect_gt(strads_names_count(names), 5000);
+    cr_expect_gt(count(data, 0, "ab"), 1000);
+    cr_expect_eq(count(data, 0, "ab"), count(data, 0, "cd"));
+    for (uint32_t w = 0; w < strads_names_count(names); w++) {
+        const char *name = strads_names_at(names, w);
+        for (const char *p = name; *p != '\0';) {
+            const size_t n = sti_character((const unsigned char *)p, strlen(p));
+            cr_assert_gt(n, 0, "'%s' is not UTF-8", name);
+            p += n;
+        }
+    }
+    strads_data_free(data);
+    strads_data_free(packed);
+    free(text);
 }
 
 Test(data_text, leaves_stop_words_and_rare_words_out)
@@ -186,6 +306,15 @@ Test(data_text, is_told_from_counts_by_the_first_line)
                STRADS_KIND_CORPUS);
     check_kind("four score and seven\n", STRADS_KIND_TEXT);
     check_kind("7 years ago\n", STRADS_KIND_TEXT);
+    check_kind("1984\nbook by orwell\n", STRADS_KIND_TEXT);
+    check_kind("1\n2\n3\nfour words of text\n", STRADS_KIND_TEXT);
+    check_kind("1984\r\n\r\nbook\r\n", STRADS_KIND_TEXT);
+    check_kind("2024 12:30 a meeting\n", STRADS_KIND_TEXT);
+    check_kind("1984\n", STRADS_KIND_CORPUS);
+    check_kind("1\r3\r1\r1 2 1\r", STRADS_KIND_CORPUS);
+    check_kind("0\n0\n0\n2 0:1 1:1\n", STRADS_KIND_CORPUS);
+    check_kind("  %%MatrixMarket matrix array real general\n1 1\n1\n",
+               STRADS_KIND_CORPUS);
     check_kind("1st of May: 2\n", STRADS_KIND_TEXT);
     check_kind("no", STRADS_KIND_TEXT);
 }

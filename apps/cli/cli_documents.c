@@ -18,7 +18,7 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
     options->kind = cli_data_kind(w->kind, options->kind);
     if (w->stop) {
-        CLI_TRY(strads_names_read(w->stop, &w->stop_names));
+        CLI_TRY(strads_names_read_words(w->stop, &w->stop_names));
         options->stop_words = w->stop_names;
     }
     if (w->vocab) {

@@ -53,6 +53,7 @@ typedef struct sti_totals {
     sti_tally *tallies; /* by row: one a chunk, their `col` kept */
     size_t count;
     const strads_data_options *options;
+    uint64_t source;      /* bytes of the file, packed or not */
     uint64_t width_limit; /* columns that a tally may have; 0: any */
     bool too_wide;        /* result: a tally met that limit */
 } sti_totals;

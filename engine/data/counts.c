@@ -14,6 +14,10 @@
 
 enum { FIRST_CAPACITY = 4096 };
 
+/* What rows and columns may take beside what their file holds: a few bytes that
+ * name a large index, or that unpack to empty lines, do not cost gigabytes. */
+enum { LINES_FREE = 256 << 20, LINES_PER_BYTE = 256 };
+
 static bool grow_counts(uint32_t **counts, uint64_t *capacity, uint64_t wanted)
 {
     uint64_t larger = *capacity == 0 ? FIRST_CAPACITY : *capacity;
@@ -78,6 +82,32 @@ strads_err sti_needs_check(const char *path, const strads_data_options *o,
                : "keep fewer partitions in a process, read values as f32");
 }
 
+/* As sti_needs_check; and for a file of s->source bytes, whether its lines cost
+ * no more than such a file may. Columns that the caller knows do not count. */
+static strads_err check_needs(const char *path, const sti_totals *s,
+                              const sti_needs *n)
+{
+    const strads_data_options *o = s->options;
+    const uint64_t known =
+        o->most_cols > o->min_cols ? o->most_cols : o->min_cols;
+    const sti_needs lines =
+        sti_needs_of(o, n->rows, n->cols > known ? n->cols - known : 0, 0);
+    strads_err err = sti_needs_check(path, o, n);
+    if (err != STRADS_OK ||
+        lines.count + lines.data <=
+            LINES_FREE + (uint64_t)LINES_PER_BYTE * s->source)
+        return err;
+    return strads_fail(STRADS_ENOMEM,
+                       "%s: its %llu rows and %llu columns would take %llu "
+                       "bytes of memory, and the file has %llu bytes: a number "
+                       "in it is wrong, or number rows and columns without "
+                       "gaps (fewer bits of a hash)",
+                       path, (unsigned long long)n->rows,
+                       (unsigned long long)n->cols,
+                       (unsigned long long)(lines.count + lines.data),
+                       (unsigned long long)s->source);
+}
+
 /* Columns come up to `cols`: whether there is memory for all that follows from
  * that, and for each chunk's count of them. */
 static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
@@ -93,7 +123,7 @@ static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
     }
     t->needs = n;
     t->needs.count += tallies;
-    if (sti_needs_check("", s->options, &t->needs) == STRADS_OK &&
+    if (check_needs("", s, &t->needs) == STRADS_OK &&
         grow_counts(&t->col, &t->col_capacity, cols)) {
         t->needs = (sti_needs){0};
         return true;
@@ -122,8 +152,13 @@ static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
 {
     sti_totals *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
-    if (row >= t->row_capacity &&
-        !grow_counts(&t->row, &t->row_capacity, row + 1)) {
+    if (row >= t->row_capacity) {
+        t->needs = sti_needs_of(s->options, row + 1, t->cols, t->nnz);
+        if (check_needs("", s, &t->needs) == STRADS_OK &&
+            grow_counts(&t->row, &t->row_capacity, row + 1))
+            t->needs = (sti_needs){0};
+    }
+    if (row >= t->row_capacity) {
         sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL, "no memory to count it");
         return;
     }
@@ -171,7 +206,7 @@ void sti_totals_free(sti_totals *s)
 static strads_err make_totals(sti_totals *s, const char *path)
 {
     const sti_needs needs = sti_needs_of(s->options, s->rows, s->cols, s->nnz);
-    strads_err err = sti_needs_check(path, s->options, &needs);
+    strads_err err = check_needs(path, s, &needs);
     if (err != STRADS_OK)
         return err;
     s->col_nnz = sti_big_alloc(s->cols * sizeof *s->col_nnz);
@@ -248,8 +283,8 @@ strads_err sti_count_rows(sti_totals *s, sti_pass *pass, uint64_t min_cols)
         if (err == STRADS_OK)
             return total(s, pass, min_cols);
         for (size_t i = 0; i < s->count && err == STRADS_ENOMEM; i++)
-            if (sti_needs_check(pass->text->path, s->options,
-                                &s->tallies[i].needs) != STRADS_OK)
+            if (check_needs(pass->text->path, s, &s->tallies[i].needs) !=
+                STRADS_OK)
                 return err;
         if (!s->too_wide)
             return err;

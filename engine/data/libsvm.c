@@ -105,9 +105,18 @@ static const char *take_long_index(sti_feed *f, const char *p, const char *end,
 /* `qid:7` stands between the label and the first entry. */
 static const char *skip_qid(sti_feed *f, const char *p, const char *end)
 {
-    if (f->last == 0 && end - p > 4 && memcmp(p, "qid:", 4) == 0)
-        return sti_token_end(p);
-    return refuse_index(f, p, end);
+    if (f->last != 0 || end - p <= 4 || memcmp(p, "qid:", 4) != 0)
+        return refuse_index(f, p, end);
+    const char *digits = p + 4 + (p[4] == '-');
+    const char *after = digits;
+    while (after < end && *after >= '0' && *after <= '9')
+        after++;
+    if (after > digits &&
+        (after >= end || (unsigned char)*after <= ' ' || *after == '#'))
+        return after;
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                     "qid:N with a whole number N and a blank behind it");
+    return NULL;
 }
 
 static const char *refuse_order(sti_feed *f, const char *p, const char *end)
@@ -136,11 +145,12 @@ static const char *take_entry(sti_feed *f, const char *p, const char *end)
     if (f->values) {
         if (index <= f->last)
             return refuse_order(f, p, end);
-        after = sti_feed_value(f, after, end, "a value (a number)", &value);
+        after =
+            sti_feed_value(f, after, end, '#', "a value (a number)", &value);
         if (after == NULL)
             return NULL;
     } else {
-        after = sti_token_end(after);
+        after = sti_entry_end(after);
     }
     f->last = index;
     sti_feed_put(f, f->row, index - 1, value);
@@ -162,7 +172,7 @@ static inline const char *take_entries(sti_feed *f, const char *p,
     size_t n = b->n;
     size_t from = n;
     while (n < STI_BATCH) {
-        const char *next = sti_token_end(p);
+        const char *next = sti_entry_end(p);
         const char *after = next;
         uint64_t index;
         unsigned digits = sti_digits(p, &index);

@@ -11,9 +11,18 @@
 
 static const char banner[] = "%%MatrixMarket";
 
+/* The first byte that is no blank and ends no line. */
+static const char *skip_white(const char *p, const char *end)
+{
+    while (p < end && (sti_is_blank(*p) || *p == '\n'))
+        p++;
+    return p;
+}
+
 bool sti_market_is(const char *begin, const char *end)
 {
-    size_t length = sizeof banner - 1;
+    const size_t length = sizeof banner - 1;
+    begin = skip_white(begin, end);
     return (size_t)(end - begin) >= length &&
            strncasecmp(begin, banner, length) == 0;
 }
@@ -53,10 +62,13 @@ static bool take_banner(header *h, sti_market *m)
 {
     static const char *const objects[] = {"matrix", NULL};
     static const char *const formats[] = {"coordinate", "array", NULL};
-    static const char *const fields[] = {"real", "double", "integer", "pattern",
-                                         NULL};
+    /* scipy writes unsigned-integer; a real Hermitian matrix is symmetric. */
+    static const char *const fields[] = {"real",    "double",
+                                         "integer", "unsigned-integer",
+                                         "pattern", NULL};
     static const char *const symmetries[] = {"general", "symmetric",
-                                             "skew-symmetric", NULL};
+                                             "skew-symmetric", "hermitian",
+                                             NULL};
     h->p += sizeof banner - 1;
     if (take_word(h, objects, "'matrix' in the first line") < 0)
         return false;
@@ -66,7 +78,8 @@ static bool take_banner(header *h, sti_market *m)
         return false;
     const char *field_at = h->p;
     int field = take_word(h, fields,
-                          "'real', 'integer' or 'pattern' in the first line");
+                          "'real', 'integer', 'unsigned-integer' or 'pattern' "
+                          "in the first line");
     if (field < 0)
         return false;
     int symmetry = take_word(
@@ -75,9 +88,9 @@ static bool take_banner(header *h, sti_market *m)
     if (symmetry < 0)
         return false;
     m->array = format == 1;
-    m->integer = field == 2;
-    m->pattern = field == 3;
-    m->symmetry = (sti_symmetry)symmetry;
+    m->integer = field == 2 || field == 3;
+    m->pattern = field == 4;
+    m->symmetry = symmetry == 3 ? STI_SYMMETRY_EVEN : (sti_symmetry)symmetry;
     if (m->pattern && (m->array || m->symmetry == STI_SYMMETRY_SKEW)) {
         sti_feed_trouble(h->feed, STRADS_EFORMAT, field_at + 1, h->end,
                          "'real' or 'integer': a pattern has no values to be "
@@ -185,7 +198,7 @@ strads_err sti_market_header(const char *path, const char *begin,
 {
     sti_feed feed = {0};
     sti_market m = {0};
-    header h = {begin, end, &feed};
+    header h = {skip_white(begin, end), end, &feed};
     bool good = take_banner(&h, &m) && take_line_end(&h);
     if (good) {
         skip_comments(&h);
@@ -197,6 +210,8 @@ strads_err sti_market_header(const char *path, const char *begin,
 /* The first byte after a line of one number, or NULL. */
 static const char *after_number(const char *p, const char *end)
 {
+    while (p < end && sti_is_blank(*p))
+        p++;
     const char *from = p;
     while (p < end && *p >= '0' && *p <= '9')
         p++;
@@ -211,9 +226,10 @@ static const char *after_number(const char *p, const char *end)
 bool sti_bag_is(const char *begin, const char *end)
 {
     bool all_zero = true;
-
+    begin = skip_white(begin, end);
     for (int line = 0; line < 3 && begin != NULL; line++) {
-        all_zero = all_zero && begin < end && *begin == '0';
+        const char *digit = skip_white(begin, end);
+        all_zero = all_zero && digit < end && *digit == '0';
         begin = after_number(begin, end);
     }
     return begin != NULL && !all_zero;
@@ -224,7 +240,7 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
 {
     sti_feed feed = {0};
     sti_market m = {.counts = true};
-    header h = {begin, end, &feed};
+    header h = {skip_white(begin, end), end, &feed};
     bool good =
         take_size(&h, "the number of documents", STI_MOST_LINES, &m.rows) &&
         take_line_end(&h) &&
@@ -255,7 +271,8 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
 {
     while (sti_is_blank(*p))
         p++;
-    const char *after = sti_feed_value(f, p, end, "a value (a number)", value);
+    const char *after =
+        sti_feed_value(f, p, end, ' ', "a value (a number)", value);
     if (after == NULL)
         return NULL;
     if (f->market->counts && !(rint(*value) == *value && *value >= 1 &&

@@ -246,6 +246,8 @@ static strads_err take_lines(lines *l)
     if (err != STRADS_OK)
         return err;
     err = sti_text_whole(&text, limit, &bytes);
+    if (err == STRADS_OK)
+        err = sti_text_refuse_page(l->path, bytes.begin, bytes.end);
     for (const char *p = bytes.begin; err == STRADS_OK && p < bytes.end;) {
         const char *line_end = sti_line_end(p, bytes.end);
         err = add_name(l, p, (size_t)(line_end - p));

@@ -30,6 +30,7 @@ typedef struct file {
 typedef struct array {
     const unsigned char *data;
     uint64_t rows, cols; /* one dimension: cols is 1; none: both are */
+    uint64_t depth;      /* of three dimensions the last; otherwise 1 */
     bool by_col;
     bool big;   /* its numbers are big-endian */
     bool image; /* its bytes are pixels: each is divided by 255 */
@@ -127,13 +128,13 @@ static const char *member(const char *header, const char *key)
 
 static bool take_shape(const char *p, array *out)
 {
-    uint64_t size[2] = {1, 1};
+    uint64_t size[3] = {1, 1, 1};
     unsigned n = 0;
     if (*p != '(')
         return false;
     for (p++; *p != ')'; n++) {
         char *end;
-        if (n == 2 || *p < '0' || *p > '9')
+        if (n == 3 || *p < '0' || *p > '9')
             return false;
         size[n] = strtoull(p, &end, 10);
         p = end + strspn(end, ", ");
@@ -142,6 +143,7 @@ static bool take_shape(const char *p, array *out)
     }
     out->rows = size[0];
     out->cols = size[1];
+    out->depth = size[2];
     return true;
 }
 
@@ -175,9 +177,10 @@ static strads_err take_array(const file *f, const unsigned char *bytes,
                          "float32, float64, or int of 1 to 8 bytes");
     if (!take_shape(member(header, "'shape':"), out))
         return refuse(f, "its shape is not one or two dimensions of up to "
-                         "4294967294");
+                         "4294967294 (three of a bsr matrix's blocks)");
     uint64_t all = 0;
     if (__builtin_mul_overflow(out->rows, out->cols, &all) ||
+        __builtin_mul_overflow(all, out->depth, &all) ||
         __builtin_mul_overflow(all, (uint64_t)out->width, &all) ||
         all != size - fixed - length)
         return strads_fail(
@@ -236,6 +239,7 @@ static strads_err take_idx(const file *f, array *out)
     *out = (array){.data = f->bytes + body,
                    .rows = big(head + 4, 4),
                    .cols = 1,
+                   .depth = 1,
                    .big = true,
                    .type = kinds[head[2] - 8].type,
                    .width = kinds[head[2] - 8].width};
@@ -369,23 +373,12 @@ static strads_err take_alone(const file *f, array *out)
 /* All numbers as f64, for what was not saved so; *size for who frees it. */
 static double *to_doubles(const file *f, const array *a, size_t *size)
 {
-    const uint64_t n = a->rows * a->cols;
+    const uint64_t n = a->rows * a->cols * a->depth;
     double *out =
         n <= f->memory / sizeof *out ? sti_big_alloc(n * sizeof *out) : NULL;
     *size = n * sizeof *out;
     for (uint64_t k = 0; out != NULL && k < n; k++)
         out[k] = number_at(a, k);
-    return out;
-}
-
-static uint64_t *to_wholes(const file *f, const array *a, size_t *size)
-{
-    const uint64_t n = a->rows * a->cols;
-    uint64_t *out =
-        n <= f->memory / sizeof *out ? sti_big_alloc(n * sizeof *out) : NULL;
-    *size = n * sizeof *out;
-    for (uint64_t k = 0; out != NULL && k < n; k++)
-        out[k] = little(a->data + k * a->width, a->width);
     return out;
 }
 
@@ -395,88 +388,341 @@ typedef struct samples {
     size_t start_size, index_size, value_size;
 } samples;
 
+static strads_err no_room(const file *f)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "%s: takes more than the %llu bytes that may be used: "
+                       "allow more (--memory)",
+                       f->path, (unsigned long long)f->memory);
+}
+
 static strads_err take_dense(const file *f, const array *x, samples *s)
 {
-    s->value = x->type == 'S' ? NULL : to_doubles(f, x, &s->value_size);
+    if (x->type == 'S')
+        return refuse(f, "holds text, expected numbers");
+    if (x->depth != 1)
+        return refuse(f, "has three dimensions, expected one or two");
+    if (x->cols == 0)
+        return refuse(f, "is an array without columns, expected at least one");
+    s->value = to_doubles(f, x, &s->value_size);
     s->a = (strads_arrays){.rows = x->rows,
                            .cols = x->cols,
                            .by_row = !x->by_col,
                            .value = s->value};
-    return x->type != 'S' ? STRADS_OK
-                          : refuse(f, "holds text, expected numbers");
+    return s->value != NULL ? STRADS_OK : no_room(f);
 }
 
-/* Arrays as scipy.sparse.save_npz names them. */
-static strads_err take_sparse(const file *f, const array part[5], samples *s)
+/* ---- sparse matrices, as scipy.sparse.save_npz writes them ---------------- */
+
+/* The form of a sparse matrix: its arrays, beside format, shape and data. */
+typedef struct form {
+    const char *name;
+    const char *array[2];
+} form;
+
+enum { CSR, CSC, BSR, COO, DIA, FORMS };
+
+static const form forms[FORMS] = {{"csr", {"indptr", "indices"}},
+                                  {"csc", {"indptr", "indices"}},
+                                  {"bsr", {"indptr", "indices"}},
+                                  {"coo", {"row", "col"}},
+                                  {"dia", {"offsets", NULL}}};
+
+/* The arrays of a sparse matrix. */
+typedef struct sparse {
+    array format, shape, data, part[2];
+    int form;
+    uint64_t rows, cols;
+} sparse;
+
+typedef struct triplet {
+    uint32_t index;
+    uint32_t order; /* within its line, as it was saved */
+    double value;
+} triplet;
+
+static int by_index(const void *a, const void *b)
 {
-    enum { FORMAT, SHAPE, STARTS, INDEX, VALUES };
-    const array *format = &part[FORMAT], *shape = &part[SHAPE];
-    const bool csr = format->width == 3 && memcmp(format->data, "csr", 3) == 0;
-    const bool csc = format->width == 3 && memcmp(format->data, "csc", 3) == 0;
-    if (format->type != 'S' || (!csr && !csc))
-        return refuse(f, "is a sparse matrix in another form, expected csr or "
-                         "csc (x.tocsr())");
-    if (shape->rows * shape->cols != 2 || shape->type != 'i' ||
-        part[STARTS].type != 'i' || part[INDEX].type != 'i' ||
-        part[VALUES].type == 'S')
-        return refuse(f, "its arrays shape, indptr, indices and data have "
-                         "types that no sparse matrix has");
-    const double rows = number_at(shape, 0), cols = number_at(shape, 1);
-    const double lines = csr ? rows : cols;
-    if (!(rows >= 0 && rows <= STI_MOST_LINES && cols >= 0 &&
-          cols <= STI_MOST_LINES) ||
-        (double)part[STARTS].rows != lines + 1 || part[STARTS].cols != 1 ||
-        part[INDEX].rows != part[VALUES].rows || part[INDEX].cols != 1 ||
-        part[VALUES].cols != 1)
-        return refuse(f, "its arrays shape, indptr, indices and data "
-                         "contradict each other");
-    s->start = to_wholes(f, &part[STARTS], &s->start_size);
-    s->index = to_wholes(f, &part[INDEX], &s->index_size);
-    s->value = to_doubles(f, &part[VALUES], &s->value_size);
-    const uint64_t *start = s->start;
-    if (start != NULL && start[part[STARTS].rows - 1] != part[INDEX].rows)
-        return refuse(f, "its indptr does not end at the number of indices");
-    s->a = (strads_arrays){.rows = (uint64_t)rows,
-                           .cols = (uint64_t)cols,
-                           .by_row = csr,
+    const triplet *x = a, *y = b;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Calls `take` for each entry, in the order of the file. False: an index lies
+ * outside the matrix. */
+typedef struct entries entries;
+
+struct entries {
+    void (*take)(entries *e, uint64_t line, uint64_t index, double value);
+    uint64_t *start; /* [lines + 1] */
+    triplet *triplet;
+};
+
+static void count_entry(entries *e, uint64_t line, uint64_t index, double value)
+{
+    (void)index;
+    (void)value;
+    e->start[line + 1]++;
+}
+
+/* Before this, start[k + 1] is where line k begins; behind it, where it ends. */
+static void place_entry(entries *e, uint64_t line, uint64_t index, double value)
+{
+    e->triplet[e->start[line + 1]++] = (triplet){(uint32_t)index, 0, value};
+}
+
+static bool each_of_diagonals(const sparse *m, entries *e)
+{
+    const array *x = &m->data;
+    for (uint64_t d = 0; d < x->rows; d++) {
+        const double offset = number_at(&m->part[0], d);
+        for (uint64_t j = 0; j < x->cols && j < m->cols; j++) {
+            const double row = (double)j - offset;
+            const double value =
+                number_at(x, x->by_col ? j * x->rows + d : d * x->cols + j);
+            if (row >= 0 && row < (double)m->rows && value != 0)
+                e->take(e, (uint64_t)row, j, value);
+        }
+    }
+    return true;
+}
+
+static bool each_of_pairs(const sparse *m, entries *e)
+{
+    for (uint64_t k = 0; k < m->data.rows; k++) {
+        const double row = number_at(&m->part[0], k);
+        const double col = number_at(&m->part[1], k);
+        if (!(row >= 0 && row < (double)m->rows && col >= 0 &&
+              col < (double)m->cols))
+            return false;
+        e->take(e, (uint64_t)row, (uint64_t)col, number_at(&m->data, k));
+    }
+    return true;
+}
+
+/* csr and csc: blocks of one element; bsr: of rows x cols, none of them 0. */
+static bool each_of_blocks(const sparse *m, uint64_t lines, uint64_t minors,
+                           uint64_t rows, uint64_t cols, entries *e)
+{
+    const array *starts = &m->part[0], *x = &m->data;
+    for (uint64_t k = 0; k < lines / rows; k++) {
+        const double begin = number_at(starts, k);
+        const double end = number_at(starts, k + 1);
+        if (!(begin >= 0 && begin <= end && end <= (double)m->part[1].rows))
+            return false;
+        for (uint64_t b = (uint64_t)begin; b < (uint64_t)end; b++) {
+            const double at = number_at(&m->part[1], b);
+            if (!(at >= 0 && at < (double)(minors / cols)))
+                return false;
+            for (uint64_t i = 0; i < rows * cols; i++) {
+                const uint64_t r = i / cols, c = i % cols;
+                const double value =
+                    number_at(x, x->by_col ? (c * rows + r) * x->rows + b
+                                           : b * rows * cols + i);
+                if (value != 0 || rows * cols == 1)
+                    e->take(e, k * rows + r, (uint64_t)at * cols + c, value);
+            }
+        }
+    }
+    return true;
+}
+
+static bool each_entry(const sparse *m, entries *e)
+{
+    switch (m->form) {
+    case DIA:
+        return each_of_diagonals(m, e);
+    case COO:
+        return each_of_pairs(m, e);
+    case BSR:
+        return each_of_blocks(m, m->rows, m->cols, m->data.cols, m->data.depth,
+                              e);
+    case CSC:
+        return each_of_blocks(m, m->cols, m->rows, 1, 1, e);
+    default:
+        return each_of_blocks(m, m->rows, m->cols, 1, 1, e);
+    }
+}
+
+/* Whether the arrays have the types and sizes that their form asks for. */
+static bool fits_form(const sparse *m)
+{
+    const array *first = &m->part[0], *second = &m->part[1], *x = &m->data;
+    const uint64_t lines = m->form == CSC ? m->cols : m->rows;
+    if (first->type != 'i' || first->cols != 1 || first->depth != 1 ||
+        x->type == 'S')
+        return false;
+    if (m->form == DIA)
+        return x->depth == 1 && first->rows == x->rows;
+    if (second->type != 'i' || second->cols != 1 || second->depth != 1 ||
+        second->rows != x->rows)
+        return false;
+    if (m->form == COO)
+        return x->cols == 1 && x->depth == 1 && first->rows == x->rows;
+    if (m->form == BSR)
+        return x->cols > 0 && x->depth > 0 && lines % x->cols == 0 &&
+               m->cols % x->depth == 0 && first->rows == lines / x->cols + 1;
+    return x->cols == 1 && x->depth == 1 && first->rows == lines + 1;
+}
+
+/* Orders each line and makes one entry of those that are there twice, their
+ * sum, as scipy's sum_duplicates does. */
+static void order_lines(samples *s, const triplet *from, triplet *line,
+                        uint64_t lines)
+{
+    uint64_t *start = s->start, n = 0;
+    uint32_t *index = s->index;
+    double *value = s->value;
+    for (uint64_t k = 0, begin = 0; k < lines; k++) {
+        const uint64_t end = start[k + 1], count = end - begin;
+        bool ascends = true;
+        for (uint64_t i = 0; i < count; i++) {
+            line[i] = from[begin + i];
+            line[i].order = (uint32_t)i;
+            ascends = ascends && (i == 0 || line[i].index > line[i - 1].index);
+        }
+        if (!ascends)
+            qsort(line, count, sizeof *line, by_index);
+        for (uint64_t i = 0; i < count; i++) {
+            if (i > 0 && line[i].index == line[i - 1].index) {
+                value[n - 1] += line[i].value;
+                continue;
+            }
+            index[n] = line[i].index;
+            value[n++] = line[i].value;
+        }
+        begin = end;
+        start[k + 1] = n;
+    }
+}
+
+static strads_err build_sparse(const file *f, const sparse *m, samples *s)
+{
+    const uint64_t lines = m->form == CSC ? m->cols : m->rows;
+    strads_err err = STRADS_OK;
+    entries e = {.take = count_entry};
+    if (lines + 2 > f->memory / sizeof(uint64_t))
+        return no_room(f);
+    s->start_size = (lines + 2) * sizeof(uint64_t);
+    s->start = e.start = sti_big_alloc(s->start_size);
+    if (s->start == NULL)
+        return no_room(f);
+    if (!each_entry(m, &e))
+        return refuse(f, "its arrays hold an index outside of its shape");
+    uint64_t n = 0, longest = 0;
+    for (uint64_t k = 0; k < lines; k++) {
+        const uint64_t count = e.start[k + 1];
+        longest = count > longest ? count : longest;
+        e.start[k + 1] = n;
+        n += count;
+    }
+    const size_t triplets = (n + 1) * sizeof(triplet);
+    const size_t line_size = (longest + 1) * sizeof(triplet);
+    s->index_size = (n + 1) * sizeof(uint32_t);
+    s->value_size = (n + 1) * sizeof(double);
+    triplet *line = NULL;
+    if (s->start_size + triplets + line_size + s->index_size + s->value_size <=
+        f->memory) {
+        e.triplet = sti_big_alloc(triplets);
+        line = sti_big_alloc(line_size);
+        s->index = sti_big_alloc(s->index_size);
+        s->value = sti_big_alloc(s->value_size);
+    }
+    e.take = place_entry;
+    if (!e.triplet || !line || !s->index || !s->value || longest > UINT32_MAX)
+        err = no_room(f);
+    else if (!each_entry(m, &e))
+        err = refuse(f, "was changed while it was read");
+    else
+        order_lines(s, e.triplet, line, lines);
+    sti_big_free(e.triplet, triplets);
+    sti_big_free(line, line_size);
+    s->a = (strads_arrays){.rows = m->rows,
+                           .cols = m->cols,
+                           .by_row = m->form != CSC,
                            .start = s->start,
                            .starts = STRADS_I64,
                            .index = s->index,
-                           .indices = STRADS_I64,
+                           .indices = STRADS_I32,
                            .value = s->value};
-    return s->start != NULL && s->index != NULL
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM, "%s: no memory for it", f->path);
+    return err;
+}
+
+/* Which form it says it has; FORMS where none is known. */
+static int form_of(const array *format)
+{
+    int k = 0;
+    while (k < FORMS &&
+           !(format->type == 'S' && format->width == 3 && format->rows > 0 &&
+             memcmp(format->data, forms[k].name, 3) == 0))
+        k++;
+    return k;
+}
+
+static strads_err take_sparse(const file *f, sparse *m, samples *s)
+{
+    bool there[3] = {true, true, true};
+    m->form = form_of(&m->format);
+    if (m->form == FORMS)
+        return refuse(f, "is a sparse matrix in another form, expected csr, "
+                         "csc, bsr, coo or dia (x.tocsr())");
+    strads_err err = find_array(f, "data", &m->data, &there[0]);
+    for (int k = 0; k < 2 && err == STRADS_OK; k++)
+        if (forms[m->form].array[k] != NULL)
+            err = find_array(f, forms[m->form].array[k], &m->part[k],
+                             &there[k + 1]);
+    if (err != STRADS_OK)
+        return err;
+    if (!there[0] || !there[1] || !there[2])
+        return refuse(f, "lacks an array that its form of sparse matrix has");
+    if (m->shape.rows * m->shape.cols * m->shape.depth != 2 ||
+        m->shape.type != 'i')
+        return refuse(f, "its array shape is not two whole numbers");
+    const double rows = number_at(&m->shape, 0), cols = number_at(&m->shape, 1);
+    if (!(rows >= 0 && rows <= STI_MOST_LINES && cols >= 0 &&
+          cols <= STI_MOST_LINES))
+        return refuse(f, "its shape is not two sizes of up to 4294967294");
+    m->rows = (uint64_t)rows;
+    m->cols = (uint64_t)cols;
+    return fits_form(m)
+               ? build_sparse(f, m, s)
+               : refuse(f, "its arrays have types or sizes that contradict "
+                           "its form or each other");
+}
+
+static void free_sparse(sparse *m)
+{
+    free_array(&m->format);
+    free_array(&m->shape);
+    free_array(&m->data);
+    free_array(&m->part[0]);
+    free_array(&m->part[1]);
 }
 
 static strads_err take_archive(const file *f, samples *s)
 {
-    static const char *const names[] = {"format", "shape", "indptr", "indices",
-                                        "data"};
-    array part[5] = {{0}};
-    bool there = true;
-    strads_err err = STRADS_OK;
-    for (int k = 0; k < 5 && err == STRADS_OK && there; k++)
-        err = find_array(f, names[k], &part[k], &there);
-    if (err == STRADS_OK && there) {
-        err = take_sparse(f, part, s);
-    } else if (err == STRADS_OK && part[0].data != NULL) {
-        err = refuse(f, "is a sparse matrix in another form, expected csr or "
-                        "csc (x.tocsr())");
+    bool format, shape, there = false;
+    array x = {0};
+    sparse m = {0};
+    strads_err err = find_array(f, "format", &m.format, &format);
+    if (err == STRADS_OK)
+        err = find_array(f, "shape", &m.shape, &shape);
+    if (err == STRADS_OK && format && shape) {
+        err = take_sparse(f, &m, s);
     } else if (err == STRADS_OK) {
-        for (int k = 0; k < 5; k++)
-            free_array(&part[k]);
-        err = find_array(f, "X", &part[0], &there);
+        err = find_array(f, "X", &x, &there);
         if (err == STRADS_OK && !there)
-            err = find_array(f, "arr_0", &part[0], &there);
+            err = find_array(f, "arr_0", &x, &there);
         if (err == STRADS_OK)
-            err = there ? take_dense(f, &part[0], s)
+            err = there ? take_dense(f, &x, s)
                         : refuse(f, "is a zip archive without a matrix: "
                                     "expected scipy.sparse.save_npz's arrays, "
-                                    "or one called X or arr_0");
+                                    "or one called X or arr_0; unzip it if a "
+                                    "text is in it");
     }
-    for (int k = 0; k < 5; k++)
-        free_array(&part[k]);
+    free_array(&x);
+    free_sparse(&m);
     return err;
 }
 

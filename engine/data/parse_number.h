@@ -108,6 +108,27 @@ static inline const char *sti_token_end_sse2(const char *p)
 }
 #endif
 
+/* As sti_token_end, where '#' ends a token, too. */
+static inline const char *sti_entry_end(const char *p)
+{
+#if defined(__SSE2__)
+    const __m128i blank = _mm_set1_epi8(' ');
+    const __m128i hash = _mm_set1_epi8('#');
+    for (;; p += 16) {
+        const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
+        const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(text, blank), text);
+        const unsigned mask = (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(low, _mm_cmpeq_epi8(text, hash)));
+        if (mask != 0)
+            return p + __builtin_ctz(mask);
+    }
+#else
+    while ((unsigned char)*p > ' ' && *p != '#')
+        p++;
+    return p;
+#endif
+}
+
 static inline const char *sti_token_end(const char *p)
 {
 #if defined(__SSE2__)

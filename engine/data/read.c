@@ -328,6 +328,7 @@ strads_err sti_reading_count(sti_reading *r)
     sti_totals *s = &r->counts;
     uint64_t cols = r->options.min_cols;
     s->options = &r->options;
+    s->source = r->text.size;
     strads_err err = sti_reading_measure(r);
     if (err == STRADS_OK && r->options.col_names != NULL)
         cols = strads_names_count(r->options.col_names);
@@ -645,25 +646,70 @@ static strads_err detect_ratings(const char *path, const sti_piece *piece,
     return err;
 }
 
-/* A first line of counts is one number (a bag of words, an empty document of
- * ldac), or a number and then a pair with a colon. Signs and points are let
- * pass: a number that is wrong deserves a sentence about numbers. */
-static bool opens_with_counts(const char *p, const char *end)
+/* Where the number at p ends; p where there is none. Signs and points pass: a
+ * number that is wrong deserves a sentence about numbers. */
+static const char *skip_number(const char *p, const char *end)
 {
-    while (p < end && (sti_is_blank(*p) || *p == '\n'))
-        p++;
-    const char *number = p;
     while (p < end &&
            ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.'))
         p++;
-    if (p == number || (p < end && !sti_is_blank(*p) && *p != '\n'))
-        return false;
-    while (p < end && sti_is_blank(*p))
-        p++;
-    const char *pair = p;
-    while (p < end && *p != '\n' && !sti_is_blank(*p) && *p != ':')
-        p++;
-    return p == pair || (p < end && *p == ':');
+    return p;
+}
+
+/* Words of a line behind its first: numbers, pairs `number:number`, others. */
+typedef struct line_words {
+    bool word, number; /* there is a first one; it is a number */
+    size_t numbers, pairs, others;
+} line_words;
+
+static line_words words_of(const char *p, const char *line_end)
+{
+    line_words w = {0};
+    for (bool first = true;; first = false) {
+        while (p < line_end && sti_is_blank(*p))
+            p++;
+        if (p == line_end)
+            return w;
+        const char *after = skip_number(p, line_end);
+        const bool number = after > p;
+        const char *word_end = p;
+        while (word_end < line_end && !sti_is_blank(*word_end))
+            word_end++;
+        const bool whole = number && after == word_end;
+        const bool pair = number && *after == ':' &&
+                          skip_number(after + 1, word_end) > after + 1;
+        if (first) {
+            w.word = true;
+            w.number = whole;
+        } else {
+            w.numbers += whole;
+            w.pairs += !whole && pair;
+            w.others += !whole && !pair;
+        }
+        p = word_end;
+    }
+}
+
+/* Whether a text holds counts, not words. Lines of one number alone open a bag
+ * of words, are empty documents of ldac, or are words of a text: the first line
+ * of another form decides. It has numbers only in a bag of words, and a number
+ * and pairs in ldac; where it is damaged, half of it at least. */
+static bool opens_with_counts(const char *p, const char *end)
+{
+    bool found = false;
+    while (p < end) {
+        const char *line_end = sti_line_end(p, end);
+        const line_words w = words_of(p, line_end);
+        const size_t all = w.numbers + w.pairs + w.others;
+        if (all > 0)
+            return w.number && (w.pairs > 0 || w.numbers == all) &&
+                   2 * w.others <= all;
+        if (w.word && !w.number)
+            return false;
+        found = found || w.number;
+        p = line_end < end ? line_end + 1 : end;
+    }
+    return found;
 }
 
 static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
@@ -681,6 +727,12 @@ static strads_err detect(const sti_text *text, const sti_piece *piece,
                          const strads_data_options *options, sti_format *out)
 {
     const strads_kind kind = kind_of(piece, options->kind);
+    if (options->kind != STRADS_KIND_TEXT) {
+        strads_err err =
+            sti_text_refuse_page(text->path, piece->begin, piece->end);
+        if (err != STRADS_OK)
+            return err;
+    }
     if (kind == STRADS_KIND_TEXT) {
         *out = (sti_format){.parser = &sti_words_parser,
                             .by_row = true,

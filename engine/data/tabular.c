@@ -28,6 +28,7 @@ typedef enum use { NUMBER, LEVELS, TARGET, DROPPED } use;
 
 typedef struct column {
     use use;
+    bool unnamed;         /* in the header; `use` is DROPPED */
     uint32_t at;          /* NUMBER: the data set's column */
     strads_names *levels; /* LEVELS: the values, as they were met */
     double sum;
@@ -124,6 +125,8 @@ static strads_err open_text(table *t)
     t->begin = t->whole.begin;
     t->end = t->whole.end;
     if (err == STRADS_OK)
+        err = sti_text_refuse_page(t->path, t->begin, t->end);
+    if (err == STRADS_OK)
         t->begin += sti_text_mark(t->begin, t->end);
     return err == STRADS_ENOMEM ? no_memory(t) : err;
 }
@@ -185,6 +188,10 @@ static strads_err take_name(const table *t, const sti_field *f, uint32_t k,
 {
     const bool fits = f->end - f->begin < LONGEST_NAME;
     *size = fits ? sti_field_plain(f, out) : 0;
+    /* A line end in quotes is a blank of the name. */
+    for (size_t i = 0; i < *size; i++)
+        if (out[i] == '\n' || out[i] == '\r' || out[i] == '\t')
+            out[i] = ' ';
     return fits && is_text(out, *size)
                ? STRADS_OK
                : strads_fail(STRADS_EFORMAT,
@@ -201,8 +208,14 @@ static strads_err wrong_quotes(const table *t, const char *at,
     sti_text_quote(at, line_end, quoted, sizeof quoted);
     return strads_fail(STRADS_EFORMAT,
                        "%s: line %llu: found '%s', expected a field whose "
-                       "quotes close on this line, before a separator",
+                       "quotes close before a separator or a line end",
                        t->path, (unsigned long long)t->line, quoted);
+}
+
+/* What stands for the name of a column without one: no header can have it. */
+static size_t stand_in(uint32_t k, char *name)
+{
+    return (size_t)snprintf(name, LONGEST_NAME, "\x01%u", k);
 }
 
 static strads_err read_header(table *t)
@@ -215,10 +228,11 @@ static strads_err read_header(table *t)
         t->line += *t->begin++ == '\n';
     const char *line_end = sti_line_end(t->begin, t->end);
     t->separator = sti_separator_of(t->begin, line_end);
-    const char *wrong =
-        sti_fields_split(t->begin, line_end, t->separator, NULL, 0, &t->n);
+    const char *after;
+    const char *wrong = sti_record_split(t->begin, t->end, t->separator, NULL,
+                                         0, &t->n, &after);
     if (wrong != NULL)
-        return wrong_quotes(t, wrong, line_end);
+        return wrong_quotes(t, wrong, sti_line_end(wrong, t->end));
     if (t->n > MOST_FIELDS)
         return strads_fail(STRADS_ELIMIT, "%s: has %u columns, at most %d fit",
                            t->path, t->n, (int)MOST_FIELDS);
@@ -228,11 +242,16 @@ static strads_err read_header(table *t)
     t->entries = calloc(t->n, sizeof *t->entries);
     if (!t->columns || !t->fields || !t->entries)
         return no_memory(t);
-    (void)sti_fields_split(t->begin, line_end, t->separator, t->fields, t->n,
-                           &t->n);
+    (void)sti_record_split(t->begin, t->end, t->separator, t->fields, t->n,
+                           &t->n, &after);
     strads_err err = strads_names_new(&t->header);
     for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
-        err = take_name(t, &t->fields[k], k, name, &size);
+        column *c = &t->columns[k];
+        c->unnamed = t->fields[k].begin == t->fields[k].end;
+        c->use = c->unnamed ? DROPPED : NUMBER;
+        size = c->unnamed ? stand_in(k, name) : 0;
+        err = c->unnamed ? STRADS_OK
+                         : take_name(t, &t->fields[k], k, name, &size);
         if (err == STRADS_OK)
             err = strads_names_add(t->header, name, size, &number);
         if (err == STRADS_OK && number != k)
@@ -242,7 +261,8 @@ static strads_err read_header(table *t)
                               t->path, (unsigned long long)t->line,
                               name_of(t, number));
     }
-    t->begin = line_end < t->end ? line_end + 1 : t->end;
+    t->line += sti_text_count_lines(t->begin, after);
+    t->begin = after < t->end ? after + 1 : t->end;
     return err;
 }
 
@@ -258,9 +278,26 @@ static strads_err find_named(const table *t, const char *option,
                              t->path, (int)size, name, option);
 }
 
+/* Columns without a name at the header's begin are an index, which data frames
+ * write; any other has to be dropped by --drop "". */
+static strads_err check_unnamed(const table *t, bool dropped)
+{
+    bool index = true;
+    for (uint32_t k = 0; k < t->n; k++) {
+        index = index && t->columns[k].unnamed;
+        if (t->columns[k].unnamed && !index && !dropped)
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: field %u of the header has no name: give "
+                               "it one, or leave such columns out (--drop "
+                               "\"\")",
+                               t->path, k + 1);
+    }
+    return STRADS_OK;
+}
+
 /* Gives the columns that a list names, as a line of CSV, a use. */
 static strads_err use_listed(table *t, const char *option, const char *list,
-                             use found)
+                             use found, bool *unnamed)
 {
     char name[LONGEST_NAME];
     const char *end = list + strlen(list);
@@ -277,13 +314,18 @@ static strads_err use_listed(table *t, const char *option, const char *list,
             return strads_fail(STRADS_EINVAL,
                                "--%s %s: expected names with commas between",
                                option, list);
-        err = find_named(t, option, name, sti_field_plain(&f, name), &k);
+        const size_t size = sti_field_plain(&f, name);
+        p = comma < end ? comma + 1 : NULL;
+        if (size == 0 && found == DROPPED) {
+            *unnamed = true;
+            continue;
+        }
+        err = find_named(t, option, name, size, &k);
         if (err == STRADS_OK && k == t->target)
             err = strads_fail(STRADS_EINVAL, "--%s names the target, '%s'",
                               option, name_of(t, k));
         if (err == STRADS_OK)
             t->columns[k].use = found;
-        p = comma < end ? comma + 1 : NULL;
     }
     return err;
 }
@@ -368,7 +410,11 @@ static strads_err find_uses(table *t, bool *search)
         t->target = t->n;
     if (t->target < t->n)
         t->columns[t->target].use = TARGET;
-    err = o->drop ? use_listed(t, "drop", o->drop, DROPPED) : STRADS_OK;
+    bool unnamed = false;
+    err =
+        o->drop ? use_listed(t, "drop", o->drop, DROPPED, &unnamed) : STRADS_OK;
+    if (err == STRADS_OK && t->names == NULL)
+        err = check_unnamed(t, unnamed);
     if (err != STRADS_OK)
         return err;
     if (t->names != NULL) {
@@ -376,7 +422,7 @@ static strads_err find_uses(table *t, bool *search)
         return check_known(t);
     }
     *search = o->categorical && list == NULL;
-    return list ? use_listed(t, "categorical", list, LEVELS) : STRADS_OK;
+    return list ? use_listed(t, "categorical", list, LEVELS, NULL) : STRADS_OK;
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -389,6 +435,7 @@ static strads_err each_row(table *t, uint64_t first_line, visitor visit)
     strads_err err = STRADS_OK;
     t->line = first_line;
     for (const char *p = t->begin; p < t->end && err == STRADS_OK; t->line++) {
+        const char *after;
         const char *line_end = sti_line_end(p, t->end);
         const char *next = line_end < t->end ? line_end + 1 : t->end;
         uint32_t n;
@@ -399,17 +446,24 @@ static strads_err each_row(table *t, uint64_t first_line, visitor visit)
             p = next;
             continue;
         }
-        const char *wrong =
-            sti_fields_split(p, line_end, t->separator, t->fields, t->n, &n);
-        if (wrong != NULL)
-            return wrong_quotes(t, wrong, line_end);
+        const char *wrong = sti_record_split(p, t->end, t->separator, t->fields,
+                                             t->n, &n, &after);
+        if (wrong != NULL) {
+            t->line += sti_text_count_lines(p, wrong);
+            return wrong_quotes(t, wrong, sti_line_end(wrong, t->end));
+        }
         if (n != t->n)
             return strads_fail(STRADS_EFORMAT,
                                "%s: line %llu: found %u fields, expected %u, "
-                               "as the header has",
-                               t->path, (unsigned long long)t->line, n, t->n);
+                               "as the header has%s",
+                               t->path, (unsigned long long)t->line, n, t->n,
+                               n == t->n + 1 && t->rows == 0
+                                   ? " (R's write.table names the column of "
+                                     "row names with col.names = NA)"
+                                   : "");
         err = visit(t);
-        p = next;
+        t->line += after > line_end ? sti_text_count_lines(p, after) : 0;
+        p = after < t->end ? after + 1 : t->end;
     }
     return err;
 }
@@ -725,8 +779,9 @@ static strads_err open_labels(table *t)
         p++;
     if (!t->o.named_labels || t->target == t->n || p == t->end)
         return STRADS_OK;
-    const char *line_end = sti_line_end(p, t->end);
-    if (sti_fields_split(p, line_end, t->separator, t->fields, t->n, &n) ||
+    const char *after;
+    if (sti_record_split(p, t->end, t->separator, t->fields, t->n, &n,
+                         &after) ||
         n != t->n)
         return STRADS_OK; /* which is said when rows are read */
     t->named =

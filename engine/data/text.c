@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -22,7 +23,8 @@
 #include "engine/data/memory.h"
 #include "engine/data/parse_number.h"
 
-enum { PAGE = 4096, FIRST_READ = 1 << 20 };
+/* CR_WINDOW: how much of a text decides which line ends it has. */
+enum { PAGE = 4096, FIRST_READ = 1 << 20, CR_WINDOW = 1 << 20 };
 
 static strads_err refuse(const char *path, int error)
 {
@@ -107,10 +109,20 @@ static const char by_python[] =
     "write it as CSV or LIBSVM first (pandas, pyarrow, scikit-learn's "
     "dump_svmlight_file)";
 static const char unpack_it[] = "unpack it first, or pack it with gzip or zstd";
+static const char packed_twice[] = "unpack it once (gunzip, unzstd)";
 
 static const foreign known[] = {
     {"\x93NUMPY", 6, "a NumPy array (.npy)", by_python},
-    {"PK\x03\x04", 4, "a zip archive (an .npz or .xlsx file, say)", by_python},
+    {"PK\x03\x04", 4, "a zip archive (.zip, .npz or .xlsx, say)",
+     "unzip it if it holds a text; write an array or a sheet as CSV or LIBSVM "
+     "first (pandas, scikit-learn's dump_svmlight_file)"},
+    {"\x1f\x8b", 2, "packed twice, the second time with gzip", packed_twice},
+    {"\x28\xb5\x2f\xfd", 4, "packed twice, the second time with zstd",
+     packed_twice},
+    {"%PDF-", 5, "a PDF document", "save what it holds as text"},
+    {"version https://git-lfs", 23, "a pointer that Git LFS left",
+     "fetch the file itself (git lfs pull)"},
+    {"7z\xbc\xaf\x27\x1c", 6, "a 7z archive", unpack_it},
     {"PAR1", 4, "a Parquet file", by_python},
     {"ARROW1", 6, "an Arrow file", by_python},
     {"\xff\xff\xff\xff", 4, "an Arrow stream", by_python},
@@ -129,11 +141,82 @@ static const foreign known[] = {
 
 strads_err sti_text_refuse(const char *path, const char *begin, const char *end)
 {
+    enum { TAR_MAGIC = 257 };
+    const size_t size = (size_t)(end - begin);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if ((size_t)(end - begin) >= known[k].size &&
+        if (size >= known[k].size &&
             memcmp(begin, known[k].magic, known[k].size) == 0)
             return strads_fail(STRADS_EFORMAT, "%s: is %s, expected text: %s",
                                path, known[k].name, known[k].advice);
+    if (size >= TAR_MAGIC + 5 && memcmp(begin + TAR_MAGIC, "ustar", 5) == 0)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is a tar archive, expected text: unpack it "
+                           "(tar xf) and name a file of it",
+                           path);
+    if (size >= 4 && !begin[0] != !begin[1] && !begin[2] != !begin[3] &&
+        !begin[0] == !begin[2])
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is text in UTF-16, expected text: write it as "
+                           "UTF-8",
+                           path);
+    return STRADS_OK;
+}
+
+strads_err sti_text_refuse_page(const char *path, const char *begin,
+                                const char *end)
+{
+    static const char *const openings[] = {"<!doctype", "<html", "<head",
+                                           "<?xml", "<body"};
+    const char *p = begin + sti_text_mark(begin, end);
+    while (p < end && (sti_is_blank(*p) || *p == '\n'))
+        p++;
+    for (size_t k = 0; k < sizeof openings / sizeof *openings; k++) {
+        const size_t size = strlen(openings[k]);
+        if ((size_t)(end - p) > size && strncasecmp(p, openings[k], size) == 0)
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: is a web page or XML, expected data: a "
+                               "download may have saved a server's message; "
+                               "fetch the file again",
+                               path);
+    }
+    return STRADS_OK;
+}
+
+/* Whether lines end with CR alone, as on an old Mac: a CR stands in the first
+ * CR_WINDOW bytes, and no newline. */
+static bool ends_lines_by_cr(const char *bytes, size_t size)
+{
+    const size_t seen = size < CR_WINDOW ? size : CR_WINDOW;
+    return memchr(bytes, '\n', seen) == NULL &&
+           memchr(bytes, '\r', seen) != NULL;
+}
+
+static void replace_cr(char *bytes, size_t size)
+{
+    char *end = bytes + size;
+    for (char *p = bytes; (p = memchr(p, '\r', (size_t)(end - p))) != NULL;)
+        *p++ = '\n';
+}
+
+/* Turns CR line ends of a text that is not packed into newlines. The pages of a
+ * mapped file become copies, which take memory. */
+static strads_err end_lines_by_newline(sti_text *text, uint64_t limit)
+{
+    char *bytes = (char *)(uintptr_t)text->bytes;
+    if (text->codec != STI_CODEC_NONE ||
+        !ends_lines_by_cr(text->bytes, text->size))
+        return STRADS_OK;
+    if (text->regular &&
+        (text->size > limit ||
+         mprotect(bytes, text->size, PROT_READ | PROT_WRITE) != 0))
+        return strads_fail(STRADS_ENOMEM,
+                           "%s: its lines end with a carriage return alone, "
+                           "and to turn these into newlines takes %zu bytes of "
+                           "memory, %llu may be used: convert it (tr '\\r' "
+                           "'\\n'), or allow more (--memory)",
+                           text->path, text->size, (unsigned long long)limit);
+    replace_cr(bytes, text->size);
+    text->edited = true;
     return STRADS_OK;
 }
 
@@ -174,8 +257,11 @@ strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit)
 strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
 {
     strads_err err = sti_text_open_any(text, path, limit);
-    if (err == STRADS_OK)
+    text->lines = true;
+    if (err == STRADS_OK && text->codec == STI_CODEC_NONE)
         err = sti_text_refuse(path, text->bytes, text->bytes + text->size);
+    if (err == STRADS_OK)
+        err = end_lines_by_newline(text, limit);
     if (err != STRADS_OK)
         sti_text_close(text);
     return err;
@@ -403,6 +489,8 @@ strads_err sti_text_whole(const sti_text *text, uint64_t limit,
     else if (err != STRADS_OK)
         err = strads_fail(err, "%s: %s", text->path, u->trouble);
     unpacker_free(u);
+    if (text->lines && ends_lines_by_cr(out->unpacked, size))
+        replace_cr(out->unpacked, size);
     out->begin = out->unpacked ? out->unpacked : "";
     out->end = out->begin + size;
     return err == STRADS_OK ? sti_text_refuse(text->path, out->begin, out->end)
@@ -443,6 +531,7 @@ struct sti_stream {
     pthread_cond_t moved;
     uint64_t made, taken;
     bool done, stop;
+    bool by_cr; /* the producer's: CR ends lines */
     strads_err failed;
     char sentence[256];
     /* the consumer's */
@@ -462,7 +551,11 @@ static size_t find_cut(const buffer *b, char cut)
     for (size_t i = b->size; i > least; i--)
         if (is_cut(b->text[i - 1], cut))
             return i;
-    return b->size;
+    /* A character of UTF-8 stays whole. */
+    size_t at = b->size;
+    while (at > least && b->size - at < 4 && (b->text[at - 1] & 0xc0) == 0x80)
+        at--;
+    return at > least && (b->text[at - 1] & 0xc0) == 0xc0 ? at - 1 : b->size;
 }
 
 /* Fills a buffer behind what was carried over; true at the end of the text. */
@@ -472,6 +565,7 @@ static bool fill(sti_stream *s, buffer *b, const buffer *before,
     b->size = before != NULL ? before->size - before->cut : 0;
     if (b->size > 0)
         memcpy(b->text, before->text + before->cut, b->size);
+    const size_t carried = b->size;
     bool end = false;
     while (!end && b->size < PIECE && *err == STRADS_OK) {
         size_t got = 0;
@@ -479,6 +573,10 @@ static bool fill(sti_stream *s, buffer *b, const buffer *before,
                              PIECE + CARRY - b->size, &got, &end);
         b->size += got;
     }
+    if (before == NULL)
+        s->by_cr = ends_lines_by_cr(b->text, b->size);
+    if (s->by_cr)
+        replace_cr(b->text + carried, b->size - carried);
     memset(b->text + b->size, 0, STI_TEXT_SLACK);
     b->cut = end ? b->size : find_cut(b, s->cut);
     return end;
@@ -653,11 +751,12 @@ void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
 }
 
 const char *sti_feed_value(sti_feed *feed, const char *p, const char *end,
-                           const char *what, double *value)
+                           char mark, const char *what, double *value)
 {
     const char *after = p;
     sti_number_status status = sti_number_read(p, &after, value);
-    if (status == STI_NUMBER_OK && (unsigned char)*after > ' ')
+    if (status == STI_NUMBER_OK && (unsigned char)*after > ' ' &&
+        *after != mark)
         status = STI_NUMBER_NONE;
     if (status != STI_NUMBER_OK)
         sti_feed_not_a_number(feed, (int)status, p, end, what);
@@ -791,7 +890,7 @@ static void let_go(const sti_text *text, const char *from, const char *to)
     const uintptr_t page = 4096;
     const uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
     const uintptr_t end = (uintptr_t)to / page * page;
-    if (text->regular && text->size > SMALL && first < end)
+    if (text->regular && !text->edited && text->size > SMALL && first < end)
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }
 

@@ -25,6 +25,8 @@ typedef struct sti_text {
     size_t reserved; /* bytes of address space behind `bytes` */
     sti_codec codec;
     bool regular;
+    bool lines;       /* opened as text: CR line ends become newlines */
+    bool edited;      /* its pages differ from the file's */
     struct stat seen; /* of a regular file, when it was opened */
 } sti_text;
 
@@ -41,7 +43,7 @@ typedef struct sti_piece {
  * STRADS_ENOMEM. */
 strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit);
 
-/* The same of a file that may be no text. */
+/* The same of a file that may be no text: its bytes stay as they are. */
 strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit);
 void sti_text_close(sti_text *text);
 
@@ -49,6 +51,10 @@ void sti_text_close(sti_text *text);
  * the sentence names it and says what to do. */
 strads_err sti_text_refuse(const char *path, const char *begin,
                            const char *end);
+
+/* STRADS_EFORMAT where the text begins as a web page does. */
+strads_err sti_text_refuse_page(const char *path, const char *begin,
+                                const char *end);
 
 /* STRADS_EIO when the file was written to since it was opened. */
 strads_err sti_text_unchanged(const sti_text *text);
@@ -241,10 +247,10 @@ static inline uint64_t sti_whole_read(const char *p, uint64_t most,
     return value <= most ? value : most + 1;
 }
 
-/* Reads the value (`what`, for sentences) at p, behind which stands a blank;
- * where it ends, or NULL after a trouble. */
+/* Reads the value (`what`, for sentences) at p, behind which stands a blank or
+ * `mark`; where it ends, or NULL after a trouble. */
 const char *sti_feed_value(sti_feed *feed, const char *p, const char *end,
-                           const char *what, double *value);
+                           char mark, const char *what, double *value);
 
 /* Where the comment at p ends: at its newline, or at `end` (in_comment then
  * says that the next piece goes on with it). */

@@ -199,6 +199,9 @@ static strads_err take_record(gathered *g, const char *begin, const char **p,
 
 static strads_err take_table(gathered *g, const char *begin, const char *end)
 {
+    strads_err page = sti_text_refuse_page(g->path, begin, end);
+    if (page != STRADS_OK)
+        return page;
     const char *p = sti_line_end(begin, end);
     const char separator = sti_separator_of(begin, p);
     uint32_t n = 0, wanted = 0;

@@ -29,7 +29,7 @@ plant()
     $STRADS_CC -std=gnu17 -O1 -D_GNU_SOURCE $sanitize -w "-I$dir" -I. \
         -Iinclude -o "$dir/swarm" tests/swarm/swarm_main.c "$dir/$file" \
         "$STRADS_BUILD/tests/libtest-shared.a" "$STRADS_BUILD/libstrads.a" \
-        $(pkg-config --libs jansson libzstd libxxhash zlib gsl) \
+        $(pkg-config --libs jansson libutf8proc libzstd libxxhash zlib gsl) \
         -lpthread -lm -ldl
 }
 

@@ -1,0 +1,297 @@
+/* Plain text, a document a line, cut into words. A word is a run of letters,
+ * marks and digits of Unicode, and underscores, of two characters or more; one
+ * ideograph is a word, too. It is kept in lower case and, where it has marks,
+ * composed (NFC), so that each way to write it gives one name. Format
+ * characters within a word, a soft hyphen say, are left out. What takes more
+ * than LONGEST bytes is no word. Bytes that are no UTF-8 are read as
+ * Windows-1252, of which Latin-1's letters are a part. Each word is an entry;
+ * those of one document are added up later. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "engine/data/memory.h"
+#include "engine/data/naming.h"
+#include "engine/data/read.h"
+
+enum { LONGEST = 128 };
+
+/* A word that is being read. */
+typedef struct word {
+    size_t size; /* LONGEST + 1 for any that is longer */
+    size_t characters;
+    size_t sigma;   /* where its last character stands, if a capital sigma */
+    bool compose;   /* has marks, or characters that have other forms */
+    bool ideograph; /* its first character is one */
+    char bytes[LONGEST + 8];
+} word;
+
+typedef enum part { SEPARATOR, LETTER, MARK, IGNORED } part;
+
+/* By byte: 0 for what is in no word, 1 for what is not ASCII, otherwise the
+ * byte in lower case. */
+static const unsigned char ascii[256] = {
+    ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3',      ['4'] = '4',
+    ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8',      ['9'] = '9',
+    ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd',      ['E'] = 'e',
+    ['F'] = 'f', ['G'] = 'g', ['H'] = 'h', ['I'] = 'i',      ['J'] = 'j',
+    ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n',      ['O'] = 'o',
+    ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's',      ['T'] = 't',
+    ['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x',      ['Y'] = 'y',
+    ['Z'] = 'z', ['_'] = '_', ['a'] = 'a', ['b'] = 'b',      ['c'] = 'c',
+    ['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g',      ['h'] = 'h',
+    ['i'] = 'i', ['j'] = 'j', ['k'] = 'k', ['l'] = 'l',      ['m'] = 'm',
+    ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q',      ['r'] = 'r',
+    ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v',      ['w'] = 'w',
+    ['x'] = 'x', ['y'] = 'y', ['z'] = 'z', [128 ... 255] = 1};
+
+/* Windows-1252 from 0x80 to 0x9f; 0 where it has no character. */
+static const uint16_t windows[32] = {0x20ac, 0,      0x201a, 0x0192, 0x201e,
+                                     0x2026, 0x2020, 0x2021, 0x02c6, 0x2030,
+                                     0x0160, 0x2039, 0x0152, 0,      0x017d,
+                                     0,      0,      0x2018, 0x2019, 0x201c,
+                                     0x201d, 0x2022, 0x2013, 0x2014, 0x02dc,
+                                     0x2122, 0x0161, 0x203a, 0x0153, 0,
+                                     0x017e, 0x0178};
+
+/* The character at p, which is not ASCII, and how many bytes it takes. */
+static size_t read_character(const char *p, const char *end, int32_t *code)
+{
+    const unsigned char *at = (const unsigned char *)p;
+    utf8proc_int32_t found = 0;
+    const utf8proc_ssize_t left = end - p < 4 ? end - p : 4;
+    const utf8proc_ssize_t n = utf8proc_iterate(at, left, &found);
+    if (n > 0) {
+        *code = found;
+        return (size_t)n;
+    }
+    *code = *at < 0xa0 ? windows[*at - 0x80] : *at;
+    return 1;
+}
+
+static part part_of(int32_t code)
+{
+    enum { ZERO_WIDTH_SPACE = 0x200b };
+    switch (utf8proc_category(code)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+        return LETTER;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+        /* variation selectors choose a glyph */
+        return code >= 0xfe00 && code <= 0xfe0f ? IGNORED : MARK;
+    case UTF8PROC_CATEGORY_CF:
+        return code == ZERO_WIDTH_SPACE ? SEPARATOR : IGNORED;
+    default:
+        return SEPARATOR;
+    }
+}
+
+/* Whether a letter may be written in another way, too: Hangul in its parts, or
+ * a character of which another is the composed form. */
+static bool has_forms(int32_t code)
+{
+    return (code >= 0x1100 && code <= 0x11ff) ||
+           (code >= 0x1f00 &&
+            utf8proc_get_property(code)->decomp_seqindex != UINT16_MAX);
+}
+
+static void add_character(word *w, int32_t code, part what)
+{
+    enum { CAPITAL_SIGMA = 0x3a3, FIRST_IDEOGRAPH = 0x2e80 };
+    const bool sigma = code == CAPITAL_SIGMA && w->characters > 0;
+    w->sigma = sigma ? w->size : 0;
+    w->ideograph = w->characters == 0 && code >= FIRST_IDEOGRAPH &&
+                   utf8proc_category(code) == UTF8PROC_CATEGORY_LO;
+    w->compose = w->compose || what == MARK || has_forms(code);
+    w->characters++;
+    if (w->size <= LONGEST)
+        w->size +=
+            (size_t)utf8proc_encode_char(utf8proc_tolower(code),
+                                         (unsigned char *)w->bytes + w->size);
+    if (w->size > LONGEST)
+        w->size = LONGEST + 1;
+}
+
+/* Reads on from a byte that is not ASCII; where the word ends, behind what
+ * separates it from the next if that is not ASCII. */
+static const char *read_unicode(const char *p, const char *end, word *w)
+{
+    int32_t code;
+    while (p < end) {
+        const unsigned char c = ascii[(unsigned char)*p];
+        if (c == 0)
+            return p;
+        if (c > 1) {
+            add_character(w, *p, LETTER);
+            p++;
+            continue;
+        }
+        p += read_character(p, end, &code);
+        const part what = part_of(code);
+        if (what == SEPARATOR || (what == MARK && w->characters == 0))
+            return p;
+        if (what != IGNORED)
+            add_character(w, code, what);
+    }
+    return p;
+}
+
+static void compose(word *w)
+{
+    const utf8proc_option_t form =
+        (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    utf8proc_int32_t codes[4 * LONGEST + 1];
+    const utf8proc_ssize_t n =
+        utf8proc_decompose((const unsigned char *)w->bytes,
+                           (utf8proc_ssize_t)w->size, codes, 4 * LONGEST, form);
+    const utf8proc_ssize_t size =
+        n >= 0 && n <= 4 * LONGEST ? utf8proc_reencode(codes, n, form) : -1;
+    w->size = size >= 0 && size <= LONGEST ? (size_t)size : LONGEST + 1;
+    if (w->size <= LONGEST)
+        memcpy(w->bytes, codes, w->size);
+}
+
+/* Reads the run at p, which is no line end; where to read on. False in *found:
+ * there is no word in it. */
+static inline const char *next_word(const char *p, const char *end, word *w,
+                                    bool *found)
+{
+    size_t size = 0;
+    unsigned char c = 0;
+    for (; p < end && (c = ascii[(unsigned char)*p]) > 1; p++, size++)
+        if (size < LONGEST)
+            w->bytes[size] = (char)c;
+    w->size = size <= LONGEST ? size : LONGEST + 1;
+    if (p < end && c == 1) {
+        w->characters = size;
+        w->sigma = 0;
+        w->compose = w->ideograph = false;
+        p = read_unicode(p, end, w);
+        if (w->sigma > 0 && w->size <= LONGEST)
+            memcpy(w->bytes + w->sigma, "\xcf\x82", 2); /* ends the word */
+        if (w->compose && w->size <= LONGEST)
+            compose(w);
+        *found = w->size <= LONGEST &&
+                 (w->characters > 1 || (w->characters == 1 && w->ideograph));
+        return p;
+    }
+    *found = size > 1 && size <= LONGEST;
+    return size == 0 ? p + 1 : p;
+}
+
+/* ---- a document a line ---------------------------------------------------- */
+
+static void end_line(sti_feed *f)
+{
+    if (f->sink->row_end != NULL)
+        f->sink->row_end(f, f->row, f->row_nnz);
+    f->row++;
+    f->row_nnz = 0;
+    f->in_row = false;
+    if (f->naming->col.adding)
+        f->naming->rows = f->row;
+}
+
+static void take_word(sti_feed *f, const char *bytes, size_t size)
+{
+    sti_naming *naming = f->naming;
+    uint32_t number;
+    bool known;
+    if (naming->stop_words != NULL &&
+        strads_names_find(naming->stop_words, bytes, size, &number))
+        return;
+    strads_err err =
+        sti_axis_number(&naming->col, bytes, size, &number, &known);
+    if (err == STRADS_OK && naming->col.adding)
+        err = sti_naming_count(naming, number, f->row);
+    if (err != STRADS_OK)
+        sti_feed_trouble(f, err, NULL, NULL, "%s", strads_error_text());
+    else if (known && !naming->col.adding)
+        sti_feed_put(f, f->row, number, 1);
+    else if (!known && f->values)
+        __atomic_fetch_add(&naming->unknown, 1, __ATOMIC_RELAXED);
+}
+
+static void take_lines(sti_feed *f, const char *p, const char *end)
+{
+    word w;
+    bool found;
+    while (p < end && f->trouble.err == STRADS_OK) {
+        if (*p == '\n') {
+            end_line(f);
+            p++;
+            continue;
+        }
+        f->in_row = true;
+        p = next_word(p, end, &w, &found);
+        if (found)
+            take_word(f, w.bytes, w.size);
+    }
+}
+
+static void finish_lines(sti_feed *f)
+{
+    if (f->in_row)
+        end_line(f);
+}
+
+const sti_parser sti_words_parser = {.name = "text",
+                                     .row = "document",
+                                     .col = "word",
+                                     .row_form = "words of a document",
+                                     .base = 1,
+                                     .every_line = true,
+                                     .cut = ' ',
+                                     .take = take_lines,
+                                     .finish = finish_lines};
+
+/* ---- a list of words ------------------------------------------------------ */
+
+static strads_err add_words(strads_names *names, const char *p, const char *end)
+{
+    word w;
+    bool found;
+    uint32_t number;
+    strads_err err = STRADS_OK;
+    while (p < end && err == STRADS_OK) {
+        p = next_word(p, end, &w, &found);
+        if (found)
+            err = strads_names_add(names, w.bytes, w.size, &number);
+    }
+    return err;
+}
+
+strads_err strads_names_read_words(const char *path, strads_names **out)
+{
+    sti_text text;
+    sti_text_bytes all = {0};
+    strads_names *names = NULL;
+    if (path == NULL)
+        return strads_fail(STRADS_EINVAL, "no file of words was given");
+    const uint64_t limit = sti_memory_available();
+    strads_err err = sti_text_open(&text, path, limit);
+    if (err != STRADS_OK)
+        return err;
+    err = sti_text_whole(&text, limit, &all);
+    if (err == STRADS_OK)
+        err = sti_text_refuse_page(path, all.begin, all.end);
+    if (err == STRADS_OK)
+        err = strads_names_new(&names);
+    if (err == STRADS_OK)
+        err = add_words(names, all.begin + sti_text_mark(all.begin, all.end),
+                        all.end);
+    sti_text_bytes_free(&all);
+    sti_text_close(&text);
+    if (err == STRADS_OK) {
+        *out = names;
+        return STRADS_OK;
+    }
+    strads_names_free(names);
+    return err;
+}
