@@ -172,6 +172,13 @@ static strads_err read_both(void *state, const char *const *path)
                 "on, and count nothing",
                 strads_data_unknown(l->data));
     }
+    if (strads_data_nnz(l->data) == 0 && l->model->n > 0) {
+        cli_say(false,
+                "%s: none of its %" PRIu64 " rows has a value in one of the "
+                "model's %" PRIu64
+                " columns; results are the intercept's alone",
+                path[1], strads_data_rows(l->data), l->model->columns);
+    }
     return l->net ? find_sums(l) : make_vectors(l);
 }
 

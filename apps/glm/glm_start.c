@@ -89,6 +89,10 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
         return strads_fail(STRADS_EINVAL,
                            "all counts are 0: with an intercept there is no "
                            "minimum");
+    if (!isfinite(s->squares))
+        return strads_fail(STRADS_EINVAL,
+                           "the squares of the labels overflow: scale the "
+                           "labels down");
     if (!(total > 0))
         return strads_fail(STRADS_EINVAL,
                            "no row counts: there are none, or all weights are "
