@@ -1,6 +1,7 @@
-/* Cuts on the disk. The directory is locked while a run writes to it. The
- * writer has at most one cut to write; who brings another meanwhile waits, so
- * that a slow disk makes cuts rarer and costs no memory. */
+/* Checkpoints on disk. The directory is locked while a run writes to it. At
+ * most one checkpoint waits for the writer thread. A thread that brings another
+ * one blocks until the first is written, so that a slow disk makes checkpoints
+ * rarer and costs no memory. */
 #include "engine/run/cut_files.h"
 
 #include <dirent.h>
@@ -36,24 +37,25 @@ struct sti_cut_files {
     sti_cut from;
     char *identity;
     strads_engine_options options;
-    bool keeps;         /* the last cut, in `latest` */
-    sti_buffer *latest; /* by the run's threads, one at a time */
+    bool keeps;         /* keep the last checkpoint in `latest` */
+    sti_buffer *latest; /* set by the run's threads, one at a time */
     void (*taken)(void *arg);
     void *taken_arg;
-    const char *directory; /* NULL: nothing is written */
-    int fd;                /* of the directory, locked; -1 */
-    uint64_t last;         /* number of the newest cut there */
+    const char *directory; /* NULL: do not write */
+    int fd;                /* the locked directory, or -1 */
+    uint64_t last;         /* number of the newest file in the directory */
     pthread_t writer;
     bool started;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t moved;
-    sti_buffer *next; /* to be written */
+    sti_buffer *next; /* waits for the writer */
     bool closing;
 };
 
-/* ---- what must be the same ------------------------------------------------ */
+/* ---- identity of a run --------------------------------------------------- */
 
-/* Without memory, for `value` or for the line, *text becomes NULL and stays it. */
+/* If there is no memory for the line, or `value` is NULL, *text becomes NULL
+ * and stays NULL. */
 static void add_line(char **text, const char *name, const char *value)
 {
     char *more = NULL;
@@ -104,7 +106,8 @@ static char *identity_of(const sti_setup *setup, const strads_data *data)
     add_number(&text, "parameters", run->shape.parameters);
     add_number(&text, "numbers a parameter", run->shape.width);
     add_number(&text, "partitions", run->partitions);
-    if (!sti_cut_is_committed(run->program)) /* else made again: any number */
+    if (!sti_cut_is_committed(run->program)) /* committed data fits any number
+                                              * of pools */
         add_number(&text, "pools", run->pools);
     add_number(&text, "blocks", run->shape.blocks);
     add_number(&text, "depth", run->depth);
@@ -114,7 +117,7 @@ static char *identity_of(const sti_setup *setup, const strads_data *data)
     return text;
 }
 
-/* The first line in which two differ. */
+/* Reports the first line that differs. */
 static strads_err compare(const char *path, const char *then, const char *now)
 {
     size_t at = 0, begin = 0;
@@ -140,8 +143,8 @@ static void path_of(const char *directory, uint64_t number,
                    number);
 }
 
-/* The number in a cut's name; 0: another file's. `part`: one that was not
- * finished. */
+/* The number in a checkpoint's file name, or 0 for any other file. Sets `part`
+ * for an unfinished file. */
 static uint64_t number_in(const char *name, bool *part)
 {
     uint64_t number;
@@ -152,8 +155,9 @@ static uint64_t number_in(const char *name, bool *part)
     return *part && !strstr(name + end, ".part") ? 0 : number;
 }
 
-/* The newest cut below `below`, 0: there is none. With `tidy` removes parts that
- * a killed process has left, and cuts below `oldest`. */
+/* The newest checkpoint below `below`, or 0 if there is none. With `tidy`, also
+ * removes unfinished files of killed processes and checkpoints below
+ * `oldest`. */
 static uint64_t look(const char *directory, uint64_t below, bool tidy,
                      uint64_t oldest)
 {
@@ -193,7 +197,7 @@ static strads_err take_directory(sti_cut_files *f)
                            "give this one another directory",
                            f->directory);
     f->last = look(f->directory, UINT64_MAX, true, 0);
-    tidy(f); /* what a process left that was killed */
+    tidy(f); /* removes unfinished files of a killed process */
     const char *resume = f->options.resume;
     if (f->last && !(resume && strcmp(resume, f->directory) == 0))
         return strads_fail(STRADS_EINVAL,
@@ -238,7 +242,7 @@ static strads_err read_cut(const char *path, sti_cut *out)
 {
     sti_buffer *bytes = NULL;
     struct stat about;
-    /* Opening a FIFO would wait for a writer. */
+    /* Without O_NONBLOCK, opening a FIFO would block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &about) == 0 && !S_ISREG(about.st_mode)) {
         (void)close(fd);
@@ -266,7 +270,8 @@ static void notice(const sti_cut_files *f, const char *text)
         f->options.notice(f->options.notice_arg, text);
 }
 
-/* The newest cut that is whole; the one before it is there for this. */
+/* Finds the newest checkpoint that is intact: if the last one is damaged, the
+ * one before it is used. */
 static strads_err find_cut(sti_cut_files *f, const char *directory)
 {
     uint64_t number = look(directory, UINT64_MAX, false, 0);
@@ -336,7 +341,8 @@ static strads_err write_cut(sti_cut_files *f, const sti_buffer *bytes)
     strads_err err = sti_atomic_file_open(path, &file);
     if (err)
         return err;
-    (void)fwrite(&h, sizeof h, 1, file.stream); /* commit looks at errors */
+    (void)fwrite(&h, sizeof h, 1, file.stream); /* commit reports write
+                                                 * errors */
     (void)fwrite(bytes->bytes, 1, bytes->size, file.stream);
     err = sti_atomic_file_commit(&file);
     if (err)
@@ -346,7 +352,7 @@ static strads_err write_cut(sti_cut_files *f, const sti_buffer *bytes)
     return STRADS_OK;
 }
 
-/* A cut that could not be made or written costs no run. */
+/* The run continues if a checkpoint cannot be made or written. */
 static void tell_failure(const sti_cut_files *f)
 {
     char text[TEXT_ROOM];
@@ -404,7 +410,7 @@ static void take(void *arg, sti_buffer *bytes)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* ---- a run's ----------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 strads_err sti_cut_files_can(const strads_program *program)
 {
@@ -446,7 +452,8 @@ static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
                                     "cannot start the thread that writes cuts");
 }
 
-/* Seconds from one cut to the next; 0: what is committed is one at any time. */
+/* Seconds between two checkpoints. 0: the committed parameters are a checkpoint
+ * at any time. */
 static double period_of(const sti_cut_files *f, const strads_program *program)
 {
     if (f->options.checkpoint_every > 0)
@@ -504,7 +511,7 @@ void sti_cut_files_hold(sti_cut_files *f, const sti_run *run,
     sti_buffer *bytes = NULL;
     if (!at || !sti_cut_is_committed(run->program) ||
         sti_cut_write(run, at, NULL, NULL, &bytes))
-        return; /* the one before stays */
+        return; /* keep the previous checkpoint */
     sti_object_drop(f->latest);
     f->latest = bytes;
 }

@@ -1,10 +1,11 @@
-/* How the nodes' rows become one data set, in exchanges with node 0: sizes and
- * cuts, then the counts of columns (and of rows, where a program has them),
- * then the sums of the checksum. Entries and labels stay where they are.
+/* Makes one data set of the rows of all nodes, by allreduces through node 0:
+ * first sizes and partition bounds, then the counts per column (and per row, if
+ * the program needs them), then the checksum. Entries and labels stay on their
+ * node.
  *
- * Rows are numbered in the order of the nodes. Each node cuts its own rows into
- * as many partitions as it keeps, so no partition has rows of two nodes. Counts
- * travel in slices, so that what node 0 keeps for the others is small. */
+ * Rows are numbered in node order. Each node splits its own rows into its
+ * partitions, so that no partition has rows of two nodes. Counts travel in
+ * slices, which bounds the memory that node 0 needs for them. */
 #include "engine/run/data_part.h"
 
 #include <stdlib.h>
@@ -14,14 +15,14 @@
 #include "engine/data/memory.h"
 #include "engine/data/whole.h"
 
-enum { SLICE = 1 << 22 }; /* counts in an exchange */
+enum { SLICE = 1 << 22 }; /* counts per exchange */
 
-/* What a node says of its part. */
+/* What each node contributes. */
 typedef struct facts {
     uint64_t rows, cols, nnz;
-    uint64_t labels; /* 1: it has some */
-    uint64_t names;  /* hash of what columns are called, */
-    uint64_t called; /* and of what labels are; 0: numbers */
+    uint64_t labels; /* 1: the part has labels */
+    uint64_t names;  /* hash of the column names */
+    uint64_t called; /* hash of the label names; 0: labels are numbers */
 } facts;
 
 enum { FACTS = sizeof(facts) / sizeof(uint64_t) };
@@ -30,11 +31,12 @@ typedef struct agreement {
     const sti_spread *spread;
     uint32_t node;
     facts mine;
-    uint64_t *first;  /* [nodes + 1] rows; node 0 first keeps sizes here */
+    uint64_t *first;  /* [nodes + 1] first row of each node; node 0 collects
+                       * sizes here */
     uint64_t *bounds; /* [partitions + 1] */
     uint64_t nnz;
-    /* Counts under way: the slice of counts[0 .. end), of which this node gives
-     * what is within `own`. */
+    /* The exchange in progress: a slice of counts[0 .. end). This node
+     * contributes the entries within `own`. */
     uint32_t *counts;
     strads_range slice, own;
     uint64_t *sums; /* [2] */
@@ -53,7 +55,7 @@ static strads_err too_short(uint32_t node)
                        node);
 }
 
-/* ---- sizes and cuts ------------------------------------------------------ */
+/* ---- sizes and partition bounds ----------------------------------------- */
 
 static void give_facts(void *arg, sti_writer *w)
 {
@@ -112,12 +114,12 @@ static strads_err take_facts(void *arg, uint32_t node, sti_reader *r)
         return err;
     a->first[node] = theirs->rows;
     a->nnz += theirs->nnz;
-    /* The last bound is the next node's first one, which is 0 for now. */
+    /* The last bound is the next node's first bound, still 0 here. */
     memcpy(a->bounds + first[0], bounds, (m - 1) * sizeof *bounds);
     return STRADS_OK;
 }
 
-/* Sizes become places in the whole. */
+/* Replaces sizes by their prefix sums. */
 static strads_err number_rows(void *arg)
 {
     agreement *a = arg;
@@ -219,7 +221,7 @@ static strads_err hear_counts(void *arg, sti_reader *r)
     return STRADS_OK;
 }
 
-/* counts[n], of which every node has its own, become the sums. */
+/* Replaces counts[n] of each node by their sum over all nodes. */
 static strads_err add_counts(agreement *a, uint32_t *counts, uint64_t n,
                              strads_range own)
 {
@@ -239,7 +241,7 @@ static strads_err add_counts(agreement *a, uint32_t *counts, uint64_t n,
     return err;
 }
 
-/* ---- the counts of the whole -------------------------------------------- */
+/* ---- counts of the whole data set --------------------------------------- */
 
 static strads_err widen_rows(agreement *a, sti_counts *counts, strads_range own)
 {

@@ -1,15 +1,16 @@
-/* Generations of a run (nodes.c), as spin sees them: node 0 counts what each
- * partition gives to each round; nodes are killed, started again, fall silent and
- * come to themselves; a run goes back to its last cut and on without them.
+/* A model of a run's membership epochs ("generations", nodes.c) for spin. Node 0
+ * counts the contribution of each partition to each round. Nodes are killed and
+ * restarted, stop answering and recover. The run returns to its last checkpoint
+ * and continues without the nodes that it lost.
  *
- *     G1  a node never begins a generation that is older than one it was in
- *     G2  each partition counts once in each round: nothing of a generation that
- *         has ended, nothing twice
- *     G3  who asked to join is taken in or told of the end
- *     and everybody ends
+ *     G1  a node never begins an epoch that is older than its last one
+ *     G2  each partition counts once in each round: nothing from an earlier
+ *         epoch, nothing twice
+ *     G3  a node that asks to join is admitted or notified of the end
+ *     and all processes end
  *
- * Planted: COUNT_OLD, TORN_CUT (without its last partition), LOST_LATE (who asks
- * while a generation begins). */
+ * Planted errors: COUNT_OLD; TORN_CUT (a checkpoint without its last partition);
+ * LOST_LATE (a request to join is lost while an epoch begins). */
 #ifndef NODES
 #define NODES 2 /* besides node 0 */
 #endif
@@ -39,7 +40,7 @@ inline tell(w, kind, what)
     fi
 }
 
-/* Partitions go to the members in turn; without any, node 0 has them all. */
+/* Assigns partitions to the members in turn; without members, all to node 0. */
 inline dispatch()
 {
     d_step {
@@ -73,7 +74,7 @@ inline dispatch()
     w = 0
 }
 
-/* The next generation: who is dead is left out, who waits is taken in. */
+/* The next epoch: drops dead nodes and admits waiting ones. */
 inline regroup()
 {
     d_step {
@@ -120,7 +121,7 @@ proctype Head()
         }
     :: to_head?join(g, w, p) ->
         if
-        :: member[w] -> /* another process in its place */
+        :: member[w] -> /* replaced by another process */
             member[w] = false; waiting[w] = true; w = 0; p = 0; g = 0;
             regroup()
 #ifdef LOST_LATE
@@ -177,7 +178,7 @@ proctype Node(byte w)
     byte g, mine, given;
     bool asks;
 again:
-    atomic { /* a process of its own: nothing of an earlier one comes to it */
+    atomic { /* a new process: no message to the earlier one reaches it */
         do
         :: to_node[w]?_, _, _
         :: empty(to_node[w]) -> break

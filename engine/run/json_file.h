@@ -1,4 +1,4 @@
-/* engine/run/json_file.h - JSON files, read whole. */
+/* engine/run/json_file.h - reads whole JSON files. */
 #ifndef STI_JSON_FILE_H
 #define STI_JSON_FILE_H
 
@@ -6,9 +6,9 @@
 
 #include "strads/error.h"
 
-/* Reads a file; `expected` is what the sentence begins with when it is not JSON,
- * or has a key twice: "is no plan: ". *out is the caller's. STRADS_EIO: it cannot
- * be read. STRADS_EFORMAT. */
+/* Reads a file into *out, which the caller releases. If the text is not JSON or
+ * repeats a key, the error message starts with `expected`, for example "is no
+ * plan: ". STRADS_EIO: the file cannot be read. STRADS_EFORMAT. */
 strads_err sti_json_load(const char *path, const char *expected, json_t **out);
 
 #endif

@@ -1,5 +1,6 @@
-/* strads_run: a whole run on the threads of this process; and results of any
- * run. A result owns a copy of table 0 and the program's coordinator state. */
+/* strads_run: a whole run on the threads of this process. Also the results of
+ * any run: a result owns a copy of table 0 and the program's coordinator
+ * state. */
 #include "engine/run/run_setup.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "engine/run/cut_files.h"
 #include "engine/run/loops.h"
 
-/* Nobody else is there to be sent to. */
+/* With one process there is no peer to send to. */
 static strads_err send_nowhere(void *arg, const sti_msg *msg)
 {
     (void)arg;
@@ -49,7 +50,7 @@ static strads_err drive(sti_setup *setup, strads_result **out)
     return err;
 }
 
-/* More workers than partitions would have nothing to do. */
+/* Each worker needs at least one partition. */
 static uint32_t useful_workers(const strads_engine_options *options,
                                const strads_data *data)
 {
@@ -96,11 +97,11 @@ struct strads_result {
     uint64_t coefficients;
     uint32_t width;
     double *values;
-    void *state; /* the program's, and how that ends */
+    void *state; /* the program's coordinator state and its destructor */
     void (*state_end)(void *state);
 };
 
-/* Steps that diverge leave numbers that are no model. */
+/* A run that diverged has no usable model. */
 static strads_err check_finite(const sti_run *run, double objective)
 {
     static const char *const advice =
@@ -140,7 +141,7 @@ strads_err sti_result_new(const sti_setup *setup,
     result->end = end;
     result->progress = *progress;
     result->progress.n_workers = 0;
-    result->progress.worker = NULL; /* they are the run's */
+    result->progress.worker = NULL; /* the worker array belongs to the run */
     result->progress.priorities = NULL;
     result->partitions = run->partitions;
     result->parameters = run->shape.parameters;

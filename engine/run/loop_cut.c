@@ -1,13 +1,17 @@
-/* Cuts of data-parallel loops: all partitions meet at the begin of one clock,
- * with all that they have added in the tables, and go on when the tables have
- * been copied.
+/* Checkpoints of data-parallel loops. All partitions stop at the start of one
+ * clock, when all their pushes are in the tables, and continue once the tables
+ * are copied.
  *
- * Invariants: nobody passes the clock that is chosen, which none had reached
- * when it was; who comes there waits until the cut is made or given up. A cut
- * is given up when the run ends, when a partition has, or when one packs nothing:
- * a partition that is told of the end advances past clocks in which it does
- * nothing, and one that takes several clocks for a step has, in its midst, no
- * state to go on from. A later clock has its turn then at once, some times. */
+ * Invariants:
+ *
+ * - The chosen clock is one that no partition has reached yet.
+ * - A partition that reaches it waits until the checkpoint is made or
+ *   abandoned.
+ * - A checkpoint is abandoned if the run ends, if a partition has ended or if a
+ *   partition packs nothing. If a
+ *   step of a program takes several clocks, the program packs nothing in the
+ *   middle of the step, because it could not resume there. The following
+ *   clocks are then tried at once, up to DECLINES_MAX times. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,10 +23,10 @@
 #include "engine/sim/sim_loop.h"
 #include "engine/store/session.h"
 
-/* ---- which clock ------------------------------------------------------- */
+/* ---- choosing the clock ------------------------------------------------- */
 
-/* The least common one: tables that keep exact snapshots have them of some
- * clocks only, and there the rows are what the snapshot holds. */
+/* Least common multiple. Tables with exact snapshots have them at some clocks
+ * only, and a checkpoint copies the snapshot's rows. */
 static uint64_t multiple(uint64_t a, uint64_t b)
 {
     uint64_t x = a, y = b;
@@ -81,9 +85,9 @@ bool sti_loop_cut_is_due_locked(const sti_loops *all)
            (cut->ends || (cut->due_ns && sti_loops_now(all) >= cut->due_ns));
 }
 
-/* ---- its end ----------------------------------------------------------- */
+/* ---- end of a checkpoint ------------------------------------------------ */
 
-enum { DECLINES_MAX = 64 }; /* clocks of a step */
+enum { DECLINES_MAX = 64 }; /* consecutive clocks that are tried */
 
 void sti_loop_cut_release_locked(sti_loops *all)
 {
@@ -137,9 +141,10 @@ strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
     return err;
 }
 
-/* ---- a partition's part ------------------------------------------------ */
+/* ---- one partition ------------------------------------------------------ */
 
-/* With the lock held, which it lets go meanwhile: others pack, too. */
+/* Called with the lock held. Releases it meanwhile, so that partitions pack in
+ * parallel. */
 static strads_err pack_locked(sti_loop *l)
 {
     sti_loops *all = l->all;
@@ -162,8 +167,8 @@ static strads_err pack_locked(sti_loop *l)
     return err;
 }
 
-/* What simulated shards hold, once all pushes are in, stands for the store that
- * the threads of a process have. */
+/* Copies the simulated shards, once all pushes have arrived, into a temporary
+ * store and makes the checkpoint from it. */
 static strads_err make_simulated(const sti_loops *all, uint64_t clock)
 {
     sti_run *run = &all->setup->run;
@@ -184,7 +189,7 @@ static strads_err make_simulated(const sti_loops *all, uint64_t clock)
     return err;
 }
 
-/* In one process the last one to come makes the cut. */
+/* In one process the last partition to arrive makes the checkpoint. */
 static strads_err make_alone_locked(sti_loop *l)
 {
     sti_loops *all = l->all;

@@ -1,11 +1,12 @@
-/* Data-parallel loops on several nodes. What is in the tables goes through the
- * store; what is left are notes (loop_message.h): node 0 says when all may
- * begin, when the run is to end, and when everybody may go; the others hand
- * their reports to it and say when they are done.
+/* Data-parallel loops on several nodes. Table data goes through the store.
+ * Everything else is a note (loop_message.h): node 0 announces the start, the
+ * end of the run and when the nodes may leave; the other nodes send it their
+ * reports and report when they are done.
  *
- * Invariants: notes are sent by the caller's thread alone, and without a lock;
- * who takes one only notes it. The first failure stays, and ends all that
- * waits here; what failed here is told to the others at once. */
+ * Invariants: only the caller's thread sends notes, and it holds no lock while
+ * it does. Handlers of received notes only record them. The first failure is
+ * kept and wakes all waiting threads of this node; if it happened here, the
+ * other nodes are notified at once. */
 #include "engine/run/loops.h"
 
 #include <stdio.h>
@@ -18,13 +19,13 @@
 #include "engine/store/cells.h"
 #include "engine/store/session.h"
 
-/* Another node, as node 0 knows it. */
+/* What node 0 knows of another node. */
 typedef struct sti_other_node {
-    bool reported; /* not told yet: */
+    bool reported; /* a report that has not been passed to the user yet: */
     strads_report report;
     bool done;
     sti_loop_times times;
-    sti_buffer *parts; /* of a cut */
+    sti_buffer *parts; /* packed state for the checkpoint in progress */
 } sti_other_node;
 
 struct sti_loop_nodes {
@@ -32,27 +33,29 @@ struct sti_loop_nodes {
     sti_loops all;
     uint32_t node, n_nodes;
     sti_node_store *store;
-    /* Guarded by all.lock; `all.moved` when they change. */
-    sti_other_node *others; /* [n_nodes]; node 0's */
-    uint32_t n_others;      /* that have loops */
+    /* Guarded by all.lock; `all.moved` is signalled when they change. */
+    sti_other_node *others; /* [n_nodes], on node 0 */
+    uint32_t n_others;      /* other nodes that run loops */
     uint32_t n_done;
-    bool told_end;          /* node 0: END is said */
-    bool may_go, may_leave; /* another node: GO, CLOSE have come */
-    bool handed_over;       /* its report is with node 0 */
-    uint64_t leaves_ns; /* another node, once its user has stopped it: when it
-                           goes, if node 0 does not end the run; its own */
-    /* A cut. Node 0: it has asked for a clock; others' answers, the largest, and
-     * how many have sent their parts; one cannot. Another node: it is asked, and
-     * has sent its parts. */
+    bool told_end;          /* node 0: END has been sent */
+    bool may_go, may_leave; /* other nodes: GO, CLOSE have arrived */
+    bool handed_over;       /* node 0 is handling this node's report */
+    uint64_t leaves_ns;     /* other nodes: after a stop request, when this node
+                         * leaves if node 0 has not ended the run; 0: no
+                         * request */
+    /* Checkpoints. Node 0: it has asked for a clock (`asked`), the number of
+     * answers, the largest of them (`least`), the number of nodes that sent
+     * their parts; a node cannot take part (`refused`). Other nodes: node 0 has
+     * asked, and this node has sent its parts. */
     bool asked, refused, declined, sent;
     uint32_t n_answers, n_parts;
-    bool has_cut; /* node 0: at least one */
+    bool has_cut; /* node 0: at least one checkpoint exists */
     uint64_t least;
-    sti_loop_note go; /* GO, as it is said or was heard */
+    sti_loop_note go; /* GO, as sent or received */
     strads_err err;   /* the first failure */
     char text[1024];
-    bool is_own;       /* it was here, and */
-    bool said_failure; /* the others know it */
+    bool is_own;       /* it happened on this node */
+    bool said_failure; /* the other nodes are notified */
 };
 
 bool sti_loop_nodes_is_told(const struct sti_loop_nodes *nodes)
@@ -138,7 +141,7 @@ static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
     say_note(nodes, &(sti_loop_note){.word = word});
 }
 
-/* Of a cut: with the lock held, on node 0. */
+/* A checkpoint note. On node 0, with the lock held. */
 static bool take_cut_note(struct sti_loop_nodes *nodes, sti_other_node *other,
                           const sti_loop_note *note)
 {
@@ -158,7 +161,7 @@ static bool take_cut_note(struct sti_loop_nodes *nodes, sti_other_node *other,
     return true;
 }
 
-/* With the lock held. False: nobody says that now. */
+/* With the lock held. False: the note is not valid now. */
 static bool take_from_other(struct sti_loop_nodes *nodes, uint32_t node,
                             const sti_loop_note *note)
 {
@@ -189,7 +192,7 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
 {
     switch (note->word) {
     case STI_LOOP_GO:
-        if (nodes->may_go) /* said again */
+        if (nodes->may_go) /* a repeated GO */
             return true;
         nodes->go = *note;
         if (note->parts)
@@ -251,11 +254,10 @@ static void deliver(void *arg, const sti_msg *msg)
                        true);
 }
 
-/* ---- the caller's thread: node 0 tells reports and the end, the others hand
- * their reports over ------------------------------------------------------ */
+/* ---- the caller's thread ------------------------------------------------ */
 
-/* Sleeps until something has changed, or for a moment: users and clocks are
- * looked at then. With the lock held. */
+/* Sleeps until something changes, for a short time at most, because the stop
+ * flag and the clock are polled. With the lock held. */
 static void wait_locked(struct sti_loop_nodes *nodes)
 {
     enum { MOMENT_NS = 20000000 };
@@ -263,8 +265,8 @@ static void wait_locked(struct sti_loop_nodes *nodes)
                              sti_monotonic_in(MOMENT_NS));
 }
 
-/* Another node cannot end the run with a model, but ask for that; it works on
- * meanwhile. */
+/* A node other than node 0 has no model, so it asks node 0 to end the run and
+ * keeps working until then. */
 static void look_at_user(struct sti_loop_nodes *nodes)
 {
     if (!nodes->node || !sti_stop_is_asked(nodes->setup->setup->options.stop))
@@ -277,7 +279,7 @@ static void look_at_user(struct sti_loop_nodes *nodes)
     }
 }
 
-/* Node 0: another node's user wants the end. */
+/* Node 0: a user has asked another node to stop. */
 static void stopped(void *arg)
 {
     struct sti_loop_nodes *nodes = arg;
@@ -287,7 +289,8 @@ static void stopped(void *arg)
     pthread_mutex_unlock(&nodes->all.lock);
 }
 
-/* What failed here ends the run everywhere, now: some wait for this node. */
+/* Notifies the other nodes of a failure here at once, because some may be
+ * waiting for this node. */
 static void say_failure(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
@@ -298,7 +301,7 @@ static void say_failure(struct sti_loop_nodes *nodes)
         sti_mesh_say_failed(nodes->setup->mesh, STRADS_EPEER, nodes->text);
 }
 
-/* Until it is true, or something has failed. */
+/* Waits until *flag is set or the run has failed. */
 static strads_err wait_for(struct sti_loop_nodes *nodes, const bool *flag)
 {
     sti_loops *all = &nodes->all;
@@ -313,8 +316,8 @@ static strads_err wait_for(struct sti_loop_nodes *nodes, const bool *flag)
     return failure(nodes);
 }
 
-/* Node 0, with the lock held: a report to be told, into *progress, and whose it
- * was. */
+/* Node 0, with the lock held: fetches the next report, its progress and its
+ * node. */
 static bool next_report(struct sti_loop_nodes *nodes, uint32_t *node,
                         strads_progress *progress)
 {
@@ -332,7 +335,7 @@ static bool next_report(struct sti_loop_nodes *nodes, uint32_t *node,
     return true;
 }
 
-/* With the lock held; lets it go meanwhile. */
+/* Called with the lock held; releases it during the callback. */
 static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
                         const strads_progress *progress)
 {
@@ -351,7 +354,7 @@ static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
     pthread_mutex_lock(&all->lock);
 }
 
-/* The first tables as the shards hold them now, in a store of its own. */
+/* Copies table t from the shards into run->store. */
 static strads_err gather_table(struct sti_loop_nodes *nodes, uint32_t t)
 {
     enum { AT_ONCE = 1 << 22 }; /* bytes */
@@ -395,9 +398,9 @@ static void drop_tables(sti_run *run)
     run->store = NULL;
 }
 
-/* ---- cuts, on the caller's thread --------------------------------------- */
+/* ---- checkpoints, on the caller's thread -------------------------------- */
 
-/* Node 0: there is one to go back to. */
+/* Node 0: a checkpoint to return to exists. */
 static void note_cut(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
@@ -405,8 +408,9 @@ static void note_cut(struct sti_loop_nodes *nodes)
     pthread_mutex_unlock(&nodes->all.lock);
 }
 
-/* All are at the cut's clock, node 0's pushes not yet in. A cut that there is no
- * memory for costs no run. */
+/* Node 0: all loops are at the checkpoint's clock. The pushes of node 0 are
+ * applied here first. The run continues if there is no memory for the
+ * checkpoint. */
 static strads_err make_cut(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
@@ -460,12 +464,12 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
     const bool ends = all->ends && !nodes->told_end;
     nodes->told_end = nodes->told_end || ends;
     pthread_mutex_unlock(&all->lock);
-    if (ends) /* so that all end at the cut's clock */
+    if (ends) /* END first, so that all loops end at this clock */
         say_all(nodes, STI_LOOP_END);
     say_note(nodes, &note);
 }
 
-/* Node 0's steps. */
+/* Node 0: the next step of a checkpoint. */
 static void lead_cut(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
@@ -499,12 +503,13 @@ static void lead_cut(struct sti_loop_nodes *nodes)
         strads_err err = make_cut(nodes);
         if (err)
             record_failure(nodes, err, strads_error_text(), true);
-        else if (!all->failed) /* as when the next generation begins with it */
+        else if (!all->failed) /* failed: the next epoch resumes from this
+                                * checkpoint */
             lead_go_on(nodes, false);
     }
 }
 
-/* Another node's. */
+/* Other nodes: the next step of a checkpoint. */
 static void follow_cut(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
@@ -529,13 +534,14 @@ static void follow_cut(struct sti_loop_nodes *nodes)
     }
     pthread_mutex_unlock(&all->lock);
     if (note.word == STI_LOOP_CUT_PART && note.clock)
-        (void)sti_node_store_settle(nodes->store); /* a failure is noted */
+        (void)sti_node_store_settle(nodes->store); /* records failures */
     if (note.word)
         say(nodes, STI_COORDINATOR, &note);
     sti_object_drop(note.parts);
 }
 
-/* Node 0: tells reports and the end until all loops of all nodes are done. */
+/* Node 0: passes reports to the user and announces the end, until all loops of
+ * all nodes are done. */
 static void lead(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
@@ -577,8 +583,8 @@ static void hand_over(struct sti_loop_nodes *nodes)
     pthread_mutex_lock(&all->lock);
 }
 
-/* Another node: hands reports to node 0, one after the other, until all loops
- * of this node are done. */
+/* Other nodes: send reports to node 0, one at a time, until all loops of this
+ * node are done. */
 static void follow(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
@@ -633,7 +639,7 @@ static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
     return sti_result_new(nodes->setup->setup, &all->progress, all->end, out);
 }
 
-/* ---- a node's part ----------------------------------------------------- */
+/* ---- one node's part ---------------------------------------------------- */
 
 static void store_failed(void *arg, strads_err err, const char *text)
 {
@@ -645,9 +651,9 @@ static void mesh_failed(void *arg, strads_err err, const char *text)
     record_failure(arg, err, text, false);
 }
 
-/* Peers go on without a node that is lost, but for the first: it has the
- * result. Where there is a cut node 0 ends the generation instead, so that
- * others take over the rows, too. */
+/* If a node is lost, its peers continue without it, unless it is node 0, which
+ * makes the result. If a checkpoint exists, node 0 ends the epoch instead, so
+ * that other nodes also take over the lost node's rows. */
 static bool mesh_lost(void *arg, uint32_t node)
 {
     struct sti_loop_nodes *nodes = arg;
@@ -692,8 +698,8 @@ static bool has_capacity(void *arg, sti_address to, uint64_t bytes)
     return sti_mesh_has_capacity(nodes->setup->mesh, to, bytes);
 }
 
-/* The tables' specs are all that is needed of them here, and on node 0 what
- * they start with. */
+/* Nodes other than node 0 need only the specs of the tables; node 0 also needs
+ * their start values. */
 static strads_err open_store(struct sti_loop_nodes *nodes)
 {
     sti_run *run = &nodes->setup->setup->run;
@@ -725,7 +731,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
     return err;
 }
 
-/* Node 0 from here: all are ready. */
+/* Node 0, from opened store to result. */
 static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
 {
     sti_run *run = &nodes->setup->setup->run;
@@ -760,7 +766,7 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
     return err ? err : failure(nodes);
 }
 
-/* What it stays for after its loops are done: its shards. */
+/* After its loops are done, the node stays because of its shards. */
 static strads_err run_other(struct sti_loop_nodes *nodes)
 {
     strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
@@ -790,7 +796,7 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
     return wait_for(nodes, &nodes->may_leave);
 }
 
-/* While the others can reach this node. */
+/* Runs while the mesh is attached. */
 static strads_err run_attached(struct sti_loop_nodes *nodes,
                                strads_result **out)
 {
@@ -804,7 +810,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     strads_err err =
         nodes->node == 0 ? run_first(nodes, out) : run_other(nodes);
-    sti_node_store_stop(nodes->store); /* before there is nobody to send by */
+    sti_node_store_stop(nodes->store); /* the store sends through the mesh */
     if (!err)
         sti_mesh_say_done(mesh);
     sti_mesh_detach(mesh);
@@ -835,7 +841,7 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
         err = open_store(&nodes);
     if (!err)
         err = run_attached(&nodes, out);
-    if (err) /* otherwise the result's, which are added up */
+    if (err) /* otherwise make_result has summed them */
         sti_loops_sum_locked(&nodes.all);
     *progress = nodes.all.progress;
     sti_node_store_close(nodes.store);

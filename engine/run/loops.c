@@ -1,8 +1,8 @@
-/* Data-parallel loops on the threads of this process: sessions bound how far
- * they run apart, so every partition needs a thread of its own, even where
- * there are fewer cores. The caller's thread tells progress, nothing else.
- * Invariant: a loop is told the run's end by what it asks, never by force, and
- * once there is an end its reason stays. */
+/* Data-parallel loops on the threads of this process. Sessions bound how far
+ * loops run apart, so each partition needs its own thread, even with fewer
+ * cores. The caller's thread only reports progress. Invariants: a loop learns
+ * of the run's end when it asks, and is never interrupted. The first reason for
+ * the end is kept. */
 #include "engine/run/loops.h"
 
 #include <math.h>
@@ -35,11 +35,11 @@ static double cpu_now(void)
 void sti_loops_moved_locked(sti_loops *all)
 {
     pthread_cond_broadcast(&all->moved);
-    if (all->sim && all->cut.keeps) /* none pauses without cuts */
+    if (all->sim && all->cut.keeps) /* without checkpoints no loop pauses */
         sti_sim_loop_wake(all->sim);
 }
 
-/* ---- what a loop says and asks ----------------------------------------- */
+/* ---- calls of a loop ---------------------------------------------------- */
 
 void sti_loops_end_locked(sti_loops *all, strads_end end)
 {
@@ -54,7 +54,7 @@ void sti_loops_end_soon_locked(sti_loops *all, strads_end end)
         sti_loops_end_locked(all, end);
 }
 
-/* Clocks that are ended empty, after the end, do not count. */
+/* Empty clocks after the end are not counted. */
 static void publish_locked(sti_loop *l)
 {
     if (l->partition == 0 && !l->told)
@@ -117,7 +117,8 @@ void sti_loops_look_locked(sti_loops *all)
         sti_loops_end_soon_locked(all, STRADS_END_TIME);
 }
 
-/* A bound on clocks is each loop's own, so that all end at the same one. */
+/* Each loop checks the bound on clocks itself, so that all end at the same
+ * clock. */
 bool strads_loop_ends(const strads_task *task)
 {
     sti_loop *l = task->engine;
@@ -134,8 +135,9 @@ bool strads_loop_ends(const strads_task *task)
     return l->told;
 }
 
-/* A loop that asks is never cut off: it ends by itself when it is told. What
- * counts is how often it has ended clocks, not how many. */
+/* Stops a loop that never asks, after STRADS_LOOP_GRACE advances. A loop that
+ * asks ends by itself. The count is of advances; one advance may pass several
+ * clocks. */
 static bool cut_off(void *arg)
 {
     sti_loop *l = arg;
@@ -189,7 +191,7 @@ void strads_loop_report(const strads_task *task, const strads_report *report)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* As the program made it, and as the run's options have it. */
+/* The program's spec, with the run's options filled in. */
 static strads_table_spec spec_of(const sti_run *run, uint32_t table)
 {
     strads_table_spec spec = *strads_store_spec(run->store, table);
@@ -262,7 +264,7 @@ static strads_err open_session(sti_loop *l)
                                &l->session);
 }
 
-/* On several nodes nobody has all tables. */
+/* On several nodes, no process has all tables, so task.store is NULL. */
 static strads_err run_loop(sti_loop *l)
 {
     sti_loops *all = l->all;
@@ -281,7 +283,7 @@ static strads_err run_loop(sti_loop *l)
     if (err)
         return err;
     trace_session(l);
-    if (all->start) /* all are there before anybody adds something */
+    if (all->start) /* all sessions are open before the first push */
         err = strads_session_advance(l->session, all->start);
     if (!err && all->start)
         err = strads_session_barrier(l->session);
@@ -300,8 +302,8 @@ static strads_err run_loop(sti_loop *l)
     return err ? err : strads_session_flush(l->session);
 }
 
-/* A partition that has ended without error closes its session at once, so that
- * nobody waits for its clock; so does one that failed. */
+/* When a partition ends, with or without an error, it closes its session at
+ * once, so that no loop waits for its clock. */
 void sti_loop_live(sti_loop *l)
 {
     sti_loops *all = l->all;
@@ -331,7 +333,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Tells what is reported, on the caller's thread, until all have ended. */
+/* Passes reports to the user, on the caller's thread, until all loops have
+ * ended. */
 static void tell_reports(sti_loops *all)
 {
     pthread_mutex_lock(&all->lock);
@@ -423,10 +426,10 @@ strads_err sti_loops_close(sti_loops *all, strads_err err)
     return sti_run_trace_close(all->trace, err);
 }
 
-/* ---- in one process ---------------------------------------------------- */
+/* ---- in one process ----------------------------------------------------- */
 
-/* The others would wait for ever for the clocks of those that could not be
- * started: each gets one that has ended. */
+/* If a partition's thread could not start, the other loops would wait for its
+ * clock forever. Opens and closes its session, so that they do not. */
 static void excuse(const sti_run *run, uint32_t started)
 {
     for (uint32_t p = started; p < run->partitions; p++) {
@@ -468,7 +471,7 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
     if (!all.ends && all.counted)
         all.end = STRADS_END_ROUNDS;
     if (!err) {
-        sti_loops_sum_locked(&all); /* there is nobody else any more */
+        sti_loops_sum_locked(&all); /* no lock needed: all loops have ended */
         err = sti_result_new(setup, &all.progress, all.end, out);
     }
     return sti_loops_close(&all, err);

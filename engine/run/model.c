@@ -1,7 +1,7 @@
-/* Models in memory, made of results, and their files. What is written has been
- * checked before the file is opened. Reading is strict: what the writer would
- * not have written is refused with the member that is wrong, so that a cut or
- * edited file never becomes a model. */
+/* Models in memory, made from results, and their files. Data is checked before
+ * the file is opened for writing. Reading is strict: it rejects anything that
+ * the writer would not have written and names the wrong member, so that a
+ * truncated or edited file never becomes a model. */
 #include "engine/run/model_file.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #define MODEL_FORMAT "strads-model"
 #define MODEL_VERSION 1
 
-/* Indices in the file count from 1, as in every format that we read. */
+/* Indices in the file count from 1, as in all formats that strads reads. */
 #define MODEL_BASE 1
 
 void strads_model_free(strads_model *model)
@@ -61,7 +61,7 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
     return STRADS_OK;
 }
 
-/* ---- of a result -------------------------------------------------------- */
+/* ---- from a result ------------------------------------------------------ */
 
 static bool is_zero(const double *row, uint32_t width)
 {
@@ -71,7 +71,7 @@ static bool is_zero(const double *row, uint32_t width)
     return true;
 }
 
-/* Counts the rows that are not 0, and copies them where model is not NULL. */
+/* Counts the rows that are not 0 and, if model is not NULL, copies them. */
 static uint64_t gather(const double *values, uint64_t parameters,
                        uint32_t width, strads_model *model)
 {
@@ -162,7 +162,7 @@ static strads_err check_coefficients(const strads_model *model)
     return STRADS_OK;
 }
 
-/* The options go into the file as they were given. */
+/* The file keeps the options as they were given. */
 static strads_err check_options(const char *text)
 {
     json_t *options = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -173,7 +173,7 @@ static strads_err check_options(const char *text)
                               "the model's options are no JSON object");
 }
 
-/* Names go with all columns, and are text. */
+/* All columns have names, or none has, and names are UTF-8. */
 static strads_err check_names(const strads_model *model)
 {
     const uint32_t n = model->names ? strads_names_count(model->names) : 0;
@@ -204,7 +204,7 @@ static strads_err check_names(const strads_model *model)
     return STRADS_OK;
 }
 
-/* A program's name as JSON, malloc'ed; NULL: it is not UTF-8. */
+/* A program's name as malloc'ed JSON, or NULL if it is not UTF-8. */
 static char *quote(const char *name)
 {
     json_t *string = json_string(name);
@@ -338,7 +338,7 @@ strads_err strads_model_write(const strads_model *model, const char *path)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The largest number of columns that data may have. */
+/* Data has at most this many columns. */
 static const json_int_t MOST_COLUMNS = UINT32_MAX - 1;
 static const json_int_t MOST_WIDTH = 1 << 20;
 
@@ -349,7 +349,7 @@ static strads_err wrong_member(const char *path, const char *member,
                        member, expected);
 }
 
-/* A whole number from `least` to `most`; -1: anything else. */
+/* A whole number from `least` to `most`, or -1. */
 static json_int_t whole(const json_t *value, json_int_t least, json_int_t most)
 {
     json_int_t number = json_integer_value(value);
@@ -452,7 +452,7 @@ static strads_err read_values(const char *path, const json_t *values,
     return STRADS_OK;
 }
 
-/* A number, or null for one that is not known. */
+/* Reads a number, or null for an unknown one. */
 static strads_err read_number(const char *path, const json_t *fit,
                               const char *name, double *out)
 {
@@ -488,7 +488,7 @@ static strads_err read_fit(const char *path, const json_t *root,
     return err;
 }
 
-/* What a model's arrays are made of, checked against each other. */
+/* The arrays of a model, checked against each other. */
 typedef struct coefficients {
     json_int_t columns, width;
     const json_t *index, *value;
@@ -522,7 +522,7 @@ static strads_err find_coefficients(const char *path, const json_t *root,
     return STRADS_OK;
 }
 
-/* A number, or as many as a parameter has. */
+/* Reads one number, or one for each value of a parameter. */
 static strads_err read_intercept(const char *path, const json_t *root,
                                  strads_model *model)
 {
@@ -550,7 +550,7 @@ static strads_err read_intercept(const char *path, const json_t *root,
     return STRADS_OK;
 }
 
-/* Names of all columns, and their means. */
+/* Reads the names and the means of all columns. */
 static strads_err read_names(const char *path, const json_t *root,
                              strads_model *model)
 {

@@ -1,11 +1,12 @@
-/* engine/run/model_file.h - a model with room for what is to be filled in. */
+/* engine/run/model_file.h - allocates a model for a reader to fill. */
 #ifndef STI_MODEL_FILE_H
 #define STI_MODEL_FILE_H
 
 #include "strads/model.h"
 
-/* A model that was made here, and what its reader has allocated: a caller may
- * have set model.intercepts to an array of his own. */
+/* A model made by this library, and the arrays that its reader allocated.
+ * model.intercepts cannot stand for the latter: a caller may have set it to
+ * another array. */
 typedef struct sti_model {
     strads_model model;
     double *intercepts, *means;
@@ -13,7 +14,7 @@ typedef struct sti_model {
     char *target;
 } sti_model;
 
-/* A model with room for n parameters; the strings are copied. */
+/* Allocates a model of n parameters. Copies the strings. */
 strads_err sti_model_new(const char *program, const char *options, uint64_t n,
                          uint32_t width, strads_model **out);
 

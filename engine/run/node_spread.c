@@ -1,13 +1,14 @@
-/* Greedy: one partition after the other from the node that all wait for to the
- * one that has it done soonest. */
+/* Greedy: moves one partition at a time from the slowest node to the node that
+ * finishes it first. */
 #include "engine/run/node_spread.h"
 
 #include <stdlib.h>
 
 static const double WORTH =
-    0.8; /* of the time before: reading data is not free */
+    0.8; /* A new spread has to save a fifth of the time, because reading data
+          * again costs time. */
 
-/* What all wait for: the rounds in which a worker takes its partitions. */
+/* Time of a node's round: its busiest worker's partitions times the pace. */
 static double lap_of(const sti_pace *node, uint32_t parts, double usual)
 {
     if (!node->workers)
@@ -22,7 +23,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of those that are known; 0: none is. */
+/* The median of the known paces, or 0. */
 static double median(const sti_pace *nodes, uint32_t n)
 {
     uint32_t known = 0;
@@ -48,7 +49,8 @@ static uint32_t slowest(const sti_pace *nodes, const uint32_t *parts,
     return most;
 }
 
-/* Who has one partition more done soonest; n: nobody else has workers. */
+/* The node that would finish one more partition first; n if all
+ * other nodes lack workers. */
 static uint32_t quickest(const sti_pace *nodes, const uint32_t *parts,
                          uint32_t n, uint32_t but, double usual)
 {
@@ -61,8 +63,8 @@ static uint32_t quickest(const sti_pace *nodes, const uint32_t *parts,
     return least;
 }
 
-/* A node's turns may need several partitions less before they are fewer: the
- * best of all that is passed on the way counts. */
+/* A round may only get shorter after several partitions have moved, so keep the
+ * best spread on the way. */
 static double improve(const sti_pace *nodes, uint32_t *parts, uint32_t *best,
                       uint32_t n, double usual)
 {

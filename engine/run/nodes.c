@@ -1,11 +1,13 @@
-/* strads_engine: a run on several processes. Node 0 listens and knows the
- * program and its options; the others join and are told. All then do the same:
- * keep their partitions, get ready, run, part.
+/* strads_engine: a run on several processes. Node 0 listens and has the program
+ * and its options; the other nodes join and receive them. Then all nodes read
+ * their partitions, get ready, run and disconnect.
  *
- * Where a program has cuts, that is one generation of the run. When it loses a
- * node, or one has come, every node ends it by STRADS_EREGROUP: mesh, roles,
- * jobs and store go, the process, its data and node 0's last cut stay. Then all
- * do the same again, as for --resume. K is that of the first generation. */
+ * If a program can be checkpointed, such a sequence is one membership epoch
+ * ("generation") of the run. When a node is lost or a new one arrives, every
+ * node ends the epoch with STRADS_EREGROUP. Mesh, roles, jobs and store are
+ * freed; the process, its data and node 0's last checkpoint remain. Then all
+ * nodes start the next epoch from that checkpoint, as with --resume. The number
+ * of partitions never changes. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,52 +30,54 @@
 #include "engine/run/run_setup.h"
 
 enum {
-    RESUME_WAIT = 60, /* seconds for all nodes to join a run that is resumed */
-    STUCK_MAX = 10    /* generations in a row that have committed nothing */
+    RESUME_WAIT = 60, /* seconds to wait for all nodes of a resumed run */
+    STUCK_MAX = 10    /* epochs in a row that committed nothing */
 };
 #define COME_AGAIN_NS (STI_SECOND / 10)
-/* A generation's pace says something from here on, when its nodes have had laps;
- * and another spread is worth it only where reading the data took a tenth. */
+/* A pace is measured only after this time, when the nodes have run for some
+ * rounds. And the time of a run must be 10 times that of reading the data,
+ * before another spread is worth a new epoch. */
 #define PACE_AFTER_NS (5 * STI_SECOND)
 enum { PACE_AFTER_READS = 10 };
 #define STI_SECOND UINT64_C(1000000000)
 
 struct strads_engine {
-    sti_mesh *mesh;                /* NULL after a run that failed */
-    strads_engine_options options; /* of all nodes, and of this one */
+    sti_mesh *mesh;                /* NULL after a failed run */
+    strads_engine_options options; /* common options, and this node's own */
     strads_program program;        /* terms.program: a completed copy */
     bool joined;
     bool together;       /* all nodes have joined */
-    bool ran;            /* once is enough */
-    bool failed;         /* the others are to be told */
+    bool ran;            /* an engine runs once */
+    bool failed;         /* the other nodes have to be notified */
     sti_run_terms terms; /* config: the caller's on node 0 */
     sti_config_strings strings;
-    sti_layout layout; /* follows from the terms; its arrays are the engine's */
+    sti_layout layout; /* derived from the terms; the engine owns its arrays */
 
-    uint32_t generation; /* 1, 2, ..; 0: a node that is lost ends the run */
-    char *url;           /* where node 0 is */
+    uint32_t generation; /* membership epoch, from 1; 0: if a node is lost, the
+                          * run ends */
+    char *url;           /* URL of node 0 */
     sti_trust trust;
-    strads_join_options join; /* of a joined node */
-    sti_node *node;           /* while it runs; or, of a loop: */
+    strads_join_options join; /* a joined node's options */
+    sti_node *node;           /* during a run of rounds; of loops: */
     struct sti_loop_nodes *loops;
-    uint64_t value_bytes;   /* of its data, as sti_data_mark has it */
-    uint64_t kept_ns;       /* all are there, and read their data */
-    atomic_ullong since_ns; /* all are ready; 0: not yet */
-    atomic_ullong own_pace; /* of this one, or the last one that had any */
+    uint64_t value_bytes;   /* bytes of a data value, for sti_data_mark */
+    uint64_t kept_ns;       /* when strads_engine_keep returned */
+    atomic_ullong since_ns; /* when all nodes were ready; 0: not yet */
+    atomic_ullong own_pace; /* last measured pace; 0: none */
 
-    /* Node 0's, over all generations. */
+    /* On node 0, for all epochs. */
     sti_cut_files *cuts;
-    strads_progress before; /* times and bytes of earlier ones */
-    uint64_t cut_at;        /* where this one began .. */
-    uint32_t stuck;         /* .. as so many before it */
-    atomic_bool late;       /* a node waits for the next one */
-    atomic_bool uneven;     /* it is worth to spread partitions anew */
-    sti_pace *pace;         /* [nodes], of this one */
-    bool stop_told;         /* by another node */
-    bool goes_alone;        /* stopped before a later generation had begun */
+    strads_progress before; /* times and bytes of earlier epochs */
+    uint64_t cut_at;        /* checkpoint that this epoch started from */
+    uint32_t stuck;         /* earlier epochs that started there, too */
+    atomic_bool late;       /* a new node waits for the next epoch */
+    atomic_bool uneven;     /* another spread is worth a new epoch */
+    sti_pace *pace;         /* [nodes], paces in this epoch */
+    bool stop_told;         /* another node's user has asked to stop */
+    bool goes_alone;        /* stopped before a later epoch had begun */
 };
 
-/* ---- node 0, until all others have joined and know the terms ------------- */
+/* ---- node 0: until all nodes have joined and have the terms -------------- */
 
 static strads_err no_memory(void)
 {
@@ -204,8 +208,7 @@ strads_err strads_engine_listen(const strads_program *program,
     return err;
 }
 
-/* Who has which workers, from the counts of each node; those without have the
- * shards, and may come back. */
+/* Numbers the workers node by node. Nodes without workers host the shards. */
 static strads_err spread(strads_engine *engine)
 {
     const sti_run_terms *terms = &engine->terms;
@@ -237,7 +240,7 @@ static strads_err spread(strads_engine *engine)
     return STRADS_OK;
 }
 
-/* The partitions of each node's workers, as they would be spread evenly. */
+/* Sets each node's workers and partitions as an even spread has them. */
 static void count_parts(const strads_engine *engine, sti_pace *nodes)
 {
     const sti_run even = {.workers = engine->layout.workers,
@@ -252,8 +255,8 @@ static void count_parts(const strads_engine *engine, sti_pace *nodes)
     }
 }
 
-/* By the paces that nodes had before, terms.hosted; NULL where even is as good:
- * then workers have what they would have had. */
+/* Sets terms.hosted from the paces of the last epoch. It stays NULL if an even
+ * spread is good enough. */
 static strads_err spread_by_pace(strads_engine *engine)
 {
     const uint32_t nodes = engine->terms.nodes;
@@ -282,7 +285,7 @@ static strads_err spread_by_pace(strads_engine *engine)
     return STRADS_OK;
 }
 
-/* Workers' first partitions, where the terms say how many each has. */
+/* Sets the workers' first partitions from terms.hosted. */
 static strads_err take_hosted(strads_engine *engine)
 {
     const uint32_t *hosted = engine->terms.hosted;
@@ -297,7 +300,7 @@ static strads_err take_hosted(strads_engine *engine)
     return STRADS_OK;
 }
 
-/* A default config for a program that was started without one. */
+/* If the caller gave no config, sends the program's defaults. */
 static strads_err tell_terms(strads_engine *engine)
 {
     sti_run_terms terms = engine->terms;
@@ -331,7 +334,7 @@ static void forget_members(strads_engine *engine)
     engine->layout = (sti_layout){0};
 }
 
-/* The nodes of one generation, and what they are told. */
+/* Lets the nodes of one epoch join, and sends them the terms. */
 static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
                            uint32_t *joined)
 {
@@ -349,7 +352,7 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
         return no_memory();
     engine->terms.workers[0] = sti_setup_workers(options);
     if (engine->generation > 1 || options->resume)
-        options->pools = 0; /* the nodes are others: one pool a node */
+        options->pools = 0; /* the nodes have changed: one pool for each node */
     for (uint32_t n = 1; n < nodes; n++)
         engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
     if (!options->partitions && options->plan_given)
@@ -368,7 +371,7 @@ static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
     return err;
 }
 
-/* A run that is resumed continues without the nodes that do not come. */
+/* A resumed run continues without the nodes that are missing. */
 static void report_missing(const strads_engine *engine, uint32_t joined)
 {
     char text[256];
@@ -382,10 +385,10 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
         o->notice(o->notice_arg, text);
 }
 
-/* The first generation waits for all its nodes, or RESUME_WAIT seconds with
- * --resume; a later one for those that were left, as long as for a link that is
- * broken. When the user has had enough,
- * node 0 goes on alone, to end with the model so far. */
+/* The first epoch waits for all nodes, or RESUME_WAIT seconds with --resume. A
+ * later epoch waits for the remaining nodes as long as for a broken link. If
+ * the user asks to stop meanwhile, node 0 continues alone and ends with the
+ * model so far. */
 static strads_err gather(strads_engine *engine)
 {
     const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);
@@ -417,11 +420,10 @@ static strads_err gather(strads_engine *engine)
     }
 }
 
-/* ---- a node that joins: takes its place, or the one that it had before it was
- * killed, and the terms that node 0 tells --------------------------------- */
+/* ---- a node that joins --------------------------------------------------- */
 
-/* Asked while it joins: a node without the program leaves, and the run waits
- * for another one. */
+/* Called during the join. A node without the program leaves, and the run waits
+ * for another node. */
 static strads_err accept_program(void *arg, const char *name)
 {
     strads_engine *engine = arg;
@@ -456,7 +458,7 @@ static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
     return err;
 }
 
-/* What it was told; and what it does not need to be told. */
+/* Frees the terms and resets the options to this node's own. */
 static void forget_terms(strads_engine *engine)
 {
     forget_members(engine);
@@ -495,9 +497,9 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
     return err;
 }
 
-/* Whether to come again: the run is under way, or between two generations. A
- * link to node 0 that is not made or ends without a word is that, too, for who
- * knows of a run with generations, and `until` some time. */
+/* Whether to retry a join: node 0 has asked for it (STRADS_EREGROUP: the run is
+ * in progress, or between epochs). If this node knows that the run has epochs,
+ * it also retries after a broken link to node 0, until `until`. */
 static bool comes_again(strads_engine *engine, strads_err err, bool known,
                         uint64_t until)
 {
@@ -508,9 +510,9 @@ static bool comes_again(strads_engine *engine, strads_err err, bool known,
             !sti_mesh_failed(engine->mesh) && sti_monotonic_now() < until);
 }
 
-/* Joins node 0, as somebody who is new to it. `again`: a generation has ended
- * here. Node 0 has `timeout` to answer, or as long as this node can do without
- * it; as often as it puts this node off. */
+/* Joins node 0. `again`: an epoch has ended on this node. Node 0 has `timeout`
+ * to answer or, if that is longer, as long as this node is allowed to wait. The
+ * time starts again whenever node 0 asks to retry. */
 static strads_err join(strads_engine *engine, bool again)
 {
     const strads_join_options *options = &engine->join;
@@ -609,7 +611,7 @@ void strads_engine_free(strads_engine *engine)
     free(engine);
 }
 
-/* The partitions of this node: how many, from *first on. */
+/* The number of this node's partitions, which start at *first. */
 static uint32_t own_partitions(const strads_engine *engine, uint32_t *first)
 {
     const sti_layout *l = &engine->layout;
@@ -645,7 +647,8 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
     }
     options->partitions = engine->options.partitions;
     options->keep_count = own_partitions(engine, &options->keep_first);
-    if (options->keep_count == 0) /* which would be all from there on */
+    if (options->keep_count == 0) /* keep_count 0 alone would mean all
+                                   * partitions from keep_first on */
         options->keep_first = options->partitions;
     options->partition_entries = 0; /* each worker has a partition */
     sti_run_cut_as(&engine->program, engine->terms.config, options);
@@ -693,7 +696,7 @@ strads_err strads_data_from_part(strads_engine *engine,
     return err;
 }
 
-/* What the links have carried, and all that earlier generations took. */
+/* Adds the traffic of the links and the totals of earlier epochs. */
 static void add_to(const void *arg, strads_progress *p)
 {
     const strads_engine *engine = arg;
@@ -717,7 +720,7 @@ static void tell_progress(void *arg, const strads_progress *progress)
     add_to(engine, &told);
     const uint32_t nodes = sti_mesh_nodes(engine->mesh);
     strads_node_state *state = calloc(nodes, sizeof *state);
-    if (state) { /* without it there is still the rest to tell */
+    if (state) { /* without memory, report the rest */
         sti_mesh_states(engine->mesh, state);
         told.n_nodes = nodes;
         told.node = state;
@@ -770,7 +773,7 @@ static uint64_t clock_of_node(const void *arg)
     return sti_node_clock(((const strads_engine *)arg)->node);
 }
 
-/* ---- nodes that come late: the next generation has them ------------------ */
+/* ---- new nodes: the next epoch takes them in ----------------------------- */
 
 static void take_in(strads_engine *engine)
 {
@@ -784,8 +787,8 @@ static void take_in(strads_engine *engine)
         sti_node_abort(engine->node, STRADS_EREGROUP, text);
 }
 
-/* It is asked again and again. One that there is no partition for waits; and a
- * generation has a second at least. */
+/* The mesh calls this repeatedly. A node waits if there is no partition for it.
+ * An epoch lasts at least a second. */
 static void take_late(void *arg, uint32_t workers)
 {
     strads_engine *engine = arg;
@@ -799,7 +802,7 @@ static void take_late(void *arg, uint32_t workers)
         take_in(engine);
 }
 
-/* Behind each cut that takes the workers' part. */
+/* Called after each checkpoint that includes the workers' state. */
 static void cut_is_taken(void *arg)
 {
     strads_engine *engine = arg;
@@ -807,9 +810,10 @@ static void cut_is_taken(void *arg)
         take_in(engine);
 }
 
-/* ---- nodes that are slow: the next generation gives them less ------------ */
+/* ---- slow nodes: the next epoch gives them fewer partitions -------------- */
 
-/* More loops than cores share these, and each looks as slow as all of them. */
+/* The engine may run more loops than there are cores. Then loops share cores,
+ * and each loop seems as slow as all of them, so their time is scaled. */
 static uint64_t own_pace(void *arg)
 {
     strads_engine *engine = arg;
@@ -831,8 +835,8 @@ static uint64_t own_pace(void *arg)
     return pace;
 }
 
-/* Node 0, when it hears of one node's pace: would another spread be worth a
- * generation? Only when it knows all of them. */
+/* Node 0: handles a node's new pace. Once all paces are known, checks whether
+ * another spread is worth a new epoch. */
 static void take_pace(void *arg, uint32_t node, uint64_t pace)
 {
     strads_engine *engine = arg;
@@ -855,9 +859,9 @@ static void take_pace(void *arg, uint32_t node, uint64_t pace)
         take_in(engine);
 }
 
-/* ---- one generation ------------------------------------------------------ */
+/* ---- one epoch ----------------------------------------------------------- */
 
-/* Drives the node while the others can reach it. */
+/* Runs the node while the mesh is attached. */
 static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                            const strads_data *data, sti_node *node,
                            sti_trace *trace)
@@ -882,9 +886,8 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     return err;
 }
 
-/* Node 0, when a generation has ended by what is no error: what it took. Its
- * user may have stopped it while the nodes came together again: then it goes on
- * alone. */
+/* When an epoch ends without an error, node 0 adds its totals. If the user
+ * asked to stop before a later epoch had begun, node 0 continues alone. */
 static strads_err end_generation(strads_engine *engine, strads_err err,
                                  strads_progress *progress)
 {
@@ -986,8 +989,8 @@ static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
     return err;
 }
 
-/* Ends a generation for all; the caller has them come together again. Node 0
- * gives up when one after the other comes to nothing. */
+/* Ends an epoch; the caller has all nodes join again. Node 0 gives up after
+ * STUCK_MAX epochs without progress. */
 static strads_err regroup(strads_engine *engine)
 {
     strads_err err = STRADS_EREGROUP;
@@ -1051,7 +1054,8 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (err == STRADS_EREGROUP)
         err = regroup(engine);
     else if (err)
-        close_mesh(engine, STRADS_EPEER); /* while the sentence is fresh */
+        close_mesh(engine, STRADS_EPEER); /* before the error's text is
+                                           * overwritten */
     if (err != STRADS_EREGROUP) {
         sti_cut_files_close(engine->cuts);
         engine->cuts = NULL;

@@ -1,4 +1,4 @@
-/* Writing and reading of the run's terms: nothing is kept. */
+/* Writes and reads the terms of a run. No state. */
 #include "engine/run/nodes_terms.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
         .offset = offsetof(strads_engine_options, field), __VA_ARGS__ \
     }
 
-/* What the user may say is narrower, see run_options.c. */
+/* Users have narrower ranges, see run_options.c. */
 static const strads_option told[] = {
     TOLD(U32, partitions, .min = 1, .max = 1 << 20),
     TOLD(U32, depth, .max = 16),
@@ -27,7 +27,7 @@ static const strads_option told[] = {
     TOLD(U32, window, .max = STI_PUSHES_MAX),
     TOLD(U32, blocks, .max = 1 << 20),
     TOLD(U32, pools, .max = 1 << 20),
-    /* What the policies of schedulers on other nodes are opened with. */
+    /* Parameters of the schedulers' policies on other nodes. */
     TOLD(U32, schedulers, .max = STI_SCHEDULERS_MAX),
     TOLD(F64, threshold),
     TOLD(STRING, policy),
@@ -137,7 +137,7 @@ static strads_err read_workers(const json_t *all, sti_run_terms *out)
     return STRADS_OK;
 }
 
-/* Behind workers and partitions. */
+/* After workers and partitions, which give the lengths. */
 static strads_err read_hosted(const json_t *all, sti_run_terms *out)
 {
     const json_t *list = json_object_get(all, "hosted");

@@ -31,7 +31,7 @@ static json_t *weights_json(const double *weight, uint32_t n)
 {
     json_t *list = json_array();
     for (uint32_t k = 0; list && k < n; k++) {
-        /* Whole numbers are written as such: they are counts. */
+        /* Weights that are counts are written as whole numbers. */
         bool whole = weight[k] < 9e15 && weight[k] == floor(weight[k]);
         json_array_append_new(list, whole ? json_integer((json_int_t)weight[k])
                                           : json_real(weight[k]));

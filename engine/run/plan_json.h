@@ -1,5 +1,5 @@
-/* engine/run/plan_json.h - plans as JSON: in files, and in what node 0 tells
- * the others. */
+/* engine/run/plan_json.h - plans as JSON, in files and in the terms of a
+ * run. */
 #ifndef STI_PLAN_JSON_H
 #define STI_PLAN_JSON_H
 
@@ -10,7 +10,7 @@
 /* A new reference; NULL: no memory. */
 json_t *sti_plan_json(const strads_plan *plan);
 
-/* STRADS_EFORMAT, STRADS_EINVAL, STRADS_ENOMEM; sentences begin with
+/* STRADS_EFORMAT, STRADS_EINVAL, STRADS_ENOMEM. Error messages start with
  * `where`. */
 strads_err sti_plan_from_json(const json_t *json, const char *where,
                               strads_plan **out);

@@ -1,5 +1,5 @@
-/* Whether a program's table can be run at all: said before anything of a run is
- * made, in one sentence. */
+/* Checks whether a program's table can be run, before any part of a run is
+ * made. */
 #include "engine/run/program_check.h"
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 #include "engine/base/sized.h"
 
-/* A value that is none of its kind comes from a struct that was not zeroed, or
- * from newer headers. */
+/* A value outside the enums comes from a struct that was not zeroed, or from
+ * newer headers. */
 static bool knows_kinds(const strads_phase *phase)
 {
     return (uint32_t)phase->to <= STRADS_TO_NOBODY &&
@@ -57,7 +57,7 @@ static strads_err check_phase(const strads_program *program,
     return STRADS_OK;
 }
 
-/* Whether there is anything that the engine dispatches by itself. */
+/* Whether the engine dispatches any phase of the program by itself. */
 static bool dispatches(const strads_program *program)
 {
     bool any = program->schedule || program->n_phases == 0;
@@ -110,7 +110,7 @@ static size_t field_size(strads_option_kind kind)
     case STRADS_OPTION_STRING:
         return sizeof(char *);
     }
-    return SIZE_MAX / 2; /* unknown: never fits */
+    return SIZE_MAX / 2; /* unknown kind: never fits */
 }
 
 static strads_err check_options(const strads_program *program)
@@ -167,7 +167,7 @@ const char *sti_program_excludes(const strads_program *program,
     return NULL;
 }
 
-/* A phase whose blocks the policy chooses is there to change them. */
+/* If the policy chooses a phase's blocks, the phase has to change them. */
 static strads_err check_policy_phases(const strads_program *program)
 {
     for (uint32_t k = 0; k < program->n_phases; k++) {
@@ -183,7 +183,7 @@ static strads_err check_policy_phases(const strads_program *program)
     return STRADS_OK;
 }
 
-/* What is surely wrong with the slots, or NULL. */
+/* A contradiction between the slots, or NULL. */
 static const char *contradiction(const strads_program *p)
 {
     const bool simple = p->update || p->partial || p->aggregate;

@@ -1,18 +1,18 @@
-/* engine/run/program_check.h - what a program's table must be. */
+/* engine/run/program_check.h - checks of a program's table. */
 #ifndef STI_PROGRAM_CHECK_H
 #define STI_PROGRAM_CHECK_H
 
 #include "strads/program.h"
 
-/* Copies a program's table into *out, completed when it was built against older
- * headers, and checks it. Looks at the table alone and calls nothing.
- * STRADS_EINVAL: a program that contradicts itself, lacks a slot or has nothing
- * to run; the sentence says what to do. */
+/* Copies a program's table into *out and checks it. Fills in the slots that
+ * older headers lack. Reads only the table and calls none of its functions.
+ * STRADS_EINVAL: the program contradicts itself, lacks a slot or has nothing to
+ * run; the message contains the remedy. */
 strads_err sti_program_take(const strads_program *program, strads_program *out);
 
-/* Why an option of the engine (plan, policy, schedulers, threshold, depth,
- * blocks) has no effect on a program, by the phases that it declares; NULL: it
- * may have one, or is none of these. */
+/* Explains why an engine option (plan, policy, schedulers, threshold, depth,
+ * blocks) has no effect on a program with these phases. NULL: it may have one,
+ * or it is another option. */
 const char *sti_program_excludes(const strads_program *program,
                                  const char *option);
 

@@ -1,10 +1,10 @@
-/* strads_program_check: a program is tried on data, in a process of its own, by
- * runs whose results must agree. Its table is replaced by one whose callbacks
- * are this file's: each notes what is under way, for the sentence after a
- * crash, and has the program's write into buffers between guard zones.
+/* strads_program_check: tries a program on data in a child process, in
+ * several ways, and checks that the results agree. The program's callbacks are replaced by those of
+ * this file. Each one records which call is in progress, for the message after
+ * a crash, and passes the program buffers between guard zones.
  *
- * Invariant: all state is the child's, which tries one program and ends; so it
- * may be static. The parent sees `shared` alone. */
+ * Invariant: the child tries one program and exits, so its state may be static.
+ * The parent only reads `shared`. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,26 +21,26 @@
 enum {
     GUARDS = 64,    /* numbers before and after a buffer */
     ROUNDS = 300,   /* of runs that are compared bit by bit */
-    SECONDS = 10,   /* of runs to the end */
-    PARTITIONS = 3, /* beside one */
+    SECONDS = 10,   /* limit of runs to the end */
+    PARTITIONS = 3, /* besides runs with one */
     FEW = 16,       /* unset numbers that may be chance */
 };
 
-/* ---- what is under way, for the sentence after a crash ------------------ */
+/* ---- the call in progress, for the message after a crash ---------------- */
 
 typedef struct call {
     const char *callback; /* NULL: none */
     char phase[64];
-    uint32_t param, n; /* the block: its first parameter, and how many */
+    uint32_t param, n; /* the block: first parameter and length */
     bool on_share;
     uint32_t partition;
 } call;
 
 typedef struct shared {
-    bool done; /* the child has come to an end of its own: */
+    bool done; /* the child has finished */
     strads_err err;
     char text[1024];
-    bool crashed; /* in this call: */
+    bool crashed; /* it crashed in this call */
     call call;
 } shared;
 
@@ -62,7 +62,7 @@ static void describe(const call *c, char *text, size_t size)
                    c->phase[0] ? " of phase " : "", c->phase, block, share);
 }
 
-/* On the thread that crashed. */
+/* Runs on the thread that crashed. */
 static void on_crash(int signal)
 {
     (void)signal;
@@ -79,20 +79,21 @@ static void catch_crashes(void)
         (void)sigaction(signals[k], &action, NULL);
 }
 
-/* ---- the program that is tried ------------------------------------------ */
+/* ---- the program with replaced callbacks --------------------------------- */
 
-/* What aggregate has set of the numbers in commit->change, by phase. */
+/* Counts the numbers in commit->change, and those that aggregate has set, by
+ * phase. */
 typedef struct filled {
-    uint64_t first, set_first; /* of the first parameter of blocks, */
-    uint64_t more, set_more;   /* and of the others */
+    uint64_t first, set_first; /* of each block's first parameter, */
+    uint64_t more, set_more;   /* and of its other parameters */
     uint32_t longest;
 } filled;
 
-static strads_program users;  /* as it was given */
+static strads_program users;  /* the program as given */
 static strads_program tried;  /* with this file's callbacks */
 static strads_phase *guarded; /* [n_phases] of `tried` */
 static filled *filling;       /* [n_phases, or 1] */
-static bool counts;           /* `filling` */
+static bool counts;           /* whether to count into `filling` */
 
 static void enter(const char *callback, uint32_t phase,
                   const strads_block *block, const strads_share *share)
@@ -125,7 +126,7 @@ static strads_err wrong(const char *what)
                        what);
 }
 
-/* A signalling not-a-number that no computation makes. */
+/* A signalling NaN that no computation produces. */
 static const uint64_t GUARD = UINT64_C(0x7ff4dead5afe600d);
 
 typedef struct guard {
@@ -158,8 +159,8 @@ static bool zone_is_whole(const unsigned char *zone)
     return whole;
 }
 
-/* Behind a callback that has returned `err`: copies back, unless the zones were
- * written to, which is said. */
+/* Called after a callback that returned `err`. Copies the buffer back, or fails
+ * if the guard zones were written to. */
 static strads_err guard_end(guard *g, void *to, const char *what,
                             const char *advice, strads_err err)
 {
@@ -214,7 +215,8 @@ static strads_err on_update(strads_task *task)
     return leave(err);
 }
 
-/* What is in commit->change before aggregate; none leaves both as they are. */
+/* The content of commit->change before aggregate. An aggregate that sets
+ * nothing leaves this value. */
 static double fill_of(const strads_commit *commit)
 {
     return commit->round % 2 ? -0.0 : 0.0;
@@ -292,7 +294,7 @@ static strads_err on_receive(strads_task *task)
     return leave(users.phases[task->phase].receive(task));
 }
 
-/* Callbacks that are of no phase. */
+/* Enters a callback that belongs to no phase. */
 static void enter_other(const char *callback, const strads_share *share)
 {
     now = (call){.callback = callback};
@@ -359,7 +361,7 @@ static strads_err on_run(strads_task *task, strads_session *session)
     return leave(users.run(task, session));
 }
 
-/* Slots that the program does not have stay empty. */
+/* Empty slots stay empty. */
 #define REPLACE(table, slot) \
     (table).slot = (table).slot ? on_##slot : (table).slot
 
@@ -398,15 +400,15 @@ static strads_err make_tried(void)
 
 typedef struct trial {
     const void *config;
-    const strads_data *whole, *parts; /* in one partition, in three */
+    const strads_data *whole, *parts; /* one partition, and three */
 } trial;
 
-/* A run, and what it came to. */
+/* A run and its outcome. */
 typedef struct trial_run {
     bool parts, simulated, to_end;
     uint32_t workers;
-    const struct trial_run *start; /* from the values of this one */
-    bool one_report;               /* it is over after the first one */
+    const struct trial_run *start; /* take its values as start values */
+    bool one_report;               /* end after the first report */
     /* Out: */
     strads_result *result;
     const double *value;
@@ -489,15 +491,15 @@ static bool near(const trial_run *a, const trial_run *b, double bound)
     return apart <= bound * largest;
 }
 
-/* ---- what must hold ----------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------- */
 
 static strads_err blame(const char *what)
 {
     return strads_fail(STRADS_EPROGRAM, "program %s %s", users.name, what);
 }
 
-/* Phases to ALL sum up over partitions, so their number changes nothing but
- * roundings; start values come by refresh. */
+/* Phases to ALL sum over partitions, so the number of partitions changes only
+ * rounding. Start values are sent by refresh. */
 static bool all_to_all(void)
 {
     bool all = !users.run && !users.owned && !users.payload;
@@ -540,7 +542,8 @@ static strads_err check_filled(const trial_run *r)
     return STRADS_OK;
 }
 
-/* Three partitions: the same bits on one worker, on two, and simulated. */
+/* Three partitions give the same bits on one worker, on two workers and
+ * simulated. */
 static strads_err check_spread(const trial *t, const trial_run *one)
 {
     trial_run two = {.parts = true, .workers = 2};
@@ -561,7 +564,7 @@ static strads_err check_spread(const trial *t, const trial_run *one)
     return err;
 }
 
-/* The objectives of both, where they are known; else the values. */
+/* Compares the objectives if both are known, otherwise the values. */
 static bool agree(const trial_run *a, const trial_run *b, double bound)
 {
     if (!isfinite(a->last) || !isfinite(b->last))
@@ -607,7 +610,7 @@ static strads_err check_objective(const trial *t, const trial_run *end)
     return err;
 }
 
-/* To the end, which is about the same for one partition and for three. */
+/* Runs to the end: one and three partitions have about the same objective. */
 static strads_err check_ends(const trial *t, bool differ)
 {
     trial_run end = {.to_end = true}, other = {.to_end = true, .parts = true};

@@ -1,7 +1,8 @@
-/* The options of a run: their tables, of rounds or of loops, and options as
- * JSON. What fields mean is told in strads/engine.h; each help fits one line of
- * --help. A JSON value goes through its text to strads_option_set, so that a
- * file and the command line accept the same and complain alike. */
+/* The options of a run: their tables, for rounds and for loops, and options as
+ * JSON. strads/engine.h documents the fields; each help text fits one line of
+ * --help. A JSON value is converted to text and passed to strads_option_set, so
+ * that files and the command line accept the same values and report the same
+ * errors. */
 #include "engine/run/run_options.h"
 
 #include <stdbool.h>
@@ -17,7 +18,7 @@
 
 /* ---- the tables of the engine's own options ----------------------------- */
 
-/* Every reader of JSON keeps whole numbers up to here exactly. */
+/* All JSON readers keep whole numbers up to this one exactly. */
 #define LARGEST_WHOLE 9007199254740991.0
 
 #define OPTIONS_OF_ALL                                                         \
@@ -103,7 +104,7 @@ static const strads_option rounds[] = {
     {.name = NULL},
 };
 
-/* The last four are of tables that are spread over nodes. */
+/* The last four are for tables that are spread over nodes. */
 static const strads_option loops[] = {
     OPTIONS_OF_ALL,
     STRADS_OPTION(F64, strads_engine_options, hold_below, "hold-below", "X",
@@ -133,7 +134,7 @@ const strads_option *strads_engine_loop_option_table(void)
 
 /* ---- options as JSON ---------------------------------------------------- */
 
-/* A configuration is a page of text; what is larger is another file. */
+/* A configuration is a page of text; a larger file is something else. */
 enum { LARGEST_FILE = 1 << 20 };
 
 void sti_config_strings_free(sti_config_strings *strings)
@@ -216,8 +217,8 @@ static strads_err wrong_kind(const char *source, const strads_option *option,
                        option->name, kind_name(value), wanted[option->kind]);
 }
 
-/* The value as the text that the command line would have; NULL: another kind.
- * `number` holds it where it has no storage of its own. */
+/* The value as text in the form of the command line, or NULL if it has another
+ * kind. `number` is storage for numbers. */
 static const char *value_text(const strads_option *option, const json_t *value,
                               char number[STI_NUMBER_SIZE])
 {
@@ -284,7 +285,7 @@ static strads_err set_key(const sti_config *config, const char *source,
     return unknown_key(config, source, key);
 }
 
-/* Sets all that an object says, which is let go. */
+/* Sets all members of an object and releases it. */
 static strads_err set_all(const sti_config *config, const char *source,
                           json_t *root)
 {
@@ -331,7 +332,7 @@ strads_err sti_config_load(const sti_config *config, const char *path)
     return err ? err : set_all(config, path, root);
 }
 
-/* False: no memory left. */
+/* False: no memory. */
 static bool write_option(FILE *out, const strads_option *option,
                          const void *values)
 {

@@ -1,5 +1,5 @@
-/* Checks and defaults. A setup owns the partitions' table, the copy of the
- * config and everything that the coordinator's first job has made. */
+/* Checks and defaults. A setup owns the table of partitions, the copy of the
+ * config and the results of the coordinator's first job. */
 #include "engine/run/run_setup.h"
 
 #include "engine/base/cores.h"
@@ -107,7 +107,7 @@ static bool has_ring(const strads_program *program)
     return ring;
 }
 
-/* An option that the caller has set, and that the program has no use for. */
+/* Rejects an option that the caller has set and the program does not use. */
 static strads_err check_uses(const strads_program *program,
                              const strads_engine_options *o)
 {
@@ -211,8 +211,8 @@ static strads_err take_plan(sti_setup *setup)
 
 /* ---- pools --------------------------------------------------------------
  *
- * Partitions of a pool may work on each other's owned parameters, so a pool is
- * on one node (program.h, `pooled`). */
+ * Partitions of a pool may work on each other's owned parameters, so all
+ * partitions of a pool are on one node (program.h, `pooled`). */
 
 static uint32_t node_of(const sti_run *run, const sti_layout *layout,
                         uint32_t partition)
@@ -220,8 +220,8 @@ static uint32_t node_of(const sti_run *run, const sti_layout *layout,
     return layout->node_of ? layout->node_of[sti_run_host(run, partition)] : 0;
 }
 
-/* The first partition that is on another node than the pool's first one, or K
- * when every pool is on one node. */
+/* The first partition that is not on the same node as the first partition of
+ * its pool; K if there is none. */
 static uint32_t find_split(const sti_run *run, const sti_layout *layout,
                            uint32_t pools)
 {
@@ -256,7 +256,7 @@ static strads_err check_pools(const sti_run *run, const sti_layout *layout,
     return STRADS_OK;
 }
 
-/* One a node, where partitions are spread evenly enough for it. */
+/* One pool for each node, if the spread of partitions allows it. */
 static uint32_t usual_pools(const sti_run *run, const sti_layout *layout)
 {
     uint32_t nodes = 1;
@@ -351,8 +351,9 @@ static strads_err take_shape(sti_setup *setup)
     return err ? err : check_blocks(setup);
 }
 
-/* Better before the run than by the system's hand in the midst of it: columns
- * up to the largest number that the data has are parameters, used or not. */
+/* Fails before the run instead of being killed by the system during it. All
+ * columns up to the largest column number are parameters, even if they have no
+ * entries. */
 static strads_err check_memory(const sti_run *run, const sti_layout *layout,
                                uint64_t memory)
 {
@@ -376,8 +377,7 @@ static strads_err check_memory(const sti_run *run, const sti_layout *layout,
                        (unsigned long long)capacity);
 }
 
-/* Some partitions of a finer cut would train, without a word, on a part of the
- * data. */
+/* Partitions of a finer split would silently train on a part of the data. */
 static strads_err check_share(const sti_run *run, uint32_t partition)
 {
     const strads_share *share = run->partition[partition].share;
@@ -424,7 +424,7 @@ static strads_err take_partitions(sti_setup *setup, const sti_layout *layout)
     return STRADS_OK;
 }
 
-/* Schedulers without a parameter would have nothing to choose. */
+/* Each scheduler needs at least one parameter. */
 static strads_err take_ranges(sti_run *run, uint32_t schedulers)
 {
     if (schedulers > STI_SCHEDULERS_MAX)
@@ -463,7 +463,8 @@ static strads_err take_config(sti_setup *setup, const void *config)
     return STRADS_OK;
 }
 
-/* A program that knows of no names would take their numbers for labels. */
+/* A program that does not support label names would take their numbers for
+ * labels. */
 static strads_err check_labels(const strads_program *program,
                                const void *config, const strads_data *data)
 {
@@ -537,14 +538,14 @@ void sti_setup_tell(void *arg, const strads_progress *progress)
         options->progress(options->progress_arg, progress);
 }
 
-/* ---- how data is cut ----------------------------------------------------
+/* ---- splitting the data -------------------------------------------------
  *
- * When nobody says it: one partition a worker where that pays. A second
- * partition on one thread makes a round about a tenth longer, and more where
- * the program does something for each column whatever its entries; another
- * thread has to be woken or to be waited for. So few entries are one
- * partition's, and one worker's. Blocks that travel have no rounds to be made
- * longer: there a program may want several a worker. */
+ * The default is one partition for each worker, if that pays. A second
+ * partition on one thread makes a round about a tenth longer, and more if the
+ * program does work for every column whatever its entries. A partition on
+ * another thread costs a wake-up and a wait. So data with few entries gets one
+ * partition and one worker. Programs with travelling blocks have no such cost,
+ * so they may ask for several partitions for each worker. */
 
 void sti_run_cut_as(const strads_program *program, const void *config,
                     strads_data_options *cut)
@@ -552,9 +553,9 @@ void sti_run_cut_as(const strads_program *program, const void *config,
     cut->split = program->split;
     cut->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
     cut->kind = program->kind;
-    /* A number in the store, its copies, priorities and the model: of wide
-     * data 43 to 128 bytes a column were seen. A program that takes more says
-     * so by its shape, once there are data. */
+    /* For the value in the store, its copies, priorities and the model, 43 to
+     * 128 bytes a column were measured on wide data. A program that needs more
+     * reports it in its shape, once the data is read. */
     if (!cut->col_bytes && program->kind == STRADS_KIND_SAMPLES)
         cut->col_bytes = 72;
     cut->named_labels =
@@ -581,7 +582,7 @@ static uint32_t usual_partitions(const strads_program *program,
                : workers;
 }
 
-/* 0: neither the options nor their plan say it. */
+/* The partitions that the options or their plan ask for; 0 if they do not. */
 static strads_err find_given(const strads_engine_options *options, uint32_t *K)
 {
     strads_plan *read = NULL;
@@ -629,7 +630,7 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
     return STRADS_OK;
 }
 
-/* ---- the end ----------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------ */
 
 static void close_partition(const sti_run *run, sti_partition *part)
 {

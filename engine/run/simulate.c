@@ -1,5 +1,5 @@
-/* strads_simulate: a whole run on simulated nodes, in this thread; and
- * strads_sim_measure, which is one whose jobs are timed. */
+/* strads_simulate: a whole run on simulated nodes, in this thread.
+ * strads_sim_measure: a simulated run that times its jobs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
     return err;
 }
 
-/* ---- loops: one partition runs at a time, and time is the simulation's --- */
+/* ---- loops: one partition runs at a time, in virtual time ---------------- */
 
 static void live(void *arg, uint32_t partition)
 {
@@ -61,7 +61,7 @@ static void tell(void *arg)
     sti_setup_tell(&all->setup->options, &all->progress);
 }
 
-/* The simulation's own error says why others were cut off. */
+/* The simulation's own error is the cause of the partitions' errors. */
 static strads_err run_all(sti_loops *all)
 {
     strads_err err = sti_sim_loop_run(all->sim);
@@ -71,7 +71,7 @@ static strads_err run_all(sti_loops *all)
     return err;
 }
 
-/* What the shards hold becomes the run's table 0. */
+/* Copies the simulated shards into the run's table 0. */
 static strads_err take_model(sti_loops *all)
 {
     sti_run *run = &all->setup->run;
@@ -100,7 +100,7 @@ static strads_err simulate_loops(sti_loops *all,
     if (!all->ends && all->counted)
         all->end = STRADS_END_ROUNDS;
     if (!err)
-        sti_loops_sum_locked(all); /* there is nobody else any more */
+        sti_loops_sum_locked(all); /* no lock needed: all loops have ended */
     if (!err)
         err = take_model(all);
     sti_sim_loop_outcome(all->sim, outcome);
@@ -156,13 +156,13 @@ strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
     if (!err && spent)
         *spent = 1e-9 * (double)sti_sim_loop_spent(all.sim) /
                  (double)(clocks_of(&all) ? clocks_of(&all) : 1);
-    err = sti_loops_close(&all, err); /* its trace, too */
+    err = sti_loops_close(&all, err); /* also writes the trace */
     sti_sim_loop_free(all.sim);
     free(specs);
     return err;
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- rounds and loops --------------------------------------------------- */
 
 static strads_err take_costs(const strads_sim_options *given,
                              strads_sim_options *sim)
@@ -176,7 +176,7 @@ static strads_err take_costs(const strads_sim_options *given,
     return err ? err : sti_sim_cost_check(sim);
 }
 
-/* Worker w is on node w. Nodes without a partition would have nothing to do. */
+/* Puts worker w on node w. Each node gets at least one partition. */
 static strads_err lay_out(const strads_engine_options *options,
                           const strads_sim_options *sim, bool nodes_of_loop,
                           sti_layout *layout, uint32_t **node_of)
@@ -197,7 +197,7 @@ static strads_err lay_out(const strads_engine_options *options,
     return STRADS_OK;
 }
 
-/* What a simulation is given, in completed copies. */
+/* The caller's structs, with defaults filled in. */
 typedef struct given {
     strads_program program;
     strads_engine_options options;
@@ -214,7 +214,8 @@ static strads_err take(given *g, const strads_program *program,
     return err ? err : take_costs(sim, &g->sim);
 }
 
-/* A run, metered unless `meter` is NULL; a loop: `spent`. */
+/* Simulates a run, metered if `meter` is not NULL; for loops, `spent` is as in
+ * sti_simulate_loop. */
 static strads_err simulate(const given *g, const void *config,
                            const strads_data *data, sti_sim_meter *meter,
                            double *spent, strads_result **out,
@@ -259,8 +260,8 @@ strads_err strads_simulate(const strads_program *program, const void *config,
 
 /* ---- measuring --------------------------------------------------------- */
 
-/* `refresh` runs inside the job of an update; to tell them apart it is timed by
- * itself, by a program that is the user's but for that callback. */
+/* `refresh` runs within an update's job. To measure it separately, a copy of
+ * the program replaces that callback by one that times itself. */
 typedef struct timed_refresh {
     const strads_program *program;
     sti_sim_meter *meter;
@@ -277,7 +278,7 @@ static strads_err refresh_timed(strads_task *task, const strads_change *changes,
     return err;
 }
 
-/* A loop's clocks cost alike: no more can be told from outside. */
+/* For a loop only the mean time of a clock is known. */
 static strads_err measure_loop(given *g, const void *config,
                                const strads_data *data, double seconds,
                                strads_sim_options *sim,
