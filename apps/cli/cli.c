@@ -1,5 +1,5 @@
-/* How the command speaks: one line on standard error and an exit code; and how
- * it reads and writes quantities with a unit. */
+/* Error messages (one line on standard error), exit codes, and quantities with
+ * units. */
 #include "cli.h"
 
 #include <math.h>
@@ -45,7 +45,8 @@ void cli_writing(void)
 int cli_complain(strads_err err, cli_stage stage)
 {
     const char *text = strads_error_text();
-    /* A sentence stays on its line whatever a file's name is made of. */
+    /* Control characters in the text, for example from a file name, must not
+     * break the line. */
     (void)fputs("strads: ", stderr);
     for (const char *c = *text ? text : strads_error_name(err); *c; c++)
         (void)fputc((unsigned char)*c < 0x20 ? '?' : *c, stderr);
@@ -67,7 +68,7 @@ void cli_say(bool quiet, const char *format, ...)
     va_end(args);
 }
 
-/* What stands before each piece of memory that is held: the one before it. */
+/* Header of a block from cli_reserve; links it to the previous block. */
 typedef union held {
     union held *before;
     max_align_t align;
@@ -105,7 +106,7 @@ const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])
         (void)snprintf(out, CLI_BYTES_SIZE, "%d bytes", (int)bytes);
         return out;
     }
-    /* What would be shown as 1000.0 is 1.0 of the next unit. */
+    /* A value that would print as 1000.0 becomes 1.0 of the next unit. */
     while (value >= 999.95 && k < 3) {
         value /= 1000;
         k++;
@@ -114,19 +115,19 @@ const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])
     return out;
 }
 
-/* ---- quantities with their unit ---------------------------------------- */
+/* ---- quantities with units ---------------------------------------------- */
 
 typedef struct unit {
     const char *name;
     double value;
 } unit;
 
-/* Reads the longest part of `text` that a number can be; false: none. */
+/* Reads the longest prefix of `text` that is a number. False: there is none. */
 static bool split(const char *text, double *number, const char **rest)
 {
     char digits[40];
     size_t n = strspn(text, "0123456789.");
-    /* An exponent, but not the "e" of a word. */
+    /* Accepts an exponent, but not an "e" that starts a word. */
     if (n > 0 && (text[n] == 'e' || text[n] == 'E')) {
         size_t sign = text[n + 1] == '-' || text[n + 1] == '+';
         size_t more = strspn(text + n + 1 + sign, "0123456789");

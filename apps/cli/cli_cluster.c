@@ -1,5 +1,5 @@
-/* Owns the connection to a PMIx server, from cli_cluster_find until the URL has
- * been told and heard. */
+/* Owns the connection to a PMIx server, from cli_cluster_find until all
+ * processes have the URL. */
 #include "cli_cluster.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@
 
 /* ---- the environment ------------------------------------------------------ */
 
-/* Whether a variable is there; if so it has to be a whole number. */
+/* Reads a variable that, if set, must be a whole number. */
 static strads_err number_in(const char *name, uint32_t *out, bool *found)
 {
     const char *text = getenv(name);
@@ -36,8 +36,8 @@ static strads_err number_in(const char *name, uint32_t *out, bool *found)
     return STRADS_OK;
 }
 
-/* Who sets which variables. SLURM_STEP_ID is there under srun alone: in a batch
- * script the others are, too, which starts one process. */
+/* The variables of each launcher. Only srun sets SLURM_STEP_ID; a batch script,
+ * which starts one process, has the other variables, too. */
 static const struct launcher {
     const char *by, *rank, *size, *hosts, *only_with;
 } launchers[] = {
@@ -76,7 +76,8 @@ static strads_err find_launcher(cli_cluster *c)
     return STRADS_OK;
 }
 
-/* "node[03-07,9]-ib,other": node03-ib, the first host of Slurm's lists. */
+/* The first host of one of Slurm's lists: node03-ib of
+ * "node[03-07,9]-ib,other". */
 static void first_host(const char *list, char *out, size_t size)
 {
     size_t n = 0;
@@ -95,8 +96,8 @@ static void first_host(const char *list, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* A port of this job's and step's own, which all ranks dial. It lies below the
- * ports from which the kernel serves port 0, or another rank could have it. */
+/* A port derived from job and step, so that all ranks agree on it. It lies
+ * below the ephemeral ports, which the kernel could give to another rank. */
 static unsigned port_of(void)
 {
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
@@ -105,7 +106,7 @@ static unsigned port_of(void)
     return 20000 + (unsigned)(mixed % 12000);
 }
 
-/* Where there is no PMIx: from the environment alone. */
+/* Without PMIx: derives the URL from the environment. */
 static strads_err agree(cli_cluster *c)
 {
     const char *place = getenv("STRADS_COORDINATOR");
@@ -123,7 +124,8 @@ static strads_err agree(cli_cluster *c)
         c->one_host = c->one_host || strncmp(place, "127.", 4) == 0 ||
                       strncmp(place, "localhost:", 10) == 0;
         if (c->rank == 0 &&
-            !c->one_host) { /* the name may be a service's, not this host's */
+            !c->one_host) { /* the name may belong to a service, not to this
+                             * host */
             (void)snprintf(c->url, sizeof c->url, "%s://0.0.0.0%s", c->scheme,
                            port);
         }
@@ -221,7 +223,7 @@ strads_err cli_token_make(void)
     return STRADS_OK;
 }
 
-/* Processes of several machines prove to each other that they belong here. */
+/* Processes on several machines need a token to authenticate each other. */
 static strads_err find_token(const cli_cluster *c)
 {
     if (c->one_host || getenv("STRADS_TOKEN"))

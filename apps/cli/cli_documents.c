@@ -1,6 +1,6 @@
-/* Words by name or number: what a model does not have is left out, and its
- * tokens are counted; what is new to a model that is trained on comes behind its
- * own words. */
+/* Maps words to a model's numbers, by name or by number. Words that the model
+ * lacks are dropped, and their tokens are counted. When a model is trained
+ * further, new words are numbered after its own. */
 #include "cli_documents.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "cli_options.h"
 
-/* ---- to train on --------------------------------------------------------- */
+/* ---- words to train on --------------------------------------------------- */
 
 strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
@@ -34,7 +34,7 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     return STRADS_OK;
 }
 
-/* `path` has the names that are added. */
+/* Adds names; `path` is the file that has them. */
 static strads_err add_names(strads_names *to, const strads_names *from,
                             const char *path)
 {
@@ -75,9 +75,9 @@ strads_err cli_words_names(const strads_data *data, const char *path,
     return add_names(*out, names, path);
 }
 
-/* ---- an older model's words -------------------------------------------- */
+/* ---- words of an older model --------------------------------------------- */
 
-/* The words of a text come behind the names that are there. */
+/* Adds a text's words after the existing names. */
 static strads_err add_from_text(strads_names *all, const char *path,
                                 const strads_data_options *options)
 {
@@ -150,7 +150,7 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
     return w->vocab_names ? check_vocab(w, old) : STRADS_OK;
 }
 
-/* ---- to be asked about --------------------------------------------------- */
+/* ---- documents for a model ----------------------------------------------- */
 
 static const strads_sparse *rows_of(const cli_corpus *corpus)
 {
@@ -188,7 +188,7 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
 
 /* ---- counts ------------------------------------------------------------ */
 
-/* Where the model's words are in the data: from[word] is a column, or NONE. */
+/* from[word] is the data's column of the model's word, or NONE. */
 enum { NONE = UINT32_MAX };
 
 static strads_err map_names(const strads_lda_model *model, const char *path,
@@ -226,7 +226,7 @@ static uint64_t tokens_of(const strads_sparse *x, uint64_t line)
     return tokens;
 }
 
-/* The data's columns in the model's order. */
+/* Puts the data's columns into the model's order. */
 static strads_err rearrange(const strads_lda_model *model,
                             const strads_data *data, const uint32_t *from,
                             cli_corpus *out)
@@ -298,7 +298,7 @@ static strads_err read_counts(const strads_lda_model *model, const char *path,
     return err;
 }
 
-/* ---- either ------------------------------------------------------------ */
+/* ---- text and counts ----------------------------------------------------- */
 
 static void measure(cli_corpus *corpus)
 {

@@ -1,6 +1,6 @@
-/* Man pages and completion are made of what --help is made of: a command is
- * asked for help, and its syntax is taken instead of printed. So no option is
- * ever told of that is not there, and none is left out. */
+/* Makes man pages and completions from the same tables as --help: each command
+ * is asked for help, but its syntax is captured instead of printed. So the
+ * pages list exactly the options that exist. */
 #include "cli_generate.h"
 
 #include <ctype.h>
@@ -9,14 +9,15 @@
 
 #include "cli_options.h"
 
-/* What is being made. */
+/* The page or completion in progress. */
 typedef struct page {
     FILE *out;
-    const char *folder; /* of man pages */
+    const char *folder; /* folder of the man pages */
     const cli_command *command;
     void (*option)(const struct page *page, const strads_option *option);
-    /* Completion: what the word at hand begins with, behind `lead`; and the
-     * option that it may be a value of, "policy" or "policy=". */
+    /* Completion: the start of the current word, the text before that start
+     * within the word (`lead`), and the option that the word may be a value of
+     * ("policy" or "policy="). */
     const char *begun, *valued;
     char lead[96];
 } page;
@@ -39,8 +40,8 @@ static void each_option(const page *p, const cli_syntax *syntax)
 
 /* ---- man pages ------------------------------------------------------------- */
 
-/* Text of troff: a backslash and a dash are letters, and a line does not begin
- * with a dot. */
+/* Writes text for troff: escapes backslashes and dashes, and dots at the start
+ * of a line. */
 static void put_roff(FILE *out, const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -128,7 +129,7 @@ static void take_man(void *arg, const cli_syntax *syntax)
     char name[PAGE_NAME];
     p.out = open_page(&p, page_name(syntax->name, name));
     if (!p.out)
-        return; /* the overview, which comes last, tells of the folder */
+        return; /* the overview is the last page; it reports the folder */
     put_title(p.out, name);
     (void)fputs(".SH NAME\n", p.out);
     (void)fprintf(p.out, "%s \\- ", name);
@@ -179,7 +180,7 @@ static strads_err put_overview(const page *p)
                : strads_fail(STRADS_EIO, "%s: cannot be written", p->folder);
 }
 
-/* Has every command hand its syntax over, for each argument that decides. */
+/* Captures the syntax of every command, for each of its `first` arguments. */
 int cli_generate(int argc, char **argv)
 {
     char help[] = "--help";
@@ -209,8 +210,8 @@ int cli_generate(int argc, char **argv)
 
 /* ---- completion ------------------------------------------------------------- */
 
-/* What may stand in the last word's place, when it goes on from `begun`; with
- * what it does behind a tab. */
+/* Prints a candidate for the last word if it starts with `begun`, and its
+ * description after a tab. */
 static void offer(const page *p, const char *before, const char *word,
                   const char *what)
 {
@@ -225,7 +226,7 @@ static void offer_option(const page *p, const strads_option *o)
     offer(p, "", word, o->help);
 }
 
-/* The values of the option that stands before. */
+/* Offers the values of the option before the current word. */
 static void offer_choices(const page *p, const strads_option *o)
 {
     const size_t size = strlen(o->name);
@@ -246,7 +247,7 @@ static void take_options(void *arg, const cli_syntax *syntax)
     each_option(arg, syntax);
 }
 
-/* The next words of commands that begin with the first n. */
+/* Offers the next words of commands that start with the first n words. */
 static void offer_commands(const page *p, int n, char **argv)
 {
     char last[64] = "";
@@ -261,13 +262,13 @@ static void offer_commands(const page *p, int n, char **argv)
         }
         const size_t size = at ? strcspn(at, " ") : 0;
         if (!at || strncmp(last, at, size) == 0)
-            continue; /* a family has its word once */
+            continue; /* list a family's word once */
         (void)snprintf(last, sizeof last, "%.*s", (int)size, at);
         offer(p, "", last, at[size] ? "" : c->summary);
     }
 }
 
-/* The word at hand is an option's value, or begins one: what it is of. */
+/* Finds the option that the current word is a value of. */
 static void find_value(page *p, int argc, char **argv)
 {
     const char *before = argc > 1 ? argv[argc - 2] : "";
@@ -277,7 +278,7 @@ static void find_value(page *p, int argc, char **argv)
         (void)snprintf(p->lead, sizeof p->lead, "%.*s",
                        (int)(equals + 1 - p->begun), p->begun);
         p->begun = equals + 1;
-    } else if (strcmp(p->begun, "=") == 0) { /* bash parts words there */
+    } else if (strcmp(p->begun, "=") == 0) { /* bash splits words at "=" */
         p->valued = before;
         p->begun = "";
     } else {
@@ -302,7 +303,7 @@ int cli_complete(int argc, char **argv)
     for (size_t k = 0; at_first && c->first && c->first[k]; k++)
         offer(&p, "", c->first[k], "");
     find_value(&p, argc - words, argv + words);
-    /* What comes first may decide which options there are. */
+    /* The first argument may select the options. */
     char *line[] = {at_first || *argv[words] == '-' ? help : argv[words], help};
     cli_parse_describe(take_options, &p);
     return cli_command_run(c, line[0] == help ? 1 : 2, line);

@@ -1,5 +1,5 @@
-/* cli_job.h - one training, as its parts hand it on: command line, run and
- * outcome (cli_train.c), and the model that it starts from (cli_start.c). */
+/* cli_job.h - the state of one training, shared by its parts: command line, run
+ * and outcome (cli_train.c), and the start model (cli_start.c). */
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
@@ -12,15 +12,14 @@
 #include "cli_watch.h"
 #include "engine/run/run_options.h"
 
-/* The model that --start names, brought into what the run is: its columns, its
- * classes, its intercept. */
+/* The model of --start, mapped to the run's columns, classes and intercepts. */
 typedef struct cli_start {
     strads_model *model;
-    const char *classes; /* its labels; NULL: it is of numbers */
-    double *turned;      /* its values, where --classes has another order */
+    const char *classes; /* its labels; NULL: it predicts numbers */
+    double *turned;      /* its values, if --classes has another order */
 } cli_start;
 
-/* The options that name files, and what is printed. */
+/* Options that name files, and --quiet. */
 typedef struct cli_files {
     const char *model, *log, *http, *start, *checkpoint, *resume;
     double checkpoint_every;
@@ -28,54 +27,55 @@ typedef struct cli_files {
     bool f32, quiet;
 } cli_files;
 
-/* Everything that a training needs, in the order of need. */
+/* The state of a training, in the order in which it is set. */
 typedef struct cli_job {
     const cli_command *command;
     const cli_train *train;
     void *state;
     const char *data_path;
-    char *full_path;   /* told to nodes in other folders */
+    char *full_path;   /* absolute path, for nodes with another working
+                        * directory */
     void *config;      /* the program's options */
     char *config_text; /* all options, as JSON */
     strads_engine_options engine;
     bool intercept_by_default;
-    bool cut_by_size; /* nobody said into how many partitions */
+    bool cut_by_size; /* no option gives the number of partitions */
     cli_files files;
     strads_plan *plan;
     cli_start start;
-    cli_cluster cluster;  /* what srun or mpirun has made of this process */
-    strads_engine *nodes; /* several processes: who takes part */
+    cli_cluster cluster;  /* rank and size under srun or mpirun */
+    strads_engine *nodes; /* the run's engine, with several processes */
     strads_data *data;
-    strads_data_options reading; /* how it was read */
+    strads_data_options reading; /* the options that it was read with */
     strads_result *result;
-    sti_watch *watch; /* the page of --http, or NULL */
+    sti_watch *watch; /* the server of --http, or NULL */
     cli_log log;
     cli_progress line;
     uint32_t sweep; /* the measure that counts the goal's units;
-                       STRADS_MEASURES: rounds do */
+                     * STRADS_MEASURES: count rounds */
 } cli_job;
 
-/* The program that the models of `train` name. */
+/* The program name in models of `train`. */
 static inline const char *cli_job_model(const cli_train *train)
 {
     return train->model ? train->model : train->program->name;
 }
 
-/* Writes the options of program and engine into config_text, anew. */
+/* Writes the options of program and engine into config_text again. */
 strads_err cli_job_keep_options(cli_job *job);
 
-/* Reads the model and gives it to the engine, before data are read: an engine
- * that listens takes it from there, whole. Classes are those of the start, in
- * its order, unless --classes has another one of the same. STRADS_EINVAL: of
- * others. */
+/* Reads the start model and passes it to the engine before the data is read,
+ * because an engine that listens needs it then. The run takes the classes and
+ * their order from the start model, unless --classes gives another order of the
+ * same classes. STRADS_EINVAL: --classes has other classes. */
 strads_err cli_start_read(cli_job *job);
 
-/* With the data: STRADS_EINVAL where their labels are not the start's, as far
- * as the rows that this process keeps tell. */
+/* After the data is read. STRADS_EINVAL: the labels of this process's rows are
+ * not those of the start model. */
 strads_err cli_start_check(const cli_job *job);
 
-/* Leaves out what the run has no parameters for. STRADS_EMISMATCH: it has
- * another number of values for each. */
+/* Drops values for parameters that the run lacks. STRADS_EMISMATCH: the run has
+ * another number of values for each parameter. */
 strads_err cli_start_cut(cli_job *job, const strads_shape *shape);
 
 #endif

@@ -1,6 +1,5 @@
-/* cli_join.h - this process as a node of somebody else's run: what `strads join`
- * takes, and what a training does that srun or mpirun has started beside rank
- * 0. */
+/* cli_join.h - this process as a node of another process's run, for `strads
+ * join` and for ranks above 0 under srun or mpirun. */
 #ifndef CLI_JOIN_H
 #define CLI_JOIN_H
 
@@ -14,20 +13,20 @@ typedef struct cli_join {
     cli_samples samples;
     strads_join_options engine;
     cli_words words;
-    /* What data are read with, where a training's own options say that; NULL: as
-     * `words` say. */
+    /* Sets the options for reading data, if a training's own options determine
+     * them; NULL: `words` determines them. */
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
     void *state;
     bool f32, quiet;
-    const strads_program *own;  /* one that is not built in; NULL: none */
-    char *path;                 /* the data's, and .. */
-    strads_data_options wanted; /* .. how they were read */
+    const strads_program *own;  /* a program that is not built in, or NULL */
+    char *path;                 /* path of the data */
+    strads_data_options wanted; /* the options that it was read with */
     strads_data *held;
-    bool running; /* what goes wrong from now on is no wrong input */
+    bool running; /* errors are no longer bad input */
 } cli_join;
 
-/* Takes part in the run that listens at `url`, until it is over; an exit code. */
+/* Takes part in the run at `url` until its end. Returns an exit code. */
 int cli_join_run(const char *url, cli_join *join);
 
 #endif

@@ -6,7 +6,7 @@
 #include "engine/base/number_text.h"
 #include "strads/data.h"
 
-/* A name's number is its place: one that is there twice is wrong. */
+/* A name's index is its number, so a repeated name is an error. */
 static bool add_name(cli_labels *l, const char *name)
 {
     uint32_t number = 0;
@@ -19,7 +19,7 @@ static bool add_name(cli_labels *l, const char *name)
            number == l->n;
 }
 
-/* The first one tells whether they are numbers. */
+/* The first label decides whether labels are numbers or names. */
 static bool add_label(cli_labels *l, const char *text)
 {
     double *label = &l->label[l->n];

@@ -1,5 +1,5 @@
-/* strads lda topics, infer, evaluate: what a topic model says of its words, of
- * new documents, and how good that is. */
+/* strads lda topics, infer, evaluate: the words of topics, topics of new
+ * documents, and measures of quality. */
 #include "cli_lda.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "cli_documents.h"
 
-/* The name of a word; without names its number, from 0. */
+/* The name of a word or, without names, its number from 0. */
 static const char *word_name(const strads_lda_model *m, uint32_t word,
                              char buffer[CLI_NAME_SIZE])
 {
@@ -17,17 +17,17 @@ static const char *word_name(const strads_lda_model *m, uint32_t word,
 
 /* ---- all probabilities -------------------------------------------------- */
 
-/* phi [topics x words], (n_wk + beta) / (n_k + V beta), in the format that the
- * file's name ends with. */
+/* phi [topics x words], (n_wk + beta) / (n_k + V beta). The extension of the
+ * file selects the format. */
 typedef struct matrix {
     const strads_lda_model *model;
     cli_out as;
-    uint64_t *start; /* [topics + 2] a topic's pairs */
+    uint64_t *start; /* [topics + 2] offsets of the topics' pairs */
     uint32_t *word, *count;
-    double *phi; /* [words] of the topic at hand */
+    double *phi; /* [words] of the current topic */
 } matrix;
 
-/* From words' topics to topics' words. */
+/* Sorts the counts by topic instead of by word. */
 static strads_err turn_round(matrix *x)
 {
     static const char what[] = "the topics";
@@ -62,7 +62,7 @@ static void fill_topic(matrix *x, uint32_t topic)
         x->phi[x->word[i]] = (x->count[i] + m->beta) / all;
 }
 
-/* A CSV's header has the words, which no other table needs. */
+/* Only the CSV header lists the words. */
 static strads_err put_matrix(void *arg, FILE *out)
 {
     matrix *x = arg;
@@ -283,7 +283,7 @@ const cli_verb cli_lda_topics = {
 
 /* ---- model and documents ------------------------------------------------- */
 
-/* What infer and evaluate have in common. */
+/* Shared by infer and evaluate. */
 typedef struct reading {
     cli_use use;
     uint32_t sweeps, burn_in;
@@ -291,7 +291,7 @@ typedef struct reading {
     cli_corpus_options read;
     strads_lda_model *model;
     cli_corpus corpus;
-    uint32_t *word, *count; /* of the longest document */
+    uint32_t *word, *count; /* of the current document */
 } reading;
 
 #define DRAW_OPTIONS(of)                                       \
@@ -340,13 +340,13 @@ static strads_lda_draws draws_of(const reading *r)
 
 /* ---- infer and predict ------------------------------------------------------ */
 
-/* One number for each of a model's topics or labels, of every document. */
+/* One number for each topic or label of the model, for every document. */
 typedef struct inference {
     reading r;
     const char *documents_path;
-    strads_names *documents; /* their names, or NULL */
-    bool scores;             /* of labels: all of them, too */
-    double *share;           /* [topics or labels] of the document at hand */
+    strads_names *documents; /* the documents' names, or NULL */
+    bool scores;             /* print a score for all labels */
+    double *share;           /* [topics or labels] of the current document */
 } inference;
 
 static const strads_option infer_table[] = {
@@ -367,7 +367,7 @@ static strads_lda_words words_of(const reading *r, uint64_t d)
     return cli_corpus_words(&r->corpus, d, r->word, r->count);
 }
 
-/* text and csv have no header, and a name only where there are names. */
+/* text and csv have no header, and a name column only if there are names. */
 static strads_err put_inference(void *arg, FILE *out)
 {
     inference *f = arg;
@@ -540,7 +540,7 @@ typedef struct evaluation {
     strads_lda_score completion, left_to_right;
     strads_lda_joint joint;
     uint64_t labelled, right; /* documents */
-    double macro_f1;          /* the mean over classes that have documents */
+    double macro_f1;          /* mean over the classes that have documents */
 } evaluation;
 
 static const strads_option evaluate_table[] = {
@@ -558,8 +558,7 @@ static const strads_option evaluate_table[] = {
     {.name = NULL},
 };
 
-/* Of documents one by one: half of each from its other half, or from left to
- * right. */
+/* Scores the documents one by one, by document completion or left to right. */
 static strads_err score_documents(evaluation *e, bool completion,
                                   strads_lda_score *all)
 {
@@ -590,8 +589,8 @@ static strads_err judge_topics(evaluation *e)
                                 e->r.corpus.data, e->umass, e->npmi);
 }
 
-/* A document counts as right where the label that is predicted is one of its
- * own. F1 of a class: 2 both / (given + has). */
+/* A document counts as right if the predicted label is one of its labels. F1 of
+ * a class: 2 both / (given + has). */
 static strads_err judge_labels(evaluation *e, double *score, uint64_t *count)
 {
     const strads_lda_model *m = e->r.model;
@@ -664,13 +663,13 @@ static double per_token(double log_likelihood, uint64_t tokens)
     return tokens > 0 ? log_likelihood / (double)tokens : NAN;
 }
 
-/* ---- as a list of figures, for programs -------------------------------------- */
+/* ---- figures as a list, for programs ------------------------------------- */
 
 enum { FEW = 24, TOPIC_FIGURES = 3, NUMBER_SIZE = 12 };
 
 typedef struct figures {
     cli_measure *list;
-    uint32_t n, n_all; /* of all documents; then those of topics */
+    uint32_t n, n_all; /* figures of all documents (n_all), then of topics */
     char (*number)[NUMBER_SIZE];
 } figures;
 
@@ -723,7 +722,8 @@ static void list_figures(const evaluation *e, figures *f)
     }
 }
 
-/* A line for each part, with its figures; for each topic, with its words. */
+/* One line for each part with its figures, and for each topic with its
+ * words. */
 static void put_json(const evaluation *e, const figures *f, FILE *out)
 {
     const strads_lda_model *m = e->r.model;
@@ -750,7 +750,7 @@ static void put_json(const evaluation *e, const figures *f, FILE *out)
     }
 }
 
-/* ---- for people ------------------------------------------------------------ */
+/* ---- text output --------------------------------------------------------- */
 
 static void put_text_score(FILE *out, const char *title,
                            const strads_lda_score *score)
@@ -770,7 +770,8 @@ static void put_text_score(FILE *out, const char *title,
 
 enum { FIGURE_SIZE = 32 };
 
-/* So many decimals, or "-" where these documents do not tell. */
+/* Formats x with `decimals` decimals, or "-" if these documents do not
+ * determine it. */
 static const char *figure(double x, int decimals, char out[FIGURE_SIZE])
 {
     (void)snprintf(out, FIGURE_SIZE, "%.*f", decimals, x);

@@ -1,5 +1,5 @@
-/* cli_lda.h - using topic models: what they say of their words and of new
- * documents, and how good that is. */
+/* cli_lda.h - applying topic models: words of topics, topics of new documents,
+ * and measures of quality. */
 #ifndef CLI_LDA_H
 #define CLI_LDA_H
 
@@ -10,7 +10,7 @@
 extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate,
     cli_lda_predict, cli_lda_show;
 
-/* Tells the log of each topic's share and its first words. */
+/* Logs each topic's share and top words. */
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log);
 
 #endif

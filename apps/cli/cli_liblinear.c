@@ -25,11 +25,12 @@
 #include "engine/base/number_text.h"
 #include "engine/run/model_file.h"
 
-/* Which of our programs a solver is; the first of those that are alike is the
- * one that is written, of an SVM by its penalty. */
+/* Maps liblinear's solvers to programs. If several rows are equal, the first
+ * one is written; for an SVM the penalty selects it. */
 typedef struct solver {
     const char *name, *program;
-    const char *key, *value; /* the option that tells it from others */
+    const char *key, *value; /* the option that distinguishes it from other
+                              * solvers */
     bool classifies;
 } solver;
 
@@ -55,7 +56,7 @@ typedef struct reader {
     FILE *file;
     char *line;
     size_t capacity;
-    uint64_t number; /* of the line */
+    uint64_t number; /* line number */
     const solver *solver;
     uint32_t classes;
     cli_labels labels;
@@ -69,7 +70,7 @@ static strads_err wrong(const reader *r, const char *expected)
                        r->path, r->number, expected);
 }
 
-/* The next line without its end; false at the end of the file. */
+/* Reads the next line without its end. False: end of file. */
 static bool next_line(reader *r)
 {
     const ssize_t n = getline(&r->line, &r->capacity, r->file);
@@ -81,7 +82,7 @@ static bool next_line(reader *r)
     return true;
 }
 
-/* The next number of a line; false when there is none. */
+/* Reads the next number of a line. False: there is none. */
 static bool next_number(char **at, double *out)
 {
     char *save = NULL, *word = strtok_r(*at, " \t", &save);
@@ -122,7 +123,7 @@ static strads_err take_size(reader *r, char *at, double most, double *out)
     return STRADS_OK;
 }
 
-/* One line of those before "w". */
+/* Parses one header line. */
 static strads_err take_head(reader *r)
 {
     char *value = strchr(r->line, ' ');
@@ -163,8 +164,8 @@ static strads_err check_head(const reader *r, const char *program)
     return STRADS_OK;
 }
 
-/* The model's options: what predictions need to know. Of two classes ours has
- * the negative one first. */
+/* Builds the model's options that predictions need. With two classes, the
+ * negative class comes first in strads. */
 static char *write_options(const reader *r)
 {
     char list[CLI_LABELS_MAX * (STI_NUMBER_SIZE + 1)] = "", *at = list;
@@ -182,7 +183,7 @@ static char *write_options(const reader *r)
     return text;
 }
 
-/* The lines of w, without those that are 0 throughout. */
+/* Reads the lines after "w". Drops lines of zeros. */
 static strads_err take_weights(reader *r, strads_model *model)
 {
     const uint32_t width = model->width;
@@ -272,7 +273,7 @@ strads_err cli_model_read(const char *path, const char *program,
     CLI_TRY(cli_reserve(1, sizeof *r, "the model", &r));
     r->path = path;
     r->bias = -1;
-    /* What has been taken out of a pipe to look at it would be missing. */
+    /* Bytes that are read from a pipe cannot be read again. */
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
         r->file = fopen(path, "re");
     const size_t n = r->file ? fread(seen, 1, sizeof first - 1, r->file) : 0;
@@ -303,7 +304,7 @@ strads_err cli_model_kind_of(const char *options, const cli_model_kind **out)
     return STRADS_OK;
 }
 
-/* A model on its way out. */
+/* The state of writing a model. */
 typedef struct writing {
     const strads_model *model;
     const cli_model_kind *kind;
@@ -335,7 +336,7 @@ static strads_err find_solver(const strads_model *model, writing *out)
                              model->program);
 }
 
-/* Names become 1, 2, ...; people are told. */
+/* Replaces names by 1, 2, ... and reports that. */
 static void number_names(cli_labels *l, bool quiet)
 {
     char list[CLI_LABELS_MAX * (STRADS_LABEL_NAME_MAX + 8)];
@@ -361,7 +362,8 @@ static strads_err check_whole(const cli_labels *l)
     return STRADS_OK;
 }
 
-/* Labels are whole numbers there, and of two the positive one comes first. */
+/* liblinear's labels are whole numbers, and of two labels the positive one
+ * comes first. */
 static strads_err write_labels(FILE *file, const char *classes, bool quiet)
 {
     cli_labels *l;

@@ -1,6 +1,6 @@
-/* A linear model says one number of a row for each of its outputs: the sum of
- * its intercept and of coefficient times entry. What the sums mean is what the
- * programs differ in: a number (lasso, svm on numbers), or classes, with
+/* A linear model has one score of a row for each of its outputs: intercept plus
+ * the sum of coefficient times entry. The programs interpret scores
+ * differently: as a number (lasso, svm on numbers), or as classes with
  * probabilities (logistic, sgd-logistic) or without (svm). */
 #include "cli_linear.h"
 
@@ -17,34 +17,36 @@
 #include "strads/glm.h"
 #include "strads/net.h"
 
-/* What a row's sums become. */
+/* The output that a row's scores are turned into. */
 typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
 
-/* What is known of rows that have labels. */
+/* Totals over the rows that have labels. */
 typedef struct tally {
     uint64_t rows, right;
-    uint64_t unknown;     /* rows whose label is none of the model's */
+    uint64_t unknown;     /* rows with a label that the model lacks */
     double loss, squares; /* sums of the rows' losses, and of their squares */
 } tally;
 
-/* A model as it is used, and the rows that it meets. */
+/* A loaded model and the rows to apply it to. */
 typedef struct linear {
     cli_use use;
     const char *write, *labels_path;
     const cli_linear_kind *kind;
     strads_model *model;
-    cli_labels of; /* of two the negative one first; n is 0: numbers */
+    cli_labels of; /* the model's classes, negative one first; n is 0:
+                    * numbers */
     bool probabilities, softmax;
-    const char *loss; /* of a glm: what its sums mean; NULL: itself */
-    uint32_t width;   /* sums of a row */
-    strads_net *net;  /* whose sums they are, or NULL: the model's own */
-    double *sums;     /* [rows x width], of a net */
+    const char *loss; /* loss of a glm model, which defines the outputs; NULL:
+                       * not a glm */
+    uint32_t width;   /* scores of a row */
+    strads_net *net;  /* a network that computes the scores, or NULL */
+    double *sums;     /* [rows x width], of the network */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
     double *b;         /* [width] intercepts */
-    double *sum, *say; /* [width] of a row; what it becomes */
-    what what;         /* that is written */
+    double *sum, *say; /* [width] scores of the current row; its outputs */
+    what what;         /* the output to write */
     tally tally;
 } linear;
 
@@ -55,7 +57,7 @@ static const cli_linear_kind *kind_of(const cli_use *use)
     return use->command->of;
 }
 
-/* The labels stand among the model's options. */
+/* The model's options list the labels. */
 static strads_err read_labels(linear *l, const char *path)
 {
     const cli_linear_kind *kind = l->kind;
@@ -91,8 +93,8 @@ static strads_err read_labels(linear *l, const char *path)
                               kind->by_loss ? "the loss, \"loss\", and " : "");
 }
 
-/* A net's sums of all rows: logarithms of probabilities; of two classes their
- * difference. */
+/* Computes a network's scores of all rows: log probabilities or, with two
+ * classes, their difference. */
 static strads_err find_sums(linear *l)
 {
     const uint64_t rows = l->share->by_row.lines;
@@ -134,8 +136,8 @@ static strads_err make_vectors(linear *l)
     return STRADS_OK;
 }
 
-/* Names are numbered as the model has them; columns that it does not have take
- * no room, however far out they are. */
+/* Numbers names as the model does. Columns that the model lacks take no memory,
+ * even if their numbers are large. */
 static strads_err read_both(void *state, const char *const *path)
 {
     linear *l = state;
@@ -198,23 +200,23 @@ static void add_up_row(linear *l, uint64_t i)
         l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
 }
 
-/* Names and numbers have no label in common: then it is none of the model's. */
+/* If only one side has names, no label matches. */
 static double label_of(const linear *l, uint64_t i)
 {
     const bool named = l->of.names != NULL;
     return named == (l->share->label_names != NULL) ? l->share->label[i] : NAN;
 }
 
-/* ---- what sums mean ---------------------------------------------------------- */
+/* ---- from scores to outputs ----------------------------------------------- */
 
-/* log(1 / (1 + exp(-sum))), however small that is. */
+/* log(1 / (1 + exp(-sum))), without underflow. */
 static double log_sigmoid(double sum)
 {
     return sum < 0 ? sum - log1p(exp(sum)) : -log1p(exp(-sum));
 }
 
-/* Of more than two classes: the logarithms of their probabilities, those of
- * each against the rest brought to a sum of 1. */
+/* With more than two classes: log probabilities, from the probability of each
+ * class against the rest, scaled to a sum of 1. */
 static void find_logs(const linear *l, const double *sum, double *out)
 {
     double most = -INFINITY, all = 0;
@@ -228,7 +230,8 @@ static void find_logs(const linear *l, const double *sum, double *out)
         out[k] -= most + log(all);
 }
 
-/* Fills `say` with probabilities: of two classes that of the positive one. */
+/* Fills `say` with probabilities; with two classes only that of the positive
+ * one. */
 static void find_probabilities(linear *l)
 {
     if (l->of.n == 2) {
@@ -241,20 +244,20 @@ static void find_probabilities(linear *l)
         l->say[k] = exp(l->say[k]);
 }
 
-/* Minus the logarithm of what a row's own label was given. */
+/* Minus the log of the probability of a row's own label. */
 static double log_loss(const linear *l, double label)
 {
     double log_of[CLI_LABELS_MAX];
     const uint32_t k = cli_labels_find(&l->of, label);
     if (k == l->of.n)
-        return -log(DBL_MIN); /* a label that the model has never seen */
+        return -log(DBL_MIN); /* a label that the model lacks */
     if (l->of.n == 2)
         return -log_sigmoid(k == 1 ? l->sum[0] : -l->sum[0]);
     find_logs(l, l->sum, log_of);
     return -log_of[k];
 }
 
-/* Holds the row at hand against its label. */
+/* Compares the current row's outputs with its label. */
 static void judge(linear *l, double label)
 {
     double loss = (l->sum[0] - label) * (l->sum[0] - label);
@@ -284,7 +287,8 @@ static what find_what(const linear *l)
     return l->probabilities ? PROBABILITY : l->of.n ? LABEL : NUMBER;
 }
 
-/* Columns of a table of predictions, by label where there are several. */
+/* Columns of a table of predictions, one for each label if there are
+ * several. */
 typedef struct heading {
     cli_column column[CLI_LABELS_MAX];
     char name[CLI_LABELS_MAX][STRADS_LABEL_NAME_MAX + 16];
@@ -402,12 +406,13 @@ const cli_verb cli_predict_labels = PREDICT(label_table);
 
 /* ---- evaluate ------------------------------------------------------------------- */
 
-/* A class by itself: how many rows have it, were given it, and both. */
+/* Counts for one class: rows that have it, rows predicted as it, and rows with
+ * both. */
 typedef struct class_tally {
     uint64_t rows, given, both;
 } class_tally;
 
-/* What is told: figures of all rows, then those of each class. */
+/* The figures: first for all rows, then for each class. */
 enum { FIGURES = 3, CLASS_FIGURES = 4 };
 
 typedef struct evaluation {
@@ -418,7 +423,7 @@ typedef struct evaluation {
     double *score;
     unsigned char *is_class;
     cli_measure measure[FIGURES + CLI_LABELS_MAX * CLASS_FIGURES];
-    uint32_t n_all, n; /* of all rows; in all */
+    uint32_t n_all, n; /* figures for all rows; all figures */
     char names[CLI_LABELS_MAX][STRADS_LABEL_NAME_MAX + 1];
 } evaluation;
 
@@ -460,9 +465,9 @@ static strads_err take_sums(evaluation *e, const char *data)
     return STRADS_OK;
 }
 
-/* Of two classes that of the second; of more the mean, each against the rest,
- * of those that rows have, with the mean of their intervals, which is no
- * narrower than its own. */
+/* With two classes, the AUC of the second. With more, the mean over the classes
+ * that have rows, each against the rest, with the mean of their intervals,
+ * which is at least as wide as the interval of the mean. */
 static linear_interval find_auc(evaluation *e)
 {
     const cli_labels *of = &e->l.of;
@@ -537,7 +542,8 @@ static void measure_numbers(evaluation *e)
     e->n_all = e->n;
 }
 
-/* What these rows do not tell is null; one row tells no interval. */
+/* A figure that these rows do not determine is null. One row gives no
+ * interval. */
 static void put_json_measure(cli_json *j, const cli_measure *m)
 {
     if (!isfinite(m->value) || strcmp(m->name, "mae") == 0 ||
@@ -581,7 +587,7 @@ static void put_json(const evaluation *e, FILE *out)
     cli_json_end(&j);
 }
 
-/* The figures of all rows by the names that people know. */
+/* The figures of all rows under their usual names. */
 static void put_text(const evaluation *e, FILE *out)
 {
     static const char *const words[][2] = {{"r2", "R2"},
@@ -657,7 +663,7 @@ const cli_verb cli_linear_evaluate = {
 
 /* ---- show ------------------------------------------------------------------------ */
 
-/* One number of the model: of column `index`, for sum `output`. */
+/* One coefficient: of column `index`, for output `output`. */
 typedef struct weight {
     uint32_t index, output;
     double value;
@@ -669,11 +675,11 @@ typedef struct shown {
     uint32_t top;
     strads_model *model;
     strads_names *own_names;   /* --names */
-    const strads_names *names; /* these, or the model's; NULL: numbers */
-    cli_labels of;             /* n is 0: the model has one sum */
+    const strads_names *names; /* these, the model's names, or NULL: numbers */
+    cli_labels of;             /* n is 0: the model has one score */
     weight *weight;
     uint64_t n;
-    cli_out as; /* the file at hand */
+    cli_out as; /* format of the current file */
 } shown;
 
 static const strads_option show_table[] = {
@@ -804,7 +810,7 @@ static strads_err show(void *state, const char *const *path)
     s->names = s->own_names ? s->own_names : s->model->names;
     CLI_TRY(sort_weights(s));
     s->as = (cli_out){.format = "csv"};
-    if (s->csv) /* the old name of --output FILE --format csv */
+    if (s->csv) /* --csv FILE is the old name of --output FILE --format csv */
         CLI_TRY(cli_output(s->csv, put_shown, s));
     s->as = s->use.out;
     return STRADS_OK;

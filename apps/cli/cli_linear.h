@@ -1,29 +1,29 @@
-/* cli_linear.h - using models with coefficients by column: predict, evaluate
- * and show of lasso, logistic, sgd-logistic and svm. */
+/* cli_linear.h - applying models with one coefficient for each column: predict,
+ * evaluate and show for lasso, logistic, sgd-logistic and svm. */
 #ifndef CLI_LINEAR_H
 #define CLI_LINEAR_H
 
 #include "cli_options.h"
 
-/* Whose models the verbs take: `of` of a command's row. */
+/* The kind of models that a verb accepts: `of` in a command's row. */
 typedef struct cli_linear_kind {
     const char *program;
-    bool classifies;    /* a model's options name its labels, "classes" */
-    bool by_loss;       /* but only where "loss" is a hinge */
-    bool probabilities; /* its sums are log odds */
-    bool net;           /* they come from a network */
+    bool classifies;    /* the model's option "classes" lists its labels */
+    bool by_loss;       /* only if "loss" is a hinge */
+    bool probabilities; /* its scores are log odds */
+    bool net;           /* a network computes the scores */
 } cli_linear_kind;
 
-/* Of numbers, of classes with probabilities, of classes without. */
+/* For numbers, for classes with probabilities, for classes without. */
 extern const cli_verb cli_predict_numbers, cli_predict_probabilities,
     cli_predict_labels;
 extern const cli_verb cli_linear_evaluate, cli_linear_show;
 
-/* Rows of a table of commands: what is done with models of a kind. */
-/* The kind of a model: that of the command, or of one for any program that of
- * the program that has trained it. A program of the user's is linear: a row's
- * prediction is the sum of coefficient times entry. STRADS_EINVAL: a built-in
- * program that is none of these. */
+/* Rows of a table of commands for a kind of models. */
+/* The kind of a model: the command's or, for a command that takes any program,
+ * that of the program that trained it. A user's program counts as linear: a
+ * row's prediction is the sum of coefficient times entry. STRADS_EINVAL: a
+ * built-in program of another kind. */
 strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
                                 const char *path, const strads_model *model,
                                 const cli_linear_kind **out);

@@ -1,5 +1,5 @@
-/* The run's log. A line is built whole and leaves in one write, so that who
- * follows the file never reads half of one. */
+/* The run's log. Each line is built in memory and written at once, so that a
+ * reader of the file never sees half a line. */
 #include "cli_log.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
     return STRADS_OK;
 }
 
-/* A program may measure better what the engine knows too, its own seconds of
- * training, say: then only that is told. */
+/* If the program has a measure of the same name, such as its own training
+ * seconds, only the program's is logged. */
 static bool is_measured(const cli_log *log, const char *name)
 {
     for (size_t k = 0; log->measures && log->measures[k]; k++)
@@ -55,7 +55,7 @@ cli_json cli_log_line(const cli_log *log, const char *event)
     return j;
 }
 
-/* Who wrote the line and when: UTC, to the millisecond. */
+/* Adds host, process and time (UTC, to the millisecond). */
 static void end_line(cli_log *log, cli_json *j)
 {
     struct timespec now;
@@ -79,7 +79,7 @@ static void end_line(cli_log *log, cli_json *j)
     }
 }
 
-/* The line that has ended, without its end. */
+/* Passes the finished line, without its line end, to the page. */
 static void tell_page(const cli_log *log, bool report)
 {
     if (log->watch)
@@ -112,7 +112,7 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     cli_log_end_line(log, &j);
 }
 
-/* A list of what each of n has: `each` with k as its place. */
+/* A list of n values; `each` is an expression in k. */
 #define PUT_EACH(j, name, n, format, each)                             \
     do {                                                               \
         cli_json_open(j, name, '[');                                   \
@@ -121,7 +121,7 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
         cli_json_close(j, ']');                                        \
     } while (0)
 
-/* Seconds to the microsecond: they are there for pictures. */
+/* Seconds, rounded to microseconds: they are only drawn. */
 static void put_workers(cli_json *j, const strads_progress *p)
 {
     const strads_worker_time *w = p->worker;
@@ -129,14 +129,14 @@ static void put_workers(cli_json *j, const strads_progress *p)
     PUT_EACH(j, "worker_computing", p->n_workers, "%.6g",
              w[k].callback_seconds);
     PUT_EACH(j, "worker_waiting", p->n_workers, "%.6g", w[k].waiting_seconds);
-    if (!p->priorities) { /* a loop */
+    if (!p->priorities) { /* a data-parallel loop */
         PUT_EACH(j, "worker_network", p->n_workers, "%.6g",
                  w[k].network_seconds);
         PUT_EACH(j, "worker_clock", p->n_workers, "%.6g", (double)w[k].clock);
         return;
     }
     while (n > 0 && p->priorities[n - 1] == 0)
-        n--; /* up to the last place that has any */
+        n--; /* drop trailing zeros */
     PUT_EACH(j, "priorities", n, "%" PRIu64, p->priorities[k]);
 }
 

@@ -1,7 +1,8 @@
-/* The JSON file is renamed last, and names its arrays by their checksums: what
- * is read is one model, whole. Until it is renamed the arrays of an older model
- * at the same place lie beside, under names that hold their checksums, and are
- * found there: a kill between two renames leaves one model or the other. */
+/* The JSON file is renamed last and contains the checksums of its arrays, so
+ * that a reader always gets one complete model. Until then, the arrays of the
+ * old model are kept beside it, under names with their checksums, where readers
+ * find them. If the process is killed between two renames, either the old or
+ * the new model is intact. */
 #include "cli_mf_model.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static const char *const array_name[2] = {"users", "items"};
 
 /* One of a model's arrays. */
 typedef struct array {
-    const char *what; /* its file's name has it */
+    const char *what; /* part of its file name */
     const float *x;   /* [rows x width] */
     uint64_t rows;
     uint32_t width;
@@ -57,13 +58,13 @@ static strads_err write_array(const char *path, const array *a,
     if (err)
         return err;
     cli_npy_header("<f4", a->rows, a->width, header);
-    /* What does not get there is noticed when it is synced. */
+    /* Committing the file reports write errors. */
     (void)fwrite(header, 1, CLI_NPY_HEADER, target->stream);
     (void)fwrite(a->x, sizeof *a->x * a->width, a->rows, target->stream);
     return sti_atomic_file_sync(target);
 }
 
-/* Whether the file is there and holds what the checksum says, into x. */
+/* Reads the file into x. False: it is missing, or its checksum differs. */
 static bool take_array(const char *name, const array *a, const char *checksum,
                        float *x)
 {
@@ -82,7 +83,7 @@ static bool take_array(const char *name, const array *a, const char *checksum,
     return strcmp(sum, checksum) == 0;
 }
 
-/* The name of an array while a newer one takes its place. */
+/* The name of an old array while a new one takes its place. */
 static strads_err aside(const char *path, const char *what,
                         const char *checksum, char out[PATH_SIZE])
 {
@@ -188,8 +189,7 @@ static strads_err write_json(const cli_trained *t, const char *path,
     return err;
 }
 
-/* The arrays of the model that is about to be replaced: where they are while
- * that happens. */
+/* The arrays of the model that is being replaced, and their temporary names. */
 typedef struct replaced {
     char from[2][PATH_SIZE], to[2][PATH_SIZE];
     bool any;
@@ -204,11 +204,11 @@ static strads_err find_replaced(const char *path, replaced *r)
                     "items_checksum", &sum[1]) ||
         strchr(sum[0], '/') || strchr(sum[1], '/')) {
         json_decref(json);
-        return STRADS_OK; /* there is no model */
+        return STRADS_OK; /* no old model */
     }
     strads_err err = STRADS_OK;
     for (int k = 0; k < 2 && !err; k++) {
-        char *there = NULL; /* what a link names is replaced */
+        char *there = NULL; /* replace the target of a link */
         err = beside(path, array_name[k], r->from[k]);
         if (!err && (there = realpath(r->from[k], NULL)) != NULL)
             (void)snprintf(r->from[k], PATH_SIZE, "%s", there);
@@ -221,8 +221,8 @@ static strads_err find_replaced(const char *path, replaced *r)
     return err;
 }
 
-/* All three files or none: an older model is not half replaced when the disk
- * is full, or when the process is killed. */
+/* Writes all three files or none. A full disk or a kill never leaves a mixture
+ * of two models. */
 static strads_err write_files(const cli_trained *t, const char *path,
                               const cli_mf_model *m)
 {
@@ -238,8 +238,8 @@ static strads_err write_files(const cli_trained *t, const char *path,
     replaced old = {.any = false};
     if (!err)
         err = find_replaced(path, &old);
-    /* One that lies there already is what an earlier writer was killed over:
-     * what has its place now is of a model that never came to be. */
+    /* If the temporary name exists, an earlier writer was killed. Then the
+     * array in its place belongs to a model that was never completed. */
     for (int k = 0; k < 2 && !err && old.any; k++)
         if (access(old.to[k], F_OK) != 0)
             (void)rename(old.from[k], old.to[k]);
@@ -387,7 +387,7 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
     return sum;
 }
 
-/* ---- ratings that meet a model ------------------------------------------ */
+/* ---- ratings for a model ------------------------------------------------- */
 
 void cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
 {
@@ -441,7 +441,7 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
     return STRADS_OK;
 }
 
-/* The model's numbers of n users or items. */
+/* Maps the names of n users or items to the model's numbers. */
 static strads_err number_all(const strads_names *known, uint64_t limit,
                              const strads_names *names, uint64_t base,
                              uint64_t n, uint64_t **out)

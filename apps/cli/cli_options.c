@@ -1,7 +1,6 @@
-/* Tables of strads_option as a command line: which words are right, what is
- * meant by those that are not, what is set by what in the end, and --help. Names
- * are taken in full only, so that a script means the same when an option is
- * added. */
+/* Command lines from tables of strads_option: parsing, suggestions for unknown
+ * names, the precedence of sources, and --help. Names must be given in full, so
+ * that a new option never changes the meaning of a script. */
 #include "cli_options.h"
 
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "engine/base/option_table.h"
 #include "engine/run/program_check.h"
 
-/* ---- which options suit a program ------------------------------------- */
+/* ---- options that a program uses ----------------------------------------- */
 
 static bool has_pools(const strads_program *program)
 {
@@ -34,7 +33,7 @@ static bool is_all_values(const strads_program *program)
     return program->payload == NULL;
 }
 
-/* A path's values do not tell at which lambda it is. */
+/* A checkpoint of a path's values does not contain its lambda. */
 static bool has_cuts(const strads_program *program)
 {
     return program->run ? program->pack != NULL
@@ -46,8 +45,8 @@ static const char no_cuts[] = "it does not say how its state is packed";
 static const struct rule {
     const char *name;
     bool (*suits)(const strads_program *program);
-    /* Why it is refused; NULL: it is not, for `instead` may choose a program
-     * that it does mean something to. */
+    /* Why the option is refused; NULL: it is ignored, because `instead` may
+     * choose a program that uses it. */
     const char *reason;
 } rules[] = {
     {"pools", has_pools, NULL},
@@ -64,7 +63,8 @@ static const struct rule {
     {"start", is_all_values, "its model is more than values"},
 };
 
-/* Whether the option has no effect on the program, and why (NULL: see rules). */
+/* Whether the option has no effect on the program, and why (NULL: see
+ * rules). */
 static bool is_excluded(const strads_program *program, const char *name,
                         const char **reason)
 {
@@ -80,8 +80,8 @@ static bool is_excluded(const strads_program *program, const char *name,
     return false;
 }
 
-/* The program's own, which may bear the name of a common one that it has no use
- * for. */
+/* A program's own option may have the name of a common one that does not apply
+ * to the program. */
 static bool is_own(const strads_program *program, const strads_option *o)
 {
     return program && strads_option_find(program->options, o->name) == o;
@@ -141,10 +141,10 @@ strads_err cli_samples_use(const cli_samples *t, strads_data_options *options)
 
 /* ---- the intercept --------------------------------------------------------- */
 
-/* Built-in linear programs fit an intercept in this command, unless the user
- * says --no-intercept or (svm) --bias B, which replaces it. The programs' own
- * default, which C callers see, is none. NULL: the program has no such option.
- */
+/* In this command, built-in linear programs fit an intercept, unless the user
+ * gives --no-intercept or (svm) --bias B, which replaces it. The programs' own
+ * default, for C callers, is no intercept. NULL: the program has no such
+ * option. */
 static const strads_option *find_intercept(const strads_program *program)
 {
     if (!program || !program->options ||
@@ -153,7 +153,7 @@ static const strads_option *find_intercept(const strads_program *program)
     return strads_option_find(program->options, "intercept");
 }
 
-/* The program's options in this command, which `option` is one of. */
+/* The struct of the program's options, if `option` is one of them. */
 static void *find_values(const cli_syntax *syntax, const strads_option *option)
 {
     for (size_t g = 0; g < CLI_MOST_GROUPS; g++) {
@@ -196,11 +196,11 @@ strads_option cli_option_shown(const cli_syntax *syntax, const strads_option *o)
     return shown;
 }
 
-/* ---- the line at hand --------------------------------------------------- */
+/* ---- the parser's state ------------------------------------------------- */
 
 enum { CLI_MOST_PARTS = CLI_MOST_GROUPS + 1 };
 
-/* --config and --print-config, which no file may hold. */
+/* --config and --print-config, which a file must not contain. */
 typedef struct cli_meta {
     const char *config;
     bool print_config;
@@ -214,7 +214,7 @@ const strads_option cli_config_table[] = {
     {.name = NULL},
 };
 
-/* An option on the command line, in the order of the line. */
+/* An option on the command line, in order. */
 typedef struct cli_assignment {
     const strads_option *option;
     void *values;
@@ -226,13 +226,13 @@ typedef struct cli_reader {
     cli_meta meta;
     sti_config_part part[CLI_MOST_PARTS]; /* the groups', then meta */
     const char *title[CLI_MOST_PARTS];
-    size_t n_parts, n_config; /* n_config: of them may be in a file */
+    size_t n_parts, n_config; /* n_config: how many may be in a file */
     cli_assignment *assignments;
     size_t n_assignments;
     const char *arg[CLI_MOST_ARGS];
     size_t n_args, n_wanted, n_most;
     bool help;
-    bool intercept_given; /* by an option or the file */
+    bool intercept_given; /* by the command line or the file */
 } cli_reader;
 
 static const strads_option *find(const cli_reader *r, const char *name,
@@ -295,7 +295,7 @@ static void add_parts(cli_reader *r)
     }
 }
 
-/* A user's program may not give a name of the command another meaning. */
+/* A user's program must not redefine an option of the command. */
 static strads_err check_tables(const cli_reader *r)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
@@ -317,7 +317,7 @@ static strads_err check_tables(const cli_reader *r)
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Options that other commands have by a letter, too. */
+/* Short options of other commands that users may try. */
 static const struct short_option {
     char letter;
     const char *name;
@@ -331,7 +331,7 @@ char cli_option_letter(const char *name)
     return '\0';
 }
 
-/* What "-o" stands for here; NULL: nothing. */
+/* The long option that "-o" stands for in this command, or NULL. */
 static const char *long_name(const cli_reader *r, const char *word)
 {
     void *values;
@@ -342,7 +342,7 @@ static const char *long_name(const cli_reader *r, const char *word)
     return NULL;
 }
 
-/* "--no-quiet" undoes "--quiet": the flag; NULL: there is none. */
+/* "--no-quiet" undoes "--quiet": returns the flag, or NULL. */
 static const strads_option *find_negated(const cli_reader *r, const char *name,
                                          void **values)
 {
@@ -351,7 +351,7 @@ static const strads_option *find_negated(const cli_reader *r, const char *name,
     return o && o->kind == STRADS_OPTION_BOOL ? o : NULL;
 }
 
-/* Takes the option in argv[*at], whose name `word` begins with; steps over its
+/* Handles the option in argv[*at]; `word` begins with its name. Skips its
  * value. */
 static strads_err take_option(cli_reader *r, const char *word, int argc,
                               char **argv, int *at)
@@ -386,7 +386,8 @@ static bool is_help(const char *word)
            strcmp(word, "-?") == 0;
 }
 
-/* Up to a word that asks for help; behind "--" there are arguments only. */
+/* Reads the words up to a request for help. After "--", all words are
+ * arguments. */
 static strads_err take_words(cli_reader *r, int argc, char **argv)
 {
     bool options = true;
@@ -417,9 +418,9 @@ static strads_err take_words(cli_reader *r, int argc, char **argv)
 
 /* ---- outputs ------------------------------------------------------------- */
 
-/* No output may be a file that the same command reads, nor another output: it
- * would destroy what people cannot get again. Looked at before anything is
- * read or written. */
+/* An output must not be an input of the same command or another output, because
+ * that would destroy the user's data. Checked before anything is read or
+ * written. */
 
 /* Options that name a file to write. */
 static const char *const outputs[] = {"model",     "log",          "trace",
@@ -427,11 +428,11 @@ static const char *const outputs[] = {"model",     "log",          "trace",
                                       "csv",       "truth",        "matrix",
                                       "save-cost", "assignments",  NULL};
 
-/* Options that may name the file that an output replaces: a model goes on from
- * itself. */
+/* Inputs that an output may replace: a model may be trained further in
+ * place. */
 static const char *const replaced[] = {"start", "from", NULL};
 
-/* What only a run of several processes has. */
+/* Options for runs of several processes. */
 static const char *const of_nodes[] = {"listen",     "nodes",    "reconnect",
                                        "token-file", "insecure", "tls-ca",
                                        "tls-cert",   "tls-key",  NULL};
@@ -443,8 +444,8 @@ static bool is_in(const char *const *names, const char *name)
     return *names != NULL;
 }
 
-/* Devices and pipes may be named twice; what is not there yet has its name
- * alone. */
+/* Devices and pipes may be used twice. A file that does not exist is compared
+ * by name. */
 static bool are_one_file(const char *a, const char *b)
 {
     struct stat one, other;
@@ -454,7 +455,7 @@ static bool are_one_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* The file that an option names; NULL: none. */
+/* The file that an option names, or NULL. */
 static const char *file_of(const sti_config_part *part, const strads_option *o)
 {
     if (o->kind != STRADS_OPTION_STRING)
@@ -462,7 +463,7 @@ static const char *file_of(const sti_config_part *part, const strads_option *o)
     return *(const char *const *)((const char *)part->values + o->offset);
 }
 
-/* Holds one output against all arguments and options. */
+/* Compares one output with all arguments and options. */
 static strads_err check_output(const cli_reader *r, const strads_option *output,
                                const char *path)
 {
@@ -513,8 +514,8 @@ bool cli_option_listed(const cli_syntax *syntax, const strads_option *o)
             cli_option_suits(syntax->program, o->name));
 }
 
-/* Words from column `at` on, in lines up to HELP_WIDTH that begin at `indent`,
- * and an end of line. */
+/* Prints words from column `at` on, wrapped at HELP_WIDTH with `indent`, and
+ * ends the line. */
 static void put_wrapped(const char *text, size_t at, size_t indent)
 {
     while (*text) {
@@ -533,7 +534,7 @@ static void put_wrapped(const char *text, size_t at, size_t indent)
     (void)putchar('\n');
 }
 
-/* Whether the help names every choice already. */
+/* Whether the help text already lists every choice. */
 static bool lists_choices(const strads_option *o)
 {
     for (const char *at = o->choices; *at;) {
@@ -547,7 +548,7 @@ static bool lists_choices(const strads_option *o)
     return true;
 }
 
-/* An option's help, with its choices where it does not name them: "what is
+/* An option's help; adds the choices if the text does not list them: "what is
  * minimised (squared): squared, logistic or huber". */
 static void find_help(const strads_option *o, char out[HELP_SIZE])
 {
@@ -565,7 +566,7 @@ static void find_help(const strads_option *o, char out[HELP_SIZE])
     }
 }
 
-/* "  --name=METAVAR       what it does". */
+/* Prints " --name=METAVAR help". */
 static void put_option(const strads_option *o)
 {
     char help[HELP_SIZE];
@@ -590,7 +591,8 @@ static void put_option(const strads_option *o)
         (void)putchar('\n');
 }
 
-/* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */
+/* The default at the end of an option's help: "1" in "(default: 1)" or
+ * "(1)". */
 static int find_default(const char *help, const char **out)
 {
     static const char word[] = "default";
@@ -608,7 +610,8 @@ static int find_default(const char *help, const char **out)
     return (int)(help + n - 1 - begin);
 }
 
-/* Options that few need, in the order of the tables: "--depth=D (0), ...". */
+/* Prints the rarely used options, in the order of the tables: "--depth=D (0),
+ * ...". */
 static strads_err put_rare(const cli_reader *r)
 {
     const char *before = "Rarely needed (docs/command.md): ";
@@ -704,7 +707,7 @@ static strads_err set_all(const cli_reader *r)
     return STRADS_OK;
 }
 
-/* What the program has no use for is refused in a file, too. */
+/* Options that the program does not use are refused in a file, too. */
 static strads_err see_key(void *arg, const strads_option *option)
 {
     cli_reader *r = arg;
@@ -716,11 +719,11 @@ static strads_err see_key(void *arg, const strads_option *option)
                : STRADS_OK;
 }
 
-/* The line first, to know the file and whether the line is good at all; then
- * the file; then the line again, for it wins. */
+/* Applies the command line to find and check --config, then the file, then the
+ * command line again, because it takes precedence. */
 static strads_err apply(cli_reader *r)
 {
-    sti_config_strings *strings; /* what fields point to from then on */
+    sti_config_strings *strings; /* owns the strings that fields point to */
     const strads_option *intercept = find_intercept(r->syntax->program);
     CLI_TRY(set_all(r));
     if (r->meta.config) {
@@ -741,7 +744,7 @@ static strads_err apply(cli_reader *r)
     return STRADS_OK;
 }
 
-/* The options of a table that the program has a use for. */
+/* Selects the options of a table that the program uses. */
 static strads_err keep_suited(const strads_program *program,
                               const strads_option *table,
                               const strads_option **out)
@@ -809,9 +812,9 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
     return STRADS_OK;
 }
 
-/* ---- commands that read, then write ----------------------------------------- */
+/* ---- commands that read, then write -------------------------------------- */
 
-/* --output and --format, by the usual format. */
+/* --output and --format, for a default format. */
 #define OUT_TABLE(usual)                                               \
     {                                                                  \
         CLI_TEXT(cli_use, out.path, "output", "FILE",                  \

@@ -1,5 +1,5 @@
-/* The one place that knows formats. Files are written beside and renamed, and
- * a table's cells are streamed: nothing is kept. */
+/* All knowledge of formats. Files are written under another name and renamed.
+ * Cells of a table are streamed. */
 #include "cli_output.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 
-/* A device or a pipe, which cannot be replaced: /dev/null, say. */
+/* A device or a pipe, such as /dev/null, cannot be replaced. */
 static bool is_written_directly(const char *path)
 {
     struct stat info;
@@ -33,7 +33,7 @@ strads_err cli_output_check(const char *path)
                              strerror(errno));
 }
 
-/* To standard output, a device or a pipe. */
+/* Writes to standard output, a device or a pipe. */
 static strads_err write_stream(const char *name, FILE *out,
                                strads_err (*write)(void *arg, FILE *out),
                                void *arg)
@@ -92,7 +92,7 @@ void cli_npy_header(const char *type, uint64_t rows, uint64_t cols,
     if (cols > 0)
         (void)snprintf(more, sizeof more, " %" PRIu64, cols);
     memset(out, ' ', CLI_NPY_HEADER);
-    memcpy(out, magic, sizeof magic); /* and its end: the size is 118 */
+    memcpy(out, magic, sizeof magic); /* 118 bytes follow */
     const size_t at = sizeof magic;
     const int n = snprintf(out + at, CLI_NPY_HEADER - at,
                            "{'descr': '%.8s', 'fortran_order': False, "
@@ -103,7 +103,7 @@ void cli_npy_header(const char *type, uint64_t rows, uint64_t cols,
     out[CLI_NPY_HEADER] = '\0';
 }
 
-/* An array [rows x cols] of f64, or [rows]. */
+/* An array of f64, [rows x cols] or [rows]. */
 static strads_err put_npy_header(const cli_table *t)
 {
     char header[CLI_NPY_HEADER + 1];
@@ -148,7 +148,7 @@ strads_err cli_table_begin(cli_table *t, const cli_out *as, FILE *out)
     return t->format == CLI_FORMAT_NPY ? put_npy_header(t) : STRADS_OK;
 }
 
-/* What stands before a cell. */
+/* Writes the separator before a cell. */
 static void begin_cell(const cli_table *t)
 {
     const bool first = t->cell == 0 && t->part == 0;
@@ -297,7 +297,7 @@ strads_err cli_measures_write(FILE *out, const cli_out *as,
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* A string, or null where it is no UTF-8. */
+/* A string, or null if it is not UTF-8. */
 static void put_string(FILE *out, const char *text)
 {
     json_t *string = text ? json_string(text) : NULL;
@@ -424,7 +424,7 @@ void cli_csv_number(FILE *out, double value)
     (void)fputs(text, out);
 }
 
-/* Text of users may hold what XML means something by. */
+/* User text may contain XML's special characters. */
 void cli_xml_text(FILE *out, const char *text)
 {
     for (const char *c = text; c && *c; c++) {
