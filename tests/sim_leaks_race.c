@@ -56,7 +56,6 @@ static strads_err run(const strads_data *data, uint64_t lose_at, bool fails)
     const strads_engine_options options = {.size = sizeof options,
                                            .partitions = PARTITIONS,
                                            .depth = 2,
-                                           .policy = "cyclic",
                                            .max_rounds = 5,
                                            .seed = lose_at};
     const strads_sim_options costs = {.size = sizeof costs,

@@ -34,6 +34,7 @@ static double makespan(const strads_sim_options *sim, uint32_t depth,
 {
     strads_data *data = toy_data(&sim_toy_rounds, partitions, 1, partitions);
     strads_engine_options options = sim_toy_options(partitions, depth);
+    options.policy = "cyclic";
     options.max_rounds = ROUNDS;
     strads_result *result =
         sim_toy_simulate(&sim_toy_rounds, NULL, data, &options, sim, outcome);

@@ -86,7 +86,6 @@ strads_engine_options sim_toy_options(uint32_t partitions, uint32_t depth)
         .size = sizeof(strads_engine_options),
         .partitions = partitions,
         .depth = depth,
-        .policy = "cyclic",
         .deterministic = true,
         .seed = 1,
     };
