@@ -1,5 +1,5 @@
-/* liblinear's model format: lines of a word and its values, then "w" and a line
- * for each column, the bias's last:
+/* liblinear's model format: header lines of a word and its values, then "w",
+ * one line for each column and, last, one for the bias:
  *
  *     solver_type L2R_LR
  *     nr_class 2
@@ -9,8 +9,8 @@
  *     w
  *     0.25
  *
- * A line of w has a number for each class, but for two classes and for numbers
- * it has one: that of the first label, or of the regression. */
+ * A line of w has one number for each class. With two classes it has only the
+ * number of the first label; in a regression it has one number. */
 #include "cli_liblinear.h"
 
 #include <inttypes.h>

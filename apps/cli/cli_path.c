@@ -1,7 +1,7 @@
-/* strads lasso path, logistic path: a fit at each of many lambdas, as a table,
- * with the coefficients along them, and drawn. strads lasso cv, logistic cv: the
- * same on all rows, its error on rows left out, and the model at the lambda that
- * the errors choose. */
+/* strads lasso path, logistic path: fits at a grid of lambdas, as a table, with
+ * coefficients and a diagram. strads lasso cv, logistic cv: the same on all
+ * rows, the error on held-out rows, and the model at the lambda that the errors
+ * select. */
 #include "cli_path.h"
 
 #include <inttypes.h>
@@ -14,18 +14,18 @@
 #include "cli_plot.h"
 #include "strads/glm.h"
 
-/* Lines in a diagram: more than that nobody tells apart. */
+/* Most lines in a diagram; more are indistinguishable. */
 enum { LINES_MAX = 40 };
 
 typedef struct path_job {
     cli_use use;
     const char *coefficients, *svg, *names_path;
-    double
-        *seconds; /* [capacity] when each point was reached; n of them known */
+    double *seconds; /* [capacity] when each point was reached; the first n are
+                   * set */
     uint32_t n, capacity;
     strads_names *own_names;        /* --names */
-    const strads_names *names;      /* these, or the data's; NULL: numbers */
-    const strads_path_point *point; /* [n_points] of the run that has ended */
+    const strads_names *names;      /* these, the data's, or NULL: numbers */
+    const strads_path_point *point; /* [n_points] of the finished run */
     uint32_t n_points;
 } path_job;
 
@@ -66,7 +66,7 @@ static strads_err look(void *state, const strads_data *data)
     return STRADS_OK;
 }
 
-/* Points reached by the same scan were reached at the same time. */
+/* Points reached in the same scan get the same time. */
 static void note(void *state, const strads_progress *progress)
 {
     path_job *job = state;
@@ -75,7 +75,7 @@ static void note(void *state, const strads_progress *progress)
         uint32_t capacity = n + n / 2 + 64;
         double *more = realloc(job->seconds, capacity * sizeof *more);
         if (!more)
-            return; /* the table has no seconds then */
+            return; /* the table then has no seconds */
         job->seconds = more;
         job->capacity = capacity;
     }
@@ -83,7 +83,7 @@ static void note(void *state, const strads_progress *progress)
         job->seconds[job->n] = progress->seconds;
 }
 
-/* ---- afterwards -------------------------------------------------------- */
+/* ---- after the run ------------------------------------------------------ */
 
 static strads_err write_table(void *state, FILE *out)
 {
@@ -134,7 +134,7 @@ static strads_err write_coefficients(void *state, FILE *out)
 
 typedef struct line {
     uint32_t column;
-    double value; /* at the last point */
+    double value; /* value at the last point */
 } line;
 
 static int larger(const void *a, const void *b)
@@ -193,7 +193,8 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     cli_plot_finish(&plot);
 }
 
-/* How many coefficients are not 0, along lambda: the right diagram. */
+/* Draws the right diagram: the number of nonzero coefficients against
+ * lambda. */
 static void draw_nonzeros(cli_plot plot, const strads_path_point *point,
                           uint32_t n, const double *x, double *y)
 {
@@ -274,10 +275,10 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
 
 /* ---- cross-validation ---------------------------------------------------------- */
 
-/* A path on all rows, and its errors on rows left out. */
+/* A path on all rows, and its errors on held-out rows. */
 typedef struct cv_path {
-    char ratio[32];         /* of the l1-ratios, as given; "": the only one */
-    strads_result *own;     /* what it was fitted by, if not by the command */
+    char ratio[32];         /* its l1-ratio, as given; "": only one */
+    strads_result *own;     /* its own fit; NULL: the command's run */
     strads_cv_point *error; /* [n] */
     const strads_path_point *point;
     uint32_t n, best, simplest;
@@ -289,7 +290,7 @@ typedef struct cv_job {
     uint32_t folds;
     cv_path *path; /* [n_paths] */
     uint32_t n_paths;
-    const cv_path *chosen; /* and the point on it */
+    const cv_path *chosen; /* and the selected point on it */
     uint32_t at;
 } cv_job;
 
@@ -309,7 +310,7 @@ static const strads_option cv_table[] = {
     {.name = NULL},
 };
 
-/* How many mixtures there are: the l1-ratios, or that of the command. */
+/* The number of mixtures: the given l1-ratios, or the command's only one. */
 static uint32_t count_ratios(const cv_job *job)
 {
     uint32_t n = 1;
@@ -318,7 +319,7 @@ static uint32_t count_ratios(const cv_job *job)
     return n;
 }
 
-/* Number k of the l1-ratios, into a program's options; without them nothing. */
+/* Sets a program's options to number k of the l1-ratios, if any were given. */
 static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
                             char text[32])
 {
@@ -338,7 +339,9 @@ static strads_err cv_check(void *state, void *config)
 {
     const cv_job *job = state;
     char text[32];
-    for (uint32_t k = count_ratios(job); k-- > 0;) /* the run is of the first */
+    for (uint32_t k = count_ratios(job);
+         k-- > 0;) /* ends with the first, which the run
+                                                    * fits */
         CLI_TRY(set_ratio(job, k, config, text));
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
@@ -445,8 +448,8 @@ static strads_err cv_draw(void *state, FILE *out)
 
 /* ---- after the path on all rows ---------------------------------------- */
 
-/* What the run on all rows has left of --time-limit, for the folds; 0: there is
- * none. */
+/* The part of --time-limit that the run on all rows has left for the folds; 0:
+ * no limit. */
 static double time_left(const cli_trained *trained)
 {
     const double limit = trained->engine->time_limit;
@@ -486,7 +489,7 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
                          &out->simplest);
 }
 
-/* A path on all rows at another mixture than the command's. */
+/* Fits a path on all rows at another mixture than the command's. */
 static strads_err fit_again(const cli_trained *trained,
                             const strads_program *program, const void *config,
                             strads_result **out)
@@ -498,7 +501,7 @@ static strads_err fit_again(const cli_trained *trained,
     return strads_run(program, config, trained->data, &engine, out);
 }
 
-/* At each of the mixtures. */
+/* Validates each mixture. */
 static strads_err validate_all(cv_job *job, const cli_trained *trained)
 {
     const strads_program *program = path_of(&job->use)->train.program;
@@ -556,7 +559,7 @@ static strads_err cv_finish(void *state, const cli_trained *trained)
     return job->svg ? cli_output(job->svg, cv_draw, job) : STRADS_OK;
 }
 
-/* The run's options, with the mixture that was chosen; to be freed. */
+/* The run's options with the selected mixture; the caller frees them. */
 static char *options_of(const cv_job *job, const char *options)
 {
     if (!job->ratios)
@@ -572,7 +575,7 @@ static char *options_of(const cv_job *job, const char *options)
     return text;
 }
 
-/* The model is the path's point at the choice: fitted on all rows. */
+/* The model is the path's selected point, which is fitted on all rows. */
 static strads_err write_model(const cli_trained *trained, const char *path)
 {
     const cv_job *job = trained->state;

@@ -1,14 +1,13 @@
-/* cli_path.h - paths over lambda, and the choice of lambda by cross-validation:
- * what these commands of all programs have in common. */
+/* cli_path.h - paths over lambda and cross-validation, for all programs. */
 #ifndef CLI_PATH_H
 #define CLI_PATH_H
 
 #include "cli_train.h"
 
-/* What the programs differ in: `of` of a command's row. */
+/* The program-specific part: `of` in a command's row. */
 typedef struct cli_path {
-    cli_train train;   /* a path of glm's: program, `model`, `resolve`, .. */
-    const char *title; /* of the errors, drawn */
+    cli_train train;   /* for a path by glm: program, `model`, `resolve`, .. */
+    const char *title; /* title of the diagram of errors */
 } cli_path;
 
 /* `run` of the commands `path` and `cv`. */

@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "cli_output.h"
 
-/* Pixels: a diagram's frame, and the room around it for ticks and names. */
+/* Pixels: size of a diagram's frame, and margins for ticks and names. */
 enum { WIDE = 400, HIGH = 280, LEFT = 90, TOP = 78, BELOW = 62, RIGHT = 170 };
 enum { APART = LEFT + WIDE + RIGHT, LETTER = 7, LINE = 14 };
 
@@ -20,7 +20,7 @@ static const char *colour(unsigned shade)
     return shades[shade % (sizeof shades / sizeof *shades)];
 }
 
-/* Where a value is along its axis, 0 to 1. */
+/* Position of a value along its axis, 0 to 1. */
 static double along(const cli_axis *a, double value)
 {
     const bool log = a->logarithmic;
@@ -81,7 +81,7 @@ void cli_plot_end(FILE *out)
 
 enum { TICKS = 32 };
 
-/* 1, 2 or 5 times a power of ten: at most six steps in `span`. */
+/* 1, 2 or 5 times a power of ten, for at most six steps in `span`. */
 static double round_step(double span)
 {
     const double power = pow(10, floor(log10(span / 6)));
@@ -89,8 +89,7 @@ static double round_step(double span)
     return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
 }
 
-/* The nearest of 1, 2 and 5 times a power of ten that is not above v (up: not
- * below). */
+/* Rounds v down (or up) to 1, 2 or 5 times a power of ten. */
 static double round_to(double v, bool up)
 {
     static const double digit[] = {1, 2, 5, 10};
@@ -113,7 +112,7 @@ static unsigned linear_ticks(const cli_axis *a, double *out)
     return n;
 }
 
-/* Powers of ten, with 2 and 5 between them where there are few. */
+/* Powers of ten; if there are few, also 2 and 5 times them. */
 static unsigned log_ticks(const cli_axis *a, double *out)
 {
     static const double digit[] = {1, 2, 5};
@@ -151,7 +150,7 @@ static void tick_text(const cli_axis *a, double v, char out[CLI_TIME_SIZE])
         (void)snprintf(out, CLI_TIME_SIZE, "%.6g", fabs(v) < 1e-300 ? 0 : v);
 }
 
-/* A frame needs some width. */
+/* Widens an empty range. */
 static void widen(cli_axis *a)
 {
     if (!(fabs(a->last - a->first) > 0)) {
@@ -230,7 +229,7 @@ void cli_plot_frame(cli_plot *p)
     (void)fputs("</text>\n", p->out);
 }
 
-/* ---- what is drawn ------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------- */
 
 static void put_dot(const cli_plot *p, double x, double y, unsigned shade)
 {
@@ -296,7 +295,7 @@ void cli_plot_note(cli_plot *p, double y, const char *words, unsigned shade)
     if (n >= sizeof note->text) {
         n = sizeof note->text - 4;
         while (n > 0 && ((unsigned char)words[n] & 0xc0) == 0x80)
-            n--; /* not inside of a letter */
+            n--; /* do not split a UTF-8 character */
         (void)snprintf(note->text, sizeof note->text, "%.*s...", (int)n, words);
     } else {
         memcpy(note->text, words, n + 1);
@@ -315,7 +314,7 @@ void cli_plot_finish(cli_plot *p)
     qsort(p->note, p->n_notes, sizeof *p->note, by_height);
     for (unsigned k = 0; k < p->n_notes; k++)
         at[k] = fmax(p->note[k].at, k ? at[k - 1] + LINE : TOP);
-    /* Those that were pushed below the frame push the others up. */
+    /* Notes that were moved below the frame push the others up. */
     double most = TOP + HIGH;
     for (unsigned k = p->n_notes; k-- > 0; most -= LINE)
         at[k] = fmin(at[k], most);

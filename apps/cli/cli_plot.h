@@ -1,6 +1,5 @@
 /* cli_plot.h - diagrams side by side in one SVG file. Only lines, points and
- * text with attributes of their own: no style sheet, which simple viewers do
- * not read. */
+ * text with attributes: simple viewers do not read style sheets. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
@@ -9,14 +8,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* An axis, in the values' own numbers. first: left or bottom; last: right or
- * top, which may be the smaller one. */
+/* An axis in data units. first: left or bottom; last: right or top, which may
+ * be smaller than first. */
 typedef struct cli_axis {
     const char *name;
     double first, last;
-    bool logarithmic;     /* both are above 0 */
-    bool seconds;         /* ticks are told with ms, us, ... */
-    const uint32_t *tick; /* [n_ticks] where ticks are; NULL: round numbers */
+    bool logarithmic;     /* first and last must be above 0 */
+    bool seconds;         /* print ticks with ms, us, ... */
+    const uint32_t *tick; /* [n_ticks] positions of ticks; NULL: round
+                           * numbers */
     uint32_t n_ticks;
 } cli_axis;
 
@@ -39,22 +39,22 @@ typedef struct cli_plot {
 void cli_plot_begin(FILE *out, unsigned diagrams, const char *title);
 void cli_plot_end(FILE *out);
 
-/* Axes with their names, ticks on round numbers (1, 2 or 5 times a power of
- * ten), the title. The y axis is widened to its outer ticks. */
+/* Draws axes with names, ticks at round numbers (1, 2 or 5 times a power of
+ * ten) and the title. Widens the y axis to its outer ticks. */
 void cli_plot_frame(cli_plot *plot);
-/* Writes the notes beside the diagram, moved apart where they would collide. */
+/* Writes the notes beside the diagram and moves overlapping ones apart. */
 void cli_plot_finish(cli_plot *plot);
 
 enum { CLI_PLOT_DOTS = 1, CLI_PLOT_DASHED = 2 };
-/* A line through n points; `shade` is a colour from a round of eight. */
+/* A line through n points; `shade` selects one of eight colours, modulo 8. */
 void cli_plot_line(const cli_plot *plot, size_t n, const double *x,
                    const double *y, unsigned shade, unsigned style);
 /* A point with a bar from low to high. */
 void cli_plot_bar(const cli_plot *plot, double x, double y, double low,
                   double high);
-/* A dashed line from top to bottom, with a word on it. */
+/* A dashed vertical line with a label. */
 void cli_plot_mark(cli_plot *plot, double x, const char *word);
-/* Words right of the diagram, at the height of y, in the colour of a line. */
+/* A note right of the diagram, at the height of y, in the colour of a line. */
 void cli_plot_note(cli_plot *plot, double y, const char *words, unsigned shade);
 
 #endif

@@ -1,5 +1,6 @@
-/* Shared objects with a program. The command exports the engine's functions,
- * so that the object finds them here, linked to libstrads or not. */
+/* Shared objects that contain a program. The command exports the engine's
+ * functions, so that an object finds them here, even if it is not linked to
+ * libstrads. */
 #include "cli_plugin.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,8 @@
 #include "cli_options.h"
 #include "engine/run/program_check.h"
 
-/* dlopen looks a bare name up on the system's paths; a file is meant here. */
+/* dlopen would search a bare name in the system's paths, but the user means a
+ * file. */
 static void *open_file(const char *path)
 {
     char *name = NULL;
@@ -27,7 +29,8 @@ static void *open_file(const char *path)
 static strads_err copy_program(const char *path, void *handle,
                                strads_program *out)
 {
-    /* POSIX's way from an object pointer to a function's. */
+    /* The conversion of an object pointer to a function pointer that POSIX
+     * specifies. */
     const strads_program *(*entry)(uint32_t abi);
     *(void **)&entry = dlsym(handle, "strads_program_entry");
     if (!entry) {

@@ -1,5 +1,4 @@
-/* A file of prices has its keys in nanoseconds; what it does not name costs
- * nothing. */
+/* Files of costs have keys in nanoseconds. Missing keys cost nothing. */
 #include "cli_prices.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 #include "cli_output.h"
 #include "engine/base/number_text.h"
 
-/* Of a run that is timed: long enough for some hundred rounds. */
+/* Length of a timed run: enough for some hundred rounds. */
 static const double MEASURED_SECONDS = 2;
 
 typedef struct key {
@@ -36,7 +35,7 @@ const char *cli_prices_phase(const strads_program *program, uint32_t phase)
     return named ? program->phases[phase].name : "update";
 }
 
-/* Prices on their way from and to a file. */
+/* Costs as they are read from or written to a file. */
 typedef struct prices {
     const char *path;
     const strads_program *program;
@@ -151,13 +150,14 @@ static strads_err put_file(void *arg, FILE *out)
 
 /* ---- measuring --------------------------------------------------------- */
 
-/* On data in so many partitions, of which each has *entries. */
+/* Measures on data in `partitions` partitions and returns their mean
+ * *entries. */
 static strads_err measure(const cli_prices *c, uint32_t partitions,
                           double seconds, prices *p, double *entries)
 {
     strads_data *data = NULL;
     strads_engine_options options = *c->engine;
-    options.plan = NULL; /* it is for the partitions of the run */
+    options.plan = NULL; /* the plan is for the run's number of partitions */
     options.plan_given = NULL;
     options.partitions = partitions;
     strads_err err = c->read(c->arg, partitions, &data);
@@ -170,8 +170,9 @@ static strads_err measure(const cli_prices *c, uint32_t partitions,
     return err;
 }
 
-/* Some loops take a batch a clock, others all that they have: of a curve both
- * ends are measured, and what lies between is on a line. */
+/* Some loops process a batch in each clock, others all their entries. So both
+ * ends of a curve are measured and costs between them are interpolated
+ * linearly. */
 static strads_err measure_loop(const cli_prices *c, prices *p)
 {
     const double each = MEASURED_SECONDS / 2;
@@ -192,7 +193,7 @@ static strads_err measure_loop(const cli_prices *c, prices *p)
     return STRADS_OK;
 }
 
-/* "2.5" or "2.5ns"; false: it is something else. */
+/* Parses "2.5" or "2.5ns". False: the text is something else. */
 static bool is_number(const char *text, double *ns)
 {
     char bare[40];
@@ -215,7 +216,8 @@ strads_err cli_prices_find(const cli_prices *c, strads_sim_options *net)
     net->phases = p.phases;
     net->n_phases = n;
     if (strcmp(c->cost, "measured") == 0) {
-        /* Of rounds in two partitions, so that there is something to merge. */
+        /* Rounds are measured in two partitions, so that there are results to
+         * merge. */
         CLI_TRY(c->program->run
                     ? measure_loop(c, &p)
                     : measure(c, 2, MEASURED_SECONDS, &p, &entries));

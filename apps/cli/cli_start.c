@@ -1,6 +1,6 @@
-/* A start is but a start: parameters that the run has not are left out. But a
- * class's values are that class's: a start has the run's labels, or it would
- * begin with an answer to another question. */
+/* The start model only sets start values, so values for parameters that the run
+ * lacks are dropped. But values belong to classes, so the run must have the
+ * same labels as the start model. */
 #include "cli_job.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 /* ---- the run's labels -------------------------------------------------- */
 
-/* The option of a program whose labels may be names, where it has one. */
+/* The program's option for label names, or NULL. */
 static const char **classes_option(const cli_job *j)
 {
     const strads_program *program = j->train->program;
@@ -25,8 +25,8 @@ static const char **classes_option(const cli_job *j)
                : NULL;
 }
 
-/* from[k]: the place of the run's class k among the start's. False: they are
- * not the same. */
+/* from[k]: index in the start model of the run's class k. False: the classes
+ * differ. */
 static bool match(const cli_labels *start, const cli_labels *run,
                   uint32_t *from)
 {
@@ -39,9 +39,10 @@ static bool match(const cli_labels *start, const cli_labels *run,
     return same;
 }
 
-/* ---- its values in the run's order ------------------------------------- */
+/* ---- values in the run's order ------------------------------------------- */
 
-/* A row of values: of two classes one, which speaks for the second of them. */
+/* Reorders one row. With two classes a row has one value, which is for the
+ * second class. */
 static void turn_row(const double *from, const uint32_t *order, uint32_t width,
                      double *to)
 {
@@ -53,7 +54,7 @@ static void turn_row(const double *from, const uint32_t *order, uint32_t width,
         to[k] = from[order[k]];
 }
 
-/* All rows, and after them the intercepts. */
+/* Reorders all rows, then the intercepts. */
 static strads_err turn(cli_job *j, const uint32_t *order)
 {
     const strads_model *m = j->start.model;
@@ -75,7 +76,7 @@ static strads_err match_classes(cli_job *j, const char *given)
     CLI_TRY(cli_reserve(1, sizeof *start, "labels", &start));
     CLI_TRY(cli_reserve(1, sizeof *run, "labels", &run));
     if (!cli_labels_read(given, run))
-        return STRADS_OK; /* the program refuses it */
+        return STRADS_OK; /* the program will report the error */
     if (!cli_labels_read(j->start.classes, start) ||
         !match(start, run, order)) {
         return strads_fail(STRADS_EINVAL,
@@ -88,7 +89,7 @@ static strads_err match_classes(cli_job *j, const char *given)
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* The labels that the run is to have; of a program that knows of classes. */
+/* Sets the run's labels, if the program has classes. */
 static strads_err take_classes(cli_job *j)
 {
     const char **classes = classes_option(j);
@@ -109,7 +110,7 @@ static strads_err take_classes(cli_job *j)
     return STRADS_OK;
 }
 
-/* The intercepts as the run counts its classes. */
+/* Sets the intercepts, in the order of the run's classes. */
 static void use_intercepts(cli_job *j)
 {
     const strads_model *m = j->start.model;
@@ -143,8 +144,8 @@ strads_err cli_start_read(cli_job *j)
 
 /* ---- with the data ----------------------------------------------------- */
 
-/* Every row that is kept has one of the labels; where all rows are kept, every
- * label has a row. */
+/* Each row of this process must have one of the labels. If the process has all
+ * rows, each label must have a row. */
 static strads_err check_rows(const cli_job *j, const cli_labels *labels)
 {
     bool seen[CLI_LABELS_MAX] = {false};
@@ -187,7 +188,7 @@ static strads_err check_rows(const cli_job *j, const cli_labels *labels)
     return STRADS_OK;
 }
 
-/* Columns of tables are the same ones where they have the same names. */
+/* Columns of tables are matched by name. */
 static strads_err check_names(const cli_job *j)
 {
     const strads_names *start = j->start.model->names;
@@ -210,7 +211,7 @@ strads_err cli_start_check(const cli_job *j)
     cli_labels *labels;
     CLI_TRY(check_names(j));
     if (!j->start.classes || j->start.turned)
-        return STRADS_OK; /* then the program holds them against --classes */
+        return STRADS_OK; /* the program then compares them with --classes */
     CLI_TRY(cli_reserve(1, sizeof *labels, "labels", &labels));
     return cli_labels_read(j->start.classes, labels)
                ? check_rows(j, labels)

@@ -1,5 +1,5 @@
-/* Owns the process's one stop flag, and whether a line of progress is open: a
- * signal's sentence begins on a clean line. */
+/* Owns the process's stop flag, and whether a line of progress is open, so that
+ * a message after a signal starts on a clean line. */
 #include "cli_terminal.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static atomic_bool line_open;
 
 static const double SECONDS_APART = 0.2;
 
-/* "1 min 20 s": seconds that people can read. */
+/* Formats seconds as "1 min 20 s". */
 static void put_seconds(char *out, size_t size, double s)
 {
     if (s < 100) {
@@ -35,7 +35,7 @@ static void put_seconds(char *out, size_t size, double s)
     }
 }
 
-/* What is left by what it took so far; below 0: nobody knows. */
+/* Estimates the remaining time from the elapsed time; below 0: unknown. */
 static double seconds_left(const cli_progress *line, double elapsed)
 {
     double left = INFINITY;
@@ -46,7 +46,7 @@ static double seconds_left(const cli_progress *line, double elapsed)
     return isfinite(left) ? left : -1;
 }
 
-/* A terminal's line has 80 columns: a longer one could not be rewritten. */
+/* A line of more than 80 columns would wrap, and could not be rewritten. */
 static void draw(const cli_progress *line)
 {
     char text[160], elapsed[24], left[24], total[24] = "";
@@ -117,7 +117,7 @@ void cli_progress_show(cli_progress *line, double done,
     }
     if (!isnan(progress->gap))
         (void)snprintf(gap, sizeof gap, "  gap %.1e", progress->gap);
-    /* A model that is no list of weights counts none. */
+    /* A model without a list of weights has no nonzeros. */
     if (!isnan(progress->gap) || progress->nonzeros > 0) {
         (void)snprintf(nonzeros, sizeof nonzeros, "  nonzeros %" PRIu64,
                        progress->nonzeros);
@@ -146,7 +146,7 @@ void cli_progress_end(cli_progress *line)
 
 /* ---- Ctrl-C --------------------------------------------------------------- */
 
-/* Only what a signal handler may call. */
+/* Calls only async-signal-safe functions. */
 static void on_signal(int number)
 {
     static const char told[] =
@@ -176,7 +176,7 @@ const volatile bool *cli_signal_catch(void)
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGUSR1, &action, NULL); /* Slurm: time is nearly up */
+    (void)sigaction(SIGUSR1, &action, NULL); /* Slurm: the time limit is near */
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         (void)sigaction(SIGHUP, &action, NULL); /* nohup ignores it */
@@ -188,17 +188,16 @@ void cli_signal_stop(void)
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 }
 
-/* ---- what loading will cost ------------------------------------------------ */
+/* ---- cost of reading a file ----------------------------------------------- */
 
 static const double WORTH_TELLING = 64e6; /* bytes of a file */
 
-/* A guess from the first bytes of a file: entries per byte of text, times its
- * size. Packed files say nothing about their text, so only their size is told.
- */
+/* Estimates the entries from the density of the file's first bytes. For
+ * compressed files only the size is reported. */
 
 enum { SAMPLE = 1 << 16 };
 
-/* Entries in the text: LIBSVM has a colon for each, MatrixMarket a line. */
+/* Entries in the text: LIBSVM has one colon for each, MatrixMarket one line. */
 static double count_entries(const char *text, size_t size)
 {
     bool market = size > 2 && memcmp(text, "%%", 2) == 0;
@@ -208,7 +207,7 @@ static double count_entries(const char *text, size_t size)
     return entries;
 }
 
-/* Entries in a byte of the file; 0: not known. */
+/* Entries per byte of the file; 0: unknown. */
 static double density(const char *path)
 {
     static char text[SAMPLE];

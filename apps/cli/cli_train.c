@@ -1,10 +1,9 @@
 /* Training, from the command line to the model file.
  *
- * Whatever can be wrong with the user's input is looked at before the first
- * round: options, the start model, the data, and whether model and log can be
- * written at all. After that a model file appears only when a run has ended
- * without an error, however it ended; it is written before anything is printed
- * on standard output. */
+ * All user input is checked before the first round: options, the start model,
+ * the data, and whether model and log can be written. After that, a model file
+ * is written only if the run ends without an error, whatever the reason for its
+ * end. It is written before anything is printed on standard output. */
 #include "cli_train.h"
 
 #include <errno.h>
@@ -130,15 +129,15 @@ static strads_err check_options(const cli_job *j)
     return j->engine.trace ? sti_atomic_file_check(j->engine.trace) : STRADS_OK;
 }
 
-/* What scheduled rounds have options for does not concern a loop, and the
- * other way round. */
+/* Loops have other options than scheduled rounds. */
 static const strads_option *running_table(const cli_job *j)
 {
     return j->train->program->run ? strads_engine_loop_option_table()
                                   : strads_engine_option_table();
 }
 
-/* What goes into the model and the log: how it was run, not where it went. */
+/* Model and log contain the options of the fit, but not the names of output
+ * files. */
 strads_err cli_job_keep_options(cli_job *j)
 {
     sti_config_part part[] = {
@@ -152,7 +151,7 @@ strads_err cli_job_keep_options(cli_job *j)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
-/* Started by srun or mpirun: rank 0 listens for the others, which join it. */
+/* Under srun or mpirun: rank 0 listens, and the other ranks join it. */
 static strads_err take_place(cli_job *j)
 {
     if (j->engine.nodes > 1 || j->engine.listen)
@@ -171,7 +170,7 @@ static strads_err take_place(cli_job *j)
     return STRADS_OK;
 }
 
-/* A text among the program's own options; NULL: it has none of that name. */
+/* A text among the program's own options; NULL: no such option. */
 static const char *text_option(const cli_job *j, const char *name)
 {
     const strads_option *option =
@@ -184,7 +183,7 @@ static const char *text_option(const cli_job *j, const char *name)
                : NULL;
 }
 
-/* The same command line as rank 0's, which this process joins. */
+/* Joins rank 0, which has the same command line. */
 static int join_rank_zero(cli_job *j)
 {
     cli_join *join;
@@ -265,7 +264,8 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
 
 static strads_err listen_for_nodes(cli_job *j)
 {
-    if (access(j->data_path, R_OK) != 0) { /* before others are asked to come */
+    if (access(j->data_path, R_OK) != 0) { /* check before waiting for other
+                                            * nodes */
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", j->data_path,
                            strerror(errno));
     }
@@ -303,9 +303,9 @@ static strads_err read_data(cli_job *j)
     return STRADS_OK;
 }
 
-/* The program that suits options and data; what comes down a pipe does not come
- * again, and stays with the one that was asked for. A resumed run has the program
- * of its checkpoint, which the number of processes may not change. */
+/* Selects the program that suits options and data. Data from a pipe cannot be
+ * read twice, so it stays with the requested program. A resumed run keeps the
+ * program of its checkpoint, even if the number of processes has changed. */
 static const cli_train *choose(const cli_job *j, const cli_train *asked)
 {
     struct stat info;
@@ -321,7 +321,7 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
     return other ? other : asked;
 }
 
-/* Reads the data for the program that suits them. */
+/* Reads the data for the selected program. */
 static strads_err read_for(cli_job *j, const cli_train *asked)
 {
     CLI_TRY(read_data(j));
@@ -338,8 +338,8 @@ static strads_err read_for(cli_job *j, const cli_train *asked)
     return cli_job_keep_options(j);
 }
 
-/* The parameters that the run will have: the program may want others than one
- * a column, and have some where the data has none. */
+/* Computes the run's parameters. A program may have more than one for each
+ * column, or some even if the data has no columns. */
 static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
     const strads_program *program = j->train->program;
@@ -397,7 +397,8 @@ static strads_err prepare(cli_job *j)
 
 /* ---- the run ----------------------------------------------------------- */
 
-/* Threads of this process that the run has, and why there are no more. */
+/* The run's threads in this process, and the reason if there are fewer than
+ * cores. */
 static uint32_t tell_workers(const cli_job *j, char *text, size_t size)
 {
     const uint32_t asked = j->engine.workers;
@@ -415,8 +416,8 @@ static uint32_t tell_workers(const cli_job *j, char *text, size_t size)
     return used;
 }
 
-/* Whether the data is too small for a second partition to pay, and so for a
- * second process that was started on it. */
+/* Whether the data is too small for a second partition, and therefore for a
+ * second process. */
 static bool one_would_do(const cli_job *j)
 {
     const strads_engine_options alone = {.size = sizeof alone};
@@ -460,8 +461,8 @@ static void announce(cli_job *j)
     }
 }
 
-/* Where the run ends at the latest. A program that is told a number of sweeps
- * or epochs, and counts them in a measure, is done when they are. */
+/* The latest end of the run. If a program has a number of sweeps or epochs and
+ * counts them in a measure, the goal is that number. */
 static cli_goal find_goal(cli_job *j)
 {
     static const char *const units[][2] = {{"sweeps", "sweep"},
@@ -512,8 +513,8 @@ static strads_err run(cli_job *j)
 /* ---- the outcome ---------------------------------------------------------- */
 
 typedef struct outcome {
-    const char *word; /* in the log */
-    const char *text; /* for people */
+    const char *word; /* for the log */
+    const char *text; /* for the terminal */
     int code;
 } outcome;
 
@@ -524,15 +525,15 @@ static double find_at_zero(const cli_job *j)
                              : NAN;
 }
 
-/* Rounding apart. */
+/* Allows for rounding. */
 static bool has_diverged(const cli_job *j)
 {
     return strads_result_progress(j->result)->objective >
            find_at_zero(j) * (1 + 1e-6);
 }
 
-/* A bound, or a program's own end, is a failure to converge only where there is
- * a gap to judge by. */
+/* For programs with a gap, ending at a bound or by the program's own decision
+ * means that the run has not converged. */
 static outcome judge(const cli_job *j)
 {
     const strads_result *result = j->result;
@@ -558,7 +559,7 @@ static outcome judge(const cli_job *j)
     return (outcome){"interrupted", "interrupted", CLI_INTERRUPTED};
 }
 
-/* Of a data-parallel loop: the time of all workers, summed up. */
+/* For a data-parallel loop: the times summed over all workers. */
 static void tell_times(const cli_job *j, const strads_progress *p)
 {
     double all = p->callback_seconds + p->waiting_seconds + p->network_seconds;
@@ -570,8 +571,8 @@ static void tell_times(const cli_job *j, const strads_progress *p)
             percent * p->network_seconds);
 }
 
-/* What keeps a fit from its last digits is nearly always that columns' scales
- * lie far apart. */
+/* If a fit cannot reach its tolerance, the scales of the columns usually differ
+ * too much. */
 static void advise(const cli_job *j)
 {
     const strads_option *option =
@@ -600,7 +601,7 @@ static void summarise(const cli_job *j, const outcome *end)
         at += (size_t)snprintf(figures + at, sizeof figures - at, " gap %.1e,",
                                p->gap);
     }
-    /* A model that is no list of weights counts none. */
+    /* A model without a list of weights has no nonzeros. */
     if (!isnan(p->gap) || p->nonzeros > 0) {
         (void)snprintf(figures + at, sizeof figures - at,
                        " %" PRIu64 " nonzeros,", p->nonzeros);
@@ -650,7 +651,7 @@ static strads_err write_common_model(const cli_job *j)
     return err;
 }
 
-/* What the options came to mean is what a model tells of them. */
+/* Writes the options with their resolved values. */
 static strads_err write_model(cli_job *j, cli_trained *trained)
 {
     j->engine.partitions = strads_result_partitions(j->result);
@@ -684,7 +685,7 @@ static strads_err give(cli_job *j)
                            : STRADS_OK;
 }
 
-/* The model comes first: a log that cannot be finished costs no model. */
+/* The model is written first, so that a failure of the log cannot lose it. */
 static int conclude(cli_job *j)
 {
     const outcome end = judge(j);
@@ -696,14 +697,14 @@ static int conclude(cli_job *j)
                 strads_result_progress(j->result));
     int code = err ? cli_complain(err, CLI_RUNNING) : end.code;
     if (err == STRADS_ECANCELED && !*j->engine.stop)
-        code = CLI_BOUND; /* nobody did but a bound */
+        code = CLI_BOUND; /* stopped at a bound */
     if (err == STRADS_ESTATE && end.code == CLI_INTERRUPTED)
-        code = CLI_INTERRUPTED; /* it was, before there was a model */
+        code = CLI_INTERRUPTED; /* stopped before there was a model */
     err = cli_log_close(&j->log);
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
 
-/* ---- all of it ------------------------------------------------------------ */
+/* ---- the whole training --------------------------------------------------- */
 
 static int train_job(cli_job *j)
 {
@@ -712,7 +713,7 @@ static int train_job(cli_job *j)
         return cli_complain(err, CLI_BEFORE);
     err = run(j);
     const int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
-    if (j->result) { /* a trace that cannot be finished costs no model */
+    if (j->result) { /* an error of the trace does not lose the model */
         const int end = conclude(j);
         return code ? code : end;
     }
@@ -736,7 +737,8 @@ int cli_train_main(const cli_command *command, int argc, char **argv)
                      : j->cluster.rank > 0 ? join_rank_zero(j)
                                            : train_job(j);
     cli_cluster_abort(&j->cluster, code);
-    /* What others see: the page, the program's own end, the other nodes. */
+    /* Closes only objects with effects outside the process: the page, the
+     * program's state, the other nodes. */
     sti_watch_close(j->watch);
     strads_result_free(j->result);
     strads_engine_free(j->nodes);

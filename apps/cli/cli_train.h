@@ -1,5 +1,5 @@
-/* cli_train.h - training by any program: the way that `strads lasso train`,
- * `strads lda train` and `strads run` have in common. */
+/* cli_train.h - training by any program, for `strads lasso train`, `strads lda
+ * train`, `strads run` and others. */
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
@@ -7,7 +7,7 @@
 #include "cli_options.h"
 #include "strads/strads.h"
 
-/* What a run has left for its model. */
+/* A finished run, for writing its model. */
 typedef struct cli_trained {
     const strads_result *result;
     const strads_data *data;
@@ -15,66 +15,68 @@ typedef struct cli_trained {
     uint64_t seed;
     const void *config; /* the program's options */
     const strads_engine_options *engine;
-    const char *target; /* of a table; or NULL */
+    const char *target; /* name of a table's target column, or NULL */
     bool quiet;
-    void *state; /* the command's own */
+    void *state; /* state of the command */
 } cli_trained;
 
 typedef struct cli_train cli_train;
 struct cli_train {
     const strads_program *program;
-    const char *model;   /* the program that models name; NULL: this one */
-    const char *options; /* the heading of the program's options */
-    bool all_rows;       /* needs them: no run of several processes */
-    /* Puts into the options what they came to mean on this data, and into the
-     * model what only the program knows; may be NULL. */
+    const char *model;   /* program name in models; NULL: this program's */
+    const char *options; /* heading of the program's options */
+    bool all_rows;       /* needs all rows, so it cannot run on several
+                          * processes */
+    /* `resolve` replaces options by their resolved values; `complete` sets
+     * members of the model that only the program knows. May be NULL. */
     void (*resolve)(const void *state, void *config);
     void (*complete)(const void *state, strads_model *model);
-    /* Puts a start's intercepts into the options, as many as it has numbers a
-     * coefficient; false: there is no use for them. NULL: the run finds those
-     * that suit the start by itself. */
+    /* Sets the options from a start model's intercepts, one for each value of a
+     * coefficient. False: they are not used. NULL: the run computes intercepts
+     * that fit the start values. */
     bool (*start)(void *config, const double *intercepts);
-    /* The objective of a model without weights: a run that ends above it has
-     * diverged. NULL: the program cannot end there. */
+    /* The objective of a model without weights. A run that ends above it has
+     * diverged. NULL: no such check. */
     double (*at_zero)(const void *state);
-    /* Says more about the result, for people; may be NULL. */
+    /* Prints more about the result; may be NULL. */
     void (*describe)(const void *state);
-    /* Writes the model in a format of its own; NULL: as a strads_model. */
+    /* Writes the model in a special format; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
-    /* Who trains with these options instead, or NULL; `data` is NULL before
-     * they are read. One process asks again when they are, and where the
-     * answer is another then, reads them anew. Both programs take the same
-     * struct of options. */
+    /* Selects another program for these options, or NULL. `data` is NULL before
+     * it is read. With one process, `instead` is called again after the data is
+     * read; if the choice changes, the data is read again. Both programs have
+     * the same struct of options. */
     const cli_train *(*instead)(const void *config,
                                 const strads_engine_options *engine,
                                 const strads_data *data);
-    const cli_train *other; /* the one that `instead` may return */
+    const cli_train *other; /* the program that `instead` may select */
 
-    /* A command that gives more than a model has a state, which begins with a
-     * cli_use, options in it, and functions; each may be NULL. */
+    /* A command with more output than a model has a state with options, which
+     * begins with a cli_use, and these functions. Each may be NULL. */
     size_t size;
-    const void *initial;       /* the state; NULL: 0 */
+    const void *initial;       /* the state; NULL: zeros */
     const strads_option *more; /* fields of the state */
-    const char *usual; /* --output and --format are there, as in a cli_verb */
-    /* Before data are read (it may change the program's options); what they are
-     * read with, where that is more than the program says; once they are there;
-     * after each report; when the run has ended without an error, before
-     * its model is written. */
+    const char *usual;         /* default of --format, as in a cli_verb */
+    /* In order of the calls: before the data is read (may change the program's
+     * options); to set more options for reading; after the data is read; after
+     * each report; and after a run without an error, before its model is
+     * written. */
     strads_err (*check)(void *state, void *config);
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
     strads_err (*look)(void *state, const strads_data *data);
     void (*note)(void *state, const strads_progress *progress);
     strads_err (*finish)(void *state, const cli_trained *trained);
-    /* After the model: so a reader that closes standard output costs none. */
+    /* After the model is written, so that closing standard output does not lose
+     * it. */
     strads_err (*print)(void *state, FILE *out);
-    /* Events for the log before its last line, when somebody reads it. */
+    /* Adds events to the log before its last line, if there is a log. */
     strads_err (*tell)(void *state, cli_log *log);
 };
 
-/* A model's intercepts: one, or as many as it has numbers a coefficient, which
- * stay the caller's. */
+/* Sets a model's intercepts: one, or one for each value of a coefficient. The
+ * caller keeps `b`. */
 static inline void cli_train_intercepts(const double *b, strads_model *model)
 {
     if (model->width > 1)
@@ -83,7 +85,7 @@ static inline void cli_train_intercepts(const double *b, strads_model *model)
         model->intercept = b[0];
 }
 
-/* Gives a model the names of a table's columns, and what goes with them. */
+/* Copies the column names of a table, and related members, to a model. */
 static inline void cli_model_name(strads_model *model, const strads_data *data,
                                   const char *target)
 {
@@ -95,18 +97,19 @@ static inline void cli_model_name(strads_model *model, const strads_data *data,
     }
 }
 
-/* The defaults of the engine in figures, so that --print-config shows what will
- * be; and the program's options as they are to begin with. */
+/* Sets the engine's defaults as numbers, so that --print-config shows them, and
+ * a copy of the program's default options. */
 strads_err cli_defaults(const strads_program *program,
                         strads_engine_options *engine, void **config);
 
-/* Reads engine->plan, if it is set, into *plan, for the caller to free, and
- * gives it to the engine: it also says how many partitions there are, unless
- * that is set. STRADS_EINVAL: `program` takes none. */
+/* Reads engine->plan, if it is set, into *plan, which the caller frees, and
+ * passes it to the engine. Unless the number of partitions is set, the plan
+ * sets it. STRADS_EINVAL: `program` does not use plans. */
 strads_err cli_plan_take(const strads_program *program,
                          strads_engine_options *engine, strads_plan **plan);
 
-/* Reads the command line, trains, writes model and log; an exit code. */
+/* Reads the command line, trains, writes model and log. Returns an exit
+ * code. */
 int cli_train_main(const cli_command *command, int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a page to watch shows: the page itself, which the build embeds from
- * page.html, and the names of the metrics. */
+/* Content for the page of a training: page.html, which the build embeds, and
+ * the metrics with their names. */
 #include "cli_watch.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "cli_terminal.h"
 
-/* page.html, by cmake/embed.cmake. */
+/* page.html, embedded by cmake/embed.cmake. */
 extern const char cli_page[];
 extern const size_t cli_page_size;
 

@@ -1,17 +1,17 @@
-/* cli_watch.h - the page to watch a training with (--http): what the log says,
- * and the figures for Prometheus. docs/watching.md. */
+/* cli_watch.h - the page of a training (--http): the log's lines, and metrics
+ * for Prometheus. See docs/watching.md. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
 #include "cli_log.h"
 #include "engine/watch/watch.h"
 
-/* Serves the page at `address`, and says where; NULL: no page. The token of
- * `token_file` or of the environment stops the run; without one its own is
- * drawn. STRADS_EINVAL, STRADS_EIO. */
+/* Serves the page at `address` and reports its URL; NULL: no page. A request to
+ * stop the run needs the token in `token_file` or in the environment; without
+ * one, a token is generated. STRADS_EINVAL, STRADS_EIO. */
 strads_err cli_watch_open(const char *address, const char *token_file,
                           bool quiet, sti_watch **out);
-/* The figures of now; without a page nothing. */
+/* Updates the metrics; without a page, does nothing. */
 void cli_watch_figures(sti_watch *watch, const cli_log *log,
                        const strads_progress *progress);
 

@@ -1,4 +1,4 @@
-/* strads data info FILE: what a file holds. */
+/* strads data info FILE: describes a data file. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const strads_option info_table[] = {
     {.name = NULL},
 };
 
-/* A row with all figures: as csv, json or npy. */
+/* One row with all figures, for csv, json and npy. */
 static strads_err put_row(const info_state *i, FILE *out)
 {
     static const cli_column columns[] = {

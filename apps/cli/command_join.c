@@ -1,4 +1,4 @@
-/* strads join URL: this process becomes a node of somebody else's run. */
+/* strads join URL: this process becomes a node of another process's run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void take_notice(void *arg, const char *sentence)
     cli_say(s->quiet, "%s", sentence);
 }
 
-/* Is the file below the folder, links followed? */
+/* Whether the file is below the folder, with links resolved. */
 static bool is_below(const char *root, const char *path)
 {
     char *folder = realpath(root, NULL), *file = realpath(path, NULL);
@@ -81,8 +81,8 @@ static bool is_below(const char *root, const char *path)
     return below;
 }
 
-/* The path that this process was started with; or the one that the coordinator
- * names, where it may choose. */
+/* The path given to this process, or the coordinator's path if that is
+ * permitted. */
 static strads_err find_data(const char *url, const strads_engine *engine,
                             const cli_join *s, const char **out)
 {
@@ -179,7 +179,7 @@ int cli_join_run(const char *url, cli_join *s)
     s->engine.notice = take_notice;
     s->engine.notice_arg = s;
     const strads_err err = take_part(url, s);
-    if (err == STRADS_ESTATE) { /* it was not needed any more */
+    if (err == STRADS_ESTATE) { /* the run has ended */
         cli_say(s->quiet, "%s", strads_error_text());
         return CLI_OK;
     }

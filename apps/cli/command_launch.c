@@ -1,15 +1,16 @@
 /* strads launch: starts all processes of one run, on this machine or by ssh on
- * others, and is their parent: what they print gets their number, what ends it
- * ends them, and it ends as the worst of them.
+ * other machines. It prefixes their output with their number, forwards signals
+ * to them and exits with the worst of their exit codes.
  *
  * Process 0 is the training itself with --nodes and --listen; the others are
- * `strads join` of its URL. One that is killed is started again, as often as
- * --max-restarts says: the run goes on without it meanwhile, and takes it in.
- * Process 0 comes back by --resume, where it keeps cuts. Each is in a process
- * group of its own, so that a terminal's Ctrl-C comes here alone and is passed
- * on to process 0, which ends the run for all of them. A process started by ssh
- * runs under `launch --guard` on its machine, which ends it when its standard
- * input closes: so nothing outlives this process there, however it dies. */
+ * `strads join` with its URL. A killed process is restarted, at most
+ * --max-restarts times. Meanwhile the run continues without it, and then
+ * accepts it again. Process 0 is restarted with --resume if it writes
+ * checkpoints. Each process has its own process group, so that only launch
+ * receives a terminal's Ctrl-C. It forwards the signal to process 0, which ends
+ * the run for all processes. A process started by ssh runs under `launch
+ * --guard` on its machine. The guard ends it when standard input closes, so
+ * that no process outlives this one, even if this one is killed. */
 #include <argz.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +29,11 @@
 
 enum {
     MOST_PROCESSES = 1024,
-    LINE_SIZE = 4096, /* longer lines are handed on in parts */
-    PATIENCE = 10,    /* seconds from the first bad end to SIGTERM for all */
-    ALONE_PATIENCE =
-        1,             /* where it is process 0's, without which nothing goes */
-    TERM_PATIENCE = 5, /* and from there to SIGKILL */
-    WAIT = 60,         /* seconds that the others wait for process 0 */
+    LINE_SIZE = 4096,   /* longer lines are split */
+    PATIENCE = 10,      /* seconds from the first failure to SIGTERM for all */
+    ALONE_PATIENCE = 1, /* the same if process 0 fails, which ends the run */
+    TERM_PATIENCE = 5,  /* seconds from SIGTERM to SIGKILL */
+    WAIT = 60,          /* seconds that other processes wait for process 0 */
     TOKEN_SIZE = 256
 };
 
@@ -78,7 +78,7 @@ static const strads_option launch_table[] = {
 
 /* ---- words of a command line --------------------------------------------- */
 
-/* One behind the other, each with its end: argz of glibc. */
+/* Strings one after another, each with its NUL: an argz of glibc. */
 typedef struct words {
     char *text;
     size_t size;
@@ -114,14 +114,13 @@ static strads_err add_number(words *w, const char *name, uint32_t number)
     return add_option(w, name, text);
 }
 
-/* The word behind `word`, which is NULL before the first; NULL: there is none.
- */
+/* The word after `word` (NULL: the first word), or NULL at the end. */
 static const char *next(const words *w, const char *word)
 {
     return argz_next(w->text, w->size, word);
 }
 
-/* All of `from` as one word for a shell: each in quotes. */
+/* Adds all of `from` as one word for a shell, with each word quoted. */
 static strads_err add_quoted(words *w, const words *from)
 {
     char *text = NULL;
@@ -141,7 +140,7 @@ static strads_err add_quoted(words *w, const words *from)
     return err;
 }
 
-/* What stands behind the option of that name; NULL: it is not among them. */
+/* The value of the option, or NULL if it is not there. */
 static const char *option_of(const words *w, const char *name)
 {
     const size_t length = strlen(name);
@@ -159,29 +158,29 @@ static const char *option_of(const words *w, const char *name)
 /* ---- processes ------------------------------------------------------------ */
 
 typedef struct stream {
-    int fd; /* -1: at its end */
+    int fd; /* -1: at end of file */
     FILE *to;
     char line[LINE_SIZE];
     size_t n;
 } stream;
 
 typedef struct process {
-    pid_t pid; /* 0: has ended, or was never started */
+    pid_t pid; /* 0: has ended, or was not started */
     int code;
-    bool told;  /* it was ended from here: its code says nothing */
-    bool again; /* to be started again when all is read */
+    bool told;  /* ended by launch: ignore its exit code */
+    bool again; /* to be restarted once its output is read */
     uint32_t restarts;
-    int guard;        /* closing it ends the process; or -1 */
+    int guard;        /* closing it ends a process behind ssh; or -1 */
     const char *host; /* NULL: this machine */
     stream out, err;
 } process;
 
 typedef struct launch {
     const launch_options *options;
-    words command; /* the training, as given */
-    words hosts;   /* a word for each process that there is room for */
+    words command; /* the training's command line, as given */
+    words hosts;   /* one word for each process slot */
     char self[4096], folder[64], url[512];
-    const char *token; /* NULL: none is passed on */
+    const char *token; /* NULL: do not pass one on */
     process *all;
     uint32_t n, begun;
 } launch;
@@ -194,7 +193,7 @@ static void catch (int signal)
     caught++;
 }
 
-/* What a child does: never returns. */
+/* The child's side of fork; never returns. */
 static _Noreturn void become(const words *w, int in, int out, int err)
 {
     char **argv = calloc(argz_count(w->text, w->size) + 1, sizeof *argv);
@@ -237,12 +236,12 @@ static strads_err begin(launch *l, uint32_t k, const words *w)
                            strerror(errno));
     }
     (void)setpgid(p->pid, p->pid);
-    if (p->host) /* its token is no word that others could read */
+    if (p->host) /* a token on the command line would be visible to others */
         (void)dprintf(p->guard, "%s\n", l->token ? l->token : "");
     return STRADS_OK;
 }
 
-/* Threads of a process where nobody says it: its part of this machine. */
+/* Without --workers, a process gets its share of this machine's cores. */
 static strads_err add_workers(const launch *l, words *w)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -252,15 +251,14 @@ static strads_err add_workers(const launch *l, words *w)
     return workers ? add_number(w, "--workers", workers) : STRADS_OK;
 }
 
-/* Where process 0 keeps its cuts; NULL: nowhere, and it cannot come back. */
+/* Process 0's folder of checkpoints; NULL: none, so it cannot be restarted. */
 static const char *cuts_of(const launch *l)
 {
     const char *checkpoint = option_of(&l->command, "--checkpoint");
     return checkpoint ? checkpoint : option_of(&l->command, "--resume");
 }
 
-/* The command as given, but for where it keeps its cuts: it goes on from there.
- */
+/* The given command with --resume from its checkpoints. */
 static strads_err add_resumed(const launch *l, words *w)
 {
     static const char *const instead[] = {"--checkpoint", "--resume"};
@@ -275,14 +273,15 @@ static strads_err add_resumed(const launch *l, words *w)
         if (at == 2)
             CLI_TRY(add(w, word));
         else if (word[length] == '\0' && !(word = next(&l->command, word)))
-            break; /* it has no value, which it is told */
+            break; /* its value is missing; the process will report that */
     }
     return add_option(w, "--resume", cuts_of(l));
 }
 
 static strads_err add_first(const launch *l, words *w)
 {
-    /* On another machine nobody looks: it says so itself when there is none. */
+    /* The folder of checkpoints on another machine cannot be checked from here;
+     * if it has none, the process reports that. */
     const bool resumes = l->all[0].restarts > 0 &&
                          (l->hosts.size || sti_cut_partitions(cuts_of(l)) > 0);
     CLI_TRY(resumes ? add_resumed(l, w) : add_all(w, &l->command));
@@ -306,7 +305,7 @@ static strads_err add_other(const launch *l, words *w)
         if (value)
             CLI_TRY(add_option(w, passed[i], value));
     }
-    /* Who launches all of them says what process 0 reads. */
+    /* launch knows where process 0 reads its data. */
     CLI_TRY(l->options->data ? add_option(w, "--data", l->options->data)
                              : add_option(w, "--data-root", "/"));
     return second && strcmp(first, "run") == 0
@@ -314,7 +313,8 @@ static strads_err add_other(const launch *l, words *w)
                : STRADS_OK;
 }
 
-/* The words of process k; on a host they are one word of what reaches it. */
+/* The command line of process k. For another host, it is one word after the
+ * words of the ssh command. */
 static strads_err add_process(const launch *l, uint32_t k, words *w)
 {
     const char *host = l->all[k].host;
@@ -324,7 +324,7 @@ static strads_err add_process(const launch *l, uint32_t k, words *w)
         CLI_TRY(add(w, l->self));
         return k ? add_other(l, w) : add_first(l, w);
     }
-    /* Blanks part the words of what reaches it. */
+    /* Blanks separate the words of --ssh. */
     CLI_TRY(
         check_added(argz_add_sep(&w->text, &w->size, l->options->ssh, ' ')));
     CLI_TRY(add(w, host));
@@ -346,7 +346,7 @@ static strads_err start(launch *l, uint32_t k)
     return err;
 }
 
-/* Those that have not been started yet. */
+/* Starts the processes that have not been started yet. */
 static strads_err start_rest(launch *l)
 {
     for (; l->begun < l->n; l->begun++)
@@ -354,11 +354,11 @@ static strads_err start_rest(launch *l)
     return STRADS_OK;
 }
 
-/* ---- what they print ------------------------------------------------------- */
+/* ---- output of the processes --------------------------------------------- */
 
 static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
 {
-    /* Process 0's standard output is what was asked for: it goes on as it is. */
+    /* Process 0's standard output is the result, so it stays unchanged. */
     if (!l->options->plain && (k > 0 || s->to == stderr))
         (void)fprintf(s->to, "[%u] ", k);
     (void)fwrite(s->line, 1, n, s->to);
@@ -367,7 +367,7 @@ static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
     (void)fflush(s->to);
 }
 
-/* Process 0 on another machine says on which port it listens. */
+/* Process 0 on another machine reports its port in a line of output. */
 static strads_err look_for_url(launch *l, const char *line)
 {
     const char *at = strstr(line, ": strads join ");
@@ -379,7 +379,7 @@ static strads_err look_for_url(launch *l, const char *line)
     return start_rest(l);
 }
 
-/* Takes in what is there; whole lines go on. */
+/* Reads the available output and prints whole lines. */
 static strads_err take(launch *l, uint32_t k, stream *s)
 {
     const ssize_t got = read(s->fd, s->line + s->n, LINE_SIZE - 1 - s->n);
@@ -429,8 +429,8 @@ static void tell(launch *l, uint32_t first, int signal)
     }
 }
 
-/* Who is killed, here or behind ssh, is started again; process 0 only from a
- * cut. */
+/* A process that was killed, here or behind ssh, is restarted; process 0 only
+ * from a checkpoint. */
 static bool comes_again(const launch *l, uint32_t k)
 {
     const process *p = &l->all[k];
@@ -439,7 +439,7 @@ static bool comes_again(const launch *l, uint32_t k)
            (k > 0 ? l->all[0].pid > 0 || l->all[0].again : cuts_of(l) != NULL);
 }
 
-/* Starts those whose last words have been read. */
+/* Restarts killed processes once their output is read. */
 static strads_err start_again(launch *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {
@@ -451,7 +451,7 @@ static strads_err start_again(launch *l)
             continue;
         p->code = 0;
         if (k > 0 && l->all[0].pid == 0 && !l->all[0].again)
-            continue; /* the run has come to its end without it */
+            continue; /* the run has ended without it */
         p->restarts++;
         if (p->guard >= 0)
             (void)close(p->guard);
@@ -462,8 +462,8 @@ static strads_err start_again(launch *l)
     return STRADS_OK;
 }
 
-/* Those that have ended; whether one of them ended badly, so that the run cannot
- * go on. */
+/* Collects ended processes. True: one of them failed, so that the run cannot
+ * continue. */
 static bool reap(launch *l)
 {
     bool bad = false;
@@ -481,7 +481,7 @@ static bool reap(launch *l)
         p->pid = 0;
         if (k > 0 && l->all[0].pid == 0 && !l->all[0].again &&
             l->all[0].code == 0)
-            p->told = true; /* the run is over, and needs nobody any more */
+            p->told = true; /* the run is over, so its code does not matter */
         p->again = comes_again(l, k);
         bad =
             bad || (!p->again &&
@@ -501,7 +501,7 @@ static bool any_left(const launch *l)
 
 static strads_err hear(launch *l)
 {
-    static struct pollfd polled[MOST_PROCESSES][2]; /* -1 is passed over */
+    static struct pollfd polled[MOST_PROCESSES][2]; /* poll ignores fd -1 */
     for (uint32_t k = 0; k < l->n; k++) {
         polled[k][0] = (struct pollfd){l->all[k].out.fd, POLLIN, 0};
         polled[k][1] = (struct pollfd){l->all[k].err.fd, POLLIN, 0};
@@ -517,9 +517,9 @@ static strads_err hear(launch *l)
     return STRADS_OK;
 }
 
-/* Until all have ended. The first signal goes to process 0, as the first
- * Ctrl-C; the second ends all of them; and who is left PATIENCE after a bad end
- * is ended, too. */
+/* Waits until all processes have ended. The first signal is forwarded to
+ * process 0, the second ends all processes. PATIENCE seconds after a failure,
+ * the remaining processes are ended. */
 static strads_err wait_for_all(launch *l)
 {
     double ends_at = 0;
@@ -536,7 +536,7 @@ static strads_err wait_for_all(launch *l)
         if (caught > seen) {
             seen = caught;
             if (seen == 1 && l->all[0].pid > 0) {
-                /* A process of ours by ssh is reached through its guard. */
+                /* A process behind ssh is reached through its guard. */
                 if (l->all[0].host)
                     tell(l, 0, SIGTERM);
                 else
@@ -590,7 +590,7 @@ static strads_err read_hosts(launch *l)
                              l->options->hosts);
 }
 
-/* Which host each process is on. */
+/* Assigns processes to hosts. */
 static strads_err place(launch *l)
 {
     const size_t most = argz_count(l->hosts.text, l->hosts.size);
@@ -627,7 +627,7 @@ static strads_err place(launch *l)
 static strads_err find_token(launch *l)
 {
     if (option_of(&l->command, "--token-file"))
-        return STRADS_OK; /* the same file is the others' */
+        return STRADS_OK; /* the other processes read the same file */
     CLI_TRY(cli_token_make());
     l->token = getenv("STRADS_TOKEN");
     return strlen(l->token) < TOKEN_SIZE
@@ -672,7 +672,7 @@ static strads_err start_all(launch *l)
         (void)snprintf(l->url, sizeof l->url, "%stcp://%s:0",
                        option_of(&l->command, "--tls-ca") ? "tls+" : "",
                        l->all[0].host);
-        l->begun = 1; /* the others when it has said its port */
+        l->begun = 1; /* start the others once its port is known */
         return start(l, 0);
     }
     if (option_of(&l->command, "--tls-ca")) {
@@ -739,8 +739,8 @@ static int launch_all(launch *l)
     return err ? cli_complain(err, CLI_RUNNING) : worst(l);
 }
 
-/* Runs the command and ends it when standard input does, whose first line is
- * the run's token. */
+/* Runs the command and ends it when standard input closes. The first line of
+ * standard input is the run's token. */
 static int stand_guard(const launch *l)
 {
     char line[TOKEN_SIZE];
@@ -752,7 +752,8 @@ static int stand_guard(const launch *l)
     line[n] = '\0';
     if (n > 0)
         (void)setenv("STRADS_TOKEN", line, 1);
-    (void)signal(SIGPIPE, SIG_IGN); /* who listened is gone: go on to the end */
+    (void)signal(SIGPIPE, SIG_IGN); /* the reader may be gone: continue to the
+                                     * end */
     pid = fork();
     if (pid == 0) {
         become(&l->command, open("/dev/null", O_RDONLY), STDOUT_FILENO,

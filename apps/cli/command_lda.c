@@ -12,14 +12,15 @@
 typedef struct lda_files {
     cli_use use;
     const char *assignments;
-    const char *path; /* of the data */
+    const char *path; /* path of the data */
     cli_words words;
-    strads_names *names;     /* of the words, or NULL */
-    strads_lda_model *old;   /* of --from, or NULL */
-    strads_lda_model *model; /* what was written, or NULL */
+    strads_names *names;     /* names of the words, or NULL */
+    strads_lda_model *old;   /* model of --from, or NULL */
+    strads_lda_model *model; /* the written model, or NULL */
     const char *labels;
-    strads_lda_labels truth;      /* what they are */
-    char *old_path, *labels_path; /* in full: other nodes read them, too */
+    strads_lda_labels truth;      /* the documents' labels */
+    char *old_path, *labels_path; /* absolute, because other nodes read them,
+                                   * too */
 } lda_files;
 
 static const strads_option file_table[] = {
@@ -29,7 +30,7 @@ static const strads_option file_table[] = {
     {.name = NULL},
 };
 
-/* A model that is gone on from has as many topics as it has. */
+/* Training of an older model continues with its number of topics. */
 static strads_err read_old(lda_files *f, strads_lda_options *options)
 {
     const strads_lda_options *defaults = strads_program_lda.defaults;

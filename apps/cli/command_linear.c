@@ -1,6 +1,6 @@
-/* Training of the linear programs: lasso, logistic, sgd-logistic, svm; paths and
- * cross-validation. Each is a table: what differs from other programs. What a
- * model holds is what its options came to mean, not how they were found. */
+/* Training of the linear programs: lasso, glm, logistic, sgd-logistic, svm;
+ * paths and cross-validation. Each program is a table of its differences. A
+ * model contains the resolved values of its options. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void describe_lambda(double lambda, double lambda_max)
     }
 }
 
-/* The state of all but the dual is glm's. */
+/* All programs except the dual ones have glm's state. */
 static void glm_complete(const void *state, strads_model *model)
 {
     cli_train_intercepts(strads_glm_intercepts(state), model);
@@ -81,7 +81,8 @@ static void logistic_resolve(const void *state, void *config)
     fit->classes = o->classes;
 }
 
-/* The dual program and a softmax have a use for them; others find their own. */
+/* The dual program and softmax use the intercepts; other programs compute their
+ * own. */
 static bool logistic_start(void *config, const double *intercepts)
 {
     strads_logistic_options *o = config;
@@ -118,7 +119,7 @@ static void glm_describe(const void *state)
         describe_lambda(o->lambda, strads_glm_lambda_max(state));
 }
 
-/* An L2 penalty alone: in the dual. */
+/* With only an L2 penalty, the dual is solved. */
 
 static void logistic_resolve_dual(const void *state, void *config)
 {
@@ -148,8 +149,8 @@ static const cli_train logistic_dual = {
     .describe = logistic_describe_dual,
 };
 
-/* Several processes must be told the labels: so they are with either program,
- * where there are more than two. */
+/* With several processes and more than two classes, both programs need the
+ * labels as an option. */
 static const cli_train *logistic_instead(const void *config,
                                          const strads_engine_options *engine,
                                          const strads_data *data)
@@ -206,7 +207,7 @@ static const cli_path glm_path = {
 
 /* ---- sgd-logistic -------------------------------------------------------------- */
 
-/* A model tells its labels, and the F and L that steps came from. */
+/* A model contains its labels, and the F and L of its step sizes. */
 static void sgd_resolve(const void *state, void *config)
 {
     *(strads_sgd_logistic_options *)config =
@@ -309,14 +310,14 @@ static const cli_train svm_l1_train = {
     .program = &strads_program_svm_l1,
     .model = "svm",
     .options = "Support vector machine:",
-    .start = logistic_start, /* its options begin with those */
+    .start = logistic_start, /* its options begin with logistic's */
     .resolve = svm_resolve_l1,
     .complete = glm_complete,
     .describe = svm_describe_l1,
 };
 
-/* What comes behind an option's name in words k and k + 1; NULL: word k is not
- * that option. */
+/* The value of the option in words k and k + 1; NULL: word k is not that
+ * option. */
 static const char *value_of(int argc, char **argv, int k, const char *name)
 {
     const size_t n = strlen(name);
@@ -327,7 +328,7 @@ static const char *value_of(int argc, char **argv, int k, const char *name)
     return argv[k][n] == '=' ? argv[k] + n + 1 : NULL;
 }
 
-/* What is wrong with the file is told when it is read as options. */
+/* Errors in the file are reported later, when it is read as options. */
 static bool file_has_l1_ratio(const char *path)
 {
     json_t *options = json_load_file(path, 0, NULL);
@@ -337,8 +338,8 @@ static bool file_has_l1_ratio(const char *path)
     return has;
 }
 
-/* Whether the command line, or its file of options, asks for a program by
- * columns: that decides which options there are. */
+/* Whether the command line or its file of options selects a program by columns,
+ * which has other options. */
 static bool has_l1_ratio(int argc, char **argv)
 {
     for (int k = 0; k < argc; k++) {
@@ -350,7 +351,8 @@ static bool has_l1_ratio(int argc, char **argv)
     return false;
 }
 
-/* Manual and completion tell of both programs: what only the second has. */
+/* Options of the second program only, because manual and completion list those
+ * of both. */
 static const strads_option *l1_options(void)
 {
     static strads_option table[32];
@@ -399,7 +401,7 @@ static const cli_linear_kind svm = {.program = "svm",
                                     .classifies = true,
                                     .by_loss = true};
 
-/* Models of any program: the command finds the kind by the model. */
+/* Models of any program: the model determines its kind. */
 static const cli_linear_kind any = {.program = NULL};
 
 strads_err cli_linear_kind_find(const cli_linear_kind *of_command,

@@ -1,5 +1,5 @@
-/* strads mf: train a factorisation of ratings; predict, evaluate, recommend and
- * show by it. */
+/* strads mf: trains a factorisation of ratings; predict, evaluate, recommend
+ * and show use its models. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static strads_err predict(void *state, const char *const *path)
 {
     prediction *p = state;
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
-    p->model.column[2] = NULL; /* whoever is predicted need not be rated */
+    p->model.column[2] = NULL; /* pairs to predict need no rating */
     cli_mf_model_columns(&p->model, p->column);
     return cli_mf_ratings_read_all(path[1], &p->model, &p->use, &p->ratings);
 }
@@ -110,8 +110,8 @@ static const cli_verb predict_verb = {
 
 /* ---- evaluate ---------------------------------------------------------- */
 
-/* A model's errors on ratings, and how good the order of its recommendations
- * is, beside the order by popularity. */
+/* Errors of a model on ratings, and the quality of its ranking, compared with
+ * ranking by popularity. */
 typedef struct evaluation {
     cli_use use;
     const char *column[3];
@@ -119,8 +119,10 @@ typedef struct evaluation {
     double relevant;
     uint32_t top;
     cli_mf_model model;
-    cli_mf_ratings ratings, rated; /* of all users and items: test, --train */
-    strads_data *test, *train;     /* of those that the model knows; ranking */
+    cli_mf_ratings ratings, rated; /* all users and items: of the test data, of
+                                    * --train */
+    strads_data *test, *train;     /* those that the model knows, for the
+                                    * ranking */
     strads_recommender *recommender;
     strads_ranking ours, popular;
 } evaluation;
@@ -137,9 +139,9 @@ static const strads_option evaluate_table[] = {
     {.name = NULL},
 };
 
-/* The mean of n numbers from their sum and the sum of their squares, with its
- * 95 % interval by the normal distribution: not known of one number. Errors are
- * not below 0. */
+/* The mean of n numbers from their sum and sum of squares, with its 95 %
+ * interval by the normal distribution. One number has no interval. Lower ends
+ * of errors are cut at 0. */
 static cli_measure estimate(const char *name, const char *part, double n,
                             double sum, double squares)
 {
@@ -246,8 +248,8 @@ static const cli_verb evaluate_verb = {
 
 /* ---- recommend --------------------------------------------------------- */
 
-/* The items of highest predicted rating for users of the model, or for new ones
- * that are folded in from their ratings. */
+/* The items with the highest predicted ratings, for users of the model or for
+ * new users that are folded in from their ratings. */
 typedef struct recommendation {
     cli_use use;
     const char *user, *users, *exclude, *fold_in;
@@ -258,7 +260,7 @@ typedef struct recommendation {
     strads_names *list;        /* --users; NULL: not given */
     uint64_t *chosen, n_users; /* [n_users]; NULL: all of them */
     strads_recommender *recommender;
-    float *row; /* of a user that is folded in */
+    float *row; /* factors of a folded-in user */
     strads_scored *scored;
     cli_table table;
     FILE *out;
@@ -280,10 +282,10 @@ static const strads_option recommend_table[] = {
 
 typedef struct id_source {
     const strads_names *users;
-    uint64_t base; /* of users without names */
+    uint64_t base; /* first number of users without names */
 } id_source;
 
-/* In JSON a line a user. */
+/* JSON has one line for each user. */
 static void put_json_user(const recommendation *r, const char *user, uint32_t n)
 {
     char buffer[CLI_NAME_SIZE];
@@ -353,7 +355,7 @@ static strads_err put_folded(recommendation *r)
         const uint64_t from = x->start[u];
         const uint32_t n = (uint32_t)(x->start[u + 1] - from);
         if (n == 0)
-            continue; /* a number that nobody has */
+            continue; /* no user has this number */
         err = strads_recommender_fold(r->recommender, n, x->index + from,
                                       x->f32 + from, r->row);
         if (!err)
@@ -385,7 +387,7 @@ static strads_err put_recommendations(void *state, FILE *out)
 
 /* ---- input ------------------------------------------------------------- */
 
-/* Of --user or --users; without them all are. */
+/* Selects the users of --user or --users; without them, all users. */
 static strads_err choose_users(recommendation *r)
 {
     if (r->users)

@@ -1,4 +1,5 @@
-/* strads net: train a network for classes; predict, evaluate and show by it. */
+/* strads net: trains a network for classes; predict, evaluate and show use its
+ * models. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static strads_err read_net(void *state, const char *const *path)
     return strads_net_from_model(s->model, &s->net);
 }
 
-/* What it was trained to tell apart, and how that went. */
+/* Prints the network's classes and the outcome of its training. */
 static strads_err put_net(void *state, FILE *out)
 {
     const shown *s = state;

@@ -41,8 +41,8 @@ static const strads_option make_table[] = {
     {.name = NULL},
 };
 
-/* What a program that deals its columns gets: a block's entries, and the
- * entries of each partition's share. */
+/* Computes weights for a program that deals out its columns: a block's entries,
+ * and the entries of each partition's share. */
 static strads_err weigh_by_data(plan_state *s, const strads_data *data)
 {
     const uint64_t cols = strads_data_cols(data);
@@ -84,7 +84,7 @@ static strads_err weigh(plan_state *s)
     return STRADS_OK;
 }
 
-/* A rotation that has weights, so that `check` can judge it by them. */
+/* Makes a rotation with weights, so that `check` can evaluate it. */
 static strads_err make_plan(plan_state *s)
 {
     if (!s->planner || strcmp(s->planner, "rotation") != 0) {
@@ -208,7 +208,8 @@ static void put_grid(const strads_plan *plan, FILE *out)
     }
 }
 
-/* csv, npy: who takes which block in which step, a row each; json: sizes. */
+/* csv and npy: one row for each block with its step and partition; json:
+ * sizes. */
 static strads_err put_plan(void *state, FILE *out)
 {
     static const cli_column columns[] = {{"step", CLI_COUNT, 0},
@@ -250,7 +251,7 @@ static strads_err show(void *state, const char *const *path)
     return strads_plan_read(path[0], &((plan_state *)state)->plan);
 }
 
-/* ---- the three of them ------------------------------------------------- */
+/* ---- the commands -------------------------------------------------------- */
 
 static const cli_verb make_verb = {.size = sizeof(plan_state),
                                    .table = make_table,

@@ -1,8 +1,7 @@
-/* strads report RUN.jsonl: what a run was, as one HTML file that needs nothing
- * else: how it converged, what its workers did, its model's largest
- * coefficients or its topics, how good its scores are, an evaluation, pictures
- * that path and cv drew, its options and its machine. Drawn by cli_plot, as
- * these are. */
+/* strads report RUN.jsonl: a run as one self-contained HTML file: convergence,
+ * the workers' times, the model's largest coefficients or its topics, the
+ * quality of its scores, an evaluation, diagrams of path and cv, options and
+ * machine. cli_plot draws all diagrams. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -27,13 +26,13 @@ typedef struct report {
     cli_use use;
     const char *log_path, *model_path, *scores_path, *pictures;
     const char *evaluation_path;
-    json_t *start, *end;   /* of the log; NULL: it has none */
-    json_t *round[ROUNDS]; /* one of every `stride` */
+    json_t *start, *end;   /* lines of the log, or NULL */
+    json_t *round[ROUNDS]; /* every `stride`-th line */
     size_t n, seen, stride;
     strads_model *model;
     strads_lda_model *topics;
     json_t *evaluation;
-    char *svg; /* all pictures */
+    char *svg; /* text of all diagrams */
     size_t svg_size;
     scored *scores;
     size_t n_scores, n_positive, most_scores;
@@ -53,11 +52,11 @@ static const strads_option table[] = {
     {.name = NULL},
 };
 
-/* ---- what is read ------------------------------------------------------------ */
+/* ---- input ------------------------------------------------------------------- */
 
 static void keep_round(report *r, json_t *line)
 {
-    if (r->n == ROUNDS) { /* every second one goes */
+    if (r->n == ROUNDS) { /* full: drop every second line */
         for (size_t k = 0; k < ROUNDS; k++)
             if (k % 2)
                 json_decref(r->round[k]);
@@ -148,7 +147,7 @@ static strads_err read_scores(report *r)
     return STRADS_OK;
 }
 
-/* Topic models have a format of their own. */
+/* Topic models have their own format. */
 static strads_err read_model(report *r)
 {
     char head[128] = "";
@@ -162,14 +161,14 @@ static strads_err read_model(report *r)
                : strads_model_read(r->model_path, NULL, &r->model);
 }
 
-/* One of the pictures, as it is read. */
+/* A diagram that is being read. */
 typedef struct picture {
     const char *path;
     FILE *into;
     size_t lines;
 } picture;
 
-/* It must be one of ours: nothing in it may act. */
+/* The file must come from strads: it must not contain scripts. */
 static strads_err take_picture(void *arg, size_t number, char *line)
 {
     picture *p = arg;
@@ -246,9 +245,9 @@ static strads_err read_all(void *state, const char *const *args)
     return r->scores_path ? read_scores(r) : STRADS_OK;
 }
 
-/* ---- words -------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------- */
 
-/* A member as text: "-" where there is none. */
+/* A member as text, or "-". */
 static void put_member(FILE *out, const json_t *of, const char *name)
 {
     const json_t *v = json_object_get(of, name);
@@ -273,7 +272,7 @@ static void put_table(FILE *out, const json_t *of, const char *const *names)
 
 /* ---- pictures ------------------------------------------------------------------ */
 
-/* A number of a report; NaN: it has none. `place` is its place in a list. */
+/* A number of a report, at index `place` if it is a list; NaN: none. */
 static double number_of(const json_t *line, const char *name, size_t place)
 {
     const json_t *v = json_object_get(line, name);
@@ -282,7 +281,7 @@ static double number_of(const json_t *line, const char *name, size_t place)
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-/* Points of y against the seconds; how many have both. */
+/* Points of y against seconds. Returns how many reports have both. */
 static size_t series(const report *r, const char *name, bool positive,
                      double *x, double *y)
 {
@@ -305,7 +304,7 @@ static void span(cli_axis *axis, size_t n, const double *v)
     }
 }
 
-/* Name against time; logarithmic where it falls far. */
+/* Draws a measure against time, on a log scale if it falls far. */
 static void draw_measure(const report *r, FILE *out, const char *name,
                          const char *title)
 {
@@ -327,7 +326,7 @@ static void draw_measure(const report *r, FILE *out, const char *name,
     cli_plot_end(out);
 }
 
-/* The share of its time that each worker computed, between two reports. */
+/* Draws the share of time that each worker computed between two reports. */
 static void draw_workers(const report *r, FILE *out)
 {
     const size_t workers =
@@ -373,7 +372,8 @@ static void draw_workers(const report *r, FILE *out)
     cli_plot_end(out);
 }
 
-/* Each measure of the program's own that every report has, and that moves. */
+/* Draws each measure of the program's own that every report has and that
+ * changes. */
 static void draw_measures(const report *r, FILE *out)
 {
     static const char *const known[] = {"round",           "seconds",
@@ -410,7 +410,7 @@ static double size_of(const strads_model *m, uint64_t k)
     return most;
 }
 
-/* The largest, each with a bar; a model of several classes has a column each. */
+/* The largest coefficients, each with a bar; one column for each class. */
 static void put_coefficients(const report *r, FILE *out)
 {
     const strads_model *m = r->model;
@@ -452,8 +452,8 @@ static void put_coefficients(const report *r, FILE *out)
 
 /* ---- scores ---------------------------------------------------------------------- */
 
-/* Points of the ROC curve, thinned where there are very many; the area under
- * it counts all, equal scores half. */
+/* Points of the ROC curve, thinned if there are many. The area under it counts
+ * all rows; equal scores count half. */
 static void draw_roc(const report *r, FILE *out)
 {
     const double negative = (double)(r->n_scores - r->n_positive);
@@ -491,7 +491,8 @@ static void draw_roc(const report *r, FILE *out)
     cli_plot_end(out);
 }
 
-/* Tenths of the probability: what was said against what came. */
+/* Predicted against observed frequency, by tenths of the predicted
+ * probability. */
 static void draw_calibration(const report *r, FILE *out)
 {
     double said[BINS] = {0}, came[BINS] = {0}, x[BINS], y[BINS];
@@ -524,7 +525,7 @@ static void draw_calibration(const report *r, FILE *out)
 
 static void put_scores(const report *r, FILE *out)
 {
-    size_t count[2][2] = {{0}}; /* [is][said] */
+    size_t count[2][2] = {{0}}; /* [actual][predicted] */
     for (size_t k = 0; k < r->n_scores; k++)
         count[r->scores[k].positive][r->scores[k].score > 0.5]++;
     (void)fprintf(out,
@@ -544,7 +545,7 @@ static void put_scores(const report *r, FILE *out)
 
 /* ---- an evaluation --------------------------------------------------------------- */
 
-/* A number, or an interval. */
+/* A number or an interval. */
 static void put_value(FILE *out, const json_t *v)
 {
     if (json_is_array(v)) {
@@ -559,8 +560,8 @@ static void put_value(FILE *out, const json_t *v)
     }
 }
 
-/* Parts of it, objects in it, are tables of their own: a recommender's ranking
- * with its precision and recall, say. */
+/* Nested objects become tables of their own, for example the precision and
+ * recall of a ranking. */
 static void put_evaluation(FILE *out, const json_t *of, const char *title)
 {
     const char *name;

@@ -1,5 +1,5 @@
-/* strads roles: find the roles of a network's nodes; tell how good they are, who
- * has them, and which links are to be expected. */
+/* strads roles: finds the roles of a network's nodes; evaluates and shows them,
+ * and predicts links. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static strads_err read_model(const char *path, network *n)
                              path);
 }
 
-/* Links between the model's nodes, by row; links of others are left out. */
+/* Links between the model's nodes, by row; links of other nodes are dropped. */
 static strads_err read_links(const char *path, const strads_lda_model *model,
                              const cli_use *use, strads_data **out)
 {
@@ -212,7 +212,8 @@ static strads_err show(void *state, const char *const *path)
     return strads_lda_top_words(s->n.model, 1, s->top, s->node, s->score);
 }
 
-/* How much of a node's links is in a role, and all of them. */
+/* The share of a node's links that are in a role; *all is the number of its
+ * links. */
 static double share_of(const strads_lda_model *m, uint32_t node, uint32_t role,
                        double *all)
 {
@@ -298,7 +299,7 @@ static const cli_verb show_verb = {
 
 typedef struct prediction {
     cli_use use;
-    network n; /* graph: the pairs */
+    network n; /* graph: the pairs to score */
     uint64_t pairs;
     uint32_t *u, *v;
     double *score;

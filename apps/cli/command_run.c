@@ -1,4 +1,4 @@
-/* strads run PROGRAM.so DATA: trains by a user's own program. */
+/* strads run PROGRAM.so DATA: trains with a user's program. */
 #include <stdio.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "cli_plugin.h"
 #include "cli_train.h"
 
-/* --check, of this command alone. */
+/* --check, for this command only. */
 typedef struct run_state {
     cli_use use;
     bool check;
@@ -41,7 +41,7 @@ static strads_err try_program(void *state, const char *path,
     return STRADS_OK;
 }
 
-/* For manual and completion: what every program has. */
+/* For manual and completion: lists the options of all programs. */
 static int describe(const cli_command *self, int argc, char **argv)
 {
     static const strads_phase phases[] = {{.when = STRADS_WHEN_POLICY},
@@ -58,8 +58,8 @@ static int describe(const cli_command *self, int argc, char **argv)
     return cli_train_main(&command, argc, argv);
 }
 
-/* A program in Python is run by the package `strads` (python/), in this process's
- * place. Returns only where there is no Python. */
+/* Python programs are run by the package `strads` (python/), which replaces
+ * this process. Returns only if there is no Python. */
 static int become_python(int argc, char **argv)
 {
     const char *python = getenv("STRADS_PYTHON");

@@ -1,6 +1,6 @@
-/* strads simulate: a training on simulated workers, in virtual time. The runs
- * are real: what they find is what so many workers would find. Only what the
- * seed and the prices decide is told, so that the same call tells the same. */
+/* strads simulate: a training on simulated workers, in virtual time. Runs are
+ * real: their model is that of a run with this many workers. Output depends only
+ * on the seed and the costs, so that equal calls print equal output. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,25 +20,25 @@ enum { MOST_WORKERS = 4096, MOST_POINTS = 16 };
 typedef struct point {
     uint32_t workers;
     strads_end end;
-    bool has_gap;   /* something to converge by */
-    double seconds; /* virtual, to the last report */
+    bool has_gap;   /* the program reports a gap */
+    double seconds; /* virtual time of the last report */
     strads_progress progress;
     strads_sim_outcome outcome;
 } point;
 
-/* One simulation. Options with units stay as they were written, and are parsed
- * into `net` and `slow`. */
+/* One simulation. Options with units are kept as text, and parsed into `net`
+ * and `slow`. */
 typedef struct sim {
     cli_use use;
     const char *latency, *bandwidth, *message_cost, *receive_cost;
     const char *straggler, *slow_share, *cost, *save_cost, *curve;
     const char *svg, *log_path, *labels;
     double jitter;
-    uint32_t asked; /* workers */
+    uint32_t asked; /* workers asked for */
     bool f32, intercept_by_default;
 
     const strads_program *program;
-    const char *name; /* of the command: "simulate lasso" */
+    const char *name; /* name of the command: "simulate lasso" */
     const char *data_path;
     void *config;
     char *config_text;
@@ -46,17 +46,17 @@ typedef struct sim {
     strads_plan *plan;
     strads_sim_options net;
     double slow[MOST_WORKERS];
-    uint32_t workers[MOST_POINTS]; /* of each point, rising */
+    uint32_t workers[MOST_POINTS]; /* of each point, ascending */
     point point[MOST_POINTS];
     uint32_t n_points;
-    double reported; /* the running one's virtual time of its last report */
-    bool begun;      /* the input is good, and the first run is under way */
+    double reported; /* virtual time of the current run's last report */
+    bool begun;      /* the input is checked, and the first run has started */
     cli_log log;
 } sim;
 
 /* ---- options ----------------------------------------------------------- */
 
-/* What few simulations set is RARE in --help. */
+/* RARE options are listed briefly in --help. */
 #define RARE(field, name, metavar, help) \
     STRADS_OPTION(STRING, sim, field, name, metavar, help, .rare = true)
 
@@ -99,7 +99,7 @@ static const strads_option file_table[] = {
     {.name = NULL},
 };
 
-/* Of the engine's options those that a simulation has, too. */
+/* Selects the engine's options that simulations have. */
 static const strads_option *running_table(const strads_program *program)
 {
     enum { MOST = 15 };
@@ -150,7 +150,7 @@ static strads_err read_network(sim *s)
                            : STRADS_OK;
 }
 
-/* --workers N, or "1..1024": whole numbers, the second not below the first. */
+/* Parses --workers N, or "1..1024": whole numbers, in ascending order. */
 static strads_err read_workers(sim *s)
 {
     char *end;
@@ -174,8 +174,8 @@ static strads_err read_workers(sim *s)
     return STRADS_OK;
 }
 
-/* Who is slow is drawn worker by worker, so that a worker that is slow among
- * eight is slow among a thousand. */
+/* Slow workers are drawn one by one, so that a worker that is slow among 8 is
+ * also slow among 1,000. */
 static strads_err read_slow_share(sim *s)
 {
     enum { PURPOSE = 0x736c6f77 };
@@ -289,9 +289,9 @@ static strads_err read_line(sim *s, int argc, char **argv, bool *done)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
-/* ---- what is told ------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------ */
 
-/* Shares of the time that somebody was busy, 0 to 1. */
+/* The busy share of a time, 0 to 1. */
 static double share(double busy, double all)
 {
     return all > 0 ? busy / all : 0;
@@ -308,7 +308,7 @@ static double coordinator_busy(const point *p)
     return share(p->outcome.coordinator_busy, p->outcome.makespan);
 }
 
-/* Of each scheduler, on average; a loop has none. */
+/* Mean over the schedulers; loops have none. */
 static double schedulers_busy(const point *p)
 {
     const strads_sim_outcome *o = &p->outcome;
@@ -341,7 +341,7 @@ static void tell_prices(const sim *s)
     }
 }
 
-/* What is simulated, for people; the log's first line. */
+/* Prints the parameters of the simulation; writes the log's first line. */
 static void announce(sim *s, const strads_data *data)
 {
     const uint32_t most = s->workers[s->n_points - 1];
@@ -432,7 +432,7 @@ static void print_traffic(FILE *out, const char *name, strads_sim_traffic t)
                   cli_bytes(t.bytes, bytes));
 }
 
-/* Where the time went, and what was sent. */
+/* Prints where the time went, and the messages and bytes. */
 static void print_one(const sim *s, const point *p, FILE *out)
 {
     char seconds[CLI_TIME_SIZE], round[CLI_TIME_SIZE];
@@ -478,7 +478,7 @@ static double speed_up(const sim *s, const point *p)
     return p->seconds > 0 ? s->point[0].seconds / p->seconds : 1;
 }
 
-/* A line of the curve, its heading before the first. */
+/* Prints a row of the curve, and before the first row a heading. */
 static void print_row(const sim *s, const point *p, FILE *out)
 {
     char seconds[CLI_TIME_SIZE];
@@ -500,8 +500,8 @@ static void print_row(const sim *s, const point *p, FILE *out)
     (void)fflush(out);
 }
 
-/* On standard output a line comes as soon as its run is over; everything else
- * is written at the end. */
+/* On standard output, each row is printed when its run ends; in other formats,
+ * all output is written at the end. */
 static bool prints_at_once(const sim *s)
 {
     return !s->use.out.path && cli_format_of(&s->use.out) == CLI_FORMAT_TEXT;
@@ -546,8 +546,8 @@ static strads_err put_points(void *arg, FILE *out)
     return STRADS_OK;
 }
 
-/* Left the time to the objective, with the line that halves; right who was
- * busy. */
+/* Left: time to the objective, and the line of ideal speed-up. Right: busy
+ * shares. */
 static strads_err draw(void *arg, FILE *out)
 {
     const sim *s = arg;
@@ -616,7 +616,7 @@ static void on_progress(void *arg, const strads_progress *progress)
         cli_log_round(&s->log, progress);
 }
 
-/* One point: the data in as many partitions, and a run on them. */
+/* One point: splits the data and runs on it. */
 static strads_err simulate(sim *s, uint32_t k)
 {
     strads_data *data = NULL;
@@ -673,7 +673,7 @@ static strads_err simulate_all(sim *s)
                              : cli_output(s->use.out.path, put_points, s);
 }
 
-/* The worst of all points, as a training of each would have told. */
+/* The worst exit code of all points' runs. */
 static int code_of(const sim *s)
 {
     int code = CLI_OK;

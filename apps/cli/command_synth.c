@@ -1,14 +1,14 @@
-/* strads data synth lasso OUT: designs with correlated columns and a planted
- * answer, for programs of linear models to be tried on.
+/* strads data synth lasso OUT: designs with correlated columns and known
+ * weights, to test programs for linear models.
  *
- * Sparse: each column has so many slots, a row and a value in each. From one
- * column to the next a slot stays as it is with probability c, and is drawn
- * anew otherwise: columns i and j correlate by c^|i - j|. Of slots that fall
- * on one row the first counts. Dense: rows are draws of an AR(1) process,
- * which correlates in the same way. Values are rounded to thousandths first,
- * so that text holds the design exactly. Labels are X b + e, where b is not 0
- * in a random support (a normal draw, and 1 added or taken off) and
- * |X b|^2 = snr |e|^2. */
+ * Sparse: each column has a number of slots, with a row and a value each. From
+ * one column to the next, a slot stays the same with probability c, otherwise
+ * it is drawn again. So columns i and j have correlation c^|i - j|. If several
+ * slots fall on the same row, the first one counts. Dense: rows are draws of an
+ * AR(1) process, with the same correlations. Values are rounded to thousandths
+ * first, so that text represents the design exactly. Labels are X b + e. b is
+ * nonzero on a random support (a normal draw, moved away from 0 by 1), and |X
+ * b|^2 = snr |e|^2. */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <inttypes.h>
@@ -20,13 +20,13 @@
 #include "cli_terminal.h"
 #include "engine/base/random.h"
 
-/* A slot's stretch of columns that share a row and a value. */
+/* The columns over which a slot keeps its row and value. */
 typedef struct run {
     uint32_t row, slot, begin, end; /* columns */
     int32_t thousandths;
 } run;
 
-/* An entry of the row at hand. */
+/* An entry of the current row. */
 typedef struct entry {
     uint32_t column, slot;
     int32_t thousandths;
@@ -36,19 +36,18 @@ typedef struct synth {
     cli_use use;
     const char *truth;
     uint32_t rows, columns, support;
-    uint32_t
-        entries; /* slots of a column, at most `rows`; not of a dense one */
+    uint32_t entries; /* slots of a column, at most `rows`; unused if dense */
     double correlation, snr;
     uint64_t seed;
     bool dense, uniform, signs;
 
     gsl_rng *draw;
     run *runs;                     /* [n_runs], by row */
-    size_t n_runs, capacity, next; /* next: of the row after the one at hand */
-    entry *entry;                  /* [most] of the row at hand */
+    size_t n_runs, capacity, next; /* next: first run of the next row */
+    entry *entry;                  /* [most] entries of the current row */
     size_t n, most;
     double *label;    /* [rows] */
-    uint32_t *chosen; /* [support] columns with a weight */
+    uint32_t *chosen; /* [support] columns with nonzero weight */
     double *weight;   /* [columns] */
     const volatile bool *stop;
     uint64_t written;
@@ -83,10 +82,10 @@ static const strads_option synth_table[] = {
     {.name = NULL},
 };
 
-/* ---- draws ---------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------- */
 
-/* GSL's distributions over the engine's streams: what a stream gives does not
- * depend on what others were asked for. */
+/* GSL's distributions on the engine's streams: the numbers of a stream do not
+ * depend on the use of other streams. */
 static unsigned long next_word(void *state)
 {
     return (unsigned long)sti_random_bits(state);
@@ -110,8 +109,7 @@ static const gsl_rng_type streams = {.name = "streams",
                                      .get = next_word,
                                      .get_double = next_unit};
 
-/* From now on s->draw gives the stream (seed, purpose, index) from its
- * beginning. */
+/* Sets s->draw to the beginning of stream (seed, purpose, index). */
 static void draw_stream(const synth *s, uint64_t purpose, uint64_t index)
 {
     *(sti_random *)gsl_rng_state(s->draw) =
@@ -162,7 +160,7 @@ static strads_err draw_runs(synth *s)
                                         : gsl_ran_gaussian_ziggurat(s->draw, 1);
             r.thousandths = (int32_t)lrint(x * 1000);
             if (r.thousandths == 0)
-                r.thousandths = 1; /* an entry is there */
+                r.thousandths = 1; /* keep the entry nonzero */
             CLI_TRY(add_run(s, r));
             j = r.end;
         }
@@ -192,7 +190,7 @@ static int by_column(const void *a, const void *b)
                                   : (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-/* Of entries of one column that of the first slot stays. */
+/* Of several entries in one column, the first slot's is kept. */
 static strads_err sparse_row(synth *s, uint32_t i)
 {
     size_t left = 0;
@@ -202,7 +200,7 @@ static strads_err sparse_row(synth *s, uint32_t i)
         for (uint32_t j = r->begin; j < r->end; j++)
             CLI_TRY(add_entry(s, (entry){j, r->slot, r->thousandths}));
     }
-    if (s->n > 0) /* before the first entry there is no array */
+    if (s->n > 0) /* the array is NULL before the first entry */
         qsort(s->entry, s->n, sizeof *s->entry, by_column);
     for (size_t k = 0; k < s->n; k++)
         if (left == 0 || s->entry[left - 1].column != s->entry[k].column)
@@ -228,7 +226,7 @@ static strads_err dense_row(synth *s, uint32_t i)
     return STRADS_OK;
 }
 
-/* Row i of rows that are asked for in order. */
+/* Makes row i; rows must be requested in order. */
 static strads_err next_row(synth *s, uint32_t i)
 {
     if (*s->stop)
@@ -245,7 +243,7 @@ static strads_err draw_weights(synth *s)
     CLI_TRY(cli_reserve(s->columns, sizeof *all, "the columns", &all));
     for (uint32_t j = 0; j < s->columns; j++)
         all[j] = j;
-    /* Keeps the order of what it chooses from. */
+    /* gsl_ran_choose keeps the order of its input. */
     draw_stream(s, DRAW_SUPPORT, 0);
     (void)gsl_ran_choose(s->draw, s->chosen, s->support, all, s->columns,
                          sizeof *all);

@@ -1,4 +1,5 @@
-/* The `strads` command: the families of commands, and which one is meant. */
+/* The `strads` command: the families of commands, and the choice of a
+ * command. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
@@ -44,8 +45,8 @@ static void list_command(FILE *out, const cli_command *command)
     (void)fprintf(out, "  strads %-26s %s\n", usage, command->summary);
 }
 
-/* Whether the command goes on from `word`, which has so many bytes: "lasso
- * train" does from "lasso". */
+/* Whether the command's name starts with `word` of `length` bytes and
+ * continues: "lasso train" after "lasso". */
 static bool begins_with(const cli_command *command, const char *word,
                         size_t length)
 {
@@ -53,8 +54,8 @@ static bool begins_with(const cli_command *command, const char *word,
            command->name[length] == ' ';
 }
 
-/* The commands that begin with the first word of the one at that place, in a
- * line; how many they are. 1: it stands alone. */
+/* Lists the commands with the same first word as the one at `place`, on one
+ * line. Returns their number; 1: it has no family. */
 static size_t list_family(FILE *out, size_t place)
 {
     const cli_command *c = cli_command_at(place);
@@ -91,7 +92,7 @@ static int show_help(FILE *out)
 
 enum { WORDS_SIZE = 128, MOST_WORDS = 3 };
 
-/* The first n words as one text, cut where they are too long to be a name. */
+/* Joins the first n words, truncated to the longest possible name. */
 static void join_words(int n, char **argv, char out[WORDS_SIZE])
 {
     size_t at = 0;
@@ -114,7 +115,7 @@ const cli_command *cli_command_find(int argc, char **argv, int *words)
     return NULL;
 }
 
-/* "lasso" alone: names what goes on from there. False: nothing does. */
+/* For "lasso" alone: lists the words that may follow. False: none. */
 static bool list_longer(const char *word, char *out, size_t size)
 {
     size_t at = 0;
@@ -128,8 +129,8 @@ static bool list_longer(const char *word, char *out, size_t size)
     return at > 0;
 }
 
-/* The help of half a command, if these words are one: the commands that it may
- * become. */
+/* If the words are an incomplete command: prints help for the commands that
+ * start with them. */
 static bool show_half(int n, char **argv)
 {
     char word[WORDS_SIZE], longer[256];
@@ -228,21 +229,23 @@ static int dispatch(int argc, char **argv)
 
 /* ---- the heap -------------------------------------------------------------- */
 
-/* A fit of a few milliseconds spends a fifth of them on new pages of 4 KB: its
- * vectors are small, and each is new. On huge pages the heap's first megabytes
- * cost a few faults. glibc takes such advice from the environment alone, so
- * the heap's end is moved once, and the kernel is told of what is there. What
- * follows begins on a huge page: what lies before the first is small ones. */
+/* A fit of a few milliseconds would spend a fifth of its time on faults for new
+ * 4 KB pages, because its many small vectors are all new. With huge pages, the
+ * heap's first megabytes cost a few faults. glibc takes such advice only from
+ * the environment. So the end of the heap is moved once, and madvise is called
+ * for the new part. Allocations then start on a huge page; the part before the
+ * first huge page has small pages. */
 
 enum { ROOM = 16 << 20, HUGE_PAGE = 2 << 20 };
 
-/* What lies before the first huge page, which nobody is to be given. */
+/* Reserves the part before the first huge page. */
 static void *volatile before;
 
 static void widen_heap(void)
 {
-    /* Freeing a mapping tells malloc to take as much from the heap from now on
-     * (mallopt(3), M_MMAP_THRESHOLD), and to keep twice that at its end. */
+    /* After a mapping of this size is freed, malloc takes blocks up to this
+     * size from the heap (mallopt(3), M_MMAP_THRESHOLD), and keeps twice as
+     * much free at its end. */
     void *volatile mapping = malloc(ROOM + HUGE_PAGE);
     free(mapping);
     char *volatile block = malloc(ROOM + HUGE_PAGE);
@@ -257,10 +260,12 @@ static void widen_heap(void)
 int main(int argc, char **argv)
 {
     widen_heap();
-    /* Over a limit of a file's size a write fails, and that is said. */
+    /* At a file size limit, a write then fails with an error that is
+     * reported. */
     (void)signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc - 1, argv + 1);
-    /* What was printed but never arrived (a full disk) is a failure too. */
+    /* Output that was printed but did not reach the file (a full disk) is a
+     * failure. */
     bool broken = ferror(stdout) != 0;
     const bool judged = code == CLI_FAILED || code == CLI_USAGE;
     if ((fflush(stdout) != 0 || broken) && !judged) {

@@ -2,10 +2,10 @@
  *
  *     D(a, b) = H((phi_a + phi_b) / 2) - (H(phi_a) + H(phi_b)) / 2,
  *
- * whose root is a distance, in two dimensions by classical scaling (Torgerson
- * 1952): with B = -J D J / 2, J = I - 1 1' / n, coordinates are the first two
- * eigenvectors times the roots of their eigenvalues. What a reader does with
- * it is topics.html. */
+ * The square root of D is a distance. It is drawn in two dimensions by classical
+ * scaling (Torgerson 1952): with B = -J D J / 2, J = I - 1 1' / n, coordinates
+ * are the first two eigenvectors times the roots of their eigenvalues.
+ * topics.html has the interactive part. */
 #include "report_topics.h"
 
 #include <float.h>
@@ -18,17 +18,18 @@
 #include "cli_options.h"
 
 enum { TOPICS = 100, WORDS = 30 };
-/* Weights of relevance whose first words are there, whatever is chosen. */
+/* Weights of relevance. The page contains the first words for each of them. */
 static const double relevance[] = {1, 0.6, 0.3, 0};
 
-/* topics.html, by cmake/embed.cmake. */
+/* topics.html, embedded by cmake/embed.cmake. */
 extern const char cli_topics[];
 
 typedef struct map {
     const strads_lda_model *model;
-    uint32_t n, topic[TOPICS]; /* the largest first */
-    uint32_t *place;           /* [topics] in `topic`; n: it has none */
-    /* of each topic phi of a word it does not have; n_k + V beta; its place */
+    uint32_t n, topic[TOPICS]; /* topics, the largest first */
+    uint32_t *place;           /* [topics] index in `topic`; n: not shown */
+    /* for each topic: phi of a word that it lacks; n_k + V beta; its
+     * position */
     double none[TOPICS], all[TOPICS], x[TOPICS], y[TOPICS];
     gsl_matrix *apart; /* [n x n] sums of h((phi_a + phi_b) / 2), then D */
     uint32_t *word;    /* [topics x WORDS x relevances] */
@@ -48,7 +49,7 @@ static uint64_t count_of(const strads_lda_model *m, uint64_t word)
     return n;
 }
 
-/* Insertion: there are 100 at most. */
+/* Insertion sort: there are at most 100 topics. */
 static void choose_topics(map *p)
 {
     const uint64_t *total = p->model->total;
@@ -70,10 +71,10 @@ static void choose_topics(map *p)
     }
 }
 
-/* Words that neither topic has are alike: all are counted so, and what a word
- * adds instead, where one has it, is put right; so the cost goes by the
- * model's pairs times the topics. phi [n] counts where `has` [n] does, which is
- * all false before and behind. */
+/* Words that both topics lack are all alike. So all words are first counted as
+ * such, and then corrected for each word that one of the topics has. The cost
+ * is the model's pairs times the topics. phi [n] is valid where `has` [n] is
+ * true; `has` is all false before and after the call. */
 static void add_word(map *p, uint64_t word, double *phi, bool *has)
 {
     const strads_lda_model *m = p->model;
@@ -88,7 +89,7 @@ static void add_word(map *p, uint64_t word, double *phi, bool *has)
         const uint32_t a = p->place[m->topic[i]];
         for (uint32_t b = 0; a < p->n && b < p->n; b++) {
             if (has[b] && b < a)
-                continue; /* once a pair */
+                continue; /* each pair once */
             const double of_b = has[b] ? phi[b] : p->none[b];
             *gsl_matrix_ptr(p->apart, a < b ? a : b, a < b ? b : a) +=
                 h((phi[a] + of_b) / 2) - h((p->none[a] + p->none[b]) / 2);
@@ -99,7 +100,8 @@ static void add_word(map *p, uint64_t word, double *phi, bool *has)
             has[p->place[m->topic[i]]] = false;
 }
 
-/* From sums over words, diagonal included, to divergences, in full. */
+/* Turns the sums over words, with the diagonal, into divergences, both
+ * halves. */
 static void finish_apart(map *p)
 {
     for (uint32_t a = 0; a < p->n; a++) {
@@ -180,7 +182,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The words that are first in a topic of the map by some relevance. */
+/* Selects the words that are among the first in a shown topic for some
+ * relevance. */
 static strads_err choose_words(map *p)
 {
     enum { WAYS = sizeof relevance / sizeof *relevance };
@@ -209,7 +212,7 @@ static strads_err choose_words(map *p)
     return STRADS_OK;
 }
 
-/* A word: its name, its tokens, and [topic, tokens] for topics of the map. */
+/* A word: its name, its tokens, and [topic, tokens] for the shown topics. */
 static void put_word(const map *p, uint32_t word, cli_json *j)
 {
     const strads_lda_model *m = p->model;
@@ -226,7 +229,7 @@ static void put_word(const map *p, uint32_t word, cli_json *j)
     cli_json_close(j, ']');
 }
 
-/* "</script>" in a word would end the script: its "<" goes as an escape. */
+/* "</script>" in a word would end the script, so "<" is escaped. */
 static void put_escaped(const char *text, size_t size, FILE *out)
 {
     for (size_t i = 0; i < size; i++)

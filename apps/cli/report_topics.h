@@ -1,5 +1,5 @@
 /* report_topics.h - a topic model in a report: a map of its topics, and the
- * words of the one that is chosen, after LDAvis (Sievert and Shirley 2014). */
+ * words of the selected topic, after LDAvis (Sievert and Shirley 2014). */
 #ifndef REPORT_TOPICS_H
 #define REPORT_TOPICS_H
 
@@ -7,8 +7,8 @@
 
 #include "strads/lda.h"
 
-/* A section of HTML with its data and script in it; of a model with more than
- * 100 topics, the 100 largest. STRADS_ENOMEM. */
+/* Writes a section of HTML with its data and script. A model with more than 100
+ * topics is reduced to the 100 largest. STRADS_ENOMEM. */
 strads_err report_topics_write(const strads_lda_model *model, FILE *out);
 
 #endif
