@@ -7,8 +7,8 @@
  * slots fall on the same row, the first one counts. Dense: rows are draws of an
  * AR(1) process, with the same correlations. Values are rounded to thousandths
  * first, so that text represents the design exactly. Labels are X b + e. b is
- * nonzero on a random support (a normal draw, moved away from 0 by 1), and |X
- * b|^2 = snr |e|^2. */
+ * nonzero on a random support, where it is drawn from N(1, 1) or N(-1, 1), and
+ * |X b|^2 = snr |e|^2. */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <inttypes.h>

@@ -1,21 +1,23 @@
-/* Matrix factorisation as a program: what is computed where, phase by phase.
+/* Matrix factorisation as a program. The phases, and the results of merging
+ * them:
  *
- *     count    how many ratings there are     -> which are held out
- *     statistics  sums by item                   -> mean, deviation, first biases
- *     bias     sums by item, users' biases out -> biases
- *     build    ratings into cells              -> errors of the biases alone
- *     epoch    RING: one pass of SGD           -> does the sweep stand?
- *     meet, spread, solve                      instead of it: see mf_rows.c
- *     rank, fill                               or these: see mf_ranks.c
- *     test     RING: errors on ratings held out (SGD) and on --test, of the
- *              factors that the sweep leaves
- *     report   to nobody: progress
- *     final    RING, SGD: the result's error on what it was trained on
- *     items    RING: factors into the table
- *     users    factors to the coordinator, a piece at a time
+ *     count       number of ratings           -> which ratings are held out
+ *     statistics  sums by item                -> mean, deviation, first biases
+ *     bias        sums by item, less the      -> biases
+ *                 users' biases
+ *     build       ratings into cells          -> errors of the biases alone
+ *     epoch       RING: one sweep of SGD      -> keep or undo the sweep
+ *     meet, spread, solve                        sweep by rows: see mf_rows.c
+ *     rank, fill                                 sweep by ranks: see mf_ranks.c
+ *     test        RING: errors on held-out ratings (SGD) and on --test, of the
+ *                 factors after the sweep
+ *     report      no data: progress
+ *     final       RING, SGD: the result's error on its training ratings
+ *     items       RING: factors into the table
+ *     users       factors to the coordinator, in pieces
  *
- * Items are dealt to the blocks by how often they are rated, on every node
- * alike, when the statistics are merged. */
+ * When the statistics are merged, every node assigns items to blocks by their
+ * number of ratings, with the same result. */
 #include "mf_parts.h"
 
 #include <errno.h>
@@ -27,20 +29,25 @@
 
 /* ---- the step-size schedule ------------------------------------------- */
 
-/* Step: linear in the sweep, to 1/50 (a fixed number of sweeps
- * needs no better rule); lambda: a tenth of the held-out error, which is the
- * noise that a rating has for this model. */
+/* Step size: linear in the sweep, down to 1/50; with a fixed number of sweeps,
+ * better rules gain nothing. Lambda: a tenth of the held-out error, which is
+ * the noise of a rating for this model. */
 static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
-static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
-/* Of errors that are next to nothing: all ratings are equal, say. */
+static const double RISE = 1.05,
+                    FIRST_RISE = 1.1; /* factors of the loss; above them a
+                                                    * sweep is undone */
+/* Added to bounds, for errors near 0, for example if all ratings are equal. */
 static const double ROUNDING = 1e-6;
-/* The first factors are noise, whose products have a variance of .01: so the
- * first sweep may be worse than none, on few ratings by chance alone. */
+/* The first factors are noise; their products have a variance of .01. So the
+ * first sweep may be worse than no sweep and, with few ratings, by chance
+ * alone. */
 static const double FIRST_NOISE = .02, FIRST_SD = .1, CHANCE = 3;
-/* One product alone has a square this many times as large, once in 10,000. */
+/* One product's square exceeds its mean by this factor once in 10,000. */
 static const double ONE_SQUARE = 15;
-static const double WORSE = 1.005;    /* held-out error, beyond its noise */
-static const double NO_BETTER = .999; /* where nothing but descent is left */
+static const double WORSE = 1.005;    /* factor of the held-out error, above its
+                                       * noise */
+static const double NO_BETTER = .999; /* the same for methods that always
+                                       * descend */
 enum { UNDO_MAX = 40 };
 
 static void set_lambda(mf_step_schedule *c)
@@ -74,7 +81,7 @@ double mf_step_schedule_step(const mf_step_schedule *c)
 
 bool mf_step_schedule_take(mf_step_schedule *c, double train, double held)
 {
-    /* A NaN compares false. */
+    /* Written so that a NaN counts as exploded. */
     const double bound = c->done ? RISE * c->train + ROUNDING : c->first_bound;
 
     c->exploded = !(train <= bound) || isinf(held);
@@ -107,13 +114,13 @@ static bool step_schedule_over(const mf_step_schedule *c)
            c->stale >= c->patience;
 }
 
-/* What is dispatched next, and the clocks of training.
+/* Scheduling, and the clocks of training.
  *
- * A sweep is one phase or several; `next` says which one is due, and is moved
- * on by what comes back (below, mf_rows.c, mf_ranks.c). Only one dispatch is in
- * flight: who asks meanwhile waits. */
+ * A sweep consists of one or more phases. `next` is the next phase to dispatch;
+ * the results of a phase advance it (below, mf_rows.c, mf_ranks.c). Only one
+ * dispatch is in flight; until it is done, the schedule callback waits. */
 
-/* What a sweep begins with. */
+/* The first phase of a sweep. */
 static enum mf_phase sweep_of(const mf_state *s)
 {
     if (mf_by_rows(&s->options))
@@ -121,8 +128,8 @@ static enum mf_phase sweep_of(const mf_state *s)
     return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
 }
 
-/* What follows the last sweep. The loss of a sweep of SGD is that of factors
- * which still move: the result's own is measured. */
+/* The phase after the last sweep. SGD's loss of a sweep is summed while the
+ * factors change, so the loss of the result is measured separately. */
 static enum mf_phase end_of(const mf_state *s)
 {
     return s->steps.descends ? MF_ITEMS : MF_FINAL;
@@ -170,7 +177,7 @@ void mf_lap_ends(mf_state *s)
     s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
 }
 
-/* ---- what comes next --------------------------------------------------- */
+/* ---- the next dispatch --------------------------------------------------- */
 
 static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
                                 enum mf_phase phase)
@@ -189,10 +196,10 @@ static strads_err dispatch_lap(strads_turn *turn, mf_state *s,
     return strads_turn_dispatch(turn, phase, s->blocks, s->cut->block);
 }
 
-/* The factors' directions are found in the first sweeps. Partitions that begin
- * with blocks of their own find different ones, the more of these they see
- * before they meet each other's, and lose them again: so a partition is sent
- * one block at a time there. */
+/* The first sweeps determine the directions of the factors. Partitions that see
+ * many of their own blocks first find different directions, and lose them when
+ * they exchange blocks. So in these sweeps, each partition gets one block at a
+ * time. */
 static strads_err dispatch_epoch(strads_turn *turn, mf_state *s)
 {
     enum { EARLY_SWEEPS = 2 };
@@ -257,7 +264,7 @@ static strads_err mf_schedule(strads_turn *turn)
                                 : strads_turn_stop(turn);
 }
 
-/* ---- reports and results: progress after each sweep, and its result -------- */
+/* ---- reports after each sweep, and results -------------------------------- */
 
 const char *const mf_measures[] = {"sweep",
                                    "seconds",
@@ -270,7 +277,7 @@ const char *const mf_measures[] = {"sweep",
                                    "preparation_cpu_seconds",
                                    NULL};
 
-/* Implicit feedback has no ratings to miss. */
+/* With implicit feedback there are no ratings to predict. */
 static double train_rmse(const mf_state *s, double train)
 {
     return s->options.implicit ? NAN : s->scale.sd * sqrt(train);
@@ -345,9 +352,10 @@ void strads_mf_errors(const void *state, double *train, double *validation,
 
 /* ---- sizes ------------------------------------------------------------- */
 
-/* Blocks whose factors fit the second cache, and enough of them that laps
- * overlap, as many for each partition, so that none waits where it is sent one
- * at a time; places in a block have 16 bits. */
+/* Chooses the blocks: small enough for the second-level cache, enough of them
+ * that passes over the ring overlap, and the same number for each partition, so
+ * that no partition waits when it gets one at a time. A position within a block
+ * has 16 bits. */
 static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
                               uint32_t partitions)
 {
@@ -367,7 +375,7 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
     return blocks < items || items == 0 ? blocks : items;
 }
 
-/* Before others are asked to come, and anything is read. */
+/* Fails early, before other nodes join and data is read. */
 static strads_err check_test(const strads_mf_options *o)
 {
     FILE *file = o->test ? fopen(o->test, "re") : NULL;
@@ -412,7 +420,7 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-/* ---- what came back ---------------------------------------------------- */
+/* ---- merged results ------------------------------------------------------ */
 
 static strads_err mf_counted(strads_commit *commit)
 {
@@ -567,7 +575,7 @@ static strads_err mf_users_home(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- the table --------------------------------------------------------- */
+/* ---- the program's table -------------------------------------------------- */
 
 static const strads_phase phases[] = {
     [MF_COUNT] = {.name = "count",

@@ -1,19 +1,19 @@
-/* Cuts of a run, between two sweeps. What ratings look like to a sweep is made
- * again from the data and from what the first phases have merged, by the code
- * that made it first; what sweeps have changed since is kept.
+/* Checkpoints of a run, between two sweeps. The layout of the ratings is rebuilt
+ * from the data and the merged results of the first phases, by the code that
+ * built it first. State that sweeps have changed since is stored:
  *
- *     sgd       users' factors, the order of the micro-blocks; when the last
- *               sweep is to be undone, the items that it began with
+ *     sgd       users' factors, the order of the micro-blocks; if the last
+ *               sweep is to be undone, also the items' factors before it
  *     als, cd   users' factors, and the Gram matrix of implicit feedback
- *     ccd++     all factors, and what they leave of the ratings
+ *     ccd++     all factors, and the remainders of the ratings
  *
- * and the best sweep's factors, where these are other ones. */
+ * and the factors of the best sweep, if it is not the last one. */
 #include "mf_parts.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Floats that are there or not; made when they are read. */
+/* Optional floats; allocated when they are read. */
 static void pass_floats(strads_walk *w, float **x, uint64_t n)
 {
     uint64_t there = *x ? n : 0;
@@ -41,7 +41,7 @@ static strads_err walked(const strads_walk *w, const char *what)
     return STRADS_OK;
 }
 
-/* ---- a partition ------------------------------------------------------- */
+/* The merged results of the first phases. */
 
 /* What the first phases have told all partitions. */
 static void pass_merged(strads_walk *w, mf_local *l)
@@ -85,7 +85,8 @@ static void pass_sweeps(strads_walk *w, mf_local *l)
 
 strads_err mf_pack(const void *local, strads_bytes *out)
 {
-    mf_local *l = (mf_local *)(uintptr_t)local; /* a walk that packs reads it */
+    mf_local *l = (mf_local *)(uintptr_t)local; /* a walk that packs only
+                                                 * reads */
     strads_walk w = {.out = out};
 
     pass_merged(&w, l);
@@ -102,10 +103,12 @@ static bool is_order(const mf_local *l)
     return good;
 }
 
-/* What the first phases make, and then what sweeps have made of it. */
+/* Rebuilds the state after the first phases, then restores the state after
+ * sweeps. */
 static strads_err unpack(strads_task *task, mf_local *l, strads_walk *w)
 {
-    double sums[MF_LOSSES] = {0}; /* of the biases alone: known by now */
+    double sums[MF_LOSSES] = {0}; /* errors of the biases alone, not needed
+                                   * again */
     strads_task build = *task;
 
     pass_merged(w, l);

@@ -1,4 +1,4 @@
-/* Normal equations for any processor, and the choice. */
+/* Normal equations for any processor, and the choice of the fastest version. */
 #include "mf_equations.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ const mf_equations *mf_equations_choose(void)
     return fast ? fast : &mf_equations_portable;
 }
 
-/* ---- one row: its minimum, and room for its equations -------------------- */
+/* ---- solving for one row -------------------------------------------------- */
 
 static void add_ridge(const mf_row_solver *r, const mf_ridge *ridge,
                       float *matrix)
@@ -80,8 +80,8 @@ static void settle_nonnegative(mf_row_solver *r, const mf_ridge *ridge,
         r->step[j] += x[j];
 }
 
-/* The slope is (A + penalty) x - b - A x0, so d'Ad - 2b'd is
- * d'(slope - b - penalty x). */
+/* The gradient is (A + penalty) x - b - A x0, so d'Ad - 2b'd is d'(gradient - b
+ * - penalty x). */
 double mf_settle(mf_row_solver *r, const mf_ridge *ridge, float *matrix,
                  const float *side, float *x)
 {

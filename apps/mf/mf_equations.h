@@ -1,6 +1,6 @@
-/* The normal equations of one row, and their solutions: what alternating least
- * squares and descent by row are made of. A row is a user or an item; its
- * ratings name rows of the other side, which stand still meanwhile. */
+/* The normal equations of one row, and their solution, for alternating least
+ * squares and descent by row. A row is a user or an item. Its ratings refer to
+ * rows of the other side, which stay fixed meanwhile. */
 #ifndef MF_EQUATIONS_H
 #define MF_EQUATIONS_H
 
@@ -8,84 +8,86 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Floats in a vector; widths and strides are multiples of it, and all arrays
- * of floats but target and weight begin at multiples of MF_ALIGN bytes. */
+/* Floats in a vector. Widths and strides are multiples of it. All arrays of
+ * floats except target and weight are aligned to MF_ALIGN bytes. */
 enum { MF_TILE = 16, MF_WIDTH_MAX = 1024 };
 
-/* The ratings of a row: n of them, of the other side's rows index[k]. */
+/* The n ratings of a row; rating k is of the other side's row index[k]. */
 typedef struct mf_line {
     const float *factor; /* [rows x stride] of the other side */
     uint32_t stride;
     uint32_t n;
     const uint32_t *index;
     const float *target;
-    const float *weight; /* NULL: 1 each */
+    const float *weight; /* NULL: all 1 */
 } mf_line;
 
 typedef struct mf_equations {
     /* With q the factors from .. from + width - 1 of a rating's row:
      *     matrix += sum weight q q'      side += sum target q
-     * matrix [width x width]; tiles above the diagonal are not touched. */
+     * matrix [width x width]; only tiles on and below the diagonal are
+     * written. */
     void (*gather)(const mf_line *line, uint32_t from, uint32_t width,
                    float *matrix, float *side);
     /* error[k] -= weight q'row over the same factors; row [width]. */
     void (*subtract)(const mf_line *line, uint32_t from, uint32_t width,
                      const float *row, float *error);
-    /* x = matrix^-1 x by Cholesky's factors, for a symmetric matrix whose tiles
-     * above the diagonal need not be there. Destroys it. What depends on the
-     * factors before stays at 0. */
+    /* x = matrix^-1 x by a Cholesky factorisation of a symmetric matrix. Tiles
+     * above the diagonal may be unset. Overwrites the matrix. A factor that
+     * depends linearly on earlier factors becomes 0. */
     void (*solve)(uint32_t width, float *matrix, float *x);
-    /* The minimum of x'matrix x / 2 - side'x over x >= 0, by descent on one
-     * coordinate after the other, from x. Needs all tiles. slope [width] is
-     * room for the gradient. */
+    /* Minimises x'matrix x / 2 - side'x over x >= 0, by coordinate descent from
+     * x. Needs all tiles. slope [width] is workspace for the gradient. */
     void (*solve_nonnegative)(uint32_t width, const float *matrix,
                               const float *side, float *slope, float *x);
 } mf_equations;
 
 extern const mf_equations mf_equations_portable;
-/* NULL where this build or processor has no AVX-512. */
+/* NULL if this build or this processor lacks AVX-512. */
 const mf_equations *mf_equations_avx512(void);
-/* The fastest that run here. */
+/* The fastest version for this processor. */
 const mf_equations *mf_equations_choose(void);
 
-/* Copies the tiles below the diagonal to those above. */
+/* Copies the tiles below the diagonal to the tiles above it. */
 void mf_equations_mirror(uint32_t width, float *matrix);
 
 /* ---- solving for a slab of one row's factors ------------------------------ */
 
-/* For the sweeps of mf_rows.c, and for users that a model has not seen. */
+/* Used by the sweeps of mf_rows.c, and for users that a model has not seen. */
 typedef struct mf_row_solver {
     const mf_equations *equations;
-    uint32_t slab; /* factors that are solved for at once */
+    uint32_t slab; /* number of factors that are solved for at once */
     float *matrix; /* [slab x slab] */
     float *side, *right, *step, *slope; /* [slab] */
 } mf_row_solver;
 
-/* What a row's equations have besides its ratings. */
+/* Terms of a row's equations besides its ratings. */
 typedef struct mf_ridge {
     double penalty;    /* lambda n, or lambda */
-    const float *gram; /* of the other side; NULL: explicit ratings */
+    const float *gram; /* Gram matrix of the other side; NULL: explicit
+                        * ratings */
     bool nonnegative;
-    bool whole; /* the slab is all there is, so `side` is of y, not of what
-                   the row leaves of it */
+    bool whole; /* the slab has all factors, so `side` is a sum over y, not over
+                 * the row's remainders */
 } mf_ridge;
 
-/* false: no memory; close it all the same. */
+/* False: no memory. Close it in any case. */
 bool mf_row_solver_open(mf_row_solver *solver, uint32_t slab);
 void mf_row_solver_close(mf_row_solver *solver);
 
-/* Matrix and side become 0. */
+/* Sets matrix and side to 0. */
 void mf_row_solver_clear(mf_row_solver *solver);
 
-/* Moves x[slab] to the minimum of x'Ax - 2b'x + penalty |x|^2 for A = matrix
- * (and gram) and b = side (where the slab is not whole: of what the old x
- * leaves); solver->step = d is by how much, from 0 where it is whole. Returns the
- * change of the sum of squares, d'Ad - 2b'd. Destroys matrix. */
+/* Moves x[slab] to the minimum of x'Ax - 2b'x + penalty |x|^2, for A = matrix
+ * (plus gram) and b = side. If the slab is not whole, `side` is computed from
+ * the remainders of the old x. solver->step is the change d of x, from 0 if the
+ * slab is whole. Returns the change of the sum of squares, d'Ad - 2b'd.
+ * Overwrites the matrix. */
 double mf_settle(mf_row_solver *solver, const mf_ridge *ridge, float *matrix,
                  const float *side, float *x);
 
-/* gram = sum x x' over n rows of `stride` floats, all tiles; for a solver whose
- * slab is the stride. */
+/* gram = sum x x' over n rows of `stride` floats, all tiles. The solver's slab
+ * must be the stride. */
 void mf_gram(mf_row_solver *solver, const float *rows, uint64_t n,
              uint32_t stride, float *gram);
 

@@ -1,5 +1,5 @@
-/* Normal equations for AVX-512. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* Normal equations for AVX-512. The build compiles this file for AVX-512, and
+ * only processors that have it execute it. */
 #include "mf_equations.h"
 
 #ifndef __AVX512F__

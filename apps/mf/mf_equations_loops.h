@@ -1,6 +1,6 @@
-/* The loops of mf_equations.h, which are compiled once for any processor and
- * once for AVX-512: a tile is then sixteen registers. Includes mf_equations.h;
- * included by the files that hold the two tables. */
+/* The loops of mf_equations.h. They are compiled once for any processor and
+ * once for AVX-512, where a tile fills sixteen registers. Includes
+ * mf_equations.h; included by the files with the two tables. */
 #ifndef MF_EQUATIONS_LOOPS_H
 #define MF_EQUATIONS_LOOPS_H
 
@@ -12,8 +12,8 @@
 
 typedef float lanes __attribute__((vector_size(64)));
 
-/* Ratings at a time: their rows stay in the second cache while one tile after
- * the other is summed, and sums of many are made of sums of few. */
+/* Ratings are summed in panels: their rows stay in the second-level cache while
+ * each tile is summed, and long sums are made of short ones. */
 enum { GATHER_PANEL = 256, AHEAD = 20 };
 
 static inline const lanes *lanes_at(const float *x)
@@ -28,9 +28,9 @@ static inline lanes *lanes_in(float *x)
 
 /* ---- sums -------------------------------------------------------------- */
 
-/* One tile over the ratings [begin, end): of the factors `down` x `across` of
- * their rows. Whether there are weights, and a side to sum as well, is known
- * when this is compiled. */
+/* Sums one tile over the ratings [begin, end): factors `down` x `across` of
+ * their rows. Whether there are weights, and a side to sum, is known at compile
+ * time. */
 typedef struct tile {
     uint32_t begin, end, down, across, width;
     float *matrix, *side;
@@ -91,7 +91,7 @@ static void gather(const mf_line *line, uint32_t from, uint32_t width,
     }
 }
 
-/* Halves, then quarters, are added. */
+/* Adds halves, then quarters. */
 static inline float sum_lanes(const lanes *x)
 {
     typedef float half __attribute__((vector_size(32)));
@@ -121,7 +121,7 @@ static void subtract(const mf_line *line, uint32_t from, uint32_t width,
 
 /* ---- solutions --------------------------------------------------------- */
 
-/* Line j, and what it takes out of the lines after it in its tile. */
+/* Factorises line j, and subtracts it from the later lines of its tile. */
 static inline __attribute__((always_inline)) void
 factorise_line(uint32_t width, float *matrix, float *x, float *per, uint32_t j)
 {
@@ -141,8 +141,8 @@ factorise_line(uint32_t width, float *matrix, float *x, float *per, uint32_t j)
     memset(u + first, 0, sizeof(*u) * (j + 1 - first));
 }
 
-/* What the lines of a tile take out of a line i after it, all at once: a large
- * matrix would be read from memory for each of them. */
+/* Subtracts all lines of a tile from a later line i at once, because one at a
+ * time would read a large matrix from memory for each line. */
 static inline void take_out_tile(uint32_t width, float *matrix, float *x,
                                  uint32_t first, uint32_t i)
 {
@@ -161,9 +161,9 @@ static inline void take_out_tile(uint32_t width, float *matrix, float *x,
         x[i] -= u[(size_t)j * width + i] * x[first + j];
 }
 
-/* U'U = matrix, line by line: U takes the matrix's place, with 0 on and before
- * its diagonal as far as the tile goes. per[j] is 1 / U_jj, or 0 where rounding
- * alone is left of it. x becomes U'^-1 x. */
+/* U'U = matrix, line by line. U overwrites the matrix, with 0 on and before the
+ * diagonal, up to the start of the tile. per[j] is 1 / U_jj, or 0 if U_jj is
+ * only rounding. x becomes U'^-1 x. */
 static inline __attribute__((always_inline)) void
 factorise(uint32_t width, float *matrix, float *x, float *per)
 {
@@ -194,7 +194,7 @@ solve_of(uint32_t width, float *matrix, float *x)
     }
 }
 
-/* One tile is what most rows are solved in. */
+/* Most rows are solved in one tile, so that case gets constant loop bounds. */
 static void solve(uint32_t width, float *matrix, float *x)
 {
     if (width == MF_TILE)
@@ -203,8 +203,8 @@ static void solve(uint32_t width, float *matrix, float *x)
         solve_of(width, matrix, x);
 }
 
-/* Lee and Seung's problem by the descent of Franc et al. 2005: coordinate j
- * goes to max(0, x_j - slope_j / matrix_jj). */
+/* The problem of Lee and Seung, by the descent of Franc et al. 2005: coordinate
+ * j becomes max(0, x_j - slope_j / matrix_jj). */
 static void solve_nonnegative(uint32_t width, const float *matrix,
                               const float *side, float *slope, float *x)
 {

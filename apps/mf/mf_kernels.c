@@ -1,4 +1,4 @@
-/* The portable inner loop, and the choice among all of them. */
+/* The portable inner loops, and the choice of the fastest version. */
 #include "mf_kernels.h"
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ static float *item_row(const mf_step *step, mf_rating x)
     return step->q + (size_t)x.item * step->stride;
 }
 
-/* How many ratings are a batch, with those that are left. */
+/* The size of the next batch, with `left` ratings remaining. */
 static size_t batch_of(const mf_step *step, bool paired, size_t left)
 {
     const size_t most =

@@ -1,5 +1,5 @@
-/* The inner loops for AVX2 and FMA. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* The inner loops for AVX2 and FMA. The build compiles this file for these
+ * instructions, and only processors that have them execute it. */
 #include "mf_kernels.h"
 
 #ifdef __AVX2__

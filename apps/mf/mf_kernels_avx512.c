@@ -1,5 +1,5 @@
-/* The inner loops for AVX-512. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* The inner loops for AVX-512. The build compiles this file for AVX-512, and
+ * only processors that have it execute it. */
 #include "mf_kernels.h"
 
 #ifdef __AVX512F__

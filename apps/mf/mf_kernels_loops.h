@@ -1,5 +1,5 @@
-/* The loops of SGD and of CCD++ for AVX2 and AVX-512, included by the files of
- * both. Rows have `vectors` of 16 floats. */
+/* The loops of SGD and, by mf_rank_loops.h, of CCD++ for AVX2 and AVX-512.
+ * Included by the files of both. Rows have `vectors` times 16 floats. */
 #ifndef MF_KERNELS_LOOPS_H
 #define MF_KERNELS_LOOPS_H
 
@@ -10,10 +10,10 @@
 
 enum {
     PAIR = 2,
-    SOON = 8,                /* ratings that an item of long rows is asked for
-                               before */
-    PER = MF_LANES / LANES,  /* registers of a vector */
-    PARTS = MF_BATCH / LANES /* registers of a batch's numbers */
+    SOON = 8,                /* prefetch distance for items of long rows, in
+                              * ratings */
+    PER = MF_LANES / LANES,  /* registers for one vector */
+    PARTS = MF_BATCH / LANES /* registers for a batch's numbers */
 };
 
 INLINE float *user_row(const mf_step *s, const mf_rating *x,
@@ -28,7 +28,8 @@ INLINE float *item_row(const mf_step *s, const mf_rating *x,
     return s->q + (size_t)x->item * vectors * MF_LANES;
 }
 
-/* The item's row, which is in the second cache, is wanted in the first one. */
+/* Prefetches the item's row from the second-level into the first-level
+ * cache. */
 INLINE void fetch_item(const mf_step *s, const mf_rating *x,
                        const uint32_t vectors)
 {
@@ -39,10 +40,10 @@ INLINE void fetch_item(const mf_step *s, const mf_rating *x,
         _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
 }
 
-/* What is to come from memory while a cell is worked on: so much a batch. */
+/* Memory to prefetch while a cell is processed, in portions for each batch. */
 typedef struct ahead {
     const char *at, *end;
-    size_t lines; /* a batch */
+    size_t lines; /* portion for a batch */
 } ahead;
 
 INLINE ahead ahead_of(const mf_step *s, size_t n)
@@ -61,7 +62,7 @@ INLINE void fetch_ahead(ahead *a)
         _mm_prefetch(a->at, _MM_HINT_T1);
 }
 
-/* p_u q_i, lane by lane, of `each` ratings by one user. */
+/* p_u q_i, lane by lane, for `each` ratings by one user. */
 INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
                      vec *out, const uint32_t vectors)
 {
@@ -84,7 +85,7 @@ INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
     }
 }
 
-/* The products of LANES ratings, in which each user has `each` in turn. */
+/* The products of LANES ratings, `each` consecutive ones by the same user. */
 INLINE vec products(const mf_step *s, const mf_rating *x, const uint32_t each,
                     const uint32_t vectors)
 {
@@ -96,8 +97,9 @@ INLINE vec products(const mf_step *s, const mf_rating *x, const uint32_t each,
     return sums_of(a);
 }
 
-/* Updates of `each` ratings by one user; `decay_all` is decay^each. An item's
- * row is written before the next one's is read: fewer registers are taken. */
+/* Updates the rows of `each` ratings by one user; `decay_all` is decay^each. An
+ * item's row is written before the next one is read, which needs fewer
+ * registers. */
 INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
                  const uint32_t each, vec decay, vec decay_all,
                  const uint32_t vectors)
@@ -131,7 +133,7 @@ typedef struct errors {
     vec part[PARTS];
 } errors;
 
-/* The errors of a batch; g: their steps. */
+/* The errors of a batch; g: errors times step size. */
 INLINE errors errors_of(const mf_step *s, const mf_rating *x,
                         const uint32_t each, float g[MF_BATCH],
                         const uint32_t vectors)
@@ -155,9 +157,9 @@ INLINE vec add_squares(vec sum, errors e)
     return sum;
 }
 
-/* A whole batch, of pairs if `each` is 2; `next` is the one after it. Items of
- * that one are asked for between this one's updates, which leave the memory's
- * paths free. */
+/* Processes a whole batch, of pairs if `each` is 2; `next` is the following
+ * batch. Its items are prefetched between the updates of this batch, when the
+ * memory ports are free. */
 INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
                     const uint32_t each, const uint32_t vectors)
 {
@@ -176,7 +178,7 @@ INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
     return e;
 }
 
-/* The last few ratings of a cell; errors are 0 in the lanes after them. */
+/* The last few ratings of a cell; the errors of unused lanes are 0. */
 INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
                    const uint32_t vectors)
 {
@@ -195,12 +197,12 @@ INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
     return all;
 }
 
-/* Pairs and single ratings have a loop each: with a branch in one loop the
- * compiler keeps more in memory. */
+/* Separate loops for pairs and single ratings: with a branch in one loop, the
+ * compiler keeps more values in memory. */
 INLINE double pass_short(const mf_rating *rating, size_t n,
                          const mf_step *given, const uint32_t vectors)
 {
-    const mf_step step = *given; /* which no store can be taken to change */
+    const mf_step step = *given; /* a local copy, which no store can alias */
     ahead a = ahead_of(&step, n);
     vec loss = zero();
     size_t at = 0;
@@ -238,7 +240,7 @@ SHORT(4)
 
 /* ---- long rows: a rating or a pair at a time ---------------------------- */
 
-/* The errors of x[0] and, of a pair, x[1]. */
+/* The errors of x[0] and, for a pair, of x[1]. */
 INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
                     float e[PAIR], const uint32_t vectors)
 {
@@ -270,7 +272,8 @@ INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
     }
 }
 
-/* Ratings `at` to `end`, `each` at a time; the squares of their errors. */
+/* Processes ratings `at` to `end`, `each` at a time; returns the sum of squared
+ * errors. */
 INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
                         size_t end, size_t n, ahead *a, const uint32_t each,
                         const uint32_t vectors)

@@ -1,5 +1,5 @@
-/* Registers of floats as the loops of SGD want them, for files that are compiled
- * for AVX-512 or AVX2. Sums and products of them are C's own. */
+/* Vector registers of floats for the loops of SGD, in files that are compiled
+ * for AVX-512 or AVX2. Sums and products use C's operators. */
 #ifndef MF_LANES_H
 #define MF_LANES_H
 
@@ -22,7 +22,7 @@ enum { LANES = 16 };
 #define fmadd _mm512_fmadd_ps       /* a b + c */
 #define add_up _mm512_reduce_add_ps /* all lanes */
 
-/* Whether this processor is one of those that the file is for. */
+/* Whether this processor has the file's instruction set. */
 static inline bool runs_here(void)
 {
     return __builtin_cpu_supports("avx512f") &&
@@ -31,8 +31,8 @@ static inline bool runs_here(void)
            __builtin_cpu_supports("avx512bw");
 }
 
-/* The levels of a tree that adds up the lanes of sixteen registers at once and
- * leaves sum j in lane j. */
+/* One level of a tree that sums the lanes of sixteen registers at once and
+ * returns sum j in lane j. */
 INLINE __m512 add_1(__m512 a, __m512 b)
 {
     return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
@@ -53,7 +53,7 @@ INLINE __m512 add_4(__m512 a, __m512 b)
                          _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 
-/* The lanes of LANES registers, each register's added up. */
+/* The sums of the lanes of each of LANES registers. */
 INLINE vec sums_of(const vec a[LANES])
 {
     vec w[4];

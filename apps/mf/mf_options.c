@@ -1,6 +1,6 @@
-/* The options of matrix factorisation: their table, their defaults, and what
- * must hold. The table checks what the command line and JSON say; structs
- * filled in by programs are checked here. */
+/* The options of matrix factorisation: table, defaults and checks. The table
+ * checks options from the command line and JSON. Structs that C programs fill
+ * in are checked here. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
