@@ -16,7 +16,7 @@
 
 #include "cli.h"
 
-/* ---- the environment ------------------------------------------------------ */
+/* ---- the environment ----------------------------------------------------- */
 
 /* Reads a variable that, if set, must be a whole number. */
 static strads_err number_in(const char *name, uint32_t *out, bool *found)
@@ -148,7 +148,7 @@ static strads_err agree(cli_cluster *c)
     return STRADS_OK;
 }
 
-/* ---- PMIx ------------------------------------------------------------------- */
+/* ---- PMIx ---------------------------------------------------------------- */
 
 #ifdef STRADS_PMIX
 static pmix_proc_t self;
@@ -205,7 +205,7 @@ static strads_err get(const char *key, char *out, size_t size)
 }
 #endif
 
-/* ---- the interface ----------------------------------------------------------- */
+/* ---- the interface ------------------------------------------------------- */
 
 strads_err cli_token_make(void)
 {

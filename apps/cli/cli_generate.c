@@ -38,7 +38,7 @@ static void each_option(const page *p, const cli_syntax *syntax)
     }
 }
 
-/* ---- man pages ------------------------------------------------------------- */
+/* ---- man pages ----------------------------------------------------------- */
 
 /* Writes text for troff: escapes backslashes and dashes, and dots at the start
  * of a line. */
@@ -208,7 +208,7 @@ int cli_generate(int argc, char **argv)
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
 
-/* ---- completion ------------------------------------------------------------- */
+/* ---- completion ---------------------------------------------------------- */
 
 /* Prints a candidate for the last word if it starts with `begun`, and its
  * description after a tab. */

@@ -338,7 +338,7 @@ static strads_lda_draws draws_of(const reading *r)
                               .seed = r->seed};
 }
 
-/* ---- infer and predict ------------------------------------------------------ */
+/* ---- infer and predict --------------------------------------------------- */
 
 /* One number for each topic or label of the model, for every document. */
 typedef struct inference {
@@ -482,7 +482,7 @@ const cli_verb cli_lda_infer = INFERENCE(infer_table, infer, put_inference);
 const cli_verb cli_lda_predict =
     INFERENCE(predict_table, predict, put_prediction);
 
-/* ---- show ------------------------------------------------------------------ */
+/* ---- show ---------------------------------------------------------------- */
 
 typedef struct shown {
     cli_use use;
@@ -528,7 +528,7 @@ const cli_verb cli_lda_show = {
     .write = put_shown,
 };
 
-/* ---- evaluate ------------------------------------------------------------- */
+/* ---- evaluate ------------------------------------------------------------ */
 
 typedef struct evaluation {
     reading r;

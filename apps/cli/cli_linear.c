@@ -50,7 +50,7 @@ typedef struct linear {
     tally tally;
 } linear;
 
-/* ---- the model and the rows ------------------------------------------------ */
+/* ---- the model and the rows ---------------------------------------------- */
 
 static const cli_linear_kind *kind_of(const cli_use *use)
 {
@@ -207,7 +207,7 @@ static double label_of(const linear *l, uint64_t i)
     return named == (l->share->label_names != NULL) ? l->share->label[i] : NAN;
 }
 
-/* ---- from scores to outputs ----------------------------------------------- */
+/* ---- from scores to outputs ---------------------------------------------- */
 
 /* log(1 / (1 + exp(-sum))), without underflow. */
 static double log_sigmoid(double sum)
@@ -272,7 +272,7 @@ static void judge(linear *l, double label)
     l->tally.squares += loss * loss;
 }
 
-/* ---- predict ------------------------------------------------------------------ */
+/* ---- predict ------------------------------------------------------------- */
 
 static const char *const what_words[] = {[NUMBER] = "prediction",
                                          [PROBABILITY] = "probability",
@@ -404,7 +404,7 @@ const cli_verb cli_predict_numbers = PREDICT(labels_table);
 const cli_verb cli_predict_probabilities = PREDICT(probability_table);
 const cli_verb cli_predict_labels = PREDICT(label_table);
 
-/* ---- evaluate ------------------------------------------------------------------- */
+/* ---- evaluate ------------------------------------------------------------ */
 
 /* Counts for one class: rows that have it, rows predicted as it, and rows with
  * both. */
@@ -661,7 +661,7 @@ const cli_verb cli_linear_evaluate = {
     .write = put_evaluation,
 };
 
-/* ---- show ------------------------------------------------------------------------ */
+/* ---- show ---------------------------------------------------------------- */
 
 /* One coefficient: of column `index`, for output `output`. */
 typedef struct weight {

@@ -139,7 +139,7 @@ strads_err cli_samples_use(const cli_samples *t, strads_data_options *options)
     return STRADS_OK;
 }
 
-/* ---- the intercept --------------------------------------------------------- */
+/* ---- the intercept ------------------------------------------------------- */
 
 /* In this command, built-in linear programs fit an intercept, unless the user
  * gives --no-intercept or (svm) --bias B, which replaces it. The programs' own

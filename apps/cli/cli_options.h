@@ -78,7 +78,7 @@ typedef struct cli_samples {
 strads_err cli_samples_use(const cli_samples *samples,
                            strads_data_options *options);
 
-/* ---- rows of option tables ------------------------------------------------ */
+/* ---- rows of option tables ----------------------------------------------- */
 
 /* An option without help text is an old name that still works. --help, manual
  * and completion omit it. */
@@ -127,7 +127,7 @@ char cli_option_letter(const char *name);
 /* --config and --print-config. */
 extern const strads_option cli_config_table[];
 
-/* ---- commands that read, then write ----------------------------------------- */
+/* ---- commands that read, then write -------------------------------------- */
 
 /* The state of every such command begins with this. */
 typedef struct cli_use {

@@ -440,7 +440,7 @@ void cli_xml_text(FILE *out, const char *text)
     }
 }
 
-/* ---- lines of a file ------------------------------------------------------- */
+/* ---- lines of a file ----------------------------------------------------- */
 
 strads_err cli_lines(const char *path,
                      strads_err (*take)(void *arg, size_t number, char *line),

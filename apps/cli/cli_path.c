@@ -273,7 +273,7 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
     return cli_train_main(&command, argc, argv);
 }
 
-/* ---- cross-validation ---------------------------------------------------------- */
+/* ---- cross-validation ---------------------------------------------------- */
 
 /* A path on all rows, and its errors on held-out rows. */
 typedef struct cv_path {

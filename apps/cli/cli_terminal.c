@@ -144,7 +144,7 @@ void cli_progress_end(cli_progress *line)
     }
 }
 
-/* ---- Ctrl-C --------------------------------------------------------------- */
+/* ---- Ctrl-C -------------------------------------------------------------- */
 
 /* Calls only async-signal-safe functions. */
 static void on_signal(int number)
@@ -188,7 +188,7 @@ void cli_signal_stop(void)
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 }
 
-/* ---- cost of reading a file ----------------------------------------------- */
+/* ---- cost of reading a file ---------------------------------------------- */
 
 static const double WORTH_TELLING = 64e6; /* bytes of a file */
 

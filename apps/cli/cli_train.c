@@ -23,7 +23,7 @@
 #include "engine/run/cut_files.h"
 #include "engine/run/run_setup.h"
 
-/* ---- the command line ------------------------------------------------------- */
+/* ---- the command line ---------------------------------------------------- */
 
 strads_err cli_plan_take(const strads_program *program,
                          strads_engine_options *engine, strads_plan **plan)
@@ -510,7 +510,7 @@ static strads_err run(cli_job *j)
     return err;
 }
 
-/* ---- the outcome ---------------------------------------------------------- */
+/* ---- the outcome --------------------------------------------------------- */
 
 typedef struct outcome {
     const char *word; /* for the log */
@@ -635,7 +635,7 @@ static void summarise(const cli_job *j, const outcome *end)
         j->train->describe(strads_result_state(j->result));
 }
 
-/* ---- the model -------------------------------------------------------------- */
+/* ---- the model ----------------------------------------------------------- */
 
 static strads_err write_common_model(const cli_job *j)
 {
@@ -704,7 +704,7 @@ static int conclude(cli_job *j)
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
 
-/* ---- the whole training --------------------------------------------------- */
+/* ---- the whole training -------------------------------------------------- */
 
 static int train_job(cli_job *j)
 {

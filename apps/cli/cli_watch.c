@@ -40,7 +40,7 @@ strads_err cli_watch_open(const char *address, const char *token_file,
     return STRADS_OK;
 }
 
-/* ---- Prometheus' text format ------------------------------------------------- */
+/* ---- Prometheus' text format --------------------------------------------- */
 
 static void name_metric(FILE *out, const char *name, const char *type,
                         const char *help)

@@ -155,7 +155,7 @@ static const char *option_of(const words *w, const char *name)
     return NULL;
 }
 
-/* ---- processes ------------------------------------------------------------ */
+/* ---- processes ----------------------------------------------------------- */
 
 typedef struct stream {
     int fd; /* -1: at end of file */
@@ -413,7 +413,7 @@ static strads_err take(launch *l, uint32_t k, stream *s)
     }
 }
 
-/* ---- waiting ---------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 static void tell(launch *l, uint32_t first, int signal)
 {
@@ -556,7 +556,7 @@ static strads_err wait_for_all(launch *l)
     return err;
 }
 
-/* ---- hosts ------------------------------------------------------------------ */
+/* ---- hosts --------------------------------------------------------------- */
 
 static strads_err take_host(void *arg, size_t number, char *text)
 {
@@ -622,7 +622,7 @@ static strads_err place(launch *l)
     return STRADS_OK;
 }
 
-/* ---- the command ------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------- */
 
 static strads_err find_token(launch *l)
 {

@@ -46,7 +46,7 @@ static void glm_resolve(const void *state, void *config)
     *(strads_glm_options *)config = *strads_glm_resolved(state);
 }
 
-/* ---- lasso -------------------------------------------------------------------- */
+/* ---- lasso --------------------------------------------------------------- */
 
 static void lasso_describe(const void *state)
 {
@@ -70,7 +70,7 @@ static const cli_path lasso_path = {
     .title = "squared error on rows left out",
 };
 
-/* ---- logistic ------------------------------------------------------------------ */
+/* ---- logistic ------------------------------------------------------------ */
 
 static void logistic_resolve(const void *state, void *config)
 {
@@ -179,7 +179,7 @@ static const cli_path logistic_path = {
     .title = "deviance on rows left out",
 };
 
-/* ---- glm ------------------------------------------------------------------------ */
+/* ---- glm ----------------------------------------------------------------- */
 
 static bool glm_start(void *config, const double *intercepts)
 {
@@ -205,7 +205,7 @@ static const cli_path glm_path = {
     .title = "twice the loss on rows left out",
 };
 
-/* ---- sgd-logistic -------------------------------------------------------------- */
+/* ---- sgd-logistic -------------------------------------------------------- */
 
 /* A model contains its labels, and the F and L of its step sizes. */
 static void sgd_resolve(const void *state, void *config)
@@ -247,7 +247,7 @@ static const cli_train sgd_train = {
     .describe = sgd_describe,
 };
 
-/* ---- svm ------------------------------------------------------------------------ */
+/* ---- svm ----------------------------------------------------------------- */
 
 static void svm_resolve(const void *state, void *config)
 {
@@ -384,7 +384,7 @@ static int run_svm_train(const cli_command *self, int argc, char **argv)
     return cli_train_main(&command, argc, argv);
 }
 
-/* ---- the commands ---------------------------------------------------------- */
+/* ---- the commands -------------------------------------------------------- */
 
 static const cli_linear_kind lasso = {.program = "lasso"};
 static const cli_linear_kind logistic = {.program = "logistic",

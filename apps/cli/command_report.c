@@ -52,7 +52,7 @@ static const strads_option table[] = {
     {.name = NULL},
 };
 
-/* ---- input ------------------------------------------------------------------- */
+/* ---- input --------------------------------------------------------------- */
 
 static void keep_round(report *r, json_t *line)
 {
@@ -245,7 +245,7 @@ static strads_err read_all(void *state, const char *const *args)
     return r->scores_path ? read_scores(r) : STRADS_OK;
 }
 
-/* ---- text -------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------- */
 
 /* A member as text, or "-". */
 static void put_member(FILE *out, const json_t *of, const char *name)
@@ -270,7 +270,7 @@ static void put_table(FILE *out, const json_t *of, const char *const *names)
     (void)fputs("</table>\n", out);
 }
 
-/* ---- pictures ------------------------------------------------------------------ */
+/* ---- pictures ------------------------------------------------------------ */
 
 /* A number of a report, at index `place` if it is a list; NaN: none. */
 static double number_of(const json_t *line, const char *name, size_t place)
@@ -399,7 +399,7 @@ static void draw_measures(const report *r, FILE *out)
     }
 }
 
-/* ---- the model ------------------------------------------------------------------ */
+/* ---- the model ----------------------------------------------------------- */
 
 static double size_of(const strads_model *m, uint64_t k)
 {
@@ -450,7 +450,7 @@ static void put_coefficients(const report *r, FILE *out)
     (void)fputs("</table></section>\n", out);
 }
 
-/* ---- scores ---------------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------- */
 
 /* Points of the ROC curve, thinned if there are many. The area under it counts
  * all rows; equal scores count half. */
@@ -543,7 +543,7 @@ static void put_scores(const report *r, FILE *out)
                   count[0][0], count[0][1], count[1][0], count[1][1]);
 }
 
-/* ---- an evaluation --------------------------------------------------------------- */
+/* ---- an evaluation ------------------------------------------------------- */
 
 /* A number or an interval. */
 static void put_value(FILE *out, const json_t *v)
@@ -587,7 +587,7 @@ static void put_evaluation(FILE *out, const json_t *of, const char *title)
     }
 }
 
-/* ---- the page -------------------------------------------------------------------- */
+/* ---- the page ------------------------------------------------------------ */
 
 static strads_err write_page(void *state, FILE *out)
 {

@@ -30,7 +30,7 @@ static const cli_train train = {
     .write = write_model,
 };
 
-/* ---- a model and a network ------------------------------------------------ */
+/* ---- a model and a network ----------------------------------------------- */
 
 typedef struct network {
     strads_lda_model *model;
@@ -82,7 +82,7 @@ static strads_err read_links(const char *path, const strads_lda_model *model,
     return STRADS_OK;
 }
 
-/* ---- evaluate -------------------------------------------------------------- */
+/* ---- evaluate ------------------------------------------------------------ */
 
 typedef struct evaluation {
     cli_use use;
@@ -180,7 +180,7 @@ static const cli_verb evaluate_verb = {
     .write = put_evaluation,
 };
 
-/* ---- show ------------------------------------------------------------------ */
+/* ---- show ---------------------------------------------------------------- */
 
 typedef struct shown {
     cli_use use;
@@ -295,7 +295,7 @@ static const cli_verb show_verb = {
     .write = put_shown,
 };
 
-/* ---- predict ---------------------------------------------------------------- */
+/* ---- predict ------------------------------------------------------------- */
 
 typedef struct prediction {
     cli_use use;
@@ -350,7 +350,7 @@ static const cli_verb predict_verb = {
     .write = put_predictions,
 };
 
-/* ---- the commands ------------------------------------------------------------ */
+/* ---- the commands -------------------------------------------------------- */
 
 const cli_command cli_roles_commands[] = {
     {.name = "roles train",

@@ -1,6 +1,6 @@
 /* strads simulate: a training on simulated workers, in virtual time. Runs are
- * real: their model is that of a run with this many workers. Output depends only
- * on the seed and the costs, so that equal calls print equal output. */
+ * real: their model is that of a run with this many workers. Output depends
+ * only on the seed and the costs, so that equal calls print equal output. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -82,7 +82,7 @@ static const strads_option synth_table[] = {
     {.name = NULL},
 };
 
-/* ---- random streams -------------------------------------------------------- */
+/* ---- random streams ------------------------------------------------------ */
 
 /* GSL's distributions on the engine's streams: the numbers of a stream do not
  * depend on the use of other streams. */
@@ -119,7 +119,7 @@ static void draw_stream(const synth *s, uint64_t purpose, uint64_t index)
 /* Purposes of streams; the index is a slot or a row. */
 enum { DRAW_SLOT = 1, DRAW_ROW, DRAW_SUPPORT, DRAW_WEIGHTS, DRAW_NOISE };
 
-/* ---- the design ------------------------------------------------------------ */
+/* ---- the design ---------------------------------------------------------- */
 
 static strads_err add_run(synth *s, run r)
 {
@@ -279,7 +279,7 @@ static strads_err draw_labels(synth *s)
     return STRADS_OK;
 }
 
-/* ---- the command -------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------- */
 
 /* n / 1000 without trailing zeros: "-1.25", "0.003". */
 static void put_thousandths(FILE *out, int32_t n)

@@ -227,7 +227,7 @@ static int dispatch(int argc, char **argv)
     return run_command(argc, argv);
 }
 
-/* ---- the heap -------------------------------------------------------------- */
+/* ---- the heap ------------------------------------------------------------ */
 
 /* A fit of a few milliseconds would spend a fifth of its time on faults for new
  * 4 KB pages, because its many small vectors are all new. With huge pages, the

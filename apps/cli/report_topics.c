@@ -2,10 +2,10 @@
  *
  *     D(a, b) = H((phi_a + phi_b) / 2) - (H(phi_a) + H(phi_b)) / 2,
  *
- * The square root of D is a distance. It is drawn in two dimensions by classical
- * scaling (Torgerson 1952): with B = -J D J / 2, J = I - 1 1' / n, coordinates
- * are the first two eigenvectors times the roots of their eigenvalues.
- * topics.html has the interactive part. */
+ * The square root of D is a distance. It is drawn in two dimensions by
+ * classical scaling (Torgerson 1952): with B = -J D J / 2, J = I - 1 1' / n,
+ * coordinates are the first two eigenvectors times the roots of their
+ * eigenvalues. topics.html has the interactive part. */
 #include "report_topics.h"
 
 #include <float.h>

@@ -264,7 +264,7 @@ static strads_err mf_schedule(strads_turn *turn)
                                 : strads_turn_stop(turn);
 }
 
-/* ---- reports after each sweep, and results -------------------------------- */
+/* ---- reports after each sweep, and results ------------------------------- */
 
 const char *const mf_measures[] = {"sweep",
                                    "seconds",
@@ -575,7 +575,7 @@ static strads_err mf_users_home(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- the program's table -------------------------------------------------- */
+/* ---- the program's table ------------------------------------------------- */
 
 static const strads_phase phases[] = {
     [MF_COUNT] = {.name = "count",

@@ -1,6 +1,6 @@
-/* Checkpoints of a run, between two sweeps. The layout of the ratings is rebuilt
- * from the data and the merged results of the first phases, by the code that
- * built it first. State that sweeps have changed since is stored:
+/* Checkpoints of a run, between two sweeps. The layout of the ratings is
+ * rebuilt from the data and the merged results of the first phases, by the code
+ * that built it first. State that sweeps have changed since is stored:
  *
  *     sgd       users' factors, the order of the micro-blocks; if the last
  *               sweep is to be undone, also the items' factors before it
@@ -41,9 +41,9 @@ static strads_err walked(const strads_walk *w, const char *what)
     return STRADS_OK;
 }
 
-/* The merged results of the first phases. */
+/* ---- a partition ------------------------------------------------------- */
 
-/* What the first phases have told all partitions. */
+/* The merged results of the first phases. */
 static void pass_merged(strads_walk *w, mf_local *l)
 {
     strads_walk_pass(w, &l->held_below, sizeof(l->held_below));

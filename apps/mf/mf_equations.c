@@ -31,7 +31,7 @@ const mf_equations *mf_equations_choose(void)
     return fast ? fast : &mf_equations_portable;
 }
 
-/* ---- solving for one row -------------------------------------------------- */
+/* ---- solving for one row ------------------------------------------------- */
 
 static void add_ridge(const mf_row_solver *r, const mf_ridge *ridge,
                       float *matrix)

@@ -51,7 +51,7 @@ const mf_equations *mf_equations_choose(void);
 /* Copies the tiles below the diagonal to the tiles above it. */
 void mf_equations_mirror(uint32_t width, float *matrix);
 
-/* ---- solving for a slab of one row's factors ------------------------------ */
+/* ---- solving for a slab of one row's factors ----------------------------- */
 
 /* Used by the sweeps of mf_rows.c, and for users that a model has not seen. */
 typedef struct mf_row_solver {

@@ -89,7 +89,7 @@ mf_kernel mf_kernel_choose(uint32_t stride)
     return fast ? fast : mf_kernel_portable;
 }
 
-/* ---- CCD++ ---------------------------------------------------------------- */
+/* ---- CCD++ --------------------------------------------------------------- */
 
 mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
                                    const float *factor, float was, float now)

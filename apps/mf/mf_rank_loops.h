@@ -1,7 +1,7 @@
-/* The loop of CCD++, compiled once for any processor and once for each kind of
- * vectors. A compiler makes these of sixteen ratings at a time: their factors are
- * gathered one by one, and sums are sixteen in a fixed order. Includes
- * mf_kernels.h; included by the files that hold the tables. */
+/* The loop of CCD++, compiled once for any processor and once for each vector
+ * instruction set. The compiler vectorises it to sixteen ratings at a time:
+ * their factors are gathered one by one, and there are sixteen sums in a fixed
+ * order. Includes mf_kernels.h; included by the files with the tables. */
 #ifndef MF_RANK_LOOPS_H
 #define MF_RANK_LOOPS_H
 

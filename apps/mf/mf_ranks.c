@@ -1,19 +1,20 @@
-/* CCD++ (Yu, Hsieh, Si and Dhillon, ICDM 2012): one rank after the other. With
- * R the scaled ratings less the products of all ranks but t, and p, q the
+/* CCD++ (Yu, Hsieh, Si and Dhillon, ICDM 2012): one rank after another. With R
+ * the scaled ratings less the products of all ranks except t, and p, q the
  * factors of t,
  *
  *     p_u = sum_i R_ui q_i / (penalty_u + sum_i q_i^2)
  *     q_i = sum_u R_ui p_u / (penalty_i + sum_u p_u^2)
  *
- * each exact for the other. A partition keeps R of its users. One phase is an
- * update of a rank, in one pass over R: the rank before is taken out and this
- * one put back, the user solved for, its part of the items' sums added. The
- * sums are merged, and each partition divides them for itself: all have all
- * items' factors, and nothing else travels. At the end of a sweep
+ * Each is the exact minimum for the other. A partition keeps R for its users.
+ * One phase updates one rank, in one pass over R: it subtracts the product of
+ * the previous rank, adds that of this rank, solves for each user and adds the
+ * user's terms to the items' sums. The sums are merged, and each partition
+ * computes the quotients itself: all partitions have all items' factors, and
+ * only sums travel. A sweep ends with
  *
  *     fill     RING: the items' factors into their blocks, errors held out
  *
- * so that tests and results are those of the other methods. */
+ * so that tests and results are computed as for the other methods. */
 #include "mf_parts.h"
 
 #include <math.h>
@@ -92,7 +93,7 @@ static uint32_t rank_before(uint32_t t, uint32_t rank)
     return t ? t - 1 : rank - 1;
 }
 
-/* No ratings, no penalty: 0. */
+/* 0 without ratings and penalty. */
 static float settle(bool nonnegative, double side, double square,
                     double penalty)
 {
@@ -101,7 +102,7 @@ static float settle(bool nonnegative, double side, double square,
     return (float)(nonnegative ? fmax(p, 0) : p);
 }
 
-/* The factors of the last rank and of this one, side by side. */
+/* Interleaves the factors of the previous rank and of this one. */
 static void pair_factors(mf_local *l)
 {
     mf_ranks *r = &l->ranks;
@@ -183,8 +184,8 @@ strads_err mf_receive_rank(strads_task *task)
 
 /* ---- the end of a sweep ------------------------------------------------ */
 
-/* The loss itself: rank_settle has it as a difference of sums, which rounds and
- * may fall below 0. */
+/* The exact loss. rank_settle computes it as a difference of sums, which has
+ * rounding errors and may fall below 0. */
 static double left_loss(const mf_local *l)
 {
     const mf_ranks *r = &l->ranks;

@@ -1,12 +1,12 @@
-/* What has to be known of all ratings before the first sweep: how many there
- * are, which are held out, their scale, and the biases:
+/* Statistics of all ratings before the first sweep: their number, the held-out
+ * ones, their scale, and the biases:
  *
  *     c_i = sum_u (x_ui - b_u) / (n_i + 5)
  *     b_u = sum_i (x_ui - c_i) / (n_u + 5)
  *
- * with x = (r - mean) / sd, twice in turn from b = 0. The 5 damps the means of
- * those with few ratings. Sums go over the partitions, b_u stays where the user
- * is. */
+ * with x = (r - mean) / sd, alternately, two times, from b = 0. The 5 damps the
+ * means of users and items with few ratings. Sums are merged over the
+ * partitions; b_u stays on the user's partition. */
 #include "mf_parts.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ strads_err mf_receive_count(strads_task *task)
     mf_local *l = task->local;
     const double n = task->partial[MF_RATINGS];
     const double share = l->options.implicit
-                             ? 0 /* there is no error that would tell more */
+                             ? 0 /* no error to measure */
                              : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
 
     mf_scale_count(&l->options, task->partial, &l->scale);
@@ -58,7 +58,7 @@ strads_err mf_receive_count(strads_task *task)
 
 /* ---- scale ------------------------------------------------------------- */
 
-/* Entries of a row, one by one: value, and whether it is held out. */
+/* Iterates over the entries of a row: value, and whether it is held out. */
 static uint64_t hold_salt(uint64_t seed, uint64_t user)
 {
     return strads_random_bits(seed, MF_DRAW_HOLD, user, 0);
@@ -132,12 +132,13 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                         .sd = 1};
     if (o->implicit)
         return STRADS_OK;
-    if (o->nonnegative) { /* the mean is for the factors to make */
+    if (o->nonnegative) { /* the factors model the mean, too */
         scale->sd = sums[MF_SQUARES] > 0 ? sqrt(sums[MF_SQUARES] / n) : 1;
         return STRADS_OK;
     }
     scale->mean = mean;
-    /* Equal ratings: rounding alone would be blown up. */
+    /* If all ratings are equal, dividing by sd would amplify rounding
+     * errors. */
     scale->sd = variance > 1e-24 * mean * mean ? sqrt(variance) : 1;
     return STRADS_OK;
 }
@@ -215,12 +216,12 @@ strads_err mf_receive_bias(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- a user's ratings ----------------------------------------------------- */
+/* ---- a user's ratings ---------------------------------------------------- */
 
-/* What is trained on and what is held out: a user's ratings after the other,
- * in two rounds. The first counts, the second takes from each rating what mean
- * and biases say of it, and puts those held out among the samples; a method
- * lays out the others as it needs them. */
+/* Separates training and held-out ratings, user by user, in two passes. The
+ * first pass counts. The second pass subtracts mean and biases from each rating
+ * and stores the held-out ones as samples; each method stores the others in its
+ * own layout. */
 
 void mf_split_close(mf_split *s)
 {
@@ -305,11 +306,11 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
     return n;
 }
 
-/* ---- ratings that are only measured --------------------------------------- */
+/* ---- ratings for measuring only ------------------------------------------ */
 
-/* Ratings that are only measured: those held out, and those of --test, of which
- * a partition keeps its users'. What is not known of a test rating's user or
- * item counts nothing in its prediction. */
+/* Held-out ratings and those of --test; a partition keeps its users' ratings.
+ * In the prediction of a test rating, terms of an unknown user or item are
+ * 0. */
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -357,8 +358,8 @@ static uint64_t number_of(const strads_names *known, const strads_data *data,
                                                                  : UINT64_MAX;
 }
 
-/* Calls take for each rating of this partition's users; those of users that the
- * training data do not have go to the last partition. */
+/* Calls `take` for each rating of this partition's users. Users that the
+ * training data lacks belong to the last partition. */
 typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, double rating,
                       uint64_t *at);
 
@@ -399,7 +400,7 @@ static void count(mf_local *l, uint64_t user, uint32_t item, double rating,
 static void keep(mf_local *l, uint64_t user, uint32_t item, double rating,
                  uint64_t *at)
 {
-    /* Implicit feedback says that the user had the item: 1. */
+    /* With implicit feedback, an entry means 1: the user had the item. */
     if (l->options.implicit)
         rating = 1;
     const double scaled = (rating - l->scale.mean) / l->scale.sd -
@@ -441,7 +442,7 @@ strads_err mf_test_read(mf_local *l, const strads_share *share)
 
 /* ---- measuring --------------------------------------------------------- */
 
-/* A user has hardly more than one sample in a block. */
+/* Prefetches the user's factors: a user rarely has two samples in one block. */
 static void fetch_user(const mf_local *l, const mf_sample *s)
 {
     const float *p = l->p + (size_t)s->user * l->stride;

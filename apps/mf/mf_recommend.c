@@ -1,4 +1,4 @@
-/* Top lists, users that a model has not seen, and how good the order is. */
+/* Top lists, folding in of new users, and ranking quality. */
 #include "mf_parts.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <strads/recommend.h>
 
 struct strads_recommender {
-    strads_mf_factors model; /* its arrays are not looked at */
+    strads_mf_factors model; /* only its numbers are used, not its arrays */
     uint32_t items, stride;
     float *q;         /* [items x stride] factors */
     float *bias;      /* [items] */
@@ -19,7 +19,7 @@ struct strads_recommender {
     mf_row_solver solver;
 };
 
-/* ---- making one -------------------------------------------------------- */
+/* ---- allocation -------------------------------------------------------- */
 
 static bool allocate(strads_recommender *r)
 {
@@ -92,7 +92,7 @@ void strads_recommender_free(strads_recommender *r)
 
 /* ---- folding in -------------------------------------------------------- */
 
-/* Ratings of items that the model has, as equations want them. */
+/* Ratings of items that the model has, in the layout of the equations. */
 typedef struct ratings {
     uint32_t n;
     uint32_t *item;
@@ -119,7 +119,7 @@ static void weigh(const strads_recommender *r, ratings *x)
     }
 }
 
-/* Takes mean and biases out; returns the user's. */
+/* Subtracts mean and biases; returns the user's bias. */
 static float take_out(const strads_recommender *r, ratings *x)
 {
     enum { DAMPING = 5 };
@@ -191,7 +191,7 @@ static bool is_better(strads_scored a, strads_scored b)
     return a.score > b.score || (a.score == b.score && a.item < b.item);
 }
 
-/* out[n] is a heap with the worst in front. */
+/* out[n] is a heap with the worst item at the root. */
 static void sink(strads_scored *out, uint32_t n, uint32_t at)
 {
     for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
@@ -256,16 +256,16 @@ uint32_t strads_recommender_top(strads_recommender *r, const float *row,
     return top_of(r->score, r->items, n_seen, seen, top, out);
 }
 
-/* ---- how good the order is ------------------------------------------------ */
+/* ---- ranking quality ----------------------------------------------------- */
 
-/* How good an order of items is: NDCG and recall of the first few (binary
- * gains: Jarvelin and Kekalainen 2002), beside the order by popularity. */
+/* NDCG and recall of the first few items (binary gains: Jarvelin and Kekalainen
+ * 2002), and the same for ranking by popularity. */
 
-/* One user's rows of train and test; empty beyond their ends. */
+/* One user's rows of train and test; empty beyond the end. */
 typedef struct line {
     uint64_t n;
     const uint32_t *item;
-    uint64_t first; /* entry in the data */
+    uint64_t first; /* first entry in the data */
 } line;
 
 static line line_of(const strads_sparse *x, uint64_t user)
@@ -278,7 +278,8 @@ static line line_of(const strads_sparse *x, uint64_t user)
                   .first = first};
 }
 
-/* Marks the user's relevant items; returns how many. Both lines ascend. */
+/* Marks the user's relevant items and returns their number. Both lines are in
+ * ascending order. */
 static uint32_t mark(const strads_sparse *test, line wanted, line seen,
                      double relevant, uint32_t items, bool *is_relevant)
 {

@@ -1,23 +1,23 @@
 /* Alternating least squares and descent by row. With y the scaled ratings, n
- * how many a row has (1 where the penalty is unweighted) and s a slab of the
+ * their number in a row (1 if the penalty is unweighted) and s a slab of the
  * factors,
  *
  *     (sum q_s q_s' + lambda n I) p_s = sum (y - p_r'q_r) q_s
  *
- * where r are the factors outside the slab: one row's exact minimum over these.
- * als takes all factors as one slab (Zhou et al. 2008), cd one tile after the
- * other (descent on blocks of coordinates). Implicit feedback has all pairs,
- * 0 where nothing was seen, with confidence 1 and 1 + alpha r (Hu, Koren and
- * Volinsky 2008):
+ * where r are the factors outside the slab. This is the row's exact minimum
+ * over the slab. als has all factors in one slab (Zhou et al. 2008); cd has one
+ * tile after another (block coordinate descent). Implicit feedback has all
+ * pairs, 0 for unseen ones, with confidence 1 for unseen and 1 + alpha r for
+ * seen pairs (Hu, Koren and Volinsky 2008):
  *
  *     (Q'Q + sum alpha r q q' + lambda I) p = sum (1 + alpha r) q
  *
- *     meet     RING: a block's items, their equations summed from partition to
- *              partition, solved by the last one; a lap for each slab
+ *     meet     RING: a block's items; each partition adds to their equations,
+ *              the last one solves them; a pass for each slab
  *     spread   RING: to every partition's copy of all items
  *     solve    each partition's users, from that copy
  *
- * Users are solved for last: at the end each one is exact for the items. */
+ * Users are solved for last, so at the end each user is exact for the items. */
 #include "mf_parts.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static bool allocate_factors(mf_local *l)
     return l->p && r->q && mf_row_solver_open(&r->solver, mf_slab(&l->options));
 }
 
-/* For the longest row of either side. */
+/* Workspace for the longest row of either side. */
 static bool allocate_row(mf_local *l, uint64_t most)
 {
     mf_rows *r = &l->rows;
@@ -92,7 +92,7 @@ static void count(mf_local *l, const strads_task *task, const mf_split *split)
         r->item_start[i + 1] += r->item_start[i];
 }
 
-/* Users come in order, so each item's do. */
+/* Users come in order, so the users of each item do, too. */
 static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
                       uint64_t u, uint64_t *item_at)
 {
@@ -188,7 +188,7 @@ static mf_ridge ridge_of(const mf_local *l, const float *gram, double n)
                       .whole = l->rows.solver.slab == l->stride};
 }
 
-/* What a row leaves of its ratings, in r->error. */
+/* Computes the remainders of a row's ratings into r->error. */
 static void find_error(mf_local *l, mf_line *line, const float *row)
 {
     mf_rows *r = &l->rows;
@@ -198,7 +198,7 @@ static void find_error(mf_local *l, mf_line *line, const float *row)
     line->target = r->error;
 }
 
-/* Target and weight of implicit ratings: of r = 0 nothing is known. */
+/* Target and weight of implicit ratings; r = 0 has only the base confidence. */
 static void weigh(mf_local *l, const float *rating, mf_line *line)
 {
     mf_rows *r = &l->rows;
@@ -228,7 +228,8 @@ static mf_line item_line(mf_local *l, uint32_t i)
     return line;
 }
 
-/* Item i, the k-th of its block, meets this partition's users. */
+/* Adds this partition's users to the equations of item i, the k-th of its
+ * block. */
 static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
                       bool last)
 {
@@ -315,8 +316,8 @@ static mf_line user_line(mf_local *l, uint64_t u)
     return line;
 }
 
-/* Returns the sum of squares that is left; with implicit feedback that of all
- * pairs, weighed: sum (1 + alpha r) is what there is at p = 0. */
+/* Returns the sum of squares after solving. For implicit feedback, it is the
+ * weighted sum over all pairs; at p = 0 it is sum (1 + alpha r). */
 static double solve_user(mf_local *l, mf_line *line, float *p)
 {
     mf_rows *r = &l->rows;
@@ -343,7 +344,7 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
                                           r->solver.step, r->error);
     }
     if (implicit)
-        return fmax(left, 0); /* a difference, which rounds */
+        return fmax(left, 0); /* a difference, with rounding errors */
     if (ridge.whole)
         find_error(l, line, p);
     left = 0;
@@ -361,7 +362,7 @@ static double square_of(const float *row, uint32_t n)
     return sum;
 }
 
-/* lambda n |q|^2 of all items, which partition 0 tells. */
+/* lambda n |q|^2 of all items; partition 0 reports it. */
 static double items_penalty(const mf_local *l)
 {
     double sum = 0;
@@ -442,14 +443,14 @@ strads_err mf_receive_solve(strads_task *task)
     return mf_best_keep(l, l->rows.q);
 }
 
-/* ---- the coordinator ------------------------------------------------------ */
+/* ---- the coordinator ----------------------------------------------------- */
 
-/* What the coordinator does while whole rows are solved for: a sweep is a lap
- * of `meet` for each slab of factors, one of `spread`, and `solve`. Before the
- * first sweep users are solved for once, from the items' first factors. */
+/* The coordinator's part of solving whole rows. A sweep is one `meet` for each
+ * slab of factors, one `spread` and one `solve`. Before the first sweep, users
+ * are solved for once, from the items' first factors. */
 
-/* Equations of a block of items that travels, and how many such blocks of each
- * partition are out at once: what a lap may take of memory, beyond factors. */
+/* Most bytes of equations in a travelling block, and most such blocks of each
+ * partition in flight: they bound the memory of a pass besides the factors. */
 enum { EQUATIONS_BYTES = 2 << 20, BLOCKS_OUT = 4 };
 
 uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,

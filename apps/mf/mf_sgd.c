@@ -1,6 +1,6 @@
-/* A partition's ratings as the sweeps want them: 8 bytes each, by block, within
- * it by micro-block of users, within that in random order, but two by two where
- * a user has two. A micro-block's factors fit the first cache, a block's the
+/* A partition's ratings in the layout for SGD: 8 bytes each, by block, within
+ * it by micro-block of users, within that in random order, but a user's ratings
+ * in pairs. A micro-block's factors fit the first-level cache, a block's the
  * second. */
 #include "mf_parts.h"
 
@@ -24,8 +24,8 @@ strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks)
 
 /* ---- sizes ------------------------------------------------------------- */
 
-/* The most users, a power of two, whose factors fit; more where cells would
- * have next to nothing in them. */
+/* The largest power of two of users with factors that fit; larger if cells
+ * would be almost empty. */
 static void choose_micro(mf_local *l, uint64_t ratings)
 {
     const uint64_t row = sizeof(float) * l->stride;
@@ -74,8 +74,8 @@ static strads_err allocate(mf_local *l, uint64_t ratings)
 
 /* ---- counting ---------------------------------------------------------- */
 
-/* Afterwards cell[b (micros + 1) + m + 1] is the end of cell m, and `first`
- * begins each block. */
+/* Afterwards cell[b (micros + 1) + m + 1] is the end of cell m, and `first` has
+ * the start of each block. */
 static void count_cells(mf_local *l, const strads_task *task,
                         const mf_split *split)
 {
@@ -97,8 +97,8 @@ static void count_cells(mf_local *l, const strads_task *task,
 
 /* ---- filling ----------------------------------------------------------- */
 
-/* at[b]: where the next rating of block b goes. Users come in order, so each
- * block's ratings grow from its front to its end. */
+/* at[b]: position of the next rating of block b. Users come in order, so each
+ * block is filled from front to end. */
 static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
                       uint64_t u, uint64_t *at)
 {
@@ -168,8 +168,9 @@ static void shuffle_pairs(mf_rating *x, uint32_t n, uint64_t *s)
     }
 }
 
-/* n ratings, a user after the other: whole batches of pairs, then the rest.
- * Returns how many are in pairs; `single` has room for one of each user. */
+/* Arranges n ratings, which are sorted by user: whole batches of pairs, then
+ * single ones. Returns the number of ratings in pairs; `single` has space for
+ * one rating of each user. */
 static uint32_t arrange(mf_rating *x, uint32_t n, mf_rating *single, uint64_t s)
 {
     uint32_t paired = 0, singles = 0;
@@ -211,7 +212,7 @@ static strads_err arrange_cells(mf_local *l, const strads_task *task)
 
 /* ---- building ---------------------------------------------------------- */
 
-/* Users without a rating stay at 0: nothing is known of them. */
+/* The factors of users without ratings stay 0. */
 void mf_draw_users(mf_local *l, const strads_task *task)
 {
     const uint64_t *start = task->share->by_row.start;
@@ -271,18 +272,20 @@ strads_err mf_receive_build(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- a sweep -------------------------------------------------------------- */
+/* ---- a sweep ------------------------------------------------------------- */
 
-/* A sweep: each block of items meets each partition's users. Copies are kept
- * for the case that it explodes: users' at their partition, in the sweep's
- * first block; items' where their block is at home, before it sets out. */
+/* In a sweep, each block of items visits each partition's users. Copies are
+ * kept in case the sweep diverges: the partition copies users during the
+ * sweep's first block, and items where their block is at home, before it
+ * leaves. */
 
 enum { PIECE_BYTES = 1 << 20 };
 
 /* ---- copies ------------------------------------------------------------ */
 
-/* Rows to where nobody reads them soon: their old lines are not fetched, and
- * take no room in the caches. Whole lines, at addresses of whole lines. */
+/* Copies rows with non-temporal stores, because they are not read soon: the
+ * destination is not fetched and takes no cache space. Needs whole, aligned
+ * cache lines. */
 static void put_aside(float *to, const float *from, size_t floats)
 {
 #ifdef __SSE2__
@@ -295,7 +298,7 @@ static void put_aside(float *to, const float *from, size_t floats)
 #endif
 }
 
-/* Whoever takes over the partition is to find them there. */
+/* A fence, so that the next thread of this partition sees the copies. */
 static void end_putting_aside(void)
 {
 #ifdef __SSE2__
@@ -303,7 +306,8 @@ static void end_putting_aside(void)
 #endif
 }
 
-/* A block sets out from home: back to what it was, or kept as it is. */
+/* Called when a block leaves home: resets its factors to the copy, or copies
+ * them. */
 static strads_err keep_items(mf_local *l, const strads_task *task)
 {
     mf_items *items = task->object;
@@ -353,7 +357,8 @@ static size_t micro_bytes(const mf_local *l, uint32_t m)
     return sizeof(float) * l->stride * (left < all ? left : all);
 }
 
-/* The first ratings of the next cell: from there on they come by themselves. */
+/* Prefetches the first ratings of the next cell; the hardware prefetches the
+ * rest. */
 static void fetch(const mf_rating *rating)
 {
     enum { LINES = 8 };
@@ -362,8 +367,8 @@ static void fetch(const mf_rating *rating)
         __builtin_prefetch((const char *)rating + (size_t)k * MF_ALIGN);
 }
 
-/* What a sweep's steps take off a row whose penalty is its own, in equal parts
- * at each of n visits. */
+/* An unweighted penalty shrinks a row by a fixed factor in each sweep. Each of
+ * n visits applies an equal part. */
 static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
 {
     const float by =
@@ -373,8 +378,8 @@ static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
         row[k] *= by;
 }
 
-/* A sweep's first block keeps the users' factors, each micro-block's when it
- * is at hand. */
+/* During a sweep's first block, each micro-block's users are copied when they
+ * are in the cache. */
 static double sweep_block(mf_local *l, const strads_task *task,
                           bool keeps_users)
 {
@@ -447,9 +452,9 @@ bool mf_sweep_judge(mf_step_schedule *steps, const double *sum,
                                  broken ? INFINITY : held);
 }
 
-/* A sweep stands. If the one before it was the best and this one is not, what
- * that one left, which this one began with, is put aside; a sweep that is
- * better makes it needless. */
+/* Called when a sweep is kept. If the previous sweep is the best and this one
+ * is not, keeps the factors that this one started from. If this sweep is the
+ * best, frees that copy. */
 static strads_err after_the_best(mf_local *l)
 {
     mf_best *best = &l->best;
@@ -485,9 +490,9 @@ static strads_err judge_sweep(mf_local *l)
     return after_the_best(l);
 }
 
-/* The sums of one block. After the last one the sweep is judged, by its errors on
- * held-out ratings if there are any: `test` measures these first, on the factors
- * that the sweep leaves. */
+/* Takes the merged sums of one block. After the last block, the sweep is
+ * judged. If ratings are held out, `test` first measures them with the factors
+ * after the sweep, and they decide. */
 strads_err mf_receive_epoch(strads_task *task)
 {
     mf_local *l = task->local;
@@ -536,7 +541,7 @@ static double block_loss(const mf_local *l, const strads_task *task,
     return loss;
 }
 
-/* Items first go back to what the best sweep left. */
+/* First resets the items to the best sweep's factors. */
 strads_err mf_update_final(strads_task *task)
 {
     mf_local *l = task->local;
@@ -554,7 +559,7 @@ strads_err mf_update_final(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- bringing the factors together ------------------------------------- */
+/* ---- collecting the factors ---------------------------------------------- */
 
 size_t mf_partial_none(const strads_task *task)
 {
@@ -562,8 +567,8 @@ size_t mf_partial_none(const strads_task *task)
     return 0;
 }
 
-/* Items: into the table, by who has the block first. What the table and the
- * coordinator gather from now on takes the ratings' room. */
+/* The first partition of each block puts its items into the table. The ratings
+ * are freed before, to make space for the table and the coordinator. */
 strads_err mf_update_items(strads_task *task)
 {
     mf_local *l = task->local;
@@ -598,7 +603,7 @@ size_t mf_partial_users(const strads_task *task)
     return mf_piece_users(task->width - 1) * task->width * sizeof(float);
 }
 
-/* The users of a piece that are here. */
+/* Sends the users of a piece that are on this partition. */
 strads_err mf_update_users(strads_task *task)
 {
     const mf_local *l = task->local;

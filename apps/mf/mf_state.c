@@ -29,7 +29,7 @@ void *mf_large(uint64_t bytes)
                              (bytes + MF_ALIGN) / MF_ALIGN * MF_ALIGN);
     void *x = aligned_alloc(PAGE, whole);
     if (x)
-        (void)madvise(x, whole, MADV_HUGEPAGE); /* small ones do as well */
+        (void)madvise(x, whole, MADV_HUGEPAGE); /* small pages work, too */
     return x;
 }
 
@@ -199,10 +199,10 @@ void mf_end(void *state)
     free(s);
 }
 
-/* ---- what travels --------------------------------------------------------- */
+/* ---- objects that travel ------------------------------------------------- */
 
-/* The object that travels with a block: the factors of its items, and between
- * the partitions of a lap of mf_rows.c their equations. */
+/* The object of a block: its items' factors and, during a pass of mf_rows.c,
+ * their equations. */
 
 static strads_err items_new(uint64_t floats, mf_items **out)
 {
@@ -219,7 +219,7 @@ static strads_err items_new(uint64_t floats, mf_items **out)
     return STRADS_OK;
 }
 
-/* Items without a rating stay at 0. */
+/* The factors of items without ratings stay 0. */
 static strads_err items_open(strads_task *task, void **object)
 {
     const mf_local *l = task->local;
@@ -245,7 +245,7 @@ static void items_close(void *object)
     free(items);
 }
 
-/* Counts first: they tell what follows. */
+/* Packs the lengths first, because unpacking needs them. */
 static strads_err items_pack(const void *object, strads_bytes *out)
 {
     const mf_items *items = object;
@@ -304,8 +304,8 @@ const strads_payload mf_payload = {.open = items_open,
                                    .pack = items_pack,
                                    .unpack = items_unpack};
 
-/* p'q gets deviation 0.1. A row names its stream; two factors come from 64 of
- * its bits, since all rows together want many of them. */
+/* p'q gets standard deviation 0.1. Each row has its own stream. Two factors use
+ * 64 bits of it, because all rows together need many bits. */
 void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
              uint64_t row, float *out)
 {

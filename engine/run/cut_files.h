@@ -33,8 +33,9 @@ strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
  * checkpoint. */
 strads_err sti_cut_files_again(sti_cut_files *files, sti_setup *setup);
 
-/* If committed parameters suffice to resume the program, makes the last checkpoint
- * at the position `at` where the run ended. Does nothing if `at` is NULL. */
+/* If committed parameters suffice to resume the program, makes the last
+ * checkpoint at the position `at` where the run ended. Does nothing if `at` is
+ * NULL. */
 void sti_cut_files_hold(sti_cut_files *files, const sti_run *run,
                         const sti_cut_position *at);
 

@@ -1,7 +1,7 @@
-/* strads_program_check: tries a program on data in a child process, in
- * several ways, and checks that the results agree. The program's callbacks are replaced by those of
- * this file. Each one records which call is in progress, for the message after
- * a crash, and passes the program buffers between guard zones.
+/* strads_program_check: tries a program on data in a child process, in several
+ * ways, and checks that the results agree. The program's callbacks are replaced
+ * by those of this file. Each one records which call is in progress, for the
+ * message after a crash, and passes the program buffers between guard zones.
  *
  * Invariant: the child tries one program and exits, so its state may be static.
  * The parent only reads `shared`. */

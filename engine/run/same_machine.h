@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* True if the URL is ipc, a loopback address, or a host name with
- * addresses that all belong to this machine's interfaces. May query a name server. */
+/* True if the URL is ipc, a loopback address, or a host name with addresses
+ * that all belong to this machine's interfaces. May query a name server. */
 bool sti_url_is_on_this_machine(const char *url);
 
 #endif
