@@ -121,22 +121,47 @@ assert raw(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 2000)[:12] == b"HTTP/1.1 431"
 is_(ask("POST", "/stop", good, b"x" * 9000)[0], 413, "a long body")
 assert raw(b"POST /stop HTTP/1.1\r\nHost: localhost\r\n"
            b"Transfer-Encoding: chunked\r\n\r\n").startswith(b"HTTP/1.1 400")
-many = [socket.create_connection((host, port), timeout=20) for _ in range(40)]
-try:
-    assert raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
-        b"HTTP/1.1 503")
-except ConnectionResetError:
-    pass
-for s in many:
-    s.close()
-until = time.monotonic() + 20
-while True:
+
+# Readers do not keep others out, whether they say nothing, watch or never take
+# their reply; whoever has the token stops the run in spite of them.
+events = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+many = []
+for said in (b"", b"POST /stop HTTP/1.1\r\n", events % b"stream",
+             events % b"events"):
+    for _ in range(40):
+        s = socket.create_connection((host, port), timeout=20)
+        s.sendall(said)
+        many.append(s)
+    is_(ask("GET", "/")[0], 200, f"a fresh reader beside 40 that said {said}")
+
+# Eight watch from one address, and the others end.
+watching = []
+for _ in range(20):
+    s = socket.create_connection((host, port), timeout=20)
+    s.sendall(events % b"stream")
+    assert s.recv(12) == b"HTTP/1.1 200"
+    watching.append(s)
+
+
+def is_open(s):
+    s.settimeout(0.2)
+    until = time.monotonic() + 20
     try:
-        if ask("GET", "/")[0] == 200:
-            break
-    except OSError:
+        while time.monotonic() < until:
+            if not s.recv(1 << 20):
+                return False
+    except TimeoutError:
         pass
-    assert time.monotonic() < until, "it does not recover from many"
+    except ConnectionResetError:
+        return False
+    return True
+
+
+is_([is_open(s) for s in watching], [False] * 12 + [True] * 8, "who watches")
+c = http.client.HTTPConnection(host, port, timeout=20)
+c.request("GET", "/stream")
+stream = c.getresponse()
+silent = [socket.create_connection((host, port), timeout=20) for _ in range(7)]
 
 # With the token.
 is_(ask("POST", "/stop", good, b"x" * 100)[0], 202, "stop")

@@ -37,11 +37,14 @@ typedef struct line {
         report;
 } line;
 
-typedef enum state { READING, REPLYING, STREAMING, LEAVING } state;
+/* In the order in which a full server ends connections. */
+typedef enum state { LEAVING, READING, STREAMING, REPLYING } state;
 
 typedef struct client {
     int fd;
     state state;
+    uint64_t serial; /* grows with each accepted connection */
+    char host[STI_HOST_MAX + 1];
     uint64_t until; /* deadline of its current state */
     char in[STI_WATCH_REQUEST + 1];
     size_t n_in;
@@ -61,6 +64,7 @@ struct sti_watch {
     bool started;
     client *clients[STI_WATCH_CLIENTS]; /* owned by the server's thread */
     uint32_t n_clients;
+    uint64_t serial;
 
     pthread_mutex_t lock; /* guards the fields below */
     line lines[STI_WATCH_LINES];
@@ -418,26 +422,6 @@ static void check_request(sti_watch *w, client *c)
 
 /* ---- connections ------------------------------------------------------------- */
 
-static void accept_client(sti_watch *w)
-{
-    static const char full[] =
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
-        "Connection: close\r\n\r\n";
-    const int fd =
-        accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    client *c = w->n_clients < STI_WATCH_CLIENTS ? calloc(1, sizeof *c) : NULL;
-    if (!c) {
-        (void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL);
-        (void)close(fd);
-        return;
-    }
-    c->fd = fd;
-    set_deadline(c, STI_WATCH_REQUEST_SECONDS);
-    w->clients[w->n_clients++] = c;
-}
-
 static void drop_client(sti_watch *w, uint32_t k)
 {
     client *c = w->clients[k];
@@ -523,6 +507,79 @@ static bool write_some(sti_watch *w, client *c)
         set_deadline(c, 2);
     }
     return true;
+}
+
+static void refuse(int fd)
+{
+    static const char full[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n";
+    (void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static uint32_t count_host(const sti_watch *w, const char *host)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < w->n_clients; k++)
+        n += strcmp(w->clients[k]->host, host) == 0;
+    return n;
+}
+
+/* Whether the server ends connection `a` before `b`: one of the address that has
+ * more of them, then by state, then the older one. */
+static bool goes_before(const sti_watch *w, const client *a, const client *b)
+{
+    const uint32_t n = count_host(w, a->host), m = count_host(w, b->host);
+    if (n != m)
+        return n > m;
+    if (a->state != b->state)
+        return a->state < b->state;
+    return a->serial < b->serial;
+}
+
+/* Ends one connection, of `host` unless that is NULL. A request that has arrived
+ * is answered first, so that no number of readers keeps a stop from its effect. */
+static void evict_client(sti_watch *w, const char *host)
+{
+    uint32_t victim = UINT32_MAX;
+    for (uint32_t k = 0; k < w->n_clients; k++)
+        if ((!host || strcmp(w->clients[k]->host, host) == 0) &&
+            (victim == UINT32_MAX ||
+             goes_before(w, w->clients[k], w->clients[victim])))
+            victim = k;
+    client *c = w->clients[victim];
+    if (c->state == READING && read_some(w, c)) {
+        if (c->state == READING)
+            refuse(c->fd);
+        else
+            (void)write_some(w, c);
+    }
+    drop_client(w, victim);
+}
+
+static void accept_client(sti_watch *w)
+{
+    unsigned port;
+    const int fd =
+        accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    client *c = calloc(1, sizeof *c);
+    if (!c) {
+        refuse(fd);
+        (void)close(fd);
+        return;
+    }
+    sti_socket_peer(fd, c->host, &port);
+    if (count_host(w, c->host) >= STI_WATCH_CLIENTS_EACH)
+        evict_client(w, c->host);
+    else if (w->n_clients == STI_WATCH_CLIENTS)
+        evict_client(w, NULL);
+    c->fd = fd;
+    c->state = READING;
+    c->serial = w->serial++;
+    set_deadline(c, STI_WATCH_REQUEST_SECONDS);
+    w->clients[w->n_clients++] = c;
 }
 
 static bool is_late(const client *c)

@@ -24,7 +24,8 @@
 
 /* Limits for untrusted clients. */
 enum {
-    STI_WATCH_CLIENTS = 32,         /* connections; further ones get 503 */
+    STI_WATCH_CLIENTS = 32,         /* connections; one more ends another one */
+    STI_WATCH_CLIENTS_EACH = 8,     /* .. of one address */
     STI_WATCH_REQUEST = 8192,       /* bytes of a request */
     STI_WATCH_REQUEST_SECONDS = 10, /* until it is complete */
     STI_WATCH_REPLY_SECONDS = 30,   /* without progress of the reply */
