@@ -1,30 +1,32 @@
 /* A feed-forward network by mini-batches, on a grid of partitions.
  *
- * Partition (r, c) has the rows of range r and the columns of range c. Those of
- * one r are a group: each forms X W_1 of its columns, and their sum is the first
- * layer's z. Where there are several groups, each adds its part of the gradient.
- * So a batch of B rows costs
+ * Partition (r, c) has the rows of range r and the columns of range c, for R
+ * ranges of rows and C of columns. The partitions of one r are a group: each
+ * computes X W_1 of its columns, and their sum is the first layer's z. If there
+ * are several groups, each adds its part of the gradient. So a batch of B rows
+ * costs
  *
- *     read    the parameters that it touches           if R > 1
+ *     read    the parameters that it touches            if R > 1
  *     inc     the group's z, (B / R) h numbers          if C > 1
  *     clock   and read the sum
  *     inc     -rate/B gradient, d h / C numbers if all columns are touched
- *     clock                                            if R > 1
+ *     clock                                             if R > 1
  *
- * What one partition alone holds never leaves it: of R = 1 the weights of its
- * columns; the layers above are then the same in all partitions, which see the
- * same z.
+ * State of a single partition stays there: if R = 1, the weights of its
+ * columns. The layers above are then computed by all partitions, with equal
+ * results, because all have the same z.
  *
- * Sums of z lie in table "sums" twice, for batches by turns: who reads the sum
- * of batch t shows that all have read that of batch t - 1, whose rows batch
- * t + 1 takes. The group's first partition takes the old sum away with what it
- * adds. All that is added is a multiple of a grain, so that sums do not depend
- * on the order in which they are made, and what is taken away is gone.
+ * Table "sums" has two copies of the sums of z, for even and odd batches. When
+ * a partition has read the sum of batch t, all partitions have read the sum of
+ * batch t - 1, so batch t + 1 can use its rows. The group's first partition
+ * subtracts the old sum together with its own increment. All increments are
+ * multiples of a grain, so that sums do not depend on their order, and
+ * subtraction is exact.
  *
- * A cut is made within a call that ends one of training's clocks. All that it
- * leaves to be packed is what the tables do not have: of R = 1 the weights, and
- * the epoch's loss so far. The clock tells which batch is under way, and whether
- * its z has been summed: a run that goes on forms it again and reads the sum. */
+ * A checkpoint is taken within a call that ends one of training's clocks. It
+ * packs only state that the tables lack: the epoch's loss so far and, if R = 1,
+ * the weights. The clock determines the batch, and whether its z has been
+ * summed. If so, a resumed run computes z again and reads the sum. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,18 +39,18 @@
 /* Tables; table 0 has the parameters. */
 enum { NET_MODEL = 0, NET_SUMS = 1, NET_FACTS = 2 };
 
-/* Rows of "facts": how many labels and which; of the model at the end, its mean
- * loss, how many rows it is right of, of how many. */
+/* Rows of "facts": number of labels, and the labels; at the end, the model's
+ * mean loss, number of correct rows and number of rows. */
 enum { NET_LABELS = 0, NET_RESULT = 1, NET_N_FACTS = LINEAR_LABELS_MAX + 1 };
 
-/* What random streams are for. */
+/* Purposes of random streams. */
 enum { DRAW_START = 1, DRAW_ORDER = 2 };
 
-/* Numbers below 2^9 that are multiples of this add up exactly. */
+/* Sums of multiples of this are exact up to 2^9. */
 #define GRAIN 0x1p-44
 
-/* From this share of entries on that are not 0 a part of the data is spread
- * out. */
+/* If at least this share of a part's entries is nonzero, the part is stored
+ * dense. */
 #define DENSE_SHARE 0.25
 
 static const char *const net_measures[] = {"epoch", "accuracy", NULL};
@@ -57,10 +59,10 @@ enum { MEASURE_EPOCH, MEASURE_ACCURACY };
 typedef struct net_state {
     strads_net_options options;
     linear_classes classes;
-    char *text; /* options.classes points to it */
+    char *text; /* owns the text of options.classes */
 } net_state;
 
-/* A partition's, for the whole run. */
+/* State of a partition. */
 typedef struct net_worker {
     const strads_task *task;
     strads_session *session;
@@ -70,21 +72,21 @@ typedef struct net_worker {
     const net_arithmetic *arithmetic;
     uint32_t groups, members; /* R, C */
     uint32_t group, member;   /* r, c */
-    uint64_t rows, columns;   /* of its share */
+    uint64_t rows, columns;   /* of the partition's share */
     uint64_t all_rows;
-    uint32_t batch_max; /* rows of a batch that one group can have */
+    uint32_t batch_max; /* most rows of a batch in one group */
 
     uint32_t *class;  /* [rows] */
-    uint32_t *order;  /* [all_rows] in which this epoch visits rows */
-    uint32_t *row;    /* [batch_max] of this batch, of its own share */
+    uint32_t *order;  /* [all_rows] order of the rows in this epoch */
+    uint32_t *row;    /* [batch_max] this batch's rows of the share */
     uint32_t *label;  /* [batch_max] their classes */
-    uint64_t *mark;   /* [columns] the last batch that touched it */
-    uint64_t batches; /* so far: marks */
+    uint64_t *mark;   /* [columns] last batch that touched the column */
+    uint64_t batches; /* number of batches so far, for `mark` */
 
-    /* Rows of the table that a batch needs, and in which order they lie in
-     * w: columns first, then what is above. */
+    /* The rows of the table that a batch needs, and their positions in w:
+     * columns first, then upper rows. */
     uint32_t *id;    /* [columns + upper] */
-    uint32_t *place; /* [columns + upper] rows of w and grad */
+    uint32_t *place; /* [columns + upper] rows in w and grad */
     uint32_t n_id;
 
     void *dense;         /* [rows x columns] or NULL */
@@ -93,30 +95,30 @@ typedef struct net_worker {
     void *z, *scratch;   /* [batch_max x width], for each hidden layer */
     void *p;             /* [batch_max x classes] */
     void *delta, *spare; /* [batch_max x width] */
-    double *exchanged;   /* [most rows of a table at once x width] */
-    double *old[2];      /* first of its group: the sums that lie there */
-    uint32_t *slot;      /* [batch_max + flags] rows of table "sums" */
-    uint32_t flags;      /* rows with a number a partition: from which batch
-                             on it is to end */
-    double *start;       /* R = 1: the model's rows as they were at the start */
-    double loss, correct; /* of its group's rows in this epoch */
+    double *exchanged;   /* [most rows of one call x width] */
+    double *old[2];      /* first partition of a group: the sums in the table */
+    uint32_t *slot;      /* [batch_max + flags] rows of table "sums" to read */
+    uint32_t flags;      /* rows of "sums" with one number for each partition:
+                          * the batch that ends the run for it */
+    double *start;       /* R = 1: the model's rows at the start */
+    double loss, correct; /* of the group's rows in this epoch */
     uint64_t seen;
-    uint64_t ends_at; /* the first batch that all leave out */
-    bool asked;       /* this partition has said so */
+    uint64_t ends_at; /* first batch that no partition runs */
+    bool asked;       /* this partition has asked for an end */
 
-    bool trains;  /* a clock that ends now may be a cut's; */
-    bool sums;    /* it is the one that sums z */
-    void *packed; /* what a cut had of it, until the run takes it */
+    bool trains;  /* the clock that ends now may be a checkpoint's */
+    bool sums;    /* that clock sums z */
+    void *packed; /* state from a checkpoint, until the run uses it */
     uint64_t packed_size;
 } net_worker;
 
-/* What a cut has of a partition, before so many bytes of weights and sums. */
+/* Header of a partition's packed state; weights and sums are byte counts. */
 typedef struct packed_head {
     double loss, correct;
     uint64_t seen, weights, sums;
 } packed_head;
 
-/* ---- numbers of either type ------------------------------------------------- */
+/* ---- numbers in f64 or f32 ----------------------------------------------- */
 
 static void *at(const net_worker *w, void *numbers, uint64_t k)
 {
@@ -151,7 +153,7 @@ static void to_grain(uint64_t n, double *v)
         v[k] = rint(v[k] / GRAIN) * GRAIN;
 }
 
-/* ---- memory ------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------- */
 
 static strads_err reserve(uint64_t n, uint64_t size, void *out)
 {
@@ -232,7 +234,7 @@ static void net_close(void *local)
     free(w);
 }
 
-/* How many rows of "sums" the flags of all partitions take. */
+/* Number of rows of "sums" for the flags of all partitions. */
 static uint32_t flag_rows(const net_sizes *s, const strads_shape *shape)
 {
     return (shape->partitions + s->width - 1) / s->width;
@@ -243,7 +245,7 @@ static uint32_t rows_of_batch(const strads_net_options *o, uint64_t rows)
     return o->batch < rows ? o->batch : (uint32_t)rows;
 }
 
-/* Partition 0 tells the labels, which the coordinator found, to all. */
+/* Partition 0 publishes the labels that the coordinator found. */
 static strads_err agree_on_classes(net_worker *w, linear_classes *out)
 {
     double fact[NET_N_FACTS];
@@ -322,7 +324,7 @@ static strads_err make_with(net_worker *w, const linear_classes *classes)
     return err ? err : find_classes(w, classes);
 }
 
-/* The rest is made in the run, where there is a session to agree by. */
+/* The run makes the rest, because it needs a session. */
 static strads_err net_open(const strads_task *task, void **local)
 {
     (void)task;
@@ -347,9 +349,9 @@ static strads_err worker_make(net_worker *w, const strads_task *task,
     return err;
 }
 
-/* ---- parameters ----------------------------------------------------------------- */
+/* ---- parameters ---------------------------------------------------------- */
 
-/* Where a parameter's numbers lie in w and grad: k is a place, not an id. */
+/* The numbers of the parameter in position k (not id) of w or grad. */
 static void *numbers_of(const net_worker *w, void *of, uint64_t k)
 {
     return at(w, of, k * w->sizes.width);
@@ -364,8 +366,9 @@ static void name_parameter(net_worker *w, uint64_t place)
                                       : w->sizes.size[0] + place - w->columns);
 }
 
-/* Lists columns that the batch touches, all of dense data, and what is above;
- * n of its rows are in row[]. UINT32_MAX: all columns. */
+/* Lists the columns that the batch touches, or all columns of dense data, and
+ * the upper rows. The batch has n rows in row[]. n = UINT32_MAX lists all
+ * columns. */
 static void name_touched(net_worker *w, uint32_t n)
 {
     w->n_id = 0;
@@ -408,7 +411,8 @@ static void forget_packed(net_worker *w)
     w->packed = NULL;
 }
 
-/* Those that a cut has of the batch under way: the table may be ahead of it. */
+/* Takes the parameters from the checkpoint, because the table may already have
+ * increments of the current batch. */
 static strads_err fetch_packed(net_worker *w)
 {
     const uint64_t row = w->sizes.width * w->arithmetic->bytes;
@@ -421,8 +425,8 @@ static strads_err fetch_packed(net_worker *w)
     return STRADS_OK;
 }
 
-/* Adds `from` less `start`, where that is not NULL, of the parameters that are
- * listed to the table: what is above the columns is the first member's. */
+/* Adds `from`, less `start` if it is not NULL, to the table for all listed
+ * parameters. Only the first member of a group pushes upper rows. */
 static strads_err push(net_worker *w, void *from, const double *start,
                        bool upper)
 {
@@ -441,8 +445,8 @@ static strads_err push(net_worker *w, void *from, const double *start,
 }
 
 /* Glorot and Bengio, AISTATS 2010: uniform within sqrt(6 / (units below + units
- * of the layer)). `id` is a row of the table that holds weights, or b, which
- * starts at 0. */
+ * of the layer)). `id` is a row of the table with weights, or with biases b,
+ * which start at 0. */
 static void draw_start(const net_worker *w, uint64_t id, double *out)
 {
     const net_sizes *s = &w->sizes;
@@ -457,7 +461,7 @@ static void draw_start(const net_worker *w, uint64_t id, double *out)
                  (2 * strads_random_unit(w->task->seed, DRAW_START, id, c) - 1);
 }
 
-/* Rows that a start has left at 0 are drawn. */
+/* Reads the start values; draws rows that are 0. */
 static strads_err take_start(net_worker *w)
 {
     const uint64_t ld = w->sizes.width;
@@ -480,7 +484,8 @@ static strads_err take_start(net_worker *w)
     return err;
 }
 
-/* With several groups the table is what all work on: the first one fills it. */
+/* With several groups, all use the table's parameters, and the first group
+ * fills it. */
 static strads_err give_start(net_worker *w)
 {
     const uint64_t ld = w->sizes.width;
@@ -493,16 +498,16 @@ static strads_err give_start(net_worker *w)
             return strads_fail(STRADS_ENOMEM, "no memory for start values");
         err = strads_session_read_rows(w->session, NET_MODEL, w->n_id, w->id,
                                        STRADS_STALENESS_INFINITE, start);
-        if (!err) /* all are listed, in the order of their places */
+        if (!err) /* all rows are listed, in order of position */
             err = push(w, w->w, start, w->member == 0);
         free(start);
     }
     return err ? err : strads_session_clock(w->session);
 }
 
-/* ---- one batch --------------------------------------------------------------------- */
+/* ---- one batch ----------------------------------------------------------- */
 
-/* Fisher and Yates, the same in all partitions. */
+/* Fisher-Yates; the same order in all partitions. */
 static void shuffle(net_worker *w, uint64_t epoch)
 {
     for (uint64_t i = 0; i < w->all_rows; i++)
@@ -517,7 +522,8 @@ static void shuffle(net_worker *w, uint64_t epoch)
     }
 }
 
-/* The rows of a batch that are this partition's; *all: of any. */
+/* Lists the batch's rows in this partition; *all is the number of its rows in
+ * all groups. */
 static uint32_t take_rows(net_worker *w, uint64_t batch, uint32_t *all)
 {
     const strads_range own = w->task->share->rows;
@@ -534,8 +540,8 @@ static uint32_t take_rows(net_worker *w, uint64_t batch, uint32_t *all)
     return n;
 }
 
-/* Says, if the run is to end, from which batch on: the next but one, so that
- * all partitions know before it. */
+/* If the run has to end, publishes the batch after the next one as the end, so
+ * that all partitions learn it in time. */
 static strads_err ask_end(net_worker *w, uint64_t step)
 {
     const uint32_t p = w->task->share->partition, ld = w->sizes.width;
@@ -554,9 +560,9 @@ static void read_flags(net_worker *w, const double *flags)
             w->ends_at = (uint64_t)flags[p];
 }
 
-/* Ends a clock; z of a group's partitions is summed, if there are several. Then
- * all have read what they need of the parameters. `summed`: a cut's clock was the
- * one. */
+/* Ends a clock. If a group has several partitions, sums their z. Afterwards all
+ * partitions have read the parameters that they need. `summed`: the
+ * checkpoint's clock has already done this. */
 static strads_err exchange(net_worker *w, uint64_t step, uint32_t n,
                            bool summed)
 {
@@ -616,7 +622,7 @@ static void count(net_worker *w, uint32_t n)
     w->seen += n;
 }
 
-/* Steps along the gradient of the batch's mean loss. */
+/* Adds `by` times the gradient of the batch's mean loss to the parameters. */
 static strads_err descend(net_worker *w, uint32_t n, double by)
 {
     const net_arithmetic *f = w->arithmetic;
@@ -645,7 +651,7 @@ static strads_err descend(net_worker *w, uint32_t n, double by)
     return STRADS_OK;
 }
 
-/* rate 0: the batch's loss alone. `summed`: see exchange. */
+/* Processes a batch; rate 0 only computes its loss. `summed`: see exchange. */
 static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
                         double rate, bool summed)
 {
@@ -673,7 +679,7 @@ static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
     return rate > 0 ? descend(w, n, -rate / all) : STRADS_OK;
 }
 
-/* ---- progress ------------------------------------------------------------------------ */
+/* ---- progress ------------------------------------------------------------ */
 
 static strads_err tell(net_worker *w, uint64_t epoch, double loss,
                        double correct, double rows)
@@ -704,8 +710,8 @@ static uint64_t batches_of(const net_worker *w)
     return (w->all_rows + w->batch_max - 1) / w->batch_max;
 }
 
-/* The batches of an epoch that are left, or those before the end. `summed`: of
- * the first one, see exchange. */
+/* Processes the remaining batches of an epoch, up to the end of the run.
+ * `summed` is for the first one, see exchange. */
 static strads_err pass_over(net_worker *w, uint64_t *step, double rate,
                             bool summed)
 {
@@ -721,7 +727,7 @@ static strads_err pass_over(net_worker *w, uint64_t *step, double rate,
     return err;
 }
 
-/* The loss of the model that is left behind, of all groups. */
+/* Publishes the final model, and its loss over all groups. */
 static strads_err finish(net_worker *w, uint64_t epoch)
 {
     double fact[NET_N_FACTS] = {w->loss / (double)w->all_rows, w->correct,
@@ -744,11 +750,10 @@ static strads_err finish(net_worker *w, uint64_t epoch)
                       fact[2]);
 }
 
-/* ---- cuts ---------------------------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------- */
 
-/* Bytes of what no table has, or not for long enough: of R = 1 the weights,
- * otherwise those that the batch under way has read; the sums that a group's
- * first partition takes away, both turns'. */
+/* Bytes of packed weights. R = 1: all weights. Otherwise: the parameters that
+ * the current batch has read, because the table may change. */
 static uint64_t own_weights(const net_worker *w)
 {
     const uint64_t read = w->sums ? w->n_id : 0;
@@ -801,10 +806,12 @@ static strads_err net_unpack(strads_task *task, const void *bytes, size_t size,
     return err;
 }
 
-/* Where a cut's clock was: its batch, and whether that one's z was summed. */
+/* Restores packed state; finds the batch of the checkpoint's clock, and whether
+ * its z was summed. */
 static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
 {
-    const uint64_t begin = w->groups > 1 ? 2 : 1; /* classes; start values */
+    const uint64_t begin = w->groups > 1 ? 2 : 1; /* clocks for classes and
+                                                   * start values */
     const uint64_t clock = strads_session_now(w->session) - begin;
     const uint64_t sums = own_sums(w), most = w->packed_size;
     char *from = w->packed;
@@ -824,7 +831,7 @@ static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
     w->loss = head.loss;
     w->correct = head.correct;
     w->seen = head.seen;
-    if (w->groups > 1 && *summed) { /* for fetch_packed */
+    if (w->groups > 1 && *summed) { /* kept for fetch_packed */
         memmove(w->packed, from, head.weights);
         w->packed_size = head.weights;
         return STRADS_OK;
@@ -841,7 +848,7 @@ static strads_err work(net_worker *w)
     uint64_t step = 0;
     bool summed = false;
     strads_err err = STRADS_OK;
-    if (!w->packed || w->start) /* the table still has the start */
+    if (!w->packed || w->start) /* the start values are still in the table */
         err = take_start(w);
     if (!err)
         err = w->packed ? go_on(w, &step, &summed) : give_start(w);
@@ -868,7 +875,7 @@ static strads_err net_run(strads_task *task, strads_session *session)
     return err ? err : work(w);
 }
 
-/* ---- the table ------------------------------------------------------------------------ */
+/* ---- the program's table ------------------------------------------------- */
 
 static uint32_t net_grid(const void *config)
 {

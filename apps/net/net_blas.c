@@ -1,4 +1,4 @@
-/* The BLAS of the machine, by its C names. */
+/* Loads the machine's BLAS and finds its C functions. */
 #include "net_blas.h"
 
 #include <dlfcn.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As cblas.h has them. */
+/* Constants of cblas.h. */
 enum { BY_ROWS = 101, AS_IS = 111, TRANSPOSED = 112 };
 
 static struct {
@@ -14,13 +14,13 @@ static struct {
                 const double *, int, double, double *, int);
     void (*f32)(int, int, int, int, int, int, float, const float *, int,
                 const float *, int, float, float *, int);
-    bool shared; /* built without threads: its buffers are all callers' */
+    bool shared; /* built without threads: all callers share its buffers */
 } blas;
 
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 
-/* Functions and objects differ in C, in dlsym they do not. */
+/* dlsym returns functions as object pointers, which C does not convert. */
 static void find(void *library, const char *name, void *out)
 {
     void *const symbol = dlsym(library, name);
@@ -32,8 +32,9 @@ static void load(void)
     int (*parallel)(void) = NULL;
     void (*set_threads)(int) = NULL;
     void *library;
-    /* Partitions are the threads, and bits must not depend on how many more
-     * there are. What is loaded already has read this before. */
+    /* Partitions are the threads, and results must not depend on further
+     * threads. A library that is already loaded has read the variable
+     * before. */
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library)

@@ -1,6 +1,6 @@
-/* Products of dense matrices: those of the BLAS that the machine has, OpenBLAS
- * if it is there. It is loaded when a network needs it: OpenBLAS starts a thread
- * a processor as soon as it is, which no other program is to pay for. */
+/* Products of dense matrices by the machine's BLAS, preferably OpenBLAS. It is
+ * loaded only when a network needs it, because OpenBLAS starts a thread for
+ * each processor when it is loaded. */
 #ifndef NET_BLAS_H
 #define NET_BLAS_H
 
@@ -9,12 +9,12 @@
 
 #include <strads/error.h>
 
-/* Loads it, once. STRADS_ESTATE: there is none. Any thread. */
+/* Loads the BLAS once. STRADS_ESTATE: there is none. Any thread. */
 strads_err net_blas_load(void);
 
-/* C = alpha op(A) op(B) + beta C, all by rows: C [m x n], op(A) [m x k], which is
- * A or, where that is said, its transpose; ld.. are numbers from row to row.
- * After net_blas_load; any thread. */
+/* C = alpha op(A) op(B) + beta C, all matrices by rows: C [m x n], op(A) [m x
+ * k]. op is the identity or, with the flag, transposition. ld.. are distances
+ * between rows. Call after net_blas_load. Any thread. */
 typedef struct net_product {
     bool transpose_a, transpose_b;
     uint64_t m, n, k, lda, ldb, ldc;

@@ -1,5 +1,6 @@
-/* A network's arithmetic (net_parts.h), compiled for f64 and f32: NET_REAL is
- * the type, NET_PRODUCT that of matrices, NET_NAME the table. */
+/* A network's arithmetic (net_parts.h), compiled for f64 and f32. NET_REAL is
+ * the number type, NET_PRODUCT the matrix product, NET_NAME the table of
+ * functions. */
 #include <math.h>
 #include <string.h>
 
@@ -69,9 +70,9 @@ static void input_step(const net_sizes *s, const strads_sparse *x,
                     w + x->index[e] * ld);
 }
 
-/* ---- the layers above ----------------------------------------------------- */
+/* ---- the layers above ---------------------------------------------------- */
 
-/* Where layer l's units and b lie in the rows above the columns' weights. */
+/* Offsets of layer l's units and b in the upper rows. */
 static uint64_t units_at(const net_sizes *s, uint32_t l)
 {
     return (s->first[l] - s->size[0]) * s->width;
@@ -94,7 +95,7 @@ static void activate(const net_sizes *s, uint32_t l, uint32_t n,
         }
 }
 
-/* delta s'(z), from a = s(z). */
+/* delta *= s'(z), computed from a = s(z). */
 static void slope(const net_sizes *s, uint32_t l, uint32_t n, const NET_REAL *a,
                   NET_REAL *delta)
 {

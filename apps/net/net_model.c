@@ -1,4 +1,4 @@
-/* A trained network: read from a model, used to predict. */
+/* A trained network, read from a model, for prediction. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for the network");
 }
 
-/* Classes are as many as labels with commas between. */
+/* Counts labels that are separated by commas. */
 static uint32_t count_labels(const char *text)
 {
     uint32_t n = 1;
@@ -29,7 +29,7 @@ static uint32_t count_labels(const char *text)
     return n;
 }
 
-/* The sizes that the options tell, and the columns that are left for them. */
+/* Reads the sizes from the options, and derives the number of columns. */
 static strads_err take_sizes(const strads_model *m, const json_t *json,
                              strads_net *net)
 {
@@ -110,7 +110,7 @@ const char *strads_net_labels(const strads_net *net)
     return net->labels;
 }
 
-/* z of layer 1: columns that the network does not know count nothing. */
+/* z of layer 1. Columns that the network lacks are ignored. */
 static void first_layer(const strads_net *net, const strads_sparse *rows,
                         uint64_t begin, uint32_t n, double *z)
 {

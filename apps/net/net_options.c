@@ -1,4 +1,4 @@
-/* The options of net: their table, their defaults, and the layers' sizes. */
+/* The options of net: table, defaults, and sizes of the layers. */
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -70,7 +70,7 @@ strads_err net_options_take(const strads_net_options *given,
     return err;
 }
 
-/* Sizes of the hidden layers, in size[1], size[2], ... */
+/* Reads the sizes of the hidden layers into size[1], size[2], ... */
 static strads_err read_hidden(const char *text, net_sizes *s)
 {
     const char *at = text;

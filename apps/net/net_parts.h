@@ -1,4 +1,4 @@
-/* What the files of the network program hand to each other. */
+/* Types and functions that the files of the network program share. */
 #ifndef NET_PARTS_H
 #define NET_PARTS_H
 
@@ -9,21 +9,26 @@
 
 #include "apps/linear/linear_classes.h"
 
-enum { NET_LAYERS_MAX = 16 }; /* weighted ones: hidden layers and the last */
+enum {
+    NET_LAYERS_MAX = 16
+}; /* layers with weights: hidden ones and the
+                               * last */
 
-/* Sizes, and where parameters lie. Rows of `width` numbers: first[0] = 0 begins
- * the weights of the columns, bias[0] the b of layer 1; first[l] the units of
- * layer l + 1, bias[l] their b. */
+/* Sizes, and offsets of parameters in rows of `width` numbers: from first[0] =
+ * 0 the weights of the columns, from bias[0] the b of layer 1; from first[l]
+ * the units of layer l + 1, from bias[l] their b. */
 typedef struct net_sizes {
-    uint32_t layers;                   /* weighted ones, at least 2 */
-    uint64_t size[NET_LAYERS_MAX + 1]; /* columns, hidden ones, classes */
-    uint32_t width;                    /* of a row: the widest hidden layer */
+    uint32_t layers;                   /* layers with weights, at least 2 */
+    uint64_t size[NET_LAYERS_MAX + 1]; /* units of each layer: columns, hidden
+                                        * ones, classes */
+    uint32_t width;                    /* numbers in a row: units of the widest
+                                        * hidden layer */
     uint64_t first[NET_LAYERS_MAX], bias[NET_LAYERS_MAX];
-    uint64_t rows; /* of all parameters */
-    bool tanh;     /* else rectified linear */
+    uint64_t rows; /* rows of all parameters */
+    bool tanh;     /* false: rectified linear */
 } net_sizes;
 
-/* Rows of what is above the columns' weights. */
+/* Number of upper rows: those after the columns' weights. */
 static inline uint64_t net_upper(const net_sizes *s)
 {
     return s->rows - s->size[0];
@@ -32,36 +37,37 @@ static inline uint64_t net_upper(const net_sizes *s)
 /* net_options.c */
 extern const strads_option net_option_table[];
 extern const strads_net_options net_defaults;
-/* Options with defaults filled in. STRADS_EINVAL. */
+/* Copies options and fills in defaults. STRADS_EINVAL. */
 strads_err net_options_take(const strads_net_options *given,
                             strads_net_options *out);
-/* STRADS_EINVAL: `hidden` is no list of layers; STRADS_ELIMIT: too large. */
+/* STRADS_EINVAL: `hidden` is not a list of layers. STRADS_ELIMIT: too large. */
 strads_err net_sizes_make(const strads_net_options *options, uint64_t columns,
                           uint32_t classes, net_sizes *out);
 
-/* net_layers_f64.c, net_layers_f32.c: a network's arithmetic in one type, on
- * rows of a batch that lie one behind the other. `w` are parameters from
- * first[1] - 1 on (the rows above the columns' weights), as they lie in the
- * table; strides are sizes.width but where another is told. */
+/* net_layers_f64.c, net_layers_f32.c: a network's arithmetic in one number
+ * type, on contiguous rows of a batch. `w` has the upper parameters, from row
+ * first[1] - 1 on, laid out as in the table. Strides are sizes.width unless
+ * noted. */
 typedef struct net_arithmetic {
-    size_t bytes; /* of a number */
-    /* z[n x width] = X W of n rows, which are lines row[0 .. n - 1] of x, or
-     * where `dense` is not NULL of that matrix [lines x columns]; `gather` has
-     * room for n of its rows. W has a row a column. */
+    size_t bytes; /* bytes of a number */
+    /* z[n x width] = X W for the lines row[0 .. n - 1] of x or, if `dense` is
+     * not NULL, of that matrix [lines x columns]. `gather` is workspace for n
+     * rows of it. W has one row for each column. */
     void (*input)(const net_sizes *s, const strads_sparse *x, const void *dense,
                   uint64_t columns, uint32_t n, const uint32_t *row,
                   const void *w, void *gather, void *z);
-    /* w += by X'delta, delta [n x width], of the same rows. */
+    /* w += by X'delta for the same rows, delta [n x width]. */
     void (*input_step)(const net_sizes *s, const strads_sparse *x,
                        const void *dense, uint64_t columns, uint32_t n,
                        const uint32_t *row, const void *gather,
                        const void *delta, double by, void *w);
-    /* From z of layer 1 without b to probabilities [n x classes]; room holds
-     * the layers' a, one [n x width] for each hidden layer. */
+    /* From z of layer 1, without b, to probabilities [n x classes]. `scratch`
+     * receives the layers' activations, [n x width] for each hidden layer. */
     void (*forward)(const net_sizes *s, const void *w, uint32_t n,
                     const void *z, void *scratch, void *probability);
-    /* probability: becomes p - y; grad (as w, zeroed) += by times the gradient;
-     * delta[n x width] is that of layer 1 at last, spare one more. */
+    /* probability becomes p - y. grad (laid out as w, zeroed) += by times the
+     * gradient. On return, delta[n x width] is that of layer 1. spare is
+     * workspace of the same size. */
     void (*backward)(const net_sizes *s, const void *w, uint32_t n,
                      const uint32_t *class, void *scratch, void *probability,
                      double by, void *grad, void *delta, void *spare);

@@ -1,16 +1,16 @@
-/* Logistic regression or a support vector machine by stochastic gradients, data-parallel: every worker has
- * its own rows, all share the weights, which they read with a bounded
- * staleness. Ho et al., "More effective distributed ML via a stale synchronous
- * parallel parameter server", NIPS 2013:
+/* Logistic regression or a support vector machine by stochastic gradients,
+ * data-parallel: every worker has its own rows. All workers share the weights,
+ * which they read with a bounded staleness. Ho et al., "More effective
+ * distributed ML via a stale synchronous parallel parameter server", NIPS 2013:
  *
  *     for t = 0, 1, 2, ...                         on each of P workers
- *         w~ = read_row(weights, s)                sees clock t - s - 1 whole
+ *         w~ = read_row(weights, s)                all of clock t - s - 1
  *         g  = a subgradient of f_t at w~          of its next batch
  *         inc(weights, -eta_t g)
  *         clock()
  *
- * theorem 1: eta_t = sigma / sqrt(t), sigma = F / (L sqrt(2 (s + 1) P)), t
- * counting the clocks of all workers. docs/sgd-logistic.md says more. */
+ * theorem 1: eta_t = sigma / sqrt(t), sigma = F / (L sqrt(2 (s + 1) P)), where
+ * t counts the clocks of all workers. See docs/sgd-logistic.md. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static double step_size(const sgd_worker *w, uint64_t t)
     return w->sigma / sqrt((double)t * workers + p + 1);
 }
 
-/* change -= eta g, g the gradient of f_t at the weights as fetched. */
+/* change -= eta g, with g the gradient of f_t at the fetched weights. */
 static void descend(sgd_worker *w, uint32_t batch, double eta)
 {
     const strads_sparse *x = &w->task->share->by_row;
@@ -52,8 +52,8 @@ static void descend(sgd_worker *w, uint32_t batch, double eta)
     }
 }
 
-/* Bulk-synchronous: nobody adds before everybody has read, so that what is read
- * is the same in every run. Takes a clock of its own. */
+/* Bulk-synchronous: all workers read before any worker adds, so that every run
+ * reads the same values. Takes one clock. */
 static strads_err let_all_read(sgd_worker *w, uint32_t n, const uint32_t *rows)
 {
     w->read = rows;
@@ -63,12 +63,12 @@ static strads_err let_all_read(sgd_worker *w, uint32_t n, const uint32_t *rows)
     return err ? err : strads_session_barrier(w->session);
 }
 
-/* The next batch's weights, which come while this one is computed. At staleness 0
- * a barrier is between the two; with an infinite one nobody waits. */
+/* Prefetches the next batch's weights during the current batch. At staleness 0,
+ * a barrier prevents this; at infinite staleness, reads never wait. */
 static strads_err ask_ahead(const sgd_worker *w, uint64_t t)
 {
     const uint64_t next =
-        (t + 1) % w->batches; /* 0: they are shuffled before */
+        (t + 1) % w->batches; /* 0: the next epoch is shuffled first */
     if (next == 0 || w->rules.staleness == 0 ||
         w->rules.staleness == STRADS_STALENESS_INFINITE)
         return STRADS_OK;
@@ -79,8 +79,8 @@ static strads_err ask_ahead(const sgd_worker *w, uint64_t t)
                                    w->touched + first, w->rules.staleness);
 }
 
-/* What filters hold back leaves before the last clock ends, so that all are to
- * read the same at the end. */
+/* In the last clock, flushes the increments that filters hold back, so that all
+ * workers read the same weights at the end. */
 static strads_err turn_clock(sgd_worker *w, uint64_t t, bool has_read,
                              bool last)
 {
@@ -113,8 +113,9 @@ static void count_weights(const sgd_worker *w, double *penalty,
     *penalty = w->rules.options.lambda / 2 * sgd_square(w->columns, w->w);
 }
 
-/* After an epoch partition 0 estimates the objective by its own rows, each at
- * the weights that it was met with. It costs nothing, and nobody waits. */
+/* After an epoch, partition 0 estimates the objective from its own rows, with
+ * the losses that they had during the epoch. This costs nothing, and no worker
+ * waits. */
 static strads_err tell_epoch(sgd_worker *w)
 {
     const bool first = w->task->share->partition == 0;
@@ -154,7 +155,7 @@ static double loss_of_share(const sgd_worker *w)
     return sum;
 }
 
-/* Partition 0 adds up what the others have put down a clock before. */
+/* Partition 0 sums the facts that the others wrote one clock before. */
 static strads_err tell_result(sgd_worker *w)
 {
     sgd_state *state = w->task->state;
@@ -186,7 +187,7 @@ static strads_err tell_result(sgd_worker *w)
     return STRADS_OK;
 }
 
-/* The objective of the weights that everybody has left behind, at clock `last`. */
+/* Reports the objective of the final weights, at clock `last`. */
 static strads_err finish(sgd_worker *w, uint64_t last)
 {
     const bool begins = strads_session_now(w->session) == last;
@@ -210,14 +211,14 @@ static strads_err start(sgd_worker *w)
 {
     strads_err err = sgd_statistics(w);
     if (err || strads_session_now(w->session) >= SGD_FIRST_CLOCK)
-        return err; /* it goes on from a cut */
+        return err; /* resumed from a checkpoint */
     err = sgd_take_start(w);
     if (!err)
         err = strads_session_clock(w->session);
     return err ? err : strads_session_barrier(w->session);
 }
 
-/* From the first batch on. */
+/* Number of clocks from the first batch on. */
 static uint64_t count_clocks(const sgd_worker *w)
 {
     const uint64_t epochs = w->rules.options.epochs;
@@ -229,13 +230,14 @@ static uint64_t count_clocks(const sgd_worker *w)
 static strads_err work(sgd_worker *w)
 {
     const bool racy = w->rules.staleness == SGD_STALENESS_HOGWILD;
-    const uint32_t each = w->rules.staleness == 0 ? 2 : 1; /* clocks a batch */
+    const uint32_t each =
+        w->rules.staleness == 0 ? 2 : 1; /* clocks of a batch */
     const uint64_t clocks =
         racy ? 0 : (uint64_t)w->rules.options.epochs * w->batches;
     const uint64_t last = SGD_FIRST_CLOCK + count_clocks(w);
     strads_err err = start(w);
     const uint64_t done = strads_session_now(w->session) - SGD_FIRST_CLOCK;
-    bool has_read = done % each != 0; /* in the clock before a cut */
+    bool has_read = done % each != 0; /* by the clock before a checkpoint */
     if (!err && racy)
         err = sgd_hogwild(w, done, tell_epoch);
     for (uint64_t t = done / each;
@@ -262,7 +264,7 @@ static strads_err sgd_run(strads_task *task, strads_session *session)
     return work(w);
 }
 
-/* ---- the table --------------------------------------------------------- */
+/* ---- the program's table ----------------------------------------------- */
 
 static strads_err sgd_shape(const void *config, const strads_data *data,
                             strads_shape *shape)

@@ -1,4 +1,4 @@
-/* Weights between a worker and the tables. */
+/* Moves weights between a worker and the tables. */
 #include <string.h>
 
 #include "sgd_logistic_parts.h"
@@ -14,8 +14,8 @@ strads_err sgd_fetch(sgd_worker *w, uint32_t n, const uint32_t *rows,
     return err;
 }
 
-/* With a grain, sums do not depend on the order in which they are made. What is
- * fetched has been copied: its room is that of the batch. */
+/* Rounding to a grain makes sums independent of their order. The fetched rows
+ * have been copied, so `fetched` serves as the batch's buffer. */
 strads_err sgd_push(sgd_worker *w, uint32_t n, const uint32_t *rows)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -30,15 +30,15 @@ strads_err sgd_push(sgd_worker *w, uint32_t n, const uint32_t *rows)
                                    w->fetched);
 }
 
-/* The rows of the table that this partition starts and gives to the model; the
- * last one, b's, is no part of them. */
+/* The first row of the table that this partition initialises and copies to the
+ * model. The last row, with b, belongs to no partition. */
 static uint32_t part_begin(const sgd_worker *w, uint32_t partition)
 {
     return (uint32_t)((uint64_t)(w->rows - 1) * partition /
                       w->task->shape->partitions);
 }
 
-/* The values in table 0 of row k's columns; how many there are. */
+/* Reads the values of row k's columns from table 0; *n is their number. */
 static strads_err read_model(sgd_worker *w, uint32_t k, uint32_t *n,
                              double *out)
 {
@@ -51,7 +51,7 @@ static strads_err read_model(sgd_worker *w, uint32_t k, uint32_t *n,
                                     STRADS_STALENESS_INFINITE, out);
 }
 
-/* The options that node 0 got have it, and partition 0 is there. */
+/* Node 0's options contain the intercept, and partition 0 is on node 0. */
 static strads_err take_intercept(sgd_worker *w)
 {
     const strads_sgd_logistic_options *o = &w->rules.options;
@@ -62,7 +62,7 @@ static strads_err take_intercept(sgd_worker *w)
     return sgd_push(w, 1, &last);
 }
 
-/* Columns that the data has no entry for stay at 0, where they are best. */
+/* Columns without entries stay at 0, which is their minimum. */
 strads_err sgd_take_start(sgd_worker *w)
 {
     const uint32_t p = w->task->share->partition;

@@ -1,35 +1,36 @@
-/* Hogwild: workers add to the one copy of w that they share, row by row, with
- * no lock and no clock. Niu, Recht, Re, Wright, "Hogwild!: a lock-free approach
- * to parallelizing stochastic gradient descent", NIPS 2011:
+/* Hogwild: workers add to one shared copy of w, row by row, without locks and
+ * clocks. Niu, Recht, Re, Wright, "Hogwild!: a lock-free approach to
+ * parallelizing stochastic gradient descent", NIPS 2011:
  *
  *     w_j += eta (-loss'(m) y x_j - lambda w_j / q_j),    m = y (x'w + b),
  *
- * for the j that row x has entries in; q_j is the share of rows that have j. The
- * mean of the second term over rows is lambda w_j. It is taken off as that mean:
- * each worker owns a slice of the columns, and shrinks it by all steps since it
- * did so last, once these have touched some times as many entries as the slice
- * has. That needs no q_j, writes far less, and no step is too long where q_j is
- * small.
+ * for each j with an entry in row x; q_j is the share of rows with an entry in
+ * j. The mean of the second term over the rows is lambda w_j. It is applied as
+ * that mean: each worker owns a slice of the columns. Once the workers have
+ * processed several times as many entries as the slice has weights, it shrinks
+ * the slice by all steps since the last time. This needs no q_j, writes far
+ * less, and keeps steps short where q_j is small.
  *
  *     eta_t = R / (1 + R lambda t)  or  R;  t: rows of all workers so far
  *
- * A batch's rows are met as they lie in memory, batches in an order drawn anew
- * each epoch. Loads and stores are atomic and relaxed: of two who add to one
- * weight at once one may lose its change, and rows with few entries seldom
- * meet. Nobody runs far ahead: partitions may differ, by label, say. */
+ * A batch's rows are processed in memory order, batches in a new random order
+ * in each epoch. Loads and stores are atomic and relaxed. If two workers add to
+ * a weight at the same time, one change may be lost; rows with few entries
+ * rarely collide. No worker runs far ahead, because partitions may differ, for
+ * example by label. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "sgd_logistic_parts.h"
 
-/* Entries met between two shrinkings, for each weight of the slice. */
+/* Entries processed between two shrinkings, for each weight of the slice. */
 enum { ENTRIES_A_WEIGHT = 8 };
 
 typedef struct race {
-    double *w;           /* [rows x SGD_ROW], everybody's */
-    double *b;           /* in there; NULL: no intercept */
+    double *w;           /* [rows x SGD_ROW], shared by all workers */
+    double *b;           /* b within w; NULL: no intercept */
     uint32_t begin, end; /* the slice that this worker shrinks */
-    sgd_decay *decay;    /* of the slice, since it was last shrunk */
+    sgd_decay *decay;    /* of the slice, since the last shrinking */
 } race;
 
 static inline double load(const double *from)
@@ -55,7 +56,8 @@ static void shrink(race *r)
     *r->decay = (sgd_decay){0};
 }
 
-/* For values in 8 bytes and in 4: a step along one row. Returns its margin. */
+/* For 8-byte and 4-byte values: makes a step for one row and returns its
+ * margin. */
 #define DEFINE_STEP(real)                                               \
     static double step_##real(const race *r, uint64_t n,                \
                               const uint32_t *index, const real *value, \
@@ -82,7 +84,7 @@ static void shrink(race *r)
 DEFINE_STEP(double)
 DEFINE_STEP(float)
 
-/* Steps along a batch's rows, all as long as at `t`. */
+/* Makes steps for a batch's rows, all with the step size at `t`. */
 static void race_batch(sgd_worker *w, race *r, uint32_t batch, uint64_t t)
 {
     const strads_sgd_logistic_options *o = &w->rules.options;
@@ -108,7 +110,7 @@ static void race_batch(sgd_worker *w, race *r, uint32_t batch, uint64_t t)
         shrink(r);
 }
 
-/* Ends a clock; who is some of them ahead of the others waits. */
+/* Ends a clock. A worker that is several clocks ahead waits for the others. */
 static strads_err end_clock(sgd_worker *w)
 {
     enum { AHEAD = 4 };
@@ -120,7 +122,8 @@ static strads_err end_clock(sgd_worker *w)
                                          fact);
 }
 
-/* From clock `from` of the epoch on. ends: the run does, before the epoch. */
+/* Runs an epoch from its clock `from` on. *ends: the run ends before the epoch
+ * does. */
 static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch,
                              uint32_t from, bool *ends)
 {
@@ -139,7 +142,8 @@ static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch,
             race_batch(w, r, w->turn[k],
                        (before + sgd_batch_at(w, k)) *
                            w->task->shape->partitions);
-        if (c + 1 == clocks) /* nobody writes when all have ended the last */
+        if (c + 1 == clocks) /* once all have ended the last clock, no
+                              * worker writes */
             shrink(r);
         err = end_clock(w);
     }

@@ -1,5 +1,5 @@
-/* The inner loops of sgd-logistic. Sums run in eight lanes of a fixed order, so
- * that a compiler may use vectors without changing a bit. */
+/* The inner loops of sgd-logistic. Sums have eight lanes in a fixed order, so
+ * that vector instructions give the same bits. */
 #include <math.h>
 
 #include "sgd_logistic_parts.h"
@@ -11,7 +11,7 @@ static double sum_lanes(const double s[LANES])
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-/* For values in 8 bytes and in 4. */
+/* For 8-byte and 4-byte values. */
 #define DEFINE_LINE(real)                                          \
     static double dot_##real(uint64_t n, const uint32_t *index,    \
                              const real *value, const double *v)   \

@@ -1,6 +1,6 @@
-/* The options of sgd-logistic: their table, their defaults, and what must hold
- * between them. The table checks what the command line and JSON say; structs
- * filled in by programs are checked here. */
+/* The options of sgd-logistic: table, defaults and checks. The table checks
+ * options from the command line and JSON. Structs that C programs fill in are
+ * checked here. */
 #include <errno.h>
 #include <float.h>
 #include <math.h>

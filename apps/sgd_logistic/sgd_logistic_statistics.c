@@ -1,6 +1,6 @@
-/* The first clock: what each partition knows goes into the tables, and is known
- * to all after it. Labels, how often rows of weights are touched, how steep a
- * batch's loss can be. */
+/* The first clock: each partition writes its facts to the tables, and all read
+ * them afterwards: labels, how often rows of weights are touched, and a bound
+ * on the gradient of a batch's loss. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static strads_err put_fact(sgd_worker *w, uint32_t fact, double value)
                               fact, value);
 }
 
-/* As people write it. */
+/* A label as users write it. */
 typedef struct label_text {
     char text[LINEAR_LABEL_TEXT];
 } label_text;
@@ -36,7 +36,8 @@ static strads_err refuse_label(const sgd_worker *w, double a, double b,
                        write(w, a, &text[1]), write(w, b, &text[2]));
 }
 
-/* The least and the greatest label of this share, which has no third one. */
+/* Writes the least and greatest label of this share, which must not have a
+ * third one. */
 static strads_err tell_labels(sgd_worker *w)
 {
     const double *label = w->task->share->label;
@@ -59,7 +60,7 @@ static strads_err tell_labels(sgd_worker *w)
     return err ? err : put_fact(w, SGD_FACT_HIGH, high);
 }
 
-/* The gradient of a loss is at most as long as (x_i, 1). */
+/* The gradient of a row's loss is at most as long as (x_i, 1). */
 static strads_err tell_steepness(sgd_worker *w)
 {
     const strads_sparse *x = &w->task->share->by_row;
@@ -80,13 +81,13 @@ static strads_err tell_steepness(sgd_worker *w)
 static strads_err tell_touches(sgd_worker *w)
 {
     for (uint64_t k = 0; k < w->first[w->batches]; k++)
-        w->penalty[w->touched[k]]++; /* counts, until q_k is known */
+        w->penalty[w->touched[k]]++; /* a count, until q_k is known */
     return strads_session_inc_row(w->session, SGD_TOUCHES, 0, w->penalty);
 }
 
-/* ---- what all know together -------------------------------------------- */
+/* ---- merged statistics ------------------------------------------------- */
 
-/* The two that the options name, or that the data has. */
+/* The two classes of the options or else of the data. */
 static strads_err find_classes(const sgd_worker *w, double low, double high,
                                linear_classes *out)
 {
@@ -137,7 +138,7 @@ static strads_err agree_on_labels(sgd_worker *w, const double *facts)
     return err;
 }
 
-/* lambda / q_k; the greatest of them goes to *most. */
+/* Computes lambda / q_k; *most is the largest. */
 static void take_penalty(sgd_worker *w, const double *touches, double *most)
 {
     const double clocks =
@@ -148,12 +149,12 @@ static void take_penalty(sgd_worker *w, const double *touches, double *most)
             touches[k] > 0 ? w->rules.options.lambda * clocks / touches[k] : 0;
         *most = fmax(*most, w->penalty[k]);
     }
-    w->penalty[w->rows - 1] = 0; /* b */
+    w->penalty[w->rows - 1] = 0; /* no penalty on b */
 }
 
-/* |w|^2 lambda / 2 <= loss(0) at the minimum, as it is there at 0; and half the
- * squared distance is to be at most F^2. L: the loss, and the penalty of a w
- * that is as far as that. */
+/* F: at the minimum |w|^2 lambda / 2 <= loss(0), because that is the objective
+ * at w = 0, and half the squared distance must be at most F^2. L: the bound for
+ * the loss, plus that for the penalty within this distance. */
 static void take_theorem(sgd_worker *w, const double *facts, double penalty)
 {
     strads_sgd_logistic_options *o = &w->rules.options;
@@ -166,7 +167,7 @@ static void take_theorem(sgd_worker *w, const double *facts, double penalty)
     if (o->lipschitz == 0)
         o->lipschitz = steep + penalty * sqrt(2) * o->diameter;
     if (o->lipschitz == 0)
-        o->lipschitz = 1; /* no entries at all: any step will do */
+        o->lipschitz = 1; /* no entries: any step size works */
     w->sigma = o->diameter / (o->lipschitz * sqrt(2 * (s + 1) * p));
     if (w->rules.staleness == 0)
         w->grain = exp2(floor(log2(o->diameter)) - 46);

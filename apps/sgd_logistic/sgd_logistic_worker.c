@@ -1,5 +1,5 @@
-/* A worker's memory, and which rows make a batch: they are drawn once, from
- * (seed, partition), so that neither threads nor clocks have a say in them. */
+/* A worker's memory, and the rows of each batch. They are drawn once, from
+ * (seed, partition), so they do not depend on threads or clocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 
 #include "sgd_logistic_parts.h"
 
-/* What random streams are for. */
+/* Purposes of random streams. */
 enum { DRAW_ROWS = 1, DRAW_BATCHES = 2 };
 
-/* Fisher and Yates. */
+/* Fisher-Yates. */
 static void shuffle(const strads_task *task, uint64_t purpose, uint64_t index,
                     uint64_t n, uint32_t *v)
 {
@@ -48,8 +48,8 @@ static bool allocate(sgd_worker *w)
            w->change && w->fetched;
 }
 
-/* Marks the rows of the table that a batch touches with `mark`; those that had
- * another one before go to `out`, where it is not NULL. Returns how many. */
+/* Marks the table rows that a batch touches with `mark`. Appends rows that had
+ * another mark to `out`, if it is not NULL. Returns their number. */
 static uint64_t touch(const sgd_worker *w, uint64_t batch, uint64_t mark,
                       uint64_t *marks, uint32_t *out)
 {
@@ -91,7 +91,7 @@ static strads_err list_touched(sgd_worker *w)
     return err;
 }
 
-/* All workers have as many batches as the data's rows, spread evenly, need. */
+/* All workers have the same number of batches, from the mean number of rows. */
 static void take_sizes(sgd_worker *w)
 {
     const strads_shape *shape = w->task->shape;
@@ -147,9 +147,9 @@ void sgd_close(void *local)
     free(w);
 }
 
-/* ---- cuts ---------------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------- */
 
-/* Each row that was read: its number, its weights. */
+/* Passes each row that was read: its number and its weights. */
 static void pass(strads_walk *walk, sgd_worker *w, uint64_t n_read,
                  const uint32_t *read)
 {
@@ -168,7 +168,7 @@ static void pass(strads_walk *walk, sgd_worker *w, uint64_t n_read,
 
 strads_err sgd_pack(const void *local, strads_bytes *out)
 {
-    sgd_worker *w = (sgd_worker *)(uintptr_t)local; /* packing reads it */
+    sgd_worker *w = (sgd_worker *)(uintptr_t)local; /* packing only reads */
     strads_walk walk = {.out = out};
 
     pass(&walk, w, w->n_read, w->read);
