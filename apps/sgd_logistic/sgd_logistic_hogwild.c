@@ -1,6 +1,6 @@
-/* Hogwild: workers add to one shared copy of w, row by row, without locks and
- * clocks. Niu, Recht, Re, Wright, "Hogwild!: a lock-free approach to
- * parallelizing stochastic gradient descent", NIPS 2011:
+/* Hogwild: workers add to one shared copy of w, row by row, without locks. A
+ * clock has several batches. Niu, Recht, Re, Wright, "Hogwild!: a lock-free
+ * approach to parallelizing stochastic gradient descent", NIPS 2011:
  *
  *     w_j += eta (-loss'(m) y x_j - lambda w_j / q_j),    m = y (x'w + b),
  *
