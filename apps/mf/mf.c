@@ -142,7 +142,7 @@ bool mf_sweep_begins(const mf_state *s)
 
 /* ---- clocks ------------------------------------------------------------ */
 
-static double now(clockid_t clock)
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
 
@@ -152,29 +152,29 @@ static double now(clockid_t clock)
 
 static void preparation_begins(mf_state *s)
 {
-    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+    s->cpu_from = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void preparation_ends(mf_state *s)
 {
-    s->preparation = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+    s->preparation = read_clock(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
 }
 
 void mf_lap_begins(mf_state *s)
 {
     if (mf_sweep_begins(s))
         s->sweep_seconds = 0;
-    s->wall_from = now(CLOCK_MONOTONIC);
-    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+    s->wall_from = read_clock(CLOCK_MONOTONIC);
+    s->cpu_from = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void mf_lap_ends(mf_state *s)
 {
-    const double wall = now(CLOCK_MONOTONIC) - s->wall_from;
+    const double wall = read_clock(CLOCK_MONOTONIC) - s->wall_from;
 
     s->sweep_seconds += wall;
     s->seconds += wall;
-    s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+    s->cpu_seconds += read_clock(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
 }
 
 /* ---- the next dispatch --------------------------------------------------- */

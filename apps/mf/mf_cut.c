@@ -30,7 +30,7 @@ static void pass_floats(strads_walk *w, float **x, uint64_t n)
     strads_walk_pass(w, *x, sizeof(float) * n);
 }
 
-static strads_err walked(const strads_walk *w, const char *what)
+static strads_err check_walk(const strads_walk *w, const char *what)
 {
     if (w->err)
         return w->err;
@@ -91,7 +91,7 @@ strads_err mf_pack(const void *local, strads_bytes *out)
 
     pass_merged(&w, l);
     pass_sweeps(&w, l);
-    return walked(&w, "partition");
+    return check_walk(&w, "partition");
 }
 
 static bool is_order(const mf_local *l)
@@ -105,14 +105,14 @@ static bool is_order(const mf_local *l)
 
 /* Rebuilds the state after the first phases, then restores the state after
  * sweeps. */
-static strads_err unpack(strads_task *task, mf_local *l, strads_walk *w)
+static strads_err unpack_sweeps(strads_task *task, mf_local *l, strads_walk *w)
 {
     double sums[MF_LOSSES] = {0}; /* errors of the biases alone, not needed
                                    * again */
     strads_task build = *task;
 
     pass_merged(w, l);
-    strads_err err = w->is_short ? walked(w, "partition") : STRADS_OK;
+    strads_err err = w->is_short ? check_walk(w, "partition") : STRADS_OK;
     if (!err)
         err = strads_cut_deal(l->items, l->item_n, l->blocks,
                               task->share->partitions, &l->cut);
@@ -124,7 +124,7 @@ static strads_err unpack(strads_task *task, mf_local *l, strads_walk *w)
         return err;
     pass_sweeps(w, l);
     w->is_short = w->is_short || !is_order(l);
-    return walked(w, "partition");
+    return check_walk(w, "partition");
 }
 
 strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
@@ -135,7 +135,7 @@ strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
 
     if (err)
         return err;
-    err = unpack(task, *local, &w);
+    err = unpack_sweeps(task, *local, &w);
     if (err) {
         mf_close(*local);
         *local = NULL;
@@ -170,7 +170,7 @@ strads_err mf_pack_state(const void *state, strads_bytes *out)
     if (!mf_sweep_begins(s))
         return STRADS_OK;
     pass_state(&w, s);
-    return walked(&w, "state");
+    return check_walk(&w, "state");
 }
 
 strads_err mf_unpack_state(void *state, const void *bytes, size_t size)
@@ -183,7 +183,7 @@ strads_err mf_unpack_state(void *state, const void *bytes, size_t size)
         return mf_no_memory("items", sizeof(*s->item_n) * s->items);
     pass_state(&w, s);
     w.is_short = w.is_short || !mf_sweep_begins(s);
-    const strads_err err = walked(&w, "state");
+    const strads_err err = check_walk(&w, "state");
     return err ? err
                : strads_cut_deal(s->items, s->item_n, s->blocks, s->partitions,
                                  &s->cut);

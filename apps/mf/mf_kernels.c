@@ -8,8 +8,8 @@
 
 #include "mf_rank_loops.h"
 
-static void move(float *restrict p, float *restrict q, float g,
-                 const mf_step *step)
+static void update_rows(float *restrict p, float *restrict q, float g,
+                        const mf_step *step)
 {
     for (uint32_t k = 0; k < step->stride; k++) {
         const float a = p[k], b = q[k];
@@ -73,7 +73,8 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
                           item_row(step, x[k + 1]), g + k, step);
         else
             for (size_t k = 0; k < m; k++)
-                move(user_row(step, x[k]), item_row(step, x[k]), g[k], step);
+                update_rows(user_row(step, x[k]), item_row(step, x[k]), g[k],
+                            step);
     }
     return loss;
 }

@@ -30,7 +30,7 @@ void mf_ranks_free(mf_ranks *r)
     *r = (mf_ranks){0};
 }
 
-static strads_err allocate(mf_local *l, uint64_t ratings)
+static strads_err allocate_ranks(mf_local *l, uint64_t ratings)
 {
     mf_ranks *r = &l->ranks;
 
@@ -48,7 +48,8 @@ static strads_err allocate(mf_local *l, uint64_t ratings)
                                                 (l->users + l->items));
 }
 
-static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
+static strads_err fill_ranks(mf_local *l, const strads_task *task,
+                             mf_split *split)
 {
     mf_ranks *r = &l->ranks;
     uint64_t spent = 0;
@@ -70,12 +71,12 @@ strads_err mf_ranks_build(strads_task *task)
 {
     mf_local *l = task->local;
     mf_split split = {0};
-    strads_err err = allocate(l, task->share->by_row.nnz);
+    strads_err err = allocate_ranks(l, task->share->by_row.nnz);
 
     if (!err)
         err = mf_split_open(l, task, &split);
     if (!err)
-        err = fill(l, task, &split);
+        err = fill_ranks(l, task, &split);
     mf_split_close(&split);
     if (err)
         return err;
@@ -94,8 +95,8 @@ static uint32_t rank_before(uint32_t t, uint32_t rank)
 }
 
 /* 0 without ratings and penalty. */
-static float settle(bool nonnegative, double side, double square,
-                    double penalty)
+static float solve_rank(bool nonnegative, double side, double square,
+                        double penalty)
 {
     const double p = square + penalty > 0 ? side / (square + penalty) : 0;
 
@@ -135,8 +136,8 @@ strads_err mf_update_rank(strads_task *task)
         const double penalty = mf_row_penalty(&l->options, &l->steps, line.n);
         float *p = l->p + u * l->stride;
         const mf_rank_sums sum = r->swap(&line, r->pair, p[before], p[t]);
-        p[t] = settle(l->options.nonnegative, (double)sum.side,
-                      (double)sum.square, penalty);
+        p[t] = solve_rank(l->options.nonnegative, (double)sum.side,
+                          (double)sum.square, penalty);
         mf_rank_add(&line, p[t], task->partial + MF_SOLVED);
         task->partial[MF_LOSS] += (double)sum.left;
         task->partial[MF_PENALTY] += penalty * (double)p[t] * (double)p[t];
@@ -156,7 +157,7 @@ static mf_rank_end rank_settle(const mf_rank_sum *rank, float *q)
         const double penalty =
             mf_row_penalty(rank->options, rank->steps, rank->item_n[i]);
         const float x =
-            settle(rank->options->nonnegative, side, square, penalty);
+            solve_rank(rank->options->nonnegative, side, square, penalty);
         const double y = (double)x;
         end.loss -= y * (2 * side - y * square);
         end.penalty += penalty * y * y;

@@ -397,8 +397,8 @@ static void count(mf_local *l, uint64_t user, uint32_t item, double rating,
         at[l->item_block[item] + 1]++;
 }
 
-static void keep(mf_local *l, uint64_t user, uint32_t item, double rating,
-                 uint64_t *at)
+static void keep_test_rating(mf_local *l, uint64_t user, uint32_t item,
+                             double rating, uint64_t *at)
 {
     /* With implicit feedback, an entry means 1: the user had the item. */
     if (l->options.implicit)
@@ -433,7 +433,7 @@ strads_err mf_test_read(mf_local *l, const strads_share *share)
     }
     if (!err) {
         memcpy(at, l->test.start, sizeof(*at) * (l->blocks + 1));
-        go_through(l, share, data, keep, at);
+        go_through(l, share, data, keep_test_rating, at);
     }
     free(at);
     strads_data_free(data);

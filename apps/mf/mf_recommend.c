@@ -21,7 +21,7 @@ struct strads_recommender {
 
 /* ---- allocation -------------------------------------------------------- */
 
-static bool allocate(strads_recommender *r)
+static bool allocate_recommender(strads_recommender *r)
 {
     const size_t square = (size_t)r->stride * r->stride;
 
@@ -66,7 +66,7 @@ strads_err strads_recommender_new(const strads_mf_factors *model,
         r->items = (uint32_t)model->items;
         r->stride = mf_stride(model->rank);
     }
-    if (!r || !allocate(r)) {
+    if (!r || !allocate_recommender(r)) {
         strads_recommender_free(r);
         return mf_no_memory("a recommender's items",
                             4 * model->items * mf_stride(model->rank));
@@ -110,7 +110,7 @@ static void keep_known(const strads_recommender *r, uint32_t n,
     }
 }
 
-static void weigh(const strads_recommender *r, ratings *x)
+static void weigh_ratings(const strads_recommender *r, ratings *x)
 {
     for (uint32_t k = 0; k < x->n; k++) {
         const float rating = x->target[k] > 0 ? x->target[k] : 0;
@@ -153,7 +153,7 @@ static void fold(strads_recommender *r, ratings *x, float *row)
                           .weight = implicit ? x->weight : NULL};
 
     if (implicit)
-        weigh(r, x);
+        weigh_ratings(r, x);
     else
         row[0] = take_out(r, x);
     memset(r->p, 0, sizeof(*r->p) * r->stride);
@@ -307,8 +307,9 @@ static void unmark(line wanted, uint32_t items, bool *is_relevant)
             is_relevant[wanted.item[k]] = false;
 }
 
-static void add(strads_ranking *r, const strads_scored *list, uint32_t n,
-                uint32_t top, uint32_t relevant, const bool *is_relevant)
+static void add_user_ranking(strads_ranking *r, const strads_scored *list,
+                             uint32_t n, uint32_t top, uint32_t relevant,
+                             const bool *is_relevant)
 {
     double gain = 0, best = 0, hits = 0;
 
@@ -365,9 +366,9 @@ strads_err strads_recommender_judge(strads_recommender *r,
             uint32_t m =
                 strads_recommender_top(r, model->user + u * (model->rank + 1),
                                        seen.n, seen.item, top, list);
-            add(&ours, list, m, top, n, is_relevant);
+            add_user_ranking(&ours, list, m, top, n, is_relevant);
             m = top_of(count, r->items, seen.n, seen.item, top, list);
-            add(&theirs, list, m, top, n, is_relevant);
+            add_user_ranking(&theirs, list, m, top, n, is_relevant);
         }
         unmark(wanted, r->items, is_relevant);
     }

@@ -78,7 +78,8 @@ void mf_rows_free(mf_rows *r)
 
 /* ---- ratings by item and by user --------------------------------------- */
 
-static void count(mf_local *l, const strads_task *task, const mf_split *split)
+static void count_by_item(mf_local *l, const strads_task *task,
+                          const mf_split *split)
 {
     mf_rows *r = &l->rows;
 
@@ -113,7 +114,8 @@ static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
     memcpy(r->user_value + first, split->left, sizeof(float) * n);
 }
 
-static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
+static strads_err fill_rows(mf_local *l, const strads_task *task,
+                            mf_split *split)
 {
     const size_t bytes = sizeof(uint64_t) * (l->items + 1);
     uint64_t *item_at = malloc(bytes), spent = 0;
@@ -153,14 +155,14 @@ static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
     r->user_start = calloc(l->users + 1, sizeof(*r->user_start));
     if (!r->item_start || !r->user_start)
         return mf_no_memory("users and items", 8 * (l->users + l->items));
-    count(l, task, split);
+    count_by_item(l, task, split);
     if (!allocate_ratings(l) || !allocate_factors(l) ||
         !allocate_row(l, split->most))
         return mf_no_memory("the ratings, twice, and all factors",
                             16 * r->user_start[l->users] +
                                 4 * (size_t)l->stride * (l->users + l->items));
     const strads_err err = mf_split_counted(split, l);
-    return err ? err : fill(l, task, split);
+    return err ? err : fill_rows(l, task, split);
 }
 
 strads_err mf_rows_build(strads_task *task)
@@ -199,7 +201,7 @@ static void find_error(mf_local *l, mf_line *line, const float *row)
 }
 
 /* Target and weight of implicit ratings; r = 0 has only the base confidence. */
-static void weigh(mf_local *l, const float *rating, mf_line *line)
+static void weigh_line(mf_local *l, const float *rating, mf_line *line)
 {
     mf_rows *r = &l->rows;
 
@@ -224,7 +226,7 @@ static mf_line item_line(mf_local *l, uint32_t i)
                     .target = r->item_value + first};
 
     if (l->options.implicit)
-        weigh(l, r->item_value + first, &line);
+        weigh_line(l, r->item_value + first, &line);
     return line;
 }
 
@@ -312,7 +314,7 @@ static mf_line user_line(mf_local *l, uint64_t u)
     else
         line.index = r->user_item_wide + first;
     if (l->options.implicit)
-        weigh(l, r->user_value + first, &line);
+        weigh_line(l, r->user_value + first, &line);
     return line;
 }
 

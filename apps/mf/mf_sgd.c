@@ -52,7 +52,7 @@ static void place_items(mf_local *l)
     }
 }
 
-static strads_err allocate(mf_local *l, uint64_t ratings)
+static strads_err allocate_cells(mf_local *l, uint64_t ratings)
 {
     const uint64_t cells = (uint64_t)l->blocks * (l->micros + 1);
 
@@ -123,7 +123,8 @@ uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to)
     return to;
 }
 
-static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
+static strads_err fill_cells(mf_local *l, const strads_task *task,
+                             mf_split *split)
 {
     const size_t bytes = sizeof(uint64_t) * (l->blocks + 1);
     uint64_t *at = malloc(bytes), spent = 0;
@@ -144,7 +145,7 @@ static uint32_t draw_below(uint32_t n, uint64_t *s)
     return (uint32_t)((mf_next_bits(s) >> 32) * n >> 32);
 }
 
-static void swap(mf_rating *a, mf_rating *b)
+static void swap_ratings(mf_rating *a, mf_rating *b)
 {
     const mf_rating kept = *a;
 
@@ -152,10 +153,10 @@ static void swap(mf_rating *a, mf_rating *b)
     *b = kept;
 }
 
-static void shuffle(mf_rating *x, uint32_t n, uint64_t *s)
+static void shuffle_ratings(mf_rating *x, uint32_t n, uint64_t *s)
 {
     for (uint32_t k = n; k > 1; k--)
-        swap(x + k - 1, x + draw_below(k, s));
+        swap_ratings(x + k - 1, x + draw_below(k, s));
 }
 
 static void shuffle_pairs(mf_rating *x, uint32_t n, uint64_t *s)
@@ -163,8 +164,8 @@ static void shuffle_pairs(mf_rating *x, uint32_t n, uint64_t *s)
     for (uint32_t k = n; k > 1; k--) {
         const uint32_t j = draw_below(k, s);
         mf_rating *a = x + 2 * ((size_t)k - 1), *b = x + 2 * (size_t)j;
-        swap(a, b);
-        swap(a + 1, b + 1);
+        swap_ratings(a, b);
+        swap_ratings(a + 1, b + 1);
     }
 }
 
@@ -186,7 +187,7 @@ static uint32_t arrange(mf_rating *x, uint32_t n, mf_rating *single, uint64_t s)
     memcpy(x + paired, single, sizeof(*x) * singles);
     shuffle_pairs(x, paired / 2, &s);
     paired -= paired % MF_BATCH;
-    shuffle(x + paired, n - paired, &s);
+    shuffle_ratings(x + paired, n - paired, &s);
     return paired;
 }
 
@@ -230,7 +231,7 @@ static strads_err build_cells(strads_task *task)
     mf_split split = {0};
 
     choose_micro(l, ratings);
-    strads_err err = allocate(l, ratings);
+    strads_err err = allocate_cells(l, ratings);
     if (!err)
         err = mf_split_open(l, task, &split);
     if (!err) {
@@ -238,7 +239,7 @@ static strads_err build_cells(strads_task *task)
         err = mf_split_counted(&split, l);
     }
     if (!err)
-        err = fill(l, task, &split);
+        err = fill_cells(l, task, &split);
     mf_split_close(&split);
     if (!err)
         err = arrange_cells(l, task);
@@ -359,7 +360,7 @@ static size_t micro_bytes(const mf_local *l, uint32_t m)
 
 /* Prefetches the first ratings of the next cell; the hardware prefetches the
  * rest. */
-static void fetch(const mf_rating *rating)
+static void prefetch_ratings(const mf_rating *rating)
 {
     enum { LINES = 8 };
 
@@ -369,7 +370,8 @@ static void fetch(const mf_rating *rating)
 
 /* An unweighted penalty shrinks a row by a fixed factor in each sweep. Each of
  * n visits applies an equal part. */
-static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
+static void shrink_rows(const mf_local *l, float *row, size_t floats,
+                        uint32_t n)
 {
     const float by =
         (float)exp(-mf_step_schedule_step(&l->steps) * l->steps.lambda / n);
@@ -396,12 +398,12 @@ static double sweep_block(mf_local *l, const strads_task *task,
     double loss = 0;
 
     if (l->options.unweighted)
-        shrink(l, items->q, items->floats, task->share->partitions);
+        shrink_rows(l, items->q, items->floats, task->share->partitions);
 
     for (uint32_t k = 0; k < l->micros; k++) {
         const uint32_t m = l->order[k];
         const uint32_t next = l->order[k + 1 < l->micros ? k + 1 : k];
-        fetch(l->rating + l->first[b] + cell[next]);
+        prefetch_ratings(l->rating + l->first[b] + cell[next]);
         step.p = micro_rows(l, m);
         step.paired = l->paired[b * l->micros + m];
         step.ahead = (const char *)micro_rows(l, next);
@@ -410,7 +412,8 @@ static double sweep_block(mf_local *l, const strads_task *task,
             put_aside(l->p_good + (step.p - l->p), step.p,
                       micro_bytes(l, m) / sizeof(float));
         if (l->options.unweighted)
-            shrink(l, step.p, micro_bytes(l, m) / sizeof(float), l->blocks);
+            shrink_rows(l, step.p, micro_bytes(l, m) / sizeof(float),
+                        l->blocks);
         loss += l->kernel(l->rating + l->first[b] + cell[m],
                           cell[m + 1] - cell[m], &step);
     }

@@ -120,7 +120,7 @@ typedef struct packed_head {
 
 /* ---- numbers in f64 or f32 ----------------------------------------------- */
 
-static void *at(const net_worker *w, void *numbers, uint64_t k)
+static void *number_at(const net_worker *w, void *numbers, uint64_t k)
 {
     return (char *)numbers + k * w->arithmetic->bytes;
 }
@@ -130,7 +130,8 @@ static bool is_f32(const net_worker *w)
     return w->arithmetic->bytes == sizeof(float);
 }
 
-static void widen(const net_worker *w, uint64_t n, const void *from, double *to)
+static void widen_numbers(const net_worker *w, uint64_t n, const void *from,
+                          double *to)
 {
     for (uint64_t k = 0; k < n; k++)
         to[k] = is_f32(w) ? (double)((const float *)from)[k]
@@ -155,7 +156,7 @@ static void to_grain(uint64_t n, double *v)
 
 /* ---- memory -------------------------------------------------------------- */
 
-static strads_err reserve(uint64_t n, uint64_t size, void *out)
+static strads_err reserve_array(uint64_t n, uint64_t size, void *out)
 {
     void *scratch = calloc(n, size);
     memcpy(out, &scratch, sizeof scratch);
@@ -170,11 +171,12 @@ static void densify(const net_worker *w)
     for (uint64_t i = 0; i < w->rows; i++)
         for (uint64_t e = w->x->start[i]; e < w->x->start[i + 1]; e++) {
             const double v = strads_sparse_value(w->x, e);
-            narrow(w, 1, &v, at(w, w->dense, i * w->columns + w->x->index[e]));
+            narrow(w, 1, &v,
+                   number_at(w, w->dense, i * w->columns + w->x->index[e]));
         }
 }
 
-static strads_err allocate(net_worker *w)
+static strads_err allocate_worker(net_worker *w)
 {
     const net_sizes *s = &w->sizes;
     const uint64_t size = w->arithmetic->bytes, ld = s->width;
@@ -212,7 +214,7 @@ static strads_err allocate(net_worker *w)
     strads_err err = STRADS_OK;
     for (size_t k = 0; !err && k < sizeof of / sizeof *of; k++)
         if (of[k].n > 0)
-            err = reserve(of[k].n, of[k].size, of[k].out);
+            err = reserve_array(of[k].n, of[k].size, of[k].out);
     if (!err && dense)
         densify(w);
     return err;
@@ -320,7 +322,7 @@ static strads_err make_with(net_worker *w, const linear_classes *classes)
     w->ends_at = UINT64_MAX;
     err = net_blas_load();
     if (!err)
-        err = allocate(w);
+        err = allocate_worker(w);
     return err ? err : find_classes(w, classes);
 }
 
@@ -354,7 +356,7 @@ static strads_err worker_make(net_worker *w, const strads_task *task,
 /* The numbers of the parameter in position k (not id) of w or grad. */
 static void *numbers_of(const net_worker *w, void *of, uint64_t k)
 {
-    return at(w, of, k * w->sizes.width);
+    return number_at(w, of, k * w->sizes.width);
 }
 
 static void name_parameter(net_worker *w, uint64_t place)
@@ -388,7 +390,7 @@ static void name_touched(net_worker *w, uint32_t n)
         name_parameter(w, w->columns + u);
 }
 
-static strads_err fetch(net_worker *w, uint32_t staleness)
+static strads_err fetch_parameters(net_worker *w, uint32_t staleness)
 {
     const uint64_t ld = w->sizes.width;
     strads_err err = strads_session_read_rows(w->session, NET_MODEL, w->n_id,
@@ -427,14 +429,14 @@ static strads_err fetch_packed(net_worker *w)
 
 /* Adds `from`, less `start` if it is not NULL, to the table for all listed
  * parameters. Only the first member of a group pushes upper rows. */
-static strads_err push(net_worker *w, void *from, const double *start,
-                       bool upper)
+static strads_err push_parameters(net_worker *w, void *from,
+                                  const double *start, bool upper)
 {
     const uint64_t ld = w->sizes.width;
     const uint32_t n = w->n_id - (upper ? 0 : (uint32_t)net_upper(&w->sizes));
     for (uint32_t k = 0; k < n; k++) {
         double *to = w->exchanged + k * ld;
-        widen(w, ld, numbers_of(w, from, w->place[k]), to);
+        widen_numbers(w, ld, numbers_of(w, from, w->place[k]), to);
         for (uint64_t c = 0; start && c < ld; c++)
             to[c] -= start[w->place[k] * ld + c];
     }
@@ -499,7 +501,7 @@ static strads_err give_start(net_worker *w)
         err = strads_session_read_rows(w->session, NET_MODEL, w->n_id, w->id,
                                        STRADS_STALENESS_INFINITE, start);
         if (!err) /* all rows are listed, in order of position */
-            err = push(w, w->w, start, w->member == 0);
+            err = push_parameters(w, w->w, start, w->member == 0);
         free(start);
     }
     return err ? err : strads_session_clock(w->session);
@@ -508,7 +510,7 @@ static strads_err give_start(net_worker *w)
 /* ---- one batch ----------------------------------------------------------- */
 
 /* Fisher-Yates; the same order in all partitions. */
-static void shuffle(net_worker *w, uint64_t epoch)
+static void shuffle_rows(net_worker *w, uint64_t epoch)
 {
     for (uint64_t i = 0; i < w->all_rows; i++)
         w->order[i] = (uint32_t)i;
@@ -563,8 +565,8 @@ static void read_flags(net_worker *w, const double *flags)
 /* Ends a clock. If a group has several partitions, sums their z. Afterwards all
  * partitions have read the parameters that they need. `summed`: the
  * checkpoint's clock has already done this. */
-static strads_err exchange(net_worker *w, uint64_t step, uint32_t n,
-                           bool summed)
+static strads_err exchange_sums(net_worker *w, uint64_t step, uint32_t n,
+                                bool summed)
 {
     const uint64_t ld = w->sizes.width;
     const uint32_t sums = w->members > 1 ? n : 0;
@@ -575,7 +577,7 @@ static strads_err exchange(net_worker *w, uint64_t step, uint32_t n,
         w->slot[i] = base + i;
     for (uint32_t k = 0; k < w->flags; k++)
         w->slot[sums + k] = 2 * w->groups * w->batch_max + k;
-    widen(w, sums * ld, w->z, w->exchanged);
+    widen_numbers(w, sums * ld, w->z, w->exchanged);
     to_grain(sums * ld, w->exchanged);
     for (uint64_t k = 0; old && k < sums * ld; k++)
         w->exchanged[k] -= old[k];
@@ -606,13 +608,13 @@ static strads_err end_alone(net_worker *w, uint64_t step, bool summed)
     return summed ? STRADS_OK : strads_session_clock(w->session);
 }
 
-static void count(net_worker *w, uint32_t n)
+static void count_correct(net_worker *w, uint32_t n)
 {
     const uint64_t k = w->sizes.size[w->sizes.layers];
     for (uint32_t i = 0; i < n; i++) {
         double p[LINEAR_LABELS_MAX];
         uint64_t best = 0;
-        widen(w, k, at(w, w->p, i * k), p);
+        widen_numbers(w, k, number_at(w, w->p, i * k), p);
         for (uint64_t c = 1; c < k; c++)
             best = p[c] > p[best] ? c : best;
         /* fmax would hide a NaN. */
@@ -623,7 +625,7 @@ static void count(net_worker *w, uint32_t n)
 }
 
 /* Adds `by` times the gradient of the batch's mean loss to the parameters. */
-static strads_err descend(net_worker *w, uint32_t n, double by)
+static strads_err apply_gradient(net_worker *w, uint32_t n, double by)
 {
     const net_arithmetic *f = w->arithmetic;
     const net_sizes *s = &w->sizes;
@@ -635,25 +637,27 @@ static strads_err descend(net_worker *w, uint32_t n, double by)
     f->input_step(s, w->x, w->dense, w->columns, n, w->row, w->gather, w->delta,
                   by, alone ? w->w : w->grad);
     if (!alone) {
-        strads_err err = push(w, w->grad, NULL, w->member == 0);
+        strads_err err = push_parameters(w, w->grad, NULL, w->member == 0);
         for (uint32_t k = 0; k < w->n_id; k++)
             memset(numbers_of(w, w->grad, w->place[k]), 0, s->width * f->bytes);
         return err ? err : strads_session_clock(w->session);
     }
     for (uint64_t k = 0; k < upper; k++) {
         double step[2];
-        widen(w, 1, at(w, numbers_of(w, w->w, w->columns), k), &step[0]);
-        widen(w, 1, at(w, numbers_of(w, w->grad, w->columns), k), &step[1]);
+        widen_numbers(w, 1, number_at(w, numbers_of(w, w->w, w->columns), k),
+                      &step[0]);
+        widen_numbers(w, 1, number_at(w, numbers_of(w, w->grad, w->columns), k),
+                      &step[1]);
         step[0] += step[1];
-        narrow(w, 1, step, at(w, numbers_of(w, w->w, w->columns), k));
+        narrow(w, 1, step, number_at(w, numbers_of(w, w->w, w->columns), k));
     }
     memset(numbers_of(w, w->grad, w->columns), 0, upper * f->bytes);
     return STRADS_OK;
 }
 
 /* Processes a batch; rate 0 only computes its loss. `summed`: see exchange. */
-static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
-                        double rate, bool summed)
+static strads_err process_batch(net_worker *w, uint64_t step, uint64_t batch,
+                                double rate, bool summed)
 {
     const net_arithmetic *f = w->arithmetic;
     uint32_t all;
@@ -661,28 +665,28 @@ static strads_err visit(net_worker *w, uint64_t step, uint64_t batch,
     strads_err err = STRADS_OK;
     if (w->groups > 1) {
         name_touched(w, n);
-        err = summed ? fetch_packed(w) : fetch(w, 0);
+        err = summed ? fetch_packed(w) : fetch_parameters(w, 0);
     }
     if (err)
         return err;
     f->input(&w->sizes, w->x, w->dense, w->columns, n, w->row, w->w, w->gather,
              w->z);
     w->sums = true;
-    err = w->task->shape->partitions > 1 ? exchange(w, step, n, summed)
+    err = w->task->shape->partitions > 1 ? exchange_sums(w, step, n, summed)
                                          : end_alone(w, step, summed);
     w->sums = false;
     if (err)
         return err;
     f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->scratch,
                w->p);
-    count(w, n);
-    return rate > 0 ? descend(w, n, -rate / all) : STRADS_OK;
+    count_correct(w, n);
+    return rate > 0 ? apply_gradient(w, n, -rate / all) : STRADS_OK;
 }
 
 /* ---- progress ------------------------------------------------------------ */
 
-static strads_err tell(net_worker *w, uint64_t epoch, double loss,
-                       double correct, double rows)
+static strads_err report_epoch(net_worker *w, uint64_t epoch, double loss,
+                               double correct, double rows)
 {
     strads_report report = {.objective = loss / rows, .gap = NAN};
     for (size_t k = 0; k < STRADS_MEASURES; k++)
@@ -699,7 +703,7 @@ static strads_err tell(net_worker *w, uint64_t epoch, double loss,
     return STRADS_OK;
 }
 
-static void forget(net_worker *w)
+static void reset_totals(net_worker *w)
 {
     w->loss = w->correct = 0;
     w->seen = 0;
@@ -718,17 +722,17 @@ static strads_err pass_over(net_worker *w, uint64_t *step, double rate,
     const uint64_t batches = batches_of(w);
     strads_err err = STRADS_OK;
     if (*step % batches == 0 && !summed)
-        forget(w);
+        reset_totals(w);
     for (uint64_t b = *step % batches;
          !err && b < batches && *step < w->ends_at; b++) {
-        err = visit(w, (*step)++, b, rate, summed);
+        err = process_batch(w, (*step)++, b, rate, summed);
         summed = false;
     }
     return err;
 }
 
 /* Publishes the final model, and its loss over all groups. */
-static strads_err finish(net_worker *w, uint64_t epoch)
+static strads_err publish_result(net_worker *w, uint64_t epoch)
 {
     double fact[NET_N_FACTS] = {w->loss / (double)w->all_rows, w->correct,
                                 (double)w->seen};
@@ -738,7 +742,7 @@ static strads_err finish(net_worker *w, uint64_t epoch)
         err = strads_session_inc_row(w->session, NET_FACTS, NET_RESULT, fact);
     if (!err && w->groups == 1) {
         name_touched(w, UINT32_MAX);
-        err = push(w, w->w, w->start, w->member == 0);
+        err = push_parameters(w, w->w, w->start, w->member == 0);
     }
     if (!err)
         err = strads_session_clock(w->session);
@@ -746,8 +750,8 @@ static strads_err finish(net_worker *w, uint64_t epoch)
         return err;
     err = strads_session_read_row(w->session, NET_FACTS, NET_RESULT, 0, fact);
     return err ? err
-               : tell(w, epoch, fact[0] * (double)w->all_rows, fact[1],
-                      fact[2]);
+               : report_epoch(w, epoch, fact[0] * (double)w->all_rows, fact[1],
+                              fact[2]);
 }
 
 /* ---- checkpoints --------------------------------------------------------- */
@@ -795,7 +799,7 @@ static strads_err net_unpack(strads_task *task, const void *bytes, size_t size,
     strads_err err = net_open(task, local);
     net_worker *w = *local;
     if (!err)
-        err = reserve(size, 1, &w->packed);
+        err = reserve_array(size, 1, &w->packed);
     if (!err) {
         memcpy(w->packed, bytes, size);
         w->packed_size = size;
@@ -842,7 +846,7 @@ static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
     return STRADS_OK;
 }
 
-static strads_err work(net_worker *w)
+static strads_err run_worker(net_worker *w)
 {
     const strads_net_options *o = &w->options;
     uint64_t step = 0;
@@ -855,24 +859,25 @@ static strads_err work(net_worker *w)
     uint64_t epoch = err ? 0 : step / batches_of(w);
     w->trains = true;
     for (; !err && epoch < o->epochs && step < w->ends_at; epoch++) {
-        shuffle(w, epoch);
+        shuffle_rows(w, epoch);
         err = pass_over(w, &step, o->rate / (1 + o->decay * (double)epoch),
                         summed);
         summed = false;
         if (!err && w->seen > 0)
-            err = tell(w, epoch + 1, w->loss, w->correct, (double)w->seen);
+            err = report_epoch(w, epoch + 1, w->loss, w->correct,
+                               (double)w->seen);
     }
     w->trains = false;
     if (!err && step < w->ends_at)
         err = pass_over(w, &step, 0, false);
-    return err ? err : finish(w, epoch);
+    return err ? err : publish_result(w, epoch);
 }
 
 static strads_err net_run(strads_task *task, strads_session *session)
 {
     net_worker *w = task->local;
     const strads_err err = worker_make(w, task, session);
-    return err ? err : work(w);
+    return err ? err : run_worker(w);
 }
 
 /* ---- the program's table ------------------------------------------------- */

@@ -21,13 +21,13 @@ static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 
 /* dlsym returns functions as object pointers, which C does not convert. */
-static void find(void *library, const char *name, void *out)
+static void find_symbol(void *library, const char *name, void *out)
 {
     void *const symbol = dlsym(library, name);
     memcpy(out, &symbol, sizeof symbol);
 }
 
-static void load(void)
+static void load_library(void)
 {
     int (*parallel)(void) = NULL;
     void (*set_threads)(int) = NULL;
@@ -41,10 +41,10 @@ static void load(void)
         library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return;
-    find(library, "cblas_dgemm", &blas.f64);
-    find(library, "cblas_sgemm", &blas.f32);
-    find(library, "openblas_get_parallel", &parallel);
-    find(library, "openblas_set_num_threads", &set_threads);
+    find_symbol(library, "cblas_dgemm", &blas.f64);
+    find_symbol(library, "cblas_sgemm", &blas.f32);
+    find_symbol(library, "openblas_get_parallel", &parallel);
+    find_symbol(library, "openblas_set_num_threads", &set_threads);
     blas.shared = parallel && parallel() == 0;
     if (set_threads)
         set_threads(1);
@@ -52,7 +52,7 @@ static void load(void)
 
 strads_err net_blas_load(void)
 {
-    (void)pthread_once(&loaded, load);
+    (void)pthread_once(&loaded, load_library);
     return blas.f64 && blas.f32
                ? STRADS_OK
                : strads_fail(STRADS_ESTATE,
@@ -62,13 +62,13 @@ strads_err net_blas_load(void)
                              "(Debian: libopenblas0-pthread)");
 }
 
-static void begin(void)
+static void begin_call(void)
 {
     if (blas.shared)
         (void)pthread_mutex_lock(&one_caller);
 }
 
-static void end(void)
+static void end_call(void)
 {
     if (blas.shared)
         (void)pthread_mutex_unlock(&one_caller);
@@ -77,21 +77,21 @@ static void end(void)
 void net_blas_f64(const net_product *p, const double *a, const double *b,
                   double *c)
 {
-    begin();
+    begin_call();
     blas.f64(BY_ROWS, p->transpose_a ? TRANSPOSED : AS_IS,
              p->transpose_b ? TRANSPOSED : AS_IS, (int)p->m, (int)p->n,
              (int)p->k, p->alpha, a, (int)p->lda, b, (int)p->ldb, p->beta, c,
              (int)p->ldc);
-    end();
+    end_call();
 }
 
 void net_blas_f32(const net_product *p, const float *a, const float *b,
                   float *c)
 {
-    begin();
+    begin_call();
     blas.f32(BY_ROWS, p->transpose_a ? TRANSPOSED : AS_IS,
              p->transpose_b ? TRANSPOSED : AS_IS, (int)p->m, (int)p->n,
              (int)p->k, (float)p->alpha, a, (int)p->lda, b, (int)p->ldb,
              (float)p->beta, c, (int)p->ldc);
-    end();
+    end_call();
 }

@@ -31,7 +31,7 @@ static double step_size(const sgd_worker *w, uint64_t t)
 }
 
 /* change -= eta g, with g the gradient of f_t at the fetched weights. */
-static void descend(sgd_worker *w, uint32_t batch, double eta)
+static void add_gradient(sgd_worker *w, uint32_t batch, double eta)
 {
     const strads_sparse *x = &w->task->share->by_row;
     const size_t b = (size_t)(w->rows - 1) * SGD_ROW;
@@ -95,7 +95,7 @@ static strads_err turn_clock(sgd_worker *w, uint64_t t, bool has_read,
         err = ask_ahead(w, t);
     if (err)
         return err;
-    descend(w, batch, step_size(w, t));
+    add_gradient(w, batch, step_size(w, t));
     err = sgd_push(w, n, rows);
     if (!err && last)
         err = strads_session_flush(w->session);
@@ -188,7 +188,7 @@ static strads_err tell_result(sgd_worker *w)
 }
 
 /* Reports the objective of the final weights, at clock `last`. */
-static strads_err finish(sgd_worker *w, uint64_t last)
+static strads_err report_final(sgd_worker *w, uint64_t last)
 {
     const bool begins = strads_session_now(w->session) == last;
     strads_err err = fetch_all(w);
@@ -207,7 +207,7 @@ static strads_err finish(sgd_worker *w, uint64_t last)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-static strads_err start(sgd_worker *w)
+static strads_err start_worker(sgd_worker *w)
 {
     strads_err err = sgd_statistics(w);
     if (err || strads_session_now(w->session) >= SGD_FIRST_CLOCK)
@@ -227,7 +227,7 @@ static uint64_t count_clocks(const sgd_worker *w)
     return epochs * w->batches * (w->rules.staleness == 0 ? 2 : 1);
 }
 
-static strads_err work(sgd_worker *w)
+static strads_err run_worker(sgd_worker *w)
 {
     const bool racy = w->rules.staleness == SGD_STALENESS_HOGWILD;
     const uint32_t each =
@@ -235,7 +235,7 @@ static strads_err work(sgd_worker *w)
     const uint64_t clocks =
         racy ? 0 : (uint64_t)w->rules.options.epochs * w->batches;
     const uint64_t last = SGD_FIRST_CLOCK + count_clocks(w);
-    strads_err err = start(w);
+    strads_err err = start_worker(w);
     const uint64_t done = strads_session_now(w->session) - SGD_FIRST_CLOCK;
     bool has_read = done % each != 0; /* by the clock before a checkpoint */
     if (!err && racy)
@@ -253,7 +253,7 @@ static strads_err work(sgd_worker *w)
         err = strads_session_flush(w->session);
     if (!err)
         err = strads_session_advance(w->session, last);
-    return err ? err : finish(w, last);
+    return err ? err : report_final(w, last);
 }
 
 static strads_err sgd_run(strads_task *task, strads_session *session)
@@ -261,7 +261,7 @@ static strads_err sgd_run(strads_task *task, strads_session *session)
     sgd_worker *w = task->local;
     w->task = task;
     w->session = session;
-    return work(w);
+    return run_worker(w);
 }
 
 /* ---- the program's table ----------------------------------------------- */

@@ -33,24 +33,24 @@ typedef struct race {
     sgd_decay *decay;    /* of the slice, since the last shrinking */
 } race;
 
-static inline double load(const double *from)
+static inline double load_relaxed(const double *from)
 {
     double value;
     __atomic_load(from, &value, __ATOMIC_RELAXED);
     return value;
 }
 
-static inline void add(double *to, double by)
+static inline void add_relaxed(double *to, double by)
 {
-    double value = load(to) + by;
+    double value = load_relaxed(to) + by;
     __atomic_store(to, &value, __ATOMIC_RELAXED);
 }
 
-static void shrink(race *r)
+static void shrink_slice(race *r)
 {
     const double by = exp(-r->decay->by);
     for (uint32_t j = r->begin; j < r->end; j++) {
-        double value = load(&r->w[j]) * by;
+        double value = load_relaxed(&r->w[j]) * by;
         __atomic_store(&r->w[j], &value, __ATOMIC_RELAXED);
     }
     *r->decay = (sgd_decay){0};
@@ -58,28 +58,28 @@ static void shrink(race *r)
 
 /* For 8-byte and 4-byte values: makes a step for one row and returns its
  * margin. */
-#define DEFINE_STEP(real)                                               \
-    static double step_##real(const race *r, uint64_t n,                \
-                              const uint32_t *index, const real *value, \
-                              double y, double eta, bool hinge)         \
-    {                                                                   \
-        double s0 = r->b ? load(r->b) : 0, s1 = 0, s2 = 0, s3 = 0;      \
-        uint64_t k = 0;                                                 \
-        for (; k + 4 <= n; k += 4) {                                    \
-            s0 += (double)value[k] * load(&r->w[index[k]]);             \
-            s1 += (double)value[k + 1] * load(&r->w[index[k + 1]]);     \
-            s2 += (double)value[k + 2] * load(&r->w[index[k + 2]]);     \
-            s3 += (double)value[k + 3] * load(&r->w[index[k + 3]]);     \
-        }                                                               \
-        for (; k < n; k++)                                              \
-            s0 += (double)value[k] * load(&r->w[index[k]]);             \
-        const double margin = y * ((s0 + s1) + (s2 + s3));              \
-        const double by = eta * y * sgd_slope(hinge, margin);           \
-        if (by != 0 && r->b)                                            \
-            add(r->b, by);                                              \
-        for (k = 0; by != 0 && k < n; k++)                              \
-            add(&r->w[index[k]], by *(double)value[k]);                 \
-        return margin;                                                  \
+#define DEFINE_STEP(real)                                                   \
+    static double step_##real(const race *r, uint64_t n,                    \
+                              const uint32_t *index, const real *value,     \
+                              double y, double eta, bool hinge)             \
+    {                                                                       \
+        double s0 = r->b ? load_relaxed(r->b) : 0, s1 = 0, s2 = 0, s3 = 0;  \
+        uint64_t k = 0;                                                     \
+        for (; k + 4 <= n; k += 4) {                                        \
+            s0 += (double)value[k] * load_relaxed(&r->w[index[k]]);         \
+            s1 += (double)value[k + 1] * load_relaxed(&r->w[index[k + 1]]); \
+            s2 += (double)value[k + 2] * load_relaxed(&r->w[index[k + 2]]); \
+            s3 += (double)value[k + 3] * load_relaxed(&r->w[index[k + 3]]); \
+        }                                                                   \
+        for (; k < n; k++)                                                  \
+            s0 += (double)value[k] * load_relaxed(&r->w[index[k]]);         \
+        const double margin = y * ((s0 + s1) + (s2 + s3));                  \
+        const double by = eta * y * sgd_slope(hinge, margin);               \
+        if (by != 0 && r->b)                                                \
+            add_relaxed(r->b, by);                                          \
+        for (k = 0; by != 0 && k < n; k++)                                  \
+            add_relaxed(&r->w[index[k]], by *(double)value[k]);             \
+        return margin;                                                      \
     }
 DEFINE_STEP(double)
 DEFINE_STEP(float)
@@ -107,7 +107,7 @@ static void race_batch(sgd_worker *w, race *r, uint32_t batch, uint64_t t)
         r->decay->entries += n;
     }
     if (r->decay->entries >= (uint64_t)ENTRIES_A_WEIGHT * (r->end - r->begin))
-        shrink(r);
+        shrink_slice(r);
 }
 
 /* Ends a clock. A worker that is several clocks ahead waits for the others. */
@@ -144,11 +144,11 @@ static strads_err race_epoch(sgd_worker *w, race *r, uint32_t epoch,
                            w->task->shape->partitions);
         if (c + 1 == clocks) /* once all have ended the last clock, no
                               * worker writes */
-            shrink(r);
+            shrink_slice(r);
         err = end_clock(w);
     }
     if (*ends)
-        shrink(r);
+        shrink_slice(r);
     return err;
 }
 
@@ -174,7 +174,7 @@ strads_err sgd_hogwild(sgd_worker *w, uint64_t done,
         err = race_epoch(w, &r, e, (uint32_t)(done % clocks), &ends);
         done = 0;
         for (uint32_t j = 0; p == 0 && j < w->columns; j++)
-            w->w[j] = load(&r.w[j]);
+            w->w[j] = load_relaxed(&r.w[j]);
         if (!err && !ends)
             err = epoch(w);
     }

@@ -62,7 +62,7 @@ const strads_option sgd_option_table[] = {
     LINEAR_OPTION_CLASSES(strads_sgd_logistic_options),
     {.name = NULL}};
 
-static strads_err check(const char *name, double value)
+static strads_err check_number(const char *name, double value)
 {
     if (value >= 0 && value <= DBL_MAX)
         return STRADS_OK;
@@ -126,9 +126,10 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
     strads_err err;
 
     *o = *given;
-    if ((err = check("lambda", o->lambda)) || (err = check("rate", o->rate)) ||
-        (err = check("diameter", o->diameter)) ||
-        (err = check("lipschitz", o->lipschitz)))
+    if ((err = check_number("lambda", o->lambda)) ||
+        (err = check_number("rate", o->rate)) ||
+        (err = check_number("diameter", o->diameter)) ||
+        (err = check_number("lipschitz", o->lipschitz)))
         return err;
     if (o->lambda == 0)
         o->lambda = sgd_defaults.lambda;

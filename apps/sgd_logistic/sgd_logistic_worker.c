@@ -11,8 +11,8 @@
 enum { DRAW_ROWS = 1, DRAW_BATCHES = 2 };
 
 /* Fisher-Yates. */
-static void shuffle(const strads_task *task, uint64_t purpose, uint64_t index,
-                    uint64_t n, uint32_t *v)
+static void shuffle_indices(const strads_task *task, uint64_t purpose,
+                            uint64_t index, uint64_t n, uint32_t *v)
 {
     for (uint64_t k = n; k > 1; k--) {
         const double u = strads_random_unit(task->seed, purpose, index, n - k);
@@ -28,12 +28,13 @@ void sgd_worker_shuffle(sgd_worker *worker, uint32_t epoch)
     const strads_task *task = worker->task;
     for (uint32_t b = 0; b < worker->batches; b++)
         worker->turn[b] = b;
-    shuffle(task, DRAW_BATCHES,
-            (uint64_t)epoch * task->shape->partitions + task->share->partition,
-            worker->batches, worker->turn);
+    shuffle_indices(task, DRAW_BATCHES,
+                    (uint64_t)epoch * task->shape->partitions +
+                        task->share->partition,
+                    worker->batches, worker->turn);
 }
 
-static bool allocate(sgd_worker *w)
+static bool allocate_worker(sgd_worker *w)
 {
     const size_t cells = (size_t)w->rows * SGD_ROW;
     w->y = calloc(w->n + 1, sizeof(*w->y));
@@ -50,8 +51,8 @@ static bool allocate(sgd_worker *w)
 
 /* Marks the table rows that a batch touches with `mark`. Appends rows that had
  * another mark to `out`, if it is not NULL. Returns their number. */
-static uint64_t touch(const sgd_worker *w, uint64_t batch, uint64_t mark,
-                      uint64_t *marks, uint32_t *out)
+static uint64_t touch_rows(const sgd_worker *w, uint64_t batch, uint64_t mark,
+                           uint64_t *marks, uint32_t *out)
 {
     const strads_sparse *x = &w->task->share->by_row;
     const uint32_t last = w->rows - 1;
@@ -80,13 +81,13 @@ static strads_err list_touched(sgd_worker *w)
     uint64_t mark = 0;
     strads_err err = STRADS_OK;
     for (uint32_t b = 0; marks && b < w->batches; b++)
-        w->first[b + 1] = w->first[b] + touch(w, b, ++mark, marks, NULL);
+        w->first[b + 1] = w->first[b] + touch_rows(w, b, ++mark, marks, NULL);
     w->touched = malloc(sizeof(*w->touched) * (w->first[w->batches] + 1));
     if (!marks || !w->touched)
         err =
             strads_fail(STRADS_ENOMEM, "no memory to list what batches touch");
     for (uint32_t b = 0; !err && b < w->batches; b++)
-        (void)touch(w, b, ++mark, marks, w->touched + w->first[b]);
+        (void)touch_rows(w, b, ++mark, marks, w->touched + w->first[b]);
     free(marks);
     return err;
 }
@@ -112,7 +113,7 @@ strads_err sgd_open(const strads_task *task, void **local)
     strads_err err = sgd_rules_make(task->config, &w->rules);
     if (!err) {
         take_sizes(w);
-        if (!allocate(w))
+        if (!allocate_worker(w))
             err = strads_fail(STRADS_ENOMEM,
                               "no memory for the weights of %u columns, three "
                               "times",
@@ -121,7 +122,8 @@ strads_err sgd_open(const strads_task *task, void **local)
     for (uint64_t i = 0; !err && i < w->n; i++)
         w->order[i] = (uint32_t)i;
     if (!err && w->rules.staleness != SGD_STALENESS_HOGWILD) {
-        shuffle(task, DRAW_ROWS, task->share->partition, w->n, w->order);
+        shuffle_indices(task, DRAW_ROWS, task->share->partition, w->n,
+                        w->order);
         err = list_touched(w);
     }
     if (!err)
@@ -150,8 +152,8 @@ void sgd_close(void *local)
 /* ---- checkpoints --------------------------------------------------------- */
 
 /* Passes each row that was read: its number and its weights. */
-static void pass(strads_walk *walk, sgd_worker *w, uint64_t n_read,
-                 const uint32_t *read)
+static void pass_read_rows(strads_walk *walk, sgd_worker *w, uint64_t n_read,
+                           const uint32_t *read)
 {
     strads_walk_pass(walk, &w->loss, sizeof(w->loss));
     strads_walk_pass(walk, &w->decay, sizeof(w->decay));
@@ -171,7 +173,7 @@ strads_err sgd_pack(const void *local, strads_bytes *out)
     sgd_worker *w = (sgd_worker *)(uintptr_t)local; /* packing only reads */
     strads_walk walk = {.out = out};
 
-    pass(&walk, w, w->n_read, w->read);
+    pass_read_rows(&walk, w, w->n_read, w->read);
     return walk.err;
 }
 
@@ -182,7 +184,7 @@ strads_err sgd_unpack(strads_task *task, const void *bytes, size_t size,
     strads_err err = sgd_open(task, local);
     if (err)
         return err;
-    pass(&walk, *local, 0, NULL);
+    pass_read_rows(&walk, *local, 0, NULL);
     if (strads_walk_fits(&walk))
         return STRADS_OK;
     sgd_close(*local);

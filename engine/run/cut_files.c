@@ -118,7 +118,8 @@ static char *identity_of(const sti_setup *setup, const strads_data *data)
 }
 
 /* Reports the first line that differs. */
-static strads_err compare(const char *path, const char *then, const char *now)
+static strads_err compare_identity(const char *path, const char *then,
+                                   const char *now)
 {
     size_t at = 0, begin = 0;
     if (strcmp(then, now) == 0)
@@ -158,8 +159,8 @@ static uint64_t number_in(const char *name, bool *part)
 /* The newest checkpoint below `below`, or 0 if there is none. With `tidy`, also
  * removes unfinished files of killed processes and checkpoints below
  * `oldest`. */
-static uint64_t look(const char *directory, uint64_t below, bool tidy,
-                     uint64_t oldest)
+static uint64_t scan_directory(const char *directory, uint64_t below, bool tidy,
+                               uint64_t oldest)
 {
     DIR *dir = opendir(directory);
     uint64_t best = 0;
@@ -178,7 +179,8 @@ static uint64_t look(const char *directory, uint64_t below, bool tidy,
 
 static void tidy(const sti_cut_files *f)
 {
-    (void)look(f->directory, 0, true, f->last < KEPT ? 0 : f->last - KEPT + 1);
+    (void)scan_directory(f->directory, 0, true,
+                         f->last < KEPT ? 0 : f->last - KEPT + 1);
 }
 
 static strads_err take_directory(sti_cut_files *f)
@@ -196,7 +198,7 @@ static strads_err take_directory(sti_cut_files *f)
                            "checkpoint %s: another run keeps its cuts there: "
                            "give this one another directory",
                            f->directory);
-    f->last = look(f->directory, UINT64_MAX, true, 0);
+    f->last = scan_directory(f->directory, UINT64_MAX, true, 0);
     tidy(f); /* removes unfinished files of a killed process */
     const char *resume = f->options.resume;
     if (f->last && !(resume && strcmp(resume, f->directory) == 0))
@@ -210,7 +212,7 @@ static strads_err take_directory(sti_cut_files *f)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static strads_err damaged(const char *path, const char *how)
+static strads_err report_damage(const char *path, const char *how)
 {
     return strads_fail(STRADS_EFORMAT, "%s: is damaged: %s", path, how);
 }
@@ -223,16 +225,16 @@ static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
     if (fread(&h, sizeof h, 1, file) != 1 ||
         memcmp(h.magic, cut_magic, sizeof cut_magic) != 0 ||
         fstat(fileno(file), &about) != 0)
-        return damaged(path, "it does not begin as a cut does");
+        return report_damage(path, "it does not begin as a cut does");
     if ((uint64_t)about.st_size - sizeof h != h.size)
-        return damaged(path, "it has not the size that it says");
+        return report_damage(path, "it has not the size that it says");
     strads_err err = sti_buffer_new(h.size, &bytes);
     if (err)
         return err;
     if (fread(bytes->bytes, 1, h.size, file) != h.size ||
         XXH3_64bits(bytes->bytes, h.size) != h.checksum) {
         sti_object_drop(bytes);
-        return damaged(path, "its checksum is wrong");
+        return report_damage(path, "its checksum is wrong");
     }
     *out = bytes;
     return STRADS_OK;
@@ -246,7 +248,7 @@ static strads_err read_cut(const char *path, sti_cut *out)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &about) == 0 && !S_ISREG(about.st_mode)) {
         (void)close(fd);
-        return damaged(path, "it is not a plain file");
+        return report_damage(path, "it is not a plain file");
     }
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file) {
@@ -259,7 +261,7 @@ static strads_err read_cut(const char *path, sti_cut *out)
     strads_err err = read_file(path, file, &bytes);
     (void)fclose(file);
     if (!err && sti_cut_read(bytes, out))
-        err = damaged(path, "it cannot be taken apart");
+        err = report_damage(path, "it cannot be taken apart");
     sti_object_drop(bytes);
     return err;
 }
@@ -274,7 +276,7 @@ static void notice(const sti_cut_files *f, const char *text)
  * one before it is used. */
 static strads_err find_cut(sti_cut_files *f, const char *directory)
 {
-    uint64_t number = look(directory, UINT64_MAX, false, 0);
+    uint64_t number = scan_directory(directory, UINT64_MAX, false, 0);
     if (!number)
         return strads_fail(STRADS_EFORMAT,
                            "resume %s: has no cut of a run: leave --resume out "
@@ -285,8 +287,8 @@ static strads_err find_cut(sti_cut_files *f, const char *directory)
         path_of(directory, number, path);
         strads_err err = read_cut(path, &f->from);
         if (!err)
-            return compare(path, f->from.identity, f->identity);
-        number = look(directory, number, false, 0);
+            return compare_identity(path, f->from.identity, f->identity);
+        number = scan_directory(directory, number, false, 0);
         if (!number)
             return err;
         (void)snprintf(text, sizeof text, "%s: the cut before it is taken",
@@ -302,7 +304,7 @@ bool sti_cut_find(const char *directory, const char *name, char *value,
     char path[PATH_ROOM], line[TEXT_ROOM];
     uint64_t number = UINT64_MAX;
     do {
-        number = look(directory, number, false, 0);
+        number = scan_directory(directory, number, false, 0);
         path_of(directory, number, path);
     } while (number && read_cut(path, &cut));
     if (number) {
@@ -385,7 +387,7 @@ static void *write_cuts(void *arg)
     return NULL;
 }
 
-static void take(void *arg, sti_buffer *bytes)
+static void take_checkpoint(void *arg, sti_buffer *bytes)
 {
     sti_cut_files *f = arg;
     if (!bytes) {
@@ -488,7 +490,7 @@ strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
     f->cuts = (sti_cuts){.identity = f->identity,
                          .every_ns = (uint64_t)(every * 1e9),
                          .from = f->from.bytes ? &f->from : NULL,
-                         .take = take,
+                         .take = take_checkpoint,
                          .arg = f};
     setup->run.cuts = &f->cuts;
     *out = f;

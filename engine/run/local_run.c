@@ -20,7 +20,7 @@ static strads_err send_nowhere(void *arg, const sti_msg *msg)
                        "a message for a worker that is not there");
 }
 
-static strads_err drive(sti_setup *setup, strads_result **out)
+static strads_err drive_local_run(sti_setup *setup, strads_result **out)
 {
     sti_trace *trace;
     strads_err err = sti_run_trace_open(&setup->options, &trace);
@@ -79,7 +79,7 @@ strads_err strads_run(const strads_program *program, const void *config,
         err = sti_cut_files_open(&setup, data, false, &cuts);
     if (!err)
         err = setup.program.run ? sti_loop_run(&setup, &result)
-                                : drive(&setup, &result);
+                                : drive_local_run(&setup, &result);
     sti_cut_files_close(cuts);
     sti_setup_free(&setup, result != NULL);
     if (result)

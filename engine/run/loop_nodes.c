@@ -97,7 +97,7 @@ void sti_loop_nodes_regroup(struct sti_loop_nodes *nodes, const char *text)
     record_failure(nodes, STRADS_EREGROUP, text, false);
 }
 
-static strads_err failure(struct sti_loop_nodes *nodes)
+static strads_err recorded_failure(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
     strads_err err =
@@ -108,14 +108,14 @@ static strads_err failure(struct sti_loop_nodes *nodes)
 
 /* ---- notes ------------------------------------------------------------- */
 
-static strads_err send(void *arg, const sti_msg *msg)
+static strads_err send_message_by_mesh(void *arg, const sti_msg *msg)
 {
     const struct sti_loop_nodes *nodes = arg;
     return sti_mesh_send(nodes->setup->mesh, msg);
 }
 
-static void say(struct sti_loop_nodes *nodes, sti_address to,
-                const sti_loop_note *note)
+static void send_note(struct sti_loop_nodes *nodes, sti_address to,
+                      const sti_loop_note *note)
 {
     sti_loop_note *copy;
     strads_err err = sti_loop_note_new(note, &copy);
@@ -124,7 +124,7 @@ static void say(struct sti_loop_nodes *nodes, sti_address to,
                              .from = STI_CLIENT_0 + nodes->node,
                              .to = to,
                              .object = &copy->head};
-        err = send(nodes, &msg);
+        err = send_message_by_mesh(nodes, &msg);
     }
     if (err)
         record_failure(nodes, err, strads_error_text(), true);
@@ -133,7 +133,7 @@ static void say(struct sti_loop_nodes *nodes, sti_address to,
 static void say_note(struct sti_loop_nodes *nodes, const sti_loop_note *note)
 {
     for (uint32_t k = 1; k < nodes->n_nodes; k++)
-        say(nodes, STI_CLIENT_0 + k, note);
+        send_note(nodes, STI_CLIENT_0 + k, note);
 }
 
 static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
@@ -229,7 +229,7 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
     return false;
 }
 
-static void deliver(void *arg, const sti_msg *msg)
+static void deliver_note(void *arg, const sti_msg *msg)
 {
     struct sti_loop_nodes *nodes = arg;
     if (msg->kind == STI_MSG_PEER_VECTOR ||
@@ -280,7 +280,7 @@ static void look_at_user(struct sti_loop_nodes *nodes)
 }
 
 /* Node 0: a user has asked another node to stop. */
-static void stopped(void *arg)
+static void stop_requested(void *arg)
 {
     struct sti_loop_nodes *nodes = arg;
     pthread_mutex_lock(&nodes->all.lock);
@@ -313,7 +313,7 @@ static strads_err wait_for(struct sti_loop_nodes *nodes, const bool *flag)
         pthread_mutex_lock(&all->lock);
     }
     pthread_mutex_unlock(&all->lock);
-    return failure(nodes);
+    return recorded_failure(nodes);
 }
 
 /* Node 0, with the lock held: fetches the next report, its progress and its
@@ -350,7 +350,8 @@ static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
     }
     nodes->others[node].reported = false;
     pthread_mutex_unlock(&all->lock);
-    say(nodes, STI_CLIENT_0 + node, &(sti_loop_note){.word = STI_LOOP_TOLD});
+    send_note(nodes, STI_CLIENT_0 + node,
+              &(sti_loop_note){.word = STI_LOOP_TOLD});
     pthread_mutex_lock(&all->lock);
 }
 
@@ -536,13 +537,13 @@ static void follow_cut(struct sti_loop_nodes *nodes)
     if (note.word == STI_LOOP_CUT_PART && note.clock)
         (void)sti_node_store_settle(nodes->store); /* records failures */
     if (note.word)
-        say(nodes, STI_COORDINATOR, &note);
+        send_note(nodes, STI_COORDINATOR, &note);
     sti_object_drop(note.parts);
 }
 
 /* Node 0: passes reports to the user and announces the end, until all loops of
  * all nodes are done. */
-static void lead(struct sti_loop_nodes *nodes)
+static void run_as_leader(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
     strads_progress progress;
@@ -579,13 +580,13 @@ static void hand_over(struct sti_loop_nodes *nodes)
     all->reported = false;
     pthread_cond_broadcast(&all->moved);
     pthread_mutex_unlock(&all->lock);
-    say(nodes, STI_COORDINATOR, &note);
+    send_note(nodes, STI_COORDINATOR, &note);
     pthread_mutex_lock(&all->lock);
 }
 
 /* Other nodes: send reports to node 0, one at a time, until all loops of this
  * node are done. */
-static void follow(struct sti_loop_nodes *nodes)
+static void run_as_follower(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
     pthread_mutex_lock(&all->lock);
@@ -604,7 +605,7 @@ static void follow(struct sti_loop_nodes *nodes)
     pthread_mutex_unlock(&all->lock);
 }
 
-static strads_err drive(struct sti_loop_nodes *nodes)
+static strads_err drive_loops_here(struct sti_loop_nodes *nodes)
 {
     uint32_t started = sti_loops_start(&nodes->all);
     if (started < nodes->all.count)
@@ -613,12 +614,12 @@ static strads_err drive(struct sti_loop_nodes *nodes)
                        "partitions",
                        true);
     if (nodes->node == 0)
-        lead(nodes);
+        run_as_leader(nodes);
     else
-        follow(nodes);
+        run_as_follower(nodes);
     (void)sti_loops_join(&nodes->all, started);
     say_failure(nodes);
-    strads_err err = failure(nodes);
+    strads_err err = recorded_failure(nodes);
     return err ? err : sti_node_store_settle(nodes->store);
 }
 
@@ -720,7 +721,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .n_tables = n,
         .trace = nodes->all.trace,
         .zero_ns = nodes->all.zero_ns,
-        .send = send,
+        .send = send_message_by_mesh,
         .has_capacity = has_capacity,
         .failed = store_failed,
         .arg = nodes,
@@ -747,7 +748,7 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
         sti_loop_cuts_open(&nodes->all, run->max_rounds);
     nodes->setup->begun(nodes->setup->arg, nodes);
     if (nodes->setup->stopped)
-        stopped(nodes);
+        stop_requested(nodes);
     drop_tables(run);
     nodes->all.wall = 1e-9 * (double)sti_loops_now(&nodes->all);
     nodes->go = (sti_loop_note){.word = STI_LOOP_GO,
@@ -758,12 +759,12 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
                                              ? run->cuts->from->parts
                                              : NULL};
     say_note(nodes, &nodes->go);
-    err = drive(nodes);
+    err = drive_loops_here(nodes);
     if (!err)
         err = make_result(nodes, out);
     if (!err)
         say_all(nodes, STI_LOOP_CLOSE);
-    return err ? err : failure(nodes);
+    return err ? err : recorded_failure(nodes);
 }
 
 /* After its loops are done, the node stays because of its shards. */
@@ -782,7 +783,7 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
     if (!err && nodes->setup->count == 0)
         return wait_for(nodes, &nodes->may_leave);
     if (!err)
-        err = drive(nodes);
+        err = drive_loops_here(nodes);
     if (err)
         return err;
     pthread_mutex_lock(&nodes->all.lock);
@@ -792,7 +793,7 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
         .counted = nodes->all.counted,
     };
     pthread_mutex_unlock(&nodes->all.lock);
-    say(nodes, STI_COORDINATOR, &done);
+    send_note(nodes, STI_COORDINATOR, &done);
     return wait_for(nodes, &nodes->may_leave);
 }
 
@@ -801,10 +802,10 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                strads_result **out)
 {
     sti_mesh *mesh = nodes->setup->mesh;
-    const sti_mesh_host host = {.deliver = deliver,
+    const sti_mesh_host host = {.deliver = deliver_note,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
-                                .stop = stopped,
+                                .stop = stop_requested,
                                 .lost = mesh_lost,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);

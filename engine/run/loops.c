@@ -430,7 +430,7 @@ strads_err sti_loops_close(sti_loops *all, strads_err err)
 
 /* If a partition's thread could not start, the other loops would wait for its
  * clock forever. Opens and closes its session, so that they do not. */
-static void excuse(const sti_run *run, uint32_t started)
+static void close_absent_sessions(const sti_run *run, uint32_t started)
 {
     for (uint32_t p = started; p < run->partitions; p++) {
         strads_session *absent;
@@ -443,7 +443,7 @@ static void excuse(const sti_run *run, uint32_t started)
 static strads_err run_all(sti_loops *all)
 {
     uint32_t started = sti_loops_start(all);
-    excuse(&all->setup->run, started);
+    close_absent_sessions(&all->setup->run, started);
     tell_reports(all);
     return sti_loops_join(all, started);
 }

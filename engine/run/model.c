@@ -72,8 +72,8 @@ static bool is_zero(const double *row, uint32_t width)
 }
 
 /* Counts the rows that are not 0 and, if model is not NULL, copies them. */
-static uint64_t gather(const double *values, uint64_t parameters,
-                       uint32_t width, strads_model *model)
+static uint64_t gather_nonzeros(const double *values, uint64_t parameters,
+                                uint32_t width, strads_model *model)
 {
     uint64_t n = 0;
     for (uint64_t j = 0; j < parameters; j++) {
@@ -101,11 +101,12 @@ strads_err strads_model_from_result(const strads_result *result,
     const double *values = strads_result_values(result, &parameters, &width);
     const strads_progress *progress = strads_result_progress(result);
     strads_err err =
-        sti_model_new(program, options, gather(values, columns, width, NULL),
-                      width, &model);
+        sti_model_new(program, options,
+                      gather_nonzeros(values, columns, width, NULL), width,
+                      &model);
     if (err)
         return err;
-    (void)gather(values, columns, width, model);
+    (void)gather_nonzeros(values, columns, width, model);
     model->columns = columns;
     model->fit = (strads_model_fit){
         .objective = progress->objective,
@@ -609,8 +610,8 @@ static strads_err read_rest(const char *path, const json_t *root,
     return err ? err : read_names(path, root, model);
 }
 
-static strads_err build(const char *path, const json_t *root,
-                        strads_model **out)
+static strads_err build_model(const char *path, const json_t *root,
+                              strads_model **out)
 {
     coefficients found;
     strads_model *model = NULL;
@@ -647,7 +648,7 @@ strads_err strads_model_read(const char *path, const char *program,
     if (!err)
         err = check_members(path, root);
     if (!err)
-        err = build(path, root, out);
+        err = build_model(path, root, out);
     json_decref(root);
     return err;
 }

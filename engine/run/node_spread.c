@@ -9,7 +9,7 @@ static const double WORTH =
           * again costs time. */
 
 /* Time of a node's round: its busiest worker's partitions times the pace. */
-static double lap_of(const sti_pace *node, uint32_t parts, double usual)
+static double round_time(const sti_pace *node, uint32_t parts, double usual)
 {
     if (!node->workers)
         return 0;
@@ -17,14 +17,14 @@ static double lap_of(const sti_pace *node, uint32_t parts, double usual)
     return (node->pace ? (double)node->pace : usual) * turns;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_paces(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* The median of the known paces, or 0. */
-static double median(const sti_pace *nodes, uint32_t n)
+static double median_pace(const sti_pace *nodes, uint32_t n)
 {
     uint32_t known = 0;
     uint64_t *pace = calloc(n, sizeof *pace);
@@ -32,53 +32,54 @@ static double median(const sti_pace *nodes, uint32_t n)
         if (nodes[k].workers && nodes[k].pace)
             pace[known++] = nodes[k].pace;
     if (known)
-        qsort(pace, known, sizeof *pace, compare);
+        qsort(pace, known, sizeof *pace, compare_paces);
     const double middle = known ? (double)pace[known / 2] : 0;
     free(pace);
     return middle;
 }
 
-static uint32_t slowest(const sti_pace *nodes, const uint32_t *parts,
-                        uint32_t n, double usual)
+static uint32_t find_slowest(const sti_pace *nodes, const uint32_t *parts,
+                             uint32_t n, double usual)
 {
     uint32_t most = 0;
     for (uint32_t k = 1; k < n; k++)
-        if (lap_of(&nodes[k], parts[k], usual) >
-            lap_of(&nodes[most], parts[most], usual))
+        if (round_time(&nodes[k], parts[k], usual) >
+            round_time(&nodes[most], parts[most], usual))
             most = k;
     return most;
 }
 
 /* The node that would finish one more partition first; n if all
  * other nodes lack workers. */
-static uint32_t quickest(const sti_pace *nodes, const uint32_t *parts,
-                         uint32_t n, uint32_t but, double usual)
+static uint32_t find_quickest(const sti_pace *nodes, const uint32_t *parts,
+                              uint32_t n, uint32_t but, double usual)
 {
     uint32_t least = n;
     for (uint32_t k = 0; k < n; k++)
         if (k != but && nodes[k].workers &&
-            (least == n || lap_of(&nodes[k], parts[k] + 1, usual) <
-                               lap_of(&nodes[least], parts[least] + 1, usual)))
+            (least == n ||
+             round_time(&nodes[k], parts[k] + 1, usual) <
+                 round_time(&nodes[least], parts[least] + 1, usual)))
             least = k;
     return least;
 }
 
 /* A round may only get shorter after several partitions have moved, so keep the
  * best spread on the way. */
-static double improve(const sti_pace *nodes, uint32_t *parts, uint32_t *best,
-                      uint32_t n, double usual)
+static double improve_spread(const sti_pace *nodes, uint32_t *parts,
+                             uint32_t *best, uint32_t n, double usual)
 {
-    uint32_t from = slowest(nodes, parts, n, usual);
-    double lap = lap_of(&nodes[from], parts[from], usual);
+    uint32_t from = find_slowest(nodes, parts, n, usual);
+    double lap = round_time(&nodes[from], parts[from], usual);
     for (;;) {
-        const uint32_t to = quickest(nodes, parts, n, from, usual);
+        const uint32_t to = find_quickest(nodes, parts, n, from, usual);
         if (to == n || parts[from] <= nodes[from].workers ||
-            lap_of(&nodes[to], parts[to] + 1, usual) >= lap)
+            round_time(&nodes[to], parts[to] + 1, usual) >= lap)
             return lap;
         parts[from]--;
         parts[to]++;
-        const uint32_t next = slowest(nodes, parts, n, usual);
-        const double now = lap_of(&nodes[next], parts[next], usual);
+        const uint32_t next = find_slowest(nodes, parts, n, usual);
+        const double now = round_time(&nodes[next], parts[next], usual);
         if (now < lap) {
             lap = now;
             from = next;
@@ -90,7 +91,7 @@ static double improve(const sti_pace *nodes, uint32_t *parts, uint32_t *best,
 
 bool sti_node_spread(sti_pace *nodes, uint32_t n)
 {
-    const double usual = median(nodes, n);
+    const double usual = median_pace(nodes, n);
     uint32_t *parts = calloc(2 * (size_t)n, sizeof *parts);
     if (!parts || usual <= 0) {
         free(parts);
@@ -99,9 +100,10 @@ bool sti_node_spread(sti_pace *nodes, uint32_t n)
     uint32_t *best = parts + n;
     for (uint32_t k = 0; k < n; k++)
         parts[k] = best[k] = nodes[k].parts;
-    const uint32_t first = slowest(nodes, parts, n, usual);
-    const double before = lap_of(&nodes[first], parts[first], usual);
-    const bool worth = improve(nodes, parts, best, n, usual) <= WORTH * before;
+    const uint32_t first = find_slowest(nodes, parts, n, usual);
+    const double before = round_time(&nodes[first], parts[first], usual);
+    const bool worth =
+        improve_spread(nodes, parts, best, n, usual) <= WORTH * before;
     for (uint32_t k = 0; worth && k < n; k++)
         nodes[k].parts = best[k];
     free(parts);

@@ -335,8 +335,8 @@ static void forget_members(strads_engine *engine)
 }
 
 /* Lets the nodes of one epoch join, and sends them the terms. */
-static strads_err assemble(strads_engine *engine, uint64_t wait_ns,
-                           uint32_t *joined)
+static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
+                                 uint32_t *joined)
 {
     const uint32_t nodes = engine->terms.nodes;
     strads_engine_options *options = &engine->options;
@@ -389,7 +389,7 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
  * later epoch waits for the remaining nodes as long as for a broken link. If
  * the user asks to stop meanwhile, node 0 continues alone and ends with the
  * model so far. */
-static strads_err gather(strads_engine *engine)
+static strads_err gather_nodes(strads_engine *engine)
 {
     const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);
     for (;;) {
@@ -400,11 +400,11 @@ static strads_err gather(strads_engine *engine)
         if (err)
             return err;
         const bool resumes = first && engine->options.resume;
-        err = assemble(engine,
-                       !first    ? window
-                       : resumes ? RESUME_WAIT * STI_SECOND
-                                 : UINT64_MAX,
-                       &joined);
+        err = assemble_epoch(engine,
+                             !first    ? window
+                             : resumes ? RESUME_WAIT * STI_SECOND
+                                       : UINT64_MAX,
+                             &joined);
         engine->together = !err;
         const bool goes_on =
             err == STRADS_EPEER || err == STRADS_EREGROUP ||
@@ -639,7 +639,7 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
     if (err)
         return err;
     if (!engine->together)
-        err = engine->joined ? join(engine, true) : gather(engine);
+        err = engine->joined ? join(engine, true) : gather_nodes(engine);
     engine->together = !err;
     if (err) {
         engine->failed = true;
@@ -747,7 +747,7 @@ static sti_data_mark mark_of(const strads_engine *engine,
     };
 }
 
-static void deliver(void *arg, const sti_msg *msg)
+static void deliver_to_node(void *arg, const sti_msg *msg)
 {
     sti_node_deliver(((strads_engine *)arg)->node, msg);
 }
@@ -866,7 +866,7 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                            const strads_data *data, sti_node *node,
                            sti_trace *trace)
 {
-    const sti_mesh_host host = {.deliver = deliver,
+    const sti_mesh_host host = {.deliver = deliver_to_node,
                                 .abort = abort_node,
                                 .clock = clock_of_node,
                                 .stop = stop_node,
@@ -903,8 +903,8 @@ static strads_err end_generation(strads_engine *engine, strads_err err,
     return err;
 }
 
-static strads_err drive(strads_engine *engine, sti_setup *setup,
-                        const strads_data *data, strads_result **out)
+static strads_err drive_rounds(strads_engine *engine, sti_setup *setup,
+                               const strads_data *data, strads_result **out)
 {
     sti_trace *trace;
     strads_err err = sti_run_trace_open(&setup->options, &trace);
@@ -991,7 +991,7 @@ static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
 
 /* Ends an epoch; the caller has all nodes join again. Node 0 gives up after
  * STUCK_MAX epochs without progress. */
-static strads_err regroup(strads_engine *engine)
+static strads_err end_epoch_for_all(strads_engine *engine)
 {
     strads_err err = STRADS_EREGROUP;
     if (!engine->joined) {
@@ -1047,12 +1047,12 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (!err)
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)
-                  : drive(engine, &setup, data, &result);
+                  : drive_rounds(engine, &setup, data, &result);
     if (!err && engine->joined && engine->join.wait > 0 && engine->join.regroup)
         err = sti_mesh_await_goodbye(engine->mesh);
     engine->failed = err != STRADS_OK;
     if (err == STRADS_EREGROUP)
-        err = regroup(engine);
+        err = end_epoch_for_all(engine);
     else if (err)
         close_mesh(engine, STRADS_EPEER); /* before the error's text is
                                            * overwritten */

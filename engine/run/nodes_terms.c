@@ -75,7 +75,7 @@ char *sti_run_terms_write(const sti_run_terms *terms)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static strads_err refuse(const char *what)
+static strads_err refuse_terms(const char *what)
 {
     return strads_fail(STRADS_EMISMATCH,
                        "the coordinator told no proper %s: it runs another "
@@ -94,7 +94,7 @@ static strads_err read_options(const json_t *all, const char *key,
     char *text = json_dumps(json_object_get(all, key), JSON_COMPACT);
     strads_err err =
         text ? sti_config_parse(&config, "the coordinator", text, strlen(text))
-             : refuse("options");
+             : refuse_terms("options");
     free(text);
     return err;
 }
@@ -105,7 +105,7 @@ static strads_err read_engine(const json_t *all, sti_config_strings *strings,
     strads_err err = read_options(all, "engine", told, out, strings);
     return err || (out->partitions && out->reconnect > 0)
                ? err
-               : refuse("options of a run");
+               : refuse_terms("options of a run");
 }
 
 static strads_err read_config(const json_t *all, sti_config_strings *strings,
@@ -124,14 +124,14 @@ static strads_err read_workers(const json_t *all, sti_run_terms *out)
 {
     const json_t *list = json_object_get(all, "workers");
     if (json_array_size(list) != out->nodes)
-        return refuse("numbers of workers");
+        return refuse_terms("numbers of workers");
     out->workers = calloc(out->nodes, sizeof *out->workers);
     if (!out->workers)
         return strads_fail(STRADS_ENOMEM, "no memory for %u nodes", out->nodes);
     for (uint32_t k = 0; k < out->nodes; k++) {
         json_int_t n = json_integer_value(json_array_get(list, k));
         if (n < (k ? 0 : 1) || n > 1024)
-            return refuse("numbers of workers");
+            return refuse_terms("numbers of workers");
         out->workers[k] = (uint32_t)n;
     }
     return STRADS_OK;
@@ -149,18 +149,18 @@ static strads_err read_hosted(const json_t *all, sti_run_terms *out)
     for (uint32_t k = 0; k < out->nodes; k++)
         n += out->workers[k];
     if (json_array_size(list) != n)
-        return refuse("spread of partitions");
+        return refuse_terms("spread of partitions");
     out->hosted = calloc((size_t)n + 1, sizeof *out->hosted);
     if (!out->hosted)
         return strads_fail(STRADS_ENOMEM, "no memory for %u workers", n);
     for (uint32_t w = 0; w < n; w++) {
         const json_int_t has = json_integer_value(json_array_get(list, w));
         if (has < 1 || has > partitions)
-            return refuse("spread of partitions");
+            return refuse_terms("spread of partitions");
         out->hosted[w] = (uint32_t)has;
         sum += has;
     }
-    return sum == partitions ? STRADS_OK : refuse("spread of partitions");
+    return sum == partitions ? STRADS_OK : refuse_terms("spread of partitions");
 }
 
 static strads_err read_plan(const json_t *all, sti_run_terms *out)
@@ -181,7 +181,7 @@ strads_err sti_run_terms_read(const char *text, sti_config_strings *strings,
 {
     json_t *all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (!all)
-        return refuse("terms");
+        return refuse_terms("terms");
     strads_err err = read_engine(all, strings, terms->options);
     if (!err)
         err = read_plan(all, terms);

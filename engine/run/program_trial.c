@@ -47,7 +47,7 @@ typedef struct shared {
 static shared *told;
 static _Thread_local call now;
 
-static void describe(const call *c, char *text, size_t size)
+static void describe_call(const call *c, char *text, size_t size)
 {
     char block[64] = "", share[48] = "";
     if (c->n)
@@ -112,16 +112,16 @@ static void enter(const char *callback, uint32_t phase,
     }
 }
 
-static strads_err leave(strads_err err)
+static strads_err leave_callback(strads_err err)
 {
     now.callback = NULL;
     return err;
 }
 
-static strads_err wrong(const char *what)
+static strads_err fail_with_call(const char *what)
 {
     char where[256];
-    describe(&now, where, sizeof where);
+    describe_call(&now, where, sizeof where);
     return strads_fail(STRADS_EPROGRAM, "program %s, %s: %s", users.name, where,
                        what);
 }
@@ -174,7 +174,7 @@ static strads_err guard_end(guard *g, void *to, const char *what,
                        "it writes %s the %zu numbers of %s: %s",
                        before ? "before" : "beyond", g->bytes / sizeof(double),
                        what, advice);
-        err = err ? err : wrong(text);
+        err = err ? err : fail_with_call(text);
     } else if (to && g->bytes) {
         memcpy(to, g->whole + zone, g->bytes);
     }
@@ -205,14 +205,14 @@ static strads_err on_update(strads_task *task)
     task->partial = partial;
     task->value = value;
     if (!err && kept > bytes)
-        err = wrong("it raises partial_bytes: it may only lower them");
+        err = fail_with_call("it raises partial_bytes: it may only lower them");
     err = guard_end(&p, partial, "its partial",
                     "`partial` says how many there are, n x width where there "
                     "is none; have it say more",
                     err);
     err = guard_end(&v, value, "task->value", "a block has n x width of them",
                     err);
-    return leave(err);
+    return leave_callback(err);
 }
 
 /* The content of commit->change before aggregate. An aggregate that sets
@@ -275,7 +275,7 @@ static strads_err on_aggregate(strads_commit *commit)
     else
         err = (users.n_phases ? users.phases[commit->phase].aggregate
                               : users.aggregate)(commit);
-    return leave(err);
+    return leave_callback(err);
 }
 
 static size_t on_partial(const strads_task *task)
@@ -291,7 +291,7 @@ static size_t on_partial(const strads_task *task)
 static strads_err on_receive(strads_task *task)
 {
     enter("receive", task->phase, &task->block, task->share);
-    return leave(users.phases[task->phase].receive(task));
+    return leave_callback(users.phases[task->phase].receive(task));
 }
 
 /* Enters a callback that belongs to no phase. */
@@ -306,14 +306,14 @@ static strads_err on_shape(const void *config, const strads_data *data,
                            strads_shape *shape)
 {
     enter_other("shape", NULL);
-    return leave(users.shape(config, data, shape));
+    return leave_callback(users.shape(config, data, shape));
 }
 
 static strads_err on_begin(const void *config, const strads_data *data,
                            const strads_shape *shape, void **state)
 {
     enter_other("begin", NULL);
-    return leave(users.begin(config, data, shape, state));
+    return leave_callback(users.begin(config, data, shape, state));
 }
 
 static void on_end(void *state)
@@ -326,7 +326,7 @@ static void on_end(void *state)
 static strads_err on_open(const strads_task *task, void **local)
 {
     enter_other("open", task->share);
-    return leave(users.open(task, local));
+    return leave_callback(users.open(task, local));
 }
 
 static void on_close(void *local)
@@ -340,25 +340,25 @@ static strads_err on_refresh(strads_task *task, const strads_change *changes,
                              uint32_t n)
 {
     enter_other("refresh", task->share);
-    return leave(users.refresh(task, changes, n));
+    return leave_callback(users.refresh(task, changes, n));
 }
 
 static strads_err on_schedule(strads_turn *turn)
 {
     enter_other("schedule", NULL);
-    return leave(users.schedule(turn));
+    return leave_callback(users.schedule(turn));
 }
 
 static strads_err on_objective(void *state, strads_report *report)
 {
     enter_other("objective", NULL);
-    return leave(users.objective(state, report));
+    return leave_callback(users.objective(state, report));
 }
 
 static strads_err on_run(strads_task *task, strads_session *session)
 {
     enter_other("run", task->share);
-    return leave(users.run(task, session));
+    return leave_callback(users.run(task, session));
 }
 
 /* Empty slots stay empty. */
@@ -467,24 +467,24 @@ static strads_err run_one(const trial *t, trial_run *r)
     return STRADS_OK;
 }
 
-static size_t numbers(const trial_run *r)
+static size_t count_values(const trial_run *r)
 {
     return (size_t)r->parameters * r->width;
 }
 
 static bool same_bits(const trial_run *a, const trial_run *b)
 {
-    return numbers(a) == numbers(b) &&
-           (numbers(a) == 0 ||
-            memcmp(a->value, b->value, sizeof(double) * numbers(a)) == 0);
+    return count_values(a) == count_values(b) &&
+           (count_values(a) == 0 ||
+            memcmp(a->value, b->value, sizeof(double) * count_values(a)) == 0);
 }
 
 static bool near(const trial_run *a, const trial_run *b, double bound)
 {
     double largest = 0, apart = 0;
-    if (numbers(a) != numbers(b))
+    if (count_values(a) != count_values(b))
         return false;
-    for (size_t k = 0; k < numbers(a); k++) {
+    for (size_t k = 0; k < count_values(a); k++) {
         largest = fmax(largest, fabs(a->value[k]));
         apart = fmax(apart, fabs(a->value[k] - b->value[k]));
     }
@@ -512,7 +512,7 @@ static bool all_to_all(void)
 static bool is_zero(const trial_run *r)
 {
     bool zero = true;
-    for (size_t k = 0; k < numbers(r); k++)
+    for (size_t k = 0; k < count_values(r); k++)
         zero = zero && r->value[k] == 0;
     return zero;
 }
@@ -565,7 +565,8 @@ static strads_err check_spread(const trial *t, const trial_run *one)
 }
 
 /* Compares the objectives if both are known, otherwise the values. */
-static bool agree(const trial_run *a, const trial_run *b, double bound)
+static bool objectives_agree(const trial_run *a, const trial_run *b,
+                             double bound)
 {
     if (!isfinite(a->last) || !isfinite(b->last))
         return near(a, b, bound);
@@ -619,7 +620,7 @@ static strads_err check_ends(const trial *t, bool differ)
         err = check_objective(t, &end);
     if (!err && differ)
         err = run_one(t, &other);
-    if (!err && differ && !agree(&end, &other, 1e-3))
+    if (!err && differ && !objectives_agree(&end, &other, 1e-3))
         err = blame("comes to another end with three partitions than with "
                     "one: an update may add up what its own share has alone; "
                     "what belongs to the whole, a penalty or the number of "
@@ -686,14 +687,14 @@ static strads_err child(const void *config, const char *path,
 
 /* ---- the parent --------------------------------------------------------- */
 
-static strads_err judge(int status)
+static strads_err judge_child(int status)
 {
     char where[256] = "outside its callbacks, by what one of them has "
                       "overwritten";
     if (told->done)
         return told->err ? strads_fail(told->err, "%s", told->text) : STRADS_OK;
     if (told->crashed)
-        describe(&told->call, where, sizeof where);
+        describe_call(&told->call, where, sizeof where);
     if (WIFSIGNALED(status))
         return strads_fail(STRADS_EPROGRAM,
                            "program %s crashes (%s) in %s: run it under a "
@@ -731,7 +732,7 @@ strads_err strads_program_check(const strads_program *program,
     } else {
         while (waitpid(pid, &status, 0) < 0)
             continue;
-        err = judge(status);
+        err = judge_child(status);
     }
     (void)munmap(told, sizeof *told);
     return err;

@@ -15,9 +15,10 @@
 
 enum { NODES_MAX = 4096 };
 
-static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
-                        sti_sim_meter *meter, strads_result **out,
-                        strads_sim_outcome *outcome)
+static strads_err drive_simulation(sti_setup *setup,
+                                   const strads_sim_options *costs,
+                                   sti_sim_meter *meter, strads_result **out,
+                                   strads_sim_outcome *outcome)
 {
     sti_trace *trace;
     sti_sim *sim = NULL;
@@ -49,13 +50,13 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
 
 /* ---- loops: one partition runs at a time, in virtual time ---------------- */
 
-static void live(void *arg, uint32_t partition)
+static void run_simulated_loop(void *arg, uint32_t partition)
 {
     sti_loops *all = arg;
     sti_loop_live(&all->loop[partition]);
 }
 
-static void tell(void *arg)
+static void report_loop_progress(void *arg)
 {
     const sti_loops *all = arg;
     sti_setup_tell(&all->setup->options, &all->progress);
@@ -146,8 +147,8 @@ strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
                                        .tables = specs,
                                        .n_tables = n,
                                        .trace = all.trace,
-                                       .body = live,
-                                       .visit = tell,
+                                       .body = run_simulated_loop,
+                                       .visit = report_loop_progress,
                                        .arg = &all,
                                        .loses = loses,
                                        .loses_arg = loses_arg};
@@ -204,9 +205,9 @@ typedef struct given {
     strads_sim_options sim;
 } given;
 
-static strads_err take(given *g, const strads_program *program,
-                       const strads_engine_options *options,
-                       const strads_sim_options *sim)
+static strads_err take_arguments(given *g, const strads_program *program,
+                                 const strads_engine_options *options,
+                                 const strads_sim_options *sim)
 {
     strads_err err = sti_program_take(program, &g->program);
     if (!err)
@@ -216,10 +217,11 @@ static strads_err take(given *g, const strads_program *program,
 
 /* Simulates a run, metered if `meter` is not NULL; for loops, `spent` is as in
  * sti_simulate_loop. */
-static strads_err simulate(const given *g, const void *config,
-                           const strads_data *data, sti_sim_meter *meter,
-                           double *spent, strads_result **out,
-                           strads_sim_outcome *outcome)
+static strads_err simulate_program(const given *g, const void *config,
+                                   const strads_data *data,
+                                   sti_sim_meter *meter, double *spent,
+                                   strads_result **out,
+                                   strads_sim_outcome *outcome)
 {
     sti_layout layout;
     uint32_t *node_of = NULL;
@@ -233,7 +235,7 @@ static strads_err simulate(const given *g, const void *config,
     if (!err)
         err = loop ? sti_simulate_loop(&setup, &g->sim, spent, NULL, NULL, out,
                                        outcome)
-                   : drive(&setup, &g->sim, meter, out, outcome);
+                   : drive_simulation(&setup, &g->sim, meter, out, outcome);
     sti_setup_free(&setup, *out != NULL);
     free(node_of);
     return err;
@@ -248,9 +250,9 @@ strads_err strads_simulate(const strads_program *program, const void *config,
     given g;
     strads_sim_outcome came = {0};
     strads_result *result = NULL;
-    strads_err err = take(&g, program, options, sim);
+    strads_err err = take_arguments(&g, program, options, sim);
     if (!err)
-        err = simulate(&g, config, data, NULL, NULL, &result, &came);
+        err = simulate_program(&g, config, data, NULL, NULL, &result, &came);
     if (result)
         *out = result;
     if (result && outcome)
@@ -288,7 +290,7 @@ static strads_err measure_loop(given *g, const void *config,
     strads_sim_outcome outcome;
     g->options.time_limit = 0;
     strads_err err =
-        simulate(g, config, data, NULL, &seconds, &result, &outcome);
+        simulate_program(g, config, data, NULL, &seconds, &result, &outcome);
     strads_result_free(result);
     if (err)
         return err;
@@ -315,7 +317,8 @@ static strads_err measure_rounds(given *g, const void *config,
     if (users.refresh)
         g->program.refresh = refresh_timed;
     if (!err)
-        err = simulate(g, config, data, &meter, NULL, &result, &outcome);
+        err =
+            simulate_program(g, config, data, &meter, NULL, &result, &outcome);
     if (!err)
         sti_sim_meter_prices(&meter, sim, phases, n_phases);
     strads_result_free(result);
@@ -332,7 +335,7 @@ strads_err strads_sim_measure(const strads_program *program, const void *config,
     given g;
     strads_sim_options found;
     const strads_sim_options alone = {.size = sizeof alone, .nodes = 1};
-    strads_err err = take(&g, program, options, &alone);
+    strads_err err = take_arguments(&g, program, options, &alone);
     if (!err)
         err = sti_sized_copy(&found, sizeof found, sim,
                              "the simulation's options");
