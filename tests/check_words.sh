@@ -41,6 +41,7 @@ examples/peer_svm
 examples/ridge
 examples/ssp_lasso
 examples/triangles
+include/strads
 packaging
 tests/criterion
 tests/swarm

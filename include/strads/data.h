@@ -53,31 +53,30 @@ typedef enum strads_kind {
                                 bag of words (lines D, W, NNZ, then `document
                                 word count`, from 1), ldac (lines `N word:count
                                 ...`, words from 0), MatrixMarket */
-    STRADS_KIND_TEXT = 2,    /* plain text, a document a line; or a folder,
-                                with those in it, whose files are a document
-                                each, in the order of the bytes of their
-                                paths, without those that begin with a dot: a
-                                corpus whose words are named. Words are runs of two or more
-                                letters, digits and `_`, in lower case */
-    STRADS_KIND_RATINGS = 3, /* users by items: lines `user item rating`, parted
-                                by blanks, tabs, `,`, `;` or `::`, more fields
-                                are not looked at, without a rating it is 1; or
-                                MatrixMarket. Users and items are numbers from
-                                0, or behind a header line names. A header says
-                                which columns count, see `user` of
-                                strads_data_options. Of a pair that is there
-                                more than once the last counts */
+    STRADS_KIND_TEXT = 2,    /* plain text, a document a line; or a folder with
+                                its subfolders: each file is a document, in the
+                                order of the bytes of their paths, except files
+                                that begin with a dot. A corpus with named
+                                words: runs of two or more letters, digits and
+                                marks by Unicode, in lower case */
+    STRADS_KIND_RATINGS = 3, /* users by items: lines `user item rating`,
+                                separated by blanks, tabs, `,`, `;` or `::`;
+                                further fields are ignored, a missing rating is
+                                1; or MatrixMarket. Users and items are numbers
+                                from 0, or names after a header line, which
+                                selects the columns (`user` of
+                                strads_data_options). The last rating of a
+                                repeated pair counts */
     STRADS_KIND_DOCUMENTS =
         4,                /* a corpus or text, by the beginning of the file:
                                   see strads_data_find_kind */
     STRADS_KIND_GRAPH = 5 /* nodes by nodes: lines `u v`, or `u v weight`
-                                  with a whole number up to 65,535, parted by
-                                  blanks, tabs, `,` or `;`, after # or % a
-                                  comment; or MatrixMarket, square. Nodes of
+                                  with a whole number up to 65,535, separated by
+                                  blanks, tabs, `,` or `;`; # or % starts a
+                                  comment; or a square MatrixMarket. Nodes of
                                   lines are names. Links have no direction: the
-                                  matrix is symmetric, whatever the file says;
-                                  its diagonal is left out. The last weight of a
-                                  link counts */
+                                  matrix is made symmetric without its diagonal.
+                                  The last weight of a link counts */
 } strads_kind;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */
@@ -179,11 +178,11 @@ typedef struct strads_data_options {
                                 all (none if keep_first is `partitions`) */
     strads_split split;    /* default: rows */
     strads_layout layout;  /* 0 means STRADS_LAYOUT_COLS */
-    strads_scalar values;  /* STRADS_F64 (default) or STRADS_F32. Ratings whose
-                                differences F32 would round away (1e9 + u)
-                                are stored as F64 */
+    strads_scalar values;  /* STRADS_F64 (default) or STRADS_F32. Ratings are
+                                stored as F64 if F32 would round their
+                                differences away (1e9 + u) */
     uint32_t threads;      /* reading threads; 0 means one per core */
-    uint64_t min_cols;     /* least number of columns (a model's, say) */
+    uint64_t min_cols;     /* least number of columns (for example a model's) */
     uint64_t most_cols;    /* samples from a file: columns from this one on are
                                 skipped; at least min_cols; 0: none */
     uint64_t memory_limit; /* most bytes for reading, the data, and row_bytes
@@ -432,7 +431,7 @@ STRADS_API strads_err strads_data_find_kind(const char *path,
 /* Sets the weights of rows, from 0 up, for programs that use them (lasso, glm,
  * logistic, svm, their paths and cross-validations) if their options have no
  * weights. `weight` [n], copied, has the kept rows in order. The checksum
- * excludes weights. Call it before the run, while no other thread uses the data.
+ * excludes weights. Call it before the run, while other threads do not use the data.
  * STRADS_EINVAL: another number of rows is kept, or a weight is below 0 or not
  * finite. STRADS_ENOMEM. */
 STRADS_API strads_err strads_data_weigh(strads_data *data, const double *weight,
@@ -440,8 +439,8 @@ STRADS_API strads_err strads_data_weigh(strads_data *data, const double *weight,
 
 /* Releases the data to the next run: a program that has copied a share's entries
  * into another form may free their memory. They read as 0 afterwards; sizes,
- * counts, names and labels remain. Call it before the run, while no other thread
- * uses the data. */
+ * counts, names and labels remain. Call it before the run, while other threads do not
+ * use the data. */
 STRADS_API void strads_data_spend(strads_data *data);
 
 /* Frees the memory of by_row's entries of rows [begin, end), counted within the

@@ -197,8 +197,8 @@ typedef struct strads_engine_options {
         *resume; /* continue from the newest checkpoint in this directory,
                            with the same program, options, data, seed and number
                            of partitions; NULL: start afresh */
-    /* Receives sentences that do not end the run (a checkpoint could not be
-     * written, say). Any thread, one call at a time. May be NULL. */
+    /* Receives sentences that do not end the run (for example a checkpoint could not be
+     * written). Any thread, one call at a time. May be NULL. */
     void (*notice)(void *arg, const char *sentence);
     void *notice_arg;
 } strads_engine_options;
@@ -348,7 +348,7 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
  * with the same row_bounds. `part` is copied, or borrowed as in
  * strads_data_from_arrays; columns of a node with one partition are borrowed as
  * well. *out describes the whole data set; the caller handles names of rows. A
- * program's own arrays over rows (weights, say) do not travel.
+ * program's own arrays over rows (for example weights) do not travel.
  *
  * Blocks until all nodes have called it. One call at a time for an engine.
  * STRADS_ESTATE: before strads_engine_keep. STRADS_EMISMATCH: parts differ in

@@ -126,7 +126,7 @@ typedef struct strads_glm_cv_options {
  * Folds are drawn by `seed`, of nearly equal size, and stratified by class.
  *
  * Fills in points[path.points]. *best is the index of the least error, *simplest
- * that of the largest lambda whose error is within one standard error of it
+ * that of the largest lambda with an error within one standard error of it
  * (Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3).
  * The bits do not depend on `threads`. `data` needs compressed columns, a split by
  * rows, labels, and all its partitions in this process. STRADS_EINVAL: an option,

@@ -27,10 +27,9 @@ STRADS_API strads_err strads_names_new(strads_names **out);
  * lines. STRADS_ENOMEM. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read(const char *path, strads_names **out);
 
-/* Reads words from a file, a stop list say: its text is cut into words as a
- * document is, so that case and punctuation do not matter, and a word may be
- * there more than once. Errors as strads_names_read, but for those of a line.
- * Blocks. Any thread. */
+/* Reads words from a file, for example a stop list. The text is cut into words as
+ * a document is, so that case and punctuation do not matter, and words may repeat.
+ * STRADS_EIO, STRADS_ENOMEM as strads_names_read. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read_words(const char *path,
                                               strads_names **out);
 

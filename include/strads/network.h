@@ -91,7 +91,7 @@ STRADS_API strads_err strads_ranking_auc(uint64_t n, const double *score,
                                          double *average_precision);
 
 typedef struct strads_roles_links {
-    uint64_t links;    /* held-out links whose nodes both have training links */
+    uint64_t links;    /* held-out links; both nodes have training links */
     uint64_t left_out; /* the other held-out links */
     double auc, average_precision, common_neighbours_auc;
 } strads_roles_links;

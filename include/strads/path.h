@@ -17,7 +17,7 @@ typedef struct strads_path_point {
     double deviance; /* twice the weighted sum of the losses over the rows; for
                         least squares the sum of squared residuals */
     uint64_t nonzeros;
-    uint64_t round;        /* whose commit reached it */
+    uint64_t round;        /* its commit reached the point */
     const uint32_t *index; /* [nonzeros] columns, ascending */
     const double *value;   /* [nonzeros] */
 } strads_path_point;

@@ -72,7 +72,7 @@ typedef struct strads_choice {
     const strads_block *blocks;  /* [n] */
     strads_block block, against; /* PROBE */
     /* The progress that remains in the policy's range, blocks in flight
-     * included: the sum of its priorities, say. Several schedulers share rounds
+     * included: for example the sum of its priorities. Several schedulers share rounds
      * in proportion to it; each has at least an eighth of an even share. 0:
      * unknown, an even share. */
     double remaining;

@@ -89,7 +89,7 @@ typedef struct strads_shape {
     uint32_t block_max;  /* most parameters in a block; preset to 64 */
     /* RING: the number of blocks, with ids 0 .. blocks - 1. Preset to that of
      * the plan, or to the option `blocks`, or to two a partition. A program may
-     * set another number (blocks that fit a cache, say) unless a plan is
+     * set another number (for example blocks that fit a cache) unless a plan is
      * given. */
     uint32_t blocks;
     /* The number of shared totals: f64 numbers that every update reads and adds
@@ -110,8 +110,8 @@ typedef struct strads_shape {
     uint32_t pools;      /* groups of partitions; K if the program is not
                             pooled */
     /* The number of parameters, counted from the first, that a model contains;
-     * preset to 0: all. The others exist during the run only (the samples of a
-     * dual program, say). */
+     * preset to 0: all. The others exist during the run only (for example the samples of a
+     * dual program). */
     uint64_t coefficients;
     /* RING, read only: a plan or the option `blocks` fixes `blocks`. */
     bool blocks_given;
@@ -157,8 +157,8 @@ typedef struct strads_task {
     uint32_t width; /* numbers a parameter */
     strads_block block;
     strads_block against; /* PROBE: the block to compare with */
-    /* Blocks of earlier dispatches whose changes `refresh` has not yet
-     * delivered. */
+    /* Blocks of earlier dispatches; `refresh` has not yet delivered their
+     * changes. */
     const strads_block *in_flight;
     uint32_t n_in_flight;
     double *value;   /* [n x width] the block's values, committed before the
@@ -212,7 +212,7 @@ typedef struct strads_commit {
     double tolerance;     /* the run ends when a report's gap is at most this */
     const double *total;  /* [shape's totals] including this dispatch's */
     double *total_change; /* [shape's totals] output, zeroed: added to the
-                             totals (a step size that all updates read, say) */
+                             totals (for example a step size that all updates read) */
 } strads_commit;
 
 /* ---- reports of progress ------------------------------------------------- */
@@ -399,7 +399,7 @@ typedef struct strads_program {
     uint32_t (*grid)(const void *config);
 } strads_program;
 
-/* Entries whose update costs as much as a further partition's round and the
+/* Entries with an update cost equal to that of a further partition's round and the
  * merge of its partial, with some margin. */
 #define STRADS_PARTITION_ENTRIES 1000000
 

@@ -33,7 +33,7 @@ typedef struct strads_peer {
 /* These calls are valid within `aggregate`, on its thread. None of them
  * blocks. */
 
-/* Sets the priorities of n parameters of any block (the result of a scan, say).
+/* Sets the priorities of n parameters of any block (for example the result of a scan).
  * A parameter with priority 0 is idle: a policy draws it at its floor rate
  * only. */
 STRADS_API void strads_commit_prioritise(strads_commit *commit, uint32_t n,
@@ -136,8 +136,8 @@ typedef enum strads_to {
                             no message */
 } strads_to;
 
-/* How partials are merged: in the order of partitions, along a tree whose shape
- * depends on the number of partitions and the size of the partial only. The bits
+/* How partials are merged: in the order of partitions, along a tree. Its
+ * shape depends on the number of partitions and the size of the partial only. The bits
  * do not depend on where partitions are. */
 typedef enum strads_merge {
     STRADS_MERGE_SUM = 0,    /* f64, element by element */

@@ -32,7 +32,7 @@ typedef struct strads_snapshot strads_snapshot;
  * than 10 % of the time since the last review, the staleness grows to the
  * table's staleness_max; below 5 % it shrinks by 1, down to 0. If the share of
  * waiting is still at least .9 of the earlier one 33 to 64 clocks after a growth
- * (another worker is always slow, say), the staleness steps back and does not
+ * (for example another worker is always slow), the staleness steps back and does not
  * grow for 64 clocks, then 128, at most 2,048. Guaranteed is staleness_max. */
 #define STRADS_STALENESS_ADAPTIVE (UINT32_MAX - 2)
 
