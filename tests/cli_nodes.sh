@@ -163,13 +163,11 @@ start third join "ipc://$folder/lost.sock"
 third=$child
 until_there '"event": "round"' lost.jsonl
 kill -KILL "$third"
-ends third "$third" 037
+ends third "$third" 137
 until_there "was lost" first.err
 says first.err "the run goes on from its last cut"
 rounds=$(grep -c '"event": "round"' lost.jsonl)
-until [ "$(grep -c '"event": "round"' lost.jsonl)" -gt "$((rounds + 2))" ]; do
-    sleep 0.05
-done
+until_there '"event": "round"' lost.jsonl "$((rounds + 3))"
 kill -INT "$second" # one that is left may stop the run as before
 ends first "$first" 130
 ends second "$second" 0
