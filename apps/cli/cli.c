@@ -123,7 +123,7 @@ typedef struct unit {
 } unit;
 
 /* Reads the longest prefix of `text` that is a number. False: there is none. */
-static bool split(const char *text, double *number, const char **rest)
+static bool split_number(const char *text, double *number, const char **rest)
 {
     char digits[40];
     size_t n = strspn(text, "0123456789.");
@@ -145,7 +145,7 @@ static bool with_unit(const unit *units, const char *text, double *out)
 {
     double number;
     const char *rest;
-    if (!split(text, &number, &rest))
+    if (!split_number(text, &number, &rest))
         return false;
     for (const unit *u = units; u->name; u++) {
         if (strcmp(u->name, rest) == 0) {
@@ -196,7 +196,8 @@ strads_err cli_pair(const char *option, const char *text, double *a, double *b,
                     const char **end)
 {
     const char *colon;
-    if (split(text, a, &colon) && *colon == ':' && split(colon + 1, b, end))
+    if (split_number(text, a, &colon) && *colon == ':' &&
+        split_number(colon + 1, b, end))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "--%s %s: expected two numbers with a colon, as in 3:4",

@@ -107,7 +107,7 @@ static unsigned port_of(void)
 }
 
 /* Without PMIx: derives the URL from the environment. */
-static strads_err agree(cli_cluster *c)
+static strads_err derive_url(cli_cluster *c)
 {
     const char *place = getenv("STRADS_COORDINATOR");
     const char *nodes = getenv("SLURM_STEP_NODELIST");
@@ -153,7 +153,7 @@ static strads_err agree(cli_cluster *c)
 #ifdef STRADS_PMIX
 static pmix_proc_t self;
 
-static strads_err refuse(const char *what, pmix_status_t status)
+static strads_err refuse_variable(const char *what, pmix_status_t status)
 {
     return strads_fail(STRADS_EIO, "PMIx: %s: %s", what,
                        PMIx_Error_string(status));
@@ -164,7 +164,7 @@ static bool connect_to_pmix(void)
     return getenv("PMIX_RANK") && PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS;
 }
 
-static strads_err put(const char *key, const char *text)
+static strads_err put_pmix(const char *key, const char *text)
 {
     pmix_value_t value;
     char *copy = strdup(text);
@@ -175,7 +175,8 @@ static strads_err put(const char *key, const char *text)
     value.data.string = copy;
     const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
     free(copy);
-    return status == PMIX_SUCCESS ? STRADS_OK : refuse("putting", status);
+    return status == PMIX_SUCCESS ? STRADS_OK
+                                  : refuse_variable("putting", status);
 }
 
 static strads_err fence(void)
@@ -188,17 +189,18 @@ static strads_err fence(void)
     if (status == PMIX_SUCCESS)
         status = PMIx_Fence(NULL, 0, &info, 1);
     PMIX_INFO_DESTRUCT(&info);
-    return status == PMIX_SUCCESS ? STRADS_OK : refuse("the fence", status);
+    return status == PMIX_SUCCESS ? STRADS_OK
+                                  : refuse_variable("the fence", status);
 }
 
-static strads_err get(const char *key, char *out, size_t size)
+static strads_err get_pmix(const char *key, char *out, size_t size)
 {
     pmix_proc_t first;
     pmix_value_t *value = NULL;
     PMIX_PROC_LOAD(&first, self.nspace, 0);
     const pmix_status_t status = PMIx_Get(&first, key, NULL, 0, &value);
     if (status != PMIX_SUCCESS || value->type != PMIX_STRING)
-        return refuse("rank 0 said nothing", status);
+        return refuse_variable("rank 0 said nothing", status);
     (void)snprintf(out, size, "%s", value->data.string);
     PMIX_VALUE_RELEASE(value);
     return STRADS_OK;
@@ -248,7 +250,7 @@ strads_err cli_cluster_find(bool tls, cli_cluster *out)
     out->exchange = !getenv("STRADS_COORDINATOR") && connect_to_pmix();
 #endif
     if (!out->exchange) {
-        CLI_TRY(agree(out));
+        CLI_TRY(derive_url(out));
     } else {
         (void)snprintf(out->url, sizeof out->url, "%s://%s:0", out->scheme,
                        out->one_host ? "127.0.0.1" : "0.0.0.0");
@@ -270,8 +272,8 @@ strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)
         (void)snprintf(told, sizeof told, "%s://%s%s", cluster->scheme, host,
                        port);
     }
-    CLI_TRY(put("strads.url", told));
-    CLI_TRY(put("strads.token", token ? token : ""));
+    CLI_TRY(put_pmix("strads.url", told));
+    CLI_TRY(put_pmix("strads.token", token ? token : ""));
     CLI_TRY(fence());
     cluster->exchange = false;
     (void)PMIx_Finalize(NULL, 0);
@@ -288,8 +290,8 @@ strads_err cli_cluster_hear(cli_cluster *cluster)
 #ifdef STRADS_PMIX
     char token[512];
     CLI_TRY(fence());
-    CLI_TRY(get("strads.url", cluster->url, sizeof cluster->url));
-    CLI_TRY(get("strads.token", token, sizeof token));
+    CLI_TRY(get_pmix("strads.url", cluster->url, sizeof cluster->url));
+    CLI_TRY(get_pmix("strads.token", token, sizeof token));
     if (token[0])
         (void)setenv("STRADS_TOKEN", token, 1);
     cluster->exchange = false;

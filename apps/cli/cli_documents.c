@@ -300,7 +300,7 @@ static strads_err read_counts(const strads_lda_model *model, const char *path,
 
 /* ---- text and counts ----------------------------------------------------- */
 
-static void measure(cli_corpus *corpus)
+static void measure_corpus(cli_corpus *corpus)
 {
     const strads_sparse *rows = rows_of(corpus);
     for (uint64_t d = 0; d < rows->lines; d++) {
@@ -327,7 +327,7 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
         CLI_TRY(strads_data_find_kind(path, &kind));
     CLI_TRY(kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
                                      : read_counts(model, path, options, out));
-    measure(out);
+    measure_corpus(out);
     return STRADS_OK;
 }
 

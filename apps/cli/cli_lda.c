@@ -437,7 +437,7 @@ static strads_err check_classes(const strads_lda_model *m, const char *path)
                                     path);
 }
 
-static strads_err predict(void *state, const char *const *path)
+static strads_err predict_labels(void *state, const char *const *path)
 {
     inference *f = state;
     CLI_TRY(read_documents(&f->r, path));
@@ -480,7 +480,7 @@ static strads_err put_prediction(void *state, FILE *out)
 
 const cli_verb cli_lda_infer = INFERENCE(infer_table, infer, put_inference);
 const cli_verb cli_lda_predict =
-    INFERENCE(predict_table, predict, put_prediction);
+    INFERENCE(predict_table, predict_labels, put_prediction);
 
 /* ---- show ---------------------------------------------------------------- */
 
@@ -489,14 +489,14 @@ typedef struct shown {
     strads_lda_model *model;
 } shown;
 
-static strads_err show(void *state, const char *const *path)
+static strads_err show_model(void *state, const char *const *path)
 {
     shown *s = state;
     CLI_TRY(strads_lda_model_read(path[0], &s->model));
     return check_classes(s->model, path[0]);
 }
 
-static strads_err put_shown(void *state, FILE *out)
+static strads_err put_label_topics(void *state, FILE *out)
 {
     static const cli_column columns[] = {{"label", CLI_STRING, 0},
                                          {"topic", CLI_COUNT, 0},
@@ -524,8 +524,8 @@ static strads_err put_shown(void *state, FILE *out)
 const cli_verb cli_lda_show = {
     .size = sizeof(shown),
     .usual = "text",
-    .read = show,
-    .write = put_shown,
+    .read = show_model,
+    .write = put_label_topics,
 };
 
 /* ---- evaluate ------------------------------------------------------------ */
@@ -673,7 +673,8 @@ typedef struct figures {
     char (*number)[NUMBER_SIZE];
 } figures;
 
-static void add(figures *f, const char *part, const char *name, double value)
+static void add_figure(figures *f, const char *part, const char *name,
+                       double value)
 {
     f->list[f->n++] = cli_figure(name, part, value);
 }
@@ -682,11 +683,11 @@ static void add_score(figures *f, const char *part, double log_likelihood,
                       uint64_t tokens)
 {
     const double mean = per_token(log_likelihood, tokens);
-    add(f, part, "tokens", (double)tokens);
-    add(f, part, "log_likelihood", log_likelihood);
+    add_figure(f, part, "tokens", (double)tokens);
+    add_figure(f, part, "log_likelihood", log_likelihood);
     if (tokens > 0) {
-        add(f, part, "log_likelihood_per_token", mean);
-        add(f, part, "perplexity", exp(-mean));
+        add_figure(f, part, "log_likelihood_per_token", mean);
+        add_figure(f, part, "perplexity", exp(-mean));
     }
 }
 
@@ -694,37 +695,37 @@ static void list_figures(const evaluation *e, figures *f)
 {
     const strads_lda_model *m = e->r.model;
     const strads_lda_score *half = &e->completion, *left = &e->left_to_right;
-    add(f, "documents", "documents",
-        (double)strads_data_rows(e->r.corpus.data));
-    add(f, "documents", "tokens", (double)e->r.corpus.tokens);
-    add(f, "documents", "unknown_tokens", (double)e->r.corpus.unknown);
+    add_figure(f, "documents", "documents",
+               (double)strads_data_rows(e->r.corpus.data));
+    add_figure(f, "documents", "tokens", (double)e->r.corpus.tokens);
+    add_figure(f, "documents", "unknown_tokens", (double)e->r.corpus.unknown);
     add_score(f, "completion", half->log_likelihood, half->tokens);
     if (e->particles > 0)
         add_score(f, "left_to_right", left->log_likelihood, left->tokens);
     if (e->assignments) {
-        add(f, "assignments", "documents", (double)e->joint.documents);
+        add_figure(f, "assignments", "documents", (double)e->joint.documents);
         add_score(f, "assignments", e->joint.log_likelihood, e->joint.tokens);
     }
     if (e->labels) {
-        add(f, "labels", "documents", (double)e->labelled);
-        add(f, "labels", "accuracy", accuracy_of(e));
-        add(f, "labels", "macro_f1", e->macro_f1);
+        add_figure(f, "labels", "documents", (double)e->labelled);
+        add_figure(f, "labels", "accuracy", accuracy_of(e));
+        add_figure(f, "labels", "macro_f1", e->macro_f1);
     }
-    add(f, "coherence", "words", e->words);
-    add(f, "coherence", "umass", mean_of(e->umass, m->topics));
-    add(f, "coherence", "npmi", mean_of(e->npmi, m->topics));
+    add_figure(f, "coherence", "words", e->words);
+    add_figure(f, "coherence", "umass", mean_of(e->umass, m->topics));
+    add_figure(f, "coherence", "npmi", mean_of(e->npmi, m->topics));
     f->n_all = f->n;
     for (uint32_t k = 0; k < m->topics; k++) {
         (void)snprintf(f->number[k], NUMBER_SIZE, "%" PRIu32, k);
-        add(f, f->number[k], "tokens", (double)m->total[k]);
-        add(f, f->number[k], "umass", e->umass[k]);
-        add(f, f->number[k], "npmi", e->npmi[k]);
+        add_figure(f, f->number[k], "tokens", (double)m->total[k]);
+        add_figure(f, f->number[k], "umass", e->umass[k]);
+        add_figure(f, f->number[k], "npmi", e->npmi[k]);
     }
 }
 
 /* One line for each part with its figures, and for each topic with its
  * words. */
-static void put_json(const evaluation *e, const figures *f, FILE *out)
+static void put_topics_json(const evaluation *e, const figures *f, FILE *out)
 {
     const strads_lda_model *m = e->r.model;
     cli_json j = {.out = out};
@@ -778,7 +779,7 @@ static const char *figure(double x, int decimals, char out[FIGURE_SIZE])
     return isnan(x) ? "-" : out;
 }
 
-static void put_text(const evaluation *e, FILE *out)
+static void put_topics_text(const evaluation *e, FILE *out)
 {
     const strads_lda_model *m = e->r.model;
     char umass[FIGURE_SIZE], npmi[FIGURE_SIZE], buffer[CLI_NAME_SIZE];
@@ -838,21 +839,21 @@ static strads_err put_figures(const evaluation *e, FILE *out, cli_format format)
     list_figures(e, &f);
     if (format != CLI_FORMAT_JSON)
         return cli_measures_write(out, &e->r.use.out, f.list, f.n);
-    put_json(e, &f, out);
+    put_topics_json(e, &f, out);
     return STRADS_OK;
 }
 
-static strads_err put_evaluation(void *state, FILE *out)
+static strads_err put_topics_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const cli_format format = cli_format_of(&e->r.use.out);
     if (format != CLI_FORMAT_TEXT)
         return put_figures(e, out, format);
-    put_text(e, out);
+    put_topics_text(e, out);
     return STRADS_OK;
 }
 
-static strads_err evaluate(void *state, const char *const *path)
+static strads_err evaluate_topics(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(read_documents(&e->r, path));
@@ -876,6 +877,6 @@ const cli_verb cli_lda_evaluate = {
     .more = data_table,
     .title = "Data:",
     .usual = "text",
-    .read = evaluate,
-    .write = put_evaluation,
+    .read = evaluate_topics,
+    .write = put_topics_evaluation,
 };

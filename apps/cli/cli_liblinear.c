@@ -64,7 +64,7 @@ typedef struct reader {
     double bias;
 } reader;
 
-static strads_err wrong(const reader *r, const char *expected)
+static strads_err wrong_line(const reader *r, const char *expected)
 {
     return strads_fail(STRADS_EFORMAT, "%s, line %" PRIu64 ": expected %s",
                        r->path, r->number, expected);
@@ -112,14 +112,14 @@ static strads_err take_labels(reader *r, char *at)
 
     while (l->n < CLI_LABELS_MAX && next_number(&at, &l->label[l->n]))
         l->n++;
-    return l->n ? STRADS_OK : wrong(r, "labels");
+    return l->n ? STRADS_OK : wrong_line(r, "labels");
 }
 
 static strads_err take_size(reader *r, char *at, double most, double *out)
 {
     if (!next_number(&at, out) || *out < 0 || *out > most ||
         *out != floor(*out))
-        return wrong(r, "a whole number that is not too large");
+        return wrong_line(r, "a whole number that is not too large");
     return STRADS_OK;
 }
 
@@ -131,7 +131,7 @@ static strads_err take_head(reader *r)
     strads_err err = STRADS_OK;
 
     if (!value)
-        return wrong(r, "a word and its value, or \"w\"");
+        return wrong_line(r, "a word and its value, or \"w\"");
     *value++ = 0;
     if (strcmp(r->line, "solver_type") == 0)
         return take_solver(r, value);
@@ -144,15 +144,15 @@ static strads_err take_head(reader *r)
         err = take_size(r, value, UINT32_MAX - 2, &size);
         r->columns = (uint64_t)size;
     } else if (strcmp(r->line, "bias") == 0 && !next_number(&value, &r->bias)) {
-        err = wrong(r, "a number");
+        err = wrong_line(r, "a number");
     }
     return err;
 }
 
-static strads_err check_head(const reader *r, const char *program)
+static strads_err check_header(const reader *r, const char *program)
 {
     if (!r->solver)
-        return wrong(r, "a solver_type before");
+        return wrong_line(r, "a solver_type before");
     if (program && strcmp(program, r->solver->program) != 0)
         return strads_fail(STRADS_EMISMATCH,
                            "%s is a model of %s, which is %s here; expected "
@@ -160,7 +160,7 @@ static strads_err check_head(const reader *r, const char *program)
                            r->path, r->solver->name, r->solver->program,
                            program);
     if (r->solver->classifies && (r->classes < 2 || r->labels.n != r->classes))
-        return wrong(r, "as many labels as classes before, at least two");
+        return wrong_line(r, "as many labels as classes before, at least two");
     return STRADS_OK;
 }
 
@@ -195,11 +195,11 @@ static strads_err take_weights(reader *r, strads_model *model)
         double *row = value + model->n * width;
         bool zero = true;
         if (!next_line(r))
-            return wrong(r, "another line of w: the file ends early");
+            return wrong_line(r, "another line of w: the file ends early");
         char *at = r->line;
         for (uint32_t k = 0; k < width; k++) {
             if (!next_number(&at, &row[k]))
-                return wrong(r, "a number for each class");
+                return wrong_line(r, "a number for each class");
             zero = zero && row[k] == 0;
         }
         if (j == r->columns) {
@@ -214,7 +214,7 @@ static strads_err take_weights(reader *r, strads_model *model)
     return STRADS_OK;
 }
 
-static strads_err build(reader *r, strads_model **out)
+static strads_err build_model(reader *r, strads_model **out)
 {
     const uint32_t width =
         r->solver->classifies && r->classes > 2 ? r->classes : 1;
@@ -252,14 +252,14 @@ static strads_err read_liblinear(reader *r, const char *program,
 
     while (head && !err) {
         if (!next_line(r))
-            return wrong(r, "\"w\" and the weights: the file ends early");
+            return wrong_line(r, "\"w\" and the weights: the file ends early");
         head = strcmp(r->line, "w") != 0;
         if (head)
             err = take_head(r);
     }
     if (!err)
-        err = check_head(r, program);
-    return err ? err : build(r, out);
+        err = check_header(r, program);
+    return err ? err : build_model(r, out);
 }
 
 strads_err cli_model_read(const char *path, const char *program,

@@ -258,7 +258,7 @@ static double log_loss(const linear *l, double label)
 }
 
 /* Compares the current row's outputs with its label. */
-static void judge(linear *l, double label)
+static void judge_row(linear *l, double label)
 {
     double loss = (l->sum[0] - label) * (l->sum[0] - label);
     if (l->of.n) {
@@ -344,7 +344,7 @@ static strads_err put_predictions(void *state, FILE *out)
         add_up_row(l, i);
         put_row(l, &t);
         if (l->share->label)
-            judge(l, label_of(l, i));
+            judge_row(l, label_of(l, i));
     }
     return STRADS_OK;
 }
@@ -435,7 +435,7 @@ static void add_measure(evaluation *e, const char *name, const char *part,
         name, part, v.value, whole ? v.low : NAN, whole ? v.high : NAN, true};
 }
 
-static linear_interval alone(double value)
+static linear_interval interval_of(double value)
 {
     return (linear_interval){value, NAN, NAN};
 }
@@ -460,7 +460,7 @@ static strads_err take_sums(evaluation *e, const char *data)
         add_up_row(l, i);
         memcpy(e->sums + i * width, l->sum, width * sizeof *l->sum);
         e->label[i] = label_of(l, i);
-        judge(l, e->label[i]);
+        judge_row(l, e->label[i]);
     }
     return STRADS_OK;
 }
@@ -502,9 +502,9 @@ static void measure_class(evaluation *e, uint32_t c)
     char *name = e->names[c];
     (void)snprintf(name, sizeof e->names[c], "%s",
                    cli_labels_text(&e->l.of, c, buffer));
-    add_measure(e, "rows", name, alone((double)t->rows));
-    add_measure(e, "precision", name, alone(share(t->both, t->given)));
-    add_measure(e, "recall", name, alone(share(t->both, t->rows)));
+    add_measure(e, "rows", name, interval_of((double)t->rows));
+    add_measure(e, "precision", name, interval_of(share(t->both, t->given)));
+    add_measure(e, "recall", name, interval_of(share(t->both, t->rows)));
     add_measure(e, "f1", name, linear_evaluate_f1(t->both, t->given, t->rows));
 }
 
@@ -538,7 +538,7 @@ static void measure_numbers(evaluation *e)
         linear_evaluate_numbers(e->l.tally.rows, e->sums, e->label);
     add_measure(e, "r2", NULL, errors.r2);
     add_measure(e, "rmse", NULL, errors.rmse);
-    add_measure(e, "mae", NULL, alone(errors.absolute));
+    add_measure(e, "mae", NULL, interval_of(errors.absolute));
     e->n_all = e->n;
 }
 
@@ -643,7 +643,7 @@ static strads_err put_evaluation(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err evaluate(void *state, const char *const *path)
+static strads_err evaluate_rows(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(read_both(&e->l, path));
@@ -657,7 +657,7 @@ const cli_verb cli_linear_evaluate = {
     .table = labels_table,
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = evaluate,
+    .read = evaluate_rows,
     .write = put_evaluation,
 };
 
@@ -692,7 +692,7 @@ static const strads_option show_table[] = {
     {.name = NULL},
 };
 
-static int larger(const void *a, const void *b)
+static int compare_weights(const void *a, const void *b)
 {
     const weight *u = a, *v = b;
     double x = fabs(u->value), y = fabs(v->value);
@@ -701,7 +701,7 @@ static int larger(const void *a, const void *b)
     return u->index < v->index ? -1 : u->index > v->index;
 }
 
-static double intercept_of(const strads_model *model, uint32_t output)
+static double intercept_at(const strads_model *model, uint32_t output)
 {
     return model->intercepts ? model->intercepts[output] : model->intercept;
 }
@@ -724,7 +724,7 @@ static void put_top(const shown *s, FILE *out)
     (void)fprintf(out, "%s, %" PRIu64 " columns, %" PRIu64 " with weights\n",
                   s->model->program, s->model->columns, s->model->n);
     for (uint32_t c = 0; c < s->model->width; c++)
-        put_weight(s, out, intercept_of(s->model, c), "(intercept)", c);
+        put_weight(s, out, intercept_at(s->model, c), "(intercept)", c);
     for (uint64_t k = 0; k < s->n && k < s->top; k++) {
         const weight *w = &s->weight[k];
         put_weight(s, out, w->value, cli_name(s->names, w->index, 1, buffer),
@@ -764,7 +764,7 @@ static strads_err put_shown(void *arg, FILE *out)
     }
     strads_err err = cli_table_begin(&t, &s->as, out);
     for (uint32_t c = 0; c < m->width && !err; c++)
-        put_coefficient(s, &t, 0, "(intercept)", c, intercept_of(m, c));
+        put_coefficient(s, &t, 0, "(intercept)", c, intercept_at(m, c));
     for (uint64_t k = 0; k < m->n && !err; k++) {
         const char *name = cli_name(s->names, m->index[k], 1, buffer);
         for (uint32_t c = 0; c < m->width; c++) {
@@ -787,11 +787,11 @@ static strads_err sort_weights(shown *s)
                 s->weight[s->n++] = (weight){m->index[k], c, value};
         }
     }
-    qsort(s->weight, s->n, sizeof *s->weight, larger);
+    qsort(s->weight, s->n, sizeof *s->weight, compare_weights);
     return STRADS_OK;
 }
 
-static strads_err show(void *state, const char *const *path)
+static strads_err show_weights(void *state, const char *const *path)
 {
     shown *s = state;
     CLI_TRY(cli_model_read(path[0], kind_of(&s->use)->program, &s->model));
@@ -821,6 +821,6 @@ const cli_verb cli_linear_show = {
     .initial = &(const shown){.top = 20},
     .table = show_table,
     .usual = "text",
-    .read = show,
+    .read = show_weights,
     .write = put_shown,
 };

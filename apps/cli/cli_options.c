@@ -235,8 +235,8 @@ typedef struct cli_reader {
     bool intercept_given; /* by the command line or the file */
 } cli_reader;
 
-static const strads_option *find(const cli_reader *r, const char *name,
-                                 void **values)
+static const strads_option *find_option(const cli_reader *r, const char *name,
+                                        void **values)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
         const strads_option *o = strads_option_find(r->part[i].table, name);
@@ -301,7 +301,7 @@ static strads_err check_tables(const cli_reader *r)
     for (size_t i = 0; i < r->n_parts; i++) {
         for (const strads_option *o = r->part[i].table; o->name; o++) {
             void *values = NULL;
-            const strads_option *first = find(r, o->name, &values);
+            const strads_option *first = find_option(r, o->name, &values);
             if (first != o &&
                 !(is_own(r->syntax->program, first) &&
                   !cli_option_suits(r->syntax->program, o->name))) {
@@ -337,7 +337,7 @@ static const char *long_name(const cli_reader *r, const char *word)
     void *values;
     for (size_t k = 0; k < sizeof short_options / sizeof *short_options; k++)
         if (word[1] == short_options[k].letter && !word[2] &&
-            find(r, short_options[k].name, &values))
+            find_option(r, short_options[k].name, &values))
             return short_options[k].name;
     return NULL;
 }
@@ -347,7 +347,7 @@ static const strads_option *find_negated(const cli_reader *r, const char *name,
                                          void **values)
 {
     const strads_option *o =
-        strncmp(name, "no-", 3) == 0 ? find(r, name + 3, values) : NULL;
+        strncmp(name, "no-", 3) == 0 ? find_option(r, name + 3, values) : NULL;
     return o && o->kind == STRADS_OPTION_BOOL ? o : NULL;
 }
 
@@ -361,7 +361,7 @@ static strads_err take_option(cli_reader *r, const char *word, int argc,
     const size_t length = strcspn(word, "=");
     const char *text = word[length] ? word + length + 1 : NULL;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
-    const strads_option *option = find(r, name, &values);
+    const strads_option *option = find_option(r, name, &values);
     if (!option && !text && (option = find_negated(r, name, &values)))
         text = "false";
     if (!option || length >= sizeof name)
@@ -721,7 +721,7 @@ static strads_err see_key(void *arg, const strads_option *option)
 
 /* Applies the command line to find and check --config, then the file, then the
  * command line again, because it takes precedence. */
-static strads_err apply(cli_reader *r)
+static strads_err apply_sources(cli_reader *r)
 {
     sti_config_strings *strings; /* owns the strings that fields point to */
     const strads_option *intercept = find_intercept(r->syntax->program);
@@ -800,7 +800,7 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
     }
     if (r.help)
         return put_help(&r);
-    CLI_TRY(apply(&r));
+    CLI_TRY(apply_sources(&r));
     parsed->done = r.meta.print_config;
     if (r.meta.print_config)
         return print_config(&r);

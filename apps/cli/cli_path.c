@@ -48,7 +48,7 @@ static const cli_path *path_of(const cli_use *use)
 
 /* ---- while it runs ----------------------------------------------------- */
 
-static strads_err check(void *state, void *config)
+static strads_err check_path(void *state, void *config)
 {
     (void)config;
     const path_job *job = state;
@@ -57,7 +57,7 @@ static strads_err check(void *state, void *config)
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
 
-static strads_err look(void *state, const strads_data *data)
+static strads_err read_path_names(void *state, const strads_data *data)
 {
     path_job *job = state;
     CLI_TRY(cli_names_read(job->names_path, strads_data_cols(data),
@@ -67,7 +67,7 @@ static strads_err look(void *state, const strads_data *data)
 }
 
 /* Points reached in the same scan get the same time. */
-static void note(void *state, const strads_progress *progress)
+static void note_points(void *state, const strads_progress *progress)
 {
     path_job *job = state;
     uint32_t n = progress->measure[0] > 0 ? (uint32_t)progress->measure[0] : 0;
@@ -137,7 +137,7 @@ typedef struct line {
     double value; /* value at the last point */
 } line;
 
-static int larger(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
     double u = fabs(((const line *)a)->value);
     double v = fabs(((const line *)b)->value);
@@ -169,7 +169,7 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     uint64_t m = last->nonzeros;
     for (uint64_t e = 0; e < m; e++)
         lines[e] = (line){last->index[e], last->value[e]};
-    qsort(lines, m, sizeof *lines, larger);
+    qsort(lines, m, sizeof *lines, compare_lines);
     m = m < LINES_MAX ? m : LINES_MAX;
     plot.title = last->nonzeros > LINES_MAX ? "the 40 largest coefficients"
                                             : "coefficients";
@@ -220,7 +220,7 @@ static cli_axis lambda_axis(const strads_path_point *point, uint32_t n,
                       .logarithmic = true};
 }
 
-static strads_err draw(void *state, FILE *out)
+static strads_err draw_path(void *state, FILE *out)
 {
     const path_job *job = state;
     const uint32_t n = job->n_points;
@@ -237,7 +237,7 @@ static strads_err draw(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err finish(void *state, const cli_trained *trained)
+static strads_err finish_path(void *state, const cli_trained *trained)
 {
     path_job *job = state;
     job->point =
@@ -252,7 +252,7 @@ static strads_err finish(void *state, const cli_trained *trained)
     }
     if (job->coefficients)
         CLI_TRY(cli_output(job->coefficients, write_coefficients, job));
-    return job->svg && n > 0 ? cli_output(job->svg, draw, job) : STRADS_OK;
+    return job->svg && n > 0 ? cli_output(job->svg, draw_path, job) : STRADS_OK;
 }
 
 int cli_path_main(const cli_command *self, int argc, char **argv)
@@ -264,10 +264,10 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
     train.size = sizeof(path_job);
     train.more = path_table;
     train.usual = "csv";
-    train.check = check;
-    train.look = look;
-    train.note = note;
-    train.finish = finish;
+    train.check = check_path;
+    train.look = read_path_names;
+    train.note = note_points;
+    train.finish = finish_path;
     train.print = write_table;
     command.train = &train;
     return cli_train_main(&command, argc, argv);
@@ -576,7 +576,7 @@ static char *options_of(const cv_job *job, const char *options)
 }
 
 /* The model is the path's selected point, which is fitted on all rows. */
-static strads_err write_model(const cli_trained *trained, const char *path)
+static strads_err write_path_model(const cli_trained *trained, const char *path)
 {
     const cv_job *job = trained->state;
     const strads_path_point *point = &job->chosen->point[job->at];
@@ -615,7 +615,7 @@ int cli_cv_main(const cli_command *self, int argc, char **argv)
     train.options = "Path:";
     train.all_rows = true;
     train.complete = NULL;
-    train.write = write_model;
+    train.write = write_path_model;
     train.size = sizeof(cv_job);
     train.initial = &(const cv_job){.folds = 10};
     train.more = cv_table;

@@ -21,7 +21,7 @@ static const char *colour(unsigned shade)
 }
 
 /* Position of a value along its axis, 0 to 1. */
-static double along(const cli_axis *a, double value)
+static double position_along(const cli_axis *a, double value)
 {
     const bool log = a->logarithmic;
     const double first = log ? log10(a->first) : a->first;
@@ -37,12 +37,12 @@ static double left_of(const cli_plot *p)
 
 static double across(const cli_plot *p, double x)
 {
-    return left_of(p) + WIDE * along(&p->x, x);
+    return left_of(p) + WIDE * position_along(&p->x, x);
 }
 
 static double down(const cli_plot *p, double y)
 {
-    return TOP + HIGH * (1 - along(&p->y, y));
+    return TOP + HIGH * (1 - position_along(&p->y, y));
 }
 
 static void text(const cli_plot *p, double x, double y, const char *attributes,
@@ -151,7 +151,7 @@ static void tick_text(const cli_axis *a, double v, char out[CLI_TIME_SIZE])
 }
 
 /* Widens an empty range. */
-static void widen(cli_axis *a)
+static void widen_axis(cli_axis *a)
 {
     if (!(fabs(a->last - a->first) > 0)) {
         const double by = a->logarithmic ? 2 : fmax(fabs(a->first) / 2, 0.5);
@@ -202,8 +202,8 @@ static void put_y_ticks(const cli_plot *p)
 
 void cli_plot_frame(cli_plot *p)
 {
-    widen(&p->x);
-    widen(&p->y);
+    widen_axis(&p->x);
+    widen_axis(&p->y);
     if (!p->y.logarithmic) {
         const double step = round_step(fabs(p->y.last - p->y.first));
         p->y.first = floor(p->y.first / step + 1e-9) * step;

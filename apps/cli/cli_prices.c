@@ -152,8 +152,8 @@ static strads_err put_file(void *arg, FILE *out)
 
 /* Measures on data in `partitions` partitions and returns their mean
  * *entries. */
-static strads_err measure(const cli_prices *c, uint32_t partitions,
-                          double seconds, prices *p, double *entries)
+static strads_err measure_run(const cli_prices *c, uint32_t partitions,
+                              double seconds, prices *p, double *entries)
 {
     strads_data *data = NULL;
     strads_engine_options options = *c->engine;
@@ -179,10 +179,10 @@ static strads_err measure_loop(const cli_prices *c, prices *p)
     const uint32_t given = c->engine->partitions;
     const uint32_t few = given ? given : c->few, many = given ? given : c->many;
     double entries = 0, others = 0, slope = 0;
-    CLI_TRY(measure(c, few, each, p, &entries));
+    CLI_TRY(measure_run(c, few, each, p, &entries));
     const double one = p->phases[0].update_cost;
     if (many > few) {
-        CLI_TRY(measure(c, many, each, p, &others));
+        CLI_TRY(measure_run(c, many, each, p, &others));
         const double other = p->phases[0].update_cost;
         slope = entries > others ? (one - other) / (entries - others) : 0;
     }
@@ -220,7 +220,7 @@ strads_err cli_prices_find(const cli_prices *c, strads_sim_options *net)
          * merge. */
         CLI_TRY(c->program->run
                     ? measure_loop(c, &p)
-                    : measure(c, 2, MEASURED_SECONDS, &p, &entries));
+                    : measure_run(c, 2, MEASURED_SECONDS, &p, &entries));
         return c->save ? cli_output(c->save, put_file, &p) : STRADS_OK;
     }
     if (!is_number(c->cost, &ns))

@@ -55,7 +55,7 @@ static void turn_row(const double *from, const uint32_t *order, uint32_t width,
 }
 
 /* Reorders all rows, then the intercepts. */
-static strads_err turn(cli_job *j, const uint32_t *order)
+static strads_err reorder_values(cli_job *j, const uint32_t *order)
 {
     const strads_model *m = j->start.model;
     const double *b = m->intercepts ? m->intercepts : &m->intercept;
@@ -84,7 +84,7 @@ static strads_err match_classes(cli_job *j, const char *given)
                            "%s; a start has the same labels, in any order",
                            j->files.start, j->start.classes, given);
     }
-    return turn(j, order);
+    return reorder_values(j, order);
 }
 
 /* ---- reading ----------------------------------------------------------- */

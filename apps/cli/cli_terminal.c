@@ -47,7 +47,7 @@ static double seconds_left(const cli_progress *line, double elapsed)
 }
 
 /* A line of more than 80 columns would wrap, and could not be rewritten. */
-static void draw(const cli_progress *line)
+static void draw_line(const cli_progress *line)
 {
     char text[160], elapsed[24], left[24], total[24] = "";
     const double seconds = cli_now() - line->begun;
@@ -78,7 +78,7 @@ static void *redraw(void *arg)
         due.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&line->ended, &line->lock, &due);
         if (!line->ending)
-            draw(line);
+            draw_line(line);
     }
     (void)pthread_mutex_unlock(&line->lock);
     return NULL;

@@ -370,7 +370,7 @@ static void on_progress(void *arg, const strads_progress *progress)
         j->train->note(j->state, progress);
 }
 
-static strads_err prepare(cli_job *j)
+static strads_err prepare_training(cli_job *j)
 {
     strads_shape shape;
     const cli_train *const asked = j->train;
@@ -427,7 +427,7 @@ static bool one_would_do(const cli_job *j)
            strads_data_nnz(j->data) / 2 < cut.partition_entries;
 }
 
-static void announce(cli_job *j)
+static void announce_training(cli_job *j)
 {
     char workers[80];
     cli_log_start start = {
@@ -491,9 +491,9 @@ static cli_goal find_goal(cli_job *j)
     return goal;
 }
 
-static strads_err run(cli_job *j)
+static strads_err run_training(cli_job *j)
 {
-    announce(j);
+    announce_training(j);
     cli_progress_begin(&j->line, j->files.quiet, find_goal(j));
     strads_err err = j->nodes ? strads_engine_run(j->nodes, j->data, &j->result)
                               : strads_run(j->train->program, j->config,
@@ -534,7 +534,7 @@ static bool has_diverged(const cli_job *j)
 
 /* For programs with a gap, ending at a bound or by the program's own decision
  * means that the run has not converged. */
-static outcome judge(const cli_job *j)
+static outcome judge_end(const cli_job *j)
 {
     const strads_result *result = j->result;
     int bound = isnan(strads_result_progress(result)->gap) ? CLI_OK : CLI_BOUND;
@@ -665,7 +665,7 @@ static strads_err write_model(cli_job *j, cli_trained *trained)
     return STRADS_OK;
 }
 
-static strads_err give(cli_job *j)
+static strads_err write_outputs(cli_job *j)
 {
     cli_trained trained = {.result = j->result,
                            .data = j->data,
@@ -686,11 +686,11 @@ static strads_err give(cli_job *j)
 }
 
 /* The model is written first, so that a failure of the log cannot lose it. */
-static int conclude(cli_job *j)
+static int conclude_training(cli_job *j)
 {
-    const outcome end = judge(j);
+    const outcome end = judge_end(j);
     summarise(j, &end);
-    strads_err err = give(j);
+    strads_err err = write_outputs(j);
     if (!err && j->train->tell && j->log.line)
         err = j->train->tell(j->state, &j->log);
     cli_log_end(&j->log, err ? "error" : end.word,
@@ -708,13 +708,13 @@ static int conclude(cli_job *j)
 
 static int train_job(cli_job *j)
 {
-    strads_err err = prepare(j);
+    strads_err err = prepare_training(j);
     if (err)
         return cli_complain(err, CLI_BEFORE);
-    err = run(j);
+    err = run_training(j);
     const int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
     if (j->result) { /* an error of the trace does not lose the model */
-        const int end = conclude(j);
+        const int end = conclude_training(j);
         return code ? code : end;
     }
     cli_log_end(&j->log, "error", NULL);

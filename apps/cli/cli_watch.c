@@ -13,7 +13,7 @@
 extern const char cli_page[];
 extern const size_t cli_page_size;
 
-static void stop(void *arg)
+static void stop_run(void *arg)
 {
     const bool *quiet = arg;
     cli_say(*quiet, "stopping at the next commit, as the page asks");
@@ -33,7 +33,7 @@ strads_err cli_watch_open(const char *address, const char *token_file,
                                        .run_has_token = token.size > 0,
                                        .page = cli_page,
                                        .page_size = cli_page_size,
-                                       .stop = stop,
+                                       .stop = stop_run,
                                        .arg = &is_quiet};
     CLI_TRY(sti_watch_open(&options, out));
     cli_say(quiet, "watch this run at %s", sti_watch_url(*out));
@@ -57,7 +57,7 @@ static void put_metric(FILE *out, const char *name, const char *type,
     }
 }
 
-static void put_workers(FILE *out, const strads_progress *p)
+static void put_worker_metrics(FILE *out, const strads_progress *p)
 {
     static const char *const state[] = {"computing", "waiting", "network"};
     name_metric(out, "strads_worker_seconds_total", "counter",
@@ -75,7 +75,7 @@ static void put_workers(FILE *out, const strads_progress *p)
     }
 }
 
-static void put_nodes(FILE *out, const strads_progress *p)
+static void put_node_metrics(FILE *out, const strads_progress *p)
 {
     static const char *const name[] = {"strads_node_sent_bytes_total",
                                        "strads_node_received_bytes_total",
@@ -138,9 +138,9 @@ static void put_all(FILE *out, const cli_log *log, const strads_progress *p)
         }
     }
     if (p->n_workers > 0)
-        put_workers(out, p);
+        put_worker_metrics(out, p);
     if (p->n_nodes > 0)
-        put_nodes(out, p);
+        put_node_metrics(out, p);
 }
 
 void cli_watch_figures(sti_watch *watch, const cli_log *log,

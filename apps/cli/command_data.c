@@ -23,7 +23,7 @@ static const strads_option info_table[] = {
 };
 
 /* One row with all figures, for csv, json and npy. */
-static strads_err put_row(const info_state *i, FILE *out)
+static strads_err put_info_row(const info_state *i, FILE *out)
 {
     static const cli_column columns[] = {
         {"path", CLI_STRING, 0},           {"format", CLI_STRING, 0},
@@ -92,7 +92,8 @@ static void put_labels(const strads_data_summary *s, FILE *out)
                   more);
 }
 
-static void put_text(const char *path, const strads_data_summary *s, FILE *out)
+static void put_info_text(const char *path, const strads_data_summary *s,
+                          FILE *out)
 {
     char bytes[CLI_BYTES_SIZE];
     (void)fprintf(out, "file         %s\n", path);
@@ -125,8 +126,8 @@ static strads_err put_info(void *state, FILE *out)
 {
     const info_state *i = state;
     if (cli_format_of(&i->use.out) != CLI_FORMAT_TEXT)
-        return put_row(i, out);
-    put_text(i->path, &i->summary, out);
+        return put_info_row(i, out);
+    put_info_text(i->path, &i->summary, out);
     return STRADS_OK;
 }
 

@@ -63,7 +63,7 @@ static const strads_program *find_program(void *arg, const char *name)
                : strads_program_find(name);
 }
 
-static void take_notice(void *arg, const char *sentence)
+static void print_notice(void *arg, const char *sentence)
 {
     const cli_join *s = arg;
     cli_say(s->quiet, "%s", sentence);
@@ -176,7 +176,7 @@ int cli_join_run(const char *url, cli_join *s)
     s->engine.find_arg = s;
     s->engine.stop = cli_signal_catch();
     s->engine.regroup = true;
-    s->engine.notice = take_notice;
+    s->engine.notice = print_notice;
     s->engine.notice_arg = s;
     const strads_err err = take_part(url, s);
     if (err == STRADS_ESTATE) { /* the run has ended */

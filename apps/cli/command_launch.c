@@ -91,7 +91,7 @@ static strads_err check_added(error_t failed)
                   : STRADS_OK;
 }
 
-static strads_err add(words *w, const char *word)
+static strads_err add_argument(words *w, const char *word)
 {
     return check_added(argz_add(&w->text, &w->size, word));
 }
@@ -103,8 +103,8 @@ static strads_err add_all(words *w, const words *more)
 
 static strads_err add_option(words *w, const char *name, const char *value)
 {
-    CLI_TRY(add(w, name));
-    return add(w, value);
+    CLI_TRY(add_argument(w, name));
+    return add_argument(w, value);
 }
 
 static strads_err add_number(words *w, const char *name, uint32_t number)
@@ -135,7 +135,8 @@ static strads_err add_quoted(words *w, const words *from)
             (void)fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, out);
         (void)fputc('\'', out);
     }
-    const strads_err err = fclose(out) ? check_added(ENOMEM) : add(w, text);
+    const strads_err err =
+        fclose(out) ? check_added(ENOMEM) : add_argument(w, text);
     free(text);
     return err;
 }
@@ -210,7 +211,7 @@ static _Noreturn void become(const words *w, int in, int out, int err)
     _exit(127);
 }
 
-static strads_err begin(launch *l, uint32_t k, const words *w)
+static strads_err start_process(launch *l, uint32_t k, const words *w)
 {
     int out[2], err[2], guard[2];
     process *p = &l->all[k];
@@ -271,7 +272,7 @@ static strads_err add_resumed(const launch *l, words *w)
                 break;
         }
         if (at == 2)
-            CLI_TRY(add(w, word));
+            CLI_TRY(add_argument(w, word));
         else if (word[length] == '\0' && !(word = next(&l->command, word)))
             break; /* its value is missing; the process will report that */
     }
@@ -321,16 +322,16 @@ static strads_err add_process(const launch *l, uint32_t k, words *w)
     words far = {0};
     strads_err err = STRADS_OK;
     if (!host) {
-        CLI_TRY(add(w, l->self));
+        CLI_TRY(add_argument(w, l->self));
         return k ? add_other(l, w) : add_first(l, w);
     }
     /* Blanks separate the words of --ssh. */
     CLI_TRY(
         check_added(argz_add_sep(&w->text, &w->size, l->options->ssh, ' ')));
-    CLI_TRY(add(w, host));
+    CLI_TRY(add_argument(w, host));
     err = add_option(&far, l->options->remote, "launch");
     err = err ? err : add_option(&far, "--guard", "--");
-    err = err ? err : add(&far, l->options->remote);
+    err = err ? err : add_argument(&far, l->options->remote);
     err = err ? err : k ? add_other(l, &far) : add_first(l, &far);
     err = err ? err : add_quoted(w, &far);
     free(far.text);
@@ -341,7 +342,7 @@ static strads_err start(launch *l, uint32_t k)
 {
     words w = {0};
     strads_err err = add_process(l, k, &w);
-    err = err ? err : begin(l, k, &w);
+    err = err ? err : start_process(l, k, &w);
     free(w.text);
     return err;
 }
@@ -368,7 +369,7 @@ static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
 }
 
 /* Process 0 on another machine reports its port in a line of output. */
-static strads_err look_for_url(launch *l, const char *line)
+static strads_err find_url(launch *l, const char *line)
 {
     const char *at = strstr(line, ": strads join ");
     if (l->begun >= l->n || !at)
@@ -380,7 +381,7 @@ static strads_err look_for_url(launch *l, const char *line)
 }
 
 /* Reads the available output and prints whole lines. */
-static strads_err take(launch *l, uint32_t k, stream *s)
+static strads_err take_output(launch *l, uint32_t k, stream *s)
 {
     const ssize_t got = read(s->fd, s->line + s->n, LINE_SIZE - 1 - s->n);
     if (got < 0 && errno == EINTR)
@@ -404,7 +405,7 @@ static strads_err take(launch *l, uint32_t k, stream *s)
         if (k == 0 && s->to == stderr) {
             const char kept = s->line[n];
             s->line[n] = '\0';
-            CLI_TRY(look_for_url(l, s->line));
+            CLI_TRY(find_url(l, s->line));
             s->line[n] = kept;
         }
         hand_on(l, k, s, n);
@@ -415,7 +416,7 @@ static strads_err take(launch *l, uint32_t k, stream *s)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static void tell(launch *l, uint32_t first, int signal)
+static void signal_processes(launch *l, uint32_t first, int signal)
 {
     for (uint32_t k = first; k < l->n; k++) {
         if (l->all[k].pid > 0) {
@@ -464,7 +465,7 @@ static strads_err start_again(launch *l)
 
 /* Collects ended processes. True: one of them failed, so that the run cannot
  * continue. */
-static bool reap(launch *l)
+static bool reap_processes(launch *l)
 {
     bool bad = false;
     int status;
@@ -499,7 +500,7 @@ static bool any_left(const launch *l)
     return false;
 }
 
-static strads_err hear(launch *l)
+static strads_err read_outputs(launch *l)
 {
     static struct pollfd polled[MOST_PROCESSES][2]; /* poll ignores fd -1 */
     for (uint32_t k = 0; k < l->n; k++) {
@@ -510,9 +511,9 @@ static strads_err hear(launch *l)
         return STRADS_OK;
     for (uint32_t k = 0; k < l->n; k++) {
         if (polled[k][0].revents)
-            CLI_TRY(take(l, k, &l->all[k].out));
+            CLI_TRY(take_output(l, k, &l->all[k].out));
         if (polled[k][1].revents)
-            CLI_TRY(take(l, k, &l->all[k].err));
+            CLI_TRY(take_output(l, k, &l->all[k].err));
     }
     return STRADS_OK;
 }
@@ -526,9 +527,9 @@ static strads_err wait_for_all(launch *l)
     int seen = 0, stage = 0;
     strads_err err = STRADS_OK;
     while (any_left(l)) {
-        err = err ? err : hear(l);
+        err = err ? err : read_outputs(l);
         err = err ? err : start_again(l);
-        if ((reap(l) || err) && ends_at == 0) {
+        if ((reap_processes(l) || err) && ends_at == 0) {
             ends_at = cli_now() + (err                  ? 0
                                    : l->all[0].pid == 0 ? ALONE_PATIENCE
                                                         : PATIENCE);
@@ -538,15 +539,15 @@ static strads_err wait_for_all(launch *l)
             if (seen == 1 && l->all[0].pid > 0) {
                 /* A process behind ssh is reached through its guard. */
                 if (l->all[0].host)
-                    tell(l, 0, SIGTERM);
+                    signal_processes(l, 0, SIGTERM);
                 else
                     (void)kill(l->all[0].pid, last_caught);
             } else {
-                tell(l, 0, seen > 2 ? SIGKILL : SIGTERM);
+                signal_processes(l, 0, seen > 2 ? SIGKILL : SIGTERM);
             }
         }
         if (ends_at > 0 && cli_now() > ends_at && stage < 2) {
-            tell(l, 0, stage == 0 ? SIGTERM : SIGKILL);
+            signal_processes(l, 0, stage == 0 ? SIGTERM : SIGKILL);
             ends_at = cli_now() + TERM_PATIENCE;
             stage++;
         }
@@ -577,7 +578,7 @@ static strads_err take_host(void *arg, size_t number, char *text)
                            l->options->hosts, number, text);
     }
     for (uint32_t k = 0; k < share; k++)
-        CLI_TRY(add(&l->hosts, name));
+        CLI_TRY(add_argument(&l->hosts, name));
     return STRADS_OK;
 }
 
@@ -591,7 +592,7 @@ static strads_err read_hosts(launch *l)
 }
 
 /* Assigns processes to hosts. */
-static strads_err place(launch *l)
+static strads_err place_processes(launch *l)
 {
     const size_t most = argz_count(l->hosts.text, l->hosts.size);
     const size_t n = l->options->processes ? l->options->processes
@@ -624,7 +625,7 @@ static strads_err place(launch *l)
 
 /* ---- the command --------------------------------------------------------- */
 
-static strads_err find_token(launch *l)
+static strads_err set_launch_token(launch *l)
 {
     if (option_of(&l->command, "--token-file"))
         return STRADS_OK; /* the other processes read the same file */
@@ -720,8 +721,8 @@ static int launch_all(launch *l)
 {
     strads_err err = l->options->hosts ? read_hosts(l) : STRADS_OK;
     err = err ? err : check_command(l);
-    err = err ? err : place(l);
-    err = err ? err : find_token(l);
+    err = err ? err : place_processes(l);
+    err = err ? err : set_launch_token(l);
     if (err)
         return cli_complain(err, CLI_BEFORE);
     const struct sigaction action = {.sa_handler = catch};
@@ -733,7 +734,7 @@ static int launch_all(launch *l)
     (void)signal(SIGPIPE, SIG_IGN);
     err = start_all(l);
     if (err)
-        tell(l, 0, SIGTERM);
+        signal_processes(l, 0, SIGTERM);
     const strads_err later = wait_for_all(l);
     err = err ? err : later;
     return err ? cli_complain(err, CLI_RUNNING) : worst(l);
@@ -795,7 +796,7 @@ static int run_launch(const cli_command *self, int argc, char **argv)
         n++;
     strads_err err = cli_parse(&syntax, n, argv, &parsed);
     for (int k = n + 1; k < argc && !err; k++)
-        err = add(&l.command, argv[k]);
+        err = add_argument(&l.command, argv[k]);
     int code = err             ? cli_complain(err, CLI_BEFORE)
                : parsed.done   ? CLI_OK
                : options.guard ? stand_guard(&l)

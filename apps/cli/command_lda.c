@@ -49,7 +49,7 @@ static strads_err read_old(lda_files *f, strads_lda_options *options)
     return STRADS_OK;
 }
 
-static strads_err check(void *state, void *config)
+static strads_err check_files(void *state, void *config)
 {
     lda_files *f = state;
     strads_lda_options *options = config;
@@ -73,7 +73,7 @@ static strads_err set_reading(void *state, const char *path,
                   : STRADS_OK;
 }
 
-static strads_err look(void *state, const strads_data *data)
+static strads_err read_word_names(void *state, const strads_data *data)
 {
     lda_files *f = state;
     const char *path = f->words.vocab ? f->words.vocab : f->path;
@@ -100,7 +100,7 @@ static void tell_words(const lda_files *f, const cli_trained *trained)
     }
 }
 
-static strads_err write_model(const cli_trained *trained, const char *path)
+static strads_err write_lda_model(const cli_trained *trained, const char *path)
 {
     lda_files *f = trained->state;
     CLI_TRY(strads_lda_model_from_result(trained->result, &f->model));
@@ -108,13 +108,13 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     return strads_lda_model_write(f->model, trained->options, path);
 }
 
-static strads_err tell(void *state, cli_log *log)
+static strads_err log_topics(void *state, cli_log *log)
 {
     const lda_files *f = state;
     return f->model ? cli_lda_tell(f->model, log) : STRADS_OK;
 }
 
-static strads_err finish(void *state, const cli_trained *trained)
+static strads_err finish_lda(void *state, const cli_trained *trained)
 {
     const lda_files *f = state;
     tell_words(f, trained);
@@ -126,14 +126,14 @@ static strads_err finish(void *state, const cli_trained *trained)
 static const cli_train train = {
     .program = &strads_program_lda,
     .options = "LDA:",
-    .write = write_model,
+    .write = write_lda_model,
     .size = sizeof(lda_files),
     .more = file_table,
-    .check = check,
+    .check = check_files,
     .read = set_reading,
-    .look = look,
-    .finish = finish,
-    .tell = tell,
+    .look = read_word_names,
+    .finish = finish_lda,
+    .tell = log_topics,
 };
 
 const cli_command cli_lda_commands[] = {

@@ -11,12 +11,12 @@
 
 /* ---- train ------------------------------------------------------------- */
 
-static void resolve(const void *state, void *config)
+static void resolve_mf(const void *state, void *config)
 {
     *(strads_mf_options *)config = *strads_mf_resolved(state);
 }
 
-static void describe(const void *state)
+static void describe_errors(const void *state)
 {
     static const char *const what[] = {"training", "held out", "test"};
     double error[] = {NAN, NAN, NAN};
@@ -45,8 +45,8 @@ static void describe(const void *state)
 static const cli_train train = {
     .program = &strads_program_mf,
     .options = "Matrix factorisation:",
-    .resolve = resolve,
-    .describe = describe,
+    .resolve = resolve_mf,
+    .describe = describe_errors,
     .write = cli_mf_model_write,
 };
 
@@ -59,7 +59,7 @@ typedef struct prediction {
     cli_mf_ratings ratings;
 } prediction;
 
-static strads_err put_predictions(void *state, FILE *out)
+static strads_err put_mf_predictions(void *state, FILE *out)
 {
     const prediction *p = state;
     const cli_mf_model *m = &p->model;
@@ -85,7 +85,7 @@ static strads_err put_predictions(void *state, FILE *out)
     return err;
 }
 
-static strads_err predict(void *state, const char *const *path)
+static strads_err predict_ratings(void *state, const char *const *path)
 {
     prediction *p = state;
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
@@ -104,8 +104,8 @@ static const cli_verb predict_verb = {
     .table = predict_table,
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = predict,
-    .write = put_predictions,
+    .read = predict_ratings,
+    .write = put_mf_predictions,
 };
 
 /* ---- evaluate ---------------------------------------------------------- */
@@ -200,7 +200,7 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
     return 2 * PART_FIGURES + RANK_FIGURES;
 }
 
-static strads_err put_evaluation(void *state, FILE *out)
+static strads_err put_mf_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
@@ -208,7 +208,7 @@ static strads_err put_evaluation(void *state, FILE *out)
                               measure_all(e, measure));
 }
 
-static strads_err rank(evaluation *e)
+static strads_err rank_items(evaluation *e)
 {
     CLI_TRY(strads_recommender_new(&e->model.f, &e->recommender));
     return strads_recommender_judge(e->recommender, &e->model.f,
@@ -217,7 +217,7 @@ static strads_err rank(evaluation *e)
                                     e->relevant, e->top, &e->ours, &e->popular);
 }
 
-static strads_err evaluate(void *state, const char *const *path)
+static strads_err evaluate_ratings(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(cli_mf_model_read(path[0], &e->model));
@@ -233,7 +233,7 @@ static strads_err evaluate(void *state, const char *const *path)
                                 &e->test));
     CLI_TRY(cli_mf_ratings_read(e->train_path, &e->model, &e->use, STRADS_F64,
                                 false, &e->train));
-    return rank(e);
+    return rank_items(e);
 }
 
 static const cli_verb evaluate_verb = {
@@ -242,8 +242,8 @@ static const cli_verb evaluate_verb = {
     .table = evaluate_table,
     .usual = "json",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = evaluate,
-    .write = put_evaluation,
+    .read = evaluate_ratings,
+    .write = put_mf_evaluation,
 };
 
 /* ---- recommend --------------------------------------------------------- */
@@ -405,7 +405,7 @@ static strads_err choose_users(recommendation *r)
     return STRADS_OK;
 }
 
-static strads_err check_options(const recommendation *o)
+static strads_err check_mf_options(const recommendation *o)
 {
     const int ways =
         (o->user != NULL) + (o->users != NULL) + (o->fold_in != NULL);
@@ -429,7 +429,7 @@ static strads_err check_options(const recommendation *o)
 static strads_err recommend(void *state, const char *const *path)
 {
     recommendation *r = state;
-    CLI_TRY(check_options(r));
+    CLI_TRY(check_mf_options(r));
     CLI_TRY(cli_mf_model_read(path[0], &r->model));
     CLI_TRY(choose_users(r));
     if (r->exclude) {
@@ -502,7 +502,7 @@ static strads_err put_factors(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err show(void *state, const char *const *path)
+static strads_err show_factors(void *state, const char *const *path)
 {
     return cli_mf_model_read(path[0], &((shown *)state)->model);
 }
@@ -512,7 +512,7 @@ static const cli_verb show_verb = {
     .initial = &(const shown){.of = "items"},
     .table = show_table,
     .usual = "csv",
-    .read = show,
+    .read = show_factors,
     .write = put_factors,
 };
 

@@ -7,12 +7,12 @@
 #include "cli_train.h"
 #include "strads/net.h"
 
-static void resolve(const void *state, void *config)
+static void resolve_net(const void *state, void *config)
 {
     *(strads_net_options *)config = *strads_net_resolved(state);
 }
 
-static void describe(const void *state)
+static void describe_net(const void *state)
 {
     const strads_net_options *o = strads_net_resolved(state);
     cli_say(false, "labels %s; hidden layers of %s units, %s", o->classes,
@@ -22,9 +22,9 @@ static void describe(const void *state)
 static const cli_train train = {
     .program = &strads_program_net,
     .options = "Network:",
-    .resolve = resolve,
+    .resolve = resolve_net,
     .at_zero = strads_net_at_zero,
-    .describe = describe,
+    .describe = describe_net,
 };
 
 /* ---- show -------------------------------------------------------------- */

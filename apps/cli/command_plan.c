@@ -14,7 +14,7 @@ typedef struct plan_state {
     strads_plan *plan;
 } plan_state;
 
-static void tell(const char *path, const strads_plan *plan)
+static void describe_plan(const char *path, const strads_plan *plan)
 {
     cli_say(false,
             "%s: %" PRIu32 " partitions, %" PRIu32 " blocks, %" PRIu32
@@ -61,7 +61,7 @@ static strads_err weigh_by_data(plan_state *s, const strads_data *data)
     return STRADS_OK;
 }
 
-static strads_err weigh(plan_state *s)
+static strads_err weigh_blocks(plan_state *s)
 {
     for (uint32_t b = 0; b < s->blocks; b++)
         s->block[b] = 1;
@@ -101,7 +101,7 @@ static strads_err make_plan(plan_state *s)
     return err;
 }
 
-static strads_err make(void *state, const char *const *path)
+static strads_err write_plan(void *state, const char *const *path)
 {
     plan_state *s = state;
     if (s->partitions == 0) {
@@ -114,11 +114,11 @@ static strads_err make(void *state, const char *const *path)
     CLI_TRY(cli_reserve(s->partitions, sizeof *s->partition, "a plan",
                         &s->partition));
     CLI_TRY(sti_atomic_file_check(path[0]));
-    CLI_TRY(weigh(s));
+    CLI_TRY(weigh_blocks(s));
     CLI_TRY(make_plan(s));
     cli_writing();
     CLI_TRY(strads_plan_write(s->plan, path[0]));
-    tell(path[0], s->plan);
+    describe_plan(path[0], s->plan);
     return STRADS_OK;
 }
 
@@ -144,7 +144,7 @@ static strads_err check_number(const char *path, const char *what,
                              found, what, wanted);
 }
 
-static strads_err check(void *state, const char *const *path)
+static strads_err check_plan(void *state, const char *const *path)
 {
     plan_state *s = state;
     CLI_TRY(strads_plan_read(path[0], &s->plan));
@@ -156,7 +156,7 @@ static strads_err check(void *state, const char *const *path)
         (void)snprintf(why, sizeof why, "%s", strads_error_text());
         return strads_fail(STRADS_EINVAL, "%s: %s", path[0], why);
     }
-    tell(path[0], s->plan);
+    describe_plan(path[0], s->plan);
     return STRADS_OK;
 }
 
@@ -246,7 +246,7 @@ static strads_err put_plan(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err show(void *state, const char *const *path)
+static strads_err show_plan(void *state, const char *const *path)
 {
     return strads_plan_read(path[0], &((plan_state *)state)->plan);
 }
@@ -256,13 +256,13 @@ static strads_err show(void *state, const char *const *path)
 static const cli_verb make_verb = {.size = sizeof(plan_state),
                                    .table = make_table,
                                    .has = CLI_HAS_WORKERS,
-                                   .read = make};
+                                   .read = write_plan};
 static const cli_verb check_verb = {.size = sizeof(plan_state),
                                     .table = check_table,
-                                    .read = check};
+                                    .read = check_plan};
 static const cli_verb show_verb = {.size = sizeof(plan_state),
                                    .usual = "text",
-                                   .read = show,
+                                   .read = show_plan,
                                    .write = put_plan};
 
 const cli_command cli_plan_commands[] = {

@@ -148,7 +148,7 @@ static strads_err read_scores(report *r)
 }
 
 /* Topic models have their own format. */
-static strads_err read_model(report *r)
+static strads_err read_report_model(report *r)
 {
     char head[128] = "";
     FILE *file = fopen(r->model_path, "re");
@@ -237,7 +237,7 @@ static strads_err read_all(void *state, const char *const *args)
         r->model_path = args[1];
     CLI_TRY(read_log(r));
     if (r->model_path)
-        CLI_TRY(read_model(r));
+        CLI_TRY(read_report_model(r));
     if (r->evaluation_path)
         CLI_TRY(read_evaluation(r));
     if (r->pictures)
@@ -562,7 +562,7 @@ static void put_value(FILE *out, const json_t *v)
 
 /* Nested objects become tables of their own, for example the precision and
  * recall of a ranking. */
-static void put_evaluation(FILE *out, const json_t *of, const char *title)
+static void put_evaluation_table(FILE *out, const json_t *of, const char *title)
 {
     const char *name;
     json_t *value;
@@ -583,7 +583,7 @@ static void put_evaluation(FILE *out, const json_t *of, const char *title)
     json_object_foreach((json_t *)of, name, value)
     {
         if (json_is_object(value))
-            put_evaluation(out, value, name);
+            put_evaluation_table(out, value, name);
     }
 }
 
@@ -644,7 +644,7 @@ static strads_err write_page(void *state, FILE *out)
         put_scores(r, out);
     if (r->evaluation) {
         (void)fputs("<section><h2>Evaluation</h2><div class=\"columns\">", out);
-        put_evaluation(out, r->evaluation, "new data");
+        put_evaluation_table(out, r->evaluation, "new data");
         (void)fputs("</div></section>\n", out);
     }
     if (r->svg)

@@ -11,7 +11,8 @@
 
 /* ---- train --------------------------------------------------------------- */
 
-static strads_err write_model(const cli_trained *trained, const char *path)
+static strads_err write_roles_model(const cli_trained *trained,
+                                    const char *path)
 {
     strads_lda_model *model = NULL;
     CLI_TRY(strads_lda_model_from_result(trained->result, &model));
@@ -27,7 +28,7 @@ static strads_err write_model(const cli_trained *trained, const char *path)
 static const cli_train train = {
     .program = &strads_program_roles,
     .options = "Roles:",
-    .write = write_model,
+    .write = write_roles_model,
 };
 
 /* ---- a model and a network ----------------------------------------------- */
@@ -37,7 +38,7 @@ typedef struct network {
     strads_data *graph, *held; /* NULL: not read */
 } network;
 
-static strads_err read_model(const char *path, network *n)
+static strads_err read_roles_model(const char *path, network *n)
 {
     CLI_TRY(strads_lda_model_read(path, &n->model));
     return n->model->network
@@ -121,10 +122,10 @@ static strads_err compare_groups(evaluation *e)
     return strads_groups_nmi(m->words, &e->roles, &e->known, &e->nmi);
 }
 
-static strads_err evaluate(void *state, const char *const *path)
+static strads_err evaluate_links(void *state, const char *const *path)
 {
     evaluation *e = state;
-    CLI_TRY(read_model(path[0], &e->n));
+    CLI_TRY(read_roles_model(path[0], &e->n));
     const strads_lda_model *m = e->n.model;
     const bool links = e->held_out || m->hold_out > 0;
     if (!links && !e->communities) {
@@ -145,7 +146,7 @@ static strads_err evaluate(void *state, const char *const *path)
 
 enum { MOST_FIGURES = 9 };
 
-static strads_err put_evaluation(void *state, FILE *out)
+static strads_err put_link_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const strads_lda_model *m = e->n.model;
@@ -176,8 +177,8 @@ static const cli_verb evaluate_verb = {
     .table = evaluate_table,
     .usual = "json",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = evaluate,
-    .write = put_evaluation,
+    .read = evaluate_links,
+    .write = put_link_evaluation,
 };
 
 /* ---- show ---------------------------------------------------------------- */
@@ -200,10 +201,10 @@ static const strads_option show_table[] = {
     {.name = NULL},
 };
 
-static strads_err show(void *state, const char *const *path)
+static strads_err show_roles(void *state, const char *const *path)
 {
     shown *s = state;
-    CLI_TRY(read_model(path[0], &s->n));
+    CLI_TRY(read_roles_model(path[0], &s->n));
     if (strcmp(s->of, "nodes") == 0)
         return STRADS_OK;
     const size_t n = (size_t)s->n.model->topics * s->top;
@@ -279,7 +280,7 @@ static strads_err put_shares(const shown *s, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err put_shown(void *state, FILE *out)
+static strads_err put_roles(void *state, FILE *out)
 {
     const shown *s = state;
     return strcmp(s->of, "nodes") == 0 ? put_shares(s, out)
@@ -291,8 +292,8 @@ static const cli_verb show_verb = {
     .initial = &(const shown){.of = "roles", .top = 10},
     .table = show_table,
     .usual = "text",
-    .read = show,
-    .write = put_shown,
+    .read = show_roles,
+    .write = put_roles,
 };
 
 /* ---- predict ------------------------------------------------------------- */
@@ -305,10 +306,10 @@ typedef struct prediction {
     double *score;
 } prediction;
 
-static strads_err predict(void *state, const char *const *path)
+static strads_err predict_links(void *state, const char *const *path)
 {
     prediction *p = state;
-    CLI_TRY(read_model(path[0], &p->n));
+    CLI_TRY(read_roles_model(path[0], &p->n));
     CLI_TRY(read_links(path[1], p->n.model, &p->use, &p->n.graph));
     const strads_sparse *x = &strads_data_share(p->n.graph, 0)->by_row;
     CLI_TRY(cli_reserve(x->nnz + 1, sizeof *p->u, "pairs", &p->u));
@@ -325,7 +326,7 @@ static strads_err predict(void *state, const char *const *path)
     return strads_roles_score(p->n.model, p->pairs, p->u, p->v, p->score);
 }
 
-static strads_err put_predictions(void *state, FILE *out)
+static strads_err put_link_predictions(void *state, FILE *out)
 {
     const prediction *p = state;
     const strads_lda_model *m = p->n.model;
@@ -346,8 +347,8 @@ static const cli_verb predict_verb = {
     .size = sizeof(prediction),
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = predict,
-    .write = put_predictions,
+    .read = predict_links,
+    .write = put_link_predictions,
 };
 
 /* ---- the commands -------------------------------------------------------- */

@@ -42,7 +42,7 @@ static strads_err try_program(void *state, const char *path,
 }
 
 /* For manual and completion: lists the options of all programs. */
-static int describe(const cli_command *self, int argc, char **argv)
+static int describe_options(const cli_command *self, int argc, char **argv)
 {
     static const strads_phase phases[] = {{.when = STRADS_WHEN_POLICY},
                                           {.when = STRADS_WHEN_PROBE}};
@@ -96,7 +96,7 @@ static int run_program(const cli_command *self, int argc, char **argv)
         argv[1] = "--check";
     }
     if (cli_parse_is_described() && (argc < 2 || is_python(argv[0])))
-        return describe(self, argc, argv);
+        return describe_options(self, argc, argv);
     if (argc == 0 || argv[0][0] == '-') {
         return cli_plugin_missing(
             self, argc, argv,

@@ -100,7 +100,8 @@ static const strads_option file_table[] = {
 };
 
 /* Selects the engine's options that simulations have. */
-static const strads_option *running_table(const strads_program *program)
+static const strads_option *
+simulate_running_table(const strads_program *program)
 {
     enum { MOST = 15 };
     static const char *const rounds[MOST] = {
@@ -125,7 +126,7 @@ static const strads_option *running_table(const strads_program *program)
     return table;
 }
 
-static strads_err set_defaults(sim *s)
+static strads_err set_simulate_defaults(sim *s)
 {
     s->asked = 8;
     s->latency = "50us";
@@ -214,7 +215,7 @@ static strads_err read_stragglers(sim *s)
     }
 }
 
-static strads_err check(const sim *s)
+static strads_err check_simulate_outputs(const sim *s)
 {
     const uint32_t most = s->workers[s->n_points - 1];
     const char *files[] = {s->svg, s->save_cost, s->use.out.path};
@@ -251,14 +252,14 @@ static strads_err understand(sim *s)
     if (s->straggler)
         CLI_TRY(read_stragglers(s));
     CLI_TRY(cli_plan_take(s->program, &s->engine, &s->plan));
-    return check(s);
+    return check_simulate_outputs(s);
 }
 
 static strads_err read_line(sim *s, int argc, char **argv, bool *done)
 {
     cli_parsed parsed;
-    CLI_TRY(set_defaults(s));
-    const strads_option *running = running_table(s->program);
+    CLI_TRY(set_simulate_defaults(s));
+    const strads_option *running = simulate_running_table(s->program);
     const cli_syntax syntax = {
         .name = s->name,
         .args = "DATA",
@@ -342,7 +343,7 @@ static void tell_prices(const sim *s)
 }
 
 /* Prints the parameters of the simulation; writes the log's first line. */
-static void announce(sim *s, const strads_data *data)
+static void announce_simulation(sim *s, const strads_data *data)
 {
     const uint32_t most = s->workers[s->n_points - 1];
     uint32_t slow = 0;
@@ -548,7 +549,7 @@ static strads_err put_points(void *arg, FILE *out)
 
 /* Left: time to the objective, and the line of ideal speed-up. Right: busy
  * shares. */
-static strads_err draw(void *arg, FILE *out)
+static strads_err draw_curve(void *arg, FILE *out)
 {
     const sim *s = arg;
     const uint32_t n = s->n_points;
@@ -592,8 +593,8 @@ static strads_err draw(void *arg, FILE *out)
 
 /* ---- the runs ---------------------------------------------------------- */
 
-static strads_err read_data(const void *arg, uint32_t partitions,
-                            strads_data **out)
+static strads_err read_simulate_data(const void *arg, uint32_t partitions,
+                                     strads_data **out)
 {
     const sim *s = arg;
     const strads_program *program = s->program;
@@ -608,7 +609,7 @@ static strads_err read_data(const void *arg, uint32_t partitions,
     return strads_data_read(s->data_path, &options, out);
 }
 
-static void on_progress(void *arg, const strads_progress *progress)
+static void record_report(void *arg, const strads_progress *progress)
 {
     sim *s = arg;
     s->reported = progress->seconds;
@@ -617,7 +618,7 @@ static void on_progress(void *arg, const strads_progress *progress)
 }
 
 /* One point: splits the data and runs on it. */
-static strads_err simulate(sim *s, uint32_t k)
+static strads_err simulate_point(sim *s, uint32_t k)
 {
     strads_data *data = NULL;
     strads_result *result = NULL;
@@ -627,9 +628,9 @@ static strads_err simulate(sim *s, uint32_t k)
     if (options.partitions == 0)
         options.partitions = p->workers;
     s->reported = 0;
-    CLI_TRY(read_data(s, options.partitions, &data));
+    CLI_TRY(read_simulate_data(s, options.partitions, &data));
     if (k == 0) {
-        announce(s, data);
+        announce_simulation(s, data);
         s->begun = true;
     }
     const strads_err err =
@@ -658,17 +659,17 @@ static strads_err simulate_all(sim *s)
                               .save = s->save_cost,
                               .few = s->workers[0],
                               .many = s->workers[s->n_points - 1],
-                              .read = read_data,
+                              .read = read_simulate_data,
                               .arg = s};
     CLI_TRY(cli_log_open(s->log_path, NULL, &s->log));
     CLI_TRY(cli_prices_find(&costs, &s->net));
     for (uint32_t k = 0; k < s->n_points; k++) {
-        CLI_TRY(simulate(s, k));
+        CLI_TRY(simulate_point(s, k));
         if (s->point[k].end == STRADS_END_CANCELED)
             s->n_points = k + 1;
     }
     if (s->svg)
-        CLI_TRY(cli_output(s->svg, draw, s));
+        CLI_TRY(cli_output(s->svg, draw_curve, s));
     return prints_at_once(s) ? STRADS_OK
                              : cli_output(s->use.out.path, put_points, s);
 }
@@ -691,7 +692,7 @@ static int code_of(const sim *s)
 static int carry_out(sim *s)
 {
     s->engine.stop = cli_signal_catch();
-    s->engine.progress = on_progress;
+    s->engine.progress = record_report;
     s->engine.progress_arg = s;
     strads_err err = simulate_all(s);
     const int code =

@@ -293,7 +293,7 @@ static void put_thousandths(FILE *out, int32_t n)
                   n < 0 ? "-" : "", size / 1000, digits, rest);
 }
 
-static strads_err put_data(void *state, FILE *out)
+static strads_err put_design(void *state, FILE *out)
 {
     synth *s = state;
     strads_err err = STRADS_OK;
@@ -328,7 +328,7 @@ static strads_err put_truth(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err check(synth *s)
+static strads_err check_design(synth *s)
 {
     if (s->dense && s->entries > 0) {
         return strads_fail(STRADS_EINVAL,
@@ -364,7 +364,7 @@ static strads_err synthesize(void *state, const char *const *path)
                            "and pack what comes",
                            path[0]);
     }
-    CLI_TRY(check(s));
+    CLI_TRY(check_design(s));
     CLI_TRY(cli_output_check(path[0]));
     if (s->truth)
         CLI_TRY(cli_output_check(s->truth));
@@ -380,7 +380,7 @@ static strads_err synthesize(void *state, const char *const *path)
     if (!s->dense)
         CLI_TRY(draw_runs(s));
     CLI_TRY(draw_labels(s));
-    CLI_TRY(cli_output(path[0], put_data, s));
+    CLI_TRY(cli_output(path[0], put_design, s));
     if (s->truth)
         CLI_TRY(cli_output(s->truth, put_truth, s));
     cli_say(s->use.quiet,

@@ -206,7 +206,7 @@ static int help(int argc, char **argv)
     return argc > 1 ? run_command(argc, argv) : show_help(stdout);
 }
 
-static int dispatch(int argc, char **argv)
+static int dispatch_command(int argc, char **argv)
 {
     if (argc == 0) {
         (void)show_help(stderr);
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
     /* At a file size limit, a write then fails with an error that is
      * reported. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    int code = dispatch(argc - 1, argv + 1);
+    int code = dispatch_command(argc - 1, argv + 1);
     /* Output that was printed but did not reach the file (a full disk) is a
      * failure. */
     bool broken = ferror(stdout) != 0;

@@ -36,7 +36,7 @@ typedef struct map {
     uint32_t n_shown, *shown; /* words, ascending, each once */
 } map;
 
-static double h(double p)
+static double entropy_term(double p)
 {
     return p > 0 ? -p * log(p) : 0;
 }
@@ -92,7 +92,8 @@ static void add_word(map *p, uint64_t word, double *phi, bool *has)
                 continue; /* each pair once */
             const double of_b = has[b] ? phi[b] : p->none[b];
             *gsl_matrix_ptr(p->apart, a < b ? a : b, a < b ? b : a) +=
-                h((phi[a] + of_b) / 2) - h((p->none[a] + p->none[b]) / 2);
+                entropy_term((phi[a] + of_b) / 2) -
+                entropy_term((p->none[a] + p->none[b]) / 2);
         }
     }
     for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++)
@@ -131,7 +132,7 @@ static strads_err measure_apart(map *p)
         for (uint32_t b = a; b < p->n; b++) {
             gsl_matrix_set(p->apart, a, b,
                            (double)p->model->words *
-                               h((p->none[a] + p->none[b]) / 2));
+                               entropy_term((p->none[a] + p->none[b]) / 2));
         }
     }
     for (uint64_t w = 0; w < p->model->words; w++)
@@ -140,7 +141,7 @@ static strads_err measure_apart(map *p)
     return STRADS_OK;
 }
 
-static strads_err scale(map *p)
+static strads_err place_topics(map *p)
 {
     gsl_eigen_symmv_workspace *work = gsl_eigen_symmv_alloc(p->n);
     gsl_vector *value = gsl_vector_alloc(p->n);
@@ -282,7 +283,7 @@ strads_err report_topics_write(const strads_lda_model *model, FILE *out)
     if (!p.apart)
         return strads_fail(STRADS_ENOMEM, "no memory for a map");
     strads_err err = measure_apart(&p);
-    err = err ? err : scale(&p);
+    err = err ? err : place_topics(&p);
     gsl_matrix_free(p.apart);
     CLI_TRY(err);
     CLI_TRY(choose_words(&p));

@@ -94,8 +94,8 @@ static void count_by_item(mf_local *l, const strads_task *task,
 }
 
 /* Users come in order, so the users of each item do, too. */
-static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
-                      uint64_t u, uint64_t *item_at)
+static void fill_rows_user(mf_local *l, const strads_task *task,
+                           mf_split *split, uint64_t u, uint64_t *item_at)
 {
     mf_rows *r = &l->rows;
     const uint64_t n = mf_split_take(split, l, task, u);
@@ -124,7 +124,7 @@ static strads_err fill_rows(mf_local *l, const strads_task *task,
         return mf_no_memory("items", bytes);
     memcpy(item_at, l->rows.item_start, bytes);
     for (uint64_t u = 0; u < l->users; u++) {
-        fill_user(l, task, split, u, item_at);
+        fill_rows_user(l, task, split, u, item_at);
         spent = mf_spend(task->share, spent, u + 1);
     }
     free(item_at);

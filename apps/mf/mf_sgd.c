@@ -99,8 +99,8 @@ static void count_cells(mf_local *l, const strads_task *task,
 
 /* at[b]: position of the next rating of block b. Users come in order, so each
  * block is filled from front to end. */
-static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
-                      uint64_t u, uint64_t *at)
+static void fill_cells_user(mf_local *l, const strads_task *task,
+                            mf_split *split, uint64_t u, uint64_t *at)
 {
     const uint16_t place = (uint16_t)(u & ((UINT64_C(1) << l->micro) - 1));
     const uint64_t n = mf_split_take(split, l, task, u);
@@ -133,7 +133,7 @@ static strads_err fill_cells(mf_local *l, const strads_task *task,
         return mf_no_memory("blocks", bytes);
     memcpy(at, l->first, bytes);
     for (uint64_t u = 0; u < l->users; u++) {
-        fill_user(l, task, split, u, at);
+        fill_cells_user(l, task, split, u, at);
         spent = mf_spend(task->share, spent, u + 1);
     }
     free(at);

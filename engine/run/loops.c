@@ -440,7 +440,7 @@ static void close_absent_sessions(const sti_run *run, uint32_t started)
     }
 }
 
-static strads_err run_all(sti_loops *all)
+static strads_err run_threads(sti_loops *all)
 {
     uint32_t started = sti_loops_start(all);
     close_absent_sessions(&all->setup->run, started);
@@ -467,7 +467,7 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
     if (!err && run->cuts)
         sti_loop_cuts_open(&all, run->max_rounds);
     if (!err)
-        err = run_all(&all);
+        err = run_threads(&all);
     if (!all.ends && all.counted)
         all.end = STRADS_END_ROUNDS;
     if (!err) {

@@ -63,7 +63,7 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
 
 /* ---- from a result ------------------------------------------------------ */
 
-static bool is_zero(const double *row, uint32_t width)
+static bool is_zero_row(const double *row, uint32_t width)
 {
     for (uint32_t k = 0; k < width; k++)
         if (row[k] != 0)
@@ -78,7 +78,7 @@ static uint64_t gather_nonzeros(const double *values, uint64_t parameters,
     uint64_t n = 0;
     for (uint64_t j = 0; j < parameters; j++) {
         const double *row = values + j * width;
-        if (is_zero(row, width))
+        if (is_zero_row(row, width))
             continue;
         if (model) {
             ((uint32_t *)model->index)[n] = (uint32_t)j;
@@ -164,7 +164,7 @@ static strads_err check_coefficients(const strads_model *model)
 }
 
 /* The file keeps the options as they were given. */
-static strads_err check_options(const char *text)
+static strads_err check_model_options(const char *text)
 {
     json_t *options = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     bool good = json_is_object(options);
@@ -318,7 +318,7 @@ strads_err strads_model_write(const strads_model *model, const char *path)
     const char *options = model->options ? model->options : "{}";
     strads_err err = check_coefficients(model);
     if (!err)
-        err = check_options(options);
+        err = check_model_options(options);
     if (!err)
         err = check_names(model);
     if (err)

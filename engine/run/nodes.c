@@ -79,14 +79,14 @@ struct strads_engine {
 
 /* ---- node 0: until all nodes have joined and have the terms -------------- */
 
-static strads_err no_memory(void)
+static strads_err no_node_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a node");
 }
 
 /* The tables of a program of rounds are in the coordinator's process. */
-static strads_err check_spread(const strads_program *program,
-                               const strads_engine_options *options)
+static strads_err check_program_spread(const strads_program *program,
+                                       const strads_engine_options *options)
 {
     uint32_t nodes = options->nodes, shards = options->shards;
     if (nodes > 1 && program->tables && !program->run)
@@ -122,7 +122,7 @@ static strads_err check_listen(const strads_program *program,
                            "to %d",
                            STI_NODES_MAX);
     err = sti_setup_check_tuning(options);
-    return err ? err : check_spread(program, options);
+    return err ? err : check_program_spread(program, options);
 }
 
 static void take_late(void *arg, uint32_t workers);
@@ -165,7 +165,7 @@ strads_err strads_engine_listen(const strads_program *program,
 {
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
-        return no_memory();
+        return no_node_memory();
     strads_engine_options *options = &engine->options;
     strads_err err = sti_program_take(program, &engine->program);
     if (!err)
@@ -200,7 +200,7 @@ strads_err strads_engine_listen(const strads_program *program,
     if (!err)
         engine->url = strdup(sti_mesh_url(engine->mesh));
     if (!err && !engine->url)
-        err = no_memory();
+        err = no_node_memory();
     if (err)
         strads_engine_free(engine);
     else
@@ -222,7 +222,7 @@ static strads_err spread(strads_engine *engine)
     l->node_of = calloc(l->workers, sizeof *l->node_of);
     l->hosts = calloc(terms->nodes, sizeof *l->hosts);
     if (!l->node_of || !l->hosts)
-        return no_memory();
+        return no_node_memory();
     for (uint32_t n = 0, w = 0; n < terms->nodes; n++) {
         for (uint32_t k = 0; k < terms->workers[n]; k++)
             l->node_of[w++] = n;
@@ -263,7 +263,7 @@ static strads_err spread_by_pace(strads_engine *engine)
     free(engine->pace);
     engine->pace = calloc(nodes, sizeof *engine->pace);
     if (!engine->pace)
-        return no_memory();
+        return no_node_memory();
     count_parts(engine, engine->pace);
     for (uint32_t n = 0; n < nodes; n++)
         engine->pace[n].pace =
@@ -272,7 +272,7 @@ static strads_err spread_by_pace(strads_engine *engine)
         engine->terms.hosted =
             calloc(engine->layout.workers, sizeof *engine->terms.hosted);
         if (!engine->terms.hosted)
-            return no_memory();
+            return no_node_memory();
         for (uint32_t n = 0, w = 0; n < nodes; n++) {
             const sti_pace *p = &engine->pace[n];
             for (uint32_t k = 0; k < p->workers; k++)
@@ -294,7 +294,7 @@ static strads_err take_hosted(strads_engine *engine)
         return STRADS_OK;
     l->first_of = calloc((size_t)l->workers + 1, sizeof *l->first_of);
     if (!l->first_of)
-        return no_memory();
+        return no_node_memory();
     for (uint32_t w = 0; w < l->workers; w++)
         l->first_of[w + 1] = l->first_of[w] + hosted[w];
     return STRADS_OK;
@@ -308,7 +308,7 @@ static strads_err tell_terms(strads_engine *engine)
     if (!terms.config && terms.program->config_size) {
         defaults = calloc(1, terms.program->config_size);
         if (!defaults)
-            return no_memory();
+            return no_node_memory();
         if (terms.program->defaults)
             memcpy(defaults, terms.program->defaults,
                    terms.program->config_size);
@@ -317,7 +317,7 @@ static strads_err tell_terms(strads_engine *engine)
     char *text = sti_run_terms_write(&terms);
     free(defaults);
     if (!text)
-        return no_memory();
+        return no_node_memory();
     strads_err err = sti_mesh_welcome(engine->mesh, text, engine->options.seed);
     free(text);
     return err;
@@ -349,7 +349,7 @@ static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
     *joined = nodes - 1;
     engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
     if (!engine->terms.workers)
-        return no_memory();
+        return no_node_memory();
     engine->terms.workers[0] = sti_setup_workers(options);
     if (engine->generation > 1 || options->resume)
         options->pools = 0; /* the nodes have changed: one pool for each node */
@@ -557,7 +557,7 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
         return err;
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
-        return no_memory();
+        return no_node_memory();
     engine->joined = engine->together = true;
     engine->join = *options;
     forget_terms(engine);
@@ -568,7 +568,7 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
     };
     err = engine->url
               ? sti_token_read(options->token_file, &engine->trust.token)
-              : no_memory();
+              : no_node_memory();
     if (!err)
         err = join(engine, false);
     if (err)
@@ -682,7 +682,7 @@ strads_err strads_data_from_part(strads_engine *engine,
     const uint32_t nodes = engine->terms.nodes;
     uint32_t *first = calloc((size_t)nodes + 1, sizeof *first);
     if (!first)
-        return no_memory();
+        return no_node_memory();
     uint32_t workers = 0;
     for (uint32_t n = 0; n < nodes; n++) {
         first[n] = sti_run_first(&run, workers);

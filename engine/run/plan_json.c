@@ -20,7 +20,7 @@
 
 enum { MOST = 1 << 20 };
 
-static strads_err no_memory(void)
+static strads_err no_plan_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a plan");
 }
@@ -70,7 +70,7 @@ strads_err strads_plan_write(const strads_plan *plan, const char *path)
 {
     json_t *json = sti_plan_json(plan);
     if (!json)
-        return no_memory();
+        return no_plan_memory();
     sti_atomic_file target = {0};
     strads_err err = sti_atomic_file_open(path, &target);
     if (!err && (json_dumpf(json, target.stream,
@@ -129,7 +129,7 @@ static strads_err read_weights(const json_t *json, const char *where,
                            key, json_array_size(list), n);
     *out = malloc(sizeof **out * n);
     if (!*out)
-        return no_memory();
+        return no_plan_memory();
     for (uint32_t k = 0; k < n; k++) {
         const json_t *value = json_array_get(list, k);
         if (!json_is_number(value))
@@ -241,7 +241,7 @@ strads_err sti_plan_from_json(const json_t *json, const char *where,
         return err;
     r.start = malloc(sizeof *r.start * ((size_t)d->steps * d->partitions + 1));
     r.block = malloc(sizeof *r.block * ((size_t)d->blocks * d->partitions));
-    err = r.start && r.block ? STRADS_OK : no_memory();
+    err = r.start && r.block ? STRADS_OK : no_plan_memory();
     if (!err)
         err = read_weights(json, where, "block-weight", d->blocks,
                            &r.block_weight);

@@ -113,7 +113,7 @@ static size_t field_size(strads_option_kind kind)
     return SIZE_MAX / 2; /* unknown kind: never fits */
 }
 
-static strads_err check_options(const strads_program *program)
+static strads_err check_option_table(const strads_program *program)
 {
     for (const strads_option *o = program->options; o && o->name; o++)
         if (o->offset + field_size(o->kind) > program->config_size)
@@ -125,7 +125,7 @@ static strads_err check_options(const strads_program *program)
     return STRADS_OK;
 }
 
-static bool has_ring(const strads_program *program)
+static bool has_ring_phase(const strads_program *program)
 {
     bool ring = false;
     for (uint32_t k = 0; k < program->n_phases; k++)
@@ -145,7 +145,7 @@ static bool has_phase_when(const strads_program *program, strads_when when)
 const char *sti_program_excludes(const strads_program *program,
                                  const char *option)
 {
-    const bool ring = has_ring(program);
+    const bool ring = has_ring_phase(program);
     const bool policy = has_phase_when(program, STRADS_WHEN_POLICY);
     const bool probe = has_phase_when(program, STRADS_WHEN_PROBE);
     const char *chooses = ring ? "its blocks go by a plan"
@@ -213,7 +213,7 @@ static const char *contradiction(const strads_program *p)
     if (p->pooled && !p->owned)
         return "is pooled, but owns nothing that a pool could share: add "
                "owned, or leave pooled out";
-    if (p->payload && !has_ring(p))
+    if (p->payload && !has_ring_phase(p))
         return "has a payload, but no RING phase that it could travel in: "
                "leave payload out";
     return NULL;
@@ -232,7 +232,7 @@ strads_err sti_program_take(const strads_program *program, strads_program *out)
     const char *why = contradiction(out);
     if (why)
         return strads_fail(STRADS_EINVAL, "program %s %s", out->name, why);
-    err = check_options(out);
+    err = check_option_table(out);
     if (!err)
         err = check_phases(out);
     return err ? err : check_policy_phases(out);

@@ -182,7 +182,7 @@ static strads_err guard_end(guard *g, void *to, const char *what,
     return err;
 }
 
-static strads_err no_memory(void)
+static strads_err no_trial_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory to try a program");
 }
@@ -200,7 +200,7 @@ static strads_err on_update(strads_task *task)
     strads_err err = task->partial && (!value || task->value)
                          ? (users.n_phases ? users.phases[task->phase].update
                                            : users.update)(task)
-                         : no_memory();
+                         : no_trial_memory();
     const size_t kept = task->partial_bytes;
     task->partial = partial;
     task->value = value;
@@ -247,7 +247,7 @@ static strads_err run_aggregate(strads_commit *commit, bool fills)
     commit->priority =
         guard_make(&p, priority, sizeof(double) * commit->block.n);
     strads_err err =
-        commit->change && commit->priority ? STRADS_OK : no_memory();
+        commit->change && commit->priority ? STRADS_OK : no_trial_memory();
     for (size_t k = 0; !err && fills && k < n; k++)
         commit->change[k] = fill_of(commit);
     if (!err)
@@ -372,7 +372,7 @@ static strads_err make_tried(void)
     guarded = calloc(n + 1, sizeof *guarded);
     filling = calloc(n + 1, sizeof *filling);
     if (!guarded || !filling)
-        return no_memory();
+        return no_trial_memory();
     for (uint32_t k = 0; k < n; k++) {
         guarded[k] = users.phases[k];
         REPLACE(guarded[k], partial);
@@ -447,7 +447,7 @@ static strads_err run_one(const trial *t, trial_run *r)
     if (r->start && r->start->parameters) {
         param = malloc(sizeof *param * r->start->parameters);
         if (!param)
-            return no_memory();
+            return no_trial_memory();
         for (uint64_t j = 0; j < r->start->parameters; j++)
             param[j] = (uint32_t)j;
         o.n_start = r->start->parameters;
@@ -509,7 +509,7 @@ static bool all_to_all(void)
     return all;
 }
 
-static bool is_zero(const trial_run *r)
+static bool is_all_zero(const trial_run *r)
 {
     bool zero = true;
     for (size_t k = 0; k < count_values(r); k++)
@@ -525,7 +525,7 @@ static strads_err check_filled(const trial_run *r)
         const bool policys =
             !users.n_phases || users.phases[k].when == STRADS_WHEN_POLICY;
         if (policys && f->first > 0 && f->set_first + f->set_more == 0 &&
-            is_zero(r))
+            is_all_zero(r))
             return blame("sets commit->change in no aggregate: fill in "
                          "change[0 .. n * width - 1], what to add to the "
                          "block's parameters");
@@ -544,7 +544,7 @@ static strads_err check_filled(const trial_run *r)
 
 /* Three partitions give the same bits on one worker, on two workers and
  * simulated. */
-static strads_err check_spread(const trial *t, const trial_run *one)
+static strads_err check_same_results(const trial *t, const trial_run *one)
 {
     trial_run two = {.parts = true, .workers = 2};
     trial_run simulated = {.parts = true, .simulated = true};
@@ -641,7 +641,7 @@ static strads_err try_all(const trial *t)
     if (!err)
         err = run_one(t, &parts);
     if (!err)
-        err = check_spread(t, &parts);
+        err = check_same_results(t, &parts);
     if (!err && all_to_all())
         err = check_ends(t, !near(&whole, &parts, 1e-6));
     strads_result_free(whole.result);
@@ -649,9 +649,9 @@ static strads_err try_all(const trial *t)
     return err;
 }
 
-static strads_err read_cut(const void *config, const char *path,
-                           const strads_data_options *how, uint32_t partitions,
-                           strads_data **out)
+static strads_err read_split_data(const void *config, const char *path,
+                                  const strads_data_options *how,
+                                  uint32_t partitions, strads_data **out)
 {
     strads_data_options cut = {.size = sizeof cut};
     const strads_engine_options o = {.size = sizeof o,
@@ -672,9 +672,9 @@ static strads_err child(const void *config, const char *path,
     catch_crashes();
     strads_err err = make_tried();
     if (!err)
-        err = read_cut(config, path, how, 1, &whole);
+        err = read_split_data(config, path, how, 1, &whole);
     if (!err)
-        err = read_cut(config, path, how, PARTITIONS, &parts);
+        err = read_split_data(config, path, how, PARTITIONS, &parts);
     if (!err)
         err =
             try_all(&(trial){.config = config, .whole = whole, .parts = parts});
@@ -716,7 +716,7 @@ strads_err strads_program_check(const strads_program *program,
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (told == MAP_FAILED)
-        return no_memory();
+        return no_trial_memory();
     const pid_t pid = fork();
     if (pid == 0) {
         told->err = child(config, path, how);

@@ -99,7 +99,7 @@ strads_err sti_setup_check_tuning(const strads_engine_options *o)
     return STRADS_OK;
 }
 
-static bool has_ring(const strads_program *program)
+static bool runs_ring(const strads_program *program)
 {
     bool ring = false;
     for (uint32_t k = 0; k < program->n_phases; k++)
@@ -159,7 +159,7 @@ static strads_err take_options(sti_setup *setup)
     run->seed = o->seed;
     run->depth = o->depth;
     run->want = o->blocks ? o->blocks : 1;
-    run->deterministic = o->deterministic || has_ring(run->program);
+    run->deterministic = o->deterministic || runs_ring(run->program);
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
@@ -187,7 +187,7 @@ static strads_err take_plan(sti_setup *setup)
     const strads_plan *plan = setup->options.plan_given;
     if (!plan)
         return STRADS_OK;
-    if (!has_ring(run->program))
+    if (!runs_ring(run->program))
         return strads_fail(STRADS_EINVAL,
                            "program %s has no RING phase that a plan could "
                            "be for: leave the plan out",
@@ -576,7 +576,7 @@ uint64_t sti_run_memory(const strads_engine_options *options)
 static uint32_t usual_partitions(const strads_program *program,
                                  uint32_t workers)
 {
-    const bool several = workers > 1 && has_ring(program);
+    const bool several = workers > 1 && runs_ring(program);
     return several && program->partitions_each
                ? program->partitions_each * workers
                : workers;
@@ -623,8 +623,8 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
     c.partitions = given ? given : usual_partitions(&p, sti_setup_workers(&o));
     if (!given && c.grid_cols > 1) /* whole rows of the grid */
         c.partitions += c.grid_cols - 1 - (c.partitions - 1) % c.grid_cols;
-    c.partition_entries = given || has_ring(&p) || p.run ? 0
-                          : p.partition_entries          ? p.partition_entries
+    c.partition_entries = given || runs_ring(&p) || p.run ? 0
+                          : p.partition_entries           ? p.partition_entries
                                                 : STRADS_PARTITION_ENTRIES;
     sti_sized_return(cut, &c);
     return STRADS_OK;

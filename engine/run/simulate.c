@@ -63,7 +63,7 @@ static void report_loop_progress(void *arg)
 }
 
 /* The simulation's own error is the cause of the partitions' errors. */
-static strads_err run_all(sti_loops *all)
+static strads_err run_simulated_loops(sti_loops *all)
 {
     strads_err err = sti_sim_loop_run(all->sim);
     for (uint32_t k = 0; !err && k < all->count; k++)
@@ -97,7 +97,7 @@ static strads_err simulate_loops(sti_loops *all,
     all->zero_ns = 0;
     if (run->cuts)
         sti_loop_cuts_open(all, run->max_rounds);
-    err = run_all(all);
+    err = run_simulated_loops(all);
     if (!all->ends && all->counted)
         all->end = STRADS_END_ROUNDS;
     if (!err)
