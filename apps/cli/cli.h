@@ -100,7 +100,7 @@ strads_err cli_seconds(const char *option, const char *text, double *out);
  * GB, with or without "/s". STRADS_EINVAL. */
 strads_err cli_rate(const char *option, const char *text, double *out);
 
-/* Parses "A:B", two numbers of at least 0; *end points behind them.
+/* Parses "A:B", two numbers of at least 0; *end points after them.
  * STRADS_EINVAL. */
 strads_err cli_pair(const char *option, const char *text, double *a, double *b,
                     const char **end);

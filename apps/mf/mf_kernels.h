@@ -1,7 +1,7 @@
 /* The inner loops of SGD and of CCD++, portable and for vector instructions.
  *
- * SGD's loop processes one cell: the ratings by the users of a micro-block of
- * the items of a block. */
+ * SGD's loop processes one cell: all ratings that a micro-block of users gave
+ * to a block of items. */
 #ifndef MF_KERNELS_H
 #define MF_KERNELS_H
 

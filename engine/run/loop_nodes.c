@@ -43,10 +43,11 @@ struct sti_loop_nodes {
     uint64_t leaves_ns;     /* other nodes: after a stop request, when this node
                          * leaves if node 0 has not ended the run; 0: no
                          * request */
-    /* Checkpoints. Node 0: it has asked for a clock (`asked`), the number of
-     * answers, the largest of them (`least`), the number of nodes that sent
-     * their parts; a node cannot take part (`refused`). Other nodes: node 0 has
-     * asked, and this node has sent its parts. */
+    /* State of a checkpoint. On node 0: it has asked the other nodes for a
+     * clock; their answers (n_answers, with the largest in `least`) and packed
+     * state (n_parts) are counted; `refused`: a node cannot take part;
+     * `declined`: a partition packed nothing. On other nodes: node 0 has asked;
+     * this node has sent its packed state. */
     bool asked, refused, declined, sent;
     uint32_t n_answers, n_parts;
     bool has_cut; /* node 0: at least one checkpoint exists */
