@@ -1,5 +1,5 @@
-/* Runs whose partials go in chunks: the same bits on threads, on nodes and
- * simulated, and rounds that do not grow with the number of workers. */
+/* Runs with chunked partials: results are bit-identical on threads, on nodes
+ * and simulated, and round times do not grow with the number of workers. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -125,8 +125,8 @@ static void expect_columns(const column_kernels *kernels, uint64_t n,
     cr_expect_eq(products[m], 7);
 }
 
-/* Sparse columns of 0, 1, 2 ... entries, from none of them to all; nothing else
- * is written. */
+/* Sparse columns with 0, 1, 2, ... entries, from empty to full. The kernels
+ * write only to the rows of these entries. */
 static void expect_sparse(const column_kernels *kernels, bool single,
                           const fixture *f)
 {

@@ -1,5 +1,5 @@
-/* Arrays in memory, of every order and type, copied and borrowed, give what the
- * file of the same matrix gives. */
+/* Arrays in memory, of every order and type, copied and borrowed, give the same
+ * data as a file of the same matrix. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What is wrong with a file is said in one sentence: the file, the line, what
- * was found and what was expected. */
+/* An error in a file is reported in one sentence, which names the file, the
+ * line, the text found there and the text expected. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Corpora: bags of words and ldac text against the list of counts that they
- * were written from, and what is wrong with broken ones. */
+/* Corpora: bags of words and ldac text are compared with the counts that they
+ * were written from. Broken files are rejected. */
 #include <criterion/criterion.h>
 #include <string.h>
 

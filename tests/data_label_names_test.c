@@ -1,5 +1,5 @@
-/* Labels that are names: in one order for everybody, numbered by it, whatever
- * reads the file. */
+/* Labels that are names: every reader of the file sorts them in the same order
+ * and numbers them by it. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What `strads data info` tells about a file, counted here a second time. */
+/* Compares the report of `strads data info` with counts made here. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -40,7 +40,7 @@ static const double costs[] = {1e-3, 1, 50};
 static const double curvatures[] = {0, 1e-4, 1, 1e4};
 static const double pulls[] = {-30, -2, -1e-3, 0, .5, 3, 25};
 
-/* Visits with everything else at rest: m follows part as w would. */
+/* Visits while all other state is fixed: m follows part as w would. */
 static void expect_best(double cost, double curvature, double m, double first)
 {
     const double best =

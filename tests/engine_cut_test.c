@@ -1,4 +1,4 @@
-/* Into how many partitions data is cut when nobody says it. */
+/* The default number of partitions. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static strads_err touch(strads_task *task)
     return STRADS_OK;
 }
 
-/* A program whose partitions should have at least so many entries. */
+/* A program that asks for a minimum number of entries in each partition. */
 static strads_program needy(uint64_t entries)
 {
     return (strads_program){.size = sizeof(strads_program),
@@ -146,7 +146,7 @@ Test(engine_cut, linear_programs_have_a_bound_and_rings_and_loops_none)
     }
 }
 
-/* With one partition a worker nobody could relieve a slow one. */
+/* With one partition for each worker, no worker could relieve a slow one. */
 Test(engine_cut, several_workers_of_a_ring_have_as_many_partitions_as_it_wants)
 {
     strads_engine_options options = {.size = sizeof options, .workers = 3};

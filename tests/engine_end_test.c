@@ -1,4 +1,4 @@
-/* How a run ends before it has converged, and what it tells on the way. */
+/* Runs that end before they converge, and the progress that they report. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>

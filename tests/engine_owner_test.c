@@ -9,7 +9,7 @@
 
 enum { PARAMETERS = 40, WIDTH = 3, ROUNDS = 6, K_MAX = 13 };
 
-/* Who held a block last, told by its partial. */
+/* The last holder of a block, as its partial reports it. */
 typedef struct owner_config {
     bool halves; /* an aggregate commits half of what the holder changed */
     bool ignores_values;

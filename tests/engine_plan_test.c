@@ -10,7 +10,8 @@
 
 /* ---- planners ---------------------------------------------------------- */
 
-/* Every pair once, nobody twice in a step, by plain counting. */
+/* Counts: every pair of partition and block occurs once, and no block occurs
+ * twice in a step. */
 static void expect_lawful(const strads_plan *plan)
 {
     uint32_t K = plan->partitions, B = plan->blocks;

@@ -1,5 +1,5 @@
-/* Programs, options and data that contradict themselves: each is refused with
- * a sentence that names what is wrong, before any callback runs. */
+/* Contradictory programs, options and data: the engine rejects each with a
+ * sentence that names the mistake, before any callback runs. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* Fits of random designs by glm must satisfy the optimality conditions of the
- * objective, under every option and on every kind of run; what they report must
- * be what these coefficients give. Two losses, one with curvature of its own;
- * others, and other penalties, are in glm_fit_test.c. */
+ * objective, under every option and on every kind of run. The reported values
+ * must be those of the returned coefficients. This file covers two losses, one
+ * of them with its own curvature; glm_fit_test.c covers other losses and
+ * penalties. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@ enum kind {
     EMPTY,    /* every third column */
     ALIKE,    /* correlation .999 */
     SCALES,   /* 1e-8 to 1e8 */
-    TOLD,     /* the first column tells the label: classes are separable */
+    TOLD,     /* the first column determines the label: classes are separable */
     ONE,      /* label */
     SPARSE,
     FAR, /* from 0, columns and labels */

@@ -1,5 +1,5 @@
-/* The inner loops of Gibbs sampling: all tables draw alike, to the bit, and
- * what they draw has the frequencies of the formula. */
+/* The inner loops of Gibbs sampling: all tables draw the same samples, bit for
+ * bit, with the frequencies of the formula. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -93,7 +93,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov's distance is below 2.2 / sqrt(n) but for once in 10,000 times. */
+/* Kolmogorov's distance exceeds 2.2 / sqrt(n) once in 10,000 times. */
 static void check_weights(double zeta, double loss_weight)
 {
     enum { DRAWS = 20000 };

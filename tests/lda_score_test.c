@@ -1,5 +1,5 @@
-/* What a topic model says of new documents, against enumeration: all topics of
- * all tokens of a document so small that there are few. */
+/* Scores of new documents under a topic model, compared with enumeration: the
+ * documents are small enough to enumerate all topics of all tokens. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

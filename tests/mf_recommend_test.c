@@ -299,7 +299,7 @@ Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
     /* 4, 5, 0: hits at 2 and 3 */
     cr_expect_float_eq(theirs.ndcg, (1 / log2(3) + 1 / log2(4)) / best, 1e-12);
     cr_expect_float_eq(theirs.recall, 2. / 3, 1e-12);
-    /* Nobody has a relevant item */
+    /* No user has a relevant item */
     cr_assert_eq(strads_recommender_judge(r, &m, &train, &test, 9, 3, &ours,
                                           &theirs),
                  STRADS_OK);

@@ -1,5 +1,5 @@
-/* Model files: what is written reads back bit for bit, and what the writer
- * would not have written is refused with one sentence. */
+/* Model files: a written model reads back bit for bit. The reader rejects a
+ * file that the writer cannot have written, with one sentence. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 enum { ROWS = 60, COLS = 9, CLASSES = 3, WIDTH = 6, UPPER = 1 + 4 + 1 + 3 + 1 };
 enum { PARAMETERS = COLS + UPPER, NUMBERS = PARAMETERS * WIDTH };
 
-/* Layers of 6 and 4 units: rows of the table as strads/net.h says. */
+/* Layers of 6 and 4 units: rows of the table as strads/net.h defines them. */
 enum {
     BIAS_1 = COLS,
     UNITS_2,

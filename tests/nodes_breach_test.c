@@ -1,5 +1,5 @@
-/* A member that breaks the rules: the run ends with a sentence that says which,
- * and the member is let go. */
+/* A member that breaks a rule of the protocol: the run ends with a sentence
+ * that names the rule, and the member is released. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -21,8 +21,8 @@
 
 /* ---- killed ------------------------------------------------------------ */
 
-/* One of the nodes is a process of its own, forked before this one has any
- * connection; it is told the URL through a pipe. */
+/* One node is a separate process, forked before this one has any connection. It
+ * receives the URL through a pipe. */
 typedef struct victim {
     pid_t pid;
     int pipe[2];
@@ -273,7 +273,7 @@ static strads_err break_off(bool done)
     sti_mesh *mesh;
     forger f;
     cr_assert_eq(sti_mesh_open(&loopback, &mesh), STRADS_OK);
-    sti_mesh_set_window(mesh, 0); /* no link is made anew */
+    sti_mesh_set_window(mesh, 0); /* no link is re-established */
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
@@ -311,7 +311,7 @@ Test(nodes_loss, how_a_node_goes_that_is_done_does_not_matter)
 typedef struct vandal {
     char url[300];
     int attacks;
-    int held[2]; /* connections that say nothing, until the run is over */
+    int held[2]; /* connections that stay silent until the run is over */
 } vandal;
 
 static void note_url(void *arg, const char *url)

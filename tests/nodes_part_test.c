@@ -333,7 +333,7 @@ Test(nodes_part, so_have_users_and_their_ratings)
                     .workers = {1, 1, 1}});
 }
 
-/* All nodes end, and those that did nothing wrong say what the other said. */
+/* All nodes end. Those that did nothing wrong report the other node's error. */
 static void expect_refusal(trial t, strads_err err, const char *sentence)
 {
     member m[NODES];

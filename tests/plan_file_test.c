@@ -1,4 +1,4 @@
-/* Plans in files: written, read back, written by hand, and what is none. */
+/* Plan files: written, read back, written by hand, and invalid ones. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -248,7 +248,7 @@ Test(policy_sampler, what_is_no_priority_counts_as_none)
     close_sampler(&f);
 }
 
-/* After any history the sums are what a fresh tree has. */
+/* After any history, the sums equal those of a fresh tree. */
 static void play_history(fixture *f, uint32_t n)
 {
     sti_random r = sti_random_stream(1, n, 0);

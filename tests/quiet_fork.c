@@ -3,8 +3,8 @@
  * Criterion forks each test from a process in which nanomsg has a thread. The
  * C library's malloc is made for that: it takes its locks before a fork.
  * AddressSanitizer's allocator, in the compilers of Debian 12, does not, and
- * when that thread is within malloc, the test waits for a lock that nobody is
- * left to release. A thread that sleeps in the kernel holds none. */
+ * when that thread is within malloc, the test waits for a lock that no thread
+ * can release. A thread that sleeps in the kernel holds none. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,7 +55,7 @@ static void wait_for_quiet(void)
         nanosleep(&pause, NULL);
 }
 
-/* Nobody calls it: the linker is told to take it in (CMakeLists.txt). */
+/* Not called from here: CMakeLists.txt makes the linker include it. */
 void quiet_fork_begin(void);
 
 __attribute__((constructor)) void quiet_fork_begin(void)

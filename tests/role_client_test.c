@@ -19,7 +19,7 @@ static const strads_table_spec tables[] = {
 typedef struct hand {
     sti_client *client;
     sti_pending pending[2];
-    strads_session session; /* whose they are */
+    strads_session session; /* owns both */
     sti_effects effects;
     sti_msg sent[SENT];
     uint32_t n_sent, wakes, fails;

@@ -20,7 +20,7 @@ typedef struct hand {
     sti_coordinator *coordinator;
     sti_scheduler *scheduler;
     sti_effects effects;
-    sti_msg out[OUT_MAX]; /* dispatches that nobody has answered */
+    sti_msg out[OUT_MAX]; /* unanswered dispatches */
     uint32_t n_out, most_out, reports;
     bool ended;
     strads_err err;

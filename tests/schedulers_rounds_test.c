@@ -1,5 +1,5 @@
-/* More schedulers must not cost rounds: what a block may hold, and who gets the
- * next round, do not depend on how many they are. */
+/* More schedulers must not cost rounds: neither the contents of a block nor the
+ * choice of the next round's scheduler depends on their number. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -215,7 +215,7 @@ Test(sgd_logistic, it_comes_to_newtons_minimum_at_any_finite_staleness)
     }
 }
 
-/* Nobody waits for anybody: a worker may be through before another begins. */
+/* Workers do not wait for each other: one may finish before another begins. */
 Test(sgd_logistic, at_infinite_staleness_it_learns_but_promises_nothing)
 {
     design d;

@@ -1,5 +1,6 @@
-/* Networks that delay and reorder, programs that fail, messages that get lost:
- * a simulated run ends right, or with the sentence that says why. */
+/* Networks that delay and reorder, programs that fail, lost messages: a
+ * simulated run ends with the right result, or with an error that gives the
+ * reason. */
 #include <criterion/criterion.h>
 
 #include "engine/run/run_setup.h"

@@ -1,5 +1,5 @@
-/* Toy programs. Their aggregates check what they are given: a run that ends
- * without an error has been right. */
+/* Toy programs. Their aggregates check their inputs: a run that ends without an
+ * error is correct. */
 #include "sim_toy.h"
 #include "tests/toy_data.h"
 

@@ -13,7 +13,7 @@
 
 enum { CLASSES = 4 };
 
-/* Rows lean towards the class that their label says, not far. */
+/* Rows are shifted slightly towards the class of their label. */
 static lasso_design design_of(uint64_t rows, uint64_t cols, double density,
                               uint64_t seed)
 {

@@ -322,7 +322,7 @@ Test(svm_edge, class_weights_count_as_so_many_rows)
                 lasso_design_col(&twice, j)[n] = lasso_design_col(&d, j)[i];
             twice.y[n] = d.y[i];
         }
-    for (; n < 100; n++) /* empty rows say nothing about w */
+    for (; n < 100; n++) /* empty rows do not affect w */
         twice.y[n] = 1;
     const strads_svm_options weighted = {.loss = "squared-hinge",
                                          .class_weight = "1=2"};

@@ -124,7 +124,7 @@ Test(svm_intercept, numbers_may_be_anywhere)
     }
 }
 
-/* One column that tells nothing: the intercept alone is left. */
+/* One uninformative column: only the intercept remains. */
 Test(svm_intercept, without_columns_it_is_a_constant)
 {
     static const double labels[] = {1, 2, 3, 4, 10};

@@ -1,5 +1,5 @@
 /* Each partition holds the residual of its rows, y - X w for the w that it has
- * been told. The coordinator's state holds the last scan's largest gradient. */
+ * received. The coordinator's state holds the last scan's largest gradient. */
 #include "tests/toy_ridge.h"
 
 #include <gsl/gsl_linalg.h>
@@ -91,7 +91,7 @@ static strads_err ridge_probe(strads_task *task)
 
 TOY_BEGIN(ridge_begin, sizeof(ridge_state))
 
-/* The gradient x_j' r - lambda w_j says how urgent each parameter is. */
+/* The gradient x_j' r - lambda w_j is the priority of each parameter. */
 static strads_err ridge_scanned(strads_commit *commit)
 {
     const toy_ridge_config *config = commit->config;

@@ -1,5 +1,5 @@
-/* Threads that open tracks and record spans at the same time, some of them on
- * one track: nothing is lost, and ThreadSanitizer has nothing to say. */
+/* Threads open tracks and record spans at the same time, some of them on one
+ * track. No span is lost, and ThreadSanitizer reports no race. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

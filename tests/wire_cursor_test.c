@@ -1,4 +1,4 @@
-/* Payload items: what is written is read, in place, never beyond the end. */
+/* Payload items: written items read back, in place, never beyond the end. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

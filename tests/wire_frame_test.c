@@ -1,4 +1,4 @@
-/* Headers and frames: what goes in comes out, and nothing damaged comes in. */
+/* Headers and frames survive a round trip; damaged ones are rejected. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
