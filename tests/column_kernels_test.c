@@ -125,8 +125,8 @@ static void expect_columns(const column_kernels *kernels, uint64_t n,
     cr_expect_eq(products[m], 7);
 }
 
-/* Sparse columns with 0, 1, 2, ... entries, from empty to full. The kernels
- * write only to the rows of these entries. */
+/* Sparse columns with 0, 1, 2, ... entries, in ranges from none of the columns
+ * to all. The kernels write only the products of the range. */
 static void expect_sparse(const column_kernels *kernels, bool single,
                           const fixture *f)
 {

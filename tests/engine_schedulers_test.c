@@ -209,7 +209,7 @@ static const schedulers_toy_state *state_of(const strads_result *result)
     return strads_result_state(result);
 }
 
-/* ---- who is chosen ----------------------------------------------------- */
+/* ---- choice of parameters ---------------------------------------------- */
 
 Test(engine_schedulers, whoever_moves_is_chosen_however_many_choose)
 {

@@ -1,5 +1,5 @@
-/* Chains on a corpus so small that all assignments can be enumerated: they end
- * as the posterior says. */
+/* Chains on a corpus so small that all assignments can be enumerated. They must
+ * converge to the posterior. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* Data at the edge of what there is, for every linear program: what a run ends
- * with is held against the objective, and what cannot be trained is refused in
- * one sentence. */
+/* Extreme data, for every linear program: the result of a run is checked
+ * against the objective. Data that cannot be trained on is rejected in one
+ * sentence. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -180,7 +180,7 @@ static trial make_trial(uint64_t seed, bool intercept)
 
     t.loss = (loss)(bits(s) % LOSSES);
     t.penalty = is_dual(t.loss) ? RIDGE : (penalty_kind)(bits(s) % PENALTIES);
-    /* Classes that a plane tells apart have no minimum without a penalty. */
+    /* Linearly separable classes have no minimum without a penalty. */
     if (t.penalty == NONE && (t.loss == SOFTMAX || classifies(t.loss)))
         t.penalty = RIDGE;
     t.standardize = uniform(s) < .4;

@@ -333,7 +333,7 @@ Test(linear_path, labels_that_no_column_explains_give_points_of_zeros)
     }
 }
 
-/* One column that is 1 in half of the rows, and labels that it tells. */
+/* One column that is 1 in half of the rows, and labels that it determines. */
 Test(linear_path, questions_that_no_path_answers_are_refused)
 {
     static const strads_glm_path_options wrong[] = {

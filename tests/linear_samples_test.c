@@ -1,5 +1,5 @@
 /* Every linear program on speeches, on 1, 2 and 4 workers, on several nodes
- * over TCP and simulated: what it ends with is held against its objective. */
+ * over TCP and simulated. The result is checked against the objective. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Peers that break the rules, die or fall silent: each loses its own link with
- * a sentence that says why, and everybody else goes on. */
+ * a sentence that gives the reason. All other links continue. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -393,7 +393,7 @@ Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
     open_both(&options);
     tell_peer(pipe_fd);
     kill(pid, SIGSTOP);
-    (void)usleep(4000000); /* the silence is what is tested */
+    (void)usleep(4000000); /* tests the silence */
     kill(pid, SIGCONT);
     link_node_expect_alive(&victim, victim.links[5]);
     pthread_mutex_lock(&victim.lock);

@@ -1,5 +1,5 @@
-/* Links over TLS: what arrives is what was sent, in both directions at once and
- * when one end does not read. Who is let in is tested in cli_tls.sh. */
+/* Links over TLS: data arrives unchanged, in both directions at once and when
+ * one end does not read. cli_tls.sh tests which peers are admitted. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Who has the run's token takes part; who has not gets nowhere, learns nothing,
- * and changes nothing on its way. */
+/* A peer with the run's token takes part. A peer without it is not admitted,
+ * learns nothing and cannot change messages undetected. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ Test(link_trust, a_token_where_none_is_wanted_is_refused_with_a_sentence)
     close_both();
 }
 
-/* It is answered by a REJECT and nothing else; its owner never hears of it. */
+/* The only answer is a REJECT; the link's owner gets no notice. */
 Test(link_trust, a_hello_without_the_token_is_not_even_read)
 {
     const sti_outgoing hello = {.header = {.kind = STI_KIND_HELLO, .from = 1}};

@@ -1,6 +1,6 @@
 /* The vector loops over rows against the portable ones, and both against sums
- * in long double: every length around a vector's, margins from 0 to where
- * nothing but rounding is left, weights of 0 among them. */
+ * in long double: every length around a vector's, margins from 0 to where only
+ * rounding is left, weights of 0 among them. */
 #include <criterion/criterion.h>
 #include <math.h>
 

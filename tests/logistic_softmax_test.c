@@ -327,7 +327,7 @@ Test(logistic_softmax, wide_data_take_some_tens_of_laps)
     lasso_design_free(&d);
 }
 
-/* No column is worth its penalty: what is left are the shares. */
+/* No column is worth its penalty: only the shares of the labels remain. */
 Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
 {
     const strads_logistic_options o = {.lambda_ratio = 1.01,
@@ -494,7 +494,7 @@ Test(logistic_softmax, without_a_penalty_it_begins_at_the_start)
     strads_result *cold, *warm;
     double first;
 
-    for (uint64_t i = 0; i < ROWS; i++) /* which no columns tell apart */
+    for (uint64_t i = 0; i < ROWS; i++) /* no column separates them */
         d.y[i] = label[i * 7 % CLASSES];
     const softmax_fit f = fit_of_glm(&d, &o, &cold);
     const slopes_of s = slopes(&d, &f);

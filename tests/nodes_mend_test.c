@@ -1,6 +1,6 @@
-/* Links that break while a run goes on, over tcp: the run ends as if they had
- * not, or says so after a while. Each node but the first joins through a relay
- * of its own. */
+/* Links that break during a run, over tcp: the run ends as if they had not, or
+ * reports the loss after a while. Each node except the first joins through its
+ * own relay. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>

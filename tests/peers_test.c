@@ -1,6 +1,6 @@
 /* Peers without a server (strads/peers.h): graphs against their definition, the
- * mean against a matrix of the graph, the promises of the three modes, on threads,
- * over nodes and simulated, and what is refused. */
+ * mean against a matrix of the graph, and the guarantees of the three modes, on
+ * threads, over nodes and simulated. Invalid options are rejected. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* Roles of a network against what was planted, and what is said of them against
- * brute force: links, scores, mutual information, rankings; the same bits on any
+/* Roles of a network are compared with the planted ones; links, scores, mutual
+ * information and rankings with brute force. Results are bit-identical on any
  * number of workers, over TCP and simulated. */
 #include <criterion/criterion.h>
 #include <math.h>

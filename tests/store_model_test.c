@@ -17,7 +17,7 @@ struct model {
     uint64_t seed, draws;
     uint64_t version;
     double cells[ROWS][COLS]; /* what the session sees */
-    double other[ROWS][COLS]; /* what it has not flushed */
+    double other[ROWS][COLS]; /* unflushed changes */
 };
 
 static uint32_t draw(struct model *m, uint32_t below)

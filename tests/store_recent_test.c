@@ -215,7 +215,7 @@ Test(store_recent, what_was_refused_is_not_kept)
     strads_session_close(session);
 }
 
-/* Whoever they are: they commit to the table, and no clock is waited for. */
+/* Other sessions commit to the table directly; a reader waits for no clock. */
 Test(store_recent, in_one_process_what_others_commit_is_seen_at_once)
 {
     strads_store *store;

@@ -1,6 +1,6 @@
-/* SVMs of several classes: each class against the rest must be worth what it
- * says by its own P and D, written down from the objective alone, in every kind
- * of run, and with every weight. */
+/* SVMs of several classes, one against the rest: each problem's reported value
+ * must match its own P and D, computed from the objective alone, in every kind
+ * of run and with every weight. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

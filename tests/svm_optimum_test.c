@@ -1,6 +1,6 @@
-/* Fits must be worth what they say: P at their w and D at their b, computed
- * from the objective as the header states it, under every option and on every
- * kind of run. The two enclose the minimum, so nothing else need be known. */
+/* Fits must match their reported values: P at w and D at b, computed from the
+ * objective as the header states it, under every option and on every kind of
+ * run. P and D enclose the minimum, so no reference solution is needed. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Toy matrices and runs on them. Owns nothing but the wish to simulate, which
- * lasts as long as the test's process. */
+/* Toy matrices and runs on them. The only state is the request to simulate,
+ * which lasts as long as the test's process. */
 #include "tests/toy_data.h"
 
 #include <stdlib.h>
