@@ -54,7 +54,7 @@ keeps()
     complete "$@"
 }
 
-# Nor can it go round in circles, in which nobody ends.
+# It cannot cycle without ending either.
 ends()
 {
     search "-Og -DNP" -l "$@"

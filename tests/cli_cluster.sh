@@ -37,7 +37,7 @@ ranks 2 $words --stop-words "$STRADS_SOURCE/data/sotu-tiny.vocab.txt" \
 same "$codes" "0 0 " "ranks with words of their own: $(cat rank1.err)"
 unset STRADS_TOKEN
 
-# What contradicts itself is told
+# Contradictory options are reported
 export STRADS_RANK=3 STRADS_SIZE=2
 refuses 2 "STRADS_RANK is 3 and STRADS_SIZE 2; a rank is below the size" $common
 export STRADS_RANK=0 STRADS_SIZE=two

@@ -88,7 +88,7 @@ for how in "logistic evaluate l.json" "svm evaluate s.json" \
     ! grep -qi nan out || fail "one row as JSON: $(cat out)"
 done
 says out '"r2": null' ', null, null]'
-# Labels that a model does not know are told
+# Labels that a model does not know are reported
 { cat row.svm && sed 's/^[^ ]*/7/' row.svm; } >strange.svm
 for how in "logistic evaluate l.json" "svm evaluate s.json"; do
     gives 0 $how strange.svm

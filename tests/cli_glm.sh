@@ -174,7 +174,7 @@ refuses 1 'of memory for 2000 parameters of 94 numbers each' glm train years.svm
     --no-intercept --loss multinomial --memory 20M --quiet
 gives 3 glm train --no-intercept years.svm --loss logistic --memory 20M --max-rounds 9
 
-# What makes no sense is told before anything is fitted
+# Invalid options are reported before anything is fitted
 echo 1 >short
 refuses 2 'expected the offset of a row in each' glm train "$year_train" \
     --offset short --quiet

@@ -56,7 +56,7 @@ kill "$many" 2>/dev/null || :
 gives 0 lasso predict rounds.json "$year_test"
 says first.err "is refused" "the run goes on"
 
-# A ring: the bits of a run that nobody has disturbed
+# A ring: the same bits as an undisturbed run
 gives 0 lda train "$words" --topics 20 --sweeps 300 --partitions 4 --seed 5 \
     --model one.json
 start first lda train "$words" --topics 20 --sweeps 300 --partitions 4 \

@@ -47,7 +47,7 @@ printf 'node1 1000\nnode2 1000\n' >hosts
 refuses 2 "1024" launch --hosts hosts -- lasso train "$year_train" \
     --model none.json
 
-# Ctrl-C: the model so far, 130, and nobody is left
+# Ctrl-C: writes the model so far, exits with 130, leaves no process
 start away launch --processes 3 -- lasso train --no-intercept "$year_train" \
     --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model away.json \
     --log away.jsonl

@@ -108,7 +108,7 @@ refuses 2 "is not a whole number" svm train half.svm --quiet \
     --model half.liblinear
 [ ! -e half.liblinear ] || fail "half a model was left behind"
 
-# What liblinear has no model of is told before anything is trained
+# Options that liblinear has no model for are reported before training
 refuses 2 "liblinear has no model like this" lasso train hand.svm \
     --model m.liblinear
 refuses 2 "liblinear has no model like this" logistic train hand.svm \
