@@ -154,7 +154,8 @@ exact run ./kmeans.so "$year_train" --centres 7 --partitions 3
 
 # Loops at staleness 0
 exact net train two.svm --hidden 4 --epochs 12 --batch 16 --seed 1 --partitions 3
-exact sgd-logistic train two.svm --staleness 0 --epochs 12 --partitions 3
+exact sgd-logistic train two.svm --staleness 0 --epochs 12 --partitions 3 \
+    --lambda 0.1
 exact run ./loop_lda.so "$documents" --sweeps 12 --partitions 2 --staleness 0
 exact run ./loop_mf.so "$votes" --sweeps 12 --partitions 1 --staleness 0
 exact run ./mlp.so zero.svm --epochs 12 --step 2 --partitions 1

@@ -153,7 +153,7 @@ static strads_err read_report_model(report *r)
     char head[128] = "";
     FILE *file = fopen(r->model_path, "re");
     if (file) {
-        (void)fread(head, 1, sizeof head - 1, file);
+        head[fread(head, 1, sizeof head - 1, file)] = '\0';
         (void)fclose(file);
     }
     return strstr(head, "\"strads-lda-model\"")

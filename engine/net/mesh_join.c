@@ -150,7 +150,9 @@ static strads_err check_place(const sti_mesh *mesh, const sti_hello *hello)
  * has continued without it. */
 static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
 {
-    const strads_err err = check_place(mesh, hello);
+    /* A HELLO with a run's number restores a link: it has no place to ask for,
+     * and 0 workers. */
+    const strads_err err = hello->run ? STRADS_OK : check_place(mesh, hello);
     if (err)
         return err;
     pthread_mutex_lock(&mesh->lock);
