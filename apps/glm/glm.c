@@ -286,12 +286,13 @@ static void take_square(glm_state *state, const strads_commit *commit)
     state->predicted = -1;
 }
 
-/* Parameter j of the last scan becomes `to`. */
+/* Sets parameter j to its value `to` of this scan, and adds the move to `travel`. The
+ * margins are kept less the level, so the first move of b by the level rounds nothing. */
 static void move_parameter(glm_state *state, uint32_t j, double to)
 {
     const bool is_b = j == state->columns;
     double *at = is_b ? &state->b[state->target] : &state->w[j];
-    const double from = state->travels ? *at : 0;
+    const double from = state->travels ? *at : is_b ? state->level : 0;
 
     state->travel +=
         (to - from) * (to - from) * (is_b ? state->weight : state->norm[j]);

@@ -206,15 +206,36 @@ double glm_worst_violation(const glm_state *state, double square)
     return worst;
 }
 
+/* The slope of column j in the direction in which its bounds let it leave 0. */
+static double free_slope(const glm_state *state, uint64_t j)
+{
+    const strads_glm_options *o = &state->problem.options;
+
+    return o->lower == 0   ? state->slope[j]
+           : o->upper == 0 ? -state->slope[j]
+                           : fabs(state->slope[j]);
+}
+
+/* An upper estimate of the root mean square of f'' over the rows. `r` is the norm of
+ * the slopes. A loss that flattens has small f'' where its slopes are small. */
+static double mean_bend(const glm_state *state, double r)
+{
+    return state->problem.loss->constant   ? 0
+           : state->problem.loss->flattens ? fmin(1, r / sqrt(state->weight))
+                                           : 1;
+}
+
 /* In norms by rows, |v|^2 = sum v_i^2 / c_i of slopes and sum c_i v_i^2 of margins:
  *
  *     z   is off by EPS |x_j| times each move of a w_j, so that P is by |r| times
- *         this; and so are slopes, where the coordinator keeps margins of its own,
+ *         this; and so are slopes by f'' times this, where the coordinator keeps
+ *         margins of its own,
  *     X'r by EPS |x_j| |r|, so that D is by |w_j| times this; and by its share
- *         of l1 of the penalty, where that is what scales theta.
+ *         of the slope of the penalty, where that slope is what scales theta.
  *
- * Errors of columns, and those of rows, are as good as independent: their squares
- * are added, and a sum over n rows has the root of n of them. */
+ * A slope that points out of the column's bounds does not scale theta. Errors of
+ * columns, and those of rows, are as good as independent: their squares are added,
+ * and a sum over n rows has the root of n of them. */
 double glm_rounding(const glm_state *state, double square, double penalty)
 {
     const double r = sqrt(square);
@@ -226,11 +247,12 @@ double glm_rounding(const glm_state *state, double square, double penalty)
     const double reach = sqrt(square_reach);
     const double rows = sqrt((double)state->set.rows + 1);
     const double z = EPS * fmax(reach, sqrt(state->travel)) / rows;
-    const double off = EPS * r + (state->problem.loss->constant ? 0 : z);
+    const double off = EPS * r + mean_bend(state, r) * z;
     for (uint64_t j = 0; j < state->columns; j++) {
         const double l1 = glm_own_l1(state, (uint32_t)j);
-        if (l1 > 0 && fabs(state->slope[j]) > l1 / 2)
-            steep = fmax(steep, off * sqrt(state->norm[j]) / l1);
+        const double slope = free_slope(state, j);
+        if (l1 > 0 && slope > l1 / 2)
+            steep = fmax(steep, off * sqrt(state->norm[j]) / fmax(slope, l1));
     }
     return r * z + z * z / 2 + off * reach + fmin(steep, 1) * penalty;
 }

@@ -35,6 +35,7 @@ typedef struct glm_loss {
     bool joint;     /* more than two classes are one problem, the softmax
                        (glm_softmax.c), of which f is a turn's */
     bool flat;      /* f'' is 0 on one side of a point, and not on the other */
+    bool flattens;  /* f'' is at most |f'| and at most 1 */
     bool majorises; /* h of evaluate() is above f'', not that itself */
     double usual;   /* the loss's parameter p, where none is given; 0: it has
                       none */

@@ -62,10 +62,10 @@ static double toward(double y)
     return y;
 }
 
-#define LOGISTIC                                                    \
-    .labels = GLM_CLASSES, .value = value, .evaluate = evaluate,    \
-    .conjugate = conjugate, .conjugates = conjugates, .mean = mean, \
-    .link = link, .toward = toward
+#define LOGISTIC                                                            \
+    .labels = GLM_CLASSES, .flattens = true, .value = value,                \
+    .evaluate = evaluate, .conjugate = conjugate, .conjugates = conjugates, \
+    .mean = mean, .link = link, .toward = toward
 
 const glm_loss glm_loss_logistic = {LOGISTIC};
 const glm_loss glm_loss_multinomial = {LOGISTIC, .joint = true};

@@ -2,6 +2,7 @@
  * while at least (Yuan, Ho, Lin, "An improved GLMNET", JMLR 2012). Where
  * it ends the weights are frozen anew. The coordinator has all rows, so this
  * costs no message; workers follow the commits. */
+#include <math.h>
 #include <string.h>
 
 #include "linear_set.h"
@@ -14,8 +15,24 @@ enum { HALVINGS_MAX = 40 };
  * promises less, which is right there about slopes that P does not show. */
 #define NOISE 1e-13
 
-/* dz from the columns: `lasting` follows w only up to the rounding of the
- * factors that an extrapolation multiplies with, which may be large. */
+/* `lasting` holds the residual r / root, and a move dz changes it by root dz. Where the
+ * loss hardly bends and the label is far off, r / root is so large that the rounding of
+ * `lasting` swallows dz. `lasting` is read only up to this ratio of r to the curvature;
+ * the error of dz is then about 1e-12 of z, or of 1. */
+#define READABLE_RATIO 1e4
+
+/* Whether `lasting` shows dz in all rows. An extrapolation multiplies `lasting` by
+ * large factors, and their rounding stays. */
+static bool is_readable(const linear_set *set)
+{
+    for (uint64_t i = 0; i < set->n_rows && !set->leapt; i++)
+        if (fabs(set->frozen[i]) >
+            READABLE_RATIO * set->root[i] * fmax(1, fabs(set->z[i])))
+            return false;
+    return !set->leapt;
+}
+
+/* dz from the steps of the columns. */
 static void add_up_direction(linear_set *set)
 {
     for (uint64_t i = 0; i < set->n_rows; i++)
@@ -42,10 +59,10 @@ static double find_direction(linear_set *set)
 {
     double fall = 0;
 
-    if (set->leapt)
-        add_up_direction(set);
-    else
+    if (is_readable(set))
         read_direction(set);
+    else
+        add_up_direction(set);
     for (uint64_t i = 0; i < set->n_rows; i++) {
         const double moved = set->root[i] * set->along[i];
         fall += moved * moved;
