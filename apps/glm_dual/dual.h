@@ -238,7 +238,7 @@ typedef struct dual_pool {
 
 /* What is summed up over all rows, to know P and D: of rows whose b is above 0,
  * and below, their part of D but for what the intercept takes, sum |b|,
- * sum b (z - intercept), and sum |b| |x|; and that with the bias, of all rows. */
+ * sum b (z - intercept), and sum |b| |x|. Of all rows: sum |b| sum_j |w_j x_j|. */
 typedef enum dual_sum {
     DUAL_LOSS,
     DUAL_SUPPORTS,
@@ -337,6 +337,7 @@ typedef struct dual_state {
     uint64_t nonzeros;  /* of w */
     uint32_t seen;      /* blocks of the scan that have come in */
     double primal, gap; /* P and P - D of the last scan, */
+    double rounding;    /* how much of that is an estimate of rounding, */
     double level_gap;   /* and P - D while the level is held */
     double least, most; /* the best P and D so far */
     uint32_t idle;      /* scans in a row that bettered neither */
@@ -529,9 +530,12 @@ typedef struct dual_point {
  * anything. */
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at);
 void dual_watch(dual_state *state);
-/* Adds a row with that b to sums at its z. */
-void dual_add_sums(const dual_local *local, const dual_sample *x, double b,
-                   double z, double *sums);
+/* The length of the w that all agree on, without an intercept's. */
+double dual_length(const dual_local *local);
+/* Adds a row with that b to sums at its z; `length` is dual_length. */
+void dual_add_sums(const dual_local *local, const dual_sample *x,
+                   const data_column *row, double b, double z, double length,
+                   double *sums);
 /* What D loses to b that do not sum to 0. */
 double dual_excess(const dual_state *state, const double *sums);
 /* B of an intercept, for rows of that |x|^2 on average. */

@@ -50,8 +50,43 @@ enum { IDLE_SAFE = 3 };
 
 /* ---- certificates ------------------------------------------------------ */
 
-void dual_add_sums(const dual_local *local, const dual_sample *x, double b,
-                   double z, double *sums)
+/* The relative rounding of one operation. */
+#define EPS 2.2e-16
+/* Rounding below this share of P is not counted. */
+#define ROUNDING_MIN 1e-9
+
+double dual_length(const dual_local *local)
+{
+    const double *w = local->base;
+    double sum = 0;
+
+    for (uint64_t j = 0; j <= local->columns; j++)
+        if (j < local->columns || !local->problem.options.intercept)
+            sum += w[j] * w[j];
+    return sqrt(sum);
+}
+
+/* sum |w_j x_j| of a row. Where columns differ much in scale |w| |x| is far
+ * larger; it is taken only where it is too small to matter, since it is known. */
+static double size_of_terms(const dual_local *local, const dual_sample *x,
+                            const data_column *row, double b, double length)
+{
+    const double bound = length * sqrt(x->square);
+    const double rows = (double)local->rows;
+    double sum = 0;
+
+    if (20 * EPS * fabs(b) * bound * rows <= ROUNDING_MIN * length * length)
+        return bound;
+    for (uint64_t k = 0; k < row->n; k++)
+        sum += fabs(local->base[dual_index(row, k)] * dual_entry(row, k));
+    if (!local->problem.options.intercept)
+        sum += fabs(local->base[local->columns] * local->bias);
+    return sum;
+}
+
+void dual_add_sums(const dual_local *local, const dual_sample *x,
+                   const data_column *row, double b, double z, double length,
+                   double *sums)
 {
     const int side = b < 0;
     const double bias = local->bias;
@@ -60,7 +95,8 @@ void dual_add_sums(const dual_local *local, const dual_sample *x, double b,
     sums[DUAL_LOSS] += local->loss->value(x, z);
     sums[DUAL_SUPPORTS] += b != 0;
     sums[DUAL_PART + side] += local->loss->conjugate(x, b);
-    sums[DUAL_SPAN] += fabs(b) * sqrt(x->square);
+    if (b != 0)
+        sums[DUAL_SPAN] += fabs(b) * size_of_terms(local, x, row, b, length);
     if (!local->problem.options.intercept)
         return;
     /* b x intercept sums to 0, and hides the rest where targets are large. */
@@ -132,6 +168,7 @@ strads_err dual_update_scan(strads_task *task)
     double *sums = entries + count_groups(task);
     const uint64_t size = dual_group_rows(task->shape->rows);
     const double fall = dual_steep(task);
+    const double length = dual_length(local);
 
     local->level = task->total[DUAL_LEVEL];
     for (double *group = task->partial; group < entries; group++)
@@ -154,7 +191,7 @@ strads_err dual_update_scan(strads_task *task)
         }
         if (ascent > 0)
             *group += dual_gap_at(local->loss, x, z);
-        dual_add_sums(local, x, x->b, z, sums);
+        dual_add_sums(local, x, &row, x->b, z, length, sums);
     }
     return STRADS_OK;
 }
@@ -346,20 +383,17 @@ static double enough(dual_state *state, double tolerance)
     return state->aim * wanted;
 }
 
-/* z of a row is off by rounding as |w| |x| is long, w as all b x are, and P - D by
- * |w| sum |b| |x| times that. */
-#define EPS 2.2e-16
-/* Below this share of P it is not counted. */
-#define ROUNDING_MIN 1e-9
-
+/* Rounding changes z of a row by EPS sum_j |w_j x_j| and each w_j by
+ * EPS sum |b x_j| over the rows; each of the two changes P - D by EPS times
+ * sum |b| sum_j |w_j x_j|. */
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
 {
-    const double rounding = 2 * EPS * sqrt(at.square) * sums[DUAL_SPAN];
+    const double rounding = 2 * EPS * sums[DUAL_SPAN];
 
     state->primal = sums[DUAL_LOSS] + at.square / 2;
     state->gap = fmax(state->primal - dual_value(state, sums, at), 0);
-    if (rounding > ROUNDING_MIN * state->primal)
-        state->gap += rounding;
+    state->rounding = rounding > ROUNDING_MIN * state->primal ? rounding : 0;
+    state->gap += state->rounding;
     state->supports = (uint64_t)sums[DUAL_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,

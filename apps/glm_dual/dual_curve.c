@@ -237,6 +237,7 @@ static strads_err evaluate(strads_task *task, double *pull, double *sums)
     if (first && largest_h(local) > 0)
         measure_columns(local, share, (double)task->shape->rows);
     local->level = task->total[DUAL_LEVEL];
+    const double length = dual_length(local);
     for (uint64_t i = 0; i < local->rows; i++) {
         const dual_sample *x = &local->sample[i];
         const data_column row = dual_row_of(share, i);
@@ -245,7 +246,7 @@ static strads_err evaluate(strads_task *task, double *pull, double *sums)
         const dual_answer asked =
             local->loss->answer(x, local->curve->sigma, local->anchor[i], z);
         local->curve->h[i] = asked.h;
-        dual_add_sums(local, x, asked.b, z, sums);
+        dual_add_sums(local, x, &row, asked.b, z, length, sums);
         if (asked.b != 0)
             dual_add(local, &row, asked.b, pull);
     }

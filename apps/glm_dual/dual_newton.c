@@ -587,7 +587,8 @@ static double judge_take(dual_state *state)
         return SIGMA_UP;
     }
     if (++state->vain >= VAIN_MAX) {
-        if (state->blunt) /* by rounding: nothing leads on */
+        /* By rounding, nothing leads on. */
+        if (state->blunt || state->gap < 2 * state->rounding)
             state->stalled = true;
         else
             state->gave_up = true;
