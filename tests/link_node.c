@@ -279,7 +279,11 @@ static int connect_ipc(const char *path)
     return fd;
 }
 
-int raw_connect(const char *url)
+/* The number of the next frame of each connection, by descriptor. */
+enum { RAW_MAX = 1024 };
+static uint32_t raw_frames[RAW_MAX];
+
+static int connect_raw(const char *url)
 {
     if (strncmp(url, "ipc://", 6) == 0)
         return connect_ipc(url + 6);
@@ -290,6 +294,14 @@ int raw_connect(const char *url)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     must(fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0,
          "connecting");
+    return fd;
+}
+
+int raw_connect(const char *url)
+{
+    const int fd = connect_raw(url);
+    must(fd < RAW_MAX, "few files");
+    raw_frames[fd] = 0;
     return fd;
 }
 
@@ -317,7 +329,9 @@ void raw_wait_frame(int fd)
 void raw_frame(int fd, const sti_header *header, const void *payload)
 {
     unsigned char bytes[STI_HEADER_BYTES];
-    sti_frame_encode_header(header, bytes);
+    sti_header numbered = *header;
+    numbered.number = raw_frames[fd]++;
+    sti_frame_encode_header(&numbered, bytes);
     raw_write(fd, bytes, sizeof bytes);
     if (payload != NULL)
         raw_write(fd, payload, (size_t)header->size);

@@ -26,6 +26,7 @@ typedef struct roads {
     unsigned times;
     bool flips; /* bits instead */
     bool drops; /* bytes instead */
+    bool loses; /* frames instead */
     bool reported;
 } roads;
 
@@ -43,7 +44,9 @@ static void build_roads(void *arg, const char *url)
 static void begin_to_cut(roads *r)
 {
     for (uint32_t k = 1; !r->reported && k < r->team->nodes; k++) {
-        if (r->drops)
+        if (r->loses)
+            relay_lose_often(r->way[k], r->seed + k, r->mean, r->times);
+        else if (r->drops)
             relay_drop_often(r->way[k], r->seed + k, r->mean, r->times);
         else if (r->flips)
             relay_flip_often(r->way[k], r->seed + k, r->mean, r->times);
@@ -185,6 +188,31 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_bytes)
                      values[k]);
     cr_expect_eq(atomic_load(&tally.wrong), 0);
     strads_result_free(result);
+}
+
+/* Whole frames are gone, of those that others follow and of the last ones, which
+ * a PING follows. */
+Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_frames)
+{
+    for (uint64_t mean = 300; mean < 30000; mean *= 10) {
+        team t = {.program = &tally_program,
+                  .nodes = 3,
+                  .workers = {1, 1, 1},
+                  .options = {.shards = 2}};
+        roads r = {.seed = mean, .mean = mean, .times = 8, .loses = true};
+        uint64_t n;
+        uint32_t width;
+        tally = (tally_plan){.clocks = 200, .staleness = 1, .reports = 2};
+        t.options.progress = cut_from_here;
+        t.options.progress_arg = &r;
+        strads_result *result = run_cut(&t, &r, 6);
+        const double *values = strads_result_values(result, &n, &width);
+        for (uint64_t k = 0; k < n * width; k++)
+            cr_assert_eq(values[k], 200, "cell %llu is %g",
+                         (unsigned long long)k, values[k]);
+        cr_expect_eq(atomic_load(&tally.wrong), 0);
+        strads_result_free(result);
+    }
 }
 
 /* Each new link has keys of its own. */

@@ -13,12 +13,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/net/frame.h"
+
 enum { PAIRS_MAX = 64, ROOM = 1 << 16 };
 
 /* One direction: what was read and not yet written. */
 typedef struct flow {
     unsigned char bytes[ROOM];
     size_t begin, end;
+    /* Where frames are lost: */
+    uint64_t rest; /* bytes to come of the frame that has begun */
+    unsigned char head[STI_HEADER_BYTES]; /* [n_head] of the next header */
+    size_t n_head;
 } flow;
 
 typedef struct pair {
@@ -38,6 +44,7 @@ struct relay {
     bool stops, holds, cut_now;
     bool flips; /* a bit, where it would cut otherwise */
     bool drops; /* .. or some bytes */
+    bool loses; /* .. or a frame */
     uint64_t seed, mean;
     unsigned times, come, cuts;
 };
@@ -129,6 +136,36 @@ static void drop(relay *r, pair *p, flow *f)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Of frames that have come whole: leaves one out where the pair would be cut. */
+static void lose(relay *r, pair *p, flow *f)
+{
+    size_t at = f->rest < f->end ? (size_t)f->rest : f->end;
+    f->rest -= at;
+    pthread_mutex_lock(&r->lock);
+    while (f->end - at >= STI_HEADER_BYTES) {
+        sti_header header;
+        memcpy(&header, f->bytes + at, sizeof header);
+        const uint64_t size = STI_HEADER_BYTES + header.size;
+        const size_t here = size < f->end - at ? (size_t)size : f->end - at;
+        const bool due = p->left && p->left <= size;
+        if (due && size == here && header.kind >= STI_KIND_FIRST_MESSAGE) {
+            memmove(f->bytes + at, f->bytes + at + here, f->end - at - here);
+            f->end -= here;
+            r->cuts++;
+            p->left = draw(r);
+            continue;
+        }
+        p->left = due ? 1 : p->left - (p->left ? size : 0);
+        f->rest = size - here;
+        at += here;
+    }
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+    f->n_head = f->end - at;
+    memcpy(f->head, f->bytes + at, f->n_head);
+    f->end = at;
+}
+
 /* ---- moving bytes ------------------------------------------------------ */
 
 static void make_pair(relay *r)
@@ -149,6 +186,7 @@ static void make_pair(relay *r)
     for (int k = 0; k < 2; k++) {
         p->fd[k] = k ? other : fd;
         p->out[k].begin = p->out[k].end = 0;
+        p->out[k].rest = p->out[k].n_head = 0;
         (void)fcntl(p->fd[k], F_SETFL, O_NONBLOCK);
         (void)setsockopt(p->fd[k], IPPROTO_TCP, TCP_NODELAY, &(int){1},
                          sizeof(int));
@@ -165,22 +203,25 @@ static bool move(relay *r, pair *p, int k)
 {
     flow *f = &p->out[k];
     pthread_mutex_lock(&r->lock);
-    const bool flips = r->flips, drops = r->drops;
+    const bool flips = r->flips, drops = r->drops, loses = r->loses;
     pthread_mutex_unlock(&r->lock);
     if (f->begin == f->end) {
-        ssize_t n = read(p->fd[1 - k], f->bytes, ROOM);
+        memcpy(f->bytes, f->head, f->n_head);
+        ssize_t n = read(p->fd[1 - k], f->bytes + f->n_head, ROOM - f->n_head);
         if (n <= 0)
             return n < 0;
         f->begin = 0;
-        f->end = (size_t)n;
-        if (drops)
+        f->end = f->n_head + (size_t)n;
+        if (loses)
+            lose(r, p, f);
+        else if (drops)
             drop(r, p, f);
         else if (flips)
             flip(r, p, f->bytes, (uint64_t)n);
         if (f->begin == f->end)
             return true;
     }
-    const bool cuts = p->left && !flips && !drops;
+    const bool cuts = p->left && !flips && !drops && !loses;
     size_t most = f->end - f->begin;
     if (cuts && most > p->left)
         most = (size_t)p->left;
@@ -347,6 +388,14 @@ void relay_drop_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
 {
     pthread_mutex_lock(&r->lock);
     r->drops = true;
+    pthread_mutex_unlock(&r->lock);
+    relay_cut_often(r, seed, mean, times);
+}
+
+void relay_lose_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
+{
+    pthread_mutex_lock(&r->lock);
+    r->loses = true;
     pthread_mutex_unlock(&r->lock);
     relay_cut_often(r, seed, mean, times);
 }

@@ -31,6 +31,10 @@ void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 /* The same, but leaves up to 700 bytes out there, and goes on. */
 void relay_drop_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 
+/* The same, but leaves a whole frame out there, not one of the transport's own.
+ * Frames must have no tags. */
+void relay_lose_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
+
 /* Takes connections but moves no byte, until it is told to go on. */
 void relay_hold(relay *r, bool hold);
 

@@ -13,6 +13,7 @@ static sti_header some_header(uint64_t size)
     return (sti_header){.kind = STI_KIND_FIRST_MESSAGE + 3,
                         .from = 7,
                         .to = 65537,
+                        .number = 7,
                         .phase = 5,
                         .index = 0x01020304,
                         .round = UINT64_C(0x1122334455667788),
@@ -31,6 +32,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
     cr_expect_eq(out.kind, in.kind);
     cr_expect_eq(out.from, in.from);
     cr_expect_eq(out.to, in.to);
+    cr_expect_eq(out.number, in.number);
     cr_expect_eq(out.phase, in.phase);
     cr_expect_eq(out.index, in.index);
     cr_expect_eq(out.round, in.round);
@@ -43,7 +45,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
 Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {
-        'S',  'T',  'R',  'D',  0x0f, 0x00, 0x13, 0x00, 0x00, 0x00, 0x00,
+        'S',  'T',  'R',  'D',  0x10, 0x00, 0x13, 0x00, 0x07, 0x00, 0x00,
         0x00, 0x05, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x01, 0x00,
         0x01, 0x00, 0x04, 0x03, 0x02, 0x01, 0,    0,    0,    0,    0x88,
         0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x10, 0x32, 0x54, 0x76,

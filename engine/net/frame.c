@@ -59,7 +59,7 @@ void sti_frame_encode_header(const sti_header *header,
     sti_header wire = *header;
     memcpy(wire.magic, frame_magic, sizeof frame_magic);
     wire.protocol = STI_PROTOCOL;
-    wire.zero = wire.zero_too = 0;
+    wire.zero = 0;
     wire.check = header_check(wire);
     memcpy(bytes, &wire, sizeof wire);
 }

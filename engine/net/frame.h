@@ -17,7 +17,7 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 15,      /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 16,      /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
     STI_HELLO_LIMIT = 1 << 16, /* payload bytes of a HELLO .. */
@@ -45,14 +45,15 @@ enum {
 };
 
 /* A header, as it lies on the wire. The sender fills in kind, phase, from, to,
- * index, round and tag; the transport reads kind, from and size only. */
+ * index, round and tag; the transport sets `number` and reads number, kind, from
+ * and size only. */
 typedef struct sti_header {
     unsigned char magic[4];
     uint16_t protocol;
     uint16_t kind;
-    uint32_t zero;
-    uint16_t phase; /* free for the kind */
-    uint16_t zero_too;
+    uint32_t number; /* of the frame on its connection: 0, 1, .. modulo 2^32 */
+    uint16_t phase;  /* free for the kind */
+    uint16_t zero;
     uint32_t from;     /* node; STI_NODE_NONE before one was given */
     uint32_t to;       /* node */
     uint32_t index;    /* of the receiver inside its node */

@@ -65,7 +65,7 @@ static strads_err make_queued(bool tagged, const sti_outgoing *f,
             q->iov[q->iov_count++] = (struct iovec){to, tail};
     }
     header.checksum = sti_frame_checksum(f->parts, f->part_count);
-    sti_frame_encode_header(&header, q->bytes);
+    memcpy(q->bytes, &header, sizeof header);
     *out = q;
     return STRADS_OK;
 }
@@ -91,11 +91,21 @@ static void seal(sti_conn *conn, sti_queued *q)
         sti_tag_make(conn->sends, body, n, at);
 }
 
+/* The caller holds conn->lock: numbers follow the order in which frames leave. */
+static void number_frame(sti_conn *conn, sti_queued *q)
+{
+    sti_header header;
+    memcpy(&header, q->bytes, sizeof header);
+    header.number = conn->frames_queued++;
+    sti_frame_encode_header(&header, q->bytes);
+}
+
 /* Appends; the caller holds conn->lock and, when this returns true, calls
  * write_at_once after having given it back. */
 static bool append(sti_conn *conn, sti_queued *q)
 {
     const bool start = !conn->writing;
+    number_frame(conn, q);
     if (conn->sends != NULL)
         seal(conn, q);
     *conn->last = q;
@@ -708,6 +718,20 @@ static size_t head_bytes(const sti_conn *conn)
     return STI_HEADER_BYTES + (conn->receives ? STI_TAG_BYTES : 0);
 }
 
+/* A gap means that frames were lost on the way. The link then ends before a later
+ * frame is counted in the place of a lost one, and the next link resends. During
+ * the handshake each frame is due by its kind. */
+static strads_err check_number(sti_conn *conn, const sti_header *h)
+{
+    const uint32_t due = conn->frames_begun++;
+    if (h->number == due || conn->stage != STI_OPEN)
+        return STRADS_OK;
+    return strads_fail(STRADS_EIO,
+                       "frame %u of the link came where frame %u was due: the "
+                       "network between loses or repeats data",
+                       (unsigned)h->number, (unsigned)due);
+}
+
 /* Begins a frame with the header that lies at ahead_begin. */
 static strads_err begin_frame(sti_conn *conn)
 {
@@ -718,6 +742,8 @@ static strads_err begin_frame(sti_conn *conn)
         err = check_tag(conn, at, STI_HEADER_BYTES, at + STI_HEADER_BYTES);
     if (err == STRADS_OK)
         err = sti_frame_decode_header(at, payload_limit(conn), &header);
+    if (err == STRADS_OK)
+        err = check_number(conn, &header);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);

@@ -33,7 +33,8 @@ enum {
     STI_LINKS_MAX = 16384
 };
 
-/* A frame on its way out. `iov` says what is left of it. Where frames have tags,
+/* A frame on its way out. `iov` says what is left of it. Its header is encoded when
+ * the frame joins the queue and gets its number. Where frames have tags,
  * that of the header lies behind it, and that of the payload at the end. */
 typedef struct sti_queued {
     struct sti_queued *next;
@@ -95,6 +96,7 @@ typedef struct sti_conn {
                            sets a time */
     sti_queued *first;
     sti_queued **last;
+    uint32_t frames_queued; /* the number of the next one, see sti_header */
 
     /* Of the net's clock. */
     uint64_t born_ns;
@@ -109,7 +111,8 @@ typedef struct sti_conn {
     bool is_own; /* there is more than the address to trust, or the other end is
                     this user's */
     sti_tagger *receives;
-    sti_frame *frame; /* the one whose payload is not complete */
+    uint32_t frames_begun; /* received: the number of the next one */
+    sti_frame *frame;      /* the one whose payload is not complete */
     uint64_t filled;
     size_t ahead_begin, ahead_end;
     unsigned char ahead[STI_AHEAD_BYTES];
