@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/expect.h"
 #include "tests/glm_design.h"
@@ -94,6 +95,33 @@ static linear_fit fit_or_fail(const lasso_design *design,
     return fit;
 }
 
+/* The gap that rounding leaves to a least squares fit without an intercept. Workers and
+ * the coordinator each add thousands of moves to margins that are as large as the
+ * labels, and each addition rounds. The two copies then differ by some 2^-46 |y|, the
+ * slopes of columns by |x_j| times this, and the gap is this share of n lambda. With a
+ * design far from 0 and a small lambda this is above 1e-10. 0: other fits, which have
+ * to converge. */
+static double gap_of_rounding(const lasso_design *d,
+                              const strads_glm_options *o,
+                              const linear_fit *fit)
+{
+    double labels = 0, columns = 0;
+
+    if (strcmp(o->loss, "squared") != 0 || o->intercept || o->standardize ||
+        o->penalty)
+        return 0;
+    for (uint64_t i = 0; i < d->rows; i++)
+        labels += d->y[i] * d->y[i];
+    for (uint64_t j = 0; j < d->cols; j++) {
+        const double *x = lasso_design_col(d, j);
+        double square = 0;
+        for (uint64_t i = 0; i < d->rows; i++)
+            square += x[i] * x[i];
+        columns = fmax(columns, square);
+    }
+    return 0x1p-46 * sqrt(labels * columns) / ((double)d->rows * fit->lambda);
+}
+
 /* How many coefficients are not 0. */
 static uint64_t expect_optimal(const loss_case *l, const lasso_design *design,
                                const strads_glm_options *o,
@@ -105,8 +133,11 @@ static uint64_t expect_optimal(const loss_case *l, const lasso_design *design,
     const double value = glm_value(design, o, &fit);
     uint64_t nonzeros = 0;
 
-    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %s: ended by %d, gap %g",
-                 l->loss, what, (int)fit.end, fit.gap);
+    cr_expect(fit.end == STRADS_END_CONVERGED ||
+                  (fit.end == STRADS_END_STOPPED &&
+                   fit.gap < gap_of_rounding(design, o, &fit)),
+              "%s, %s: ended by %d, gap %g", l->loss, what, (int)fit.end,
+              fit.gap);
     cr_expect_lt(miss, l->miss, "%s, %s: violated by %g lambda", l->loss, what,
                  miss);
     cr_expect_lt(fabs(value - fit.objective), 1e-9 * value,
