@@ -16,6 +16,28 @@ if(STRADS_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# Optimised builds end at an overflow instead of continuing with what it wrote.
+# Sanitizers have checks of their own. Debug has no optimisation, which
+# _FORTIFY_SOURCE needs.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported()
+if(STRADS_HARDEN AND NOT STRADS_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(fortify 2)
+  if((CMAKE_C_COMPILER_ID STREQUAL "GNU" AND
+      CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12) OR
+     CMAKE_C_COMPILER_ID MATCHES "Clang")
+    set(fortify 3)
+  endif()
+  add_compile_options(-fstack-protector-strong -U_FORTIFY_SOURCE
+                      -D_FORTIFY_SOURCE=${fortify})
+  check_c_compiler_flag(-fstack-clash-protection STRADS_STACK_CLASH)
+  if(STRADS_STACK_CLASH)
+    add_compile_options(-fstack-clash-protection)
+  endif()
+  add_link_options(LINKER:-z,relro LINKER:-z,now)
+endif()
+
 # A shared library under a sanitizer leaves the sanitizer's symbols open.
 set(STRADS_SHARED_OPTIONS -Wl,--no-undefined)
 if(STRADS_SANITIZE)
