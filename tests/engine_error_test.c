@@ -327,11 +327,12 @@ static strads_err probe_nan(strads_task *task)
 
 Test(engine_error, a_probe_that_gives_nan_ends_the_run)
 {
-    const strads_phase probing[] = {
-        {.name = "probe", .when = STRADS_WHEN_PROBE, .update = probe_nan},
-        {.name = "move",
-         .update = toy_does_nothing,
-         .aggregate = toy_commits_nothing}};
+    const strads_phase probing[] = {{.name = "probe",
+                                     .when = STRADS_WHEN_PROBE,
+                                     .update = probe_nan},
+                                    {.name = "move",
+                                     .update = toy_does_nothing,
+                                     .aggregate = toy_commits_nothing}};
     const strads_program p = {.size = sizeof p,
                               .name = "unknown",
                               .phases = probing,

@@ -104,7 +104,8 @@ static strads_err check_needs(const char *path, const sti_totals *s,
                        "gaps (fewer bits of a hash)",
                        path, (unsigned long long)n->rows,
                        (unsigned long long)n->cols,
-                       (unsigned long long)(lines.count + lines.data),
+                       (unsigned long long)lines.count +
+                           (unsigned long long)lines.data,
                        (unsigned long long)s->source);
 }
 

@@ -147,11 +147,12 @@ static void compose(word *w)
     const utf8proc_option_t form =
         (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     utf8proc_int32_t codes[4 * LONGEST + 1];
+    const utf8proc_ssize_t most = (utf8proc_ssize_t)4 * LONGEST;
     const utf8proc_ssize_t n =
         utf8proc_decompose((const unsigned char *)w->bytes,
-                           (utf8proc_ssize_t)w->size, codes, 4 * LONGEST, form);
+                           (utf8proc_ssize_t)w->size, codes, most, form);
     const utf8proc_ssize_t size =
-        n >= 0 && n <= 4 * LONGEST ? utf8proc_reencode(codes, n, form) : -1;
+        n >= 0 && n <= most ? utf8proc_reencode(codes, n, form) : -1;
     w->size = size >= 0 && size <= LONGEST ? (size_t)size : LONGEST + 1;
     if (w->size <= LONGEST)
         memcpy(w->bytes, codes, w->size);
