@@ -509,7 +509,7 @@ static bool write_some(sti_watch *w, client *c)
     return true;
 }
 
-static void refuse(int fd)
+static void refuse_request(int fd)
 {
     static const char full[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
@@ -550,7 +550,7 @@ static void evict_client(sti_watch *w, const char *host)
     client *c = w->clients[victim];
     if (c->state == READING && read_some(w, c)) {
         if (c->state == READING)
-            refuse(c->fd);
+            refuse_request(c->fd);
         else
             (void)write_some(w, c);
     }
@@ -566,7 +566,7 @@ static void accept_client(sti_watch *w)
         return;
     client *c = calloc(1, sizeof *c);
     if (!c) {
-        refuse(fd);
+        refuse_request(fd);
         (void)close(fd);
         return;
     }
