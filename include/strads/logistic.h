@@ -62,7 +62,7 @@ typedef struct strads_logistic_options {
 
 /* The program: name "logistic". Parameters: one for each column, then b with an
  * intercept; each has 1 number, or k for k > 2 labels, in their order. Split by
- * rows, compressed columns. Needs labels of 2 to 1,000 values. Results by
+ * rows, compressed columns. Needs labels of 2 to 10,000 values. Results by
  * strads_glm_resolved, strads_glm_intercepts and strads_glm_lambda_max
  * (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_logistic;

@@ -67,7 +67,7 @@ typedef struct strads_svm_options {
  * coefficients, which the model contains; the coefficient of the bias; groups of
  * rows, which the policy schedules; and a dual value for each row, updated with
  * each report. Each has 1 number, or k. Needs labels; the first two losses need
- * labels of 2 to 1,000 values. */
+ * labels of 2 to 10,000 values. */
 extern STRADS_API const strads_program strads_program_svm;
 
 /* The squared hinge with an L1 penalty or the elastic net, by columns: the
