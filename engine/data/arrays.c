@@ -1,7 +1,7 @@
-/* Data sets from arrays in memory: the same build as for a file, fed from
- * compressed or dense lines. Where the arrays are what the build would make of
- * them they are used in place, if their owner lends them: then only the starts
- * of lines are made. */
+/* Data sets from arrays in memory. The build is the same as for a file;
+ * compressed or dense lines feed it. If the owner lends arrays that already
+ * have the layout of the result, the data set borrows them and makes only the
+ * starts of lines. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,15 +11,16 @@
 
 enum { PAGE = 4096 };
 
-/* Arrays of any types, as lines (columns or rows) and what crosses them. */
+/* Arrays of any types, as major lines (columns or rows) and minor indices. */
 typedef struct source {
     const strads_arrays *a;
     uint64_t lines, minors, nnz;
-    const char *line, *minor; /* what people call them */
-    const char *name;         /* of the source, for sentences */
-    bool others;              /* a label may be the number of names */
-    const sti_whole *whole;   /* of which these rows are a part, or NULL */
-    strads_range own;         /* the rows, in the whole */
+    const char *line, *minor; /* for messages: "row" and "column" */
+    const char *name;         /* of the source, for messages */
+    bool others;              /* a label may equal the number of names */
+    const sti_whole *whole;   /* the data set that these rows are part of, or
+                               * NULL */
+    strads_range own;         /* the range of these rows in the whole */
 } source;
 
 static inline uint64_t start_of(const source *s, uint64_t k)
@@ -44,7 +45,7 @@ static inline double value_of(const source *s, uint64_t at)
                                       : ((const double *)s->a->value)[at];
 }
 
-/* ---- what is wrong ------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 static strads_err check_line(const source *s, uint64_t k, strads_scalar values)
 {
@@ -121,7 +122,7 @@ static strads_err check_sizes(const source *s)
     return STRADS_OK;
 }
 
-/* What labels are called; NULL: they are numbers. */
+/* Names of the labels; NULL if labels are numbers. */
 static const strads_names *names_of(const strads_data_options *o)
 {
     return o->named_labels ? o->label_names : NULL;
@@ -145,8 +146,9 @@ static strads_err check_label(const strads_names *names, bool others,
     return STRADS_OK;
 }
 
-/* Lines without entries cost the caller nothing: what their counts would take is
- * asked for before they are gone through. */
+/* An array can have billions of empty lines at no cost to the caller. So
+ * this check of the memory for their counts comes before any loop over lines.
+ */
 static strads_err check_memory(const source *s, const strads_data_options *o)
 {
     const strads_arrays *a = s->a;
@@ -156,7 +158,7 @@ static strads_err check_memory(const source *s, const strads_data_options *o)
     return sti_needs_check(s->name, o, &needs);
 }
 
-/* Ratings whose differences f32 would round away stay f64. */
+/* Keeps ratings in f64 if f32 would round away their differences. */
 static void choose_values(const source *s, strads_data_options *o)
 {
     sti_value_range range = {0};
@@ -238,7 +240,8 @@ static strads_err count(const source *s, const strads_data_options *o,
     return STRADS_OK;
 }
 
-/* From the counts of a part to those of the whole, cut as all have agreed. */
+/* Replaces the counts of a part by those of the whole. All processes agree
+ * on the partition bounds. */
 static strads_err join_whole(source *s, sti_build *b, uint64_t **bounds)
 {
     if (s->whole == NULL) {
@@ -258,7 +261,8 @@ static strads_err join_whole(source *s, sti_build *b, uint64_t **bounds)
     return err;
 }
 
-/* Kernels may read a little beyond the end: what is there must exist. */
+/* Kernels may read a little beyond the end of an array. True if those bytes
+ * lie on the last page of the array, or if the array is empty. */
 static bool may_overread(const void *array, uint64_t n, size_t width)
 {
     const uintptr_t end = (uintptr_t)array + n * width;
@@ -266,7 +270,7 @@ static bool may_overread(const void *array, uint64_t n, size_t width)
            (end - 1) / PAGE == (end + STI_OVERREAD * width - 1) / PAGE;
 }
 
-/* The side that is these very arrays, or NULL. */
+/* The side that has exactly the layout of these arrays, or NULL. */
 static sti_side *find_lent(const source *s, sti_build *b)
 {
     const strads_arrays *a = s->a;
@@ -294,7 +298,7 @@ static void lend(const source *s, sti_side *side)
         part->start[k] = start_of(s, from + k) - first;
     part->base = 0;
     part->nnz = part->start[lines];
-    /* Nobody writes to what is lent. */
+    /* The build never writes to a lent side. */
     side->index = (uint32_t *)(uintptr_t)s->a->index + first;
     if (s->a->values == STRADS_F32)
         side->f32 = (float *)(uintptr_t)s->a->value + first;

@@ -1,5 +1,5 @@
-/* Cuts lines into partitions, the same way in every process: the result depends
- * on the counts alone. */
+/* Cuts lines into partitions. The result depends on the counts alone, so
+ * every process gets the same one. */
 #include "engine/data/build.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
         uint64_t target = fraction(all, p, parts);
         while (line < lines && before + nnz[line] <= target)
             before += nnz[line++];
-        /* The target lies within `line`: take it if most of it fits. */
+        /* The target lies within `line`: include it if most of it fits. */
         uint64_t over = line < lines ? before + nnz[line] - target : 0;
         if (line < lines && over < target - before)
             before += nnz[line++];
@@ -51,13 +51,13 @@ void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
     }
 }
 
-/* Decides what a process keeps and drives both sides of a build.
+/* Decides what a process keeps and builds both sides.
  *
- * A side is cut along its lines when the split follows them (columns under
- * COLS and BOTH, rows under ROWS and BOTH): then it is built as one part over
- * the kept range and split at the end. Otherwise each kept partition is a part
- * of its own, with all lines or, under GRID, a range of them, and what a line
- * holds in each must be counted. */
+ * If the split follows the lines of a side (columns under COLS and BOTH, rows
+ * under ROWS and BOTH), the side is built as one part over the kept range and
+ * split at the end. Otherwise each kept partition is a part of its own. It has
+ * all lines or, under GRID, a range of them, and the entries of each line in
+ * each part must be counted. */
 
 static strads_err no_memory(const sti_build *b)
 {
@@ -82,8 +82,9 @@ static bool is_grid(const sti_build *b)
     return b->options.split == STRADS_SPLIT_GRID;
 }
 
-/* Partition p holds the rows of range p / grid columns and the columns of range
- * p % grid columns, where both are cut by a grid; otherwise of range p. */
+/* If rows and columns are both split by a grid, partition p holds row range
+ * p / grid columns and column range p % grid columns. Otherwise it holds range
+ * p. */
 static uint32_t row_range(const sti_build *b, uint32_t partition)
 {
     return partition / b->options.grid_cols;
@@ -94,7 +95,8 @@ static uint32_t col_range(const sti_build *b, uint32_t partition)
     return is_grid(b) ? partition % b->options.grid_cols : partition;
 }
 
-/* Now that all entries are counted: no more partitions than they are worth. */
+/* All entries are counted: limits the number of partitions by the number of
+ * entries. */
 static void settle_partitions(sti_build *b)
 {
     strads_data_options *o = &b->options;
@@ -106,7 +108,7 @@ static void settle_partitions(sti_build *b)
     o->keep_count = o->partitions;
 }
 
-/* Where the options say it. */
+/* Takes the row bounds from the options, if they give some. */
 static strads_err take_bounds(sti_build *b, uint32_t ranges)
 {
     const uint64_t *given = b->options.row_bounds;
@@ -149,7 +151,7 @@ static strads_range kept(const sti_build *b, const uint64_t *bounds)
     return (strads_range){bounds[first], bounds[first + b->options.keep_count]};
 }
 
-/* The rows of all partitions that are kept, where rows are cut. */
+/* The rows of all kept partitions, if the split is by rows. */
 static strads_range kept_rows(const sti_build *b)
 {
     const strads_data_options *o = &b->options;
@@ -196,9 +198,9 @@ static strads_err shape(sti_build *b, sti_side *side, bool by_col)
     side->by_col = by_col;
     side->writers = b->shared ? STI_WRITERS_ATOMIC : STI_WRITERS_ONE;
     side->cross = !along && o->partitions > 1;
-    /* Of a grid, room for all columns of the rows that are kept: how many of
-     * their entries lie in one cell is not known yet, and what is not used is
-     * not touched. */
+    /* In a grid, the number of entries in one cell is not known yet. So
+     * reserve space for all columns of the kept rows; the kernel allocates a
+     * page only when it is written. */
     side->nnz = nnz_in(cols_cut ? s->col_nnz : s->row_nnz,
                        is_grid(b) ? kept_rows(b) : kept(b, bounds));
     side->count = side->cross ? o->keep_count : (o->keep_count > 0);
@@ -271,7 +273,7 @@ strads_err sti_build_allocate(sti_build *b)
                d->cols * sizeof *d->col_nnz +
                (d->by_row.wanted ? d->rows * sizeof *d->row_nnz : 0);
     sti_needs needs = sti_needs_of(&b->options, d->rows, d->cols, d->nnz);
-    needs.count = 0; /* those of columns are part of the data */
+    needs.count = 0; /* the counts of columns are part of the data */
     needs.data = d->bytes;
     strads_err err = sti_needs_check(b->name, &b->options, &needs);
     if (err == STRADS_OK)
@@ -311,7 +313,8 @@ bool sti_build_affords(const sti_build *b, size_t chunks)
     return places * (chunks - 1) <= b->data->bytes / 8;
 }
 
-/* A side cut along its lines: the counts by line are its starts. */
+/* For a side that is cut along its lines: the counts by line become its
+ * starts. */
 static void take_counts(sti_side *side, const uint32_t *nnz)
 {
     strads_range lines = side->parts[0].line;
@@ -368,7 +371,7 @@ void sti_value_range_add(sti_value_range *r, double value)
 
 bool sti_value_range_needs_f64(const sti_value_range *r)
 {
-    /* f32 then rounds by up to 1.5e-5 of the range. */
+    /* Above this ratio, f32 rounds by up to 1.5e-5 of the range. */
     static const double FAR = 256;
     const double most = fmax(fabs(r->low), fabs(r->high));
 

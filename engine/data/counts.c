@@ -1,7 +1,7 @@
-/* Counts entries by row and by column before anything is allocated for them, so
- * that every array of the matrix is made once, in its final size. Where
- * rows follow each other, chunks count for themselves (their order in a column
- * matters later); otherwise they count together, with atomic additions. */
+/* Counts entries by row and by column before the build allocates arrays, so
+ * that each array is allocated once, in its final size. If rows are in order,
+ * each chunk has its own counts, because the order of chunks within a column
+ * matters later. Otherwise all chunks add to the same counts atomically. */
 #include "engine/data/read.h"
 
 #include <float.h>
@@ -14,8 +14,9 @@
 
 enum { FIRST_CAPACITY = 4096 };
 
-/* What rows and columns may take beside what their file holds: a few bytes that
- * name a large index, or that unpack to empty lines, do not cost gigabytes. */
+/* Limits on the memory of row and column counts, relative to the size of the
+ * file. A few bytes that name a large index, or that unpack to empty lines,
+ * must not cost gigabytes. */
 enum { LINES_FREE = 256 << 20, LINES_PER_BYTE = 256 };
 
 static bool grow_counts(uint32_t **counts, uint64_t *capacity, uint64_t wanted)
@@ -39,7 +40,7 @@ sti_needs sti_needs_of(const strads_data_options *o, uint64_t rows,
         sizeof(uint32_t) +
         (o->values == STRADS_F32 ? sizeof(float) : sizeof(double));
     const bool some = o->keep_count < o->partitions;
-    /* Starts of the lines that are not cut are needed in full. */
+    /* A side that is not cut along its lines needs a start for every line. */
     const uint64_t starts = ((o->layout & STRADS_LAYOUT_COLS) != 0 &&
                                      !(some && o->split != STRADS_SPLIT_ROWS)
                                  ? cols
@@ -82,8 +83,9 @@ strads_err sti_needs_check(const char *path, const strads_data_options *o,
                : "keep fewer partitions in a process, read values as f32");
 }
 
-/* As sti_needs_check; and for a file of s->source bytes, whether its lines cost
- * no more than such a file may. Columns that the caller knows do not count. */
+/* Like sti_needs_check. For a file of s->source bytes it also checks that
+ * the lines do not cost more than a file of that size may. Columns that the
+ * caller announces are not counted. */
 static strads_err check_needs(const char *path, const sti_totals *s,
                               const sti_needs *n)
 {
@@ -109,8 +111,8 @@ static strads_err check_needs(const char *path, const sti_totals *s,
                        (unsigned long long)s->source);
 }
 
-/* Columns come up to `cols`: whether there is memory for all that follows from
- * that, and for each chunk's count of them. */
+/* Checks the memory for everything that depends on `cols` columns, and grows
+ * this chunk's column counts. */
 static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
 {
     const sti_needs n = sti_needs_of(s->options, t->rows, cols, t->nnz);
@@ -217,7 +219,7 @@ static strads_err make_totals(sti_totals *s, const char *path)
                : strads_fail(STRADS_ENOMEM, "%s: no memory to count it", path);
 }
 
-/* Joins the chunks' counts; gives each chunk the row that it starts with. */
+/* Adds up the counts of all chunks and sets the first row of each chunk. */
 static void add_tallies(sti_totals *s, sti_chunk *chunks)
 {
     uint64_t row = 0;
@@ -257,7 +259,7 @@ static strads_err total(sti_totals *s, const sti_pass *pass, uint64_t min_cols)
     return err;
 }
 
-/* A count of every column in every chunk should stay small beside the matrix,
+/* One count per column and chunk should stay small compared to the matrix,
  * which takes about as many bytes as its text. */
 static uint64_t width_for(const sti_pass *pass)
 {
@@ -325,13 +327,13 @@ strads_err sti_count_sized(sti_totals *s, sti_pass *pass, uint64_t min_cols)
     return sti_pass_run(pass);
 }
 
-/* strads_data_summarize: the counting pass, and one that looks at every value
- * and label but keeps none. Each chunk has an observer of its own; they are
- * merged in the order of chunks. */
+/* strads_data_summarize runs the counting pass, and then a pass that reads
+ * every value and label and keeps none. Each chunk has its own observer;
+ * observers are merged in chunk order. */
 
 enum { DISTINCT_MOST = 1000, DISTINCT_SLOTS = 2048 };
 
-/* Label values seen, by their bits; full at DISTINCT_MOST. */
+/* Distinct label values, by their bits; stops at DISTINCT_MOST. */
 typedef struct label_set {
     uint64_t slot[DISTINCT_SLOTS];
     bool used[DISTINCT_SLOTS];
@@ -497,7 +499,8 @@ static strads_err observe(sti_reading *r, observer *all,
     return STRADS_OK;
 }
 
-/* A table is read whole; both orientations, for what lines hold. */
+/* A table is read completely, in both orientations, to fill all fields of
+ * the summary. */
 static strads_err summarize_table(const char *path,
                                   const strads_data_options *options,
                                   sti_tabular_file *file,

@@ -1,5 +1,5 @@
-/* The public face of a data set that is complete: nothing here changes one, but
- * what is to be spent. */
+/* Public functions of a finished data set. They do not modify it, except
+ * that the caller may release arrays that it no longer needs. */
 #include "engine/data/build.h"
 
 #include <inttypes.h>
@@ -242,13 +242,14 @@ strads_err strads_data_weigh(strads_data *data, const double *weight,
 
 void strads_data_spend(strads_data *data)
 {
-    /* What is lent is its owner's. */
+    /* Lent arrays belong to their owner. */
     const bool own = !data->by_col.lent && !data->by_row.lent;
     for (uint32_t k = 0; k < data->keep_count; k++)
         data->shares[k].spendable = own;
 }
 
-/* Pages that lie wholly within the array's [begin, end). */
+/* Returns the pages that lie wholly within [begin, end) of the array to the
+ * system. */
 static void give_back(const void *array, size_t width, uint64_t begin,
                       uint64_t end)
 {

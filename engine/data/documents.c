@@ -1,13 +1,13 @@
-/* ldac text: a line is a document, `N word:count ...` with N pairs, words from
- * 0 in any order (Blei's lda-c). A blank line is no document, `0` is an empty
- * one. Unlike in LIBSVM nothing here is worth a quick lane of its own: a corpus
- * is read once and sampled for long. */
+/* ldac text (Blei's lda-c): a line is a document, `N word:count ...` with N
+ * pairs, words from 0 in any order. A blank line is ignored, `0` is an empty
+ * document. There is no fast path as for LIBSVM: a corpus is read once and then
+ * sampled for a long time. */
 #include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/text.h"
 
-/* The whole number at p, below 10^18, that ends where `ends` or a blank
- * stands; NULL when there is none. */
+/* Reads the whole number at p, below 10^18, that ends at `ends` or at a
+ * blank; NULL if there is none. */
 static const char *take_whole(const char *p, char ends, uint64_t *out)
 {
     const char *q;

@@ -1,5 +1,6 @@
-/* Fields of a line, parted by a separator: those of ratings and of tables. As in
- * RFC 4180 a field may stand in quotes; those of a record may go over lines. */
+/* Splits a line of a ratings file or a table into fields at a separator. As
+ * in RFC 4180, a field may be quoted, and the quoted fields of a record may
+ * contain line ends. */
 #include <string.h>
 
 #include "engine/data/parse_number.h"
@@ -10,7 +11,7 @@ static bool separates(const char *p, char separator)
     return separator == ':' ? p[0] == ':' && p[1] == ':' : *p == separator;
 }
 
-/* The field in quotes that begins at p; NULL when they are not closed. */
+/* Reads the quoted field that begins at p; NULL if the quotes do not close. */
 static const char *take_quoted(const char *p, const char *end, sti_field *out)
 {
     *out = (sti_field){.begin = p + 1};
@@ -34,16 +35,16 @@ static const char *skip_blanks(const char *p, const char *line_end)
     return p;
 }
 
-/* Where fields are taken from, up to `end`. */
+/* A position in the text, up to `end`. */
 typedef struct place {
     const char *p;
-    const char *line_end, *end; /* of the line in which p stands */
+    const char *line_end, *end; /* of the line that contains p */
     char separator;
 } place;
 
-/* One field: p is then where it ends, at a separator or at the line's end. False
- * when its quotes do not close, and p is NULL then, or something follows them,
- * at p. */
+/* Reads one field and moves p to its end: a separator or the end of the
+ * line. Returns false if the quotes do not close (p is then NULL) or if other
+ * text follows them (p points to it). */
 static bool take_field(place *at, sti_field *out)
 {
     const char *p = at->p, *line_end = at->line_end;
@@ -75,8 +76,8 @@ static bool take_field(place *at, sti_field *out)
     return true;
 }
 
-/* Whether there is a field after the one that ended at p, which then is where it
- * begins. */
+/* If another field follows the one that ended at p, moves p to its first
+ * byte and returns true. */
 static bool next_field(place *at)
 {
     if (at->separator == ' ')
@@ -88,7 +89,7 @@ static bool next_field(place *at)
     return true;
 }
 
-/* NULL, or where the field begins whose quotes are not right. */
+/* Returns NULL, or the start of the first field with malformed quotes. */
 static const char *split(place *at, sti_field *fields, uint32_t capacity,
                          uint32_t *n)
 {
@@ -136,8 +137,8 @@ char sti_separator_of(const char *p, const char *line_end)
     return separators[best];
 }
 
-/* A number is read from a copy: what a field has behind it, a comma say, is no
- * end of a number elsewhere. */
+/* Parses a copy of the field: the byte behind it, such as a comma, does not
+ * end a number elsewhere. */
 sti_number_status sti_field_number(const sti_field *f, double *out)
 {
     char text[STI_NUMBER_LONGEST + 1 + STI_TEXT_SLACK];

@@ -1,9 +1,9 @@
-/* Networks: lines `u v`, or `u v weight`, parted by blanks, tabs, commas or
- * semicolons; what follows is not looked at. Nodes are names, whatever they look
- * like, of one table for both ends. A line that begins with # or % is a comment,
- * a first line of known column names a header. A link has no direction: each
- * line is an entry and its mirror image. One from a node to itself says nothing
- * about others and is left out. */
+/* Networks: lines `u v` or `u v weight`, separated by blanks, tabs, commas
+ * or semicolons; further fields are ignored. Node names are strings, even if
+ * they are digits, and both ends share one table of names. A line that begins
+ * with # or % is a comment. A first line of known column names is a header.
+ * Links are undirected: each line gives an entry and its mirror image. A link
+ * from a node to itself is ignored. */
 #include <string.h>
 #include <strings.h>
 
@@ -18,8 +18,8 @@ static bool parts(char c)
     return sti_is_blank(c) || c == ',' || c == ';';
 }
 
-/* The next part of a line; false: there is none, or its quotes do not close
- * (p then stays). */
+/* Reads the next field of a line. Returns false if there is none, or if its
+ * quotes do not close (p does not move then). */
 static bool take_part(const char **p, const char *line_end, sti_field *out)
 {
     const char *at = *p;
@@ -43,7 +43,7 @@ static bool take_part(const char **p, const char *line_end, sti_field *out)
     return true;
 }
 
-/* The first byte of a line that is no blank. */
+/* The first byte of a line that is not blank. */
 static const char *first_of(const char *p, const char *line_end)
 {
     while (p < line_end && sti_is_blank(*p))
@@ -56,7 +56,7 @@ static bool is_comment(const char *p)
     return *p == '#' || *p == '%';
 }
 
-/* What the first two columns of a header are called. */
+/* Known names of the first two columns of a header. */
 static bool is_header(const sti_field *u, const sti_field *v)
 {
     static const char *const pair[][2] = {{"source", "target"},

@@ -1,5 +1,5 @@
-/* Labels that are names: what a name is, which there are, in which order; and
- * labels that stand in a file of their own. */
+/* Labels that are names: which strings are names, the set of names and its
+ * order; and labels in a separate file. */
 #include "engine/data/naming.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "engine/data/read.h"
 #include "engine/data/text.h"
 
-/* ---- what is a name ---------------------------------------------------- */
+/* ---- syntax of a name ---------------------------------------------------- */
 
 const char *sti_label_end(const char *p, const char *end)
 {
@@ -38,7 +38,7 @@ size_t sti_character(const unsigned char *p, size_t size)
     }
     const bool longer = code < (n == 4 ? 0x10000u : n == 3 ? 0x800u : 0x80u);
     const bool surrogate = code >= 0xd800 && code < 0xe000;
-    const bool mark = code == 0xfeff; /* of byte order: no part of a name */
+    const bool mark = code == 0xfeff; /* byte order mark: not part of a name */
     return longer || surrogate || mark || code > 0x10ffff ? 0 : n;
 }
 
@@ -68,7 +68,8 @@ static bool is_number(const char *p, const char *after)
     }
 }
 
-/* Lists of labels have commas, options equals signs, entries colons. */
+/* Lists of labels contain commas, options contain equals signs, entries
+ * contain colons; so names must not. */
 bool sti_label_is_name(const char *p, const char *after)
 {
     if (p == after || after - p > STRADS_LABEL_NAME_MAX || is_number(p, after))
@@ -83,7 +84,7 @@ bool sti_label_is_name(const char *p, const char *after)
     return true;
 }
 
-/* The first row's label; `end` where there is none. */
+/* The label of the first row; `end` if there is none. */
 static const char *find_first(const char *p, const char *end)
 {
     while (p < end) {
@@ -112,10 +113,10 @@ bool sti_label_names_are(const char *begin, const char *end, const char **form)
     return false;
 }
 
-/* Guards every `found`: names are seldom new. */
+/* Guards every `found`. Contention is low, because new names are rare. */
 static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- which there are --------------------------------------------------- */
+/* ---- the set of names ---------------------------------------------------- */
 
 strads_err sti_label_names_open(sti_label_names *n, const strads_names *given)
 {
@@ -164,7 +165,7 @@ static bool collect(sti_feed *f, const char *p, const char *after,
     return f->trouble.err == STRADS_OK;
 }
 
-/* A name that is not among the given ones has the number behind theirs. */
+/* If names are given, an unknown name gets the number behind the last one. */
 static bool look_up(sti_feed *f, const char *p, const char *after,
                     double *number)
 {
@@ -199,7 +200,7 @@ bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
     return collect(f, p, after, end);
 }
 
-/* ---- in order ---------------------------------------------------------- */
+/* ---- order of names ------------------------------------------------------ */
 
 strads_err sti_label_names_end(sti_label_names *n)
 {
@@ -219,12 +220,12 @@ strads_err sti_label_names_end(sti_label_names *n)
     return err;
 }
 
-/* ---- in a file of their own --------------------------------------------
+/* ---- labels in a separate file -------------------------------------------
  *
- * Which is read as samples are: lines of labels without entries, or a matrix of
- * one column or one row. */
+ * The file is read like samples: lines with one label and no entries, or a
+ * matrix of one column or one row. */
 
-/* *found: how many labels there are. */
+/* *found: the number of labels. */
 static strads_err check_file(const char *path, const strads_data *data,
                              uint64_t *found)
 {
@@ -246,7 +247,7 @@ static strads_err check_file(const char *path, const strads_data *data,
                              path, (unsigned long long)row + 1);
 }
 
-/* labels[] starts as zeros, which a matrix leaves out. */
+/* labels[] starts as zeros, and a matrix omits zeros. */
 static void take_labels(const strads_data *data, double *labels)
 {
     const strads_share *share = strads_data_share(data, 0);

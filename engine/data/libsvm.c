@@ -1,11 +1,11 @@
-/* LIBSVM text: a line is `label [qid:n] index:value ... [# comment]`, indices
- * from 1, ascending; blank and comment lines are not rows; qid is ignored. A
- * label is a number or, where the reader takes them, a name.
+/* LIBSVM text: a line is `label [qid:n] index:value ... [# comment]`,
+ * indices from 1, ascending; blank and comment lines are not rows; qid is
+ * ignored. A label is a number or, if the reader accepts names, a name.
  *
- * One template, compiled twice. With values every byte is checked. Without,
- * only what sizes depend on is looked at (rows, indices) and values are
- * skipped: the counting pass need not find errors, the next one will. In both a
- * byte beyond `end` is never taken for text, though it may be read. */
+ * One template, compiled twice. With values, every byte is checked. Without
+ * values, the parser reads only row and index structure and skips values: the
+ * counting pass need not find errors, because the next pass does. Both versions
+ * may read bytes beyond `end`, but never treat them as text. */
 #include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/read.h"
@@ -30,7 +30,7 @@ static const char *refuse_label(sti_feed *f, int status, const char *p,
     return NULL;
 }
 
-/* A row begins; NULL after a trouble. */
+/* Begins a row; NULL after an error. */
 static const char *begin_row(sti_feed *f, const char *p, const char *end,
                              double label, const char *after)
 {
@@ -54,7 +54,7 @@ static const char *take_name(sti_feed *f, const char *p, const char *end)
                : NULL;
 }
 
-/* Where the label ends, or NULL after a trouble. */
+/* Returns the end of the label, or NULL after an error. */
 static const char *take_label(sti_feed *f, const char *p, const char *end)
 {
     double label;
@@ -91,7 +91,7 @@ static const char *refuse_index(sti_feed *f, const char *p, const char *end)
     return NULL;
 }
 
-/* Any index, of any length: 1 .. col_limit and a colon, or a trouble. */
+/* Reads an index of any length: 1 .. col_limit and a colon, or an error. */
 static const char *take_long_index(sti_feed *f, const char *p, const char *end,
                                    uint64_t *index)
 {
@@ -128,7 +128,7 @@ static const char *refuse_order(sti_feed *f, const char *p, const char *end)
     return NULL;
 }
 
-/* One entry, however it is written; NULL after a trouble. */
+/* Reads one entry in any notation; NULL after an error. */
 static const char *take_entry(sti_feed *f, const char *p, const char *end)
 {
     uint64_t index;
@@ -157,11 +157,10 @@ static const char *take_entry(sti_feed *f, const char *p, const char *end)
     return f->trouble.err == STRADS_OK ? after : NULL;
 }
 
-/* The quick lane: entries of the commonest form, one blank apart. It stops
- * before the first that looks different, for take_entry to judge; it never
- * decides that something is wrong. Where the next entry begins is found by
- * searching for the blank, not by parsing: so the processor works on several
- * entries at once. */
+/* Fast path for entries of the most common form, one blank apart. It stops
+ * before the first entry of another form and leaves it to take_entry; it never
+ * reports an error. It searches for the blank to find the next entry, without
+ * parsing, so that the processor works on several entries at once. */
 static inline const char *take_entries(sti_feed *f, const char *p,
                                        const char *end, const bool values)
 {
@@ -179,7 +178,7 @@ static inline const char *take_entries(sti_feed *f, const char *p,
         if (p[digits] != ':' || index - 1 >= limit || next >= end)
             break;
         if (values) {
-            /* Below 2^53, it fits in 32 bits as well. */
+            /* A value below 2^53 also fits in 32 bits as a float. */
             if (index <= last ||
                 !sti_number_quick(p + digits + 1, &after, &b->value[n]) ||
                 after != next)
@@ -202,7 +201,7 @@ static inline const char *take_entries(sti_feed *f, const char *p,
     return f->trouble.err == STRADS_OK ? p : NULL;
 }
 
-/* Reads tokens until `end`, or stops after a trouble. */
+/* Reads tokens until `end` or until an error. */
 static inline void take_text(sti_feed *f, const char *p, const char *end,
                              const bool values)
 {

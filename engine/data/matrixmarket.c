@@ -1,8 +1,8 @@
-/* MatrixMarket text: a banner, comments, a line of sizes, and then entries,
- * `row column value` from 1 in any order (coordinate) or all values column by
- * column (array). UCI's bag of words is the same behind another header, three
- * lines of one number each. As for LIBSVM, one template is compiled twice:
- * without values only the indices are read. */
+/* MatrixMarket text: a banner, comments, a line of sizes, then entries: `row
+ * column value` from 1 in any order (coordinate), or all values column by
+ * column (array). UCI's bag of words has another header, three lines of one
+ * number each, and the same entries. As for LIBSVM, one template is compiled
+ * twice: without values, only the indices are read. */
 #include <math.h>
 #include <strings.h>
 
@@ -11,7 +11,7 @@
 
 static const char banner[] = "%%MatrixMarket";
 
-/* The first byte that is no blank and ends no line. */
+/* The first byte that is neither a blank nor a line end. */
 static const char *skip_white(const char *p, const char *end)
 {
     while (p < end && (sti_is_blank(*p) || *p == '\n'))
@@ -27,7 +27,7 @@ bool sti_market_is(const char *begin, const char *end)
            strncasecmp(begin, banner, length) == 0;
 }
 
-/* A place in the header; `feed` is only where a trouble is left. */
+/* A position in the header; `feed` only records an error. */
 typedef struct header {
     const char *p, *end;
     sti_feed *feed;
@@ -39,7 +39,8 @@ static void skip_blanks(header *h)
         h->p++;
 }
 
-/* The number of the word that stands here, or -1 with a trouble. */
+/* Returns the index in `words` of the word at this position, or -1 with an
+ * error. */
 static int take_word(header *h, const char *const *words, const char *expected)
 {
     skip_blanks(h);
@@ -222,7 +223,8 @@ static const char *after_number(const char *p, const char *end)
     return p < end && *p == '\n' ? p + 1 : NULL;
 }
 
-/* Three empty documents of ldac are three numbers as well, but each a 0. */
+/* Three empty documents in ldac format are also three lines of one number,
+ * but each number is 0. */
 bool sti_bag_is(const char *begin, const char *end)
 {
     bool all_zero = true;
@@ -251,7 +253,7 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
     return finish_header(path, begin, &h, good, &m, out);
 }
 
-/* A row or column, 1 .. limit; NULL after a trouble. */
+/* Reads a row or column number, 1 .. limit; NULL after an error. */
 static const char *take_ordinal(sti_feed *f, const char *p, const char *end,
                                 const char *what, uint64_t limit, uint64_t *out)
 {
@@ -286,7 +288,8 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
     return f->trouble.err == STRADS_OK ? after : NULL;
 }
 
-/* An entry and, in a symmetric matrix, its mirror image; from 0. */
+/* Adds an entry and, in a symmetric matrix, its mirror image; counted from
+ * 0. */
 static void put_entry(sti_feed *f, uint64_t row, uint64_t col, double value)
 {
     sti_symmetry symmetry =
@@ -367,7 +370,8 @@ static inline const char *take_entry(sti_feed *f, const char *p,
     return q != NULL ? q : end;
 }
 
-/* Moves the place of the next array value on: f->row, f->last is the column. */
+/* Advances to the next value of an array: f->row is the row, f->last the
+ * column. */
 static void next_place(sti_feed *f)
 {
     if (++f->row < f->market->rows)
@@ -380,7 +384,7 @@ static void next_place(sti_feed *f)
         f->row = f->last + 1;
 }
 
-/* Array values are read in both passes: zeros are not counted. */
+/* Array values are read in both passes, because zeros are not counted. */
 static const char *take_array_value(sti_feed *f, const char *p, const char *end)
 {
     double value;

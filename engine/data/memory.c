@@ -1,9 +1,7 @@
-/* Owns nothing but what it hands out.
- *
- * Zeroed arrays: from MAPPED_FROM bytes on they are mappings of their own,
- * aligned to a huge page: the pages come zeroed from the kernel, untouched
- * parts cost nothing, and freeing gives the memory back at once. Whether an
- * array is mapped follows from its size alone, so nothing else is stored. */
+/* Zeroed arrays. Arrays of MAPPED_FROM bytes or more are separate mappings,
+ * aligned to a huge page. Their pages come zeroed from the kernel, untouched
+ * parts cost nothing, and freeing returns the memory at once. Whether an array
+ * is mapped follows from its size alone, so no header is stored. */
 #include "engine/data/memory.h"
 
 #include <inttypes.h>
@@ -23,8 +21,9 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* The size of an array's mapping: whole huge pages where these add an eighth of
- * it at most, as what is left beyond huge pages is on small ones. */
+/* The size of an array's mapping. It is rounded up to whole huge pages if
+ * that adds at most an eighth; otherwise the part beyond the last huge page is
+ * on small pages. */
 static size_t mapped_size(size_t bytes)
 {
     const size_t wide = round_up(bytes, HUGE_PAGE);
@@ -32,7 +31,7 @@ static size_t mapped_size(size_t bytes)
     return wide - bytes <= bytes / 8 ? wide : round_up(bytes, SMALL_PAGE);
 }
 
-/* Maps one huge page more than asked for and gives the ends back. */
+/* Maps one huge page more than requested and unmaps both ends. */
 static void *map_aligned(size_t bytes)
 {
     size_t whole = bytes + HUGE_PAGE;
@@ -46,7 +45,7 @@ static void *map_aligned(size_t bytes)
         munmap(at, head);
     if (tail > 0)
         munmap(at + head + bytes, tail);
-    /* Advice only: without huge pages all works, a little slower. */
+    /* Advice only: without huge pages everything works, a little slower. */
     (void)madvise(at + head, bytes, MADV_HUGEPAGE);
     return at + head;
 }
@@ -90,15 +89,16 @@ void *sti_big_grow(void *array, size_t old, size_t bytes)
     return fresh;
 }
 
-/* Reads what Linux tells about memory: /proc/meminfo and the files of the
- * control group, version 2 or 1. What cannot be read does not limit. */
+/* Reads the memory limits of Linux: /proc/meminfo and the control group
+ * files, version 2 or 1. A value that cannot be read sets no limit. */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A file that holds one number; UINT64_MAX for "max" or no such file. */
+/* Reads a file that holds one number; UINT64_MAX for "max" or a missing
+ * file. */
 static uint64_t read_number(const char *folder, const char *name)
 {
     char path[600];
@@ -113,7 +113,7 @@ static uint64_t read_number(const char *folder, const char *name)
     return value;
 }
 
-/* The value of a line `key value`; 0 when there is none. */
+/* Reads the value of a line `key value`; 0 if there is none. */
 static uint64_t read_field(const char *path, const char *key)
 {
     char line[256];
@@ -130,7 +130,8 @@ static uint64_t read_field(const char *path, const char *key)
     return value;
 }
 
-/* A group's limit minus what it uses; the file cache in it can be dropped. */
+/* A group's limit minus its usage. The file cache in the usage can be
+ * dropped. */
 static uint64_t group_available(const char *folder, const char *limit_file,
                                 const char *usage_file)
 {
@@ -147,7 +148,7 @@ static uint64_t group_available(const char *folder, const char *limit_file,
     return limit > used ? limit - used : 0;
 }
 
-/* What is available at least of the group at `path` and of the groups above it. */
+/* The least available memory of the group at `path` and its ancestors. */
 static uint64_t groups_available(char *path, bool second)
 {
     uint64_t capacity = UINT64_MAX;
@@ -198,8 +199,8 @@ uint64_t sti_memory_available(void)
     return least(system, cgroup_available());
 }
 
-/* Owns nothing between calls: helper threads live as long as one call. Tasks
- * are handed out by an atomic counter, so uneven ones balance themselves. */
+/* Helper threads live for one call. An atomic counter hands out the tasks,
+ * so uneven tasks balance themselves. */
 
 enum { MOST_THREADS = 256 };
 

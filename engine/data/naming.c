@@ -1,7 +1,8 @@
-/* Names behind one another in one run of bytes, each with its number and size
- * before it and a zero at its end, and a table of open addressing over their hashes. Half
- * of the slots stay empty, so that a search is short; a slot has a part of the
- * hash, so that a search looks at the bytes of one name only. */
+/* All names are stored in one run of bytes. Each has its number and size
+ * before it and a zero at its end. A hash table with open addressing finds
+ * them. At least half of the slots stay empty, which keeps probe sequences
+ * short. A slot stores a part of the hash, so that a search usually compares
+ * the bytes of one name only. */
 #include "engine/data/naming.h"
 
 #include <stdlib.h>
@@ -24,13 +25,13 @@ typedef struct name_head {
 } name_head;
 
 typedef struct name_slot {
-    uint32_t at;  /* where the name begins, which is never 0: empty */
-    uint32_t tag; /* the upper half of its hash */
+    uint32_t at;  /* offset of the name, never 0; 0: empty slot */
+    uint32_t tag; /* upper half of the hash */
 } name_slot;
 
 struct strads_names {
     char *bytes;
-    uint32_t *at;    /* [count + 1]: where names begin */
+    uint32_t *at;    /* [count + 1]: offsets of the names */
     name_slot *slot; /* [slots], a power of two */
     uint64_t slots, at_capacity, bytes_capacity;
     uint32_t count;
@@ -79,7 +80,7 @@ static name_head head_at(const strads_names *n, uint32_t at)
     return head;
 }
 
-/* The slot where the name is, or the empty one where it would be. */
+/* The slot that holds the name, or the empty slot for it. */
 static name_slot *find_slot(const strads_names *n, const char *name,
                             size_t size, uint64_t hash)
 {
@@ -201,12 +202,12 @@ strads_err sti_names_sorted(const strads_names *names, const char ***out,
     return STRADS_OK;
 }
 
-/* strads_names_read: a text of lines into names. */
+/* strads_names_read: reads names from a text, one per line. */
 
 typedef struct lines {
     const char *path;
     strads_names *names;
-    uint64_t line; /* the one that is being read, from 1 */
+    uint64_t line; /* the current line, from 1 */
 } lines;
 
 static strads_err add_name(lines *l, const char *name, size_t size)

@@ -1,6 +1,7 @@
-/* numpy's files: .npy, one array; .npz, a zip archive of several; and IDX, an
- * array as MNIST has it, plain or gzip. Nothing of a file is believed: every
- * offset and size is held against its end first. */
+/* numpy's files: .npy, one array; .npz, a zip archive of several; and IDX,
+ * an array in MNIST's format, plain or gzip. File contents are not trusted:
+ * every offset and size is checked against the end of the file before it is
+ * used. */
 #include "engine/data/npy.h"
 
 #include <fcntl.h>
@@ -16,24 +17,24 @@
 
 static const char npy_magic[] = "\x93NUMPY", zip_magic[] = "PK\x03\x04";
 
-/* All of it, unpacked. */
+/* The whole file, unpacked. */
 typedef struct file {
     const char *path;
     const unsigned char *bytes;
     size_t size;
-    uint64_t memory; /* what members may take */
+    uint64_t memory; /* limit for unpacked members */
     sti_text text;
     sti_text_bytes whole;
 } file;
 
-/* An array as it lies in the file; `owned` is what was unpacked for it. */
+/* An array in the file. `owned` is a buffer that was unpacked for it. */
 typedef struct array {
     const unsigned char *data;
-    uint64_t rows, cols; /* one dimension: cols is 1; none: both are */
-    uint64_t depth;      /* of three dimensions the last; otherwise 1 */
+    uint64_t rows, cols; /* one dimension: cols is 1; none: both are 1 */
+    uint64_t depth;      /* the last of three dimensions; otherwise 1 */
     bool by_col;
-    bool big;   /* its numbers are big-endian */
-    bool image; /* its bytes are pixels: each is divided by 255 */
+    bool big;   /* numbers are big-endian */
+    bool image; /* bytes are pixels: each is divided by 255 */
     char type;  /* f, i, u, b or S */
     uint32_t width;
     void *owned;
@@ -45,10 +46,10 @@ static strads_err refuse(const file *f, const char *what)
     return strads_fail(STRADS_EFORMAT, "%s: %s", f->path, what);
 }
 
-/* ---- the file ------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------ */
 
-/* Two bytes of 0, a type, and how many dimensions there are: no text and no
- * other format begins so. */
+/* IDX begins with two zero bytes, a type and the number of dimensions.
+ * Neither text nor another supported format begins like that. */
 static bool begins_idx(const unsigned char head[4])
 {
     return head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 &&
@@ -58,7 +59,7 @@ static bool begins_idx(const unsigned char head[4])
 static bool is_idx(const char *path)
 {
     unsigned char head[4];
-    gzFile in = gzopen(path, "rbe"); /* plain files as they are */
+    gzFile in = gzopen(path, "rbe"); /* gzopen reads plain files unchanged */
     const bool is = in != NULL && gzread(in, head, 4) == 4 && begins_idx(head);
     if (in != NULL)
         (void)gzclose(in);
@@ -114,9 +115,9 @@ static uint64_t big(const unsigned char *p, unsigned bytes)
     return value;
 }
 
-/* ---- an array --------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------- */
 
-/* What stands behind 'key': in the header's dictionary. */
+/* Returns the text behind 'key': in the header's dictionary. */
 static const char *member(const char *header, const char *key)
 {
     const char *at = strstr(header, key);
@@ -269,11 +270,11 @@ static strads_err take_idx(const file *f, array *out)
                      (unsigned long long)out->cols);
 }
 
-/* ---- a zip archive ------------------------------------------------------------ */
+/* ---- zip archives -------------------------------------------------------- */
 
 enum { END = 22, ENTRY = 46, LOCAL = 30, STORED = 0, DEFLATED = 8 };
 
-/* The record that ends the archive; NULL: there is none. */
+/* Finds the record that ends the archive; NULL if there is none. */
 static const unsigned char *find_end(const file *f)
 {
     for (size_t back = END; back <= f->size && back < END + 65536; back++) {
@@ -312,7 +313,7 @@ static strads_err inflate_member(const file *f, const unsigned char *from,
     return whole ? STRADS_OK : refuse(f, "a packed array is damaged");
 }
 
-/* The array `name`.npy of the archive; *there: whether there is one. */
+/* Finds the array `name`.npy in the archive; *there: it exists. */
 static strads_err find_array(const file *f, const char *name, array *out,
                              bool *there)
 {
@@ -360,7 +361,7 @@ static strads_err find_array(const file *f, const char *name, array *out,
     return STRADS_OK;
 }
 
-/* A file that is one array. */
+/* Reads a file that is a single array. */
 static strads_err take_alone(const file *f, array *out)
 {
     return f->bytes[0] == (unsigned char)npy_magic[0]
@@ -368,9 +369,10 @@ static strads_err take_alone(const file *f, array *out)
                : take_idx(f, out);
 }
 
-/* ---- samples ---------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
-/* All numbers as f64, for what was not saved so; *size for who frees it. */
+/* Converts all numbers to f64 if they have another type. The caller frees
+ * *size bytes. */
 static double *to_doubles(const file *f, const array *a, size_t *size)
 {
     const uint64_t n = a->rows * a->cols * a->depth;
@@ -414,7 +416,8 @@ static strads_err take_dense(const file *f, const array *x, samples *s)
 
 /* ---- sparse matrices, as scipy.sparse.save_npz writes them ---------------- */
 
-/* The form of a sparse matrix: its arrays, beside format, shape and data. */
+/* The form of a sparse matrix: the names of its arrays beside format, shape
+ * and data. */
 typedef struct form {
     const char *name;
     const char *array[2];
@@ -437,7 +440,7 @@ typedef struct sparse {
 
 typedef struct triplet {
     uint32_t index;
-    uint32_t order; /* within its line, as it was saved */
+    uint32_t order; /* position within its line in the file */
     double value;
 } triplet;
 
@@ -449,7 +452,7 @@ static int by_index(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Calls `take` for each entry, in the order of the file. False: an index lies
+/* Calls `take` for each entry, in file order. Returns false if an index lies
  * outside the matrix. */
 typedef struct entries entries;
 
@@ -466,7 +469,8 @@ static void count_entry(entries *e, uint64_t line, uint64_t index, double value)
     e->start[line + 1]++;
 }
 
-/* Before this, start[k + 1] is where line k begins; behind it, where it ends. */
+/* Before the call, start[k + 1] is the position of the next entry of line k.
+ * After all calls it is the end of line k. */
 static void place_entry(entries *e, uint64_t line, uint64_t index, double value)
 {
     e->triplet[e->start[line + 1]++] = (triplet){(uint32_t)index, 0, value};
@@ -501,7 +505,8 @@ static bool each_of_pairs(const sparse *m, entries *e)
     return true;
 }
 
-/* csr and csc: blocks of one element; bsr: of rows x cols, none of them 0. */
+/* csr and csc have blocks of one element, and keep explicit zeros. In bsr,
+ * zeros inside the blocks are left out. */
 static bool each_of_blocks(const sparse *m, uint64_t lines, uint64_t minors,
                            uint64_t rows, uint64_t cols, entries *e)
 {
@@ -545,7 +550,7 @@ static bool each_entry(const sparse *m, entries *e)
     }
 }
 
-/* Whether the arrays have the types and sizes that their form asks for. */
+/* True if the arrays have the types and sizes that their form requires. */
 static bool fits_form(const sparse *m)
 {
     const array *first = &m->part[0], *second = &m->part[1], *x = &m->data;
@@ -566,8 +571,8 @@ static bool fits_form(const sparse *m)
     return x->cols == 1 && x->depth == 1 && first->rows == lines + 1;
 }
 
-/* Orders each line and makes one entry of those that are there twice, their
- * sum, as scipy's sum_duplicates does. */
+/* Sorts each line and adds up entries with the same index, as scipy's
+ * sum_duplicates does. */
 static void order_lines(samples *s, const triplet *from, triplet *line,
                         uint64_t lines)
 {
@@ -649,7 +654,7 @@ static strads_err build_sparse(const file *f, const sparse *m, samples *s)
     return err;
 }
 
-/* Which form it says it has; FORMS where none is known. */
+/* The form that the array `format` names; FORMS if it is unknown. */
 static int form_of(const array *format)
 {
     int k = 0;

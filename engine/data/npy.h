@@ -9,11 +9,11 @@
 #include "engine/data/naming.h"
 #include "strads/data.h"
 
-/* Whether a file begins as one of these: its format, else NULL. */
+/* Detects the format by the first bytes; NULL for other files. */
 const char *sti_npy_format(const char *path);
 
-/* Reads samples as strads_data_read does: a dense array of one or two
- * dimensions, whose rows are samples, or a sparse one, csr or csc. */
+/* Reads samples like strads_data_read: a dense array of one or two
+ * dimensions with one sample per row, or a sparse matrix, csr or csc. */
 strads_err sti_npy_read(const char *path, const strads_data_options *options,
                         strads_data **out);
 

@@ -1,10 +1,10 @@
-/* The general way to read a number, exact for every input, and the portable
- * twins of the quick helpers. Three roads, the first that is exact wins:
+/* The general number parser, exact for every input, and the portable twins
+ * of the fast helpers. The first of three methods that is exact is used:
  *   1. at most 19 digits, below 2^53, |exponent| <= 22: one multiplication or
  *      division of exact doubles (Clinger 1990);
- *   2. at most 19 digits, exponent -27 .. 19: in integers of 128 bits, rounded
- *      half to even by hand;
- *   3. anything else: strtod in the C locale. */
+ *   2. at most 19 digits, exponent -27 .. 19: 128-bit integers, rounded half to
+ *      even explicitly;
+ *   3. all other input: strtod in the C locale. */
 #include "engine/data/parse_number.h"
 
 #include <locale.h>
@@ -14,10 +14,11 @@
 
 typedef unsigned __int128 wide;
 
-/* A number taken apart: digits x 10^exponent. */
+/* A parsed number: digits x 10^exponent. */
 typedef struct decimal {
-    uint64_t digits;  /* the first 19 that count */
-    unsigned counted; /* how many that are; beyond 19 the rest was dropped */
+    uint64_t digits;  /* the first 19 significant digits */
+    unsigned counted; /* number of significant digits; those beyond 19 are
+                       * dropped */
     bool negative;
     bool any; /* at least one digit, zeros included */
     long exponent;
@@ -65,7 +66,7 @@ static const char *take_digits(const char *p, const char *limit, decimal *d,
     return p;
 }
 
-/* An `e` counts only when digits follow it. */
+/* An `e` is part of the number only if digits follow it. */
 static const char *take_exponent(const char *p, const char *limit, decimal *d)
 {
     if (p >= limit || (*p != 'e' && *p != 'E'))
@@ -83,7 +84,8 @@ static const char *take_exponent(const char *p, const char *limit, decimal *d)
     return q;
 }
 
-/* The double nearest to (bits + a little, if sticky) x 2^power; bits > 0. */
+/* The double nearest to bits x 2^power; `sticky`: the exact value is
+ * slightly larger. bits > 0. */
 static double round_to_double(wide bits, bool sticky, int power)
 {
     uint64_t high = (uint64_t)(bits >> 64);
@@ -130,7 +132,7 @@ static void make_c_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* strtod obeys the locale's decimal point; strtod_l obeys ours. */
+/* strtod uses the locale's decimal point; strtod_l uses the C locale's. */
 static double by_library(const char *start, size_t length)
 {
     char copy[STI_NUMBER_LONGEST + 1];

@@ -1,8 +1,8 @@
 /* engine/data/parse_number.h - decimal text to numbers, correctly rounded.
  *
- * All functions here may read STI_TEXT_SLACK bytes beyond the text, whatever
- * these are: whoever owns text provides them. A token ends at the first byte
- * that cannot belong to it; the caller judges what follows. */
+ * All functions here may read STI_TEXT_SLACK bytes of any value beyond the
+ * text; the owner of the text provides them. A token ends at the first byte
+ * that cannot belong to it; the caller checks the following byte. */
 #ifndef STI_DATA_PARSE_NUMBER_H
 #define STI_DATA_PARSE_NUMBER_H
 
@@ -24,14 +24,15 @@ typedef enum sti_number_status {
     STI_NUMBER_LONG     /* more than STI_NUMBER_LONGEST characters */
 } sti_number_status;
 
-/* Reads the number at p: [+-] digits [. digits] [e [+-] digits], at least one
- * digit before the exponent. On STI_NUMBER_OK *out is the double nearest to it
- * and *end the byte after it. Any number; sti_number_read is the quick way. */
+/* Reads the number at p: [+-] digits [. digits] [e [+-] digits], with at
+ * least one digit before the exponent. On STI_NUMBER_OK *out is the double
+ * nearest to it and *end the byte after it. It handles every number;
+ * sti_number_read is faster. */
 sti_number_status sti_number_read_any(const char *p, const char **end,
                                       double *out);
 
-/* Up to eight digits at p: their value in *value, returns how many. The two
- * are held against each other by a test. */
+/* Reads up to eight digits at p to *value; returns their number. A test
+ * compares both versions. */
 unsigned sti_digits_portable(const char *p, uint64_t *value);
 
 /* The first byte at or after p that is a space or a control character. */
@@ -53,9 +54,9 @@ static inline uint64_t sti_load8(const char *p)
     return word;
 }
 
-/* Eight bytes at a time inside one register: a byte is a digit when it is below
- * 10 after its '0' was taken off; the digits are pushed to the high end, where
- * zeros come before them, and then added up in pairs, fours and eights. */
+/* Handles eight bytes at a time in one register. A byte is a digit if it is
+ * below 10 after '0' is subtracted. The digits are shifted to the high end,
+ * with zeros before them, and then added up in pairs, fours and eights. */
 static inline unsigned sti_digits_swar(const char *p, uint64_t *value)
 {
     uint64_t word = sti_load8(p) ^ 0x3030303030303030u;
@@ -63,7 +64,7 @@ static inline unsigned sti_digits_swar(const char *p, uint64_t *value)
     other = (other | word) & 0x8080808080808080u;
     if (other != 0) {
         unsigned digits = (unsigned)__builtin_ctzll(other) >> 3;
-        /* Two shifts: with no digits at all the distance is 64. */
+        /* Two shifts, because with no digits the distance is 64. */
         word = word << (8 * (7 - digits)) << 8;
         word = (word * 10) + (word >> 8);
         word = (((word & 0x000000FF000000FFu) * 0x000F424000000064u) +
@@ -108,7 +109,7 @@ static inline const char *sti_token_end_sse2(const char *p)
 }
 #endif
 
-/* As sti_token_end, where '#' ends a token, too. */
+/* Like sti_token_end, but '#' also ends a token. */
 static inline const char *sti_entry_end(const char *p)
 {
 #if defined(__SSE2__)
@@ -138,10 +139,10 @@ static inline const char *sti_token_end(const char *p)
 #endif
 }
 
-/* The quick way for most numbers in files: at most 8 digits before the point
- * and 16 after it, below 2^53 as one integer, a blank behind. That integer and
- * the power of ten are exact doubles, so one division rounds correctly. False
- * for anything else, right or wrong. */
+/* The fast path for most numbers in files: at most 8 digits before the point
+ * and 16 after it, below 2^53 as one integer, followed by a blank. That integer
+ * and the power of ten are exact doubles, so one division rounds correctly.
+ * Returns false for all other input, valid or not. */
 __attribute__((always_inline)) static inline bool
 sti_number_quick(const char *p, const char **end, double *out)
 {
@@ -150,7 +151,7 @@ sti_number_quick(const char *p, const char **end, double *out)
     uint64_t number = (uint64_t)(unsigned char)*p - '0';
     unsigned whole = 1;
     unsigned fraction = 0;
-    /* One digit and a point: the commonest start needs no counting. */
+    /* The most common start is one digit and a point; it needs no counting. */
     if (number > 9 || p[1] != '.')
         whole = sti_digits(p, &number);
     p += whole;
@@ -179,7 +180,7 @@ sti_number_quick(const char *p, const char **end, double *out)
     return true;
 }
 
-/* As sti_number_read_any. */
+/* Like sti_number_read_any. */
 static inline sti_number_status sti_number_read(const char *p, const char **end,
                                                 double *out)
 {

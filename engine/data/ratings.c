@@ -1,10 +1,10 @@
-/* Ratings: lines `user item rating`, parted by blanks, tabs, commas, semicolons
- * or `::`; what follows is not looked at, where the rating is missing it is 1.
- * Fields may stand in quotes (fields.c).
- * A first line without a number in its third field and with no numbers before
- * it is a header, which says where user, item and rating stand; with one, or
- * where the first line's ids are not numbers, ids are names. Numbers with wide
- * gaps between them become names, too (see sti_reading_measure). */
+/* Ratings: lines `user item rating`, separated by blanks, tabs, commas,
+ * semicolons or `::`. Further fields are ignored; a missing rating is 1. Fields
+ * may be quoted (fields.c). A first line is a header if its third field is not
+ * a number and no number comes before it. The header names the columns of user,
+ * item and rating. With a header, or if the ids of the first line are not
+ * numbers, ids are names. Numbers with wide gaps between them also become names
+ * (see sti_reading_measure). */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -23,8 +23,8 @@ static bool is_whole(const sti_field *f)
     return f->end > f->begin;
 }
 
-/* Blanks and single tabs are one separator; where there are two tabs or more,
- * what is between them may hold blanks. */
+/* One separator is a run of blanks or a single tab. If the line has two tabs
+ * or more, the tab separates, and fields may contain blanks. */
 static char find_separator(const char *p, const char *line_end)
 {
     uint32_t tabs = 0;
@@ -51,7 +51,7 @@ enum { USER, ITEM, RATING, ROLES };
 
 static const char *const role_name[ROLES] = {"user", "item", "rating"};
 
-/* What people call them, in lower case, letters only. */
+/* Common names of these columns, in lower case, letters only. */
 static const char *const commonly[ROLES] = {
     " user userid uid users customer customerid reviewer reviewerid member "
     "memberid visitorid visitor account accountid ",
@@ -73,7 +73,7 @@ static bool is_called(const sti_field *at, const char *name)
            strncasecmp(at->begin, name, n) == 0;
 }
 
-/* `user_id:token` is a userid. */
+/* `user_id:token` is read as userid. */
 static bool is_commonly(const sti_field *at, uint32_t role)
 {
     char word[24] = " ";
@@ -91,7 +91,8 @@ static bool is_commonly(const sti_field *at, uint32_t role)
     return n > 2 && strstr(commonly[role], word) != NULL;
 }
 
-/* Two ids that are numbers, then something else: a rating that is none. */
+/* True for a first line that is a header. Two ids that are numbers, followed
+ * by another string, are not a header but a malformed rating. */
 static bool is_header(const columns *c, uint32_t n)
 {
     if (n >= 3)
@@ -111,8 +112,9 @@ static strads_err refuse_header(const char *path, const char *p,
                        path, quoted, why);
 }
 
-/* Which columns a header means, by the names that were given or by common
- * ones; where it has none of these the first three are user, item, rating. */
+/* Finds the columns of user, item and rating by the given names, or by
+ * common names. If the header has none of these, the first three columns are
+ * used. */
 static strads_err find_columns(const char *path, const char *p,
                                const char *line_end, const columns *c,
                                const char *const *given, sti_ratings *r)
@@ -146,7 +148,7 @@ static strads_err find_columns(const char *path, const char *p,
             return refuse_header(path, p, line_end,
                                  "which are users and items is not clear");
     if (found[USER] && found[ITEM] && !found[RATING] && n >= 3) {
-        /* The one that is left, or the one behind both ids. */
+        /* The remaining column, or the one behind both ids. */
         if (n > 3 && ids != 1)
             return refuse_header(path, p, line_end,
                                  "which are the ratings is not clear");
@@ -195,7 +197,7 @@ strads_err sti_ratings_look(const char *path, const char *begin,
     return err;
 }
 
-/* ---- a rating ------------------------------------------------------------ */
+/* ---- ratings ------------------------------------------------------------- */
 
 static bool refuse_number(sti_feed *f, const sti_field *at, const char *what)
 {
@@ -206,8 +208,8 @@ static bool refuse_number(sti_feed *f, const sti_field *at, const char *what)
     return false;
 }
 
-/* A number from 0, below `limit`. Where numbers are only measured, one beyond
- * what fits is as large as can be. */
+/* Reads a whole number from 0, below `limit`. While numbers are only
+ * measured, a number that is too large counts as the largest. */
 static bool take_number(sti_feed *f, const sti_field *at, const char *what,
                         uint64_t limit, uint32_t *out)
 {
@@ -223,7 +225,7 @@ static bool take_number(sti_feed *f, const sti_field *at, const char *what,
     return true;
 }
 
-/* The name without its doubled quotes; false after a trouble. */
+/* Reads a name and removes doubled quotes; false after an error. */
 static bool take_name(sti_feed *f, sti_axis *axis, const sti_field *at,
                       const char *what, uint32_t *number, bool *known)
 {
@@ -235,7 +237,7 @@ static bool take_name(sti_feed *f, sti_axis *axis, const sti_field *at,
                          "%s of 1 to %d bytes", what, (int)LONGEST_NAME);
         return false;
     }
-    /* 007 and 7 are one number, and so one name. */
+    /* 007 and 7 are the same number, and so the same name. */
     for (; f->ratings->numbers && size > 1 && *name == '0'; size--)
         name++;
     if (at->doubled) {

@@ -1,13 +1,13 @@
-/* strads_data_read: which passes run over a text, and in what chunks.
+/* strads_data_read: chooses the passes over a text and their chunks.
  *
- * LIBSVM and ldac rows come in order. A pass that counts, then one that places;
- * chunk t owns the t-th run of places in every column, so columns come out
- * ordered without a lock. Cut by rows, a column is split over partitions:
- * chunks are then the partitions' own rows, and a pass between counts once
- * more. Entries of MatrixMarket and bags of words come in any order: chunks
- * place atomically. Lines are ordered afterwards but where the parser saw to
- * it. Compressed text is one chunk and is decompressed in each pass, so that
- * the text as a whole is never in memory. */
+ * LIBSVM and ldac rows come in order. One pass counts, a second one places.
+ * Chunk t owns the t-th run of places in every column, so columns are ordered
+ * without a lock. If the split is by rows, a column is spread over partitions:
+ * each chunk is then the rows of one partition, and an extra pass counts once
+ * more. Entries of MatrixMarket and bags of words come in any order, so chunks
+ * place atomically. Lines are sorted afterwards, unless the parser has checked
+ * their order. Compressed text is one chunk and is decompressed in each pass,
+ * so the whole text is never in memory. */
 #include "engine/data/read.h"
 
 #include <float.h>
@@ -19,8 +19,8 @@
 #include "engine/data/tabular.h"
 #include "engine/data/text.h"
 
-/* The pass before all others, where there is one: it adds names, in the order
- * of the text, or finds the largest numbers, chunk by chunk. */
+/* The first pass, for texts that need it. It adds names in the order of the
+ * text, or finds the largest numbers, chunk by chunk. */
 typedef struct bounds {
     uint64_t rows, cols, n;
 } bounds;
@@ -39,9 +39,9 @@ static void widen_bounds(sti_feed *f, const sti_batch *b)
 
 static const sti_sink bounds_sink = {.entries = widen_bounds};
 
-/* Numbers up to 8 times the entries, and the first 65,536, are what they are;
- * where they go further most of them are nobody, which costs as much as if they
- * were somebody: then they are names. */
+/* Numbers are used directly up to 8 times the number of entries, and always
+ * up to 65,536. If they exceed this, most numbers have no entry but would take
+ * as much memory as those that have one. The numbers then become names. */
 static bool has_gaps(uint64_t most, uint64_t n)
 {
     return most > 65536 && most / 8 > n;
@@ -123,7 +123,7 @@ strads_err sti_reading_measure(sti_reading *r)
     return err;
 }
 
-/* Whether the columns are as many as their names. */
+/* Checks that there are as many columns as column names. */
 static strads_err check_names(const sti_reading *r)
 {
     const strads_names *names = r->options.col_names;
@@ -136,7 +136,7 @@ static strads_err check_names(const sti_reading *r)
                        r->format.parser->col, strads_names_count(names));
 }
 
-/* The axis's names stay where they are when they were given. */
+/* Names that the caller gave remain the caller's. */
 static void give_axis(sti_axis *axis, const strads_names *given,
                       const strads_names **names, strads_names **own)
 {
@@ -145,7 +145,7 @@ static void give_axis(sti_axis *axis, const strads_names *given,
     axis->own = NULL;
 }
 
-/* Names become the data set's, and how many entries had others. */
+/* Moves the names to the data set and counts the entries with unknown names. */
 static void give_names(sti_reading *r, strads_data *data)
 {
     sti_naming *n = &r->naming;
@@ -174,7 +174,7 @@ static strads_err no_memory(const char *path)
                        path);
 }
 
-/* How many chunks are worth their threads. */
+/* The number of chunks that is worth the threads. */
 static size_t chunks_for(const sti_reading *r)
 {
     if (r->text.codec != STI_CODEC_NONE || r->format.market.array)
@@ -183,7 +183,7 @@ static size_t chunks_for(const sti_reading *r)
     return r->options.threads < most ? r->options.threads : most;
 }
 
-/* A text of rows with labels: what these are. */
+/* Prepares the label names of a text of rows with labels. */
 static strads_err open_label_names(sti_reading *r)
 {
     if (!r->options.named_labels || !r->format.labels)
@@ -293,8 +293,8 @@ void sti_reading_close(sti_reading *r)
     *r = (sti_reading){0};
 }
 
-/* The counting pass looks at little; what is first wrong in the file is found
- * by one that checks everything, in order. */
+/* The counting pass checks little. If it fails, a checking pass reads the
+ * file in order and reports the first error. */
 static strads_err explain(sti_reading *r, strads_err found)
 {
     if (found != STRADS_EFORMAT && found != STRADS_ELIMIT)
@@ -319,7 +319,8 @@ static strads_err check_entries(sti_reading *r)
                     r->text.path, (unsigned long long)read,
                     (unsigned long long)r->format.market.entries,
                     (unsigned long long)r->format.market.body_line - 1);
-    /* With too many of them the first one has a line to name. */
+    /* If there are too many entries, the checking pass reports the line of
+     * the first surplus one. */
     return read > r->format.market.entries ? explain(r, err) : err;
 }
 
@@ -337,7 +338,7 @@ strads_err sti_reading_count(sti_reading *r)
                                : sti_count_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    if (r->options.most_cols > 0 && s->cols > 0) /* 0 would be: all */
+    if (r->options.most_cols > 0 && s->cols > 0) /* 0 would mean all columns */
         r->pass.keep_cols = s->cols;
     else if (r->options.most_cols == 0 && r->format.by_row)
         r->pass.col_limit = s->cols;
@@ -348,7 +349,8 @@ strads_err sti_reading_count(sti_reading *r)
     return err == STRADS_OK && r->format.header ? check_entries(r) : err;
 }
 
-/* Finds where each partition's rows begin; tasks are the chunks that were counted. */
+/* Finds the start of each partition's rows. Each task searches one chunk of
+ * the counting pass. */
 typedef struct row_search {
     const sti_chunk *chunks;
     const uint64_t *bounds;
@@ -399,7 +401,7 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
     return STRADS_OK;
 }
 
-/* The chunks in which a plain text of rows is placed. */
+/* Chooses the chunks for placing a plain text of rows. */
 static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
 {
     sti_pass *pass = &r->pass;
@@ -474,7 +476,7 @@ static strads_err add_labels(sti_reading *r, sti_build *b)
     return STRADS_OK;
 }
 
-/* What is there twice is an error, or becomes one entry. */
+/* Refuses repeated entries, or merges them into one. */
 static strads_err merge_repeats(sti_reading *r, sti_build *b,
                                 const sti_twice *twice)
 {
@@ -521,8 +523,8 @@ static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
     return err == STRADS_OK ? finish(r, b, out) : err;
 }
 
-/* Reads a text; *needs_f64: f32, as `options` have it, rounds away what tells
- * ratings apart. */
+/* Reads a text. *needs_f64: the options ask for f32, which would round away
+ * the differences between ratings. */
 static strads_err read_text(const char *path,
                             const strads_data_options *options, bool *needs_f64,
                             strads_data **out)
@@ -567,9 +569,9 @@ strads_err strads_data_read(const char *path,
     return err != STRADS_OK ? err : read_text(path, &wide, &needs_f64, out);
 }
 
-/* Tells formats apart: the kind says which may come. MatrixMarket says so in
- * its first bytes and a bag of words opens with three numbers; the rest is
- * taken for the kind's other format, whose parser says what it misses. */
+/* Format detection. The kind limits the choice. MatrixMarket has a banner
+ * and a bag of words opens with three numbers. Any other text is parsed as the
+ * kind's other format, and that parser reports errors. */
 
 static const char *expected(strads_kind kind)
 {
@@ -639,15 +641,16 @@ static strads_err detect_ratings(const char *path, const sti_piece *piece,
                         .repeats = STI_REPEATS_LAST};
     strads_err err =
         sti_ratings_look(path, piece->begin, piece->end, given, &out->ratings);
-    /* Known names are looked up, be they numbers. */
+    /* Known names are looked up even if they are numbers. */
     if (!out->ratings.named && (o->row_names || o->col_names))
         out->ratings.named = out->ratings.numbers = true;
     out->names_rows = out->names_cols = out->ratings.named;
     return err;
 }
 
-/* Where the number at p ends; p where there is none. Signs and points pass: a
- * number that is wrong deserves a sentence about numbers. */
+/* Returns the end of the number at p, or p if there is none. Any signs and
+ * points are accepted, so that a malformed number gets an error about numbers.
+ */
 static const char *skip_number(const char *p, const char *end)
 {
     while (p < end &&
@@ -656,9 +659,10 @@ static const char *skip_number(const char *p, const char *end)
     return p;
 }
 
-/* Words of a line behind its first: numbers, pairs `number:number`, others. */
+/* Counts the words of a line after the first: numbers, pairs
+ * `number:number`, others. */
 typedef struct line_words {
-    bool word, number; /* there is a first one; it is a number */
+    bool word, number; /* has a first word; which is a number */
     size_t numbers, pairs, others;
 } line_words;
 
@@ -690,10 +694,11 @@ static line_words words_of(const char *p, const char *line_end)
     }
 }
 
-/* Whether a text holds counts, not words. Lines of one number alone open a bag
- * of words, are empty documents of ldac, or are words of a text: the first line
- * of another form decides. It has numbers only in a bag of words, and a number
- * and pairs in ldac; where it is damaged, half of it at least. */
+/* True if a text holds counts instead of words. Lines of a single number can
+ * open a bag of words, be empty documents of ldac, or be words of a text, so
+ * the first line of another form decides. In a bag of words it has numbers
+ * only; in ldac it has a number and pairs. In a damaged file at least half of
+ * it must have this form. */
 static bool opens_with_counts(const char *p, const char *end)
 {
     bool found = false;
@@ -722,7 +727,7 @@ static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
                : STRADS_KIND_TEXT;
 }
 
-/* The text has at least a byte. */
+/* Requires a text of at least one byte. */
 static strads_err detect(const sti_text *text, const sti_piece *piece,
                          const strads_data_options *options, sti_format *out)
 {
@@ -757,7 +762,7 @@ static strads_err detect(const sti_text *text, const sti_piece *piece,
     return sti_tabular_refuse(text->path, piece->begin, piece->end);
 }
 
-/* The first piece, kept by *stream where the text is compressed. */
+/* Gets the first piece. If the text is compressed, *stream owns the piece. */
 static strads_err begin_text(const sti_text *text, sti_stream **stream,
                              sti_piece *piece)
 {

@@ -13,14 +13,13 @@
 #include "strads/data.h"
 
 /* The start of the line after the first `rows` rows; p starts a line. Blank
- * lines and comments are none, unless `every_line` is. */
+ * lines and comments are not rows, unless `every_line` is set. */
 const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows,
                                  bool every_line);
 
-/* Headers of formats that tell their sizes
- * and then list entries in any order: MatrixMarket and UCI bag of words. The
- * parser of what follows is sti_market_parser or sti_bag_parser in
- * text.h. */
+/* Headers of formats that give their sizes and then list entries in any
+ * order: MatrixMarket and UCI bag of words. The parsers of the entries are
+ * sti_market_parser and sti_bag_parser in text.h. */
 
 typedef enum sti_symmetry {
     STI_SYMMETRY_NONE,
@@ -33,27 +32,27 @@ typedef struct sti_market {
     bool pattern; /* no values: all are 1 */
     bool integer;
     bool counts; /* values are whole numbers from 1 to STI_MOST_COUNT */
-    bool graph;  /* links without direction: entries and their mirror images,
-                    but for those on the diagonal */
+    bool graph;  /* undirected links: entries and their mirror images,
+                  * without the diagonal */
     sti_symmetry symmetry;
     uint64_t rows, cols;
-    uint64_t entries; /* that the file must hold */
-    size_t body;      /* where they begin */
+    uint64_t entries; /* expected number of entries */
+    size_t body;      /* offset of the first entry */
     uint64_t body_line;
 } sti_market;
 
-/* Whether the text says that it is MatrixMarket. */
+/* True if the text has the banner of MatrixMarket. */
 bool sti_market_is(const char *begin, const char *end);
 
 /* Reads the banner, the comments and the line of sizes. */
 strads_err sti_market_header(const char *path, const char *begin,
                              const char *end, sti_market *out);
 
-/* Whether the text opens with three lines of one number each, as a bag of
- * words does, and not all of them 0. */
+/* True if the text opens with three lines of one number each, as a bag of
+ * words does, and not all of them are 0. */
 bool sti_bag_is(const char *begin, const char *end);
 
-/* Reads these: documents, words, entries. */
+/* Reads these three numbers: documents, words, entries. */
 strads_err sti_bag_header(const char *path, const char *begin, const char *end,
                           sti_market *out);
 
@@ -61,90 +60,93 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
 
 typedef struct sti_field {
     const char *begin, *end; /* without its quotes */
-    bool doubled;            /* has a quote in it, written twice */
+    bool doubled;            /* contains a doubled quote */
 } sti_field;
 
-/* Splits a line at a separator: ',' ';' '\t', ':' for "::", ' ' for any blanks;
- * *n is how many fields it has, of which up to `capacity` are kept. NULL, or where
- * quotes are not right. */
+/* Splits a line at a separator: ',' ';' '\t', ':' for "::", ' ' for any
+ * blanks. *n is the number of fields; the first `capacity` are stored. Returns
+ * NULL, or the place of malformed quotes. */
 const char *sti_fields_split(const char *p, const char *line_end,
                              char separator, sti_field *fields,
                              uint32_t capacity, uint32_t *n);
 
-/* The same of a record, whose fields in quotes may go over lines. *after is where
- * it ends, at a newline or `end`; or what follows quotes that should not, NULL
- * where they do not close. */
+/* Splits a record; its quoted fields may contain line ends. *after is the
+ * end of the record, at a newline or `end`. On malformed quotes it is the text
+ * that follows them, or NULL if they do not close. */
 const char *sti_record_split(const char *p, const char *end, char separator,
                              sti_field *fields, uint32_t capacity, uint32_t *n,
                              const char **after);
 
-/* Of ',' ';' and '\t', that of which a header has most. */
+/* The most frequent of ',' ';' and '\t' in a header. */
 char sti_separator_of(const char *p, const char *line_end);
 
-/* The number that a field is, and nothing else. */
+/* Reads a field that holds a number and no other text. */
 sti_number_status sti_field_number(const sti_field *field, double *out);
 
-/* The field's text, each doubled quote once, in out[end - begin]; its size. */
+/* Copies the field's text to out[end - begin], without the doubling of
+ * quotes; returns its size. */
 size_t sti_field_plain(const sti_field *field, char *out);
 
 /* The newline at or after p, or `end`. */
 const char *sti_line_end(const char *p, const char *end);
 
-/* How the lines of a ratings file look. The
- * parser itself is sti_ratings_parser in text.h. */
+/* The layout of the lines of a ratings file. The parser is
+ * sti_ratings_parser in text.h. */
 
 enum { STI_RATINGS_COLUMNS = 64 };
 
 typedef struct sti_ratings {
     char separator;     /* ',' ';' '\t', ':' for "::", ' ' for any blanks */
     uint32_t fields;    /* in every line */
-    uint32_t column[3]; /* which of them are user, item, rating */
-    bool rated;         /* there is a rating; otherwise all are 1 */
-    bool named;         /* users and items are names; else numbers from 0 */
+    uint32_t column[3]; /* columns of user, item, rating */
+    bool rated;         /* there is a rating; otherwise all ratings are 1 */
+    bool named;         /* users and items are names; otherwise numbers from
+                         * 0 */
     bool numbers;       /* names that are numbers with gaps */
     bool measured;      /* this pass finds the largest numbers */
-    size_t body;        /* where the first rating begins */
+    size_t body;        /* offset of the first rating */
 } sti_ratings;
 
-/* Looks at the first line; `given` are the names of the columns of user, item
- * and rating, or NULL each. STRADS_EFORMAT: fewer than two fields, or a header
- * that does not tell these apart. STRADS_EINVAL: it has not the given ones. */
+/* Reads the first line. `given` are the names of the columns of user, item
+ * and rating, or NULL each. STRADS_EFORMAT: fewer than two fields, or an
+ * ambiguous header. STRADS_EINVAL: a given name is not in the header. */
 strads_err sti_ratings_look(const char *path, const char *begin,
                             const char *end, const char *const *given,
                             sti_ratings *out);
 
-/* Links of a network, sti_graph_parser: where the first one begins.
- * STRADS_EFORMAT: fewer than two fields. */
+/* Finds the first link of a network (sti_graph_parser). STRADS_EFORMAT:
+ * fewer than two fields. */
 strads_err sti_graph_look(const char *path, const char *begin, const char *end,
                           size_t *body);
 
-/* Which format a text is in. */
+/* The format of a text. */
 
 typedef struct sti_format {
     const sti_parser *parser;
-    bool by_row;  /* row after row, otherwise entries in any order */
-    bool header;  /* tells sizes and entries */
-    bool labels;  /* each row has one */
-    bool ordered; /* columns ascend in a row, which the parser checks */
-    bool names_rows, names_cols; /* the text has names and no numbers */
-    bool one_axis;               /* rows and columns are the same, nodes */
-    bool named_labels;           /* as sti_label_names_are has it */
+    bool by_row;  /* row by row; otherwise entries in any order */
+    bool header;  /* the header has sizes and number of entries */
+    bool labels;  /* each row has a label */
+    bool ordered; /* columns ascend within a row; the parser checks it */
+    bool names_rows, names_cols; /* the text has names instead of numbers */
+    bool one_axis;               /* rows and columns are the same nodes */
+    bool named_labels;           /* result of sti_label_names_are */
     const char *label_form;
     sti_repeats repeats;
     size_t skip;         /* bytes before the first row or entry */
-    sti_market market;   /* the header; all zeros where there is none */
+    sti_market market;   /* the header; all zeros without one */
     sti_ratings ratings; /* of ratings */
 } sti_format;
 
-/* Texts that are not a document a line yet, see texts.c: whether the path is
- * such a one, and all of them as one text in memory that is. Errors as
- * sti_text_open; STRADS_EFORMAT: a table that has not the column, a record that
- * is not right, nothing there. */
+/* Texts that do not have one document per line, see texts.c. The first
+ * function detects them, the second one reads all of them as one text in
+ * memory. Errors as sti_text_open; STRADS_EFORMAT: the table does not have the
+ * column, a record is malformed, or there are no documents. */
 bool sti_texts_wanted(const char *path, const strads_data_options *options);
 strads_err sti_texts_open(sti_text *text, const char *path,
                           const strads_data_options *options);
 
-/* Looks at the beginning of the text, decompressed if need be. */
+/* Detects the format from the beginning of the text, which is decompressed
+ * if necessary. */
 strads_err sti_format_find(const sti_text *text,
                            const strads_data_options *options, sti_format *out);
 
@@ -162,15 +164,15 @@ typedef struct sti_reading {
 strads_err sti_reading_open(sti_reading *reading, const char *path,
                             const strads_data_options *options);
 
-/* Labels from options.labels_path, all rows of them; NULL there: NULL. */
+/* Labels from options.labels_path, for all rows; NULL if the path is NULL. */
 strads_err sti_reading_labels(sti_reading *reading, double **out);
 
-/* Before the first pass: the sizes, and the names, of a text that does not tell
- * its sizes and does not go row by row, or that has names; a pass of its own.
- * Nothing for others. */
+/* Runs before the counting pass. It finds the sizes of a text that is
+ * neither by row nor has a header, and the names of a text with names, in an
+ * additional pass. Does nothing for other texts. */
 strads_err sti_reading_measure(sti_reading *reading);
 
-/* The first pass: fills `counts`. */
+/* The counting pass: fills `counts`. */
 strads_err sti_reading_count(sti_reading *reading);
 void sti_reading_close(sti_reading *reading);
 

@@ -1,13 +1,13 @@
-/* Entries that a file has twice: named by their lines, or made one. */
+/* Repeated entries in a file: reports their lines, or merges them into one. */
 #include "engine/data/build.h"
 
 #include <stdlib.h>
 
 #include "engine/data/read.h"
 
-/* An entry that is there twice is noticed only when its line was put in order,
- * where nobody knows any more which lines of the file it came from. One more
- * pass, entry by entry, finds them: only a broken file pays for it. */
+/* A repeated entry is found only after its line was sorted, when the line
+ * numbers of the file are lost. One more pass, entry by entry, finds them. Only
+ * broken files pay for it. */
 
 typedef struct twin_search {
     uint64_t row, col;
@@ -18,7 +18,7 @@ typedef struct twin_search {
 static void look_for_twin(sti_feed *f, const sti_batch *b)
 {
     twin_search *t = f->context;
-    /* The pieces of a plain text do not know their line. */
+    /* Pieces of a plain text have no line number. */
     uint64_t first = f->piece.line;
     if (first == 0)
         first = f->market != NULL ? f->market->body_line : 1;
@@ -53,14 +53,14 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
         (unsigned long long)search.line[0]);
 }
 
-/* Entries with the same row and column stand beside each other once a line is
- * in order, but in no order among themselves. Which of them was last in the
- * file is found by one more pass over it, that looks for those alone: only a
- * file that has some pays for it. Lines then close up, in place. */
+/* After sorting, entries with the same row and column are adjacent, but in
+ * no defined order. To find the last one in the file, one more pass reads the
+ * file and records the repeated entries only. Only files with repeats pay for
+ * it. Then lines are compacted in place. */
 
 enum { FIRST_REPEATS = 256 };
 
-/* An entry that is there more than once; ordered by key. */
+/* An entry that occurs more than once; sorted by key. */
 typedef struct repeat {
     uint64_t key; /* row and column */
     double last;
@@ -122,7 +122,7 @@ static bool collect_part(repeats *r, const sti_side *s, const sti_part *p)
     return true;
 }
 
-/* The repeats of both sides, in order, each once. */
+/* Collects the repeats of both sides, sorted and unique. */
 static bool collect_repeats(repeats *r, const strads_data *d)
 {
     const sti_side *sides[] = {&d->by_row, &d->by_col};
@@ -165,8 +165,8 @@ static void put(sti_side *s, uint64_t to, uint32_t index, double value)
         s->f32[to] = (float)value;
 }
 
-/* Closes up a part, from place `to` on; returns where it ends. `r` is NULL
- * where repeats are added up. */
+/* Compacts a part, starting at place `to`; returns its new end. `r` is NULL
+ * if repeats are added up. */
 static uint64_t close_part(sti_side *s, sti_part *p, uint64_t to,
                            const repeats *r)
 {
@@ -191,7 +191,7 @@ static uint64_t close_part(sti_side *s, sti_part *p, uint64_t to,
     return to;
 }
 
-/* Returns how many entries it took out. */
+/* Returns the number of removed entries. */
 static uint64_t close_side(sti_side *s, const repeats *r)
 {
     uint64_t to = 0;

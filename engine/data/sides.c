@@ -1,6 +1,6 @@
-/* Places entries into compressed lines. See sparse_build.h for what `start`
- * means while a side is built. No place beyond the counted ones is ever written
- * to, even when a file says something else the second time. */
+/* Places entries into compressed lines. See build.h for the meaning of
+ * `start` while a side is built. Entries are never written beyond the counted
+ * places, even if a file has other contents in the second pass. */
 #include "engine/data/build.h"
 
 #include <stdatomic.h>
@@ -62,8 +62,8 @@ static bool holds(const sti_part *part, uint64_t line, uint64_t minor)
            line >= part->line.begin && line < part->line.end;
 }
 
-/* Whether a part ends before an entry, in the order of parts: by rows, then by
- * columns. */
+/* True if the part ends before the entry, in the order of parts: by rows,
+ * then by columns. */
 static bool ends_before(const sti_side *s, const sti_part *part, uint64_t line,
                         uint64_t minor)
 {
@@ -74,8 +74,8 @@ static bool ends_before(const sti_side *s, const sti_part *part, uint64_t line,
     return row >= rows.end || (row >= rows.begin && col >= cols.end);
 }
 
-/* The part that holds an entry, looked for near the last one; count when there
- * is none. */
+/* Finds the part that holds an entry, starting from the last one; returns
+ * `count` if there is none. */
 static uint32_t find_part(const sti_side *s, uint64_t line, uint64_t minor,
                           uint32_t last)
 {
@@ -159,7 +159,7 @@ bool sti_side_open_private(sti_side *s, uint32_t *const *counts,
     return true;
 }
 
-/* Where and how one batch goes into one part. */
+/* Where and how one batch is placed into one part. */
 typedef struct target {
     uint64_t *place; /* by line */
     uint64_t first_line, lines;
@@ -169,8 +169,8 @@ typedef struct target {
     float *f32;
 } target;
 
-/* Compiled for each width and for shared places or not: the loop that most of
- * the reading time goes through. */
+/* Compiled separately for each width, and for shared and unshared places,
+ * because most of the reading time is spent in this loop. */
 static inline bool place_all(const target *t, const uint32_t *line,
                              const uint32_t *minor, const double *value,
                              size_t n, const bool narrow, const bool shared)
@@ -262,7 +262,8 @@ bool sti_side_split(sti_side *s, const uint64_t *bounds, uint32_t count)
     if (split == NULL)
         return false;
     sti_part whole = s->parts[0];
-    /* From the last one down: each moves up by its own number. */
+    /* From the last part down: each start moves up by the number of its
+     * part. */
     for (uint32_t p = count; p-- > 0;) {
         uint64_t from = bounds[p] - whole.line.begin;
         uint64_t lines = bounds[p + 1] - bounds[p];
@@ -312,9 +313,9 @@ void sti_side_free(sti_side *s)
     *s = (sti_side){0};
 }
 
-/* Puts the entries of each line in ascending order of index, in place: heapsort
- * for what is out of order, because a line may hold most of the memory there is
- * and a copy of it would not fit. */
+/* Sorts the entries of each line by index, in place. Lines that are out of
+ * order use heapsort, because a line may take most of the memory and a copy of
+ * it would not fit. */
 
 enum { INSERTION = 24, TASKS_PER_THREAD = 16 };
 
@@ -378,7 +379,8 @@ static bool is_ascending(const line_view *v)
     return true;
 }
 
-/* The position of an index that equals the one before it; n when none does. */
+/* The position of an index that equals the one before it; n if there is
+ * none. */
 static uint64_t find_twice(const line_view *v)
 {
     for (uint64_t i = 1; i < v->n; i++)
@@ -391,7 +393,7 @@ typedef struct ordering {
     sti_side *side;
     sti_part *part;
     uint64_t tasks;
-    _Atomic uint64_t twice_line; /* the first line with an entry twice */
+    _Atomic uint64_t twice_line; /* the first line with a repeated entry */
 } ordering;
 
 static line_view view_line(const ordering *o, uint64_t k)

@@ -1,13 +1,14 @@
-/* Samples from a table: lines of fields behind a line with the columns' names.
+/* Samples from a table: lines of fields after a line with the columns'
+ * names.
  *
- * The text is gone through up to three times: which columns hold text (only
- * where that is to be found out), which values these have, and the numbers,
- * as compressed rows, of which sti_data_from_arrays then makes the data set. A
- * column of text becomes one of 0 and 1 for each of its values, `column=value`,
- * in the order of their bytes; columns keep the header's order. Where columns
- * are known, a model's, fields find theirs by these names, and a field that has
- * none counts nothing. Zeros are left out. A missing field of a number is NaN
- * until the column's mean is known. */
+ * The text is read up to three times: to find the columns of text (if the
+ * options do not give them), to collect their values, and to read the numbers
+ * as compressed rows. sti_data_from_arrays makes the data set from these rows.
+ * A column of text becomes one column of 0 and 1 for each of its values,
+ * `column=value`, in byte order of the values; columns keep the order of the
+ * header. If the columns are known from a model, fields find their columns by
+ * these names, and an unknown field is ignored. Zeros are left out. A missing
+ * number is NaN until the column's mean is known. */
 #include "engine/data/tabular.h"
 
 #include <math.h>
@@ -28,9 +29,9 @@ typedef enum use { NUMBER, LEVELS, TARGET, DROPPED } use;
 
 typedef struct column {
     use use;
-    bool unnamed;         /* in the header; `use` is DROPPED */
-    uint32_t at;          /* NUMBER: the data set's column */
-    strads_names *levels; /* LEVELS: the values, as they were met */
+    bool unnamed;         /* no name in the header; `use` is DROPPED */
+    uint32_t at;          /* NUMBER: column of the data set */
+    strads_names *levels; /* LEVELS: the values, in the order found */
     double sum;
     uint64_t missing;
 } column;
@@ -45,24 +46,24 @@ typedef struct table {
     strads_data_options o;
     sti_text text;
     sti_text_bytes whole;
-    const char *begin, *end; /* of the rows */
-    uint64_t line;           /* in which the row at hand stands */
+    const char *begin, *end; /* the text of the rows */
+    uint64_t line;           /* line of the current row */
     char separator;
-    uint32_t n; /* fields of a row */
+    uint32_t n; /* fields in a row */
     column *columns;
     sti_field *fields;
     strads_names *header;
-    uint32_t target; /* n: there is none */
-    bool named;      /* the target's values are names */
+    uint32_t target; /* n: no target */
+    bool named;      /* the values of the target are names */
     sti_label_names labels;
     strads_names *own_names;
-    const strads_names *names; /* of the data set's columns */
-    entry *entries;            /* [n] of the row at hand */
-    uint64_t *start; /* [rows + 1], as all below in arrays that grow */
+    const strads_names *names; /* names of the data set's columns */
+    entry *entries;            /* [n] entries of the current row */
+    uint64_t *start;           /* [rows + 1]; this and the arrays below grow */
     uint32_t *index;
     double *value, *label, *means;
     uint64_t rows, row_capacity, nnz, capacity;
-    uint64_t unknown; /* fields with a value that no column stands for */
+    uint64_t unknown; /* fields with a value that has no column */
 } table;
 
 bool sti_tabular_wanted(const char *path, const strads_data_options *o)
@@ -73,7 +74,7 @@ bool sti_tabular_wanted(const char *path, const strads_data_options *o)
            (full.table || full.target != NULL || sti_npy_format(path) != NULL);
 }
 
-/* ---- sentences ------------------------------------------------------------ */
+/* ---- messages ------------------------------------------------------------ */
 
 static const char *name_of(const table *t, uint32_t k)
 {
@@ -114,7 +115,7 @@ static bool grow(void *array, uint64_t old, uint64_t wanted, size_t size)
     return grown != NULL;
 }
 
-/* ---- the text --------------------------------------------------------------- */
+/* ---- opening the text ---------------------------------------------------- */
 
 static strads_err open_text(table *t)
 {
@@ -131,7 +132,7 @@ static strads_err open_text(table *t)
     return err == STRADS_ENOMEM ? no_memory(t) : err;
 }
 
-/* A line with an entry `number:value`, which no header has. */
+/* True for a line with an entry `number:value`, which no header has. */
 static bool is_sparse(const char *p, const char *end)
 {
     const char *line_end = sti_line_end(p, end);
@@ -166,9 +167,9 @@ strads_err sti_tabular_refuse(const char *path, const char *begin,
                        path, quoted);
 }
 
-/* ---- the header -------------------------------------------------------------- */
+/* ---- reading the header -------------------------------------------------- */
 
-/* Whether a name can stand in a model's JSON. */
+/* True if a name can be stored in a model's JSON. */
 static bool is_text(const char *p, size_t size)
 {
     for (const char *end = p + size; p < end;) {
@@ -181,14 +182,14 @@ static bool is_text(const char *p, size_t size)
     return size > 0;
 }
 
-/* The field's text, in `out`, and its size; STRADS_EFORMAT where it is no name.
- * `k` is its number, for sentences. */
+/* Copies the field's text to `out` and sets its size. STRADS_EFORMAT if it
+ * is not a valid name. `k` is the field's number, for messages. */
 static strads_err take_name(const table *t, const sti_field *f, uint32_t k,
                             char *out, size_t *size)
 {
     const bool fits = f->end - f->begin < LONGEST_NAME;
     *size = fits ? sti_field_plain(f, out) : 0;
-    /* A line end in quotes is a blank of the name. */
+    /* A line end in quotes becomes a blank of the name. */
     for (size_t i = 0; i < *size; i++)
         if (out[i] == '\n' || out[i] == '\r' || out[i] == '\t')
             out[i] = ' ';
@@ -212,7 +213,7 @@ static strads_err wrong_quotes(const table *t, const char *at,
                        t->path, (unsigned long long)t->line, quoted);
 }
 
-/* What stands for the name of a column without one: no header can have it. */
+/* Makes a placeholder name for an unnamed column; no header can contain it. */
 static size_t stand_in(uint32_t k, char *name)
 {
     return (size_t)snprintf(name, LONGEST_NAME, "\x01%u", k);
@@ -266,7 +267,7 @@ static strads_err read_header(table *t)
     return err;
 }
 
-/* ---- what columns are for ----------------------------------------------------- */
+/* ---- choosing the columns ------------------------------------------------ */
 
 static strads_err find_named(const table *t, const char *option,
                              const char *name, size_t size, uint32_t *k)
@@ -278,8 +279,8 @@ static strads_err find_named(const table *t, const char *option,
                              t->path, (int)size, name, option);
 }
 
-/* Columns without a name at the header's begin are an index, which data frames
- * write; any other has to be dropped by --drop "". */
+/* Unnamed columns at the start of the header are an index, as data frames
+ * write it. Other unnamed columns must be dropped by --drop "". */
 static strads_err check_unnamed(const table *t, bool dropped)
 {
     bool index = true;
@@ -295,7 +296,7 @@ static strads_err check_unnamed(const table *t, bool dropped)
     return STRADS_OK;
 }
 
-/* Gives the columns that a list names, as a line of CSV, a use. */
+/* Assigns a use to the columns in a list, which is a line of CSV. */
 static strads_err use_listed(table *t, const char *option, const char *list,
                              use found, bool *unnamed)
 {
@@ -330,7 +331,8 @@ static strads_err use_listed(table *t, const char *option, const char *list,
     return err;
 }
 
-/* Known columns: a number has the field's name, a value of text `name=`. */
+/* If columns are known, a number has the field's name, a value of text
+ * `name=`. */
 static void use_known(table *t)
 {
     const uint32_t all = strads_names_count(t->names);
@@ -351,7 +353,7 @@ static void use_known(table *t)
     }
 }
 
-/* Each known column has to come from a field. */
+/* Checks that each known column comes from a field. */
 static strads_err check_known(const table *t)
 {
     const uint32_t all = strads_names_count(t->names);
@@ -406,7 +408,7 @@ static strads_err find_uses(table *t, bool *search)
         err = find_named(t, "target", o->target, strlen(o->target), &t->target);
     if (err != STRADS_OK && t->names == NULL)
         return err;
-    if (err != STRADS_OK) /* no labels, to predict them */
+    if (err != STRADS_OK) /* no labels when predicting */
         t->target = t->n;
     if (t->target < t->n)
         t->columns[t->target].use = TARGET;
@@ -425,11 +427,11 @@ static strads_err find_uses(table *t, bool *search)
     return list ? use_listed(t, "categorical", list, LEVELS, NULL) : STRADS_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------- */
+/* ---- reading rows -------------------------------------------------------- */
 
 typedef strads_err (*visitor)(table *t);
 
-/* Calls `visit` for each row, its fields in t->fields. */
+/* Calls `visit` for each row, with its fields in t->fields. */
 static strads_err each_row(table *t, uint64_t first_line, visitor visit)
 {
     strads_err err = STRADS_OK;
@@ -490,7 +492,7 @@ static strads_err look_for_text(table *t)
     return STRADS_OK;
 }
 
-/* `name` has room for LONGEST_NAME and STI_TEXT_SLACK bytes. */
+/* `name` has space for LONGEST_NAME and STI_TEXT_SLACK bytes. */
 static strads_err take_label_name(const table *t, char *name, size_t *size)
 {
     strads_err err = take_name(t, &t->fields[t->target], t->target, name, size);
@@ -530,7 +532,7 @@ static strads_err collect_levels(table *t)
     return err;
 }
 
-/* ---- the data set's columns -------------------------------------------------------- */
+/* ---- columns of the data set --------------------------------------------- */
 
 static strads_err add_name(table *t, const char *field, const char *level,
                            uint32_t *number)
@@ -571,7 +573,7 @@ static strads_err make_names(table *t)
     return err;
 }
 
-/* ---- numbers ------------------------------------------------------------------------ */
+/* ---- reading numbers ----------------------------------------------------- */
 
 static strads_err refuse_missing(const table *t, uint32_t k)
 {
@@ -583,7 +585,7 @@ static strads_err refuse_missing(const table *t, uint32_t k)
                              "--missing mean");
 }
 
-/* Whether a missing field may be filled in. */
+/* True if a missing field may be filled in. */
 static bool fills(const table *t)
 {
     return t->o.col_names != NULL
@@ -608,7 +610,8 @@ static strads_err take_number(table *t, uint32_t k, entry *out)
     }
 }
 
-/* Which column stands for a value of text; *n entries so far. */
+/* Adds an entry for the column of a text value; *n is the number of entries
+ * so far. */
 static strads_err take_level(table *t, uint32_t k, uint32_t *n)
 {
     char name[2 * LONGEST_NAME];
@@ -708,7 +711,7 @@ static strads_err encode(table *t)
     return err;
 }
 
-/* Puts means where numbers are missing. */
+/* Replaces missing numbers by the column's mean. */
 static strads_err fill_in(table *t)
 {
     const uint32_t cols = strads_names_count(t->names);
@@ -738,7 +741,7 @@ static strads_err fill_in(table *t)
     return STRADS_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
+/* ---- making the data set ------------------------------------------------- */
 
 static strads_err give(table *t, strads_data **out)
 {
@@ -783,7 +786,7 @@ static strads_err open_labels(table *t)
     if (sti_record_split(p, t->end, t->separator, t->fields, t->n, &n,
                          &after) ||
         n != t->n)
-        return STRADS_OK; /* which is said when rows are read */
+        return STRADS_OK; /* a missing target is reported when rows are read */
     t->named =
         sti_field_number(&t->fields[t->target], &value) == STI_NUMBER_NONE;
     return t->named ? sti_label_names_open(&t->labels, t->o.label_names)

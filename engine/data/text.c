@@ -1,8 +1,8 @@
-/* Opens a file and keeps its bytes until closed. A regular file is mapped on
- * top of an anonymous reservation that is one page longer: reading past its end
- * finds zeros, never a fault. A file that shrinks while it is mapped raises
- * SIGBUS in any program that maps; one that is rewritten is told by its
- * times. */
+/* Opens a file and keeps its bytes until it is closed. A regular file is
+ * mapped over an anonymous reservation that is one page longer, so reads past
+ * its end return zeros and never fault. If a file shrinks while it is mapped,
+ * reading it raises SIGBUS, as in any program that maps files. A rewritten file
+ * is detected by its times. */
 #include "engine/data/text.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "engine/data/memory.h"
 #include "engine/data/parse_number.h"
 
-/* CR_WINDOW: how much of a text decides which line ends it has. */
+/* CR_WINDOW: the number of bytes that decide which line ends a text has. */
 enum { PAGE = 4096, FIRST_READ = 1 << 20, CR_WINDOW = 1 << 20 };
 
 static strads_err refuse(const char *path, int error)
@@ -61,7 +61,7 @@ static bool double_capacity(sti_text *text, uint64_t limit)
     return true;
 }
 
-/* A pipe or a device: everything it has, in an array that doubles. */
+/* Reads a pipe or a device completely, into an array that doubles. */
 static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
 {
     for (;;) {
@@ -81,7 +81,7 @@ static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
     }
 }
 
-/* A zstd frame, or one that is passed over: pzstd writes such before others. */
+/* A zstd frame or a skippable frame: pzstd writes such frames before others. */
 static bool is_zstd(const char *bytes)
 {
     return memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0 ||
@@ -98,7 +98,7 @@ static sti_codec find_codec(const sti_text *text)
     return STI_CODEC_NONE;
 }
 
-/* What files begin with that hold no text. */
+/* First bytes of files that hold no text. */
 typedef struct foreign {
     const char *magic;
     size_t size;
@@ -182,8 +182,8 @@ strads_err sti_text_refuse_page(const char *path, const char *begin,
     return STRADS_OK;
 }
 
-/* Whether lines end with CR alone, as on an old Mac: a CR stands in the first
- * CR_WINDOW bytes, and no newline. */
+/* True if lines end with CR alone, as on an old Mac: the first CR_WINDOW
+ * bytes contain a CR and no newline. */
 static bool ends_lines_by_cr(const char *bytes, size_t size)
 {
     const size_t seen = size < CR_WINDOW ? size : CR_WINDOW;
@@ -198,8 +198,8 @@ static void replace_cr(char *bytes, size_t size)
         *p++ = '\n';
 }
 
-/* Turns CR line ends of a text that is not packed into newlines. The pages of a
- * mapped file become copies, which take memory. */
+/* Replaces the CR line ends of an uncompressed text by newlines. The changed
+ * pages of a mapped file become private copies, which take memory. */
 static strads_err end_lines_by_newline(sti_text *text, uint64_t limit)
 {
     char *bytes = (char *)(uintptr_t)text->bytes;
@@ -288,7 +288,8 @@ strads_err sti_text_unchanged(const sti_text *text)
     struct stat now;
     if (!text->regular || stat(text->path, &now) != 0)
         return STRADS_OK;
-    /* Another file may have taken the name: ours is then untouched. */
+    /* Another file may have taken the name; the opened one is then
+     * unchanged. */
     if (now.st_ino != text->seen.st_ino || now.st_dev != text->seen.st_dev)
         return STRADS_OK;
     if (now.st_size == text->seen.st_size &&
@@ -317,9 +318,9 @@ uint64_t sti_text_count_lines(const char *begin, const char *end)
     return lines;
 }
 
-/* Decompresses a file's bytes: any number of gzip members or zstd frames one
- * after the other. A stream that ends inside one is an error, never a short
- * text. */
+/* Decompresses a file: any number of gzip members or zstd frames, one after
+ * the other. If a stream ends inside one, that is an error, never a short text.
+ */
 
 /* zlib counts in 32 bits. */
 enum { GZIP_STEP = 1 << 30 };
@@ -328,7 +329,7 @@ typedef struct unpacker {
     const sti_text *text;
     size_t used;   /* bytes of the file consumed */
     uint64_t made; /* bytes of text produced */
-    bool between;  /* no member or frame is open */
+    bool between;  /* between members or frames */
     z_stream gzip;
     bool gzip_ready;
     ZSTD_DStream *zstd;
@@ -371,7 +372,7 @@ static strads_err cut_short(unpacker *u)
     return STRADS_EFORMAT;
 }
 
-/* After a member: another one, padding of zeros, or something foreign. */
+/* After a member: another member, padding of zeros, or foreign bytes. */
 static strads_err next_member(unpacker *u, bool *end)
 {
     const char *rest = u->text->bytes + u->used;
@@ -396,7 +397,7 @@ static strads_err read_gzip(unpacker *u, char *out, size_t capacity,
     size_t left = u->text->size - u->used;
     uInt given = (uInt)(left < GZIP_STEP ? left : GZIP_STEP);
     uInt space = (uInt)(capacity < GZIP_STEP ? capacity : GZIP_STEP);
-    /* zlib only reads what next_in points to. */
+    /* zlib only reads through next_in. */
     u->gzip.next_in = (Bytef *)(uintptr_t)(u->text->bytes + u->used);
     u->gzip.avail_in = given;
     u->gzip.next_out = (Bytef *)out;
@@ -503,21 +504,21 @@ void sti_text_bytes_free(sti_text_bytes *bytes)
     *bytes = (sti_text_bytes){0};
 }
 
-/* Decompressed text in pieces. One thread decompresses into BUFFERS buffers in
- * turn, the caller parses the oldest: at most BUFFERS x PIECE bytes of text
- * exist at a time. What follows the last cut of a buffer moves to the front of
- * the next one, so that a piece ends between two tokens (or lines).
+/* Decompressed text in pieces. One thread decompresses into BUFFERS buffers
+ * in turn, and the caller parses the oldest, so at most BUFFERS x PIECE bytes
+ * of text exist at a time. Text behind the last cut of a buffer moves to the
+ * front of the next one, so that a piece ends between two tokens (or lines).
  *
- * `mutex` guards made, taken, done, stop, failed and sentence; a buffer belongs
+ * `mutex` guards made, taken, done, stop, failed and sentence. A buffer belongs
  * to the producer until `made` counts it, then to the consumer until `taken`
- * does. */
+ * counts it. */
 
 enum { BUFFERS = 3, PIECE = 1 << 20, CARRY = 4096 };
 
 typedef struct buffer {
     char *text; /* PIECE + CARRY + STI_TEXT_SLACK bytes */
     size_t size;
-    size_t cut; /* what belongs to this piece; the rest opens the next */
+    size_t cut; /* end of this piece; the remainder opens the next one */
 } buffer;
 
 struct sti_stream {
@@ -531,10 +532,10 @@ struct sti_stream {
     pthread_cond_t moved;
     uint64_t made, taken;
     bool done, stop;
-    bool by_cr; /* the producer's: CR ends lines */
+    bool by_cr; /* producer only: CR ends lines */
     strads_err failed;
     char sentence[256];
-    /* the consumer's */
+    /* consumer only */
     bool holding;
     uint64_t line, bytes;
     sti_piece last;
@@ -551,14 +552,15 @@ static size_t find_cut(const buffer *b, char cut)
     for (size_t i = b->size; i > least; i--)
         if (is_cut(b->text[i - 1], cut))
             return i;
-    /* A character of UTF-8 stays whole. */
+    /* Do not cut inside a UTF-8 character. */
     size_t at = b->size;
     while (at > least && b->size - at < 4 && (b->text[at - 1] & 0xc0) == 0x80)
         at--;
     return at > least && (b->text[at - 1] & 0xc0) == 0xc0 ? at - 1 : b->size;
 }
 
-/* Fills a buffer behind what was carried over; true at the end of the text. */
+/* Fills a buffer behind the carried bytes; returns true at the end of the
+ * text. */
 static bool fill(sti_stream *s, buffer *b, const buffer *before,
                  strads_err *err)
 {
@@ -582,8 +584,9 @@ static bool fill(sti_stream *s, buffer *b, const buffer *before,
     return end;
 }
 
-/* Waits until a buffer is free; false when the stream was closed. The one
- * before it may be with the consumer: both only read its tail. */
+/* Waits for a free buffer; returns false if the stream was closed. The
+ * consumer may still hold the previous buffer: both threads only read its tail.
+ */
 static bool wait_for_buffer(sti_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
@@ -647,7 +650,7 @@ strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out)
     return STRADS_OK;
 }
 
-/* Gives the held piece back and counts its lines. */
+/* Returns the held piece to the producer and counts its lines. */
 static void release(sti_stream *s)
 {
     if (!s->holding)
@@ -703,9 +706,9 @@ void sti_stream_close(sti_stream *s)
     free(s);
 }
 
-/* What parsers share: comments, and the way from a trouble to one sentence.
- * What a file holds is never repeated raw: unprintable bytes are escaped and
- * long tokens cut. */
+/* Functions that parsers share: comments, and making an error message of a
+ * trouble. File contents are never printed raw: unprintable bytes are escaped
+ * and long tokens are shortened. */
 
 enum { QUOTED = 40 };
 
@@ -780,7 +783,8 @@ void sti_text_quote(const char *at, const char *end, char *out, size_t capacity)
     size_t used = 0;
     const char *p = at;
     out[0] = '\0';
-    /* The first byte is quoted whatever it is: it is what was found. */
+    /* Quote the first byte in any case, because it is the one that was
+     * found. */
     while (p < end && p - at < QUOTED && used + 6 < capacity &&
            (p == at || (unsigned char)*p > ' ')) {
         unsigned char c = (unsigned char)*p++;
@@ -791,7 +795,7 @@ void sti_text_quote(const char *at, const char *end, char *out, size_t capacity)
         (void)snprintf(out + used, capacity - used, "...");
 }
 
-/* What stands at the place of a trouble, in words. */
+/* Describes the text at the place of a trouble. */
 static void describe(const sti_trouble *t, char *out, size_t capacity)
 {
     char quoted[4 * QUOTED + 8];
@@ -820,12 +824,12 @@ strads_err sti_trouble_fail(const char *path, const sti_trouble *t)
 }
 
 /* Drives a parser over the chunks of a plain text in parallel, or over the
- * pieces of a compressed one in order. A feed lives on the stack of the thread
- * that works on its chunk; what it found is copied to the chunk. */
+ * pieces of a compressed one in order. A feed lives on the stack of its chunk's
+ * thread; results are copied to the chunk. */
 
 enum {
     RUN = 4 << 20,
-    SMALL = 8 << 20, /* a text of so many bytes keeps its pages */
+    SMALL = 8 << 20, /* a text of at most this size keeps its pages */
 };
 
 static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
@@ -873,7 +877,7 @@ static void feed_end(sti_feed *f, const sti_pass *pass)
     chunk->trouble = f->trouble;
 }
 
-/* Some megabytes further, behind a cut. */
+/* Returns the first cut that is a few megabytes further. */
 static const char *piece_end(const sti_pass *pass, const char *at,
                              const char *end)
 {
@@ -883,8 +887,9 @@ static const char *piece_end(const sti_pass *pass, const char *at,
     return cut != NULL ? cut + 1 : end;
 }
 
-/* Pages of a mapped file that have been read: the file itself has them. A small
- * one keeps them, for the next pass would have to fetch them again. */
+/* Drops the pages of a mapped file that were read; the file still has them.
+ * A small file keeps its pages, because the next pass would have to map them
+ * again. */
 static void let_go(const sti_text *text, const char *from, const char *to)
 {
     const uintptr_t page = 4096;
@@ -902,7 +907,7 @@ static void one_chunk(void *context, size_t task)
     feed_start(&feed, pass, task);
     for (const char *at = chunk->begin; feed.trouble.err == STRADS_OK;) {
         const char *end = piece_end(pass, at, chunk->end);
-        /* The line is counted only if it is needed. */
+        /* The line number is computed only if it is needed. */
         feed_take(&feed, pass, (sti_piece){at, end, 0});
         let_go(pass->text, at, end);
         at = end;
@@ -928,7 +933,7 @@ static strads_err run_plain(sti_pass *pass)
     return STRADS_OK;
 }
 
-/* Leaves out what the header took of the first piece. */
+/* Skips the header's bytes in the first piece. */
 static void skip_header(sti_piece *piece, size_t skip)
 {
     size_t size = (size_t)(piece->end - piece->begin);
@@ -946,7 +951,7 @@ static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
         if (err != STRADS_OK)
             return err;
         if (next.begin == NULL)
-            break; /* what is wrong at the end is in the last piece */
+            break; /* an error at the end is in the last piece */
         piece = next;
         if (first)
             skip_header(&piece, pass->skip);

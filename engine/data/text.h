@@ -1,5 +1,5 @@
 /* engine/data/text.h - the bytes of a file, text in pieces, and one pass of
- * a parser over a whole text: batches of entries, and what is wrong. */
+ * a parser over a whole text: batches of entries, and errors. */
 #ifndef STI_DATA_TEXT_H
 #define STI_DATA_TEXT_H
 
@@ -16,8 +16,9 @@ typedef enum sti_codec {
     STI_CODEC_ZSTD = 2
 } sti_codec;
 
-/* A file's bytes in memory: mapped, or (a pipe, say) read to its end. They are
- * followed by STI_TEXT_SLACK readable bytes; after the last one these are 0. */
+/* A file's bytes in memory: mapped, or, for a pipe, read to its end. They
+ * are followed by STI_TEXT_SLACK readable bytes; after the last byte these are
+ * 0. */
 typedef struct sti_text {
     const char *path;
     const char *bytes;
@@ -26,51 +27,50 @@ typedef struct sti_text {
     sti_codec codec;
     bool regular;
     bool lines;       /* opened as text: CR line ends become newlines */
-    bool edited;      /* its pages differ from the file's */
-    struct stat seen; /* of a regular file, when it was opened */
+    bool edited;      /* its pages differ from the file */
+    struct stat seen; /* state of a regular file when it was opened */
 } sti_text;
 
 /* A run of text. Without compression the whole file is one piece. */
 typedef struct sti_piece {
     const char *begin;
     const char *end;
-    uint64_t line; /* the line in which `begin` stands, from 1 */
+    uint64_t line; /* line of `begin`, from 1 */
 } sti_piece;
 
-/* Opens `path`, which must outlive *text. What is not a regular file is read
- * into memory, at most `limit` bytes. STRADS_EIO: missing, a directory,
- * unreadable. STRADS_EFORMAT: empty, or what is known to be no text.
- * STRADS_ENOMEM. */
+/* Opens `path`, which must outlive *text. Other files than regular ones are
+ * read into memory, at most `limit` bytes. STRADS_EIO: missing, a directory,
+ * unreadable. STRADS_EFORMAT: empty, or known not to be text. STRADS_ENOMEM. */
 strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit);
 
-/* The same of a file that may be no text: its bytes stay as they are. */
+/* Opens a file that may not be text: its bytes are not changed. */
 strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit);
 void sti_text_close(sti_text *text);
 
-/* STRADS_EFORMAT where the bytes begin as a known format does that is no text;
- * the sentence names it and says what to do. */
+/* STRADS_EFORMAT if the bytes begin like a known binary format. The message
+ * names the format and a remedy. */
 strads_err sti_text_refuse(const char *path, const char *begin,
                            const char *end);
 
-/* STRADS_EFORMAT where the text begins as a web page does. */
+/* STRADS_EFORMAT if the text begins like a web page. */
 strads_err sti_text_refuse_page(const char *path, const char *begin,
                                 const char *end);
 
-/* STRADS_EIO when the file was written to since it was opened. */
+/* STRADS_EIO if the file was written to after it was opened. */
 strads_err sti_text_unchanged(const sti_text *text);
 
 const char *sti_codec_name(sti_codec codec);
 
-/* Decompressed text, piece by piece, made by a thread of its own a few pieces
- * ahead of who asks. */
+/* Decompressed text, piece by piece. A separate thread decompresses a few
+ * pieces ahead of the caller. */
 typedef struct sti_stream sti_stream;
 
-/* Pieces end after a byte `cut` ('\n') or, for cut == ' ', after any blank;
- * one that has none within 4 KB of its end ends anywhere. */
+/* Pieces end after a byte `cut` ('\n') or, for cut == ' ', after any blank.
+ * A piece without one in its last 4 KB may end anywhere. */
 strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out);
 
-/* The next piece, valid until the next call; begin == NULL after the last one.
- * STRADS_EFORMAT: the compressed stream is cut short or damaged. */
+/* Returns the next piece, valid until the next call; begin == NULL after the
+ * last one. STRADS_EFORMAT: the compressed stream is truncated or damaged. */
 strads_err sti_stream_next(sti_stream *stream, sti_piece *piece);
 
 void sti_stream_close(sti_stream *stream);
@@ -78,32 +78,33 @@ void sti_stream_close(sti_stream *stream);
 /* Newlines in [begin, end). */
 uint64_t sti_text_count_lines(const char *begin, const char *end);
 
-/* All of a text at once, followed by STI_TEXT_SLACK readable bytes. */
+/* A whole text, followed by STI_TEXT_SLACK readable bytes. */
 typedef struct sti_text_bytes {
     const char *begin, *end;
-    char *unpacked;  /* NULL: they are the text's own, and live as long */
-    size_t capacity; /* bytes that `unpacked` takes */
+    char *unpacked;  /* NULL: `begin` points into the sti_text, and lives as
+                      * long */
+    size_t capacity; /* allocated bytes of `unpacked` */
 } sti_text_bytes;
 
-/* Unpacks what is packed into at most `limit` bytes. STRADS_ENOMEM.
- * STRADS_EFORMAT: cut short or damaged, or no text. sti_text_bytes_free frees
- * it, after an error too. */
+/* Unpacks compressed text of at most `limit` bytes. STRADS_ENOMEM.
+ * STRADS_EFORMAT: truncated, damaged, or not text. Call sti_text_bytes_free
+ * even after an error. */
 strads_err sti_text_whole(const sti_text *text, uint64_t limit,
                           sti_text_bytes *out);
 void sti_text_bytes_free(sti_text_bytes *bytes);
 
 /* How parsed entries travel from a parser to a sink.
  *
- * A pass runs over a text once. The text is cut into chunks, one feed each; a
- * parser turns a feed's text into batches of entries, a sink takes them. Feeds
- * share nothing but the sink, and what a sink shares it guards itself. */
+ * A pass runs over a text once. The text is cut into chunks with one feed each.
+ * A parser turns a feed's text into batches of entries, and a sink takes them.
+ * Feeds share only the sink, and the sink guards its shared state itself. */
 
 enum { STI_BATCH = 512, STI_LABELS_MET = 64 };
 
-/* The largest count of a corpus: all up to it are exact in f32. */
+/* The largest count of a corpus: f32 is exact up to it. */
 #define STI_MOST_COUNT (UINT64_C(1) << 24)
 
-/* Entries, counted from 0. `value` holds nothing in a pass without values. */
+/* Entries, counted from 0. `value` is undefined in a pass without values. */
 typedef struct sti_batch {
     size_t n;
     uint32_t row[STI_BATCH];
@@ -111,7 +112,7 @@ typedef struct sti_batch {
     double value[STI_BATCH];
 } sti_batch;
 
-/* The least and the largest of some values, and whether f32 rounds any. */
+/* The least and the largest of some values; and whether f32 rounds any. */
 typedef struct sti_value_range {
     double low, high;
     bool any, rounded;
@@ -119,82 +120,83 @@ typedef struct sti_value_range {
 
 void sti_value_range_add(sti_value_range *range, double value);
 
-/* Whether f32 would round away the differences between the values: they are
+/* True if f32 would round away the differences between the values: they are
  * far from 0 and close to each other, such as 1e9 + u. */
 bool sti_value_range_needs_f64(const sti_value_range *range);
 
-/* What is wrong with a text, and where. err == STRADS_OK: nothing is. */
+/* An error in a text, and its place. err == STRADS_OK: no error. */
 typedef struct sti_trouble {
     strads_err err;
-    const char *at;  /* the first byte of what was found; NULL: no place */
-    const char *end; /* where the text in memory ends */
-    bool empty;      /* what was found is a field without text */
+    const char *at;  /* the first offending byte; NULL: no place */
+    const char *end; /* end of the text in memory */
+    bool empty;      /* a field without text was found */
     uint64_t line;
     char expected[256];
 } sti_trouble;
 
 typedef struct sti_feed sti_feed;
 
-/* Where a pass's entries go; a slot may be NULL. */
+/* Takes the entries of a pass; a slot may be NULL. */
 typedef struct sti_sink {
     /* Takes the feed's batch; the caller empties it. */
     void (*entries)(sti_feed *feed, const sti_batch *batch);
-    /* LIBSVM: row `row` has this label; and then, ldac too: `nnz` entries. */
+    /* LIBSVM: row `row` has this label. LIBSVM and ldac: the row ends, with
+     * `nnz` entries. */
     void (*label)(sti_feed *feed, uint64_t row, double label);
     void (*row_end)(sti_feed *feed, uint64_t row, uint64_t nnz);
-    /* The feed's text has ended without trouble. */
+    /* The feed's text ended without an error. */
     void (*end)(sti_feed *feed);
 } sti_sink;
 
 struct sti_feed {
-    /* Set by who starts the pass. */
+    /* The caller that starts the pass sets these. */
     const struct sti_parser *parser;
     const sti_sink *sink;
     void *context; /* the sink's */
     size_t chunk;
-    bool values;        /* read the values, check everything */
+    bool values;        /* read values and check everything */
     double value_limit; /* the largest magnitude that fits */
-    uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
-    uint64_t row_limit; /* rows and columns beyond these do not fit */
+    uint64_t row;       /* LIBSVM, ldac: the first row of the text */
+    uint64_t row_limit; /* larger rows and columns are errors */
     uint64_t col_limit;
-    uint64_t keep_cols; /* up to col_limit: what stands in columns from this one
-                           on is read, but never put into the batch */
+    uint64_t keep_cols; /* at most col_limit: entries of this column and
+                         * above are read but not put into the batch */
     const struct sti_market *market;     /* MatrixMarket, bag: its header */
-    const struct sti_ratings *ratings;   /* ratings: how lines look */
+    const struct sti_ratings *ratings;   /* ratings: layout of the lines */
     struct sti_naming *naming;           /* ratings, plain text */
-    struct sti_label_names *label_names; /* LIBSVM: NULL: labels are numbers */
-    const char *label_form; /* LIBSVM: what a label is, for sentences */
+    struct sti_label_names *label_names; /* LIBSVM; NULL: labels are numbers */
+    const char *label_form; /* LIBSVM: form of a label, for messages */
     bool line_by_line;      /* empty the batch after each entry */
 
-    /* The parser's state between two pieces of text. */
+    /* State of the parser between two pieces of text. */
     bool in_row; /* a label or a part of a line was read */
     bool in_comment;
-    uint64_t last; /* LIBSVM: the last index of this row, 0 for none; ldac: the
-                      entries that this row says it has */
+    uint64_t last; /* LIBSVM: the last index of this row, 0 for none; ldac:
+                    * the number of entries that this row announced */
     uint64_t row_nnz;
     uint64_t read;   /* MatrixMarket: entries (array: numbers) read so far */
-    sti_piece piece; /* that is being parsed */
-    const char *at;  /* the entry read last, where they come in any order */
+    sti_piece piece; /* the current one */
+    const char *at;  /* the entry read last, if entries come in any order */
     sti_trouble trouble;
 
     uint64_t met[STI_LABELS_MET]; /* see sti_label_names_number */
 
-    sti_value_range range; /* of the values, where the sink keeps it */
-    uint64_t entry_sum;    /* a sink's running sums of this feed */
+    sti_value_range range; /* of the values, if the sink tracks it */
+    uint64_t entry_sum;    /* a sink's running sums for this feed */
     uint64_t label_sum;
     sti_batch batch;
 };
 
-/* A format's parser. `take` reads text that begins at a token; `finish` (may be
- * NULL) ends the last line. Both stop at the first trouble and leave it in the
- * feed. */
+/* A format's parser. `take` reads text that begins at a token; `finish` (may
+ * be NULL) ends the last line. Both stop at the first error and record it in
+ * the feed. */
 typedef struct sti_parser {
     const char *name;
-    const char *row, *col; /* what people call them */
-    const char *row_form;  /* formats without a header: how a row looks */
-    uint64_t base;         /* that rows and columns are counted from */
-    bool every_line;       /* a blank line is a row, too */
-    char cut; /* where a stream of text may be cut, see sti_stream_open */
+    const char *row, *col; /* words for rows and columns in messages */
+    const char *row_form;  /* formats without a header: form of a row */
+    uint64_t base;         /* the first row and column have this number */
+    bool every_line;       /* a blank line is also a row */
+    char cut;              /* where a stream may be cut, see sti_stream_open */
     void (*take)(sti_feed *feed, const char *begin, const char *end);
     void (*finish)(sti_feed *feed);
 } sti_parser;
@@ -219,7 +221,7 @@ static inline bool sti_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Adds an entry to the batch, unless its column is to be passed over. */
+/* Adds an entry to the batch, unless its column is skipped. */
 static inline void sti_feed_put(sti_feed *feed, uint64_t row, uint64_t col,
                                 double value)
 {
@@ -235,8 +237,8 @@ static inline void sti_feed_put(sti_feed *feed, uint64_t row, uint64_t col,
         sti_feed_flush(feed);
 }
 
-/* The whole number whose digits begin at p, or most + 1 for any larger one;
- * *after is behind the digits that were looked at, p where there are none. */
+/* Reads the whole number at p; returns most + 1 for any larger one. *after
+ * is behind the digits that were read, or p if there are none. */
 static inline uint64_t sti_whole_read(const char *p, uint64_t most,
                                       const char **after)
 {
@@ -247,52 +249,53 @@ static inline uint64_t sti_whole_read(const char *p, uint64_t most,
     return value <= most ? value : most + 1;
 }
 
-/* Reads the value (`what`, for sentences) at p, behind which stands a blank or
- * `mark`; where it ends, or NULL after a trouble. */
+/* Reads the value at p, which must end at a blank or `mark`; `what` names it
+ * in messages. Returns its end, or NULL after an error. */
 const char *sti_feed_value(sti_feed *feed, const char *p, const char *end,
                            char mark, const char *what, double *value);
 
-/* Where the comment at p ends: at its newline, or at `end` (in_comment then
- * says that the next piece goes on with it). */
+/* Returns the end of the comment at p: its newline, or `end`. In the latter
+ * case in_comment is set, because the next piece continues it. */
 const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
                                   const char *end);
 
-/* Records the trouble; `expected` ends the sentence "found X, expected ...". */
+/* Records an error; `expected` completes the message "found X, expected
+ * ...". */
 void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
                       const char *end, const char *expected, ...)
     STRADS_PRINTF(5, 6);
 
-/* Records why no number could be read at `at`. */
+/* Records the reason why the text at `at` is not a number. */
 void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
                            const char *end, const char *what);
 
-/* Turns a trouble into the thread's sentence. */
+/* Turns a trouble into the thread's error message. */
 strads_err sti_trouble_fail(const char *path, const sti_trouble *trouble);
 
-/* Bytes of the mark of UTF-8 that Excel and some editors write before a text:
- * 3, or 0 where there is none. */
+/* Length of the UTF-8 byte order mark that Excel and some editors write
+ * before a text: 3, or 0 if there is none. */
 size_t sti_text_mark(const char *begin, const char *end);
 
-/* Puts what stands at `at`, up to a blank, in quotes: printable, shortened. */
+/* Quotes the text at `at`, up to a blank: printable and shortened. */
 void sti_text_quote(const char *at, const char *end, char *out,
                     size_t capacity);
 
-/* A part of a plain text that starts and ends with a line; compressed text is
- * one chunk without begin and end. */
+/* A part of a plain text that starts and ends with a line. Compressed text
+ * is one chunk without begin and end. */
 typedef struct sti_chunk {
     const char *begin;
     const char *end;
-    uint64_t first_row; /* by row: the one that it starts with */
+    uint64_t first_row; /* by row: its first row */
     /* results of the pass */
-    uint64_t rows; /* by row: rows in it */
-    uint64_t read; /* with a header: entries read */
+    uint64_t rows; /* by row: number of its rows */
+    uint64_t read; /* with a header: number of entries read */
     sti_trouble trouble;
 } sti_chunk;
 
 typedef struct sti_pass {
     const sti_text *text;
     const sti_parser *parser;
-    const struct sti_market *market; /* or NULL, as the next three */
+    const struct sti_market *market; /* or NULL, like the next three */
     const struct sti_ratings *ratings;
     struct sti_naming *naming;
     struct sti_label_names *label_names;
@@ -306,19 +309,18 @@ typedef struct sti_pass {
     double value_limit;
     uint64_t row_limit;
     uint64_t col_limit;
-    uint64_t keep_cols; /* columns from this one on are passed
-                           over; 0: none are */
+    uint64_t keep_cols; /* columns from this one on are skipped; 0: none */
     sti_chunk *chunks;
     size_t count;        /* of chunks; 1 when the text is compressed */
-    uint64_t text_bytes; /* result: bytes of text, decompressed */
+    uint64_t text_bytes; /* result: bytes of decompressed text */
 } sti_pass;
 
-/* Runs a pass of its own over the same text, in one chunk and in order. */
+/* Runs another pass over the same text, in one chunk and in order. */
 strads_err sti_pass_whole(const sti_pass *like, const sti_sink *sink,
                           void *context, bool values, bool line_by_line);
 
-/* Runs the pass. On a trouble the sentence is that of the first chunk that met
- * one, whichever thread was quicker. */
+/* Runs the pass. If several chunks have errors, the message is that of the
+ * first chunk, whichever thread was faster. */
 strads_err sti_pass_run(sti_pass *pass);
 
 /* Cuts [begin, end) into `count` chunks of whole lines; some may be empty. */

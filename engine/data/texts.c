@@ -1,6 +1,6 @@
-/* Texts that are not a document a line yet: the files of a folder, or a column
- * of a table. Both become one text in memory, in which each document is a line:
- * what ends a line within a document is a blank there. */
+/* Texts that do not have one document per line: the files of a folder, or a
+ * column of a table. Both are converted to one text in memory with one document
+ * per line. Line ends within a document become blanks. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static strads_err put(gathered *g, const char *bytes, size_t n)
     return STRADS_OK;
 }
 
-/* A part of a document. */
+/* Appends a part of a document. */
 static strads_err put_text(gathered *g, const char *p, const char *end)
 {
     const size_t at = g->size;
@@ -59,7 +59,7 @@ static strads_err end_document(gathered *g)
     return put(g, "\n", 1);
 }
 
-/* Opens a file, unpacked, and passes it on. */
+/* Opens and unpacks a file and passes its text to `take`. */
 static strads_err with_text(gathered *g, const char *path,
                             strads_err (*take)(gathered *g, const char *begin,
                                                const char *end))
@@ -79,7 +79,7 @@ static strads_err with_text(gathered *g, const char *path,
     return err;
 }
 
-/* ---- a folder ------------------------------------------------------------ */
+/* ---- folders ------------------------------------------------------------- */
 
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
@@ -93,7 +93,7 @@ static int is_shown(const struct dirent *entry)
 
 static strads_err take_folder(gathered *g, const char *path);
 
-/* A file, a folder, or what is neither and no document. */
+/* Handles a file or a folder; other kinds are ignored. */
 static strads_err take_entry(gathered *g, const char *path)
 {
     struct stat info;
@@ -104,7 +104,7 @@ static strads_err take_entry(gathered *g, const char *path)
         return take_folder(g, path);
     if (S_ISLNK(info.st_mode) &&
         (stat(path, &info) != 0 || S_ISDIR(info.st_mode)))
-        return STRADS_OK; /* a loop, perhaps, or nothing */
+        return STRADS_OK; /* a loop of links, or missing */
     if (!S_ISREG(info.st_mode))
         return STRADS_OK;
     if (info.st_size == 0)
@@ -140,7 +140,7 @@ static strads_err take_folder(gathered *g, const char *path)
 
 /* ---- a column of a table ------------------------------------------------- */
 
-/* Which of the header's n fields is the column. */
+/* Finds the column among the n fields of the header. */
 static strads_err find_column(const gathered *g, const char *p,
                               const char *line_end, char separator,
                               sti_field *fields, uint32_t n, uint32_t *wanted)
@@ -172,7 +172,8 @@ static strads_err wrong_record(const gathered *g, const char *begin,
                        found);
 }
 
-/* The record at *p, behind which *p then is; `begin` is where the text begins. */
+/* Reads the record at *p and moves *p behind it; `begin` is the start of the
+ * text. */
 static strads_err take_record(gathered *g, const char *begin, const char **p,
                               const char *end, char separator,
                               sti_field *fields, uint32_t n, uint32_t wanted)
@@ -222,7 +223,7 @@ static strads_err take_table(gathered *g, const char *begin, const char *end)
     return err;
 }
 
-/* ---- both ---------------------------------------------------------------- */
+/* ---- both forms ---------------------------------------------------------- */
 
 bool sti_texts_wanted(const char *path, const strads_data_options *o)
 {

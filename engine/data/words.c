@@ -1,11 +1,11 @@
-/* Plain text, a document a line, cut into words. A word is a run of letters,
- * marks and digits of Unicode, and underscores, of two characters or more; one
- * ideograph is a word, too. It is kept in lower case and, where it has marks,
- * composed (NFC), so that each way to write it gives one name. Format
- * characters within a word, a soft hyphen say, are left out. What takes more
- * than LONGEST bytes is no word. Bytes that are no UTF-8 are read as
- * Windows-1252, of which Latin-1's letters are a part. Each word is an entry;
- * those of one document are added up later. */
+/* Plain text, one document per line, split into words. A word is a run of
+ * two or more letters, marks, digits (by Unicode) and underscores; a single
+ * ideograph is also a word. Words are converted to lower case and, if they have
+ * marks, composed (NFC), so that all spellings give one name. Format characters
+ * within a word, such as a soft hyphen, are dropped. Runs of more than LONGEST
+ * bytes are ignored. Bytes that are not UTF-8 are read as Windows-1252, which
+ * includes the letters of Latin-1. Each word is an entry; repeats within a
+ * document are added up later. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -16,20 +16,21 @@
 
 enum { LONGEST = 128 };
 
-/* A word that is being read. */
+/* The word that is being read. */
 typedef struct word {
-    size_t size; /* LONGEST + 1 for any that is longer */
+    size_t size; /* LONGEST + 1 for every longer word */
     size_t characters;
-    size_t sigma;   /* where its last character stands, if a capital sigma */
-    bool compose;   /* has marks, or characters that have other forms */
-    bool ideograph; /* its first character is one */
+    size_t sigma;   /* position of its last character, if a capital sigma;
+                     * else 0 */
+    bool compose;   /* has marks, or characters with several spellings */
+    bool ideograph; /* the first character is an ideograph */
     char bytes[LONGEST + 8];
 } word;
 
 typedef enum part { SEPARATOR, LETTER, MARK, IGNORED } part;
 
-/* By byte: 0 for what is in no word, 1 for what is not ASCII, otherwise the
- * byte in lower case. */
+/* By byte: 0 for bytes outside words, 1 for bytes that are not ASCII,
+ * otherwise the byte in lower case. */
 static const unsigned char ascii[256] = {
     ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3',      ['4'] = '4',
     ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8',      ['9'] = '9',
@@ -45,7 +46,7 @@ static const unsigned char ascii[256] = {
     ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v',      ['w'] = 'w',
     ['x'] = 'x', ['y'] = 'y', ['z'] = 'z', [128 ... 255] = 1};
 
-/* Windows-1252 from 0x80 to 0x9f; 0 where it has no character. */
+/* Windows-1252 from 0x80 to 0x9f; 0 for undefined bytes. */
 static const uint16_t windows[32] = {0x20ac, 0,      0x201a, 0x0192, 0x201e,
                                      0x2026, 0x2020, 0x2021, 0x02c6, 0x2030,
                                      0x0160, 0x2039, 0x0152, 0,      0x017d,
@@ -54,7 +55,7 @@ static const uint16_t windows[32] = {0x20ac, 0,      0x201a, 0x0192, 0x201e,
                                      0x2122, 0x0161, 0x203a, 0x0153, 0,
                                      0x017e, 0x0178};
 
-/* The character at p, which is not ASCII, and how many bytes it takes. */
+/* Decodes the non-ASCII character at p; returns its length in bytes. */
 static size_t read_character(const char *p, const char *end, int32_t *code)
 {
     const unsigned char *at = (const unsigned char *)p;
@@ -92,8 +93,8 @@ static part part_of(int32_t code)
     }
 }
 
-/* Whether a letter may be written in another way, too: Hangul in its parts, or
- * a character of which another is the composed form. */
+/* True if a letter has another spelling: Hangul written in parts, or a
+ * character with a composed form. */
 static bool has_forms(int32_t code)
 {
     return (code >= 0x1100 && code <= 0x11ff) ||
@@ -118,8 +119,8 @@ static void add_character(word *w, int32_t code, part what)
         w->size = LONGEST + 1;
 }
 
-/* Reads on from a byte that is not ASCII; where the word ends, behind what
- * separates it from the next if that is not ASCII. */
+/* Continues a word at a non-ASCII byte. Returns the end of the word, or the
+ * byte behind it if the separator is not ASCII. */
 static const char *read_unicode(const char *p, const char *end, word *w)
 {
     int32_t code;
@@ -158,8 +159,8 @@ static void compose(word *w)
         memcpy(w->bytes, codes, w->size);
 }
 
-/* Reads the run at p, which is no line end; where to read on. False in *found:
- * there is no word in it. */
+/* Reads the run at p, which is not a line end, and returns the position
+ * after it. *found is false if the run is not a word. */
 static inline const char *next_word(const char *p, const char *end, word *w,
                                     bool *found)
 {
@@ -175,7 +176,8 @@ static inline const char *next_word(const char *p, const char *end, word *w,
         w->compose = w->ideograph = false;
         p = read_unicode(p, end, w);
         if (w->sigma > 0 && w->size <= LONGEST)
-            memcpy(w->bytes + w->sigma, "\xcf\x82", 2); /* ends the word */
+            memcpy(w->bytes + w->sigma, "\xcf\x82", 2); /* a sigma at the end
+                                                         * of a word */
         if (w->compose && w->size <= LONGEST)
             compose(w);
         *found = w->size <= LONGEST &&
@@ -186,7 +188,7 @@ static inline const char *next_word(const char *p, const char *end, word *w,
     return size == 0 ? p + 1 : p;
 }
 
-/* ---- a document a line ---------------------------------------------------- */
+/* ---- one document per line ----------------------------------------------- */
 
 static void end_line(sti_feed *f)
 {
@@ -252,7 +254,7 @@ const sti_parser sti_words_parser = {.name = "text",
                                      .take = take_lines,
                                      .finish = finish_lines};
 
-/* ---- a list of words ------------------------------------------------------ */
+/* ---- lists of words ------------------------------------------------------ */
 
 static strads_err add_words(strads_names *names, const char *p, const char *end)
 {
