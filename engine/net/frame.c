@@ -1,6 +1,7 @@
-/* Headers to bytes and back, and the buffers of frames. Owns nothing between
- * calls. A header is believed only after its own checksum; a payload's size is
- * held against the caller's limit before anybody allocates for it. */
+/* Encodes and decodes headers, and allocates the buffers of frames. Keeps no
+ * state between calls. A header's fields are used only after its checksum
+ * matches. A payload's size is compared with the caller's limit before memory
+ * is allocated for it. */
 #include "engine/net/frame.h"
 
 #include <string.h>
@@ -9,9 +10,9 @@
 
 #define XXH_STATIC_LINKING_ONLY /* for XXH3_state_t on the stack */
 #include <xxhash.h>
-/* Where the library can choose by processor it hashes several times faster.
- * Debian's libxxhash.a lacks these functions: they are weak, so that a static
- * link leaves them null. */
+/* xxHash is several times faster with run-time dispatch by processor. Debian's
+ * libxxhash.a lacks the dispatching functions. They are weak symbols, so that
+ * they are null in a static link. */
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
@@ -64,8 +65,8 @@ void sti_frame_encode_header(const sti_header *header,
     memcpy(bytes, &wire, sizeof wire);
 }
 
-/* Protocol and magic stand first: they are judged before the checksum, whose
- * place another protocol may have moved. */
+/* Magic and protocol are checked before the checksum, because another protocol
+ * may keep the checksum elsewhere. */
 static strads_err check_header(const sti_header *wire, uint64_t limit)
 {
     const unsigned char *m = wire->magic;

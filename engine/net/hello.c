@@ -1,5 +1,5 @@
-/* HELLO, WELCOME and REJECT: payloads to structs and back. Owns nothing but
- * the array of URLs of a decoded WELCOME. */
+/* Encodes and decodes HELLO, WELCOME and REJECT. Allocates only the array of
+ * URLs of a decoded WELCOME. */
 #include "engine/net/hello.h"
 
 #include <stdio.h>
@@ -164,7 +164,7 @@ strads_err sti_reject_decode(const void *bytes, uint64_t size, sti_reject *out)
     strads_err err = sti_reader_end(&r, "a REJECT");
     if (err != STRADS_OK)
         return err;
-    /* A code that this build does not know is still a refusal. */
+    /* A code that this build does not know remains a refusal. */
     if (code == STRADS_OK || code > STRADS_EREGROUP)
         code = STRADS_EPEER;
     *out = (sti_reject){.code = (strads_err)code, .text = text};

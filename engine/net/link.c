@@ -1,8 +1,8 @@
-/* Nets and their connections: lookup, dialling, accepting, heartbeats, the end.
+/* Nets and their connections: lookup, dialling, accepting, heartbeats, closing.
  * Owns the table of links. Invariants: a link's number is serial x
- * STI_LINKS_MAX + slot with a serial that only grows; a connection leaves the
- * table, and is freed, only when both its threads have ended, `lost` was
- * reported and no call holds it. */
+ * STI_LINKS_MAX + slot, and serials only grow. A connection leaves the table
+ * and is freed only after both of its threads have ended, `lost` was reported
+ * and no call holds it. */
 #include "engine/net/link.h"
 
 #include <errno.h>
@@ -25,17 +25,18 @@ enum {
     PAUSE_FIRST_NS = 5000000,
     PAUSE_MAX_NS = 100000000,
     TICKS_PER_HEARTBEAT = 4,
-    REST_BYTES_MIN = 1024, /* of a frame that has begun, in dead_ns */
+    REST_BYTES_MIN = 1024, /* least progress of a partial frame in dead_ns */
     GOODBYES_A_HELLO =
-        5, /* times hello_ns, for a goodbye in which nothing moves */
+        5, /* times hello_ns: limit of a goodbye without progress */
     TICK_MIN_NS = 1000000,
     TICK_MAX_NS = 100000000
 };
 
 static const uint64_t second_ns = 1000000000u;
 
-/* A TLS handshake that the other end closes is an eviction, or a peer without
- * TLS, which does not change: so long it is tried again. */
+/* If the other end closes a TLS handshake, it has evicted the connection or
+ * does not use TLS. Dialling again helps in the first case only, so it ends
+ * after this time. */
 static const uint64_t TLS_REDIAL_NS = 3000000000u;
 
 /* ---- connections by number --------------------------------------------- */
@@ -114,9 +115,9 @@ static void conn_free(sti_conn *conn)
     free(conn);
 }
 
-/* Makes a connection of a socket, which it owns from now on, also on failure,
- * and starts to read; that is where it introduces itself. `url` is NULL for an
- * accepted one. */
+/* Makes a connection of a socket and starts its reader, which performs the
+ * handshake. Takes over the socket, also on failure. `url` is NULL for an
+ * accepted connection. */
 static strads_err start_conn(sti_net *net, int fd, const char *url,
                              sti_link *out)
 {
@@ -197,7 +198,7 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
 }
 
 /* Ends a connection because it has not sent HELLO. If a HELLO has arrived since
- * the caller looked, the connection stays: its owner has it. */
+ * the caller checked, the connection stays: the owner knows it. */
 static void end_stranger(sti_conn *conn, const char *text)
 {
     end_conn(conn, true, STRADS_EPEER, text);
@@ -215,7 +216,7 @@ static void report(const sti_conn *conn)
 {
     const sti_net_options *o = &conn->net->options;
     if (conn->dialled && conn->stage != STI_OPEN)
-        return; /* sti_net_dial tells it */
+        return; /* sti_net_dial reports it */
     if (conn->dialled || conn->introduced) {
         if (o->events.lost != NULL)
             o->events.lost(o->arg, conn->id, conn->why, conn->text);
@@ -244,9 +245,10 @@ void sti_conn_finish(sti_conn *conn)
     pthread_mutex_unlock(&conn->lock);
     if (has_writer)
         (void)pthread_join(conn->writer, NULL);
-    /* What the reader saw as an end of the stream was a goodbye when all of
-     * ours was written by then; only now is that certain. Who sends meanwhile
-     * may be reading the text. */
+    /* The peer closed the connection after its BYE. If our BYE was written or
+     * acknowledged, that is a graceful end, which is certain only after the
+     * writer has ended. The lock is needed because senders may read the
+     * text. */
     pthread_mutex_lock(&conn->lock);
     if (conn->left && (conn->bye_written || conn->bye_acked)) {
         conn->why = STRADS_OK;
@@ -271,7 +273,7 @@ void sti_conn_finish(sti_conn *conn)
     pthread_mutex_unlock(&net->lock);
 }
 
-/* ---- what the owner does with a link ----------------------------------- */
+/* ---- calls of the owner ------------------------------------------------ */
 
 strads_err sti_net_bind(sti_net *net, sti_link link, uint32_t node)
 {
@@ -333,7 +335,7 @@ strads_err sti_net_own_host(sti_net *net, sti_link link, char *host)
 
 /* ---- dialling ---------------------------------------------------------- */
 
-/* What may be different in a moment, when the other side has started. */
+/* Whether the error may disappear once the other side has started. */
 static bool worth_another_try(int e)
 {
     return e == ECONNREFUSED || e == ENOENT || e == ETIMEDOUT ||
@@ -370,7 +372,8 @@ static strads_err connect_to(const sti_net_options *o, const sti_url *to,
     }
 }
 
-/* Other machines reach an address that is not the loopback's. */
+/* Other machines can reach an address that is not local: it requires a token,
+ * TLS or `insecure`. */
 static strads_err check_trust(const sti_net *net, const sti_url *url,
                               const char *text)
 {
@@ -397,7 +400,7 @@ static strads_err check_trust(const sti_net *net, const sti_url *url,
         text);
 }
 
-/* Until the other end has proved that it belongs to the run. */
+/* Waits until the handshake is complete. */
 static strads_err await_open(sti_net *net, sti_link link)
 {
     strads_err err = STRADS_OK;
@@ -481,8 +484,9 @@ typedef enum verdict {
     NO_BYE
 } verdict;
 
-/* A frame that has begun stands still, although PINGs may come: bytes of it were
- * lost on the way, and what comes later fills the hole. */
+/* Whether a partial frame has received too few bytes in dead_ns. Bytes of it
+ * were then lost on the way: later bytes, of PINGs for example, take their
+ * place. */
 static bool rest_is_missing(sti_conn *conn, uint64_t now)
 {
     const uint64_t since = atomic_load(&conn->rest_ns);
@@ -495,8 +499,8 @@ static bool rest_is_missing(sti_conn *conn, uint64_t now)
     return false;
 }
 
-/* How long nothing has moved in either direction since parting began. The
- * caller holds conn->lock. */
+/* Returns the time since the last bytes in either direction, or since parting
+ * began if that is later. The caller holds conn->lock. */
 static uint64_t stillness(const sti_conn *conn, uint64_t now)
 {
     uint64_t heard = atomic_load(&conn->heard_ns);
@@ -508,7 +512,8 @@ static uint64_t stillness(const sti_conn *conn, uint64_t now)
 static verdict judge(sti_conn *conn, uint64_t now)
 {
     const sti_net_options *o = &conn->net->options;
-    /* In this order: a delivery that ends in between has renewed heard_ns. */
+    /* `delivering` is read first: if a delivery ends between the two reads, it
+     * has renewed heard_ns. */
     const bool mute = atomic_load(&conn->delivering);
     const uint64_t silent = now - atomic_load(&conn->heard_ns);
     verdict v = FINE;
@@ -632,8 +637,8 @@ static void reap(sti_net *net)
     }
 }
 
-/* With the lock held: the stranger that has been here longest, of one address
- * or (NULL) of all; *n is how many there are. */
+/* With the lock held: returns the oldest stranger of one address, or (NULL) of
+ * all addresses. *n: the number of such strangers. */
 static sti_conn *oldest_stranger(sti_net *net, const char *host, uint32_t *n)
 {
     sti_conn *oldest = NULL;
@@ -650,8 +655,8 @@ static sti_conn *oldest_stranger(sti_net *net, const char *host, uint32_t *n)
     return oldest;
 }
 
-/* Makes room for one more stranger from `host`. An honest peer that is evicted
- * dials again. */
+/* Evicts a stranger if another one from `host` would exceed a limit. An honest
+ * peer that is evicted dials again. */
 static void evict_stranger(sti_net *net, const char *host)
 {
     uint32_t here, all;
@@ -676,7 +681,7 @@ static void evict_stranger(sti_net *net, const char *host)
     sti_conn_release(conn);
 }
 
-/* False: an error such as too many open files, to be tried again later. */
+/* False: an error such as too many open files; the caller retries later. */
 static bool accept_one(sti_net *net, int listener)
 {
     const sti_net_options *o = &net->options;
@@ -703,7 +708,7 @@ static bool accept_one(sti_net *net, int listener)
     return true;
 }
 
-/* From now on nobody is accepted, and who is refused knows it. */
+/* Closes the listener; later connections are refused by the kernel. */
 static void stop_listening(sti_net *net)
 {
     if (net->listener >= 0) {
@@ -714,7 +719,8 @@ static void stop_listening(sti_net *net)
     net->listener = -1;
 }
 
-/* Waits for the bell, somebody to accept, or `until`. True: somebody came. */
+/* Waits for the bell, a connection to accept, or `until`. True: a
+ * connection. */
 static bool wait_for_work(sti_net *net, int listener, uint64_t until)
 {
     const uint64_t now = sti_monotonic_now();
@@ -722,7 +728,7 @@ static bool wait_for_work(sti_net *net, int listener, uint64_t until)
     uint64_t rings;
     struct pollfd at[2] = {{.fd = net->bell, .events = POLLIN},
                            {.fd = listener, .events = POLLIN}};
-    (void)poll(at, 2, (int)ms); /* a descriptor of -1 is passed over */
+    (void)poll(at, 2, (int)ms); /* ignores a descriptor of -1 */
     if (at[0].revents && read(net->bell, &rings, sizeof rings) < 0)
         return false;
     return listener >= 0 && at[1].revents;
@@ -761,7 +767,7 @@ void sti_net_ring(sti_net *net)
 {
     const uint64_t one = 1;
     if (write(net->bell, &one, sizeof one) != (ssize_t)sizeof one)
-        return; /* it has been rung so often that it will look */
+        return; /* the counter is at its maximum: the thread wakes anyway */
 }
 
 /* ---- the net ----------------------------------------------------------- */
@@ -914,8 +920,8 @@ void sti_net_count(const sti_net *net, sti_net_counts *out)
     };
 }
 
-/* The net's clock ticks on while this waits, and ends what lasts too long: the
- * wait itself needs no limit. */
+/* The wait needs no limit: the housekeeping thread ends connections that exceed
+ * their deadline. */
 static void part_with_all(sti_net *net, uint64_t timeout_ns)
 {
     const uint64_t now = atomic_load(&net->clock_ns);
@@ -941,7 +947,7 @@ strads_err sti_net_close(sti_net *net, uint64_t timeout_ns)
     if (net == NULL)
         return STRADS_OK;
     pthread_mutex_lock(&net->lock);
-    net->closing = true; /* from here on no connection is added */
+    net->closing = true; /* from now on no connection is added */
     pthread_mutex_unlock(&net->lock);
     sti_net_ring(net);
     part_with_all(net, timeout_ns);

@@ -1,25 +1,27 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
- * A net listens on one URL and holds any number of links, each one connection
- * over which frames travel both ways, in order. Over tls+tcp:// both ends first
- * show certificates (tls.h). Where there is a token, both
- * ends prove that they have it, and from then on each frame is tagged
- * (secret.h). Whoever dials then sends HELLO as its first frame; whoever accepts drops a stranger that sends anything else,
- * or nothing in time. Idle links carry PINGs; a link on which nothing arrives
- * for dead_ns, or whose connection closes, is lost. No byte that a peer sends
- * ends the process, and none makes it allocate more than the frame limit
+ * A net listens on one URL and holds any number of links. A link is one
+ * connection that carries frames in both directions, in order. Over tls+tcp://
+ * both ends first exchange certificates (tls.h). If the net has a token, both
+ * ends prove that they have it, and each later frame has a tag (secret.h). The
+ * dialling side then sends HELLO as its first frame. Until then the connection
+ * is a *stranger* to the accepting side, which drops it if another frame
+ * arrives or if the HELLO is late. Idle links carry PINGs. A link is lost if
+ * its connection closes or if nothing arrives for dead_ns. Bytes from a peer
+ * never end the process, and never make it allocate more than the frame limit
  * (STI_HELLO_LIMIT for a stranger).
  *
- * Threads. Every function may be called from any thread, also from the
- * callbacks, except sti_net_close, sti_net_dial and sti_net_probe, which block
- * and must not be called from a callback. Callbacks run on threads of the
- * transport: for one link never two at once and in the order of events, for
- * different links concurrently. While `received` runs nothing more is read from
- * that link, which is how a slow receiver holds a fast sender back: it may
- * work, but must not wait for anything that other frames bring.
+ * Threads. Every function may be called from any thread and from callbacks,
+ * except sti_net_close, sti_net_dial and sti_net_probe: these block and must
+ * not be called from a callback. Callbacks run on threads of the transport: one
+ * at a time and in the order of events for one link, concurrently for different
+ * links. While `received` runs, the transport does not read from that link. A
+ * slow receiver thus slows the sender down. `received` may compute, but must
+ * not wait for anything that depends on other frames.
  *
- * A link is named by a number that is never used twice; a call on one that is
- * gone returns STRADS_EPEER, so that no caller has to win a race. */
+ * A link is identified by a number that is never reused. A call for a link that
+ * has ended returns STRADS_EPEER, so that callers need no synchronisation with
+ * its end. */
 #ifndef STI_LINK_H
 #define STI_LINK_H
 
@@ -38,104 +40,106 @@ typedef uint64_t sti_link; /* 0 is no link */
 
 enum {
     STI_PARTS_MAX = 4,       /* payload parts of one frame */
-    STI_SEND_COPY_MAX = 4096 /* payloads up to here are always copied */
+    STI_SEND_COPY_MAX = 4096 /* payloads of up to this size are copied */
 };
 
-/* What a net tells its owner; each slot but `received` may be NULL. `arg` of
- * the options comes first. */
+/* Callbacks to the net's owner. All except `received` may be NULL. The first
+ * argument is `arg` of the options. */
 typedef struct sti_net_events {
-    /* A frame arrived: HELLO, WELCOME, REJECT or a message, checked. The
-     * callee owns one reference. The first of an accepted link is a HELLO;
-     * after it the owner binds, or parts with, the link. */
+    /* A checked frame arrived: HELLO, WELCOME, REJECT or a message. The callee
+     * owns the frame. The first frame of an accepted link is a HELLO. After it
+     * the owner calls sti_net_bind or sti_net_part. */
     void (*received)(void *arg, sti_link link, sti_frame *frame);
 
-    /* A link that the owner knows (dialled, or its HELLO was received) is
-     * gone, whoever ended it; called once, after its last `received`. `why` is
-     * STRADS_OK when both sides said BYE (everything sent was read), otherwise
-     * STRADS_EIO (the connection broke, or nothing came for dead_ns: it may be
-     * worth another one), STRADS_EPEER (the peer broke a rule, or did not
-     * answer a goodbye), STRADS_ECANCELED (dropped here) or STRADS_ENOMEM;
-     * `text` says it in a sentence and is valid during the call. */
+    /* A link that was dialled, or that delivered its HELLO, has ended. Called
+     * once, after the link's last `received`, whichever side ended it. `why`:
+     * STRADS_OK: both sides sent BYE, and everything sent was read. STRADS_EIO:
+     * the connection broke, or nothing arrived for dead_ns; a new connection
+     * may succeed. STRADS_EPEER: the peer broke a rule, or did not answer BYE.
+     * STRADS_ECANCELED: dropped by this side. STRADS_ENOMEM. `text` gives the
+     * reason in a sentence and is valid during the call. */
     void (*lost)(void *arg, sti_link link, strads_err why, const char *text);
 
-    /* A connection that never said HELLO was dropped; for the log. */
+    /* A connection was dropped before its HELLO; for the log. */
     void (*stranger)(void *arg, const char *text);
 
-    /* Somebody cannot be accepted, for want of file descriptors, say. Comes
-     * again as long as it lasts. */
+    /* A connection cannot be accepted, for example because file descriptors are
+     * exhausted. Repeated while the condition lasts. */
     void (*troubled)(void *arg, const char *text);
 } sti_net_events;
 
 typedef struct sti_net_options {
     const char *listen_url; /* NULL: tcp://127.0.0.1:0; "": do not listen yet */
     uint64_t frame_limit;   /* payload bytes; 0: 1 GiB */
-    /* Of one kind; less than frame_limit counts. NULL: frame_limit for all. */
+    /* The payload limit of one kind, if below frame_limit. NULL: frame_limit
+     * for all kinds. */
     uint64_t (*limit_of)(void *arg, uint16_t kind);
-    uint64_t heartbeat_ns; /* a PING after so much silence; 0: 1 s */
-    uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
-                              2 x heartbeat */
-    uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 1 s */
-    /* Who is let in, copied. NULL: whoever reaches an address of this machine
-     * alone, and no address of another kind. */
+    uint64_t heartbeat_ns; /* silence before a PING; 0: 1 s */
+    uint64_t dead_ns;      /* silence before a link is lost; at least
+                              2 x heartbeat; 0: 5 x heartbeat */
+    uint64_t hello_ns;     /* time for a stranger's HELLO; 0: 1 s */
+    /* Which peers are accepted; copied. NULL: peers of the same user, over ipc
+     * or the loopback only. */
     const sti_trust *trust;
-    uint32_t node; /* this node's id; STI_NODE_NONE when a WELCOME
-                              will tell (sti_net_set_node) */
-    /* Asked between two tries to dial whether to stop trying. NULL: never. */
+    uint32_t node; /* this node's id; STI_NODE_NONE: not known yet
+                      (sti_net_set_node) */
+    /* Called between attempts to dial; true stops them. NULL: never stop. */
     bool (*gives_up)(void *arg);
     void *arg;
     sti_net_events events;
 } sti_net_options;
 
-/* Opens a net and starts to listen; *out is the caller's to close.
- * STRADS_EINVAL: an option, or a URL that is none or of another scheme (the
- * sentence says which are known), or one that other machines reach without a
- * token. STRADS_EIO: the URL cannot be listened on,
- * for one because the port is in use. STRADS_ENOMEM. Does not block, but for
- * resolving a host name. */
+/* Opens a net and starts to listen. The caller closes *out. STRADS_EINVAL: an
+ * invalid option or URL, a URL of an unknown scheme, or a URL that other
+ * machines can reach although there is no token. STRADS_EIO: cannot listen on
+ * the URL, for example because the port is in use. STRADS_ENOMEM. Does not
+ * block, except to resolve a host name. */
 strads_err sti_net_open(const sti_net_options *options, sti_net **out);
 
-/* Starts to listen, once, where the net does not yet. Errors as above. */
+/* Starts to listen, once, if the net was opened with "". Errors as
+ * sti_net_open. */
 strads_err sti_net_listen(sti_net *net, const char *url);
 
-/* The URL that it really listens on (the port filled in); "" when it does not.
- * Valid until sti_net_close. */
+/* Returns the URL that the net listens on, with the actual port; "" if it does
+ * not listen. Valid until sti_net_close. */
 const char *sti_net_url(const sti_net *net);
 
-/* What a PING or BYE of this process says in `from`, once it is known. */
+/* Sets header.from of PINGs and BYEs that the transport sends. */
 void sti_net_set_node(sti_net *net, uint32_t node);
 
-/* So many peers may dial this net at the same time, all from one address: its
- * limits for connections without a HELLO allow for that. The largest counts. */
+/* Raises the limits for strangers, so that `peers` nodes can dial this net at
+ * the same time from one address. A smaller value than before has no effect. */
 void sti_net_expect(sti_net *net, uint32_t peers);
 
-/* Connects to another net's URL, trying again until `timeout_ns` has passed
- * (the other process may start later, or evict this connection because too many
- * arrive at once), and proves the token if there is one. The caller sends HELLO
- * next. Events of the link may come before this returns.
- * Blocks.
- * STRADS_EINVAL: the URL, or one that needs a token. STRADS_EIO: nobody
- * answered; the sentence names URL and cause. STRADS_EMISMATCH: it has another
- * token, or none, or the certificate of one end is not acceptable to the other.
- * STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
- * closing. STRADS_ENOMEM. */
+/* Connects to another net's URL and proves the token if there is one. Retries
+ * until `timeout_ns` has passed: the other process may start later, or evict
+ * this connection because too many arrive at once. The caller sends HELLO next.
+ * Events of the link may arrive before this returns. Blocks. STRADS_EINVAL: an
+ * invalid URL, or a URL that needs a token. STRADS_EIO: no answer; the sentence
+ * names URL and cause. STRADS_EMISMATCH: the tokens differ, one side has none,
+ * or one side does not accept the other's certificate. STRADS_ECANCELED:
+ * `gives_up` returned true. STRADS_ESTATE: the net is closing.
+ * STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);
 
-/* Does anybody listen at a URL? One try, without a word. STRADS_EPEER: that
- * machine says that nobody does. STRADS_EIO: no answer for some seconds, or no
- * way there. STRADS_EINVAL, STRADS_ENOMEM. Blocks. */
+/* Checks whether a process listens at a URL: connects once and sends nothing.
+ * STRADS_EPEER: the machine refused the connection, or the ipc file is gone.
+ * STRADS_EIO: no answer within 2 s, or another failure. STRADS_EINVAL.
+ * Blocks. */
 strads_err sti_net_probe(const char *url);
 
-/* Says that the peer of a link is `node`: from now on it may send messages (an
- * accepted link), and a frame whose header.from is another node is a breach.
- * STRADS_EPEER: the link is gone. */
+/* Declares that the peer of a link is `node`. From now on it may send messages
+ * (an accepted link), and a frame with another header.from is a breach.
+ * STRADS_EPEER: the link has ended. */
 strads_err sti_net_bind(sti_net *net, sti_link link, uint32_t node);
 
-/* A frame to be sent. Where `sent` is NULL, and up to STI_SEND_COPY_MAX bytes,
- * the payload is copied; otherwise its parts must stay as they are until `sent`
- * has been called with `sent_arg`. It is called once, on any thread, also when
- * the link is lost, also before sti_net_send returns; never when that fails.
- * header.size and header.checksum are filled in. */
+/* A frame to send. The payload is copied if `sent` is NULL or if it has at most
+ * STI_SEND_COPY_MAX bytes. Otherwise its parts must not change until `sent` was
+ * called with `sent_arg`. If sti_net_send succeeds, `sent` is called once, also
+ * if the link is lost: on any thread, possibly before sti_net_send returns. If
+ * sti_net_send fails, `sent` is not called. The transport fills in header.size
+ * and header.checksum. */
 typedef struct sti_outgoing {
     sti_header header;
     sti_part parts[STI_PARTS_MAX];
@@ -145,32 +149,32 @@ typedef struct sti_outgoing {
 } sti_outgoing;
 
 /* Queues a frame. Frames that one thread sends on a link arrive in order. The
- * queue has no limit: the owner bounds what it sends.
- * STRADS_ELIMIT: the payload is over the frame limit. STRADS_EPEER: the link is
- * gone or parting. STRADS_EINVAL: too many parts or a kind that the transport
- * keeps. STRADS_ENOMEM. Does not block. */
+ * queue is unbounded: the owner limits the amount that it sends. STRADS_ELIMIT:
+ * the payload exceeds the frame limit. STRADS_EPEER: the link has ended or is
+ * being closed. STRADS_EINVAL: too many parts, or a kind that is reserved for
+ * the transport. STRADS_ENOMEM. Does not block. */
 strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame);
 
-/* Ends a link in good order: what is queued is sent, then BYE, and the peer's
- * BYE is awaited (5 x hello_ns); then `lost` comes. After a REJECT,
- * say. A link that is gone already is fine. Does not block. */
+/* Closes a link gracefully, for example after a REJECT: sends the queued frames
+ * and BYE, waits for the peer's BYE (5 x hello_ns without progress), then calls
+ * `lost`. Has no effect if the link has ended. Does not block. */
 void sti_net_part(sti_net *net, sti_link link);
 
-/* Ends a link at once; `text` is what `lost` reports. What is queued is thrown
- * away. A link that is gone already is fine. Does not block. */
+/* Ends a link at once and discards queued frames. `lost` reports `text`. Has no
+ * effect if the link has ended. Does not block. */
 void sti_net_drop(sti_net *net, sti_link link, const char *text);
 
-/* `url` as seen from this node: where its host is a wildcard (0.0.0.0 or
- * [::]), the address from which the link's peer came. `out` has
- * STI_URL_MAX + 1 bytes. STRADS_EPEER: the link is gone. STRADS_EINVAL. */
+/* Writes `url` as reachable from this node: a wildcard host (0.0.0.0 or [::])
+ * is replaced by the address of the link's peer. `out` has STI_URL_MAX + 1
+ * bytes. STRADS_EPEER: the link has ended. STRADS_EINVAL. */
 strads_err sti_net_seen_url(sti_net *net, sti_link link, const char *url,
                             char *out);
 
-/* The address of this machine that the link goes out from, "" over ipc. `host`
- * has STI_HOST_MAX + 1 bytes. STRADS_EPEER: the link is gone. */
+/* Writes the local address of the link's socket; "" over ipc. `host` has
+ * STI_HOST_MAX + 1 bytes. STRADS_EPEER: the link has ended. */
 strads_err sti_net_own_host(sti_net *net, sti_link link, char *host);
 
-/* What went over all links so far, headers and PINGs included. */
+/* Counts of all links so far, including headers and PINGs. */
 typedef struct sti_net_counts {
     uint64_t frames_sent, bytes_sent;
     uint64_t frames_received, bytes_received;
@@ -178,12 +182,12 @@ typedef struct sti_net_counts {
 } sti_net_counts;
 void sti_net_count(const sti_net *net, sti_net_counts *out);
 
-/* Shuts down in good order: stops accepting, parts with every link as
- * sti_net_part does, so that nothing that either side has sent is lost, and
- * frees the net. Links that have not finished after timeout_ns are dropped:
- * STRADS_EPEER then, the net is freed all the same. `received` and `lost` are
- * still called while it runs, and never after it has returned; it waits for
- * callbacks that run. NULL is fine. Blocks for about timeout_ns at most. */
+/* Stops accepting, closes every link as sti_net_part does, so that nothing that
+ * either side has sent is lost, and frees the net. After timeout_ns it drops
+ * the remaining links and returns STRADS_EPEER; the net is freed nevertheless.
+ * `received` and `lost` are called while it runs, but not after it has
+ * returned: it waits for running callbacks. NULL is allowed. Blocks for about
+ * timeout_ns at most. */
 strads_err sti_net_close(sti_net *net, uint64_t timeout_ns);
 
 #endif

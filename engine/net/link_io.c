@@ -1,14 +1,13 @@
-/* Frames out and frames in: what moves bytes over a connection, and what a peer
- * may say when.
+/* Sends and receives the frames of a connection, and checks that a peer sends
+ * only the frames that are due.
  *
- * Out: a queue for each connection; `writing` is set exactly while a thread
- * writes, or is about to, so only one at a time moves the queue's head; while
- * it is not, the queue is empty.
+ * Sending: each connection has a queue. `writing` is set exactly while a thread
+ * writes or is about to, so that one thread at a time removes frames from the
+ * queue. While `writing` is clear, the queue is empty.
  *
- * In: all that is read lands either in the payload of `frame` or behind it in
- * `ahead`; memory is taken only for a header that has been checked, and within
- * the limit of whoever sent it; what breaks a rule ends the connection and
- * nothing else. */
+ * Receiving: bytes go to the payload of `frame`, and those after it to `ahead`.
+ * A frame's memory is allocated after its header was checked, including the
+ * size limit. A frame that breaks a rule ends its connection only. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 
 #include "engine/net/link_state.h"
 
-enum { PIECES_MAX = 16 /* written in one go */ };
+enum { PIECES_MAX = 16 /* of one system call */ };
 
 /* ---- the queue --------------------------------------------------------- */
 
@@ -32,9 +31,9 @@ void sti_queue_free(sti_queued *first)
     }
 }
 
-/* The header, and the payload where it is copied, in one piece; a large payload
- * is sent from where it lies. Where frames have tags there is room for them
- * (sti_queued). `header` is all but the checksum. */
+/* Makes a queued frame (sti_queued). The header and a copied payload are one
+ * piece; a large payload is sent from the caller's memory. Leaves space for
+ * tags. `header` lacks the checksum only. */
 static strads_err make_queued(bool tagged, const sti_outgoing *f,
                               sti_header header, sti_queued **out)
 {
@@ -70,8 +69,8 @@ static strads_err make_queued(bool tagged, const sti_outgoing *f,
     return STRADS_OK;
 }
 
-/* The tags of a frame, in the order in which frames leave: so the caller holds
- * conn->lock. */
+/* Writes the tags of a frame. The caller holds conn->lock: tags are counted in
+ * the order in which frames leave. */
 static void seal(sti_conn *conn, sti_queued *q)
 {
     const sti_part head = {q->bytes, STI_HEADER_BYTES};
@@ -91,7 +90,8 @@ static void seal(sti_conn *conn, sti_queued *q)
         sti_tag_make(conn->sends, body, n, at);
 }
 
-/* The caller holds conn->lock: numbers follow the order in which frames leave. */
+/* The caller holds conn->lock: numbers follow the order in which frames
+ * leave. */
 static void number_frame(sti_conn *conn, sti_queued *q)
 {
     sti_header header;
@@ -100,8 +100,8 @@ static void number_frame(sti_conn *conn, sti_queued *q)
     sti_frame_encode_header(&header, q->bytes);
 }
 
-/* Appends; the caller holds conn->lock and, when this returns true, calls
- * write_at_once after having given it back. */
+/* Appends a frame. The caller holds conn->lock. If this returns true, the
+ * caller unlocks and then calls write_at_once. */
 static bool append(sti_conn *conn, sti_queued *q)
 {
     const bool start = !conn->writing;
@@ -116,7 +116,7 @@ static bool append(sti_conn *conn, sti_queued *q)
     return start;
 }
 
-/* Takes `count` written bytes off the queue and returns the frames that are
+/* Removes `count` written bytes from the queue and returns the frames that are
  * complete. The caller holds conn->lock. */
 static sti_queued *take_written(sti_conn *conn, size_t count)
 {
@@ -155,7 +155,7 @@ static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
     atomic_fetch_add_explicit(&net->bytes_sent, bytes, memory_order_relaxed);
 }
 
-/* What the head of the queue has left, in one go. */
+/* Writes the first pieces of the queue with one call. */
 static ssize_t write_some(sti_conn *conn, bool may_wait)
 {
     struct iovec iov[PIECES_MAX];
@@ -179,8 +179,8 @@ static ssize_t write_some(sti_conn *conn, bool may_wait)
 
 typedef enum progress { MORE, EMPTY, ENDED } progress;
 
-/* `n` bytes have gone, or none as the connection is broken. Unless the queue is
- * EMPTY the caller still writes. */
+/* Records that `n` bytes were written; n < 0: the connection is broken.
+ * `writing` stays set unless the queue is EMPTY. */
 static progress note_written(sti_conn *conn, ssize_t n)
 {
     const size_t count = n > 0 ? (size_t)n : 0;
@@ -202,8 +202,8 @@ static progress note_written(sti_conn *conn, ssize_t n)
 
 static void part_if_done(sti_conn *conn);
 
-/* The writer goes on, unless the connection is dead. False: there is no thread
- * for it, and nobody writes. */
+/* Lets the writer continue, and starts it if necessary. False: the thread
+ * cannot be started, and `writing` is clear. */
 static bool leave_moved(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
@@ -218,9 +218,9 @@ static bool leave_moved(sti_conn *conn)
     return good;
 }
 
-/* Writes as much of the queue as the kernel takes at once; the caller has set
- * `writing`. It may hold locks of the owner: so the rest, and the end of the
- * connection, is the writer's. */
+/* Writes as much of the queue as the kernel accepts without blocking. The
+ * caller has set `writing` and may hold locks of the owner. Therefore the
+ * writer sends the remainder and handles errors. */
 static void write_at_once(sti_conn *conn)
 {
     progress p = MORE;
@@ -234,7 +234,8 @@ static void write_at_once(sti_conn *conn)
         sti_conn_end(conn, STRADS_ENOMEM, "no thread to send what is queued");
 }
 
-/* Waits until there is something to write, or no more; false: no more. */
+/* Waits for bytes to write. False: the connection is dead and no other thread
+ * writes. */
 static bool await_stuck(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
@@ -278,7 +279,7 @@ static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
     return STRADS_OK;
 }
 
-/* `own`: of the transport, which may say something while it parts. */
+/* `own`: a frame of the transport, which is allowed while parting. */
 static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
                           uint64_t size, bool own)
 {
@@ -320,7 +321,7 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
                                 .parts = {{bytes, size}},
                                 .part_count = 1};
     const strads_err err = send_on(conn, &frame, size, true);
-    return err == STRADS_EPEER ? STRADS_OK : err; /* it ends anyway */
+    return err == STRADS_EPEER ? STRADS_OK : err; /* the link ends anyway */
 }
 
 strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
@@ -362,7 +363,7 @@ void sti_conn_part(sti_conn *conn, uint64_t by)
         sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
 }
 
-/* Both sides have said and heard BYE. */
+/* Ends the connection after both sides have sent BYE and BYE_ACK. */
 static void part_if_done(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
@@ -372,7 +373,7 @@ static void part_if_done(sti_conn *conn)
         sti_conn_end(conn, STRADS_OK, "both sides have said goodbye");
 }
 
-/* ---- what a peer may say, and when ------------------------------------- */
+/* ---- frames that are due ----------------------------------------------- */
 
 static uint64_t payload_limit(sti_conn *conn)
 {
@@ -401,14 +402,14 @@ static strads_err check_size(const sti_conn *conn, const sti_header *h)
 {
     const sti_net_options *o = &conn->net->options;
     if (conn->stage != STI_OPEN || h->kind == STI_KIND_KNOCK)
-        return STRADS_OK; /* check_handshake has seen to it */
+        return STRADS_OK; /* check_handshake has checked the size */
     return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
                ? breach(h, "that is larger than this kind may be")
                : STRADS_OK;
 }
 
-/* Before the other end has proved its token. A HELLO is of one that has none:
- * it is told so, and not read; so is a KNOCK where this one has none. */
+/* Checks a frame before the peer has proved its token. A HELLO from a peer
+ * without a token passes: take_handshake answers it with a REJECT. */
 static strads_err check_handshake(const sti_conn *conn, const sti_header *h)
 {
     static const struct {
@@ -430,6 +431,8 @@ static strads_err check_handshake(const sti_conn *conn, const sti_header *h)
     return breach(h, "before it has proved its token");
 }
 
+/* A KNOCK although this side has no token: take_handshake answers with a
+ * REJECT. */
 static bool is_unasked_knock(const sti_conn *conn, const sti_header *h)
 {
     return !conn->dialled && !conn->introduced && conn->stage == STI_OPEN &&
@@ -476,10 +479,11 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     return STRADS_OK;
 }
 
-/* ---- handing over ------------------------------------------------------- */
+/* ---- delivering ---------------------------------------------------------- */
 
-/* False: the connection was ended as a stranger's before its HELLO was read, so
- * the owner never learns of it and the peer dials again. */
+/* Marks the connection as known to the owner. False: it was ended as a stranger
+ * before its HELLO was read. The owner does not hear of it; the peer dials
+ * again. */
 static bool introduce(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
@@ -514,7 +518,7 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
 {
     sti_net *net = conn->net;
     atomic_store(&conn->delivering, true);
-    atomic_store(&conn->rest_ns, 0); /* the callback takes what it takes */
+    atomic_store(&conn->rest_ns, 0); /* the callback's time does not count */
     net->options.events.received(net->options.arg, conn->id, frame);
     atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
     atomic_store(&conn->delivering, false);
@@ -522,7 +526,8 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
 
 /* ---- the handshake ----------------------------------------------------- */
 
-/* The REJECT leaves before the connection ends: the kernel has it. */
+/* Answers with a REJECT, and fails. The REJECT is in the kernel's buffer before
+ * the connection ends. */
 static strads_err turn_away(sti_conn *conn, const char *said, const char *text)
 {
     sti_writer w = {0};
@@ -542,7 +547,7 @@ static void set_stage(sti_conn *conn, sti_stage stage)
     pthread_mutex_unlock(&conn->lock);
 }
 
-/* Both ends have the token: from here on frames have tags, in both
+/* Both ends have proved the token: later frames have tags, in both
  * directions. */
 static strads_err open_up(sti_conn *conn, sti_side side)
 {
@@ -565,8 +570,8 @@ static strads_err send_proof(sti_conn *conn, sti_side side, uint16_t kind)
     return sti_conn_send_control(conn, kind, proof, sizeof proof);
 }
 
-/* The first that a connection does: TLS, if there is any, then what comes before
- * HELLO. */
+/* First step of a connection: TLS, if any; then starts the token's
+ * handshake. */
 static strads_err start(sti_conn *conn)
 {
     const sti_side side = conn->dialled ? STI_DIALS : STI_ACCEPTS;
@@ -599,7 +604,7 @@ static strads_err start(sti_conn *conn)
                : STRADS_OK;
 }
 
-/* A frame of the handshake, which check_handshake has let in. */
+/* Handles a frame that check_handshake has accepted. */
 static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
 {
     sti_handshake *h = &conn->handshake;
@@ -646,21 +651,21 @@ static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
     }
 }
 
-/* ---- delivering -------------------------------------------------------- */
+/* ---- complete frames --------------------------------------------------- */
 
-/* What the transport tells the transport. */
+/* Handles PING, BYE and BYE_ACK. */
 static strads_err take_control(sti_conn *conn, uint16_t kind)
 {
     if (kind == STI_KIND_BYE)
         return take_bye(conn);
     if (kind == STI_KIND_BYE_ACK)
         take_bye_ack(conn);
-    return STRADS_OK; /* PING says enough by coming */
+    return STRADS_OK; /* a PING only renews heard_ns */
 }
 
-/* Over the loopback, without a token, the other end has to be this user's. It
- * can be told once the other process has taken the connection: when it has sent
- * something. */
+/* Over the loopback, without a token, the other process must belong to this
+ * user. The kernel knows the user once that process has accepted the
+ * connection, that is, when it has sent a frame. */
 static strads_err check_owner(sti_conn *conn)
 {
     conn->is_own = conn->is_own || sti_socket_is_own(conn->fd);
@@ -673,12 +678,13 @@ static strads_err check_owner(sti_conn *conn)
                      "several users needs a --token-file");
 }
 
-/* A complete frame; takes its reference. */
+/* Handles a complete frame and takes it over. */
 static strads_err deliver(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
     strads_err err = sti_frame_verify(frame);
-    if (err == STRADS_OK && kind != STI_KIND_REJECT) /* it may have left */
+    /* The sender of a REJECT may have closed already: its user is unknown. */
+    if (err == STRADS_OK && kind != STI_KIND_REJECT)
         err = check_owner(conn);
     const bool shakes_hands = conn->stage != STI_OPEN || kind == STI_KIND_KNOCK;
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
@@ -712,15 +718,15 @@ static strads_err check_tag(sti_conn *conn, const void *bytes, uint64_t size,
                              "its way");
 }
 
-/* Bytes of a header, with its tag. */
+/* Returns the bytes of a header with its tag. */
 static size_t head_bytes(const sti_conn *conn)
 {
     return STI_HEADER_BYTES + (conn->receives ? STI_TAG_BYTES : 0);
 }
 
-/* A gap means that frames were lost on the way. The link then ends before a later
- * frame is counted in the place of a lost one, and the next link resends. During
- * the handshake each frame is due by its kind. */
+/* A gap means that frames were lost on the way. The link then ends before a
+ * later frame is counted as the lost one, and the next link resends. During the
+ * handshake, frames are checked by their kind instead. */
 static strads_err check_number(sti_conn *conn, const sti_header *h)
 {
     const uint32_t due = conn->frames_begun++;
@@ -732,7 +738,7 @@ static strads_err check_number(sti_conn *conn, const sti_header *h)
                        (unsigned)h->number, (unsigned)due);
 }
 
-/* Begins a frame with the header that lies at ahead_begin. */
+/* Begins a frame with the header at ahead_begin. */
 static strads_err begin_frame(sti_conn *conn)
 {
     const unsigned char *at = conn->ahead + conn->ahead_begin;
@@ -758,7 +764,7 @@ static strads_err begin_frame(sti_conn *conn)
     return sti_frame_alloc(&header, &conn->frame);
 }
 
-/* Moves what is there into the payload; delivers it when it is complete. */
+/* Moves bytes from `ahead` to the payload; delivers a complete frame. */
 static strads_err fill_frame(sti_conn *conn)
 {
     sti_frame *frame = conn->frame;
@@ -784,7 +790,7 @@ static strads_err fill_frame(sti_conn *conn)
     return deliver(conn, frame);
 }
 
-/* `count` fresh bytes, as `receive` has asked for them. */
+/* Handles `count` bytes that receive() has read. */
 static strads_err take_bytes(sti_conn *conn, size_t count)
 {
     strads_err err = STRADS_OK;
@@ -811,8 +817,8 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
     return err;
 }
 
-/* Into the frame that is under way, then ahead; how many bytes, as recvmsg says
- * it. */
+/* Reads into the payload of the current frame, then into `ahead`. Returns as
+ * recvmsg does. */
 static ssize_t receive(sti_conn *conn)
 {
     struct iovec iov[2];
@@ -833,7 +839,7 @@ static ssize_t receive(sti_conn *conn)
     return n;
 }
 
-/* `e`: errno, or 0 when it was closed. */
+/* `e`: errno, or 0 if the peer closed the connection. */
 static void end_of_stream(sti_conn *conn, int e)
 {
     char text[STI_TEXT_MAX];
@@ -855,8 +861,8 @@ static void end_of_stream(sti_conn *conn, int e)
     }
 }
 
-/* Starts to measure how fast the rest of a frame comes; a frame that ended
- * meanwhile starts it again. */
+/* Updates rest_ns and rest_bytes, the progress of a partial frame; `before` is
+ * the partial frame before these bytes. */
 static void measure_rest(sti_conn *conn, size_t count, const sti_frame *before)
 {
     const bool waits = conn->frame != NULL || conn->ahead_end != 0;
@@ -870,7 +876,7 @@ static void measure_rest(sti_conn *conn, size_t count, const sti_frame *before)
                  waits ? atomic_load(&conn->net->clock_ns) + 1 : 0);
 }
 
-/* What a receive has brought; true: there may be more. */
+/* Handles the result of a receive. True: the connection continues. */
 static bool take_what_came(sti_conn *conn, ssize_t n)
 {
     sti_net *net = conn->net;
@@ -890,8 +896,9 @@ static bool take_what_came(sti_conn *conn, ssize_t n)
     return n > 0 && !sti_conn_is_dead(conn);
 }
 
-/* Who was turned away reads why only when this end does not close first with
- * something unread. A stranger that does not close is ended in time. */
+/* Waits until the peer closes: if this end closed with unread bytes, the kernel
+ * would reset the connection and the peer would lose the REJECT. A stranger
+ * that does not close is ended after hello_ns. */
 static void wait_closed(sti_conn *conn)
 {
     (void)shutdown(conn->fd, SHUT_WR);

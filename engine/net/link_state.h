@@ -1,16 +1,15 @@
-/* engine/net/link_state.h - what link.c and link_io.c share; nobody else
- * includes it.
+/* engine/net/link_state.h - private to link.c and link_io.c.
  *
- * A connection has two threads. Its reader receives frames and hands them over;
- * it lives from the connection's birth to its end, and then reports `lost`. A
- * sender writes to the socket itself, as much as the kernel takes at once; the
- * rest is left to the connection's writer, which is started when it is first
- * needed. A connection dies once (sti_conn_end): that shuts the socket down,
- * which ends both threads. The net's
- * housekeeping thread, the only one that frees connections, then reaps it.
+ * A connection has up to two threads. The reader runs from the connection's
+ * start to its end: it receives frames, delivers them, and finally reports
+ * `lost`. A sending thread writes to the socket directly, as much as the kernel
+ * accepts without blocking. The connection's writer sends the remainder; it is
+ * started when it is first needed. sti_conn_end ends a connection once: it
+ * shuts the socket down, which ends both threads. The net's housekeeping thread
+ * then reaps the connection; only that thread frees connections.
  *
- * Locks: net->lock before conn->lock; neither is held while a callback of the
- * owner runs or bytes are moved. */
+ * Locks: net->lock before conn->lock. Neither is held while a callback of the
+ * owner runs or bytes are read or written. */
 #ifndef STI_LINK_STATE_H
 #define STI_LINK_STATE_H
 
@@ -22,20 +21,21 @@
 #include "engine/net/link.h"
 
 enum {
-    STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
+    STI_AHEAD_BYTES = 16384, /* read buffer for bytes after a payload */
     STI_WHERE_MAX = 320,
     STI_TEXT_MAX = 640,
-    /* Connections accepted that have not sent a HELLO: in all, and from one
-     * address. A run of more nodes (sti_net_expect) allows as many. One more
-     * connection evicts the oldest. */
+    /* Accepted connections without a HELLO: in total, and from one address.
+     * sti_net_expect raises both. A connection beyond the limit evicts the
+     * oldest. */
     STI_STRANGERS_MAX = 64,
     STI_STRANGERS_EACH = 16,
     STI_LINKS_MAX = 16384
 };
 
-/* A frame on its way out. `iov` says what is left of it. Its header is encoded when
- * the frame joins the queue and gets its number. Where frames have tags,
- * that of the header lies behind it, and that of the payload at the end. */
+/* A queued frame. `iov` points to the unsent bytes. The header is encoded when
+ * the frame joins the queue and receives its number. If frames have tags, the
+ * header's tag follows the header, and the payload's tag follows the
+ * payload. */
 typedef struct sti_queued {
     struct sti_queued *next;
     uint16_t kind;
@@ -43,13 +43,13 @@ typedef struct sti_queued {
     struct iovec iov[2 + STI_PARTS_MAX];
     void (*sent)(void *sent_arg);
     void *sent_arg;
-    unsigned char bytes[]; /* the header, and the payload where it is copied */
+    unsigned char bytes[]; /* the header, and the payload if it is copied */
 } sti_queued;
 
-/* What a connection waits for before HELLO; STI_OPEN: nothing, or no more. */
+/* Progress of a connection's handshake, before HELLO. */
 typedef enum sti_stage {
-    STI_OPEN,
-    STI_STARTS, /* its reader, and TLS's handshake */
+    STI_OPEN,   /* the handshake is complete, or none is needed */
+    STI_STARTS, /* the reader starts, and TLS's handshake runs */
     STI_AWAITS_KNOCK,
     STI_AWAITS_CHALLENGE,
     STI_AWAITS_PROOF,
@@ -61,58 +61,59 @@ typedef struct sti_conn {
     sti_link id;
     bool dialled;
     char where[STI_WHERE_MAX];   /* the peer's address, for sentences */
-    char host[STI_HOST_MAX + 1]; /* its host alone; "" over ipc */
+    char host[STI_HOST_MAX + 1]; /* the peer's host only; "" over ipc */
     int fd;                      /* closed when the connection is reaped */
-    sti_tls *tls;                /* over it; NULL: none */
+    sti_tls *tls;                /* NULL: no TLS */
     pthread_t reader, writer;
     bool has_reader;
 
-    unsigned users; /* guarded by net->lock: calls that hold this pointer */
-    bool finished;  /* guarded by net->lock: reported; may be reaped */
-    bool stranger;  /* guarded by net->lock: counts among the strangers */
+    /* Guarded by net->lock. */
+    unsigned users; /* calls that hold this pointer */
+    bool finished;  /* its end was reported; may be reaped */
+    bool stranger;  /* counts among the strangers */
 
-    pthread_mutex_t lock; /* guards what follows, down to the queue */
+    pthread_mutex_t lock; /* guards the fields down to frames_queued */
     pthread_cond_t moved; /* stuck, dead or stage has changed, or writing
                                  has ended */
     bool has_writer;
     sti_stage stage;
     sti_tagger *sends; /* NULL: frames have no tags */
-    uint32_t node;     /* whose frames these are, once bound */
-    bool introduced;   /* HELLO came (accepted) or a frame went (dialled) */
+    uint32_t node;     /* the peer, once bound */
+    bool introduced;   /* HELLO received (accepted) or a frame sent (dialled) */
     bool bound;
     bool parting;      /* our BYE is queued or written */
-    bool bye_written;  /* .. written to the last byte */
-    bool bye_acked;    /* .. and read by the peer */
-    bool bye_received; /* the peer's BYE came */
-    bool ack_written;  /* .. and it was told so */
+    bool bye_written;  /* our BYE is written completely */
+    bool bye_acked;    /* the peer has acknowledged our BYE */
+    bool bye_received; /* the peer's BYE arrived */
+    bool ack_written;  /* our BYE_ACK is written completely */
     bool dead;         /* the socket is shut down; why and text are set */
-    bool left;         /* .. because the peer closed it after its BYE */
-    bool writing;      /* some thread writes, or is about to */
-    bool stuck;        /* .. and that is now the writer's to do */
+    bool left;         /* the peer closed the connection after its BYE */
+    bool writing;      /* a thread writes, or is about to */
+    bool stuck;        /* the writer has to send the remainder */
     strads_err why;
     char text[STI_TEXT_MAX];
-    uint64_t parted_ns; /* when parting began .. */
-    uint64_t part_by;   /* .. and when it must have ended; only sti_net_close
-                           sets a time */
+    uint64_t parted_ns; /* when parting began */
+    uint64_t part_by;   /* deadline of parting, set by sti_net_close only */
     sti_queued *first;
     sti_queued **last;
-    uint32_t frames_queued; /* the number of the next one, see sti_header */
+    uint32_t
+        frames_queued; /* number of the next frame to send, see sti_header */
 
-    /* Of the net's clock. */
+    /* Times of the net's clock. */
     uint64_t born_ns;
     _Atomic uint64_t heard_ns, said_ns;
-    /* Since when the reader waits for the rest of a frame that has begun, and the
-     * bytes that came since; 0: it is between two frames. */
+    /* When the reader began to wait for the remainder of a frame, and the bytes
+     * received since; 0: it is between two frames. */
     _Atomic uint64_t rest_ns, rest_bytes;
-    atomic_bool delivering; /* the owner's callback runs: silence is ours */
+    atomic_bool delivering; /* the owner's callback runs: nothing is read */
 
-    /* Touched by the reader alone, once it runs. */
+    /* Used by the reader only, once it runs. */
     sti_handshake handshake;
-    bool is_own; /* there is more than the address to trust, or the other end is
-                    this user's */
+    bool is_own; /* the peer is trusted: TLS, a token, `insecure`, or the same
+                    user (sti_socket_is_own) */
     sti_tagger *receives;
-    uint32_t frames_begun; /* received: the number of the next one */
-    sti_frame *frame;      /* the one whose payload is not complete */
+    uint32_t frames_begun; /* number of the next frame to receive */
+    sti_frame *frame;      /* the frame with an incomplete payload */
     uint64_t filled;
     size_t ahead_begin, ahead_end;
     unsigned char ahead[STI_AHEAD_BYTES];
@@ -128,8 +129,8 @@ struct sti_net {
     pthread_t housekeeper;
     bool has_housekeeper;
 
-    pthread_mutex_t lock;  /* guards what follows */
-    pthread_cond_t reaped; /* a connection was */
+    pthread_mutex_t lock;  /* guards the fields down to unclean_text */
+    pthread_cond_t reaped; /* a connection was reaped */
     int listener;          /* -1: none */
     sti_conn **slots;      /* [STI_LINKS_MAX]; a link is serial * MAX + slot */
     uint32_t slots_used;   /* the highest slot in use, plus one */
@@ -137,14 +138,14 @@ struct sti_net {
     uint32_t conns;
     uint32_t strangers;
     uint32_t expected; /* peers that may dial at the same time */
-    bool closing;      /* nobody is accepted or dialled any more */
-    bool stops;        /* the housekeeping thread is to end */
-    bool unclean;      /* while closing, a link did not end in good order .. */
-    char unclean_text[STI_TEXT_MAX]; /* .. and what it said */
+    bool closing;      /* no connection is added any more */
+    bool stops;        /* the housekeeping thread shall end */
+    bool unclean;      /* while closing, a link failed to close gracefully */
+    char unclean_text[STI_TEXT_MAX]; /* the reason of that failure */
 
-    /* Counts only time in which the housekeeping thread ran: when the process
-     * was stopped, or the machine slept, two ticks pass and not an hour, so
-     * that no peer is taken for dead because this node did not listen. */
+    /* Counts only time in which the housekeeping thread runs. If the process
+     * was stopped or the machine slept, it advances by two ticks at most, so
+     * that peers are not declared dead while this node did not read. */
     _Atomic uint64_t clock_ns;
     _Atomic uint32_t node;
     _Atomic uint64_t frames_sent, bytes_sent, frames_received, bytes_received;
@@ -153,38 +154,39 @@ struct sti_net {
 
 /* ---- link.c ------------------------------------------------------------ */
 
-/* The connection behind a link, held until sti_conn_release; NULL when gone. */
+/* Returns a link's connection and holds it until sti_conn_release; NULL if the
+ * link has ended. */
 sti_conn *sti_conn_acquire(sti_net *net, sti_link link);
 void sti_conn_release(sti_conn *conn);
 
-/* Ends a connection: the first reason stays. */
+/* Ends a connection; the first reason is kept. */
 void sti_conn_end(sti_conn *conn, strads_err why, const char *text);
 bool sti_conn_is_dead(sti_conn *conn);
 
-/* The reader has ended: waits for the writer, reports, leaves the rest to the
- * housekeeping thread. */
+/* Last call of the reader: waits for the writer, reports the end, and lets the
+ * housekeeping thread reap the connection. */
 void sti_conn_finish(sti_conn *conn);
 
-/* It counts among the strangers no more. */
+/* Removes a connection from the count of strangers. */
 void sti_conn_is_known(sti_conn *conn);
 
-/* The housekeeping thread has something to do. */
+/* Wakes the housekeeping thread. */
 void sti_net_ring(sti_net *net);
 
 /* ---- link_io.c --------------------------------------------------------- */
 
-void *sti_conn_read_all(void *conn);    /* the reader */
-void *sti_conn_write_stuck(void *conn); /* the writer */
+void *sti_conn_read_all(void *conn);    /* the reader's thread */
+void *sti_conn_write_stuck(void *conn); /* the writer's thread */
 
-/* Queues a frame of the transport's own behind all else: PING, BYE, BYE_ACK, or
- * one of the handshake, with its payload. STRADS_ENOMEM. */
+/* Appends a frame of the transport to the queue: PING, BYE, BYE_ACK, REJECT, or
+ * a frame of the handshake. STRADS_ENOMEM. */
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
                                  const void *bytes, uint64_t size);
 
-/* Starts to part; `by` is of the net's clock. */
+/* Starts to part; `by` is a time of the net's clock. */
 void sti_conn_part(sti_conn *conn, uint64_t by);
 
-/* What is queued never leaves: calls `sent` of each. */
+/* Frees queued frames after calling `sent` of each. */
 void sti_queue_free(sti_queued *first);
 
 #endif

@@ -18,8 +18,8 @@
 typedef struct sti_mesh sti_mesh;
 
 /* A run that goes on without a node that is lost has generations, and each of
- * them a mesh of its own, whose links are dialled anew: so nothing that was sent
- * in one is read in another. In one that has a number, losing a node is
+ * them a mesh of its own, whose links are dialled anew: so nothing that was
+ * sent in one is read in another. In one that has a number, losing a node is
  * STRADS_EREGROUP instead of STRADS_EPEER. */
 typedef struct sti_mesh_options {
     const char *url; /* where it listens; NULL, of a node that joins: on the
@@ -34,7 +34,8 @@ typedef struct sti_mesh_options {
     uint32_t generation; /* 1, 2, ..; 0: the run has none */
     bool misses;         /* nodes of earlier generations are missing */
     uint32_t workers;    /* the others may have that many together; 0: any */
-    /* One with so many workers wants to join, and has been told to come again. */
+    /* One with so many workers wants to join, and has been told to come
+     * again. */
     void (*late)(void *arg, uint32_t workers);
     /* A node's pace, each second, its own too. */
     void (*paced)(void *arg, uint32_t node, uint64_t pace);
@@ -46,9 +47,9 @@ typedef struct sti_mesh_options {
      * counts: the run goes on without it. NULL: it has any. */
     strads_err (*accepts)(void *arg, const char *program);
 
-    /* Of a run with generations, asked each second: how long a partition of this
-     * node computes, in ns for each second of the generation; 0: too early to
-     * say. NULL: that is not known. */
+    /* Of a run with generations, asked each second: how long a partition of
+     * this node computes, in ns for each second of the generation; 0: too early
+     * to say. NULL: that is not known. */
     uint64_t (*pace)(void *arg);
     /* All but `accepts` are called while a host is attached, with a lock of the
      * mesh held. */
@@ -77,11 +78,12 @@ bool sti_mesh_stop_was_asked(sti_mesh *mesh);
 const char *sti_mesh_url(const sti_mesh *mesh);
 
 /* Node 0: waits until nodes - 1 others have joined. One that is of another
- * version, comes twice or too late is told so and not counted; the place of
- * one that leaves meanwhile goes to the next: so does one that hears that the run is
- * of `program` and does not have it. From then on nobody may leave. STRADS_EIO:
- * `wait_ns` (UINT64_MAX: any time) was not enough; who was there, *joined of
- * them, is told to join again. A node that is alone waits for nobody. */
+ * version, comes twice or too late is told so and not counted; the place of one
+ * that leaves meanwhile goes to the next: so does one that hears that the run
+ * is of `program` and does not have it. From then on nobody may leave.
+ * STRADS_EIO: `wait_ns` (UINT64_MAX: any time) was not enough; who was there,
+ * *joined of them, is told to join again. A node that is alone waits for
+ * nobody. */
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
                            uint64_t wait_ns, uint32_t *joined);
 
@@ -99,11 +101,11 @@ typedef struct sti_mesh_terms {
     uint64_t seed;
 } sti_mesh_terms;
 
-/* Another node: joins the run at `url` with so many workers, at the pace that it
- * had in the generation before, 0: in none, and links up with
- * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
- * else the coordinator says; STRADS_EREGROUP: to come again in a moment, on a
- * new mesh; STRADS_EIO: nobody answers for `timeout_ns`. */
+/* Another node: joins the run at `url` with so many workers, at the pace that
+ * it had in the generation before, 0: in none, and links up with all others;
+ * waits as long as node 0 waits for them. STRADS_EMISMATCH, or what else the
+ * coordinator says; STRADS_EREGROUP: to come again in a moment, on a new mesh;
+ * STRADS_EIO: nobody answers for `timeout_ns`. */
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
                          uint64_t pace, uint64_t timeout_ns,
                          sti_mesh_terms *terms);
@@ -159,8 +161,9 @@ typedef struct sti_data_mark {
     uint64_t value_bytes; /* 4 or 8; 0: this node keeps no values */
 } sti_data_mark;
 
-/* After attach: this node is ready. Node 0 waits until all are. STRADS_EMISMATCH:
- * one has other data; it is told, too. Otherwise errors as sti_mesh_agree. */
+/* After attach: this node is ready. Node 0 waits until all are.
+ * STRADS_EMISMATCH: one has other data; it is told, too. Otherwise errors as
+ * sti_mesh_agree. */
 strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
 
 /* Sends a message to the node that hosts the receiver; takes over its
@@ -183,9 +186,9 @@ void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
  * for those who are not through. May wait for room in a link's queue. */
 void sti_mesh_say_done(sti_mesh *mesh);
 
-/* Another node, after sti_mesh_say_done: waits until node 0 closes its mesh, which
- * it does when its result is safe. STRADS_EREGROUP: node 0 was lost before.
- * STRADS_OK also when the user stops this node. */
+/* Another node, after sti_mesh_say_done: waits until node 0 closes its mesh,
+ * which it does when its result is safe. STRADS_EREGROUP: node 0 was lost
+ * before. STRADS_OK also when the user stops this node. */
 strads_err sti_mesh_await_goodbye(sti_mesh *mesh);
 
 /* What went over the links so far. */

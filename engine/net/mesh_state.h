@@ -1,11 +1,11 @@
 /* engine/net/mesh_state.h - what the files of the mesh share.
  *
- * One lock guards the queue of arrivals, the table of peers and the
- * attachment. Until the nodes are together the transport's threads only put
- * into the queue, and whoever waits (gather, join) takes from it on the
- * caller's thread, which alone changes the table. Once `settled` is set the
- * table stays as it is: who comes is refused, who goes has failed the run, and
- * messages go to the attached node.
+ * One lock guards the queue of arrivals, the table of peers and the attachment.
+ * Until the nodes are together the transport's threads only put into the queue,
+ * and whoever waits (gather, join) takes from it on the caller's thread, which
+ * alone changes the table. Once `settled` is set the table stays as it is: who
+ * comes is refused, who goes has failed the run, and messages go to the
+ * attached node.
  *
  * Who may go. A node whose roles have ended well says DONE to all, behind all
  * else that it has sent: whoever has read it needs nothing more of that node,
@@ -14,8 +14,8 @@
  * loss that no new link heals.
  *
  * What breaks. A settled node's link that breaks without a goodbye is made anew
- * by whoever made it, for window_ns (mesh_reconnect.c); meanwhile what is sent stays
- * in that node's retransmit, so nobody above notices. */
+ * by whoever made it, for window_ns (mesh_reconnect.c); meanwhile what is sent
+ * stays in that node's retransmit, so nobody above notices. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
 
@@ -142,15 +142,17 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
 /* What this node says of itself, but for data and workers. */
 sti_hello sti_mesh_hello(const sti_mesh *mesh);
 
-/* Sends over the retransmit of a node; the payload is taken over, on errors too. */
+/* Sends over the retransmit of a node; the payload is taken over, on errors
+ * too. */
 strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
                         sti_writer *payload, uint64_t wait_ns);
 
-/* Tells node 0 this node's pace, if there is one; by the reconnecting thread. */
+/* Tells node 0 this node's pace, if there is one; by the reconnecting
+ * thread. */
 void sti_mesh_tell_pace(sti_mesh *mesh);
 
-/* Settles the mesh if nothing is left to look at: from now on its retransmit queues use
- * the links that the table has. */
+/* Settles the mesh if nothing is left to look at: from now on its retransmit
+ * queues use the links that the table has. */
 bool sti_mesh_settle(sti_mesh *mesh);
 
 /* With the lock held: node `node` is gone for good. It may have been free to
@@ -163,9 +165,9 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
 /* The user has stopped, or another node has failed. */
 bool sti_mesh_gives_up(void *mesh);
 
-/* Waits for an arrival until `until` of the monotonic clock; UINT64_MAX: as long
- * as it takes. *out is NULL only on an error. STRADS_ECANCELED, how another node
- * has failed, or STRADS_EIO: it became too late. */
+/* Waits for an arrival until `until` of the monotonic clock; UINT64_MAX: as
+ * long as it takes. *out is NULL only on an error. STRADS_ECANCELED, how
+ * another node has failed, or STRADS_EIO: it became too late. */
 strads_err sti_mesh_await(sti_mesh *mesh, uint64_t until, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
 /* Puts one behind all others: with the lock held. */

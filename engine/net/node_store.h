@@ -37,8 +37,8 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
                                sti_node_store **out);
 
 /* Node `node` is lost, behind its last message: can the run do without it? That
- * is so where peers learn from each other (strads/peers.h) and none of its shards
- * was there. True: its workers have left. Any thread; does not block. */
+ * is so where peers learn from each other (strads/peers.h) and none of its
+ * shards was there. True: its workers have left. Any thread; does not block. */
 bool sti_node_store_lose(sti_node_store *store, uint32_t node);
 
 /* Stops the thread, and who drives shards: from now on nothing is sent but by

@@ -1,5 +1,5 @@
-/* Owns the frames between `seen` and `put`, in the order of their numbers; of
- * these the transport borrows the ones that it is sending. */
+/* Owns the frames from number `seen` + 1 to `put`, in this order. The transport
+ * holds references to those that it sends. */
 #include "engine/net/retransmit.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void let_go(sti_retained *retained)
     free(retained);
 }
 
-/* With the lock held: the first `n` of those that are kept. */
+/* With the lock held: frees the first `n` frames. */
 static void forget(sti_retransmit *box, uint64_t n)
 {
     for (; n; n--) {
@@ -54,7 +54,8 @@ static void was_written(void *arg)
     let_go(retained);
 }
 
-/* With the lock held. A link that is lost is no error: the next one comes. */
+/* With the lock held. A lost link is not an error: the next link sends the
+ * frame again. */
 static strads_err send(sti_retransmit *box, sti_retained *retained)
 {
     const sti_outgoing frame = {
@@ -74,7 +75,7 @@ static strads_err send(sti_retransmit *box, sti_retained *retained)
     return err == STRADS_EPEER ? STRADS_OK : err;
 }
 
-/* With the lock held, which is let go meanwhile. */
+/* With the lock held; releases it while waiting. */
 static strads_err wait_for_capacity(sti_retransmit *box, uint64_t size,
                                     uint64_t wait_ns)
 {
@@ -135,7 +136,7 @@ uint64_t sti_retransmit_bytes(sti_retransmit *box)
     return bytes;
 }
 
-/* ---- what the receiver has --------------------------------------------- */
+/* ---- acknowledgements -------------------------------------------------- */
 
 /* With the lock held. */
 static bool settle(sti_retransmit *box, uint64_t seen)

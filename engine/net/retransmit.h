@@ -1,14 +1,15 @@
-/* engine/net/retransmit.h - the frames for one other node, each kept until that
- * node has said that it has it: so a link may break, and the next one goes on
- * where the receiver is, with nothing lost and nothing twice.
+/* engine/net/retransmit.h - retransmit queue of one other node. It keeps each
+ * frame until the node acknowledges it. If a link breaks, the next link resumes
+ * after the receiver's last frame, so that no frame is lost or repeated.
  *
- * Frames are numbered 1, 2, 3, ... by their order alone: the receiver counts
- * what comes, over all links that it has had with this node. What is kept is
- * bounded; who wants to send more waits.
+ * A frame's number is its position in the queue's history: 1, 2, 3, ... It is
+ * not transmitted. The receiver counts the frames of all its links with this
+ * node. The kept bytes are bounded; a sender waits when the queue is full.
  *
- * Any thread, also in the transport's callbacks but for what waits. Its lock is
- * taken before the mesh's, and held while a frame is handed to the transport,
- * so that frames leave in the order of their numbers. */
+ * Any thread. Calls that do not wait are allowed in the transport's callbacks.
+ * The queue's lock is taken before the mesh's. It is held while a frame is
+ * passed to the transport, so that frames leave in the order of their
+ * numbers. */
 #ifndef STI_RETRANSMIT_H
 #define STI_RETRANSMIT_H
 
@@ -21,66 +22,68 @@
 
 enum {
     STI_RETRANSMIT_BYTES_MAX = 1 << 28
-}; /* kept; a larger frame goes alone */
+}; /* kept bytes; a larger frame is accepted when the queue is empty */
 
-/* A frame. Allocated with malloc, perhaps as the head of something larger;
- * freed with its payload by whoever lets go of it last. */
+/* A kept frame. Allocated with malloc, possibly as the first member of a larger
+ * struct. The last holder frees it with its payload. */
 typedef struct sti_retained {
     struct sti_retained *next;
-    atomic_uint holders; /* the retransmit, and each sending under way */
+    atomic_uint holders; /* the queue, and each send in progress */
     sti_header header;
-    sti_writer payload; /* first this .. */
-    sti_part rest;      /* .. then that, which lies .. */
-    sti_object *object; /* .. in here; NULL: there is none */
-    uint64_t size; /* set by the retransmit: header and payload, as it came */
-    /* The transport has done with it: written, or its link was lost. Once for
-     * each time that it was sent. May be NULL. */
+    sti_writer payload; /* first part of the payload */
+    sti_part rest;      /* second part, which lies in `object` */
+    sti_object *object; /* NULL: no second part */
+    uint64_t size;      /* of header and payload; set by the queue */
+    /* Called each time the transport is finished with the frame: it was
+     * written, or its link was lost. May be NULL. */
     void (*written)(struct sti_retained *retained);
 } sti_retained;
 
 typedef struct sti_retransmit {
     sti_net *net;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t moved; /* there is more room, or none any more */
-    sti_link link;        /* 0: none yet; it may be one that is lost */
-    bool closed;          /* the node is gone for good */
+    pthread_mutex_t lock; /* guards the fields below */
+    pthread_cond_t moved; /* frames were freed, or the queue was closed */
+    sti_link link;        /* 0: none yet; it may have been lost */
+    bool closed;          /* the node is lost for good */
     sti_retained *first, **last;
-    uint64_t bytes;     /* of those */
-    uint64_t put;       /* the number of the last one */
-    uint64_t put_bytes; /* of all of them */
-    uint64_t seen;      /* the receiver has those up to this one */
+    uint64_t bytes;     /* of the kept frames */
+    uint64_t put;       /* number of the last frame */
+    uint64_t put_bytes; /* of all frames so far */
+    uint64_t seen;      /* number of the last acknowledged frame */
 } sti_retransmit;
 
 void sti_retransmit_init(sti_retransmit *box, sti_net *net);
-/* When nothing is sent any more, and the net is closed. */
+/* Requires that sending has ended and the net is closed. */
 void sti_retransmit_destroy(sti_retransmit *box);
 
-/* Takes over a retained, whose holders it sets, and sends it, now or over the
- * next link. Waits for room up to `wait_ns`. STRADS_EPEER: the node is gone for
- * good. STRADS_ELIMIT: no room. Or what the transport says of a frame that it
- * does not take. */
+/* Takes over `retained`, sets its holders, and sends it, now or over the next
+ * link. If the queue is full, it waits up to `wait_ns`. STRADS_EPEER: the node
+ * is lost for good. STRADS_ELIMIT: the queue is still full. Otherwise errors as
+ * sti_net_send. */
 strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
                               uint64_t wait_ns);
 
-/* Of all that was put. */
+/* Returns the bytes of all frames so far. */
 uint64_t sti_retransmit_put_bytes(sti_retransmit *box);
 
-/* What is kept now. */
+/* Returns the bytes of the kept frames. */
 uint64_t sti_retransmit_bytes(sti_retransmit *box);
 
-/* The receiver has all up to `seen`. False: that cannot be. */
+/* Frees the frames up to number `seen`. False: `seen` is below an earlier
+ * acknowledgement, or above the last frame. */
 bool sti_retransmit_seen(sti_retransmit *box, uint64_t seen);
 
-/* Goes on over a link, behind frame number `seen`; `first`, unless it is NULL,
- * is sent before. False: that cannot be. A link older than the one that is used
- * is left alone. */
+/* Resumes over a link after frame number `seen`; sends `first`, if not NULL,
+ * before. False: as sti_retransmit_seen, or the transport has failed. A link
+ * that is older than the current one is ignored. */
 bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
                           const sti_outgoing *first);
 
-/* Nothing is sent any more, and nobody waits. */
+/* Frees all frames and refuses new ones; waiting senders return. */
 void sti_retransmit_close(sti_retransmit *box);
 
-/* Waits until the receiver has everything, or is gone, or so long. */
+/* Waits until the receiver has acknowledged all frames, the queue is closed, or
+ * wait_ns has passed. */
 void sti_retransmit_drain(sti_retransmit *box, uint64_t wait_ns);
 
 #endif

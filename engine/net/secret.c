@@ -1,5 +1,4 @@
-/* Tokens, proofs and tags, by mbed TLS. Owns nothing but the taggers that it
- * hands out; keys are wiped when they go. */
+/* Tokens, proofs and tags, by mbed TLS. Keys are wiped when they are freed. */
 #include "engine/net/secret.h"
 
 #include <errno.h>
@@ -74,8 +73,8 @@ strads_err sti_nonce_draw(unsigned char nonce[STI_NONCE_BYTES])
     return STRADS_OK;
 }
 
-/* HMAC-SHA256 of the purpose, the side, the version and both nonces. False, and
- * zeros, when the library fails: then nothing that comes is right. */
+/* HMAC-SHA256 of the purpose, the side, the version and both nonces. If the
+ * library fails, it returns false and zeros; the comparison then fails, too. */
 static bool derive(const sti_handshake *h, const char *purpose, sti_side side,
                    unsigned char out[32])
 {
@@ -146,7 +145,7 @@ void sti_tagger_free(sti_tagger *tagger)
     free(tagger);
 }
 
-/* False, and zeros, when the library fails. */
+/* If the library fails, returns false and a tag of zeros. */
 static bool make(sti_tagger *tagger, const sti_part *parts, unsigned count,
                  unsigned char tag[STI_TAG_BYTES])
 {

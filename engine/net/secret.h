@@ -1,20 +1,20 @@
-/* engine/net/secret.h - what nodes of one run trust each other by: the run's
- * token, and what is made of it. Knows no socket and no thread.
+/* engine/net/secret.h - the run's token, and the proofs and tags derived from
+ * it. Uses no sockets and no threads.
  *
- * Who dials sends a nonce, who accepts another; each then proves that it has the
- * token,
+ * Both sides of a connection send a nonce: the dialling side n_d, the accepting
+ * side n_a. Each side then proves that it has the token:
  *
  *     proof(side) = HMAC-SHA256(token, "strads proof" side version n_d n_a),
  *
- * the one who dials first, so that a stranger learns nothing. From then on each
- * direction has a key of its own,
+ * The dialling side proves first, so that a stranger learns nothing. From then
+ * on each direction has its own key:
  *
  *     key(side) = HMAC-SHA256(token, "strads frames" side version n_d n_a),
  *
- * under which header and payload of each frame have a tag of 16 bytes:
- * ChaCha20-Poly1305 (RFC 8439) with nothing to encrypt and the bytes as
- * additional data; the nonce counts the tags, so that none can be repeated, left
- * out or moved. */
+ * With this key, the header and the payload of each frame are each
+ * authenticated by a tag of 16 bytes: ChaCha20-Poly1305 (RFC 8439) with an
+ * empty plaintext and the bytes as additional data. The nonce counts the tags,
+ * so that a repeated, missing or moved frame is detected. */
 #ifndef STI_SECRET_H
 #define STI_SECRET_H
 
@@ -34,59 +34,60 @@ enum {
 };
 
 typedef struct sti_token {
-    uint32_t size; /* 0: there is none */
+    uint32_t size; /* 0: no token */
     unsigned char bytes[STI_TOKEN_MAX];
 } sti_token;
 
-/* How a node trusts others; {0}: the same user, over
- * the loopback or ipc. */
+/* Which peers a node accepts. {0}: processes of the same user, over the
+ * loopback or ipc. */
 typedef struct sti_trust {
     sti_token token;
-    bool insecure; /* whoever reaches an address of another kind, too */
-    /* NULL, all three: no tls+tcp://, and otherwise nothing else. Read when a net
-     * is opened. */
+    bool insecure; /* accept peers over a network without token or TLS */
+    /* Set: only tls+tcp:// addresses are allowed. All three NULL: no
+     * tls+tcp://. The files are read when a net is opened. */
     sti_tls_files tls;
 } sti_trust;
 
-/* The token in the first line of a file, or, where `path` is NULL, in the
- * environment's STRADS_TOKEN; without that, none. STRADS_EIO: the file cannot be
- * read. STRADS_EINVAL: others may read it, or its token is too short or long. */
+/* Reads the token from the first line of a file. If `path` is NULL, it uses the
+ * environment variable STRADS_TOKEN; if that is not set, there is no token.
+ * STRADS_EIO: the file cannot be read. STRADS_EINVAL: other users may read the
+ * file, or the token is too short or too long. */
 strads_err sti_token_read(const char *path, sti_token *out);
 
-/* STRADS_EIO: the system has no random bytes. */
+/* Draws a nonce. STRADS_EIO: the system has no random bytes. */
 strads_err sti_nonce_draw(unsigned char nonce[STI_NONCE_BYTES]);
 
-/* Which end of a connection. */
+/* An end of a connection. */
 typedef enum sti_side { STI_DIALS = 0, STI_ACCEPTS = 1 } sti_side;
 
-/* What a handshake has agreed on so far: nonces by side. */
+/* Inputs of proofs and keys; nonces by side. */
 typedef struct sti_handshake {
     const sti_token *token;
     unsigned char nonce[2][STI_NONCE_BYTES];
 } sti_handshake;
 
-/* The proof that `side` has to give. */
+/* Computes the proof of `side`. */
 void sti_proof_make(const sti_handshake *h, sti_side side,
                     unsigned char proof[STI_PROOF_BYTES]);
 
-/* Is it that? In the same time whatever it is. */
+/* Compares a proof with that of `side`, in constant time. */
 bool sti_proof_is(const sti_handshake *h, sti_side side,
                   const unsigned char proof[STI_PROOF_BYTES]);
 
-/* The tags of one direction, one after the other. Not for two threads at
- * once. */
+/* Computes the tags of one direction in order. One thread at a time uses it. */
 typedef struct sti_tagger sti_tagger;
 
-/* Those of the frames that `side` sends. STRADS_ENOMEM, STRADS_EIO. */
+/* Makes the tagger of the frames that `side` sends. STRADS_ENOMEM,
+ * STRADS_EIO. */
 strads_err sti_tagger_new(const sti_handshake *h, sti_side side,
                           sti_tagger **out);
-void sti_tagger_free(sti_tagger *tagger); /* NULL is fine */
+void sti_tagger_free(sti_tagger *tagger); /* NULL is allowed */
 
-/* The next tag: of `count` parts, one behind the other. */
+/* Computes the next tag, of the concatenation of `count` parts. */
 void sti_tag_make(sti_tagger *tagger, const sti_part *parts, unsigned count,
                   unsigned char tag[STI_TAG_BYTES]);
 
-/* Do the parts have the next tag? In the same time whatever it is. */
+/* Compares a tag with the next one of the parts, in constant time. */
 bool sti_tag_is(sti_tagger *tagger, const sti_part *parts, unsigned count,
                 const unsigned char tag[STI_TAG_BYTES]);
 

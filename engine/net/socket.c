@@ -1,4 +1,4 @@
-/* URLs taken apart and put together; sockets of both kinds, made and named. */
+/* Parses and writes URLs; dials, listens on and describes sockets. */
 #include "engine/net/socket.h"
 
 #include <arpa/inet.h>
@@ -92,7 +92,7 @@ strads_err sti_url_parse(const char *url, sti_url *out)
 
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1])
 {
-    const int most = STI_URL_MAX - 20; /* what surrounds a host */
+    const int most = STI_URL_MAX - 20; /* leaves space for scheme and port */
     if (url->tcp)
         (void)snprintf(out, STI_URL_MAX + 1, "%stcp://%.*s:%u",
                        url->tls ? "tls+" : "", most, url->host, url->port);
@@ -114,7 +114,7 @@ const char *sti_socket_text(int error)
 
 /* ---- addresses --------------------------------------------------------- */
 
-/* A host without the brackets that a URL has around an IPv6 address. */
+/* Copies the host without the brackets of an IPv6 address. */
 static void bare_host(const sti_url *url, char out[STI_URL_MAX + 1])
 {
     const size_t n = strlen(url->host);
@@ -198,7 +198,7 @@ bool sti_url_is_here(const sti_url *url)
     return here;
 }
 
-/* The path's length was checked when the URL was taken apart. */
+/* sti_url_parse has checked the path's length. */
 static struct sockaddr_un path_address(const sti_url *url)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -271,8 +271,8 @@ int sti_socket_dial(const sti_url *url, unsigned ms, int *fd)
 
 /* ---- listening --------------------------------------------------------- */
 
-/* A socket's file stays when its process is killed; nobody answers there. What
- * is no socket is somebody's file, and stays. */
+/* Removes the socket file of a process that was killed: connecting to it is
+ * refused. Other files are kept. */
 static int remove_stale(const sti_url *url)
 {
     struct stat about;
@@ -289,8 +289,8 @@ static int remove_stale(const sti_url *url)
     return unlink(url->host) ? errno : 0;
 }
 
-/* Whoever may connect to a socket in the file system is the same user. Before
- * it listens nobody can. */
+/* Restricts the socket file to this user. The mode is set before the socket
+ * listens, so that no other user can connect first. */
 static int bind_path(int fd, const sti_url *url)
 {
     const struct sockaddr_un at = path_address(url);
@@ -374,7 +374,7 @@ void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port)
     name_address(&at, host);
 }
 
-/* An address as the kernel's tables write it; `mapped`: IPv4 in an IPv6
+/* Formats an address as /proc/net/tcp and tcp6 do; `mapped`: IPv4 in an IPv6
  * socket. */
 static void table_address(const struct sockaddr_storage *at, bool mapped,
                           char text[48])
@@ -396,7 +396,7 @@ static void table_address(const struct sockaddr_storage *at, bool mapped,
                    word[3], port_of(at));
 }
 
-/* Does a table have the socket, open, and this user's? */
+/* Whether the table lists the socket as open and owned by this user. */
 static bool is_in_table(const char *path, const struct sockaddr_storage *from,
                         const struct sockaddr_storage *to, bool mapped)
 {
@@ -441,7 +441,7 @@ void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1])
 }
 
 /* Without TCP_NODELAY a frame waits up to 40 ms for the acknowledgement of the
- * one before. ipc refuses it, and does not need it. */
+ * previous one. ipc sockets refuse the option and do not need it. */
 void sti_socket_tune(int fd)
 {
     const int on = 1;

@@ -1,12 +1,11 @@
-/* TLS 1.2 by mbed TLS, both ends with certificates. Owns what it hands out.
+/* TLS 1.2 by mbed TLS, with certificates on both ends.
  *
- * mbed TLS allows one thread at a time in a connection: `lock` sees to it. So
- * the socket is only used where it does not block, and who has to wait does it
- * by poll, without the lock.
+ * mbed TLS allows one thread at a time in a connection; `lock` ensures that.
+ * Socket calls under the lock do not block. A thread that has to wait uses
+ * poll, without the lock.
  *
- * A record is made from `record`, where the first bytes to be sent are copied:
- * when the socket takes only a part of it the library wants the same bytes
- * again. */
+ * The bytes to send are first copied to `record`: if the socket accepts only a
+ * part of a record, the library requires the same bytes in the next call. */
 #include "engine/net/tls.h"
 
 #include <errno.h>
@@ -27,8 +26,8 @@
 
 enum { RECORD_BYTES = 16384 };
 
-/* Authenticated and forward-secret; mbed TLS has ChaCha20 1.4 times as fast as
- * AES-GCM. */
+/* Authenticated and forward-secret. In mbed TLS ChaCha20 is 1.4 times as fast
+ * as AES-GCM. */
 static const int ciphers[] = {
     MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
     MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -38,12 +37,12 @@ static const int ciphers[] = {
 };
 
 struct sti_tls_config {
-    /* Handshakes are computed one at a time: the library keeps what it has
-     * worked out of a key with the key. */
+    /* Serialises handshakes: the library caches values derived from a key in
+     * the key. */
     pthread_mutex_t lock;
     mbedtls_x509_crt ca, cert;
     mbedtls_pk_context key;
-    mbedtls_ssl_config side[2]; /* of who accepts, of who dials */
+    mbedtls_ssl_config side[2]; /* of the accepting end, of the dialling end */
 };
 
 struct sti_tls {
@@ -52,7 +51,7 @@ struct sti_tls {
     bool dials;
     pthread_mutex_t lock; /* guards `ssl` */
     mbedtls_ssl_context ssl;
-    /* Of who sends. */
+    /* Used by the sending thread. */
     size_t filled;
     unsigned char record[RECORD_BYTES];
 };
@@ -72,8 +71,8 @@ static int draw_random(void *arg, unsigned char *bytes, size_t size)
     return 0;
 }
 
-/* mbed TLS 3 takes a source of random bytes where 2 takes none, and has TLS
- * 1.3, which none of `ciphers` belongs to. */
+/* mbed TLS 3 takes a source of random bytes, mbed TLS 2 does not. Version 3
+ * also has TLS 1.3, to which none of `ciphers` belongs. */
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
 static int check_pair(const mbedtls_pk_context *public,
                       const mbedtls_pk_context *private)
@@ -110,7 +109,7 @@ static void require_tls12(mbedtls_ssl_config *side)
 }
 #endif
 
-/* What is wrong with a certificate, by the flags of its check. */
+/* Describes the fault of a certificate by the flags of its verification. */
 static const char *fault_of(uint32_t flags)
 {
     if (flags & MBEDTLS_X509_BADCERT_EXPIRED)
@@ -129,7 +128,7 @@ static const char *fault_of(uint32_t flags)
     return "has a weak key or signature";
 }
 
-/* A file that cannot be read, or that is not what it should be. */
+/* Reports a file that cannot be read or parsed. */
 static strads_err check_read(int rv, const char *option, const char *path,
                              const char *what)
 {
@@ -166,7 +165,7 @@ static strads_err check_files(const sti_tls_files *files)
     return STRADS_OK;
 }
 
-/* As the other nodes will do it. */
+/* Verifies this node's certificate as the other nodes will. */
 static strads_err check_own(sti_tls_config *c, const sti_tls_files *files)
 {
     uint32_t flags = 0;
@@ -247,7 +246,7 @@ void sti_tls_config_free(sti_tls_config *c)
 
 /* ---- the socket -------------------------------------------------------- */
 
-/* What the library makes of a call that failed. */
+/* Maps errno of a failed socket call to a result for the library. */
 static int fault(int wants)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR
@@ -269,7 +268,8 @@ static int read_bytes(void *arg, unsigned char *bytes, size_t size)
     return n < 0 ? fault(MBEDTLS_ERR_SSL_WANT_READ) : (int)n;
 }
 
-/* Until the socket can do what the library wants; false: it wants nothing. */
+/* Waits until the socket is ready for the operation that the library wants.
+ * False: it wants none. */
 static bool wait_for(const sti_tls *tls, int wants)
 {
     struct pollfd at = {.fd = tls->fd};
@@ -314,7 +314,7 @@ void sti_tls_free(sti_tls *tls)
     free(tls);
 }
 
-/* A first byte that no handshake begins with. */
+/* Whether the peer's first byte does not begin a TLS handshake. */
 static bool is_plain(const sti_tls *tls)
 {
     unsigned char first;
@@ -365,7 +365,7 @@ strads_err sti_tls_handshake(sti_tls *tls, bool *plain)
     return rv == 0 ? STRADS_OK : handshake_failed(tls, rv);
 }
 
-/* Result and errno of a receive or a send that the library has ended with. */
+/* Converts the library's final result to a return value and errno. */
 static ssize_t result_of(int rv)
 {
     if (rv >= 0)

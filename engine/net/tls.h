@@ -1,9 +1,9 @@
-/* engine/net/tls.h - TLS over a connected socket, by mbed TLS: who takes part in
- * a run of tls+tcp:// addresses has a certificate of the run's authority, and
- * each end checks the other's. Nothing is known here of frames, nets or URLs.
+/* engine/net/tls.h - TLS over a connected socket, by mbed TLS. Every node of a
+ * run with tls+tcp:// addresses has a certificate of the run's authority, and
+ * each end checks the other's. Independent of frames, nets and URLs.
  *
- * Names in certificates are not compared with hosts: nodes tell each other's
- * addresses, and the authority says who belongs to the run. */
+ * Names in certificates are not compared with hosts: node 0 distributes the
+ * addresses, and any certificate of the authority admits a node. */
 #ifndef STI_TLS_H
 #define STI_TLS_H
 
@@ -13,41 +13,41 @@
 
 #include "strads/error.h"
 
-/* PEM files, as users name them. */
+/* Paths of PEM files. */
 typedef struct sti_tls_files {
-    const char *ca;   /* of the authority, or several */
-    const char *cert; /* this node's, with what is between it and the
-                         authority */
+    const char *ca;   /* certificates of one or more authorities */
+    const char *cert; /* this node's certificate, and any intermediate ones */
     const char *key;  /* its private key, without a password */
 } sti_tls_files;
 
 typedef struct sti_tls_config sti_tls_config;
 
-/* Reads them. STRADS_EINVAL: one of them is missing, cannot be used, is not
- * valid now, or does not belong to the others; or others may read the key.
- * STRADS_EIO: a file cannot be read. STRADS_ENOMEM. */
+/* Reads the files. STRADS_EINVAL: a file is missing, unusable, not valid now,
+ * or does not match the others; or other users may read the key. STRADS_EIO: a
+ * file cannot be read. STRADS_ENOMEM. */
 strads_err sti_tls_config_new(const sti_tls_files *files, sti_tls_config **out);
-void sti_tls_config_free(sti_tls_config *config); /* NULL is fine */
+void sti_tls_config_free(sti_tls_config *config); /* NULL is allowed */
 
-/* One connection. Reading and writing may be done by two threads. */
+/* One connection. One thread may read while another one writes. */
 typedef struct sti_tls sti_tls;
 
-/* Over a blocking socket, which stays the caller's; nothing is sent yet.
- * STRADS_ENOMEM. The config outlives it. */
+/* Prepares TLS over a blocking socket, which the caller keeps; sends nothing
+ * yet. The config must outlive *out. STRADS_ENOMEM. */
 strads_err sti_tls_new(sti_tls_config *config, int fd, bool dials,
                        sti_tls **out);
-void sti_tls_free(sti_tls *tls); /* NULL is fine */
+void sti_tls_free(sti_tls *tls); /* NULL is allowed */
 
-/* Proves both ends to each other. Blocks until it is done or somebody shuts the
- * socket down. STRADS_EMISMATCH: the other end's certificate is not acceptable,
- * it does not accept this one's, or it does not speak TLS. STRADS_EIO: it closed
- * the connection. *plain, of who accepts: the other end sent nothing of TLS,
- * and the socket is as it was. */
+/* Performs the handshake, which authenticates both ends. Blocks until it is
+ * done or the socket is shut down. STRADS_EMISMATCH: one end does not accept
+ * the other's certificate, or the peer does not use TLS. STRADS_EIO: the peer
+ * closed the connection. Sets *plain on an accepting end if the peer's first
+ * byte is not TLS; nothing has then been read from the socket. */
 strads_err sti_tls_handshake(sti_tls *tls, bool *plain);
 
-/* As recvmsg and sendmsg: bytes that were moved, 0 at the end of the stream, -1
- * with errno. Receiving waits. Sending waits or fails with EAGAIN, behind which
- * the next call must send the same bytes, and perhaps more. */
+/* Return the number of bytes as recvmsg and sendmsg do: 0 at the end of the
+ * stream, -1 with errno. Receiving blocks. Sending blocks if `may_wait`;
+ * otherwise it may fail with EAGAIN, and the next call must then begin with the
+ * same bytes. */
 ssize_t sti_tls_receive(sti_tls *tls, void *bytes, size_t size);
 ssize_t sti_tls_send(sti_tls *tls, const struct iovec *pieces, size_t count,
                      bool may_wait);
