@@ -1,9 +1,9 @@
-"""What Python sees of the public headers, for cffi's API mode.
+"""Declares the public headers for cffi's API mode.
 
-Only the members that the package uses are named; "..." has the C compiler fill
-in the rest from the real headers, so a struct that grows needs no change here.
-libstrads is found by STRADS_PREFIX (an installation's prefix), or else by
-pkg-config.
+Only the members that the package uses are declared; "..." lets the C compiler
+fill in the rest from the real headers, so a struct that grows needs no change
+here. libstrads is found by STRADS_PREFIX (an installation's prefix), or else
+by pkg-config.
 """
 import os
 import subprocess
@@ -467,7 +467,7 @@ extern "Python" {
 
 
 def flags(what, default):
-    """The words that pkg-config answers, or those of STRADS_PREFIX."""
+    """The output of pkg-config, or flags for STRADS_PREFIX."""
     prefix = os.environ.get("STRADS_PREFIX")
     if prefix:
         return default(prefix)

@@ -16,6 +16,7 @@ R
 R/R
 R/man
 R/src
+R/tests
 apps
 apps/lda
 bench
@@ -43,6 +44,9 @@ examples/ssp_lasso
 examples/triangles
 include/strads
 packaging
+python
+python/strads
+python/tests
 tests/criterion
 tests/swarm
 "

@@ -31,8 +31,8 @@ check_parameters <- function(alpha, nlambda, lambda.min.ratio, standardize,
            function(v) v >= 0 && v < 2^31, TRUE)
 }
 
-# Rows that count: x as the slots of a dgCMatrix, y as numbers, their weights
-# (NULL: all 1), and the names of the classes and columns.
+# Rows with positive weight: x as the slots of a dgCMatrix, y as numbers, their
+# weights (NULL: all 1), and the names of the classes and columns.
 design <- function(x, y, family, weights) {
     if (!(is.matrix(x) && (is.numeric(x) || is.logical(x))) &&
         !is(x, "Matrix"))
@@ -105,7 +105,7 @@ warn_of_points <- function(what, lambda, gap, thresh) {
     }
 }
 
-# Ends as an interrupt does; its condition has the points so far as `fit`.
+# Raises an interrupt condition, with the points so far as `fit`.
 interrupt <- function(fit)
     stop(structure(class = c("strads.interrupt", "interrupt", "condition"),
                    list(message = "interrupted", call = NULL, fit = fit)))
@@ -142,7 +142,7 @@ strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
     made
 }
 
-# What .Call(C_path) has returned as an object of class "strads".
+# Converts the result of .Call(C_path) to an object of class "strads".
 as_path <- function(fit, d, family, intercept, call) {
     n <- nrow(d$x)
     weights <- d$weights

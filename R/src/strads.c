@@ -1,12 +1,12 @@
-/* .Call's of the package: a path and its cross-validation.
+/* .Call functions of the package: a path and its cross-validation.
  *
- * The library runs on a thread of its own. R's thread waits and asks for
- * interrupts meanwhile; one ends the run at its next commit.
+ * The library runs on a separate thread. Meanwhile R's thread waits and checks
+ * for interrupts; an interrupt ends the run at its next commit.
  *
- * R's errors leave a function by a jump. So all memory of the library's hangs
- * on one `work`, which is freed before Rf_error is called, and what R allocates
- * is allocated after the run, when nothing of the library's can be lost but
- * through `R_UnwindProtect`, which frees it. */
+ * R's errors leave a function by a jump. So one `work` owns all memory of the
+ * library and is freed before Rf_error is called. R objects are allocated after
+ * the run, under `R_UnwindProtect`, which frees the library's memory on a jump.
+ */
 #include <R.h>
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
@@ -46,7 +46,7 @@ static void work_free(work *w)
 
 /* ---- arguments --------------------------------------------------------- */
 
-/* x in compressed columns as R has it: p[cols + 1], i and x of each entry. */
+/* x in R's compressed columns: p[cols + 1], i and x of each entry. */
 static work read_data(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y)
 {
     const uint64_t cols = (uint64_t)INTEGER(dim)[1];
@@ -120,7 +120,7 @@ static strads_err run_cv(work *w)
                : strads_glm_cv(w->data, &cv, w->cv, &w->best, &w->simplest);
 }
 
-/* ---- R's thread meanwhile ---------------------------------------------- */
+/* ---- R's thread ---------------------------------------------------------- */
 
 typedef struct job {
     work *w;
@@ -129,7 +129,8 @@ typedef struct job {
     pthread_cond_t ended;
     bool done;
     strads_err err;
-    char text[1024]; /* of err: sentences are a thread's own */
+    char text[1024]; /* copied from the job's thread, because messages are
+                      * per thread */
 } job;
 
 static void *run_job(void *arg)
@@ -151,7 +152,7 @@ static void check_interrupt(void *unused)
     R_CheckUserInterrupt();
 }
 
-/* Waits a tenth of a second at most; true: the job has ended. */
+/* Waits at most a tenth of a second; returns true if the job has ended. */
 static bool wait_for_end(job *j)
 {
     struct timespec until;
@@ -167,7 +168,7 @@ static bool wait_for_end(job *j)
     return done;
 }
 
-/* Runs j->run; w->stop is true when an interrupt came. */
+/* Runs j->run; w->stop is true after an interrupt. */
 static void run_interruptibly(job *j)
 {
     pthread_t thread;
@@ -207,7 +208,7 @@ static SEXP numbers(SEXP list, int at, R_xlen_t n)
     return vector;
 }
 
-/* Twice the loss, or the squared residuals: over the rows, as they weigh. */
+/* Weighted sum over rows: twice the loss, or the squared residuals. */
 static double deviance_of(const work *w, const strads_path_point *point,
                           double *fitted)
 {
@@ -295,7 +296,7 @@ static SEXP cv_of(void *arg)
     return list;
 }
 
-/* Runs, frees, and gives `make`'s list or R's error. */
+/* Runs and frees; returns the list of `make`, or raises R's error. */
 static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
 {
     job j = {.w = w,

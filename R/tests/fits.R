@@ -1,4 +1,4 @@
-# Fits against their KKT conditions, and against glmnet where it is installed.
+# Fits against their KKT conditions, and against glmnet if it is installed.
 library(strads)
 library(Matrix)
 
@@ -9,8 +9,8 @@ x <- rsparsematrix(n, p, 0.3)
 y <- as.vector(x[, 1:4] %*% c(2, -1, 1, 3)) + 1 + rnorm(n) / 4
 w <- runif(n)
 
-# the gradient of the smooth part is at most lambda, and it is lambda's sign
-# where the coefficient is not 0
+# the absolute gradient of the smooth part is at most lambda; for a nonzero
+# coefficient it is lambda with the coefficient's sign
 kkt <- function(gradient, beta, lambda, alpha, tolerance) {
     g <- gradient - lambda * (1 - alpha) * beta
     on <- beta != 0
@@ -61,7 +61,7 @@ refused(strads(x, y[-1]), "expected one for each")
 refused(strads(x, rep(1:3, length.out = n), "binomial"), "takes two classes")
 refused(strads(x, y, alpha = 7), "l1")
 
-# parameters and data that are wrong are named
+# errors name a wrong parameter and wrong data
 for (bad in list("x", NA, -1, NaN, Inf, c(1, 2), NULL, 0.5, TRUE)) {
     for (name in c("alpha", "nlambda", "lambda.min.ratio", "standardize",
                    "intercept", "thresh", "threads", "nfolds", "seed")) {
@@ -92,7 +92,7 @@ for (bad in list("x", w[-1], replace(w, 2, -1), replace(w, 2, NaN),
                  replace(w, 2, Inf), 0 * w))
     refused(strads(x, y, weights = bad), "weights")
 
-# a class whose rows weigh 0 is none
+# a class without weighted rows is left out
 three <- rep(c("a", "b", "c"), length.out = n)
 counts <- as.numeric(three != "c")
 fit <- strads(x, three, "binomial", weights = counts, nlambda = 5)
@@ -103,7 +103,7 @@ stopifnot(identical(fit$classes, c("a", "b")), identical(fit$beta, alone$beta))
 refused(strads(x, three, "binomial", weights = as.numeric(three == "b")),
         "takes two classes")
 
-# what does not converge warns, what does is silent
+# a fit warns if and only if it does not converge
 warns <- function(call) {
     said <- NULL
     withCallingHandlers(call, warning = function(w) {
@@ -118,7 +118,7 @@ stopifnot(length(said) == 1, grepl("did not converge: relative gap", said),
           grepl("thresh = 1e-17", said))
 stopifnot(any(grepl("folds' paths", warns(cv.strads(x, y, thresh = 1e-17)))))
 
-# Ctrl-C ends a fit, whose points so far the condition has
+# Ctrl-C ends a fit; the condition has the points so far
 if (.Platform$OS.type == "unix") {
     tall <- matrix(rnorm(2e5), 1000)
     z <- as.vector(tall %*% rnorm(200)) + rnorm(1000)

@@ -23,7 +23,7 @@ typedef enum strads_option_kind {
     STRADS_OPTION_U64 = 1,    /* uint64_t */
     STRADS_OPTION_U32 = 2,    /* uint32_t */
     STRADS_OPTION_BOOL = 3,   /* bool; a flag without a value */
-    STRADS_OPTION_STRING = 4, /* const char *; owned by the strads_config */
+    STRADS_OPTION_STRING = 4, /* const char *; owned by the config */
     /* uint64_t, bytes. Text may end in K, M, G or T (or KB, KiB, ...), in units
      * of 1,024: "1.5G" */
     STRADS_OPTION_BYTES = 5

@@ -5,10 +5,9 @@ Estimators follow scikit-learn's conventions::
     from strads import Lasso
     model = Lasso(alpha=0.1).fit(X, y)
 
-A program of one's own is a class with numpy views (`strads.Program`), and
-`strads.read_model` reads what the command `strads` has written. Names are
-loaded when they are first used, so that ``import strads`` costs little beside
-numpy.
+A user-defined program is a class with numpy views (`strads.Program`), and
+`strads.read_model` reads models of the command `strads`. Names are loaded when
+they are first used, so ``import strads`` costs little more than numpy.
 """
 from importlib import import_module as _import_module
 

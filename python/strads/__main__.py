@@ -1,9 +1,9 @@
-"""python -m strads PROGRAM.py DATA: trains a program of one's own from a file.
+"""python -m strads PROGRAM.py DATA: trains a user-defined program from a file.
 
-`strads run PROGRAM.py DATA` comes here. The file defines one subclass of
-strads.Program, or names the one that is meant by `program = MyProgram(...)`.
-Exit codes are the command's: 0 done, 1 failed, 2 wrong usage or input, 3 not
-converged, 130 stopped; after 3 and 130 the model so far is written.
+`strads run PROGRAM.py DATA` starts this module. The file defines one subclass
+of strads.Program, or selects one by `program = MyProgram(...)`. Exit codes are
+the command's: 0 done, 1 failed, 2 wrong usage or input, 3 not converged, 130
+stopped; after 3 and 130 the current model is written.
 """
 import argparse
 import runpy
@@ -76,7 +76,7 @@ def main(words=None):
         print(f"strads: {wrong}", file=sys.stderr)
         return 2
     code = 0
-    # How the run ended is said below.
+    # The end of the run is reported below.
     warnings.simplefilter("ignore", engine.ConvergenceWarning)
     try:
         program.fit(engine.File(given.data, given.labels),

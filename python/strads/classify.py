@@ -1,7 +1,7 @@
 """Classifiers: logistic regression and linear support vector machines.
 
-Objectives and meanings of parameters are scikit-learn's (and liblinear's); see
-strads.linear for what is added.
+Objectives and parameters have the meanings of scikit-learn (and liblinear);
+see strads.linear for the extensions.
 """
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -16,14 +16,14 @@ from .linear import (PATH_SHARE, Fitted, counted, least_samples, path_of,
 
 
 def _classes_of(y):
-    """The labels of y, here and on all processes of a fit, ascending."""
+    """The labels of y, here and in all processes of a fit, ascending."""
     return engine.agreed(
         lambda all_: np.unique(np.concatenate(
             [each for each in all_ if len(each)] or all_)), np.unique(y))
 
 
 def _numbers_of(y, classes):
-    """The place of each label among the classes."""
+    """The index of each label in the classes."""
     return np.searchsorted(classes, y) if len(y) else np.zeros(0, dtype=int)
 
 
@@ -33,9 +33,10 @@ def _listed(classes):
 
 class Classifier(ClassifierMixin, Fitted):
     def _checked(self, X, y, sample_weight=None):
-        """X in columns, y as numbers 0, 1, ... of classes_, and weights of rows
-        times those of their classes (None: all 1), without the rows that do
-        not count: classes_ are those of the others."""
+        """Returns X by columns, y as indices 0, 1, ... into classes_, and the
+        weights of rows times those of their classes (None: all 1). Rows
+        without weight are removed, and classes_ are those of the other rows.
+        """
         self._check_parameters()
         X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
                                    dtype=[np.float64, np.float32],
@@ -62,7 +63,8 @@ class Classifier(ClassifierMixin, Fitted):
         return X, _numbers_of(y, classes).astype(np.float64), weight
 
     def _weigh_classes(self, y):
-        """The classes of all rows, and the weight of each; None: all 1."""
+        """Returns the classes of all rows, and the weight of each; None: all
+        1."""
         classes = _classes_of(y)
         if self.class_weight is None or len(classes) == 0:
             return classes, None
@@ -74,8 +76,9 @@ class Classifier(ClassifierMixin, Fitted):
         return classes, rows.sum() / (len(rows) * rows)
 
     def _list_classes(self, config):
-        """Where processes have pieces each is told who there is beside two;
-        what has to live as long as the options."""
+        """Sets the list of classes in `config` if several processes fit more
+        than two classes: none of them may have all. Returns the memory of the
+        list, which must live as long as the options."""
         if not engine.team() or len(self.classes_) < 3:
             return None
         kept = ffi.new("char[]", ",".join(
@@ -90,7 +93,7 @@ class Classifier(ClassifierMixin, Fitted):
         self.intercept_ = np.array([intercepts[i] for i in range(n)])
 
     def decision_function(self, X):
-        """X @ coef_.T + intercept_; [n] of two classes, else [n, classes]."""
+        """X @ coef_.T + intercept_: [n] for two classes, else [n, classes]."""
         scores = self._linear(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -103,7 +106,7 @@ class Classifier(ClassifierMixin, Fitted):
 
 
 class Probable:
-    """Probabilities of classes; `_softmax`: those of one model of all."""
+    """Probabilities of classes. `_softmax`: one model has all classes."""
 
     def predict_proba(self, X):
         """[n, classes] probabilities: softmax, or of each class against the
@@ -166,7 +169,7 @@ class LogisticRegression(Probable, Classifier):
         return {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
 
     def _config(self):
-        """The options, and what they borrow."""
+        """The options, and the objects that they refer to."""
         share = self._share()
         self._softmax = len(self.classes_) > 2 and self.multi_class != "ovr"
         kept = ffi.new("char[]", b"softmax" if self._softmax else b"ovr")
@@ -201,7 +204,7 @@ class LogisticRegression(Probable, Classifier):
 def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
                   fit_intercept=True, tol=1e-6, n_jobs=None, max_iter=None):
     """L1 or elastic net logistic regression at n_points penalties, from the
-    smallest that leaves all coefficients 0 down to `eps` of it.
+    smallest with all coefficients 0 down to `eps` of it.
 
     Returns Cs [n] (C = 1 / (n_rows lambda)), coefs [n_features, n], dual_gaps
     [n], intercepts [n]."""
@@ -223,16 +226,16 @@ def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
 
 
 def _deviance(z, number):
-    """Of two classes that are numbered 0 and 1."""
+    """The deviance of two classes that are numbered 0 and 1."""
     side = 2 * number - 1
     return 2 * np.logaddexp(0, -side * z), side * z > 0
 
 
 class LogisticRegressionCV(LogisticRegression):
-    """Logistic regression of two classes with an L1 penalty or an elastic net,
-    whose C is chosen by cross-validation of the deviance.
+    """Logistic regression of two classes with an L1 penalty or an elastic net.
+    C is chosen by cross-validation of the deviance.
 
-    Attributes beside those of LogisticRegression: ``C_``, ``Cs_`` [n],
+    Attributes in addition to those of LogisticRegression: ``C_``, ``Cs_`` [n],
     ``deviance_`` [n], ``deviance_deviation_`` [n], ``accuracy_`` [n],
     ``C_1se_``.
     """
@@ -276,7 +279,7 @@ class LogisticRegressionCV(LogisticRegression):
         return self._done(self._fitted(config, X, number, weight))
 
     def _fitted(self, config, X, number, weight):
-        """A run of glm, whose coefficients it keeps."""
+        """Runs glm and keeps its coefficients."""
         finished = self._run(engine.program_named("glm"), config, X, number,
                              weight=weight)
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
@@ -290,11 +293,11 @@ class LogisticRegressionCV(LogisticRegression):
 # ---- support vector machines -----------------------------------------------
 
 class LinearSVC(Classifier):
-    """Linear support vector machine, as liblinear has it.
+    """Linear support vector machine with liblinear's objectives.
 
     Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (x_i w + b))^2`` (or without
     the square; or, with penalty "l1", |w|_1 in place of 1/2 |w|^2), each class
-    against the rest. ``intercept_scaling`` as of LinearSVR.
+    against the rest. ``intercept_scaling`` as in LinearSVR.
     """
 
     def __init__(self, penalty="l2", loss="squared_hinge", *, C=1.0,

@@ -4,9 +4,9 @@
     model = Lasso(alpha=0.1).fit(X, y)      # dask arrays or frames, cut by rows
 
 Each worker that holds blocks of rows becomes a node of the run, with one
-partition of the data a thread (`n_jobs`); rows are numbered worker by worker.
-The fitted model is the client's. When a worker is lost the fit begins anew, on
-the workers that hold the data then, and says so by a warning.
+partition of the data per thread (`n_jobs`). Rows are numbered worker by
+worker. The client receives the fitted model. If a worker is lost, the fit
+restarts on the workers that then hold the data, and issues a warning.
 """
 import os
 import time
@@ -19,21 +19,21 @@ import numpy as np
 from . import engine, spread
 
 _POLL = 0.05  # seconds
-_PATIENCE = 5.0  # seconds until the scheduler knows of a loss
-_hubs = {}  # of fits whose process 0 is here, by key
+_PATIENCE = 5.0  # seconds until the scheduler notices a loss
+_hubs = {}  # by key, of fits with process 0 in this process
 
 
 # ---- on a worker -----------------------------------------------------------
 
 def _open(key):
-    """Opens the hub of a fit; its address."""
+    """Opens the hub of a fit; returns its address."""
     host = distributed.get_worker().address.rpartition("://")[2]
     _hubs[key] = spread.open_hub(host.rpartition(":")[0], key)
     return _hubs[key].address
 
 
 def _stack(blocks):
-    """Blocks of rows, of a frame, or a bag's rows, as one matrix."""
+    """Stacks blocks of rows, of a frame or of a bag into one matrix."""
     import scipy.sparse as sparse
     flat = []
     for block in blocks:
@@ -49,7 +49,8 @@ def _stack(blocks):
 
 
 def _fit_piece(model, blocks, rank, size, address, key):
-    """One process of a fit; what process 0 has fitted, and its warnings."""
+    """Runs one process of a fit; returns process 0's model and its warnings.
+    """
     host = distributed.get_worker().address.rpartition("://")[2]
     hub = _hubs.pop(key) if rank == 0 else tuple(address)
     team = spread.Team(rank, size, hub, host.rpartition(":")[0], key)
@@ -66,8 +67,8 @@ def _fit_piece(model, blocks, rank, size, address, key):
 # ---- at the client ---------------------------------------------------------
 
 def _blocks(**given):
-    """Blocks of rows of all that is given, as delayed dicts that are computed
-    where the first of each is."""
+    """Returns blocks of rows of all arguments, as delayed dicts. Each dict is
+    computed on the worker that has its first item."""
     parts = {}
     for key, data in given.items():
         if data is None:
@@ -96,7 +97,8 @@ def _alive(client, addresses):
 
 
 def _try(client, model, blocks):
-    """One attempt: what was fitted, or None when a worker was lost."""
+    """Makes one attempt: returns the fitted model, or None if a worker was
+    lost."""
     held = client.compute(blocks)
     distributed.wait(held)
     where = client.who_has(held)
@@ -130,9 +132,9 @@ def _try(client, model, blocks):
 
 
 def _ended(client, futures, workers):
-    """Waits until all have ended, and raises what is no worker's loss; false:
-    a worker was lost."""
-    until = None  # when a failure has turned out to be no loss
+    """Waits until all futures have ended. Returns false if a worker was lost,
+    and raises any other failure."""
+    until = None  # deadline after which a failure is not due to a loss
     while True:
         if not _alive(client, workers):
             return False
@@ -149,13 +151,14 @@ def _ended(client, futures, workers):
 
 
 def _fit(model, fit, X, y=None, sample_weight=None, *, client=None, retries=2):
-    """Fits the model to dask collections, blocks of rows; returns self.
+    """Fits the model to dask collections, in blocks of rows; returns self.
 
-    X, y, sample_weight: arrays or frames; of topic models documents by words, of ratings users
-    by items or frames of (user, item, rating), all of a user in one block. A
-    bag holds rows: arrays or sparse matrices. client: the newest one;
-    retries: how often to begin anew when workers are lost."""
-    del fit  # workers take the base class's
+    X, y, sample_weight: arrays or frames. Topic models take documents by
+    words. Ratings are users by items, or frames of (user, item, rating) with
+    all rows of a user in one block. A bag holds rows: arrays or sparse
+    matrices. client: default is the newest one; retries: number of restarts if
+    workers are lost."""
+    del fit  # workers use the base class's fit
     client = client or distributed.default_client()
     blocks = _blocks(X=X, y=y, sample_weight=sample_weight)
     for left in range(retries, -1, -1):

@@ -1,9 +1,9 @@
-"""A run of the engine: data handed over, progress, interrupts, errors.
+"""A run of the engine: data passed to it, progress, interrupts, errors.
 
-What this module owns: the memory that the library borrows during a run, and
-the thread on which the library computes. The calling thread only waits, so
-that Ctrl-C reaches it: the run then ends at its next commit, with the model so
-far, and KeyboardInterrupt is raised once that model has been kept.
+This module owns the memory that the library borrows during a run, and the
+thread on which the library computes. The calling thread only waits, so that it
+receives Ctrl-C. The run then ends at its next commit with the current model,
+and KeyboardInterrupt is raised after that model was kept.
 """
 import contextlib
 import os
@@ -28,7 +28,7 @@ _ENDS = ("converged", "stopped", "rounds", "time", "canceled")
 
 
 class StradsError(RuntimeError):
-    """What the library refused, in its own sentence."""
+    """An error of the library, with its message."""
 
 
 class Progress(NamedTuple):
@@ -47,7 +47,7 @@ def version():
 
 
 def raise_for(err, text):
-    """Raises what an error code of the library means in Python."""
+    """Raises the Python exception for an error code of the library."""
     if err == 0:
         return
     kind = {1: ValueError, 2: MemoryError, 3: OSError, 4: ValueError}.get(
@@ -81,7 +81,7 @@ def py_progress(handle, progress):
 
 
 class _Watch:
-    """Tells of a run's progress, and ends it when somebody asks."""
+    """Reports a run's progress, and ends the run on request."""
 
     def __init__(self, callbacks, verbose, name):
         self.stop = ffi.new("bool *", False)
@@ -98,7 +98,7 @@ class _Watch:
 
     def report(self, progress):
         if progress.objective != progress.objective:
-            return  # nothing is known of it yet
+            return  # no progress is known yet
         seen = Progress(int(progress.round), progress.seconds,
                         progress.objective, progress.gap,
                         int(progress.nonzeros))
@@ -110,7 +110,7 @@ class _Watch:
             for callback in self.callbacks:
                 if callback(seen):
                     self.stop[0] = True
-        except BaseException as failure:  # it may not pass through C
+        except BaseException as failure:  # must not pass through C
             self.failure = failure
             self.stop[0] = True
 
@@ -125,10 +125,10 @@ def _print_line(progress):
 
 
 def interruptible(stop, function, *arguments):
-    """Calls function(*arguments), which ends soon after stop[0] becomes true,
-    and returns (err, text, interrupted): the exception to raise once the model
-    has been kept, a KeyboardInterrupt or another signal handler's; None: there
-    was none. The call has always ended when this returns."""
+    """Calls function(*arguments), which ends soon after stop[0] becomes true.
+    Returns (err, text, interrupted) after the call has ended. `interrupted` is
+    the exception to raise once the model has been kept: a KeyboardInterrupt,
+    or the exception of another signal handler; or None."""
     answer = [0, ""]
     done = threading.Event()
 
@@ -143,8 +143,9 @@ def interruptible(stop, function, *arguments):
         return answer[0], answer[1], None
     interrupted = None
 
-    # Instead of the handler that raises: an exception can come between any two
-    # lines, such as those that start the thread, which then runs on alone.
+    # Replaces the handler that raises. An exception could come between any two
+    # lines, such as those that start the thread, which would then run on
+    # alone.
     def ask(*_):
         nonlocal interrupted
         interrupted = interrupted or KeyboardInterrupt()
@@ -155,9 +156,9 @@ def interruptible(stop, function, *arguments):
         signal.signal(signal.SIGINT, ask)
     try:
         threading.Thread(target=work, name="strads").start()
-        while not done.is_set():  # not join: interrupted, it forgets the thread
+        while not done.is_set():  # join forgets the thread
             try:
-                # By turns, for a signal that another thread has got.
+                # Wakes regularly, in case another thread received the signal.
                 done.wait(0.1)
             except BaseException as raised:  # by another signal's handler
                 interrupted = interrupted or raised
@@ -172,7 +173,7 @@ _SCALARS = {"float64": lib.STRADS_F64, "float32": lib.STRADS_F32,
             "int32": lib.STRADS_I32, "int64": lib.STRADS_I64}
 
 
-_keep = weakref.WeakKeyDictionary()  # what a data set borrows
+_keep = weakref.WeakKeyDictionary()  # objects that a data set borrows
 
 
 def _numbers(array):
@@ -192,11 +193,11 @@ def _places(array):
 
 
 def data_of(matrix, label, cut, node=None, weight=None):
-    """A strads_data * over a matrix that it borrows and keeps alive
-    (strads_data_from_arrays; of a node, its part: strads_data_from_part).
+    """Makes a strads_data * over a matrix that it borrows and keeps alive
+    (strads_data_from_arrays; for a node's part, strads_data_from_part).
 
-    matrix: numpy, or scipy in any form (CSC and CSR are taken as they are);
-    label, weight: [rows] or None; cut: a strads_data_options."""
+    matrix: numpy, or scipy in any form (CSC and CSR are used in place); label,
+    weight: [rows] or None; cut: a strads_data_options."""
     import scipy.sparse as sparse
     given = ffi.new("strads_arrays *", {
         "size": ffi.sizeof("strads_arrays"), "rows": matrix.shape[0],
@@ -205,8 +206,8 @@ def data_of(matrix, label, cut, node=None, weight=None):
         by_row = matrix.format == "csr"
         if matrix.format not in ("csc", "csr"):
             matrix = matrix.tocsc()
-        # A new matrix: the flags that scipy keeps on the given one are stale
-        # if its arrays were changed.
+        # Makes a new matrix: the flags that scipy caches on the given one are
+        # stale if its arrays were changed.
         matrix = (sparse.csr_matrix if by_row else sparse.csc_matrix)(
             (matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
         if np.any(np.diff(matrix.indptr) < 0):
@@ -248,7 +249,7 @@ def data_of(matrix, label, cut, node=None, weight=None):
 
 
 class File:
-    """A data set that the library reads itself."""
+    """A data file that the library reads itself."""
 
     def __init__(self, path, labels=None):
         self.path, self.labels = str(path), labels
@@ -263,12 +264,12 @@ class File:
 
 
 class Run:
-    """A finished run: its numbers, and its state as long as it is kept."""
+    """A finished run: its numbers, and its state while this object lives."""
 
     def __init__(self, result, interrupted):
         kept = self._result = ffi.gc(result, lib.strads_result_free)
         self.interrupted = interrupted
-        # The state keeps the result alive, which owns it.
+        # The state refers to the result and keeps it alive.
         self.state = ffi.gc(lib.strads_result_state(result),
                             lambda _, kept=kept: None)
         self.end = _ENDS[lib.strads_result_end(result)]
@@ -292,10 +293,10 @@ class Run:
 
 
 def n_threads(n_jobs):
-    """scikit-learn's n_jobs as a number of workers (0: one a core)."""
+    """scikit-learn's n_jobs as a number of workers (0: one per core)."""
     if n_jobs is None:
         return 1
-    if n_jobs < -1:  # as joblib has it: -2 is all cores but one
+    if n_jobs < -1:  # joblib's meaning: -2 is all cores except one
         return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs)
     return 0 if n_jobs == -1 else int(n_jobs)
 
@@ -309,7 +310,7 @@ def seed_of(random_state):
     return int(random_state.randint(0, 2**31 - 1))
 
 
-# ---- fits that end short of their tolerance ---------------------------------
+# ---- fits that end before they reach their tolerance ------------------------
 
 _WHY = {
     "rounds": ("reached {bound}", "raise {bound} or tol"),
@@ -321,8 +322,8 @@ _WHY = {
 
 
 def warn(text):
-    """A ConvergenceWarning at the first caller outside of this package. Where
-    several processes fit together, all of them warn at the end."""
+    """Issues a ConvergenceWarning at the first caller outside of this package.
+    If several processes fit together, all of them warn at the end."""
     if team() is not None:
         team().warnings.append(text)
         return
@@ -333,8 +334,8 @@ def warn(text):
 
 
 def warn_unconverged(finished, tolerance, name, bound="max_iter"):
-    """Warns when a run did not reach its tolerance; without a tolerance, when
-    it was ended before it was done. bound: what the rounds' bound is called."""
+    """Warns if a run did not reach its tolerance or, without a tolerance, if
+    it ended before it was done. bound: the name of the bound on rounds."""
     last = finished.progress
     why, what = (text.format(bound=bound) for text in _WHY[finished.end])
     rounds = "1 round" if last.round == 1 else f"{last.round} rounds"
@@ -355,7 +356,8 @@ _here = threading.local()  # .team: the fit's processes; .bounds: see cut_at
 
 @contextlib.contextmanager
 def together(team):
-    """Fits of this thread are those of a strads.spread.Team."""
+    """Within this context, fits of this thread are those of a
+    strads.spread.Team."""
     _here.team = team
     try:
         yield
@@ -365,8 +367,8 @@ def together(team):
 
 @contextlib.contextmanager
 def cut_at(bounds):
-    """Data of fits of this thread is cut where rows `bounds` [partitions + 1]
-    begin, as pieces of processes are."""
+    """Cuts the data of this thread's fits at rows `bounds` [partitions + 1],
+    like the pieces of several processes."""
     _here.bounds = np.ascontiguousarray(bounds, dtype=np.uint64)
     try:
         yield
@@ -375,26 +377,27 @@ def cut_at(bounds):
 
 
 def agreed(combine, value):
-    """combine([values of all processes that fit together])."""
+    """Returns combine([values of all processes that fit together])."""
     others = team()
     return combine([value] if others is None else others.gather(value))
 
 
 def team():
-    """The processes that fit together, a strads.spread.Team; None: this one alone
-    does."""
+    """The strads.spread.Team of processes that fit together, or None in a fit
+    by a single process."""
     return getattr(_here, "team", None)
 
 
 def shared(work):
-    """work(), which makes one run: its value at process 0, at all of them."""
+    """Calls work(), which makes one run; every process returns process 0's
+    value."""
     others = team()
     return work() if others is None else others.share(work)
 
 
 def cut_for(program, config, options, matrix, label, weight=None):
-    """A strads_data * of the matrix, or of a File, cut as a run of the program
-    wants it; what it borrows lives as long."""
+    """Makes a strads_data * of the matrix, or of a File, cut as the program's
+    run requires. Borrowed objects live as long as the result."""
     cut = ffi.new("strads_data_options *",
                   {"size": ffi.sizeof("strads_data_options")})
     call(lib.strads_run_cut, program, config, options, cut)
@@ -413,8 +416,8 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         policy=None, callbacks=None, verbose=0, keep=None):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
-    weight: [rows] what each counts, or None; start: (parameters, values [n,
-    width]) to begin with, or None; keep: a list that gets the data set."""
+    weight: [rows] weight of each row, or None; start: (parameters, values [n,
+    width]) to begin with, or None; keep: a list that receives the data set."""
     watch = _Watch(callbacks, verbose, name)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {

@@ -15,7 +15,8 @@ def _union(parts):
 
 
 def _one_after_the_other(parts):
-    """The users of all pieces; each has those of its own rows."""
+    """Concatenates the users of all pieces; each piece has the users of its
+    rows."""
     import pandas
     users = parts[0]
     for part in parts[1:]:
@@ -30,20 +31,20 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
                           BaseEstimator):
     """r_ui ~ mean + b_u + c_i + p_u'q_i.
 
-    `fit` takes a matrix [users, items] whose entries that are not 0 are ratings
-    (a scipy sparse matrix keeps ratings of 0 that it stores), or a data frame
-    of three columns: user, item, rating, in that order or by these names.
+    `fit` takes a matrix [users, items] of ratings: all nonzero entries, and
+    zeros that a scipy sparse matrix stores. Or it takes a data frame of three
+    columns: user, item, rating, in that order or by these names.
 
     Parameters
     ----------
     rank : int, factors of a user and an item
-    method : "sgd", "als", "cd", "ccd++" or None, the method that suits
+    method : "sgd", "als", "cd", "ccd++" or None (chosen by the data)
     max_iter : int, sweeps over the ratings
     alpha : float, confidence of implicit feedback is 1 + alpha r
     implicit, nonnegative : bool
-    penalty : float or None, what a rating adds to the penalty; None: by the
-        error on ratings that are held out
-    holdout : float, share of the ratings that is held out
+    penalty : float or None, penalty per rating; None: chosen by the error on
+        held-out ratings
+    holdout : float, share of held-out ratings
     random_state, n_jobs, verbose, callbacks : as of Lasso
 
     Attributes
@@ -85,12 +86,13 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     # ---- ratings in -----------------------------------------------------
 
     def _ratings(self, X, reset):
-        """X as CSR [users, items]; names of a frame are kept, or looked up."""
+        """X as CSR [users, items]; stores the names of a frame, or looks them
+        up."""
         params.check(self.get_params(deep=False), self._rules)
         if hasattr(X, "columns") and X.shape[1] == 3:
             return self._frame(X, reset)
         if sparse.issparse(X) and X.format == "bsr":
-            X = X.tocsr()  # blocks store zeros that are no ratings
+            X = X.tocsr()  # blocks store zeros that are not ratings
             X.eliminate_zeros()
         X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
                                 reset=reset, ensure_min_features=1,
@@ -156,7 +158,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
             verbose=self.verbose)
         users = lib.strads_mf_users(finished.state)
-        if users == ffi.NULL and finished.interrupted:  # before a sweep's end
+        if users == ffi.NULL and finished.interrupted:  # no sweep yet
             raise finished.interrupted
         if users == ffi.NULL:
             raise engine.StradsError("the fit was stopped before its factors "
@@ -219,8 +221,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         return ffi.gc(out[0], lib.strads_recommender_free)
 
     def fold_in(self, X):
-        """Biases [n] and factors [n, rank] of users that were not there when
-        the model was fitted, by their ratings of its items."""
+        """Biases [n] and factors [n, rank] of new users, from their ratings of
+        the model's items."""
         check_is_fitted(self, "item_factors_")
         ratings = self._ratings(X, False)
         recommender = self._recommender()
@@ -241,12 +243,12 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         return rows[:, 0], rows[:, 1:]
 
     def transform(self, X):
-        """[n, rank] the factors of users by their ratings (see fold_in)."""
+        """[n, rank] the factors of users from their ratings (see fold_in)."""
         return self.fold_in(X)[1].astype(np.float64)
 
     def rate(self, users, items):
-        """Predicted ratings of pairs: users[n] and items[n], by name where the model was
-        fitted to a frame, or else by number."""
+        """Predicted ratings of pairs users[n] and items[n]: names if the model
+        was fitted to a frame, otherwise numbers."""
         check_is_fitted(self, "item_factors_")
         u = self._users(users)
         i = self._items(items)
@@ -262,8 +264,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
 
     @staticmethod
     def _places(names, count, asked, what):
-        """The numbers of users or items by their names; without names, by
-        numbers from 0 up."""
+        """The indices of users or items: looked up by name, or, without names,
+        checked numbers from 0."""
         asked = np.atleast_1d(asked)
         if asked.size == 0:
             return np.zeros(asked.shape, dtype=int)
@@ -281,9 +283,10 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         return place.astype(int)
 
     def recommend(self, user, n=10, *, seen=()):
-        """The `n` items of highest predicted rating for a user of the model,
-        without those in `seen`: a list of (item, score), best first. For a list
-        or an array of users: a list of such lists, one a user."""
+        """The `n` items with the highest predicted rating for a user of the
+        model, without the items in `seen`: a list of (item, score), best
+        first. For a list or an array of users, a list of such lists, one per
+        user."""
         check_is_fitted(self, "item_factors_")
         places = self._users(user)
         left_out = np.sort(self._items(list(seen))).astype(np.uint32)

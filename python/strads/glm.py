@@ -15,7 +15,7 @@ from .linear import (_Regressor, checked_labels, counted, path_of,
 
 
 def _groups_of(groups, columns):
-    """[columns] of u32; without groups each column is one by itself."""
+    """[columns] of u32; without groups each column is its own group."""
     if groups is None:
         return np.arange(columns, dtype=np.uint32)
     given = np.asarray(groups)
@@ -28,7 +28,7 @@ def _groups_of(groups, columns):
 
 
 def _floats_of(name, given):
-    """The array that a user has given as `name`, in f64."""
+    """The user's array `name`, in f64."""
     try:
         return np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -47,7 +47,8 @@ def _factors_of(factors, columns):
 def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
             penalty_factors=None, lower=None, upper=None, parameter=0,
             fit_intercept=True, offset=None):
-    """strads_glm_options, and what has to live as long as they do."""
+    """strads_glm_options, and the objects that must live as long as they do.
+    """
     kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
     kept.append(offset)
     config = ffi.new("strads_glm_options *", {
@@ -75,8 +76,8 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
 
 
 def _config_of(model, columns, loss, penalty, parameter, offset=None):
-    """_config by an estimator's parameters; those that it has not got are as
-    they are usually."""
+    """_config for an estimator's parameters; missing ones have their defaults.
+    """
     given = {name: getattr(model, name)
              for name in ("l1_ratio", "gamma", "groups", "penalty_factors",
                           "lower", "upper") if hasattr(model, name)}
@@ -92,17 +93,17 @@ class GLM(_Regressor):
 
     Parameters
     ----------
-    loss : str, "squared", "poisson", ...: of docs/glm.md those of numbers
+    loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md)
     penalty : str, "l1", "elastic-net", "ridge", "group", "mcp", "scad", "none"
     alpha : float > 0, weight of the penalty
     l1_ratio : float in [0.001, 1], of "elastic-net"
-    gamma : float or None, of "mcp" and "scad": flat from gamma alpha on
-    groups : int array [n_features] or None, of "group": the same number for all
-        columns of a group; None: each column is one
-    penalty_factors : float array [n_features] or None, from 0 up: what multiplies
-        each coefficient's penalty; 0: it is not penalised; None: 1
-    lower, upper : float or None, bounds of all coefficients, with 0 between them
-    loss_parameter : float or None, of losses that have one
+    gamma : float or None, for "mcp" and "scad": constant above gamma alpha
+    groups : int array [n_features] or None, for "group": equal numbers for the
+        columns of a group; None: each column is its own group
+    penalty_factors : float array [n_features] or None, >= 0: factor of each
+        coefficient's penalty; 0: not penalised; None: 1
+    lower <= 0, upper >= 0 : float or None, bounds of all coefficients
+    loss_parameter : float or None, for losses that have one
     fit_intercept : bool
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
     """
@@ -136,7 +137,7 @@ class GLM(_Regressor):
     _parameter = property(lambda self: self.loss_parameter or 0)
 
     def _prepared(self, X, y, sample_weight, offset):
-        """Checked rows that count, and their options."""
+        """Checked rows with positive weight, and their options."""
         self._check_parameters()
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
@@ -179,15 +180,15 @@ class GLM(_Regressor):
 
 
 def _forget_choices(model):
-    """What is a choice of a GLM is settled in a class of its own."""
+    """Deletes the GLM parameters that the subclass fixes."""
     del model.loss, model.penalty, model.l1_ratio, model.loss_parameter
     del model.gamma, model.groups, model.penalty_factors
     del model.lower, model.upper
 
 
 class PoissonRegressor(GLM):
-    """Counts, whose logarithm of the mean is linear, with an L2 penalty:
-    scikit-learn's objective, half the mean deviance plus alpha/2 |w|^2."""
+    """Poisson regression with a log link and an L2 penalty. The objective is
+    scikit-learn's: half the mean deviance plus alpha/2 |w|^2."""
 
     def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-6,
                  max_iter=None, n_jobs=None, warm_start=False, verbose=0,
@@ -202,11 +203,11 @@ class PoissonRegressor(GLM):
 
 
 class HuberRegressor(GLM):
-    """Least squares that outliers do not pull: squared residuals up to
-    `epsilon`, from there on linear, with an L2 penalty, alpha/2 |w|^2.
+    """Least squares that is robust against outliers. Residuals up to `epsilon`
+    are squared, larger ones count linearly; the L2 penalty is alpha/2 |w|^2.
 
-    scikit-learn's of the same name estimates the scale of y as well; here
-    `epsilon` is in y's unit, and the mean of the losses is minimised."""
+    scikit-learn's estimator of the same name also estimates the scale of y;
+    here `epsilon` is in y's unit, and the mean of the losses is minimised."""
 
     def __init__(self, *, epsilon=1.35, alpha=1e-4, fit_intercept=True,
                  tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
@@ -223,11 +224,12 @@ class HuberRegressor(GLM):
 
 
 class GroupLasso(GLM):
-    """Coefficients that are 0 by groups: any loss of numbers with the penalty
-    alpha sum_g root(n_g) |w_g|, n_g columns in a group.
+    """Regression that selects whole groups of columns: any loss of numbers
+    with the penalty alpha sum_g root(n_g) |w_g|, for n_g columns in group g.
 
-    `groups` has a whole number from 0 up for each column, the same for all of a
-    group, neighbours or not; None: each column is one, as of the Lasso."""
+    `groups` has an integer >= 0 for each column; columns with equal numbers
+    form a group and need not be adjacent. None: each column is its own group,
+    as in the Lasso."""
 
     def __init__(self, groups=None, *, loss="squared", alpha=1.0,
                  loss_parameter=None, fit_intercept=True, tol=1e-6,
@@ -246,11 +248,11 @@ class GroupLasso(GLM):
 
 
 class GLMClassifier(Classifier):
-    """Classes by a loss of them with a penalty.
+    """A classification loss with a penalty.
 
     Parameters
     ----------
-    loss : "logistic" or "squared-hinge", each class against the rest where there
+    loss : "logistic" or "squared-hinge", each class against the rest if there
         are more than two, or "multinomial", all at once (softmax)
     alpha : float > 0, weight of the penalty
     class_weight : dict, "balanced" or None
@@ -319,12 +321,12 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
              eps=1e-2, l1_ratio=0.5, gamma=None, groups=None,
              loss_parameter=None, sample_weight=None, offset=None,
              fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
-    """Fits at `n_alphas` alphas from the largest that gives any coefficient down
-    to `eps` of it, or at `alphas`, from 0 up, in one run that keeps what it
-    knows. Losses of classes take two labels; the larger one is positive.
+    """Fits at `n_alphas` alphas, from the largest with a nonzero coefficient
+    down to `eps` of it, or at `alphas` (>= 0), in one run with warm starts.
+    Losses of classes take two labels; the larger one is positive.
 
-    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
-    the intercepts [n] as well."""
+    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with
+    fit_intercept also the intercepts [n]."""
     params.check({"loss": loss, "penalty": penalty, "n_alphas": n_alphas,
                   "eps": eps, "l1_ratio": l1_ratio, "gamma": gamma,
                   "loss_parameter": loss_parameter, "tol": tol,
@@ -361,11 +363,11 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
         (alphas, coefs, gaps)
 
 
-_HUBER = 1.345  # the usual parameter, docs/glm.md
+_HUBER = 1.345  # the customary value, see docs/glm.md
 
 
 def _twice_the_loss(loss, parameter):
-    """losses(z, y) of search_path: the squared error, the deviance."""
+    """losses(z, y) for search_path: the squared error or the deviance."""
     def squared(z, y):
         return (y - z) ** 2
 
@@ -382,13 +384,14 @@ def _twice_the_loss(loss, parameter):
 
 
 class GLMCV(GLM):
-    """A GLM whose alpha is chosen by cross-validation.
+    """A GLM; alpha is chosen by cross-validation.
 
-    Parameters as of GLM, `n_alphas` alphas down to `eps` of the largest one,
-    `cv` folds. Attributes beside those of GLM: ``alpha_``, ``alphas_`` [n],
-    ``error_`` [n] twice the mean loss of held-out rows (the squared error or the
-    deviance), ``error_deviation_`` [n] its standard error, ``alpha_1se_`` the
-    largest alpha whose error is within one standard error of the best.
+    Parameters as of GLM, and `n_alphas` alphas down to `eps` of the largest
+    one, `cv` folds. Additional attributes: ``alpha_``; ``alphas_`` [n];
+    ``error_`` [n], twice the mean loss of held-out rows (the squared error or
+    the deviance); ``error_deviation_`` [n], its standard error;
+    ``alpha_1se_``, the largest alpha with an error within one standard error
+    of the best.
     """
 
     def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,

@@ -1,10 +1,10 @@
 """Linear regression: Lasso, elastic net, support vector regression.
 
-The objectives are scikit-learn's. What is added to its estimators:
-``dual_gap_``, a relative duality gap that certifies the fit, ``callbacks``
-(called with a strads.Progress, a true answer ends the fit), ``verbose`` (a bar
-when tqdm is there), and Ctrl-C, which keeps the model so far. A fit that ends
-with a gap above `tol` warns (ConvergenceWarning).
+The objectives are scikit-learn's. The estimators add: ``dual_gap_``, a
+relative duality gap that certifies the fit; ``callbacks``, called with a
+strads.Progress (a true return value ends the fit); ``verbose`` (a progress bar
+if tqdm is installed); and Ctrl-C, which keeps the current model. A fit that
+ends with a gap above `tol` warns (ConvergenceWarning).
 """
 import numbers
 
@@ -24,7 +24,7 @@ LABEL_MOST = 1e150  # the square of a larger number overflows
 
 
 def checked_numbers(y):
-    """Labels that are numbers, whose squares can be added up."""
+    """Returns labels as numbers; their squares must not overflow."""
     largest = np.max(np.abs(y), initial=0)
     if not largest < LABEL_MOST:
         raise ValueError(f"y has a label of {largest:g}; expected labels that "
@@ -41,12 +41,13 @@ def checked_labels(X, y):
 
 
 def least_samples():
-    """Rows that X has at least: another process of a fit may have them all."""
+    """The least number of rows of X: other processes of a fit may have all
+    rows."""
     return 0 if engine.team() else 1
 
 
 def row_weights(sample_weight, X):
-    """[rows] of f64, or None where all rows, here and elsewhere, weigh 1."""
+    """[rows] of f64, or None if all rows, in all processes, weigh 1."""
     if not engine.agreed(any, sample_weight is not None):
         return None
     weight = np.ones(0) if X.shape[0] == 0 else \
@@ -57,7 +58,7 @@ def row_weights(sample_weight, X):
 
 
 def counted(X, y, weight):
-    """Rows of weight 0 are left out: they cost time and change no bit."""
+    """Drops rows of weight 0: they cost time and do not change the result."""
     if weight is None or np.all(weight > 0):
         return X, y, weight
     used = np.flatnonzero(weight > 0)
@@ -65,7 +66,7 @@ def counted(X, y, weight):
 
 
 def folds_of(cv, rows):
-    """How many folds, when each is to have a row."""
+    """The number of folds, so that each has a row."""
     if rows < 2:
         raise ValueError(f"n_samples = {rows}: cross-validation needs at "
                          "least two rows")
@@ -73,17 +74,18 @@ def folds_of(cv, rows):
 
 
 class Fitted(states.Checked, plots.Shown, BaseEstimator):
-    """What all linear estimators have: a run, and X @ coef_.T + intercept_."""
+    """Common part of all linear estimators: a run, and X @ coef_.T +
+    intercept_."""
 
     _table = plots.of_coefficients
-    _rules = {}  # of parameters, beside those of params.RULES
+    _rules = {}  # rules in addition to params.RULES
 
     def _check_parameters(self):
         params.check(self.get_params(deep=False), self._rules)
 
     def _check_state(self):
         if not hasattr(self, "coef_"):
-            return  # only X has been seen so far
+            return  # only X was validated so far
         states.real(self, "coef_", (None,) * min(max(1, np.ndim(self.coef_)),
                                                  2))
         rows = 1 if self.coef_.ndim == 1 else len(self.coef_)
@@ -116,15 +118,15 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
         return finished
 
     def _done(self, finished):
-        """Raises the interrupt of the run, now that its model is kept, or warns
-        when it did not converge; returns self."""
+        """Raises the interrupt of the run, now that its model is kept, or
+        warns if it did not converge; returns self."""
         if finished.interrupted:
             raise finished.interrupted
         engine.warn_unconverged(finished, self.tol, type(self).__name__)
         return self
 
     def _start(self, parameters):
-        """Start values of a warm start: the coefficients that are not 0."""
+        """Start values of a warm start: the nonzero coefficients."""
         before = getattr(self, "coef_", None)
         if not self.warm_start or before is None:
             return None
@@ -160,12 +162,12 @@ class _Regressor(RegressorMixin, Fitted):
         return X, checked_numbers(y)
 
     def _weighted(self, X, y, sample_weight):
-        """Checked data and weights, without the rows that do not count."""
+        """Checked data and weights, without rows of weight 0."""
         X, y = self._checked(X, y)
         return counted(X, y, row_weights(sample_weight, X))
 
     def _fitted(self, config, X, y, weight, start=None):
-        """A run of glm, whose coefficients it keeps."""
+        """Runs glm and keeps its coefficients."""
         finished = self._run(engine.program_named("glm"), config, X, y,
                              weight=weight, start=start)
         self.coef_ = finished.values()[:X.shape[1], 0].copy()
@@ -245,10 +247,10 @@ class Lasso(ElasticNet):
                          positive=positive, tol=tol, max_iter=max_iter,
                          n_jobs=n_jobs, warm_start=warm_start, verbose=verbose,
                          callbacks=callbacks)
-        del self.l1_ratio  # no parameter of this estimator
+        del self.l1_ratio  # not a parameter of this estimator
 
 
-PATH_SHARE = params.number(least=0.001, most=1)  # a path begins at an L1 part
+PATH_SHARE = params.number(least=0.001, most=1)  # paths need an L1 part
 
 
 def path_points(points, count, cols):
@@ -267,8 +269,9 @@ def path_points(points, count, cols):
 
 
 def path_of(config, X, y, tol, n_jobs, max_iter, weight=None):
-    """path_points of a run of glm-path. Warns of points that did not converge
-    or were not reached; an interrupt has the points so far as its `path`."""
+    """Runs glm-path and returns its path_points. Warns of points that did not
+    converge or were not reached; an interrupt has the points so far as its
+    `path`."""
     finished = engine.run(engine.program_named("glm-path"), config, X, y,
                           name="path", weight=weight,
                           workers=engine.n_threads(n_jobs), tolerance=tol,
@@ -287,7 +290,7 @@ def path_of(config, X, y, tol, n_jobs, max_iter, weight=None):
 
 
 def warn_of_points(alphas, gaps, tol, name="path"):
-    """Warns of the points of a path whose gap is above its tolerance."""
+    """Warns of the points of a path with a gap above the tolerance."""
     short = np.flatnonzero(~(gaps <= tol))
     if len(short):
         worst = short[np.argmax(gaps[short])]
@@ -300,12 +303,12 @@ def warn_of_points(alphas, gaps, tol, name="path"):
 
 def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
               fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
-    """Elastic nets at `n_alphas` alphas from the largest that gives any
-    coefficient down to `eps` of it, in one run that keeps what it knows;
-    max_iter: rounds of that run at most.
+    """Elastic nets at `n_alphas` alphas, from the largest with a nonzero
+    coefficient down to `eps` of it, in one run with warm starts; max_iter:
+    rounds of that run at most.
 
-    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
-    the intercepts [n] as well."""
+    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with
+    fit_intercept also the intercepts [n]."""
     params.check({"l1_ratio": l1_ratio, "eps": eps, "n_alphas": n_alphas,
                   "positive": positive, "fit_intercept": fit_intercept,
                   "tol": tol, "n_jobs": n_jobs, "max_iter": max_iter},
@@ -324,17 +327,17 @@ def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
 
 def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
                fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
-    """As enet_path, with l1_ratio 1."""
+    """enet_path with l1_ratio 1."""
     return enet_path(X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas,
                      positive=positive, fit_intercept=fit_intercept, tol=tol,
                      n_jobs=n_jobs, max_iter=max_iter)
 
 
 def search_path(model, config, X, y, weight, points, losses):
-    """Cross-validates `points` of the path of strads_glm_options: an array
-    [points, lambda, error, deviation, accuracy], best and simplest.
+    """Cross-validates `points` of the path of strads_glm_options. Returns an
+    array [points, lambda, error, deviation, accuracy], best and simplest.
 
-    losses: as of _search_pieces."""
+    losses: as in _search_pieces."""
     config.lambda_ratio = 1.0
 
     def begin():  # all coefficients are 0; an interrupted search keeps them
@@ -344,7 +347,7 @@ def search_path(model, config, X, y, weight, points, losses):
         return lib.strads_glm_lambda_max(finished.state)
     largest = engine.shared(begin)
     config.lambda_ratio = 0.0
-    if largest <= 0:  # nothing to explain: any lambda gives w = 0
+    if largest <= 0:  # all gradients are 0: any lambda gives w = 0
         largest = 1.0
     search = ffi.new("strads_glm_cv_options *", {
         "folds": folds_of(model.cv, engine.agreed(sum, X.shape[0])),
@@ -379,12 +382,12 @@ def search_path(model, config, X, y, weight, points, losses):
 
 
 def _search_pieces(model, search, losses, X, y, weight):
-    """search_path of rows that several processes hold: a path for each fold, in
-    which its rows weigh nothing.
+    """search_path for rows in several processes: fits a path for each fold,
+    with weight 0 for the fold's rows.
 
-    losses(z, y [rows, 1]): what predictions z [rows, points] lose, and which
-    labels they find. Who is in which fold is drawn by
-    numpy's default_rng, so they are others than those of one process."""
+    losses(z, y [rows, 1]): the losses of predictions z [rows, points], and
+    which labels they match. numpy's default_rng draws the folds, so they
+    differ from those of a fit in one process."""
     rows = engine.agreed(list, len(y))
     first = sum(rows[:engine.team().rank])
     order = np.random.default_rng(engine.seed_of(model.random_state)) \
@@ -434,14 +437,14 @@ def _squares(z, y):
 
 
 class ElasticNetCV(_Regressor):
-    """An elastic net whose alpha is chosen by cross-validation.
+    """An elastic net; alpha is chosen by cross-validation.
 
-    Attributes beside those of ElasticNet: ``alpha_``, ``alphas_`` [n],
-    ``mse_`` [n] the mean squared error of held-out rows, ``mse_deviation_`` [n]
-    its standard error, ``alpha_1se_`` the largest alpha whose error is within
-    one standard error of the best. ``l1_ratio`` may be a list, of which
-    ``l1_ratio_`` is the best one; ``alphas_``, ``mse_`` and ``mse_deviation_`` are
-    [ratios, n] then.
+    Attributes in addition to those of ElasticNet: ``alpha_``; ``alphas_`` [n];
+    ``mse_`` [n], the mean squared error of held-out rows; ``mse_deviation_``
+    [n], its standard error; ``alpha_1se_``, the largest alpha with an error
+    within one standard error of the best. ``l1_ratio`` may be a list; then
+    ``l1_ratio_`` is the best value, and ``alphas_``, ``mse_`` and
+    ``mse_deviation_`` are [ratios, n].
     """
 
     def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, cv=5,
@@ -489,7 +492,7 @@ class ElasticNetCV(_Regressor):
 
 
 class LassoCV(ElasticNetCV):
-    """A Lasso whose alpha is chosen by cross-validation; see ElasticNetCV."""
+    """A Lasso; alpha is chosen by cross-validation. See ElasticNetCV."""
 
     def __init__(self, *, eps=1e-3, n_alphas=100, cv=5, fit_intercept=True,
                  positive=False, tol=1e-6, max_iter=None, n_jobs=None,
@@ -505,12 +508,12 @@ class LassoCV(ElasticNetCV):
 # ---- support vector regression ---------------------------------------------
 
 class LinearSVR(_Regressor):
-    """Linear support vector regression, as liblinear has it.
+    """Linear support vector regression with liblinear's objectives.
 
     Minimises ``1/2 |w|^2 + C sum_i max(0, |y_i - x_i w - b| - epsilon)`` (or
-    its square); with `intercept_scaling` a number B the intercept is B times
-    the coefficient of a column of B's, which is penalised like the others;
-    ``intercept_scaling=None`` leaves the intercept without a penalty.
+    its square). With `intercept_scaling` a number B, the intercept is B times
+    the coefficient of a constant column of value B, which is penalised like
+    the others. ``intercept_scaling=None`` does not penalise the intercept.
     """
 
     def __init__(self, *, epsilon=0.0, C=1.0, loss="epsilon_insensitive",
@@ -548,7 +551,8 @@ class LinearSVR(_Regressor):
 
 
 def svm_config(model, losses):
-    """The options of a support vector machine, and what they borrow."""
+    """The options of a support vector machine, and the objects that they refer
+    to."""
     kept = ffi.new("char[]", losses[model.loss])
     config = ffi.new("strads_svm_options *", {"loss": kept, "c": model.C})
     if model.fit_intercept and model.intercept_scaling is None:

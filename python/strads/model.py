@@ -8,7 +8,7 @@ from ._strads import ffi, lib
 
 
 class Model:
-    """A linear model as the command writes it (strads/model.h).
+    """A linear model in the command's format (strads/model.h).
 
     Attributes: program, coef [n_features] or [classes, n_features], intercept
     (a number, or [classes]), options (a dict), fit (a dict of objective, gap,
@@ -25,7 +25,7 @@ class Model:
         self._check()
 
     def _check(self):
-        """Raises a ValueError when the parts do not fit together."""
+        """Raises a ValueError if the parts do not fit together."""
         if not isinstance(self.program, str):
             raise ValueError(f"program is {self.program!r}; expected a name")
         if not isinstance(self.options, dict) or not isinstance(self.fit, dict):
@@ -54,7 +54,7 @@ class Model:
         return X @ self.coef.T + self.intercept
 
     def save(self, path):
-        """Writes the model; the file is whole or not there."""
+        """Writes the model atomically: the file is complete or absent."""
         self._check()
         rows = np.atleast_2d(self.coef).T
         used = np.flatnonzero(np.any(rows != 0, axis=1)).astype(np.uint32)
@@ -77,8 +77,8 @@ class Model:
 
 
 def read_model(path):
-    """Reads what the command has written: a Model of a linear program, or a
-    fitted strads.LatentDirichletAllocation of a topic model."""
+    """Reads a model that the command has written: a Model of a linear program,
+    or a fitted strads.LatentDirichletAllocation of a topic model."""
     path = str(path)
     with open(path, encoding="utf-8") as file:
         try:

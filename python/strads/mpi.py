@@ -1,4 +1,4 @@
-"""Estimators under mpirun: every rank gives the rows that it holds.
+"""Estimators under mpirun: every rank passes the rows that it holds.
 
 In a file that ``mpirun -n 4 python3 train.py`` starts::
 
@@ -6,8 +6,8 @@ In a file that ``mpirun -n 4 python3 train.py`` starts::
     model = Lasso(alpha=0.1).fit(X_piece, y_piece)
 
 Rows are numbered in the order of the ranks. All ranks have the same model
-afterwards, and raise when one of them fails. MPI carries an address and a key;
-the rest goes over tcp.
+afterwards. If one fails, all raise. MPI carries an address and a key; all
+further messages use tcp.
 """
 import os
 import socket
@@ -18,8 +18,9 @@ from . import engine, spread
 
 
 def _fit(model, fit, X, y=None, *, comm=None, **more):
-    """Fits the model to the pieces of all ranks of `comm` (COMM_WORLD), each of
-    which calls this with its own (and its sample_weight); returns self."""
+    """Fits the model to the pieces of all ranks of `comm` (default
+    COMM_WORLD). Each rank calls this with its own piece (and sample_weight);
+    returns self."""
     comm = MPI.COMM_WORLD if comm is None else comm
     rank, size = comm.Get_rank(), comm.Get_size()
     host = spread.host_among(comm.allgather(socket.gethostname()))

@@ -1,6 +1,6 @@
 """Checks of parameters: a name has one meaning in all estimators and paths.
 
-Every parameter is checked when a fit starts. The sentence names the parameter,
+Every parameter is checked when a fit starts. The error names the parameter,
 its value and its range.
 """
 import math
@@ -78,7 +78,7 @@ def share(name, value):
 
 
 def share_or_none(name, value):
-    """The rule for an l1_ratio that most penalties do without."""
+    """The rule for an l1_ratio that may be None."""
     if value is not None:
         share(name, value)
 
@@ -127,7 +127,7 @@ def _class_weight(name, value):
 
 
 def _with_data(_name, _value):
-    """Arrays of one number a column, which are checked with the data."""
+    """Arrays of one number per column; they are checked with the data."""
 
 
 _COUNT = number(least=1, most=10000, whole=True)
@@ -155,8 +155,8 @@ RULES = {
 
 
 def check(given, own=None):
-    """Checks values by their names; `own`: rules that are not the usual ones.
-    Names without a rule, such as a subclass may add, are left alone."""
+    """Checks values by their names; `own`: rules that replace the usual ones.
+    Names without a rule, such as a subclass may add, are not checked."""
     rules = {**RULES, **(own or {})}
     for name, value in given.items():
         if name in rules:

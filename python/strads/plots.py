@@ -1,5 +1,5 @@
-"""What a notebook shows of a fitted model: a table, and plots where matplotlib
-is there. Nothing here is needed to fit."""
+"""Displays of a fitted model in a notebook: a table, and plots if matplotlib
+is installed. Fitting does not need this module."""
 from html import escape
 
 import numpy as np
@@ -17,8 +17,8 @@ def _table(caption, rows):
 
 
 class Shown:
-    """An estimator whose _table(model) a notebook shows below scikit-learn's
-    form, once it is fitted."""
+    """An estimator with a table: a notebook shows _table(model) below
+    scikit-learn's representation of a fitted model."""
 
     def _repr_html_inner(self):
         return super()._repr_html_inner() + type(self)._table(self)
@@ -31,8 +31,8 @@ class Shown:
 
 
 def of_coefficients(model):
-    """The largest coefficients as a table: of several
-    classes those of the largest absolute value in any of them."""
+    """The largest coefficients as a table; with several classes, by the
+    largest absolute value over the classes."""
     if not hasattr(model, "coef_"):
         return ""
     coef = np.atleast_2d(model.coef_)
@@ -59,7 +59,7 @@ def of_topics(model):
 
 
 def of_factors(model):
-    """What was factorised."""
+    """Sizes and errors of a factorisation as a table."""
     if not hasattr(model, "item_factors_"):
         return ""
     return _table("factors of users and items", [
@@ -69,10 +69,11 @@ def of_factors(model):
 
 
 def _apart(places, least):
-    """These places, moved as little as makes any two `least` apart."""
+    """Moves places by the least squared distance so that any two are `least`
+    apart."""
     order = np.argsort(places, kind="stable")
     moved = np.array(places, dtype=float)[order]
-    groups = []  # [the sum of what members want, how many]
+    groups = []  # [sum of the wanted positions, number of members]
     for k, place in enumerate(moved):
         groups.append([place - k * least, 1])
         while len(groups) > 1 and groups[-2][0] * groups[-1][1] > \
@@ -111,7 +112,7 @@ def path(alphas, coefs, *, names=None, top=8, ax=None):
 
 def coefficients(model, *, names=None, top=20, ax=None):
     """Draws the `top` largest coefficients of a linear model as bars, the
-    largest on top; of several classes one colour each."""
+    largest on top; with several classes, one colour each."""
     import matplotlib.pyplot as plt
     ax = ax or plt.gca()
     coef = np.atleast_2d(model.coef_)

@@ -1,14 +1,14 @@
-"""Programs in Python: a class whose methods are the engine's callbacks.
+"""Programs in Python: a class with the engine's callbacks as methods.
 
-A program trains `parameters` rows of `width` numbers each. The engine picks
-blocks of parameters, has `update` compute on every partition of the data, adds
-the partials up, has `aggregate` turn the sum into a commit, and tells every
-partition what changed through `refresh` (strads/program.h). A callback gets
-numpy arrays. The engine takes `task.partial`, `commit.change` and
-`commit.priority` when the callback returns. The objects `task`,
-`commit` and `session` are valid during the call and raise a StradsError
-afterwards; arrays may be kept. Those of a share are the data itself, which no
-callback may change::
+A program trains `parameters` rows of `width` numbers each. In each round the
+engine picks blocks of parameters and calls `update` on every partition of the
+data. It adds the partials up, calls `aggregate` to turn the sum into a commit,
+and passes the changes to every partition through `refresh`
+(strads/program.h). A callback receives numpy arrays. The engine reads
+`task.partial`, `commit.change` and `commit.priority` after the callback has
+returned. The objects `task`, `commit` and `session` are valid during the call
+and raise a StradsError afterwards; arrays may be kept. A share's arrays are the
+data itself, and callbacks must not change them::
 
     class Ridge(strads.Program):
         def open(self, share):
@@ -33,7 +33,7 @@ callback may change::
 
         def objective(self, report): ...
 
-Callbacks hold the interpreter's lock; numpy gives it up in long computations.
+Callbacks hold the interpreter's lock; numpy releases it in long computations.
 An exception in a callback ends the run, and `fit` raises it.
 """
 import functools
@@ -78,7 +78,7 @@ def _view(pointer, shape, dtype=np.float64):
 
 
 def _copy(pointer, shape, dtype=np.float64):
-    """A copy of it, which may be kept."""
+    """A copy, which stays valid after the call."""
     view = _view(pointer, shape, dtype)
     return None if view is None else view.copy()
 
@@ -93,7 +93,7 @@ def _data_view(pointer, shape, data, dtype=np.float64):
 
 
 class _DuringCall:
-    """An object that is valid until its callback returns, when _end empties
+    """An object that is valid until its callback returns; _end then empties
     it."""
 
     def __getattr__(self, name):
@@ -128,8 +128,8 @@ class _Lines:
 
 
 class Share:
-    """What one partition holds of the data. Its arrays are read only and keep
-    the data set alive."""
+    """A partition's share of the data. Its arrays are read only and keep the
+    data set alive."""
 
     def __init__(self, share, data):
         self.partition, self.partitions = share.partition, share.partitions
@@ -165,7 +165,7 @@ def _block(block):
 
 
 class Task(_DuringCall):
-    """What a worker's callback gets: share, local, block, partial, value,
+    """Arguments of a worker's callback: share, local, block, partial, value,
     round, seed, width."""
 
     def __init__(self, task, program):
@@ -197,11 +197,11 @@ class Task(_DuringCall):
             self._partial_view()[:] = self.partial
 
     def ends(self):
-        """In `run`: whether the loop is to end. To be asked once a clock."""
+        """In `run`: true if the loop should end. Call it once per clock."""
         return bool(lib.strads_loop_ends(self._task))
 
     def report(self, objective=np.nan, gap=np.nan, nonzeros=0, stop=False):
-        """In `run`: hands progress over."""
+        """In `run`: reports progress."""
         report = ffi.new("strads_report *", {
             "objective": objective, "gap": gap, "nonzeros": nonzeros,
             "stop": stop})
@@ -211,10 +211,10 @@ class Task(_DuringCall):
 
 
 class Commit(_DuringCall):
-    """What `aggregate` gets and gives: partial (the sum over partitions),
+    """Arguments and results of `aggregate`: partial (the sum over partitions),
     block, value [n, width] as committed, change [n, width] to fill in,
-    priority [n], since: commits that no partition knew of, as (parameters,
-    changes [n, width])."""
+    priority [n], since: commits that no partition had applied yet, as
+    (parameters, changes [n, width])."""
 
     def __init__(self, commit):
         n, width = commit.block.n, commit.width
@@ -241,7 +241,7 @@ def _change(change, width):
 
 
 class Report:
-    """What `objective` fills in."""
+    """The results of `objective`."""
 
     def __init__(self):
         self.objective = self.gap = np.nan
@@ -250,7 +250,7 @@ class Report:
 
 
 class _Box:
-    """A partition's state, while the engine has its address."""
+    """A partition's state, while the engine holds its address."""
 
     def __init__(self, value):
         self.value = value
@@ -281,8 +281,8 @@ class Session(_DuringCall):
         return number, spec.cols, dtype
 
     def read_rows(self, table, rows, staleness=0):
-        """[n, cols] the rows, as of `staleness` clocks ago or newer; a
-        worker's own increments are always in them."""
+        """[n, cols] the rows, at most `staleness` clocks old; a worker's own
+        increments are always included."""
         number, cols, dtype = self._spec(table)
         rows = np.ascontiguousarray(rows, dtype=np.uint32)
         out = np.empty((len(rows), cols), dtype=dtype)
@@ -330,11 +330,11 @@ class Session(_DuringCall):
 
 
 class Program:
-    """A program of one's own; see the module. Class attributes:
+    """A user-defined program; see the module. Class attributes:
 
     name : lower case; layout : "columns", "rows" or "both"; split : "rows" or
-    "columns"; width : numbers a parameter; block_max : parameters a block at
-    most; tables : {name: (rows, cols, dtype)}, of `run`.
+    "columns"; width : numbers per parameter; block_max : largest number of
+    parameters in a block; tables : {name: (rows, cols, dtype)}, for `run`.
     """
 
     name = "python"
@@ -344,10 +344,10 @@ class Program:
     block_max = 64
     tables = {}
 
-    # Callbacks of a run in rounds: open, update, aggregate, and as needed
+    # Callbacks of a run in rounds: open, update, aggregate and, if needed,
     # partial, refresh, objective; or `run`, a data-parallel loop.
     def parameters(self, rows, cols):
-        """How many parameters there are."""
+        """The number of parameters."""
         return cols
 
     def open(self, share):
@@ -355,7 +355,7 @@ class Program:
         return None
 
     def partial(self, block):
-        """How many numbers update computes for a block."""
+        """The length of update's partial for a block."""
         return len(block) * self.width
 
     update = aggregate = refresh = objective = run = None
@@ -374,7 +374,7 @@ class Program:
         kind = type(self)
         table, kept = self._table()
         self._shares, self._boxes, self._failure = {}, {}, None
-        self._data = []  # the data set, as soon as it is read
+        self._data = []  # the data set, once it was read
         matrix = X if isinstance(X, engine.File) else _matrix(X)
         try:
             finished = engine.run(
@@ -398,8 +398,8 @@ class Program:
         return self
 
     def _table(self):
-        """The strads_program of this object, and what it borrows. A run's
-        config is the address of this object's handle."""
+        """The strads_program of this object, and the objects that it refers
+        to. A run's config is the address of this object's handle."""
         kind = type(self)
         handle = ffi.new_handle(self)
         config = ffi.new("void **", handle)
@@ -429,7 +429,8 @@ class Program:
         return table, (config, handle, name, summary)
 
     def _fails(self, failure):
-        """Keeps an exception for `fit`, and tells the engine of it."""
+        """Keeps an exception for `fit`, and reports the failure to the engine.
+        """
         if self._failure is None:
             self._failure = failure
         text = traceback.format_exception_only(type(failure), failure)[-1]
@@ -449,8 +450,8 @@ def _guard(program, function, *arguments):
 
 
 def _during(given, callback, *more):
-    """Calls callback(given, *more) and hands its results over. Afterwards
-    `given` is empty."""
+    """Calls callback(given, *more) and passes its results to the engine.
+    Empties `given` afterwards."""
     try:
         callback(given, *more)
         given._hand_over()
@@ -508,7 +509,7 @@ def py_open(task, local):
 
 @ffi.def_extern()
 def py_close(local):
-    pass  # fit drops all boxes when the run is over
+    pass  # fit drops all boxes after the run
 
 
 @ffi.def_extern(error=7)
@@ -530,7 +531,7 @@ def py_partial(task):
         return int(program.partial(_block(task.block)))
     except BaseException as failure:
         program._fails(failure)
-        return 1  # update is never reached: fit raises
+        return 1  # fit raises before update is called
 
 
 @ffi.def_extern(error=7)

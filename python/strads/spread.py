@@ -1,14 +1,15 @@
-"""One fit by several processes, each of which holds some rows.
+"""One fit by several processes that each hold some of the rows.
 
-What this module owns: the hub, by which the processes of a fit agree on what
-Python has to know before and after the run (classes, numbers of rows, the
-fitted model), and the run itself on their pieces (strads/engine.h,
-strads_data_from_part). Rows, labels and documents stay where they are; what
-travels besides the engine's own messages is the model.
+This module owns two things. The hub: over it the processes of a fit agree on
+the facts that Python needs before and after the run (classes, numbers of rows,
+the fitted model). The run itself, on the pieces of the processes
+(strads/engine.h, strads_data_from_part). Rows, labels and documents stay in
+their processes; besides the engine's own messages, only the model is sent.
 
-Process 0 opens the hub, the others connect; a key that the launcher hands to
-all (strads.mpi, strads.dask) lets nobody else in, and is the run's token.
-Whoever fails says so once, and all others raise its sentence.
+Process 0 opens the hub, the others connect. The launcher (strads.mpi,
+strads.dask) passes a key to all processes. The hub accepts only connections
+with this key, and the key is also the run's token. If a process fails, it
+reports this once, and all others raise its error.
 """
 import socket
 import tempfile
@@ -24,12 +25,13 @@ SPREADABLE = ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV",
               "GroupLasso", "GLMCV", "GLMClassifier",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8
-_INTERRUPTED = -1  # in place of an error: Ctrl-C came before there was a model
-_POLL = 0.05  # seconds from one look at the own run to the next
+_INTERRUPTED = -1  # used like an error code: Ctrl-C came before there was a
+                   # model
+_POLL = 0.05  # seconds between two polls of the own run
 
 
 class Joined(Exception):
-    """The run has ended well; process 0 has what it has fitted."""
+    """The run has ended without an error; process 0 has the fitted model."""
 
     def __init__(self, interrupted=None):
         super().__init__()
@@ -37,7 +39,7 @@ class Joined(Exception):
 
 
 class _Told(Exception):
-    """Another process has failed, and all know it."""
+    """Another process has failed, and all processes know it."""
 
 
 def open_hub(host, key):
@@ -48,18 +50,20 @@ def open_hub(host, key):
 class Team:
     """The processes of one fit, as seen by one of them.
 
-    rank, size: this one's number, and how many; hub: process 0's Listener, or
-    its address; host: where others reach this process; key: bytes."""
+    rank, size: number of this process, and of all; hub: process 0's Listener,
+    or its address; host: an address at which others reach this process; key:
+    bytes."""
 
     def __init__(self, rank, size, hub, host, key, patience=60.0):
         self.rank, self.size, self.host, self.key = rank, size, host, key
-        self.warnings = []  # of process 0, which has the run's numbers
-        self.interrupted = None  # what ended the run at process 0
+        self.warnings = []  # of process 0, which has the run's results
+        self.interrupted = None  # set at process 0
         if rank:
             self._links = [Client(hub, authkey=key)]
             self._links[0].send(rank)
             return
-        # A Listener has no timeout of its own, and who died never comes.
+        # A Listener has no timeout of its own, and a dead process never
+        # connects.
         hub._listener._socket.settimeout(patience)
         met = {}
         while len(met) < size - 1:
@@ -80,11 +84,12 @@ class Team:
     # ---- agreeing ---------------------------------------------------------
 
     def gather(self, value):
-        """The values of all processes, in order; every one calls it."""
+        """The values of all processes, in order; every process must call it.
+        """
         return self._exchange((0, value))
 
     def share(self, work):
-        """See engine.shared; an interrupt of one process is one of all."""
+        """See engine.shared; an interrupt of one process interrupts all."""
         made = interrupted = None
         try:
             made = work()
@@ -98,8 +103,9 @@ class Team:
         return ends[0][1]
 
     def _of_the_run(self, asked):
-        """An interrupt that ended the run, after which all processes are at
-        the same place. Any other one is raised: the others lose this process."""
+        """Returns an interrupt that ended the run: all processes then continue
+        from the same point. Raises any other one, so that the others lose this
+        process."""
         if asked is not self.interrupted:
             raise asked
         return asked
@@ -120,7 +126,8 @@ class Team:
 
     @staticmethod
     def _look_for_failures(said):
-        """Raises the failure that says most, out of [(err, text or value)]."""
+        """Raises the most informative failure out of [(err, text or value)].
+        """
         failed = [(err in (_EPEER, _ECANCELED), k) for k, (err, _) in
                   enumerate(said) if err]
         if failed:
@@ -128,9 +135,9 @@ class Team:
             raise _Told(said[k][0], f"process {k}: {said[k][1]}")
 
     def fit(self, fit, model, *data, **more):
-        """Has all processes fit `model` on their pieces by fit(model, *data,
-        **more). Afterwards all have the fitted model, also where Ctrl-C ended
-        the run; returns the texts of the warnings of the fit."""
+        """All processes fit `model` on their pieces by fit(model, *data,
+        **more). Afterwards all have the fitted model, even if Ctrl-C ended the
+        run. Returns the texts of the fit's warnings."""
         interrupted = None
         try:
             with engine.together(self):
@@ -160,12 +167,12 @@ class Team:
     # ---- the run ----------------------------------------------------------
 
     def run(self, program, config, options, make_data):
-        """Trains on all pieces as strads_run does on the whole. Returns the
-        result (a strads_result *) and whether it was interrupted; raises Joined
-        on all processes but the first.
+        """Trains on all pieces like strads_run on the whole data. Returns the
+        result (a strads_result *) and the interrupt or None; raises Joined in
+        all processes except the first.
 
-        options: a strads_engine_options; make_data: makes a data set of this
-        process's piece, of an engine and a strads_data_options."""
+        options: a strads_engine_options; make_data(engine,
+        strads_data_options): makes a data set of this process's piece."""
         with tempfile.NamedTemporaryFile("w", suffix=".token") as token:
             token.write(self.key.hex() + "\n")
             token.flush()
@@ -191,7 +198,8 @@ class Team:
         return out[0], interrupted
 
     def _lead(self, program, config, options, names, make_data, out):
-        """Process 0: the ends of all, as [(err, text)]."""
+        """Process 0: runs the fit and collects the ends of all processes, as
+        [(err, text)]."""
         engine_out = ffi.new("strads_engine **")
         for key, value in names.items():
             setattr(options, key, value)
@@ -208,10 +216,11 @@ class Team:
 
         threading.Thread(target=work, name="strads").start()
         interrupted, joined = None, False
-        told = 0  # the last one that was told to join
+        told = 0  # the last process that was asked to join
         while None in ends:
             try:
-                # Nodes are numbered as they join: one after the other.
+                # Nodes are numbered as they join, so they join one after the
+                # other.
                 if told < self.size - 1 and (told == 0 or joined):
                     told, joined = told + 1, False
                     self._links[told - 1].send("join")
@@ -249,11 +258,11 @@ class Team:
             try:
                 link.send(ends)
             except OSError:
-                pass  # it was lost, which its end says
+                pass  # the process was lost; its end reports that
         return ends, interrupted
 
     def _follow(self, options, names, make_data):
-        """Another process: the same."""
+        """The other processes: joins the run and returns the ends of all."""
         link, interrupted = _ToFirst(self._links[0]), None
         url = self.gather(None)[0]
         handle = ffi.new_handle(link)
@@ -279,8 +288,8 @@ class Team:
 
 
 class _ToFirst:
-    """The link to process 0 during a run, for two threads. It is also what
-    Ctrl-C sets here in place of a stop flag: process 0 ends the run."""
+    """The link to process 0 during a run, shared by two threads. It also
+    replaces the stop flag: Ctrl-C sets an item, and process 0 ends the run."""
 
     def __init__(self, link):
         self._link, self._lock = link, threading.Lock()
@@ -294,12 +303,12 @@ class _ToFirst:
 
 
 def _told(err):
-    """An error code with its sentence."""
+    """An error code with its message."""
     return err, ffi.string(lib.strads_error_text()).decode() if err else ""
 
 
 def _take_part(node, make_data, out):
-    """One node's part of a run, which frees the node; (err, text)."""
+    """Runs one node and frees it; returns (err, text)."""
     keep = ffi.new("strads_data_options *",
                    {"size": ffi.sizeof("strads_data_options")})
     end = _told(lib.strads_engine_keep(node, keep))
@@ -311,7 +320,7 @@ def _take_part(node, make_data, out):
         end = 2, str(wrong)
     except ValueError as wrong:
         end = 1, str(wrong)
-    except Exception as wrong:  # nobody else would see it
+    except Exception as wrong:  # otherwise lost in this thread
         end = _EPEER, str(wrong)
     lib.strads_engine_free(node)
     return end
@@ -319,30 +328,31 @@ def _take_part(node, make_data, out):
 
 @ffi.def_extern(error=ffi.NULL)
 def py_find(link, name):
-    """The run's program is told to a node that has just got its number."""
+    """The engine asks a node for the run's program right after the node got
+    its number."""
     ffi.from_handle(link).send("joined")
     return lib.strads_program_find(name)
 
 
 def fitted(model):
-    """What a fit has made of a model, its parameters left out."""
+    """The attributes that a fit has set, without the parameters."""
     given = model.get_params(deep=False)
     return {k: v for k, v in vars(model).items() if k not in given}
 
 
 def host_among(hosts):
-    """An address of this machine that those of these names can reach."""
+    """An address of this machine that the given hosts can reach."""
     others = [name for name in hosts if name != socket.gethostname()]
     if not others:
         return "127.0.0.1"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((others[0], 9))  # nothing is sent
+        probe.connect((others[0], 9))  # sends no packet
         return probe.getsockname()[0]
 
 
 def spread(kind, fit):
-    """A class like `kind`, for pieces: fit(model, base_fit, X, y, **more), where
-    `more` has a sample_weight only if there is one."""
+    """A subclass of `kind` for pieces. It calls fit(model, base_fit, X, y,
+    **more); `more` has a sample_weight only if one was given."""
     def fit_pieces(self, X, y=None, sample_weight=None, **more):
         if sample_weight is not None:
             more["sample_weight"] = sample_weight
@@ -353,7 +363,8 @@ def spread(kind, fit):
 
 
 def namesake(module, name, fit):
-    """What a module's __getattr__ answers: the class of that name, spread."""
+    """For a module's __getattr__: the estimator class of that name for pieces.
+    """
     import strads
     if name not in SPREADABLE:
         raise AttributeError(

@@ -1,8 +1,8 @@
 """Checks of fitted attributes before they are used.
 
-A pickle can be damaged, and attributes can be set. Arrays that are handed to the
-library are checked when they are unpickled and each time before they are handed
-over: type, shape, range.
+A pickle can be damaged, and users can set attributes. Arrays that are passed
+to the library are checked when they are unpickled and before each such call:
+type, shape, range.
 """
 import numbers
 
@@ -21,8 +21,8 @@ def _has_shape(value, shape):
 
 
 def real(model, name, shape, *, above=-np.inf, dtype=np.float64, nan=False):
-    """A number (of shape ()) or an array [shape] of finite numbers above a
-    bound; a None in the shape is any length."""
+    """A number (shape ()) or an array [shape] of finite numbers above a bound;
+    None in the shape allows any length."""
     value = getattr(model, name, None)
     fits = isinstance(value, numbers.Real) if shape == () else (
         isinstance(value, np.ndarray) and value.dtype == dtype)
@@ -32,7 +32,7 @@ def real(model, name, shape, *, above=-np.inf, dtype=np.float64, nan=False):
 
 
 def whole(model, name, dtype, shape, *, least=0, below=2**64):
-    """An array of whole numbers of this type, shape and range, contiguous."""
+    """A contiguous array of integers of this type, shape and range."""
     value = getattr(model, name, None)
     if not isinstance(value, np.ndarray) or value.dtype != dtype or \
             not value.flags.c_contiguous or not _has_shape(value, shape) or \
@@ -43,14 +43,14 @@ def whole(model, name, dtype, shape, *, least=0, below=2**64):
 
 
 def count(model, name):
-    """A whole number that fits into u64."""
+    """An integer that fits into u64."""
     value = getattr(model, name, None)
     if not isinstance(value, numbers.Integral) or not 0 <= value < 2**64:
         refuse(model, name, "a whole number from 0 up")
 
 
 class Checked:
-    """Estimators whose state is checked when it is unpickled. `_check_state`
+    """An estimator that checks its state when it is unpickled. `_check_state`
     raises a ValueError."""
 
     def __setstate__(self, state):

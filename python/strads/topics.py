@@ -10,7 +10,8 @@ from . import engine, params, plots, states
 from ._strads import ffi, lib
 
 
-# Of a document: a draw takes 8 bytes a token. A fit takes fewer (strads/lda.h).
+# Per document: a draw takes 8 bytes per token. A fit takes less
+# (strads/lda.h).
 MOST_TOKENS = 2**24
 
 
@@ -66,7 +67,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.callbacks = callbacks
 
     def _counts(self, X, reset):
-        """X as counts of words: CSR of f64 whole numbers, no stored zeros."""
+        """X as counts of words: CSR of f64 integers, without stored zeros."""
         params.check(self.get_params(deep=False), self._rules)
         X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
                                 reset=reset,
@@ -87,7 +88,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         return X
 
     def fit(self, X, y=None):
-        """Fits the model to X [documents, words], how often each occurs."""
+        """Fits the model to X [documents, words], the counts of words."""
         X = self._counts(X, True)
         if self.n_components == 1:
             return self._fit_one(X)
@@ -123,7 +124,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         return self
 
     def _fit_one(self, X):
-        """One topic has all tokens: there is nothing to draw."""
+        """With one topic it has all tokens, and no sampling is needed."""
         each = engine.agreed(sum, np.asarray(X.sum(axis=0)).ravel()).astype(
             np.uint32)
         has = each > 0
@@ -140,7 +141,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         return self
 
     def _take(self, model):
-        """Copies a strads_lda_model into arrays, which pickle."""
+        """Copies a strads_lda_model into arrays, which can be pickled."""
         words, nnz = model.words, model.start[model.words]
         start = np.frombuffer(ffi.buffer(model.start, 8 * (words + 1)),
                               dtype=np.uint64)
@@ -179,7 +180,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         states.real(self, "components_", (topics, words), above=0)
 
     def _model(self):
-        """A strads_lda_model over this object's arrays, and what it holds."""
+        """A strads_lda_model over this object's arrays, and the objects that
+        it refers to."""
         self._check_state()
         total = np.zeros(len(self.alpha_), dtype=np.uint64)
         np.add.at(total, self.topic_, self.count_)
@@ -230,8 +232,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         return self.fit(X, y).transform(X)
 
     def score(self, X, y=None):
-        """Log-likelihood of half of each document's tokens given the other
-        half (document completion), in all."""
+        """The total log-likelihood of half of each document's tokens, given
+        the other half (document completion)."""
         return self._completion(X)[0]
 
     def perplexity(self, X):
@@ -255,7 +257,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     def top_words(self, n=10, relevance=1.0):
         """[topics, n] the words of each topic by relevance (Sievert and
-        Shirley 2014; 1.0: by probability); -1 where a topic has no more."""
+        Shirley 2014; 1.0: by probability); -1 if a topic has fewer words."""
         check_is_fitted(self, "components_")
         params.number(least=1, below=2**31, whole=True)("n", n)
         params.number(least=0, most=1)("relevance", relevance)
@@ -268,7 +270,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         return word.astype(np.int32).astype(int)
 
     def save(self, path):
-        """Writes the model as the command reads it (strads lda ...)."""
+        """Writes the model in the command's format (strads lda ...)."""
         check_is_fitted(self, "components_")
         model, kept = self._model()
         engine.call(lib.strads_lda_model_write, model, ffi.NULL,

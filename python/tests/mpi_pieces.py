@@ -1,5 +1,5 @@
-"""A rank of the tests of strads.mpi: fits pieces, and rank 0 compares with one
-process that has all rows, cut alike (see test_pieces.py)."""
+"""A rank of the tests of strads.mpi: fits pieces. Rank 0 compares with a fit
+by one process that has all rows, cut in the same way (see test_pieces.py)."""
 import os
 import signal
 import sys
@@ -35,7 +35,7 @@ def compare(name, kind, X, y, weight=None, **parameters):
 
 
 def cross_validated(name, X, y, z_of, loses, **parameters):
-    """Against its folds, one after the other, in one process."""
+    """Compares with the same folds, one after the other, in one process."""
     bounds = bounds_of(len(y), size)
     model = getattr(mpi, name)(cv=3, random_state=4, tol=1e-9, **parameters).fit(
         piece(X, bounds), piece(y, bounds))
@@ -60,7 +60,7 @@ def cross_validated(name, X, y, z_of, loses, **parameters):
 
 
 def without_rows():
-    """Each rank in turn has none; models are those of all rows."""
+    """Each rank in turn has no rows; models must equal those of all rows."""
     X, y = samples()
     three = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     names = np.array(["low", "mid", "top"])[three]
@@ -82,7 +82,7 @@ def without_rows():
         data = [piece(rows, bounds) for rows in (A, b) if rows is not None]
         model = getattr(mpi, name)(**parameters).fit(*data)
         alone = getattr(strads, name)(**parameters)
-        if name == "LassoCV":  # folds are others
+        if name == "LassoCV":  # folds differ
             alone = strads.Lasso(model.alpha_)
         alone.fit(*[rows for rows in (A, b) if rows is not None])
         for key in ("coef_", "classes_"):
@@ -95,7 +95,7 @@ def without_rows():
         warnings.simplefilter("always")
         mpi.Lasso(1e-4, max_iter=1).fit(piece(X, bounds), piece(y, bounds))
     assert len(said) == 1 and "reached max_iter" in str(said[0].message)
-    # Rows that all weigh 0 are none.
+    # Rows of a piece that all weigh 0 count as none.
     weight = np.arange(len(y)) < len(y) // 2
     bounds = [0, len(y) // 2] + [len(y)] * (size - 1)
     model = mpi.Lasso(0.05).fit(piece(X, bounds), piece(y, bounds),
@@ -106,15 +106,15 @@ def without_rows():
 
 
 def interrupted():
-    """Ctrl-C at each rank in turn ends a run at all, with a model."""
+    """Ctrl-C at each rank in turn ends the run in all ranks, with a model."""
     X, y = samples(300, 100)
     bounds = bounds_of(len(y), size)
     with tempfile.TemporaryDirectory() as folder:
         folder = MPI.COMM_WORLD.bcast(folder)
         for who in range(size):
-            under_way = os.path.join(folder, str(who))  # a file of rank 0's
+            under_way = os.path.join(folder, str(who))  # a file of rank 0
 
-            def hold(progress):  # the run lasts until the interrupt comes
+            def hold(progress):  # until the interrupt comes
                 open(under_way, "w", encoding="utf-8").close()
                 time.sleep(0.05)
 

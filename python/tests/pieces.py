@@ -1,4 +1,5 @@
-"""Data of the tests of fits by several processes, and what has to be equal."""
+"""Data for the tests of fits by several processes, and the attributes that
+must be equal."""
 import numpy as np
 import pandas
 import scipy.sparse as sparse
@@ -24,13 +25,13 @@ def ratings(users=60, items=25):
 
 
 def bounds_of(rows, pieces):
-    """Where pieces of unequal sizes begin."""
+    """Bounds of pieces of unequal sizes."""
     share = np.cumsum([0] + [k + 2 for k in range(pieces)])
     return (rows * share) // share[-1]
 
 
 def same(name, one, other):
-    """Both models have the same bits in what they have learnt."""
+    """Both models have bit-identical fitted attributes."""
     seen = 0
     for key in ("coef_", "intercept_", "classes_", "components_",
                 "user_factors_", "item_factors_", "n_iter_", "n_documents_"):

@@ -2,8 +2,8 @@
 
     promises.py WAYS [NAME ...]
 
-loads each estimator's pickle, and model files, with WAYS damages, each of which
-may raise, and uses what was loaded.
+loads each estimator's pickle, and model files, with WAYS damages. Loading may
+raise; if it does not, the model is used.
 """
 import inspect
 import os
@@ -25,7 +25,7 @@ TOLERANT = [name for name in ESTIMATORS
 
 
 def data_for(name):
-    """X [40, 8] and labels that suit the estimator, hard enough for more than
+    """X [40, 8] and suitable labels for the estimator; a fit takes more than
     two rounds."""
     draws = np.random.default_rng(11)
     X = draws.standard_normal((40, 8)) / 5 + draws.standard_normal((40, 1))
@@ -41,7 +41,7 @@ def data_for(name):
 
 
 def small(name):
-    """The estimator with a penalty that matters little, and few points."""
+    """The estimator with a weak penalty and few points."""
     model = getattr(strads, name)()
     has = model.get_params()
     wanted = {"alpha": 1e-4, "C": 1e4, "n_alphas": 5, "n_points": 5, "cv": 2,
@@ -53,7 +53,7 @@ def small(name):
 
 
 def easy(name):
-    """The estimator with a penalty that matters."""
+    """The estimator with a strong penalty."""
     model = small(name)
     has = model.get_params()
     return model.set_params(**{k: v for k, v in {"alpha": 0.1, "C": 1.0}.items()
@@ -68,7 +68,7 @@ def weighted(name):
 # ---- damage ---------------------------------------------------------------------
 
 def damaged_bytes(draws, whole):
-    """Some bytes are others, are gone or come twice."""
+    """Changes, removes or repeats some bytes."""
     data = bytearray(whole)
     for _ in range(draws.integers(1, 4)):
         at = int(draws.integers(len(data)))
@@ -85,7 +85,7 @@ def damaged_bytes(draws, whole):
 
 
 def damaged_value(draws, value):
-    """Another value in its place: of a wrong shape, type or range."""
+    """Replaces a value by one of a wrong shape, type or range."""
     others = [None, "x", -1, 0, 2**40, 1e300, float("nan"), [], {},
               np.zeros(0), np.zeros((2, 2))]
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind != "O":
@@ -100,7 +100,7 @@ def damaged_value(draws, value):
 
 
 def use(model, X, y):
-    """All that hands the state to the library."""
+    """Calls all methods that pass the state to the library."""
     for call in (
             lambda: model.predict(X), lambda: model.transform(X),
             lambda: model.score(X), lambda: model.top_words(3),
@@ -112,7 +112,7 @@ def use(model, X, y):
             lambda: model.decision_function(X), lambda: model._repr_html_()):
         try:
             call()
-        except Exception:  # any, but no crash
+        except Exception:  # any exception is fine; a crash is not
             pass
     if "max_iter" in vars(model) and hasattr(model, "warm_start"):
         model.max_iter, model.n_jobs, model.callbacks = 2, 1, None
@@ -124,7 +124,7 @@ def use(model, X, y):
 
 
 def damage_pickles(name, ways):
-    """Pickles with other bytes, and with one attribute that is another."""
+    """Damages pickles: changes bytes, or one attribute."""
     if name == "Model":
         X, y = data_for("Lasso")
         model = strads.Model("glm", [[1, 2.0], [3, 4]], [0.5, 1.5])
@@ -160,7 +160,7 @@ def damage_pickles(name, ways):
 
 
 def damage_files(ways):
-    """Model files of both kinds with other bytes."""
+    """Damages bytes of model files of both kinds."""
     X, y = data_for("LatentDirichletAllocation")
     topics = small("LatentDirichletAllocation").fit(X)
     loaded = 0
@@ -190,7 +190,7 @@ def damage_files(ways):
 
 def main(ways, names):
     warnings.simplefilter("ignore")
-    # A length in a damaged pickle may ask for all memory there is.
+    # A length in a damaged pickle may request any amount of memory.
     resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
     for name in names or [*ESTIMATORS, "Model", "files"]:
         print(name, end=": ", flush=True)

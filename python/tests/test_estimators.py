@@ -7,7 +7,8 @@ import strads
 
 @parametrize_with_checks([
     strads.Lasso(), strads.ElasticNet(), strads.LassoCV(n_alphas=10, cv=3),
-    strads.ElasticNetCV(n_alphas=10, cv=3), # tighter, since the checks compare to 1e-7 fits of rows in another order
+    # tighter: the checks compare fits of reordered rows to 1e-7
+    strads.ElasticNetCV(n_alphas=10, cv=3),
     strads.LinearSVR(tol=1e-10),
     strads.LogisticRegression(), strads.LogisticRegression("l1"),
     strads.LogisticRegression(multi_class="ovr"),

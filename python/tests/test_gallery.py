@@ -1,7 +1,8 @@
-"""The gallery's pages run, and their pictures can be read: each panel has a
-title or labels, and no two pieces of text of a picture lie on each other.
+"""The gallery's pages run, and their pictures are readable: each panel has a
+title or labels, and no two texts of a picture overlap.
 
-With STRADS_GALLERY a folder, the pictures are kept there (docs/gallery/README.md).
+If STRADS_GALLERY names a folder, the pictures are kept there
+(docs/gallery/README.md).
 """
 import glob
 import os
@@ -22,7 +23,7 @@ PAGES = sorted(glob.glob(os.path.join(
 
 
 def texts(ax):
-    """What text a panel shows: titles, labels, ticks that are in its range."""
+    """The texts of a panel: titles, labels, visible ticks."""
     yield from [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
     for axis in ax.xaxis, ax.yaxis:
         low, high = sorted(axis.get_view_interval())
@@ -63,7 +64,7 @@ def test_a_page_runs_and_its_picture_can_be_read(page, tmp_path, monkeypatch):
 def test_names_at_a_path_do_not_collide():
     draws = np.random.default_rng(0)
     X = draws.standard_normal((80, 30))
-    y = X @ np.full(30, 0.5)  # all end at the same place
+    y = X @ np.full(30, 0.5)  # all paths end at the same place
     alphas, coefs, _ = strads.lasso_path(X, y, n_alphas=20)
     figure, ax = plt.subplots()
     plots.path(alphas, coefs, top=30, ax=ax)

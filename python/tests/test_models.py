@@ -138,7 +138,7 @@ def test_topics_that_were_planted_are_found():
     found = model.transform(X)
     match = np.abs(np.corrcoef(found.T, shares.T)[:3, 3:]).max(axis=1)
     assert np.all(match > 0.95)
-    assert model.perplexity(X) < 15  # 30 without topics, 10 within one
+    assert model.perplexity(X) < 15  # about 30 without topics, 10 within one
 
 
 def test_factors_recommend_by_name_and_fold_in():
@@ -172,7 +172,7 @@ def test_ctrl_c_keeps_the_model_so_far():
     model = strads.Lasso(1e-7, tol=1e-300, max_iter=None)
     seen, sent = threading.Event(), threading.Event()
 
-    def holds_the_fit(progress):  # which could end before the signal comes
+    def holds_the_fit(progress):  # until the signal comes
         if progress.round >= 5:
             seen.set()
             sent.wait(30)

@@ -1,5 +1,6 @@
-"""Fits by several processes, each with rows of its own: by mpirun, and on a
-Dask cluster of processes. Bits are those of one process with the same cuts."""
+"""Fits by several processes that each hold some rows: by mpirun, and on a Dask
+cluster of processes. Results are bit-identical to those of one process with
+the same cuts."""
 import os
 import signal
 import subprocess
@@ -69,7 +70,7 @@ def test_ctrl_c_at_any_rank_ends_all_with_the_model_so_far():
 def client():
     distributed = pytest.importorskip("distributed")
     import dask
-    # Blocks stay where they are put, however busy a worker is.
+    # Keeps blocks on their workers, even if a worker is busy.
     dask.config.set({"distributed.scheduler.work-stealing": False})
     with distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True,
@@ -79,8 +80,8 @@ def client():
 
 
 def blocks_of(client, X, y, chunks):
-    """Dask arrays whose blocks are on the two workers in turn, and the bounds
-    that a fit on them has."""
+    """Dask arrays with blocks on the two workers in turn, and the bounds of
+    the pieces in a fit."""
     import dask.array
     import dask.delayed
     workers = sorted(client.scheduler_info()["workers"])
@@ -99,8 +100,8 @@ def blocks_of(client, X, y, chunks):
 
 
 def fit_there(fit, alone):
-    """Fits until blocks were where they were put, which a busy scheduler does not
-    promise; three times at most."""
+    """Repeats a fit, at most three times, until the blocks stayed on their
+    workers; a busy scheduler does not guarantee that."""
     for _ in range(3):
         if np.array_equal(fit().coef_, alone.coef_):
             break
@@ -130,7 +131,8 @@ def test_dask_arrays_have_the_bits_of_one_process(client):
 
 def test_dask_warns_here_of_a_fit_that_ends_short(client):
     from strads import dask as on_dask
-    # Other data than the test before: blocks are named by their contents.
+    # Must differ from the previous test's data: Dask names blocks by their
+    # contents.
     X, y = samples(88)
     dX, dy = blocks_of(client, X, y, 4)
     with pytest.warns(ConvergenceWarning, match="reached max_iter"):
@@ -187,7 +189,7 @@ def test_a_fit_outlives_a_worker_that_is_killed(client):
     told = []
 
     def kill():
-        # Once the run is under way: both workers are at a fit.
+        # Once the run has started, both workers take part in the fit.
         until = time.monotonic() + 60
         while time.monotonic() < until:
             busy = client.processing()

@@ -191,7 +191,7 @@ class Mean(strads.Program):
         label = task.share.label
         session.inc_row("sums", 0, [label.sum(), len(label)])
         session.clock()
-        total, count = session.read_row("sums", 0)  # of clock 0, from everyone
+        total, count = session.read_row("sums", 0)  # clock 0, all workers
         if task.share.partition == 0:
             session.inc(0, 0, 0, total / count)
         session.clock()

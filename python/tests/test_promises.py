@@ -1,8 +1,8 @@
-"""What holds for every estimator, found by introspection: a fit that ends short
-warns, a wrong parameter is named, data in any form gives the same model, and
-damaged pickles raise.
+"""Rules for every estimator, found by introspection: a fit that does not
+converge warns, an error names the wrong parameter, data in any form gives the
+same model, and damaged pickles raise.
 
-With STRADS_SOAK each pickle is damaged in 300 ways, else in 30.
+With STRADS_SOAK each pickle is damaged in 300 ways, otherwise in 30.
 """
 import inspect
 import os
@@ -33,7 +33,8 @@ def caught(work):
     return [w for w in seen if issubclass(w.category, ConvergenceWarning)]
 
 
-# ---- 1. a fit that ends short of tol warns ------------------------------------
+# ---- 1. a fit that ends above tol warns
+# ----------------------------------------
 
 @pytest.mark.parametrize("name", TOLERANT)
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -89,7 +90,7 @@ ANY_NUMBER = {"infinity": ("lower", "upper"), "below": ("lower", "n_jobs")}
 
 
 def wrong_values(name, default):
-    """Values that a parameter cannot have, by its name and default."""
+    """Invalid values of a parameter, by its name and default."""
     yield from ([], {}, object) if name not in ARRAYS else ()
     if not isinstance(default, str) and name not in ("class_weight",):
         yield "x"
@@ -198,7 +199,7 @@ def unsorted(X):
         span = slice(X.indptr[i], X.indptr[i + 1])
         X.indices[span] = X.indices[span][::-1].copy()
         X.data[span] = X.data[span][::-1].copy()
-    X.has_sorted_indices = True  # what scipy may have noted before
+    X.has_sorted_indices = True  # what scipy may have cached earlier
     return X
 
 
@@ -217,7 +218,7 @@ def wide(X):
 
 
 def swapped(X):
-    """CSR whose arrays have the other order of bytes."""
+    """CSR arrays in the other byte order."""
     X = sparse.csr_matrix(X)
     X.indices = X.indices.astype(">i4")
     X.indptr = X.indptr.astype(">i4")
@@ -268,7 +269,8 @@ def test_the_intercept_is_the_parameters(name):
     assert np.any(with_one.intercept_ != 0) and np.all(without.intercept_ == 0)
 
 
-# ---- 4. classes whose rows weigh 0 -------------------------------------------
+# ---- 4. classes of rows with weight 0
+# ----------------------------------------
 
 CLASSIFIERS = [
     strads.LogisticRegression(), strads.LogisticRegression("l1"),
@@ -317,14 +319,14 @@ def test_damaged_pickles_and_models_raise_and_do_not_crash():
 # ---- 6. Ctrl-C ------------------------------------------------------------------
 
 def interrupted(work, call):
-    """work(callback), which Ctrl-C interrupts at the `call`-th report."""
+    """Calls work(callback); Ctrl-C interrupts it at the `call`-th report."""
     calls = []
 
     def callback(progress):
         calls.append(progress)
         if len(calls) == call:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.2)  # the waiting thread takes it meanwhile
+            time.sleep(0.2)  # meanwhile the waiting thread takes it
     with pytest.raises(KeyboardInterrupt) as raised:
         work(callback)
     return raised.value
@@ -345,7 +347,7 @@ def test_ctrl_c_keeps_the_model_so_far(name):
     assert np.all(np.isfinite(ask(X).astype(float)))
     model.set_params(callbacks=None, **(
         {"tol": 1e-4} if name in TOLERANT else {"max_iter": 2}))
-    model.fit(X, y)  # and another fit is one like any other
+    model.fit(X, y)  # the next fit is not affected
 
 
 def test_another_signals_handler_may_raise_too():
