@@ -1,8 +1,8 @@
-/* The nodes of a run: opening and closing, what arrives over the links, what is
- * sent. Messages go to the attached node on the transport's threads; what
- * belongs to the coming together goes into a queue (mesh_join.c), and SEEN to
- * mesh_reconnect.c. No peer can fill the queue: each kind is taken only while
- * somebody waits for it. What nobody expects costs its sender the link. */
+/* The nodes of a run: opening and closing, arriving frames, and sending.
+ * Messages go to the attached host on the transport's threads. Frames of the
+ * join phase go to a queue (mesh_join.c), SEEN goes to mesh_reconnect.c. A peer
+ * cannot fill the queue: a frame is accepted only if it is due. A frame that is
+ * not due costs its sender the link. */
 #include "engine/net/mesh_state.h"
 
 #include <stdio.h>
@@ -17,20 +17,21 @@
 #include "engine/round/message_codec.h"
 #include "engine/store/message.h"
 
-/* How long after the last late HELLO node 0 still answers, and at most. */
+/* After the run, node 0 answers HELLOs until none has come for LATE_NS, but not
+ * longer than LATE_MOST_NS. */
 #define LATE_NS (STI_SECOND / 2)
 #define LATE_MOST_NS (3 * STI_SECOND)
 
-/* What became of a frame that has come. */
+/* Result of handling a frame. */
 typedef enum verdict {
-    KEPT,    /* somebody keeps it */
-    HANDLED, /* it is not needed any more */
-    REFUSED  /* it was not due: its sender loses the link */
+    KEPT,    /* the callee has taken it over */
+    HANDLED, /* it is to be freed */
+    REFUSED  /* it was not due: the sender loses the link */
 } verdict;
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* A frame as an object that messages keep references of. */
+/* A frame as an object to which messages hold references. */
 typedef struct frame_holder {
     sti_object head;
     sti_frame *frame;
@@ -43,7 +44,7 @@ static void holder_destroy(sti_object *object)
     free(holder);
 }
 
-/* Takes the frame. `run` may be NULL for a FAIL. */
+/* Takes over the frame. `run` may be NULL for a FAIL. */
 static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
 {
     frame_holder *holder = malloc(sizeof *holder);
@@ -67,9 +68,8 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
     return err;
 }
 
-/* Nobody speaks for a client, a shard or a scheduler of another node, asks a
- * scheduler but node 0, nor of a loop but node 0 to the others and they to
- * it. */
+/* A node may send only for its own clients, shards and schedulers. ASK comes
+ * from node 0 only. LOOP travels between node 0 and the others only. */
 static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                                uint32_t node, const sti_msg *msg)
 {
@@ -91,7 +91,8 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                               node);
 }
 
-/* Who says that a generation is over comes to the next one. */
+/* Records the failure that another node reports. A node that ends the
+ * generation will join the next one. */
 static void take_failure(sti_mesh *mesh, uint32_t node,
                          const sti_failure *failure)
 {
@@ -135,7 +136,7 @@ static void deliver(sti_mesh *mesh, const sti_run *run,
     sti_object_drop(msg.object);
 }
 
-/* Nobody is attached: only that the run has failed matters. */
+/* While no host is attached, only a FAIL matters. */
 static void deliver_early(sti_mesh *mesh, sti_frame *frame)
 {
     sti_msg msg;
@@ -158,8 +159,8 @@ static void end_delivery(sti_mesh *mesh)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* Messages are decoded outside of the lock, so that one peer's large partial
- * holds up nobody else's; detaching waits for `delivering`. */
+/* Decodes without the lock, so that a large message of one peer does not delay
+ * those of others. Detaching waits until `delivering` is 0. */
 static verdict take_message(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     (void)link;
@@ -178,9 +179,9 @@ static verdict take_message(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return KEPT;
 }
 
-/* ---- what belongs to the coming together, and to the parting ----------- */
+/* ---- frames of the join phase and of the end --------------------------- */
 
-/* With the lock held: behind all that came before. */
+/* With the lock held: appends the frame to the queue. */
 static verdict queue_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     sti_arrival *a = calloc(1, sizeof *a);
@@ -199,7 +200,7 @@ static bool is_settled(sti_mesh *mesh)
     return settled;
 }
 
-/* Queues a frame while `due`, which was judged with the lock held. */
+/* Queues a frame if it is `due`. Called with the lock held; releases it. */
 static verdict queue_if(sti_mesh *mesh, sti_link link, sti_frame *frame,
                         bool due)
 {
@@ -219,7 +220,7 @@ static verdict take_hello(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return HANDLED;
 }
 
-/* What node 0 tells a node that joins: the run's program, then WELCOME. */
+/* A node that joins: handles PROGRAM and WELCOME from node 0. */
 static verdict take_terms(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -227,7 +228,7 @@ static verdict take_terms(sti_mesh *mesh, sti_link link, sti_frame *frame)
                     mesh->joins && !mesh->settled && !mesh->nodes);
 }
 
-/* With the lock held: the peer that a link of this mesh leads to, or NULL. */
+/* With the lock held: returns the peer at the other end of a link, or NULL. */
 static sti_peer *peer_of(sti_mesh *mesh, sti_link link)
 {
     const uint32_t node = sti_mesh_node_of(mesh, link);
@@ -244,7 +245,8 @@ static verdict take_accept(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return queue_if(mesh, link, frame, due);
 }
 
-/* Once settled it answers this node's READY: its data is not the run's. */
+/* In a settled mesh a REJECT answers this node's READY: its data differ from
+ * the run's. */
 static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -261,7 +263,7 @@ static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return HANDLED;
 }
 
-/* Node 0: once from each. */
+/* Node 0: accepts one READY from each node. */
 static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -272,7 +274,7 @@ static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return queue_if(mesh, link, frame, first);
 }
 
-/* What a node gives, once for each answer. */
+/* Node 0: accepts one GIVE from each node before each answer. */
 static verdict take_give(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -293,8 +295,8 @@ static verdict take_tell(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return queue_if(mesh, link, frame, due);
 }
 
-/* Nobody is through before node 0 has sent CLOSE; another node may hear from
- * one that is before it hears of CLOSE itself. */
+/* A node sends DONE after node 0 has sent CLOSE. Nodes other than node 0 may
+ * receive a DONE before their own CLOSE. */
 static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     (void)frame;
@@ -308,7 +310,7 @@ static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return due ? HANDLED : REFUSED;
 }
 
-/* Node 0: it may have to keep that for the host that is attached later. */
+/* Node 0: passes the request to the host, or keeps it until one is attached. */
 static verdict take_stop(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     (void)frame;
@@ -321,7 +323,7 @@ static verdict take_stop(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return due ? HANDLED : REFUSED;
 }
 
-/* Node 0. */
+/* Node 0 only. */
 static verdict take_pace(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     sti_reader r;
@@ -338,8 +340,7 @@ static verdict take_pace(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return due ? HANDLED : REFUSED;
 }
 
-/* While the nodes come together it answers the HELLO with which this one
- * joins. */
+/* In the join phase SEEN answers this node's HELLO to a lower node. */
 static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     if (is_settled(mesh)) {
@@ -356,24 +357,24 @@ static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
 
 /* ---- the kinds --------------------------------------------------------- */
 
-/* The largest payloads. */
+/* Limits of payloads. */
 enum {
     SENTENCE_LIMIT = STI_REJECT_LIMIT,
-    NOTE_LIMIT = 128,        /* ACK and what is as small */
-    WELCOME_LIMIT = 4 << 20, /* the URLs of STI_NODES_MAX, and options */
+    NOTE_LIMIT = 128,        /* of ACK and other small kinds */
+    WELCOME_LIMIT = 4 << 20, /* the URLs of STI_NODES_MAX nodes, and options */
 };
-#define NO_LIMIT UINT64_MAX /* but the transport's */
+#define NO_LIMIT UINT64_MAX /* only the transport's limit */
 
-/* In which runs a kind crosses nodes. */
+/* Runs in which a kind is allowed. */
 typedef enum where { ALWAYS, IN_LOOPS, WITH_SCHEDULERS } where;
 
-/* Every kind that comes over a link and is not the transport's own. Roles'
- * messages are encoded and decoded by engine/round/message_codec. */
+/* All kinds that links deliver to the mesh. Messages of roles are encoded and
+ * decoded by engine/round/message_codec. */
 typedef struct message_kind {
     const char *name;
     uint64_t limit; /* bytes of the payload */
     where in;
-    bool numbered; /* kept by its sender until SEEN says that it has come */
+    bool numbered; /* the sender keeps it until SEEN acknowledges it */
     verdict (*take)(sti_mesh *mesh, sti_link link, sti_frame *frame);
 } message_kind;
 
@@ -406,7 +407,7 @@ static const message_kind kinds[] = {
     ROLE(PEER_VECTOR) = {"PEER_VECTOR", NO_LIMIT, IN_LOOPS, true, take_message},
 };
 
-/* NULL: this protocol has none of that number. */
+/* Returns NULL if this protocol has no kind of that number. */
 static const message_kind *kind_of(uint16_t number)
 {
     const bool known =
@@ -414,7 +415,8 @@ static const message_kind *kind_of(uint16_t number)
     return known ? &kinds[number] : NULL;
 }
 
-/* The largest payload of a kind; of those that this run does not send, 0. */
+/* Returns the payload limit of a kind; 0 for kinds that this run does not
+ * send. */
 static uint64_t limit_of(void *arg, uint16_t number)
 {
     sti_mesh *mesh = arg;
@@ -448,7 +450,8 @@ static void received(void *arg, sti_link link, sti_frame *frame)
 
 /* ---- losses ------------------------------------------------------------ */
 
-/* What the loss of a node makes of the run. */
+/* Returns the error with which the loss of a node ends this generation or
+ * run. */
 static strads_err loss_of(const sti_mesh *mesh, uint32_t node)
 {
     return mesh->generation && (node > 0 || mesh->options.outlives)
@@ -456,8 +459,8 @@ static strads_err loss_of(const sti_mesh *mesh, uint32_t node)
                : STRADS_EPEER;
 }
 
-/* A node that has failed says so before it goes: that is then the failure that
- * counts. */
+/* A node that fails reports it before it leaves: that failure was recorded
+ * first, and is kept. */
 void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                    const char *text)
 {
@@ -502,8 +505,8 @@ static void queue_loss(sti_mesh *mesh, sti_link link, strads_err why,
     sti_mesh_queue(mesh, a);
 }
 
-/* With the lock held: a peer that this node dialled while the nodes join, and
- * that evicted the connection before it read HELLO. */
+/* With the lock held: whether the peer, dialled in the join phase, has evicted
+ * the connection before it read HELLO. */
 static bool may_redial(const sti_mesh *mesh, uint32_t node, strads_err why)
 {
     const sti_peer *p = &mesh->peers[node];
@@ -535,8 +538,9 @@ static void lost(void *arg, sti_link link, strads_err why, const char *text)
         sti_retransmit_close(&mesh->retransmit[node]);
 }
 
-/* A run whose nodes are still to come cannot begin so; one that is under way
- * may not need the place, and says so when a node does not come back. */
+/* In the join phase this failure ends the run. Later it is only recorded: the
+ * run may not need another connection. If a node then fails to reconnect, the
+ * sentence about its loss includes the text. */
 static void troubled(void *arg, const char *text)
 {
     sti_mesh *mesh = arg;
@@ -551,9 +555,11 @@ static void troubled(void *arg, const char *text)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* ---- sending: a message is encoded once. Its receiver's retransmit queue keeps
- * it; its span on the trace, a lane of the link's tracks, ends when the
- * transport has first done with it. ---- */
+/* ---- sending ----------------------------------------------------------- */
+
+/* A message is encoded once and kept in the retransmit queue of its node. On
+ * the trace, a transfer ends when the transport has finished with the frame for
+ * the first time. */
 
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
                                  sti_header header, const sti_writer *w)
@@ -568,16 +574,16 @@ strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
     return sti_net_send(mesh->net, link, &frame);
 }
 
-/* A message on its way. */
+/* A message that is being sent. */
 typedef struct transfer {
     sti_retained retained;
     sti_mesh *mesh;
-    uint32_t lane; /* STI_TRACE_LANES: none, it is not traced (any more) */
+    uint32_t lane; /* STI_TRACE_LANES: it is not traced, or no longer */
     uint64_t begin_ns;
 } transfer;
 
-/* The attachment stays as it is while the node runs, which alone sends. More than
- * STI_TRACE_LANES transfers to one node at once are not all recorded. */
+/* The host stays attached while it sends. At most STI_TRACE_LANES simultaneous
+ * transfers to a node are recorded. */
 static void begin_transfer(transfer *t)
 {
     sti_mesh *mesh = t->mesh;
@@ -594,7 +600,8 @@ static void begin_transfer(transfer *t)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* The last transfers of a run end after its trace, which goes without them. */
+/* The last transfers of a run may end after its trace was closed; they are then
+ * not recorded. */
 static void end_transfer(sti_retained *retained)
 {
     transfer *t = (transfer *)retained;
@@ -649,8 +656,8 @@ static bool has_done(sti_mesh *mesh, uint32_t node)
     return done;
 }
 
-/* A send may notice a loss before its report has come. Who has said DONE wants
- * nothing any more. */
+/* A send may fail before the loss of the node was reported. If the node has
+ * sent DONE, it needs no more messages, and this is not an error. */
 static strads_err say_loss(sti_mesh *mesh, uint32_t to)
 {
     char text[1024];
@@ -670,7 +677,8 @@ static strads_err say_loss(sti_mesh *mesh, uint32_t to)
                            : ": see there why, then start all nodes again");
 }
 
-/* Before it is sent: who reads it may be through at once. */
+/* Called before the message is sent, because its receiver may send DONE at
+ * once. */
 static void note_closing(sti_mesh *mesh, const sti_msg *msg)
 {
     bool closes = false;
@@ -709,8 +717,8 @@ bool sti_mesh_has_capacity(sti_mesh *mesh, sti_address to, uint64_t bytes)
     return sti_retransmit_bytes(box) + bytes < STI_RETRANSMIT_BYTES_MAX / 2;
 }
 
-/* Whom it does not reach has gone, or will take this node's going for a loss,
- * which is then what it is. */
+/* Errors are ignored: a node that DONE does not reach has left already, or will
+ * report this node as lost. */
 void sti_mesh_say_done(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
@@ -728,8 +736,8 @@ void sti_mesh_say_done(sti_mesh *mesh)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-/* Where `url` is NULL it listens once it has joined, where the coordinator can
- * be reached from. */
+/* If `url` is NULL, the node starts to listen while it joins, on the interface
+ * that reaches node 0. */
 strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
 {
     sti_mesh *mesh = calloc(1, sizeof *mesh);
@@ -766,7 +774,7 @@ strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
 
 void sti_mesh_set_window(sti_mesh *mesh, double seconds)
 {
-    pthread_mutex_lock(&mesh->lock); /* a link may break meanwhile */
+    pthread_mutex_lock(&mesh->lock); /* links may break concurrently */
     mesh->window_ns = (uint64_t)(seconds * 1e9);
     pthread_mutex_unlock(&mesh->lock);
 }
@@ -842,7 +850,7 @@ void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
     sti_object_drop(failure);
 }
 
-/* Who is not through may be waiting for what this node said last. */
+/* Nodes that have not sent DONE may need the last messages of this node. */
 static void drain(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
@@ -893,9 +901,8 @@ strads_err sti_mesh_await_goodbye(sti_mesh *mesh)
                              mesh->peers[0].url);
 }
 
-/* Nodes that wait for a place ask for it again and again, and a node that was left
- * behind may come: node 0 tells them that the run is over. It stops when none
- * has come for a moment. */
+/* Node 0: reports the end of the run to nodes that retry their join, and to
+ * lost nodes that return. Stops when no HELLO has come for LATE_NS. */
 static void answer_late(sti_mesh *mesh)
 {
     const uint64_t began = sti_monotonic_now();
@@ -914,8 +921,9 @@ static void answer_late(sti_mesh *mesh)
     }
 }
 
-/* With the lock held: a node that joined a run under way and is refused, or that
- * fails before it is ready, leaves without a word: the run does not need it. */
+/* With the lock held: a node that joins a later generation and fails before it
+ * is ready leaves without reporting a failure, because the run does not need
+ * it. So does a node that node 0 has refused. */
 static bool leaves_quietly(const sti_mesh *mesh)
 {
     return mesh->joins &&
@@ -931,7 +939,7 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
     if (failed != STRADS_EREGROUP && leaves_quietly(mesh))
         failed = STRADS_OK;
     pthread_mutex_unlock(&mesh->lock);
-    char text[1024]; /* why it failed outlives what fails while parting */
+    char text[1024]; /* keeps the reason if closing fails, too */
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
         sti_mesh_say_failed(mesh, failed, text);
@@ -940,7 +948,7 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
     if (!failed && mesh->said_done && !mesh->joins && mesh->generation)
         answer_late(mesh);
     sti_reconnect_stop(mesh);
-    /* A goodbye of who regroups has nothing in it that anybody needs. */
+    /* Unsent frames of an ended generation are not needed. */
     (void)sti_net_close(mesh->net,
                         (failed == STRADS_EREGROUP ? 1 : 10) * STI_SECOND);
     (void)strads_fail(STRADS_EPEER, "%s", text);
@@ -981,7 +989,7 @@ void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
     mesh->asks = run->schedulers > 1;
     mesh->host = *host;
     mesh->attached = true;
-    pthread_cond_signal(&mesh->mend); /* which tells paces from now on */
+    pthread_cond_signal(&mesh->mend); /* its thread now reports paces */
     mesh->trace = trace;
     if (mesh->failure)
         host->abort(host->arg, mesh->failure, mesh->failure_text);
@@ -1034,7 +1042,7 @@ uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link)
     return STI_NODE_NONE;
 }
 
-/* Once: retransmit queues stay where they are. */
+/* Called once: pointers to the retransmit queues stay valid. */
 strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
 {
     sti_peer *peers = calloc(nodes, sizeof *peers);
@@ -1059,7 +1067,8 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
     return STRADS_OK;
 }
 
-/* What is lost while the retransmit queues are told shows as an arrival. */
+/* If a link is lost meanwhile, an arrival is queued, and the mesh is not
+ * settled. */
 bool sti_mesh_settle(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++)

@@ -1,7 +1,7 @@
-/* What all nodes agree on before messages flow: each gives node 0 a few bytes,
- * and node 0 tells all what follows from them. A node that has given waits for
- * the answer, so that one exchange is under way at a time and what node 0 keeps
- * for the others is one answer each. The last exchange is READY, without one. */
+/* Exchanges before messages flow: each node sends a few bytes to node 0, which
+ * answers all nodes with the combined result. A node waits for the answer
+ * before the next exchange. Therefore node 0 keeps at most one answer for each
+ * node. The last exchange is READY, which has no answer. */
 #include "engine/net/mesh_state.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ static strads_err tell_all(sti_mesh *mesh, const sti_exchange *e)
     return err;
 }
 
-/* Nothing but one frame of each node arrives in a mesh that is settled; a node
- * that goes is an error of the waiting itself. */
+/* Node 0's part. In a settled mesh only the due frames arrive, one from each
+ * node. If a node leaves, sti_mesh_await returns an error. */
 static strads_err lead(sti_mesh *mesh, const sti_exchange *e)
 {
     strads_err err = STRADS_OK;

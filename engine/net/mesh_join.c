@@ -1,8 +1,8 @@
-/* How the nodes come together. Node 0 numbers HELLOs in the order in which they
- * come, tells each the run's program, welcomes all who accept at once, and waits
- * until all are ready. Another node says HELLO to node 0, accepts, takes
- * WELCOME, then dials every lower node, which answers SEEN once it has bound the
- * link, and is dialled by every higher one. */
+/* The join phase. Node 0 numbers HELLOs in order of arrival and answers each
+ * with PROGRAM, the run's program. When all nodes have accepted it, node 0
+ * sends WELCOME to all. Another node sends HELLO to node 0, accepts the program
+ * and receives WELCOME. It then dials every lower node, which answers SEEN once
+ * it has bound the link, and is dialled by every higher one. */
 #include "engine/net/mesh_state.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 
 enum { REDIAL_NS = 50000000 /* from an eviction to the next connection */ };
 
-/* ---- failures of others ------------------------------------------------ */
+/* ---- failures of other nodes ------------------------------------------- */
 
-/* A node that only gathers can do without who leaves. */
+/* While node 0 gathers nodes, their failures do not matter: others may join. */
 void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text)
 {
     if (mesh->failure || mesh->leaving || (!mesh->settled && !mesh->joins))
@@ -73,7 +73,8 @@ void sti_mesh_free_arrival(sti_arrival *a)
     free(a);
 }
 
-/* The next arrival; NULL after `wait_ns` without one, or after a failure. */
+/* Returns the next arrival; NULL if none comes in `wait_ns`, or after a
+ * failure. */
 static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
 {
     const uint64_t until = sti_monotonic_in(wait_ns);
@@ -133,7 +134,7 @@ void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
     (void)strads_fail(code, "%s", text);
 }
 
-/* What no run can take. */
+/* Checks the limits that hold for a node of any run. */
 static strads_err check_place(const sti_mesh *mesh, const sti_hello *hello)
 {
     sti_url url;
@@ -145,13 +146,12 @@ static strads_err check_place(const sti_mesh *mesh, const sti_hello *hello)
     return sti_url_parse(hello->url, &url);
 }
 
-/* A node that joins a generation under way has to join again: the next
- * generation may take it in. A node of an earlier generation learns that the run
- * has continued without it. */
+/* A node that joins a generation that has begun must retry: the next generation
+ * may accept it. A node of an earlier generation is informed that the run has
+ * continued without it. */
 static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
 {
-    /* A HELLO with a run's number restores a link: it has no place to ask for,
-     * and 0 workers. */
+    /* A HELLO with a run's number restores a link and gives 0 workers. */
     const strads_err err = hello->run ? STRADS_OK : check_place(mesh, hello);
     if (err)
         return err;
@@ -230,8 +230,9 @@ static strads_err check_newcomer(sti_mesh *mesh, const sti_hello *hello,
     return check_place(mesh, hello);
 }
 
-/* The first place that is free; nobody's number ever changes, because its link
- * is bound to it. `url` is where the newcomer listens, as seen from here. */
+/* Gives the newcomer the lowest free number. A node's number never changes,
+ * because its link is bound to it. `url` is its URL as reachable from this
+ * node. */
 static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
                                 const sti_hello *hello, const char *url)
 {
@@ -251,7 +252,8 @@ static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
     return STRADS_OK;
 }
 
-/* A node that does not have the program leaves again, and ends nothing. */
+/* Sends PROGRAM. A node without that program leaves; the run is not
+ * affected. */
 static void tell_program(sti_mesh *mesh, sti_link link)
 {
     sti_writer w = {0};
@@ -264,7 +266,7 @@ static void tell_program(sti_mesh *mesh, sti_link link)
     sti_writer_free(&w);
 }
 
-/* A HELLO: numbered when it is welcome, told why not otherwise. */
+/* Handles a HELLO: numbers the node, or refuses it with the reason. */
 static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
 {
     sti_hello hello;
@@ -283,7 +285,7 @@ static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
     }
 }
 
-/* A node that joined and went away again leaves its place to the next. */
+/* A node has left before the mesh was settled: frees its number. */
 static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined,
                        uint32_t *unfit)
 {
@@ -297,7 +299,8 @@ static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined,
     --*joined;
 }
 
-/* No two runs have the same, so that nobody takes one for another. */
+/* Draws the number of this generation. It is random, so that a node does not
+ * mistake one run or generation for another. */
 static strads_err draw_run(sti_mesh *mesh)
 {
     while (mesh->run_id == 0)
@@ -308,7 +311,7 @@ static strads_err draw_run(sti_mesh *mesh)
     return STRADS_OK;
 }
 
-/* Nodes that have accepted the run's program. */
+/* Returns the number of nodes that have accepted the run's program. */
 static uint32_t count_accepted(sti_mesh *mesh)
 {
     uint32_t n = 0;
@@ -319,7 +322,7 @@ static uint32_t count_accepted(sti_mesh *mesh)
     return n;
 }
 
-/* Who has joined in vain is to come again. */
+/* Asks the nodes that have joined to join again. */
 static void send_away(sti_mesh *mesh)
 {
     for (uint32_t k = 1; k < mesh->nodes; k++)
@@ -346,7 +349,8 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
     while (!err && nodes > 1 &&
            (count_accepted(mesh) < nodes - 1 || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
-        /* A later generation does not wait for a node in place of an unfit one. */
+        /* A later generation does not wait for a replacement of a node that
+         * lacks the program. */
         const bool short_of = mesh->generation > 1 && unfit > 0 &&
                               count_accepted(mesh) + unfit >= nodes - 1;
         err = sti_mesh_await(mesh, short_of ? 0 : until, &a);
@@ -375,7 +379,7 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
     if (!urls)
         return strads_fail(STRADS_ENOMEM, "no memory for the nodes' URLs");
     for (uint32_t n = 0; n < mesh->nodes; n++)
-        urls[n] = mesh->peers[n].url; /* node 0's is known to who joined */
+        urls[n] = mesh->peers[n].url; /* "" for node 0, which they dialled */
     for (uint32_t k = 1; k < mesh->nodes && !err; k++) {
         const sti_welcome welcome = {
             .node = k,
@@ -450,8 +454,8 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
     return err;
 }
 
-/* The run's program, told before this node counts: without it the node leaves,
- * and the others wait for one that has it. */
+/* Handles PROGRAM, which arrives before node 0 counts this node. Without the
+ * program this node leaves, and node 0 waits for another one. */
 static strads_err accept_program(sti_mesh *mesh, sti_link link,
                                  const sti_frame *frame)
 {
@@ -483,7 +487,8 @@ static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
                        url);
 }
 
-/* Does it want to join here? A node of the run says its number. */
+/* Whether a HELLO comes from a node that wants to join. HELLOs of the run's
+ * nodes have the sender's number. */
 static bool is_newcomer(const sti_arrival *a)
 {
     sti_hello hello;
@@ -493,13 +498,14 @@ static bool is_newcomer(const sti_arrival *a)
             hello.wanted_node == STI_NODE_NONE);
 }
 
-/* HELLO is answered by `until`; from then on node 0 waits for others, and so
- * does this one. *unanswered: the link broke before an answer came. */
+/* Waits for an answer to HELLO until `until`, then for WELCOME without limit:
+ * node 0 waits for other nodes. *unanswered: the link broke before an answer
+ * came. */
 static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
                                 uint64_t until, sti_mesh_terms *terms,
                                 bool *unanswered)
 {
-    sti_arrival *early = NULL; /* of nodes that were welcomed before this one */
+    sti_arrival *early = NULL; /* HELLOs of nodes that have their WELCOME */
     strads_err err = STRADS_OK;
     while (!err && !terms->options) {
         sti_arrival *a;
@@ -534,8 +540,8 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
     return err;
 }
 
-/* The table knows a link before anything is said on it: if it is lost, that is
- * this peer's failure. */
+/* Enters a link into the table before the first frame is sent on it, so that
+ * its loss is attributed to this peer. */
 static void know(sti_mesh *mesh, uint32_t node, sti_link link)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -549,8 +555,9 @@ void sti_mesh_redial(sti_mesh *mesh, uint32_t node)
     mesh->peers[node].unanswered = true;
 }
 
-/* A peer that accepts more connections at once than its limits allow drops some
- * of them before it reads their HELLO: those are dialled again. */
+/* Dials a peer and sends HELLO. A peer that receives too many connections at
+ * once drops some of them before it reads their HELLO; it is then dialled
+ * again. */
 static strads_err dial_peer(sti_mesh *mesh, uint32_t k, uint64_t until)
 {
     sti_hello hello = sti_mesh_hello(mesh);
@@ -610,8 +617,9 @@ static bool is_awaited(const sti_mesh *mesh, const sti_hello *hello)
            node < mesh->nodes && !mesh->peers[node].link;
 }
 
-/* Only then may it send: what comes on a link that is not bound is a breach.
- * If the link is gone, that is told, too. */
+/* Answers a higher node's HELLO with SEEN. It may send messages only after
+ * that: a message on a link that is not bound is a breach. A lost link is
+ * reported separately. */
 static void say_met(sti_mesh *mesh, sti_link link, uint32_t node)
 {
     const sti_outgoing frame = {
@@ -619,7 +627,7 @@ static void say_met(sti_mesh *mesh, sti_link link, uint32_t node)
     (void)sti_net_send(mesh->net, link, &frame);
 }
 
-/* A higher node's HELLO binds its link. */
+/* Handles the HELLO of a higher node: binds its link. */
 static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
                               uint32_t *waiting)
 {
@@ -630,7 +638,7 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
         return STRADS_OK;
     }
     if (sti_net_bind(mesh->net, a->link, hello.wanted_node) != STRADS_OK)
-        return STRADS_OK; /* the link has broken already; its node redials */
+        return STRADS_OK; /* the link has broken; its node dials again */
     know(mesh, hello.wanted_node, a->link);
     say_met(mesh, a->link, hello.wanted_node);
     --*waiting;
@@ -641,7 +649,7 @@ static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
                                uint32_t *waiting)
 {
     if (!a->frame)
-        return STRADS_OK; /* of a node, it is a failure; or a stranger's */
+        return STRADS_OK; /* a loss; sti_mesh_lose has handled it */
     switch (a->frame->header.kind) {
     case STI_KIND_REJECT:
         return sti_mesh_rejected(a->frame);
@@ -653,11 +661,11 @@ static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
     }
 }
 
-/* The HELLOs of the higher nodes, and the answers of the lower ones: all were
- * welcomed when this one was, and are as quick. */
+/* Waits for the HELLOs of the higher nodes and the answers of the lower ones.
+ * All have received their WELCOME at about the same time as this node. */
 static strads_err await_all(sti_mesh *mesh, uint64_t until)
 {
-    uint32_t waiting = mesh->nodes - 2; /* but node 0 and this one */
+    uint32_t waiting = mesh->nodes - 2; /* without node 0 and this node */
     strads_err err = STRADS_OK;
     while (!err && (waiting || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
@@ -678,7 +686,7 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
     return err;
 }
 
-/* The failure of another node says more than that a link of it is gone. */
+/* The failure of another node explains more than the loss of its link. */
 strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
 {
     if (err != STRADS_EPEER && err != STRADS_ECANCELED)
@@ -687,9 +695,9 @@ strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
     return failure ? failure : err;
 }
 
-/* A node that was told no URL listens on the interface that has reached node 0:
- * whoever can reach node 0, at `of`, can reach it there. Over ipc all are on one
- * machine. */
+/* A node without a URL listens on the interface that reaches node 0 at `of`:
+ * nodes that reach node 0 can probably reach it there. Over ipc all nodes are
+ * on one machine. */
 static strads_err listen_towards(sti_mesh *mesh, sti_link link, const char *of)
 {
     char host[STI_HOST_MAX + 1], url[STI_URL_MAX + 1];
@@ -702,8 +710,8 @@ static strads_err listen_towards(sti_mesh *mesh, sti_link link, const char *of)
     return err ? err : sti_net_listen(mesh->net, url);
 }
 
-/* Dials node 0 and says HELLO; its WELCOME has the terms. If node 0 drops the
- * connection before it answers, this node dials again. */
+/* Dials node 0, sends HELLO and waits for WELCOME, which has the terms. If node
+ * 0 drops the connection before it answers, this node dials again. */
 static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
                                 sti_hello *hello, uint64_t timeout_ns,
                                 sti_link *link, sti_mesh_terms *terms)
@@ -734,7 +742,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
     }
 }
 
-/* What the caller is told; no terms behind an error. */
+/* Returns the final error of a join; frees the terms on failure. */
 static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
                            strads_err err)
 {

@@ -1,17 +1,19 @@
-/* Links that break. Who dialled a link dials it again, for as long as the run
- * says; HELLO then tells the run and how many frames of the other's it has, and
- * the other's SEEN tells the same of its own: each goes on behind that. The
- * side that was dialled only looks, now and then, whether anybody listens there
- * any more: a port that nobody has is a process that has ended.
+/* Restores broken links. The side that dialled a link dials it again until
+ * window_ns has passed. Its HELLO has the run's number and the number of frames
+ * that it has received; the other side's SEEN has the same for the other
+ * direction. Each side then resends the later frames. The accepting side only
+ * probes, at intervals, whether the peer's port is open: a closed port means
+ * that the process has ended.
  *
- * A link that breaks again and again before a frame has come over it counts as
- * broken all the while: what damages every frame does not keep a run waiting
- * for ever.
+ * If a link breaks repeatedly before a frame has come over it, it counts as
+ * broken since the first break. A network that damages every frame thus does
+ * not delay a run forever.
  *
- * Invariants: a new link is used only when the loss of the old one has been
- * told, behind its last frame, so that `received` is final; while a node's
- * `link` is 0, its retransmit keeps what is sent. The reconnecting thread alone dials
- * and waits; callbacks of the transport take what comes. */
+ * Invariants: a new link is used only after the loss of the old one was
+ * reported, which follows its last frame, so that `received` is final. While a
+ * node's `link` is 0, its retransmit queue keeps the frames for it. Only the
+ * reconnecting thread dials and waits; callbacks of the transport handle
+ * arriving frames. */
 #include "engine/net/mesh_state.h"
 
 #include <stdio.h>
@@ -20,10 +22,10 @@
 #include "engine/base/monotonic_clock.h"
 
 enum {
-    LOOK_NS = 20000000,   /* between two rounds of the thread */
-    PROBE_NS = 200000000, /* between two looks at who is to dial */
-    UNTOLD_FRAMES = 64,   /* received before SEEN says so .. */
-    UNTOLD_BYTES = 1 << 20
+    LOOK_NS = 20000000,    /* between two checks of the broken links */
+    PROBE_NS = 200000000,  /* between two probes of a peer that must dial */
+    UNTOLD_FRAMES = 64,    /* SEEN is due after so many frames .. */
+    UNTOLD_BYTES = 1 << 20 /* .. or so many bytes */
 };
 
 /* ---- SEEN -------------------------------------------------------------- */
@@ -37,7 +39,7 @@ static sti_outgoing seen_frame(const sti_mesh *mesh, uint32_t node,
                                      .round = received}};
 }
 
-/* DONE is told at once: who has said it waits for that. */
+/* DONE is acknowledged at once, because its sender waits for that. */
 void sti_reconnect_count(sti_mesh *mesh, sti_link link,
                          const sti_header *header)
 {
@@ -134,13 +136,14 @@ void sti_reconnect_forget(sti_mesh *mesh, sti_link link)
 
 /* ---- the side that was dialled ----------------------------------------- */
 
-/* The link is the node's already; says what has come, and goes on. */
+/* Binds a restored link, sends SEEN with the number of received frames, and
+ * resumes. */
 static void take_back(sti_mesh *mesh, uint32_t node, sti_link link,
                       uint64_t seen)
 {
     sti_retransmit *box = &mesh->retransmit[node];
     if (sti_net_bind(mesh->net, link, node) != STRADS_OK)
-        return; /* its loss is told, too */
+        return; /* the loss of the new link will be reported */
     pthread_mutex_lock(&mesh->lock);
     const sti_outgoing first =
         seen_frame(mesh, node, mesh->peers[node].received);
@@ -163,7 +166,8 @@ void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node)
         take_back(mesh, node, next, seen);
 }
 
-/* A node of this run that may dial here: who this node dials may not. */
+/* Whether a HELLO comes from a node of this run that dials this one. A node
+ * that this one dials must not. */
 static bool belongs(sti_mesh *mesh, const sti_hello *hello)
 {
     const sti_hello mine = sti_mesh_hello(mesh);
@@ -202,7 +206,7 @@ bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
     return true;
 }
 
-/* ---- the reconnecting thread ----------------------------------------------- */
+/* ---- the reconnecting thread ------------------------------------------- */
 
 static strads_err say_hello_again(sti_mesh *mesh, uint32_t node, sti_link link,
                                   uint64_t seen)
@@ -264,7 +268,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
         sti_retransmit_close(&mesh->retransmit[node]);
 }
 
-/* What is to be done for a node whose link is broken. */
+/* Handles a node with a broken link: gives up, probes or dials. */
 static void look_after(sti_mesh *mesh, uint32_t node)
 {
     char url[STI_URL_MAX + 1];

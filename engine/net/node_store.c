@@ -1,17 +1,22 @@
-/* A node's store: its shards, its clients, and who steps them: whoever has the
- * lock of their box. That is a worker in a call, or the thread that has just
- * received a message: so a push is added, and rows are copied, by the thread that
- * has the bytes in its processor's cache. Who cannot have the lock leaves its
- * message to who has it; he looks once more after he has given it back, so that
- * none stays there. What would have to wait for room in a link's queue is left for
- * the store's own thread, which looks after timers, too.
+/* A node's store: its shards and clients, and the threads that run them. The
+ * shards of a node share a *box*; each client has its own. A box has an inbox
+ * and a lock. The thread that holds the lock runs the box's roles: a worker in
+ * a call, or a thread that has just received a message. The bytes of a push or
+ * an answer are then still in that processor's cache. A thread that cannot take
+ * the lock leaves its message in the inbox. The holder checks the inbox again
+ * after it unlocks, so that no message is left behind. Messages that would have
+ * to wait for space in a link's queue are left to the store's thread, which
+ * also handles timers.
  *
- * Invariants: messages are taken in the order in which they came; what a role
- * sends leaves in the order in which it was asked for, because what cannot leave
- * yet stays in front of what comes after. Nobody sleeps with a lock but in a
- * link's queue, nobody waits for one box with another one's lock, and nobody is
- * woken by who has the lock: he would only wait for it. So a thread of the
- * transport waits for nothing, and what others wait for is always received. */
+ * Invariants:
+ * - A box handles its messages in order of arrival. Its outgoing messages leave
+ *   in the order in which the roles sent them: a message that cannot be sent yet
+ *   blocks the later ones.
+ * - A thread that holds a lock sleeps only for space in a link's queue. No
+ *   thread waits for a box while it holds the lock of another one. Workers are
+ *   woken after the lock is released: a worker woken earlier would block at once.
+ * - A receiving thread never waits, so that messages that others wait for are
+ *   always received. */
 #include "engine/net/node_store.h"
 
 #include <stdio.h>
@@ -22,53 +27,55 @@
 #include "engine/store/client.h"
 #include "engine/store/shard.h"
 
-/* Between nodes nothing is lost (retransmit.h): what seems lost is only late. */
+/* Links between nodes lose no messages (retransmit.h), so resending is rarely
+ * of use. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
 enum {
-    SLEEP_NS = 20 * 1000000, /* then timers are looked at again */
-    MOST_TURNS = 64,         /* of a thread that has something else to do */
+    SLEEP_NS = 20 * 1000000, /* between two checks of the timers */
+    MOST_TURNS = 64,         /* of shard work by a thread that must not stay */
     DUE_MAX = 16,
-    CLIENTS_MAX = 2 /* the workers', the engine's */
+    CLIENTS_MAX = 2 /* the workers' client and the engine's */
 };
 
-/* Messages, in the order in which they came. */
+/* Messages in order of arrival. */
 typedef struct msg_list {
     sti_msg *at;
     size_t n, capacity;
 } msg_list;
 
-/* What roles share who are stepped under one lock. */
+/* State of the roles that run under one lock. */
 typedef struct box {
-    pthread_mutex_t inbox_lock; /* guards `inbox`, and for moments only */
-    msg_list inbox;             /* who has the lock takes what is there */
-    atomic_bool stirred;        /* something is */
+    pthread_mutex_t inbox_lock; /* guards `inbox`; held briefly */
+    msg_list inbox;             /* emptied by the holder of `lock` */
+    atomic_bool stirred;        /* the inbox is not empty */
 
-    pthread_mutex_t lock; /* guards what follows */
-    msg_list taken;       /* of the inbox, whose array it was before */
-    sti_effects effects;  /* those from `sent` on are messages to be sent */
+    pthread_mutex_t lock; /* guards the fields below */
+    msg_list taken; /* messages from the inbox, with which it swaps arrays */
+    sti_effects effects; /* messages from `sent` on are still to be sent */
     size_t sent;
 } box;
 
 /* A worker that may be asleep. */
 typedef struct waiter {
     pthread_cond_t wake;
-    bool woken; /* sleep_lock */
-    bool due;   /* box: to be woken once the lock is given back */
+    bool woken; /* guarded by sleep_lock */
+    bool due;   /* guarded by the box's lock: wake it after unlocking */
 } waiter;
 
 typedef struct client_box {
-    sti_client_host host; /* first: sessions have it behind them */
+    sti_client_host host; /* first: begin() and others cast from it */
     sti_node_store *store;
     box box;
     uint32_t first_worker, n_workers;
-    waiter *workers;   /* [n_workers] */
-    uint64_t timer_at; /* box; UINT64_MAX: none */
+    waiter *workers; /* [n_workers] */
+    /* Guarded by the box's lock. */
+    uint64_t timer_at; /* UINT64_MAX: none */
     waiter *due[DUE_MAX];
-    uint32_t n_due; /* box */
-    bool settles;   /* box: `settled` is due */
+    uint32_t n_due;
+    bool settles; /* set `settled` after unlocking */
 
-    pthread_mutex_t sleep_lock; /* taken last; guards what follows */
+    pthread_mutex_t sleep_lock; /* taken last; guards the fields below */
     pthread_cond_t acknowledged;
     bool settled;
 } client_box;
@@ -80,29 +87,29 @@ typedef struct shard_place {
 
 struct sti_node_store {
     sti_node_store_setup setup;
-    strads_table_spec *tables; /* [n_tables], each with a name of its own */
+    strads_table_spec *tables; /* [n_tables], names copied */
     uint32_t n_tables;
     uint64_t started_ns;
     client_box clients[CLIENTS_MAX];
     uint32_t n_clients;
     strads_session *engine; /* of the engine's client; node 0 */
     box box;                /* of the shards */
-    shard_place *shards;    /* [n_shards]: number node + k x nodes */
+    shard_place *shards;    /* [n_shards]: shard number k x hosts + own host */
     uint32_t n_shards;
 
     pthread_t thread;
     bool started;
-    pthread_mutex_t bell_lock; /* guards what follows */
+    pthread_mutex_t bell_lock; /* guards the next two fields */
     pthread_cond_t bell;
-    bool called; /* the thread is to look up */
+    bool called; /* the thread has work */
 
     atomic_bool stopping;
-    atomic_bool loses;   /* some node is lost, and its workers are to leave */
-    atomic_bool *lost;   /* [nodes] */
-    atomic_bool aborted; /* err and text are there */
-    pthread_mutex_t fail_lock;
-    strads_err err;  /* fail_lock; the first */
-    char text[1024]; /* fail_lock */
+    atomic_bool loses;         /* workers of a lost node must be removed */
+    atomic_bool *lost;         /* [nodes] */
+    atomic_bool aborted;       /* err and text are set */
+    pthread_mutex_t fail_lock; /* guards the fields below */
+    strads_err err;            /* the first failure */
+    char text[1024];
 };
 
 static strads_err no_memory(void)
@@ -110,7 +117,7 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for a node's store");
 }
 
-/* ns since the store was opened. */
+/* Returns the ns since the store was opened. */
 static uint64_t now_of(const sti_node_store *store)
 {
     return sti_monotonic_now() - store->started_ns;
@@ -121,7 +128,7 @@ static bool is_here(const sti_node_store *store, sti_address a)
     return sti_run_node_of(store->setup.run, a) == store->setup.node;
 }
 
-/* The store's thread is to look up. */
+/* Wakes the store's thread. */
 static void ring(sti_node_store *store)
 {
     pthread_mutex_lock(&store->bell_lock);
@@ -148,7 +155,7 @@ static void wake_settled(client_box *c)
     pthread_cond_broadcast(&c->acknowledged);
 }
 
-/* The first failure stays. */
+/* The first failure is kept. */
 void sti_node_store_abort(sti_node_store *store, strads_err err,
                           const char *text)
 {
@@ -168,7 +175,8 @@ void sti_node_store_abort(sti_node_store *store, strads_err err,
     }
 }
 
-/* What the store was aborted with, as this thread's error; STRADS_OK. */
+/* Returns the error of sti_node_store_abort as this thread's error, or
+ * STRADS_OK. */
 static strads_err failure_of(sti_node_store *store)
 {
     if (!atomic_load(&store->aborted))
@@ -224,7 +232,7 @@ static bool reserve(msg_list *list)
     return true;
 }
 
-/* Into the box of roles of this node, whoever steps them. Takes over the
+/* Puts a message into the inbox of a role of this node. Takes over the
  * reference. */
 static void leave(sti_node_store *store, const sti_msg *msg)
 {
@@ -242,7 +250,7 @@ static void leave(sti_node_store *store, const sti_msg *msg)
     fail(store, no_memory());
 }
 
-/* With the box's lock held: what has come is in b->taken. */
+/* With the box's lock held: moves the messages of the inbox to b->taken. */
 static void take_inbox(box *b)
 {
     b->taken.n = 0;
@@ -256,9 +264,9 @@ static void take_inbox(box *b)
     pthread_mutex_unlock(&b->inbox_lock);
 }
 
-/* With the box's lock held: sends what roles asked for. False: there is no room
- * for all of it on a link, and who may not wait for that leaves it to the store's
- * thread. */
+/* With the box's lock held: sends the messages of the roles. False: a link's
+ * queue is full, and the caller must not wait; the store's thread sends the
+ * remainder. */
 static bool send_all(sti_node_store *store, box *b, bool may_wait)
 {
     for (; b->sent < b->effects.n; b->sent++) {
@@ -290,7 +298,7 @@ static bool send_all(sti_node_store *store, box *b, bool may_wait)
 static void free_box(box *b)
 {
     for (size_t k = 0; k < b->sent; k++)
-        b->effects.at[k].msg.object = NULL; /* its receiver's */
+        b->effects.at[k].msg.object = NULL; /* the receiver has taken it over */
     sti_effects_free(&b->effects);
     for (size_t k = 0; k < b->inbox.n; k++)
         sti_object_drop(b->inbox.at[k].object);
@@ -334,8 +342,9 @@ static void work(sti_node_store *store, const shard_place *shard,
                    zero + begin, zero + now_of(store), 0);
 }
 
-/* With the lock held: until there is nothing more to do. What is left otherwise
- * the store's thread finds, which is called. */
+/* With the lock held: runs the shards until they have no work. A thread that
+ * must not wait stops after MOST_TURNS or at a full queue; the store's thread
+ * continues. */
 static void drive_shards(sti_node_store *store, bool may_wait)
 {
     bool busy = send_all(store, &store->box, may_wait);
@@ -361,8 +370,9 @@ static void drive_shards(sti_node_store *store, bool may_wait)
 
 /* ---- clients ----------------------------------------------------------- */
 
-/* With the lock held: what a step or a call of the client asked for, from effect
- * `before` on. More than are noted are woken at once. */
+/* With the lock held: handles the effects of a step or a call from number
+ * `before` on: notes the timer and the workers to wake. If more than DUE_MAX
+ * are due, it wakes the others at once. */
 static void note_effects(client_box *c, size_t before)
 {
     const sti_effects *out = &c->box.effects;
@@ -392,7 +402,7 @@ static void step_client(client_box *c, const sti_event *event)
     c->settles |= sti_client_settled(c->host.client);
 }
 
-/* Gives the lock back, and wakes who is due. */
+/* Unlocks, then wakes the workers that are due. */
 static void release(client_box *c)
 {
     waiter *due[DUE_MAX];
@@ -411,7 +421,7 @@ static void release(client_box *c)
         wake_settled(c);
 }
 
-/* With the lock held: takes what has come, and sends. */
+/* With the lock held: handles the inbox, and sends. */
 static void drive_client(client_box *c, bool may_wait)
 {
     box *b = &c->box;
@@ -422,8 +432,8 @@ static void drive_client(client_box *c, bool may_wait)
     (void)send_all(c->store, b, may_wait);
 }
 
-/* Whoever has given a lock back, or left a message, sees to it that none stays
- * with nobody. */
+/* Called after unlocking a box or leaving a message: handles inboxes whose
+ * boxes are not locked, so that no message is left behind. */
 static void look_around(sti_node_store *store)
 {
     bool again = true;
@@ -467,7 +477,7 @@ static void wait_for_bell(sti_node_store *store)
     pthread_mutex_unlock(&store->bell_lock);
 }
 
-/* Has the workers of lost nodes leave. */
+/* Removes the workers of lost nodes. */
 static void lose_workers(sti_node_store *store)
 {
     const sti_run *run = store->setup.run;
@@ -541,7 +551,7 @@ static strads_err begin(sti_client_host *host, uint32_t worker)
     return failure_of(c->store);
 }
 
-/* The lock is given back meanwhile. */
+/* Releases the lock while the worker sleeps. */
 static strads_err wait(sti_client_host *host, uint32_t worker)
 {
     client_box *c = (client_box *)host;
@@ -582,7 +592,7 @@ static sti_address home(const sti_client_host *host, uint32_t worker)
            sti_run_node_of(run, STI_WORKER_0 + sti_run_host(run, worker));
 }
 
-/* Waits until the shards have all that was pushed. */
+/* Waits until the shards have acknowledged all pushes of a client. */
 static strads_err settle(client_box *c)
 {
     bool done = false;
@@ -614,9 +624,9 @@ strads_err sti_node_store_session(sti_node_store *store, uint32_t worker,
                               store->setup.run->partitions, out);
 }
 
-/* ---- the engine's own -------------------------------------------------- */
+/* ---- the engine's client ----------------------------------------------- */
 
-/* What a push of start values may gather. */
+/* Start values are flushed when this many bytes are pending. */
 static const uint64_t push_bytes = UINT64_C(8) << 20;
 
 static bool is_zero(const char *bytes, size_t n)
@@ -653,7 +663,7 @@ strads_err sti_node_store_put(sti_node_store *store, const strads_store *from)
     strads_session *engine = store->engine;
     strads_err err = STRADS_OK;
     for (uint32_t t = 0; !err && t < store->n_tables; t++)
-        if (strads_store_version(from, t)) /* somebody has added to it */
+        if (strads_store_version(from, t)) /* it has start values */
             err = put_table(engine, t, from->tables[t]);
     if (!err)
         err = engine->ops->push(engine, STI_PUSH_LEAVE, 0, false);
@@ -741,7 +751,8 @@ static void free_client(client_box *c)
     free_box(&c->box);
 }
 
-/* The engine's own worker comes behind all partitions'. */
+/* The engine's client has one worker, numbered after those of the
+ * partitions. */
 static strads_err open_clients(sti_node_store *store)
 {
     const sti_node_store_setup *setup = &store->setup;
@@ -819,7 +830,7 @@ void sti_node_store_stop(sti_node_store *store)
     if (store->started)
         pthread_join(store->thread, NULL);
     store->started = false;
-    pthread_mutex_lock(&store->box.lock); /* who drives leaves first */
+    pthread_mutex_lock(&store->box.lock); /* let drive_shards end */
     pthread_mutex_unlock(&store->box.lock);
 }
 
