@@ -15,14 +15,14 @@
 #include "strads/options.h"
 #include "strads/policy.h"
 
-/* The random streams: known answers, independence of the order, and evenness
- * by chi-square tests at fixed seeds. */
+/* Random streams: known answers, independence of the order of draws, and
+ * uniformity by chi-square tests at fixed seeds. */
 
 typedef struct known_answer {
     uint32_t counter[4], key[2], word[4];
 } known_answer;
 
-/* Random123's own test vectors for philox4x32, 10 rounds. */
+/* Random123's test vectors for philox4x32, 10 rounds. */
 static const known_answer known[] = {
     {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
     {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
@@ -70,7 +70,7 @@ Test(random, seed_purpose_index_and_place_all_matter)
 
 enum { CELLS = 64, DRAWS = 64000 };
 
-/* The chance of counts as uneven as these, if all cells are equally likely. */
+/* The p-value of the counts if all cells are equally likely. */
 static double evenness(const uint32_t *count, uint32_t cells, uint32_t draws)
 {
     double expected = (double)draws / cells, chi2 = 0;
@@ -138,8 +138,8 @@ Test(random, a_bound_that_takes_most_of_64_bits_is_kept)
     cr_assert(high > 850 && high < 1150, "a third was hit %d times", (int)high);
 }
 
-/* Options described once: text to fields, fields to JSON, and which name was
- * meant. */
+/* Options described once: text to fields, fields to JSON, and suggestions
+ * for misspelled names. */
 
 typedef struct sample {
     double lambda, shift;
@@ -290,8 +290,8 @@ Test(options, distance_counts_swaps_once_and_folds_underscores)
     cr_assert_eq(sti_nearest_distance(longer, "aaaa"), STI_NAME_FAR);
 }
 
-/* Numbers to text and back: the oracle of the shortest text is the C library,
- * which tries 15, 16 and 17 digits. */
+/* Numbers to text and back. The oracle for the shortest text uses the C
+ * library with 15, 16 and 17 digits. */
 
 static void format_by_trying(double value, char out[STI_NUMBER_SIZE])
 {
@@ -336,7 +336,7 @@ Test(number_text, borders_and_their_neighbours_have_the_shortest_text)
     }
 }
 
-/* Of all sizes from 1e-14 to 1e17, with 1 to 17 digits, and with all bits. */
+/* Magnitudes from 1e-14 to 1e17, with 1 to 17 digits, and random bits. */
 Test(number_text, random_numbers_have_the_shortest_text)
 {
     sti_random r = sti_random_stream(7, STI_PURPOSE_ENGINE, 0);
@@ -365,7 +365,7 @@ Test(number_text, extremes_read_back_as_the_same_double)
     }
 }
 
-/* JSON's readers take -0 as an integer, which has no sign. */
+/* JSON readers take -0 as an integer, which has no sign. */
 Test(number_text, a_zero_keeps_its_sign_in_json)
 {
     char text[STI_NUMBER_SIZE];
@@ -387,7 +387,7 @@ Test(number_text, numbers_do_not_depend_on_the_locale)
     cr_assert(!sti_number_parse("0,5", &value));
 }
 
-/* Waits by the clock that is never set. */
+/* Waits on the monotonic clock. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t called;

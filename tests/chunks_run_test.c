@@ -11,9 +11,9 @@
 
 /* ---- the program ------------------------------------------------------- */
 
-/* Its partials are wide enough to go in slices, 8 where there are 8 partitions:
- * sums of numbers that depend on their order. Its aggregates hold every one of
- * them against a tree of their own. */
+/* The program's partials are wide enough for chunks, 8 with 8 partitions.
+ * They are sums that depend on the order of additions. Each aggregate compares
+ * them with a reduction tree of its own. */
 enum { WIDE_TOY_PARAMETERS = 17001, WIDE_TOY_ROUNDS = 6, WIDE_TOY_TOTALS = 3 };
 
 typedef struct wide_state {
@@ -35,7 +35,7 @@ static strads_err wide_begin(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
-/* Of some twenty binary orders, so that most additions round. */
+/* Spans about twenty binary orders, so that most additions round. */
 static double number(uint32_t partition, uint64_t round, uint32_t j)
 {
     uint32_t h = partition * 2654435761U ^ j * 40503U ^ (uint32_t)round * 97U;
@@ -53,8 +53,8 @@ static strads_err wide_update(strads_task *task)
     return STRADS_OK;
 }
 
-/* sum(l, i) of the partitions with the numbers i 2^l and on, where partition
- * `turn` has number 0. */
+/* sum(l, i) of the partitions with the numbers from i 2^l on, where
+ * partition `turn` has number 0. */
 static double merged(const strads_commit *commit, uint32_t turn, uint32_t l,
                      uint32_t i, uint32_t j)
 {
@@ -82,7 +82,8 @@ static strads_err wide_aggregate(strads_commit *commit)
     uint32_t levels = 0;
     while (UINT32_C(1) << levels < state->partitions)
         levels++;
-    /* The chunks go by trees that are turned, each further than the last. */
+    /* Each chunk goes by a rotated copy of the tree, one step further than
+     * the chunk before. */
     uint32_t turn = 0;
     for (uint32_t j = 0; j < commit->block.n; j++) {
         while (turn < state->partitions &&
@@ -168,7 +169,7 @@ Test(chunks_run, a_rough_network_gives_the_bits_of_threads)
         expect_same(sim_toy_simulate(&wide_toy, NULL, data, &options, &sim,
                                      &outcome),
                     first);
-        /* A chunk is a message. */
+        /* Each chunk is a message. */
         cr_assert_gt(outcome.partials.messages, 3 * nodes[k] * WIDE_TOY_ROUNDS);
         strads_data_free(data);
     }
@@ -178,7 +179,7 @@ Test(chunks_run, a_rough_network_gives_the_bits_of_threads)
 Test(chunks_run, nodes_give_the_bits_of_threads)
 {
     strads_result *first = on_threads(8, 1, 0);
-    /* To 8 nodes its updates, 200 KB a round, go down in pieces. */
+    /* With 8 nodes, the updates of 200 KB per round are sent in pieces. */
     for (uint32_t nodes = 2; nodes <= 8; nodes += nodes < 4 ? 1 : 4) {
         team t = {.program = &wide_toy,
                   .options = {.partitions = 8,
@@ -253,8 +254,8 @@ static strads_err again(strads_turn *turn)
     return strads_turn_all(turn, 0);
 }
 
-/* Seconds of a round on so many workers, where nothing but bytes takes time, in
- * those that one partial takes. */
+/* Time of a round on so many workers if only bytes take time, in units of
+ * the time of one partial. */
 static double partials_of(uint32_t workers, bool cut)
 {
     strads_phase phase = {.name = "wide",
@@ -263,7 +264,7 @@ static double partials_of(uint32_t workers, bool cut)
                           .partial = wide,
                           .update = ones,
                           .aggregate = count};
-    if (!cut) { /* what the engine does not look into goes whole */
+    if (!cut) { /* the engine does not cut concatenated partials */
         phase.merge = STRADS_MERGE_OWN;
         phase.merge_with = add;
         phase.partial = wide_bytes;
@@ -290,9 +291,9 @@ static double partials_of(uint32_t workers, bool cut)
            (NUMBERS * sizeof(double));
 }
 
-/* Cut, all give and get about one partial, and the coordinator gets one: two
- * in all, and what the chunks on their way wait for each other. Whole, the root
- * has 12 children at 256. */
+/* With chunks, each partition sends and receives about one partial and the
+ * coordinator receives one: about two in all, plus the waiting of chunks for
+ * each other. Without chunks, the root has 12 children at 256 workers. */
 Test(chunks_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
 {
     double least = INFINITY, most = 0;

@@ -1,6 +1,6 @@
-/* The vector kernels against the portable ones, and both against a loop that
- * adds in long double: every length around a vector's, sparse and full columns,
- * values of both types. */
+/* Compares the vector kernels with the portable ones, and both with a loop
+ * that adds in long double: every length around a vector's, sparse and full
+ * columns, values of both types. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "apps/kernels/column_kernels.h"
 #include "strads/policy.h"
 
-/* A long column is one that kernels may treat otherwise than a short one. */
+/* Kernels may handle long columns differently from short ones. */
 enum { LONG = 1027, ROWS = 9 * LONG, LENGTHS = 70 };
 
 static double unit(uint64_t purpose, uint64_t k)
@@ -103,7 +103,7 @@ static void expect_tile(const column_kernels *kernels, uint64_t n,
                                (unsigned long long)n, k, l);
 }
 
-/* Columns of n entries from k on each other's heels. */
+/* Columns of n entries from k on, one directly after the other. */
 static void expect_columns(const column_kernels *kernels, uint64_t n,
                            bool single, const fixture *f)
 {
@@ -125,8 +125,8 @@ static void expect_columns(const column_kernels *kernels, uint64_t n,
     cr_expect_eq(products[m], 7);
 }
 
-/* Sparse columns with 0, 1, 2, ... entries, in ranges from none of the columns
- * to all. The kernels write only the products of the range. */
+/* Sparse columns with 0, 1, 2, ... entries, in ranges from no column to all
+ * columns. The kernels write only the products of the range. */
 static void expect_sparse(const column_kernels *kernels, bool single,
                           const fixture *f)
 {

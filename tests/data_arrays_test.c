@@ -1,5 +1,5 @@
-/* Arrays in memory, of every order and type, copied and borrowed, give the same
- * data as a file of the same matrix. */
+/* Arrays in memory, of every order and type, copied and borrowed, give the
+ * same data set as a file with the same matrix. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ TestSuite(data_arrays, .init = oracle_enter, .fini = oracle_leave);
 
 enum { SPARE = 64 };
 
-/* One matrix in arrays of the types that are asked for. */
+/* One matrix in arrays of the requested types. */
 typedef struct held {
     strads_arrays a;
     void *start, *index, *value;
@@ -86,7 +86,7 @@ static oracle small(unsigned seed)
 Test(data_arrays, of_every_type_give_what_their_file_gives)
 {
     oracle m = small(3);
-    /* Dense arrays have no zeros to store. */
+    /* Dense arrays store no explicit zeros. */
     for (uint64_t e = 0; e < m.nnz; e++)
         m.entry[e].value = (double)(float)(m.entry[e].value + 1000);
     const char *path = oracle_write_libsvm(&m, "random.svm");
@@ -132,8 +132,8 @@ static strads_data *borrow(held *h, strads_data_options o)
     return data;
 }
 
-/* In place where the layout allows it: the very addresses, hardly any memory,
- * and nothing is spent or freed that belongs to somebody else. */
+/* Arrays in the right layout are used in place: same addresses, hardly any
+ * memory. The owner's arrays are neither modified nor freed. */
 Test(data_arrays, that_are_borrowed_are_used_in_place)
 {
     oracle m = oracle_random((oracle_shape){
@@ -170,7 +170,8 @@ Test(data_arrays, that_are_borrowed_are_used_in_place)
             oracle_expect_data(&m, data, o, true);
             strads_data_free(data);
         }
-        /* The other orientation, other widths and a cut across are copied. */
+        /* The other orientation, other widths and a cut across lines are
+         * copied. */
         const strads_data_options across[] = {
             {.layout = by_row ? STRADS_LAYOUT_COLS : STRADS_LAYOUT_ROWS},
             {.layout = along, .values = STRADS_F32},

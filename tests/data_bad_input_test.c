@@ -1,5 +1,5 @@
-/* An error in a file is reported in one sentence, which names the file, the
- * line, the text found there and the text expected. */
+/* An error in a file is reported in one message, with the file, the line,
+ * the text found there and the expected text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ TestSuite(data_bad_input, .init = oracle_enter, .fini = oracle_leave);
 
 static const strads_data_options plain;
 
-/* The file is refused by this error and a sentence of these parts. */
+/* Expects that the file is refused with this error and a message with these
+ * parts. */
 #define REFUSE(path, err, ...) \
     oracle_refuse(path, plain, \
                   &(const oracle_wrong)WRONG_BY(err, NULL, __VA_ARGS__), true)
@@ -43,7 +44,7 @@ Test(data_bad_input, binary_junk)
            STRADS_EFORMAT, "line 2", "found '\\x00'", "expected");
 }
 
-/* What other programs write is called by its name, in every reader. */
+/* Every reader recognises files of other programs and names their format. */
 Test(data_bad_input, files_of_other_programs)
 {
     static const struct {
@@ -178,7 +179,8 @@ Test(data_bad_input, compressed_files_that_are_cut_short_or_damaged)
             codec == 0 ? oracle_gzip(path, 1) : oracle_zstd(path, 1);
         struct stat whole;
         cr_assert_eq(stat(packed, &whole), 0);
-        /* A zstd frame without a checksum may decompress to other text. */
+        /* A damaged zstd frame without a checksum may decompress to other
+         * text. */
         FILE *file = fopen(packed, "r+b");
         (void)fseek(file, whole.st_size / 2, SEEK_SET);
         (void)fwrite("\xff\x00\xff\x00\xff\x00\xff\x00", 1, 8, file);
@@ -209,7 +211,7 @@ Test(data_bad_input, bytes_after_a_gzip_member_are_refused_unless_zeros)
     REFUSE(path, STRADS_EFORMAT, "foreign bytes");
 }
 
-/* A file of 100 MB that holds no newline, and takes no room on disk. */
+/* Writes a sparse file of 100 MB without a newline. */
 static const char *write_huge(const char *head, char fill)
 {
     size_t size = 100u << 20;
@@ -348,7 +350,7 @@ static uint64_t draw(uint64_t *state)
     return *state;
 }
 
-/* Breaks a few bytes, most of them into others that mean something. */
+/* Changes a few bytes, most of them to bytes that the formats use. */
 static void mutate(char *text, size_t size, uint64_t *state)
 {
     static const char bytes[] = "0123456789:.-+e# \n\t\rqx%\0\xff";
@@ -356,7 +358,7 @@ static void mutate(char *text, size_t size, uint64_t *state)
         text[draw(state) % size] = bytes[draw(state) % (sizeof bytes - 1)];
 }
 
-/* What a reading ends with: the sentence after the file's name, or the sum. */
+/* The outcome of a read: the message after the file's name, or the checksum. */
 static void outcome_of(const char *path, strads_data_options o, char *out,
                        size_t capacity)
 {

@@ -1,4 +1,4 @@
-/* Corpora: bags of words and ldac text are compared with the counts that they
+/* Corpora: compares bags of words and ldac text with the counts that they
  * were written from. Broken files are rejected. */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static oracle random_counts(unsigned seed)
     return m;
 }
 
-/* Every other entry, then the rest: a file in no order at all. */
+/* Writes every other entry, then the others, so that the file is not in
+ * order. */
 static const char *write_bag(const oracle *m, const char *name)
 {
     const char *path = oracle_path(name);
@@ -32,7 +33,7 @@ static const char *write_bag(const oracle *m, const char *name)
     return path;
 }
 
-/* Words of a document from the last to the first. */
+/* Writes the words of each document from the last to the first. */
 static const char *write_ldac(const oracle *m, const char *name)
 {
     const char *path = oracle_path(name);

@@ -1,5 +1,5 @@
-/* Labels that are names: every reader of the file sorts them in the same order
- * and numbers them by it. */
+/* Labels that are names: all readers of the file order them alike and number
+ * them in this order. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -63,7 +63,7 @@ Test(data_label_names, numbers_stay_what_they_are)
     strads_data_free(data);
 }
 
-/* 40,000 rows in some chunks: some names come late, in one chunk alone. */
+/* 40,000 rows in several chunks: some names occur late, in one chunk only. */
 static const char *write_many(char *name_of_row)
 {
     static char text[40000 * 24 + 1];
@@ -178,7 +178,7 @@ Test(data_label_names, given_names_keep_their_numbers_and_others_come_behind)
     strads_names_free(names);
 }
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused names ------------------------------------------------------- */
 
 #define REFUSE(err, text, ...)                                               \
     oracle_refuse_all("w.svm", (strads_data_options){.named_labels = true},  \

@@ -72,7 +72,7 @@ Test(data_libsvm, takes_crlf_comments_blank_lines_and_a_missing_newline)
     oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
 }
 
-/* pzstd writes a frame of its own before each that has text. */
+/* pzstd writes a skippable frame before each frame with text. */
 Test(data_libsvm, a_zstd_frame_that_is_passed_over_may_come_first)
 {
     static const char skipped[] = "\x50\x2a\x4d\x18\x03\0\0\0abc";
@@ -143,7 +143,7 @@ Test(data_libsvm, a_model_may_ask_for_more_columns_than_the_file_has)
     oracle_free(&m);
 }
 
-/* What a model has no column for costs nothing, however far out it is. */
+/* Columns beyond the model's cost nothing, whatever their index. */
 Test(data_libsvm, columns_beyond_the_most_are_as_if_they_were_not_there)
 {
     const char *plain =
@@ -173,8 +173,8 @@ Test(data_libsvm, columns_beyond_the_most_are_as_if_they_were_not_there)
 
 Test(data_libsvm, many_columns_and_few_entries_are_read_by_fewer_threads)
 {
-    /* 600,000 columns, each used once or so: too wide for a count of every
-     * column in every chunk. */
+    /* 600,000 columns, each used about once: too wide for one count per
+     * column and chunk. */
     FILE *file = fopen(oracle_path("wide.svm"), "w");
     for (unsigned i = 0; i < 30000; i++)
         (void)fprintf(file, "1 %u:1 %u:2\n", 1 + i * 19 % 600000,
@@ -231,7 +231,8 @@ Test(data_libsvm, reading_takes_hardly_more_than_the_matrix)
     }
     (void)fclose(file);
     uint64_t matrix = ROWS * EACH * 12 + 8 * (EACH * 50 + 1) + ROWS * 8;
-    /* The system refuses more from here on: a peak cannot be missed. */
+    /* The system refuses more memory from here on, so that no peak is
+     * missed. */
     rlim_t limit = data_segment_bytes() + matrix * 13 / 10;
     struct rlimit tight;
     cr_assert_eq(getrlimit(RLIMIT_DATA, &tight), 0);

@@ -1,5 +1,5 @@
-/* Line ends, comments and packing that other programs write: each reader takes
- * them, or says what they are. */
+/* Line ends, comments and compression of other programs: each reader accepts
+ * them or names them in its error. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static uint64_t checksum_of(const char *path, strads_kind kind)
     return sum;
 }
 
-/* The text with other line ends, in `out`. */
+/* Writes the text with other line ends to `out`. */
 static size_t convert(const char *text, const char *line_end, bool mark,
                       char *out)
 {
@@ -77,7 +77,7 @@ Test(data_line_ends, of_any_kind_give_the_same_data)
     }
 }
 
-/* Longer than what is looked at for its line ends, and than a piece. */
+/* Longer than the window in which line ends are detected, and than a piece. */
 Test(data_line_ends, of_a_large_file_are_all_found)
 {
     enum { ROWS = 300000 };
@@ -146,7 +146,7 @@ Test(data_line_ends, a_matrix_may_begin_with_blanks_and_have_any_field)
                     STRADS_KIND_SAMPLES));
 }
 
-/* Whether each kind of data refuses the file. */
+/* Expects that each kind of data refuses the file. */
 static void refuse_kinds(const char *path, const char *says)
 {
     for (strads_kind kind = STRADS_KIND_SAMPLES; kind <= STRADS_KIND_GRAPH;
@@ -195,8 +195,8 @@ Test(data_line_ends, names_and_labels_may_end_with_cr)
     strads_data_free(data);
 }
 
-/* A few bytes that name a large index or claim large sizes, or unpack to lines
- * without end, are refused before they cost memory. */
+/* A few bytes that name a large index, claim large sizes or unpack to
+ * endless lines are refused before they cost memory. */
 Test(data_line_ends, small_files_cost_little)
 {
     static const struct {

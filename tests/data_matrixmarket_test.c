@@ -1,5 +1,5 @@
-/* MatrixMarket files: every banner, entries in any order, labels of their
- * own. */
+/* MatrixMarket files: every banner, entries in any order, labels in a
+ * separate file. */
 #include <criterion/criterion.h>
 #include <string.h>
 

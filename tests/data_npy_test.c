@@ -1,5 +1,5 @@
-/* Numpy's files, as numpy and scipy wrote them (fuzz/seeds/npy), against the
- * same samples as LIBSVM text; cut short anywhere; and what they may not be. */
+/* numpy's files, as written by numpy and scipy (fuzz/seeds/npy), against the
+ * same samples as LIBSVM text; truncated files; and invalid ones. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ Test(data_npy, other_arrays_are_refused_with_what_they_are)
 
 /* ---- IDX -------------------------------------------------------------------- */
 
-/* An array in IDX, elements big-endian. */
+/* Writes an array in IDX, with big-endian elements. */
 static const char *write_idx(const char *name, unsigned char type,
                              unsigned width, const unsigned *size, unsigned n,
                              const uint64_t *bits, unsigned count)

@@ -1,4 +1,4 @@
-/* Numbers are rounded as strtod rounds them, to the last bit. */
+/* Numbers are rounded like strtod rounds them, to the last bit. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static uint64_t draw(void)
     return state;
 }
 
-/* Both readers agree with strtod on the value's bits and on where it ends. */
+/* Both readers agree with strtod on the bits of the value and on its end. */
 static void expect_as_strtod(const char *text)
 {
     char buffer[STI_NUMBER_LONGEST + 200] = {0};
@@ -88,7 +88,7 @@ Test(data_number, halfway_cases_go_to_the_even_neighbour)
 {
     char text[64];
     for (int i = 0; i < 200000; i++) {
-        /* Integers of 54 bits lie between two doubles. */
+        /* Odd integers of 54 bits lie halfway between two doubles. */
         uint64_t odd = (draw() >> 10) | UINT64_C(1) << 53 | 1;
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)odd);
         expect_as_strtod(text);

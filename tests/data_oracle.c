@@ -1,5 +1,5 @@
-/* The slow reader shares no code with the library: lines by fgets, numbers by
- * strtod, entries in one list that is sorted whole. */
+/* The slow reader shares no code with the library: lines by fgets, numbers
+ * by strtod, entries in one sorted list. */
 #include "data_oracle.h"
 
 #include <criterion/criterion.h>
@@ -143,7 +143,7 @@ static double random_value(uint64_t *state)
         return sign * uniform(state) * 1e-30;
     case 3:
         return sign * uniform(state) * 1e17;
-    default: /* short, as people write them */
+    default: /* short, like hand-written numbers */
         (void)snprintf(text, sizeof text, "%.5g", uniform(state));
         return sign * strtod(text, NULL);
     }
@@ -284,7 +284,7 @@ static bool inside(uint64_t at, strads_range range)
     return at >= range.begin && at < range.end;
 }
 
-/* Walks the entries that belong to a part, in the part's order. */
+/* Compares the entries of a part, in the part's order. */
 static void expect_part(const oracle_entry *entry, uint64_t nnz, bool by_col,
                         strads_range rows, strads_range cols,
                         const strads_sparse *s, bool f32)
@@ -366,7 +366,8 @@ static void expect_share(const oracle *m, const oracle_entry *by_col,
         cr_assert_eq(s->label[i - s->rows.begin], m->label[i]);
 }
 
-/* Entries in the order of columns; the counts of each are compared at once. */
+/* Returns the entries in column order, and compares the counts of each
+ * column. */
 static oracle_entry *sort_columns(const oracle *m, const strads_data *data)
 {
     oracle_entry *sorted = calloc(m->nnz + 1, sizeof *sorted);
@@ -383,7 +384,7 @@ static oracle_entry *sort_columns(const oracle *m, const strads_data *data)
     return sorted;
 }
 
-/* Kept shares touch each other and, when all are kept, cover everything. */
+/* Kept shares are adjacent and, if all are kept, cover everything. */
 static void expect_cover(const strads_data *data, strads_data_options o,
                          uint32_t parts)
 {
@@ -455,7 +456,7 @@ void oracle_expect(const oracle *m, const char *path, strads_data_options o,
     strads_data_free(data);
 }
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused files ------------------------------------------------------- */
 
 static void expect_sentence(const char *path, const oracle_wrong *wrong,
                             strads_err err)

@@ -1,6 +1,5 @@
 /* tests/data_oracle.h - an independent, slow reader of data files, random
- * files, and the comparison of what the library read with what is in the
- * file. */
+ * files, and comparisons of the library's data sets with the files. */
 #ifndef STRADS_TEST_DATA_ORACLE_H
 #define STRADS_TEST_DATA_ORACLE_H
 
@@ -21,8 +20,8 @@ typedef struct oracle {
     double *label; /* [rows] or NULL */
 } oracle;
 
-/* A directory below the system's place for temporary files; oracle_path gives
- * a name in it (static, until the next but seven), oracle_leave removes all. */
+/* A temporary directory. oracle_path returns a path in it (static, valid for
+ * eight calls); oracle_leave removes it. */
 void oracle_enter(void);
 void oracle_leave(void);
 const char *oracle_path(const char *name);
@@ -35,7 +34,7 @@ const char *oracle_text(const char *name, const char *text);
 const char *oracle_gzip(const char *path, int members);
 const char *oracle_zstd(const char *path, int frames);
 
-/* A random data set; `spread`: how unevenly columns are drawn, 1 or more. */
+/* A random data set; `spread` >= 1: how unevenly columns are drawn. */
 typedef struct oracle_shape {
     uint64_t rows, cols;
     double density;
@@ -44,36 +43,35 @@ typedef struct oracle_shape {
 } oracle_shape;
 oracle oracle_random(oracle_shape shape);
 
-/* Writes it in many spellings: signs, exponents, comments, blank lines,
+/* Writes it in many notations: signs, exponents, comments, blank lines,
  * CRLF. */
 const char *oracle_write_libsvm(const oracle *matrix, const char *name);
 /* As coordinates in random order. */
 const char *oracle_write_market(const oracle *matrix, const char *name);
 
-/* Reads it again with fgets and strtod. */
+/* Reads a file with fgets and strtod. */
 oracle oracle_read_libsvm(const char *path);
 void oracle_free(oracle *matrix);
 
-/* Reads `path` with these options and compares everything; ends the test at a
- * difference. `labels`: the data set must have the oracle's. */
+/* Reads `path` with these options and compares everything; ends the test at
+ * a difference. `labels`: compare labels too. */
 void oracle_expect(const oracle *matrix, const char *path,
                    strads_data_options options, bool labels);
 
-/* The same for a data set that is at hand. */
+/* Compares an existing data set. */
 void oracle_expect_data(const oracle *matrix, const strads_data *data,
                         strads_data_options options, bool labels);
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused files ------------------------------------------------------- */
 
-/* A file, the error that it gives (0: STRADS_EFORMAT), and what occurs in the
- * sentence. */
+/* A file, the expected error (0: STRADS_EFORMAT), and a part of its message. */
 typedef struct oracle_wrong {
     const char *text;
     strads_err err;
     const char *part[4];
 } oracle_wrong;
 
-/* A row of a table of them; of another error. */
+/* A table row, for STRADS_EFORMAT and for other errors. */
 #define WRONG(text_, ...)                        \
     {                                            \
         .text = (text_), .part = { __VA_ARGS__ } \
@@ -83,12 +81,13 @@ typedef struct oracle_wrong {
         .text = (text_), .err = (err_), .part = { __VA_ARGS__ } \
     }
 
-/* Reads `path` on 1 and on 4 threads, which fails by one sentence that names the
- * file (of labels, if there is one); a summary `too`. */
+/* Reads `path` on 1 and on 4 threads. Both fail with the same message, which
+ * names the file (the labels file, if there is one). `too`: a summary fails as
+ * well. */
 void oracle_refuse(const char *path, strads_data_options options,
                    const oracle_wrong *wrong, bool too);
 
-/* Each as a text, and compressed. */
+/* The same for each text, plain and compressed. */
 void oracle_refuse_all(const char *name, strads_data_options options,
                        const oracle_wrong *wrong, size_t n, bool too);
 

@@ -1,5 +1,5 @@
-/* Partitions: every split and layout, kept in part, and what all processes know
- * in common. */
+/* Partitions: every split and layout, partly kept data, and the facts that
+ * all processes know. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,8 +244,9 @@ Test(data_partition, wrong_options_are_refused_with_a_sentence)
     }
 }
 
-/* A budget is for reading, data and what comes behind, added up, and is refused
- * before it is taken: the process never holds a fraction of it. */
+/* A memory budget covers reading, data and later needs together. It is
+ * checked before memory is allocated: the process never holds a fraction of it.
+ */
 Test(data_partition, a_budget_is_added_up_before_it_is_taken)
 {
     strads_data_options o = {.size = sizeof o,
@@ -263,7 +264,7 @@ Test(data_partition, a_budget_is_added_up_before_it_is_taken)
     path = oracle_text("wide.svm", "1 1:1 500000000:1\n");
     cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
     o.col_bytes = 0;
-    o.memory_limit = UINT64_C(7) << 30; /* it needs 8 */
+    o.memory_limit = UINT64_C(7) << 30; /* 8 GB are needed */
     cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
     (void)getrusage(RUSAGE_SELF, &after);
     cr_assert_lt(after.ru_maxrss - before.ru_maxrss, 64 << 10);

@@ -1,5 +1,5 @@
-/* For ThreadSanitizer: several threads each read files on several threads, in
- * every split, and use one data set together. Exits 1 at a wrong result. */
+/* For ThreadSanitizer: several threads read files, each on several threads,
+ * in every split, and share one data set. Exits 1 if a result is wrong. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Ratings: numbered and named users and items, in every spelling, against a
- * table that keeps the last rating of each pair. */
+/* Ratings with numbered and named users and items, in every notation,
+ * against a table that keeps the last rating of each pair. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ TestSuite(data_ratings, .init = oracle_enter, .fini = oracle_leave);
 
 enum { USERS = 90, ITEMS = 60, RATINGS = 3000 };
 
-/* Ratings in the order of the file, and what remains of them. */
+/* Ratings in file order, and the table of last ratings. */
 typedef struct rated {
     uint32_t user[RATINGS], item[RATINGS];
     double value[RATINGS];
@@ -33,7 +33,8 @@ static rated *random_ratings(unsigned seed)
     uint64_t state = seed;
     memset(there, 0, sizeof there);
     for (uint32_t k = 0; k < RATINGS; k++) {
-        /* Every user and item comes up, in the order of their numbers. */
+        /* The first ratings use every user and item, in order of their
+         * numbers. */
         uint32_t u = k < USERS ? k : (uint32_t)(draw(&state) % USERS);
         uint32_t i = k < ITEMS ? k : (uint32_t)(draw(&state) % ITEMS);
         r->user[k] = u;
@@ -71,7 +72,7 @@ static const char *write_ratings(const rated *r, const char *header,
     return path;
 }
 
-/* Shares are compared one by one: the data set's totals have repeated ones. */
+/* Compares share by share: the data set's totals include repeats. */
 static void expect_shares(const rated *r, const strads_data *data)
 {
     const oracle *m = &r->kept;
@@ -158,7 +159,7 @@ static strads_data *read_ratings(const char *text, const strads_names *users,
                                                .col_names = items});
 }
 
-/* A header is obeyed: whatever the order, user u0 gives item i1 a 4. */
+/* In any column order, user u0 gives item i1 a 4. */
 Test(data_ratings, stand_where_the_header_says)
 {
     static const struct {
@@ -196,8 +197,9 @@ Test(data_ratings, stand_where_the_header_says)
                  STRADS_EINVAL, "no column 'who'");
 }
 
-/* Numbers with wide gaps cost what they hold: they become names, the same ones
- * for the same numbers; --numbered keeps them, or is refused. */
+/* Numbers with wide gaps become names, so that memory follows the entries;
+ * equal numbers become the same name. With --numbered they stay numbers, or are
+ * refused. */
 Test(data_ratings, of_numbers_with_wide_gaps_are_of_names)
 {
     static char text[3000 * 40];
@@ -316,7 +318,7 @@ Test(data_ratings, what_is_wrong_is_said_with_its_line)
                       sizeof wrong / sizeof *wrong, false);
 }
 
-/* Twenty pages of entries, spent but for the last two rows. */
+/* Twenty pages of entries; all rows except the last two are released. */
 Test(data_ratings, are_given_back_where_their_owner_says_so_alone)
 {
     enum { ROWS = 20, COLS = 1024 };

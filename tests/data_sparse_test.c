@@ -1,5 +1,5 @@
-/* The build of compressed lines, where files cannot reach: a source that says
- * something else the second time, long lines in the worst order. */
+/* The build of compressed lines in cases that files cannot produce: a source
+ * that changes between the passes, long lines in the worst order. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -81,7 +81,7 @@ Test(data_sparse, lines_of_any_length_and_order_come_out_ascending)
             for (uint64_t rest; b != 0; a = b, b = rest)
                 rest = a % b;
             if (a != 1)
-                continue; /* the step would not meet every row */
+                continue; /* the step would skip rows */
             uint64_t counts[] = {0, rows, 0};
             sti_side s = make_side(counts, 3);
             fill(&s, rows, step);

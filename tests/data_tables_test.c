@@ -1,4 +1,4 @@
-/* Tables, in every spelling, against the same samples as LIBSVM text. */
+/* Tables in every notation, against the same samples as LIBSVM text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static const char *write_table(const row *rows, const style *s)
     return path;
 }
 
-/* The columns: size, four colours, age. */
+/* Columns: size, four colours, age. */
 static const char *write_sparse(const row *rows)
 {
     const char *path = oracle_path("same.svm");
@@ -137,7 +137,7 @@ Test(data_tables, a_table_is_what_the_same_samples_are_as_libsvm)
     free(rows);
 }
 
-/* As a model does it: other order, other columns, texts it does not know. */
+/* As with a model: other order, other columns, unknown texts. */
 Test(data_tables, known_columns_are_found_by_name)
 {
     strads_data *data = NULL;
@@ -169,7 +169,7 @@ Test(data_tables, known_columns_are_found_by_name)
     cr_expect_eq(strads_data_unknown(data), 1, "z");
     cr_expect_null(strads_data_share(data, 0)->label);
     strads_data_free(data);
-    /* The same columns by number. */
+    /* The same columns in a file with numbers. */
     expect_ok(
         strads_data_read(oracle_text("n.svm", "1 1:2 3:1 4:1\n"), &o, &data));
     cr_expect_eq(strads_data_cols(data), 4);
@@ -193,7 +193,7 @@ Test(data_tables, labels_may_be_names)
     cr_expect_str_eq(strads_names_at(names, 0), "ham");
     const double *label = strads_data_share(data, 0)->label;
     cr_expect(label[0] == 1 && label[1] == 0 && label[2] == 1);
-    /* A name that is not known counts as one more. */
+    /* An unknown label name gets the next number. */
     strads_data *more = NULL;
     o.label_names = names;
     path = oracle_text("m.csv", "kind,x\neggs,1\nham,2\n");
@@ -204,7 +204,7 @@ Test(data_tables, labels_may_be_names)
     strads_data_free(data);
 }
 
-/* The same samples in other spellings: an index, line ends in quotes, CR. */
+/* The same samples with an index, line ends in quotes, CR. */
 Test(data_tables, an_index_and_line_ends_of_any_kind_change_nothing)
 {
     static const struct {
@@ -270,7 +270,7 @@ Test(data_tables, what_is_wrong_is_named_with_line_and_column)
         {"a,t\n1e999,2\n", "a number that a double can hold", STRADS_EFORMAT},
         {"a,t\ninf,2\n", "a number that a double can hold", STRADS_EFORMAT},
         {"a,t\n1,ham\n", "in column 't', expected a label", STRADS_EFORMAT},
-        {"t\n1\n", "", STRADS_OK}, /* no columns: that is for programs to say */
+        {"t\n1\n", "", STRADS_OK}, /* no columns: the programs report this */
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         strads_data *data = NULL;

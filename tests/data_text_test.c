@@ -19,7 +19,7 @@ static strads_data *read_text(const char *path, strads_data_options o)
     return data;
 }
 
-/* How often the word is in the document; 0 for one that is no name. */
+/* The count of the word in the document; 0 if it is not a name. */
 static double count(const strads_data *data, uint64_t document,
                     const char *word)
 {
@@ -68,7 +68,8 @@ Test(data_text, is_cut_into_words_and_a_line_is_a_document)
     }
 }
 
-/* Words of `text` in the order in which they occur, blanks between. */
+/* Expects these words of `text`, in order of occurrence, separated by
+ * blanks. */
 static void check_words(const char *bytes, size_t size, const char *expected)
 {
     char found[600] = "";
@@ -92,7 +93,7 @@ Test(data_text, words_are_of_any_script)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        /* case: Latin, Cyrillic, Greek with its two small sigmas, Armenian,
+        /* case: Latin, Cyrillic, Greek with both small sigmas, Armenian,
          * titlecase and full width */
         {"\u00dcber \u00fcber \u00dcBER \u1e9eein \u00dfein",
          "\u00fcber \u00dfein"},
@@ -105,16 +106,17 @@ Test(data_text, words_are_of_any_script)
         {"\u0531\u0532 \u0561\u0562", "\u0561\u0562"},
         {"\u01c5a \u01c6a", "\u01c6a"},
         {"\uff21\uff22 \uff41\uff42", "\uff41\uff42"},
-        /* composed or not, Hangul, too; a mark alone is no word */
+        /* composed and decomposed characters, also Hangul; a mark alone is
+         * not a word */
         {"caf\u00e9 cafe\u0301 CAFE\u0301", "caf\u00e9"},
         {"\uac00\ub098 \u1100\u1161\u1102\u1161", "\uac00\ub098"},
         {"\u0301\u0301 ab", "ab"},
         {"\u0939\u093f\u0928\u094d\u0926\u0940 \u0e20\u0e32\u0e29\u0e32",
          "\u0939\u093f\u0928\u094d\u0926\u0940 \u0e20\u0e32\u0e29\u0e32"},
-        /* digits, an ideograph; a letter is none */
+        /* digits, an ideograph; a single letter is not a word */
         {"\u0664\u0665 \u732b \u044f x \u732b\u72d7",
          "\u0664\u0665 \u732b \u732b\u72d7"},
-        /* what separates */
+        /* separators */
         {"\u201cquoted\u201d a\u2014b words\u2014dash wait\u2026 "
          "\u00abin\u00bb "
          "\u2022 bullet\u00a0no\u3000wide\u3001\u5927\u3002\u00bfque?",
@@ -123,7 +125,7 @@ Test(data_text, words_are_of_any_script)
         {"\U0001f600\U0001f600 ok\u2764\ufe0f 10\u20ac x\u00b2y "
          "zero\u200bwidth",
          "ok 10 zero width"},
-        /* what is within a word and is left out */
+        /* characters that are dropped within a word */
         {"co\u00adoperate coop\u2060erate \ufeffcooperate", "cooperate"},
         /* Windows-1252, alone and between UTF-8 */
         {"caf\xe9 CAF\xc9 \x93quote\x94 \x8atr \xe2\x82 caf\u00e9",
@@ -135,8 +137,8 @@ Test(data_text, words_are_of_any_script)
     check_words("ab\0cd", 5, "ab cd");
 }
 
-/* Every character of Unicode between letters joins or parts them, and nothing
- * that is in no model comes out. */
+/* Every Unicode character between letters joins or separates them, and all
+ * words are valid UTF-8. */
 Test(data_text, any_character_between_letters_gives_words_of_utf8)
 {
     char *text = malloc(0x110000 * 16);
@@ -146,7 +148,7 @@ Test(data_text, any_character_between_letters_gives_words_of_utf8)
         unsigned char *p = (unsigned char *)text + size;
         size_t n = 0;
         if (c >= 0xd800 && c < 0xe000)
-            continue; /* no characters */
+            continue; /* not characters */
         p[n++] = 'a';
         p[n++] = 'b';
         if (c < 0x800) {
@@ -223,8 +225,8 @@ Test(data_text, with_a_given_vocabulary_leaves_other_words_out)
     strads_names_free(words);
 }
 
-/* Documents of known words, one of them often: the same for any number of
- * threads and partitions. */
+/* Documents of known words, one of them repeated: the same result for any
+ * number of threads and partitions. */
 Test(data_text, is_the_same_for_any_number_of_threads_and_partitions)
 {
     enum { DOCUMENTS = 3000, WORDS = 50 };

@@ -1,11 +1,12 @@
-/* One row of the logistic loss in the dual, against the problem that it is: a
- * minimum by bisection, and the gap by its definition. */
+/* One row of the logistic loss in the dual, against its minimum by bisection
+ * and the gap by its definition. */
 #include <criterion/criterion.h>
 #include <math.h>
 
 #include "apps/glm_dual/dual_entropy.h"
 
-/* What is minimised in a row's part: it bends by `curvature` around `was`. */
+/* The slope of the objective of a row's part, which has `curvature` around
+ * `was`. */
 static double slope_at(double cost, double curvature, double m, double was,
                        double part)
 {
@@ -40,7 +41,7 @@ static const double costs[] = {1e-3, 1, 50};
 static const double curvatures[] = {0, 1e-4, 1, 1e4};
 static const double pulls[] = {-30, -2, -1e-3, 0, .5, 3, 25};
 
-/* Visits while all other state is fixed: m follows part as w would. */
+/* Repeated visits with all other state fixed: m follows part as w would. */
 static void expect_best(double cost, double curvature, double m, double first)
 {
     const double best =
@@ -128,7 +129,7 @@ Test(dual_entropy, a_sum_over_rows_is_that_of_their_duals)
 
 /* ---- several rows at once ---------------------------------------------- */
 
-/* Rows on all sides of each other, first visits among them. */
+/* Rows of varied position, including first visits. */
 static dual_entropies some_rows(uint32_t n, uint32_t draw)
 {
     dual_entropies x = {.gap = -1, .dual = -1};
@@ -145,15 +146,15 @@ static dual_entropies some_rows(uint32_t n, uint32_t draw)
     return x;
 }
 
-/* What is solved for u: 0 where the row is best alone. */
+/* The residual of the equation that is solved for u; 0 at the row's optimum. */
 static double off_by(const dual_entropies *x, uint32_t k, double was, double u)
 {
     return x->curvature[k] * (x->cost[k] * dual_logistic(u) - was) + x->m[k] +
            u;
 }
 
-/* Each row is nearer to its best by what it should be, and what is told of all
- * of them is what their formulas say. */
+/* Each row moves towards its optimum by the expected fraction, and the
+ * reported totals match their formulas. */
 static void expect_moved(dual_entropy_move *move, uint32_t n, uint32_t draw)
 {
     const dual_entropies was = some_rows(n, draw);
@@ -180,7 +181,8 @@ static void expect_moved(dual_entropy_move *move, uint32_t n, uint32_t draw)
     cr_expect_float_eq(x.dual, dual, 1e-12 * (1 + dual));
 }
 
-/* Those that this processor has, portable ones first; how many. */
+/* The kernels that this processor has, portable ones first; returns their
+ * number. */
 static int all_moves(dual_entropy_move *out[3])
 {
     int n = 1;
@@ -204,7 +206,7 @@ Test(dual_entropy, rows_that_move_together_come_near_their_best)
                 expect_moved(move[k], n, draw);
 }
 
-/* D of n rows that are all alike, each with `part`. */
+/* D of n identical rows, each with `part`. */
 static double dual_of_alike(uint32_t n, double cost, double curvature,
                             double part)
 {
@@ -212,7 +214,8 @@ static double dual_of_alike(uint32_t n, double cost, double curvature,
            curvature / 2 * n * part * n * part;
 }
 
-/* As many as may be moved together, all alike: the worst that they can be. */
+/* As many rows as may be moved together, all identical, which is the worst
+ * case. */
 static void expect_ascent(dual_entropy_move *move, double k)
 {
     const uint32_t n = dual_entropy_together(k);

@@ -1,5 +1,5 @@
-/* Where the b of a logistic loss begin: their w is X'b, each is between its
- * bounds, and D is above that of no b at all, however much rows pull. */
+/* Start values b of a logistic loss: their w is X'b, each lies between its
+ * bounds, and D is above its value at b = 0, even for strongly coupled rows. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -17,7 +17,7 @@ static const strads_share share = {
 
 static const double target[ROWS] = {1, -1, 1};
 
-/* D, and X'b in `w`. */
+/* Returns D, and X'b in `w`. */
 static double dual_value_at(const dual_sample *sample, double *w)
 {
     double dual = 0;

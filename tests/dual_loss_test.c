@@ -1,6 +1,6 @@
-/* Each dual loss against its definition alone: the loss is the largest of
- * g(b) - b z (Fenchel and Young), a row's best b beats a search, what a z asks
- * for is where the maximum is taken, and h is how fast it changes. */
+/* Each dual loss against its definition: the loss is the maximum of g(b) - b
+ * z (Fenchel and Young), a row's best b beats a search, the b of a given z is
+ * where the maximum is attained, and h is its derivative. */
 #include <criterion/criterion.h>
 
 #include <math.h>
@@ -20,7 +20,7 @@ static double draw(uint64_t *k)
 typedef struct row {
     const dual_loss *loss;
     dual_sample x;
-    double safety, z, low, high; /* where b is looked for */
+    double safety, z, low, high; /* range of the search for b */
 } row;
 
 static row draw_row(uint64_t *k, int i)
@@ -42,7 +42,7 @@ static double at(const row *r, int g)
     return r->low + (r->high - r->low) * g / GRID;
 }
 
-/* What the textbook says, by names. */
+/* Textbook losses, by name. */
 static double textbook(const row *r)
 {
     const char *name = r->loss->name;
@@ -76,7 +76,7 @@ Test(dual_loss, the_loss_is_the_largest_of_what_b_makes_of_it)
     }
 }
 
-/* What D gains, of this row alone, by going to b. */
+/* The gain in D if only this row moves to b. */
 static double gain(const row *r, double b)
 {
     const double by = b - r->x.b;
@@ -85,7 +85,7 @@ static double gain(const row *r, double b)
            r->z * by - r->safety * r->x.square / 2 * by * by;
 }
 
-/* A logistic row's visits end near the best. */
+/* Visits of a logistic row end near the optimum. */
 Test(dual_loss, a_rows_best_is_above_all_else_within_its_bounds)
 {
     uint64_t k = 0;

@@ -1,5 +1,5 @@
-/* What an aggregate may ask of the engine: changes beside its block, another
- * phase for the policy's blocks, priorities. */
+/* What an aggregate may request from the engine: changes outside its block,
+ * another phase for the policy's blocks, priorities. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static strads_err note(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* After the second one the policy's blocks go to SECOND. */
+/* After the second commit, the policy's blocks go to phase SECOND. */
 static strads_err route_on(strads_commit *commit)
 {
     const diary *l = commit->state;
@@ -82,7 +82,7 @@ Test(engine_commit, blocks_go_where_they_are_routed)
         }
 }
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused requests ---------------------------------------------------- */
 
 static void refuse(const strads_program *p, strads_err want, const char *says)
 {
@@ -101,12 +101,12 @@ Test(engine_commit, impossible_wishes_end_the_run)
     refuse(&p, STRADS_EINVAL, "phase 1");
 }
 
-/* ---- changes beside the block, and priorities -------------------------- */
+/* ---- changes outside the block, and priorities --------------------------- */
 
 enum { MOVES = 40 };
 
-/* Adds to another parameter than the policy chose, and lets only parameter 11
- * be urgent after the first sweep. */
+/* Adds to a parameter that the policy did not choose, and after the first
+ * sweep gives priority to parameter 11 only. */
 static strads_err move_another(strads_commit *commit)
 {
     diary *l = commit->state;
@@ -124,8 +124,7 @@ static strads_err move_another(strads_commit *commit)
         commit->change[k] = 1;
     }
     l->n += commit->block.n;
-    strads_commit_count_updates(commit,
-                                3); /* of which the engine sees nothing */
+    strads_commit_count_updates(commit, 3); /* the engine does not see these */
     return strads_commit_also(commit, 2, other, step);
 }
 

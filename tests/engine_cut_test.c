@@ -13,7 +13,7 @@
 
 enum { ROWS = 10, COLS = 10, ENTRIES = ROWS * COLS };
 
-/* A full matrix, cut as told. */
+/* A full matrix, cut by these options. */
 static strads_data *lay(const strads_data_options *cut)
 {
     uint64_t start[COLS + 1] = {0};
@@ -146,7 +146,7 @@ Test(engine_cut, linear_programs_have_a_bound_and_rings_and_loops_none)
     }
 }
 
-/* With one partition for each worker, no worker could relieve a slow one. */
+/* With one partition per worker, a slow worker could not be relieved. */
 Test(engine_cut, several_workers_of_a_ring_have_as_many_partitions_as_it_wants)
 {
     strads_engine_options options = {.size = sizeof options, .workers = 3};
@@ -160,8 +160,8 @@ Test(engine_cut, several_workers_of_a_ring_have_as_many_partitions_as_it_wants)
     cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 1);
 }
 
-/* Where partitions are spread over processes, all know their number before
- * anybody has read the data. */
+/* If partitions are spread over processes, all processes know their number
+ * before data is read. */
 Test(engine_cut, part_of_the_data_is_cut_as_told)
 {
     const strads_data_options cut = {.size = sizeof cut,

@@ -76,7 +76,7 @@ static strads_result *count_until(counter *c, strads_engine_options options)
     return result;
 }
 
-/* The model so far: every update that was committed is in it. */
+/* The model contains every committed update. */
 static void check_model(const strads_result *result, const counter *c)
 {
     uint64_t n;

@@ -1,5 +1,5 @@
-/* A failure of any callback ends the run with its code and sentence, and all
- * that the program had made is closed: every open and begin is counted. */
+/* A failure of any callback ends the run with its code and message, and
+ * closes all objects that the program made: every open and begin is counted. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
 
-/* Where the run is made to fail. */
+/* The callback that fails. */
 typedef enum place {
     NOWHERE,
     IN_TABLES,
@@ -29,12 +29,12 @@ typedef enum place {
     IN_CHOOSE,
     IN_PAYLOAD,
     PLACES,
-    IN_PACK = PLACES, /* between nodes alone */
+    IN_PACK = PLACES, /* only on several nodes */
     IN_UNPACK,
     PLACES_OF_NODES
 } place;
 
-static atomic_int alive; /* made and not yet closed, of all kinds */
+static atomic_int alive; /* open objects of all kinds */
 static place failing_place;
 
 static strads_err maybe(place here)
@@ -76,7 +76,7 @@ static strads_err fail_begin(const void *config, const strads_data *data,
     return err;
 }
 
-/* Partition 2 alone fails, while others are open. */
+/* Only partition 2 fails, while other partitions are open. */
 static strads_err fail_open(const strads_task *task, void **local)
 {
     strads_err err = task->share->partition == 2 ? maybe(IN_OPEN) : STRADS_OK;
@@ -246,7 +246,7 @@ Test(engine_error, between_nodes_it_comes_back_with_its_sentence_too)
             run((place)at, 4, depth);
 }
 
-/* ---- what callbacks must not hand back --------------------------------- */
+/* ---- invalid results of callbacks ---------------------------------------- */
 
 static void refuse(const strads_program *p, const strads_policy *policy,
                    const char *says)
@@ -480,7 +480,7 @@ Test(engine_error, a_schedules_impossible_decision_ends_the_run)
     refuse(&p, NULL, "decided nothing");
 }
 
-/* ---- what is packed ------------------------------------------------------ */
+/* ---- packed data --------------------------------------------------------- */
 
 typedef struct fields {
     double number;

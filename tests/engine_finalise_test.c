@@ -1,5 +1,6 @@
-/* A run that is cut short asks its program on until the model is together: a
- * program whose partitions count on their own, and tell at the end alone. */
+/* If a run is stopped early, the engine continues to call the program until
+ * the model is complete. In this program, partitions count locally and report
+ * their counts at the end. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static const strads_option OPTIONS[] = {
 typedef struct winding_state {
     const winding_config *config;
     uint64_t counted; /* rounds committed */
-    uint32_t told;    /* pieces sent */
+    uint32_t told;    /* pieces received */
     uint32_t asked;   /* turns with `ends` */
     uint32_t after;   /* turns after the stop */
     bool stopped;
@@ -63,7 +64,7 @@ static strads_err stop(strads_turn *turn, winding_state *s)
     return strads_turn_stop(turn);
 }
 
-/* One partition's count at a time: several turns finalise. */
+/* Collects the count of one partition: the final phase takes several turns. */
 static strads_err tell_next(strads_turn *turn, winding_state *s)
 {
     const strads_block block = {.id = s->told,
@@ -165,10 +166,10 @@ static const strads_program winding = {
     .objective = winding_objective,
 };
 
-/* ---- what has to be ---------------------------------------------------- */
+/* ---- expectations -------------------------------------------------------- */
 
-/* The model is what was counted, of every partition, in rounds of the user's
- * alone. */
+/* The model holds the counts of every partition, from the user's rounds
+ * only. */
 static void expect_together(const strads_result *result)
 {
     const winding_state *s = strads_result_state(result);

@@ -1,5 +1,5 @@
-/* Data-parallel programs in one process: their cuts, and what is refused. How they
- * run and end is in loop_end_test.c. */
+/* Data-parallel programs in one process: checkpoints and refused options.
+ * loop_end_test.c tests how they run and end. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,9 @@
 
 enum { SNAPSHOTS = 7, LEDGER_CLOCKS = 40, TALLY = 1 };
 
-/* Each partition adds 1 to a row in each clock: it holds clocks x partitions, and
- * the exact snapshot what it held at the clock of that. */
+/* Each partition adds 1 to a row in each clock. So the row holds clocks x
+ * partitions, and the exact snapshot holds its value at the snapshot's clock.
+ */
 static strads_err ledger_run(strads_task *task, strads_session *session)
 {
     const uint32_t row = 0;
@@ -106,7 +107,7 @@ static strads_err run_ledger(const strads_program *program,
     return err;
 }
 
-/* A folder for cuts, which is not there yet. */
+/* A name for a checkpoint folder that does not exist yet. */
 static void name_folder(char name[64])
 {
     (void)snprintf(name, 64, "/tmp/strads-loop-%ld-XXXXXX", (long)getpid());
@@ -135,7 +136,7 @@ Test(engine_loop, goes_on_from_the_last_clock_that_has_exact_snapshots)
                                                  .max_rounds = 23},
                          &counted, &clocks));
     cr_assert_eq(counted, 3 * 23);
-    /* With clocks 21 and 22 again, nothing is lost and nothing comes twice. */
+    /* Clocks 21 and 22 run again; no increment is lost or repeated. */
     expect_ok(run_ledger(&program, (strads_engine_options){.resume = folder},
                          &counted, &clocks));
     cr_assert_eq(counted, 3 * LEDGER_CLOCKS);

@@ -10,7 +10,7 @@ enum { ROUNDS = 3, BLOCKS = 4, ROOM = 4096 };
 static const uint32_t PARTITIONS[] = {1, 2, 3, 5, 8, 13};
 static const uint32_t WORKERS[] = {1, 2, 4};
 
-/* What came out: all merged partials one after the other. */
+/* Results: all merged partials, in order. */
 typedef struct merged {
     size_t n;
     unsigned char bytes[ROOM];
@@ -20,7 +20,7 @@ typedef struct merge_config {
     merged *out;
 } merge_config;
 
-/* Scalars alone, a list, a range, nothing at all. */
+/* Blocks of scalars only, a list, a range, and an empty block. */
 static const uint32_t LISTED[] = {16, 3, 9};
 static const strads_block BLOCK[BLOCKS] = {
     {.id = 0},
@@ -29,7 +29,7 @@ static const strads_block BLOCK[BLOCKS] = {
     {.id = 3, .n = 1, .first = 0},
 };
 
-/* Numbers in the partial of each block. */
+/* Length of the partial of each block. */
 static const size_t NUMBERS[BLOCKS] = {2, 3, 10, 0};
 
 static strads_err dispatch_rounds(strads_turn *turn)
@@ -67,7 +67,8 @@ static void run_phase(const strads_phase *phase, uint32_t workers,
                                            .deterministic = true}));
 }
 
-/* Fills `want` for K partitions, block after block, round after round. */
+/* Computes the expected results for K partitions, block by block, round by
+ * round. */
 typedef void expect(uint32_t partitions, uint64_t round, uint32_t block,
                     merged *want);
 
@@ -90,7 +91,7 @@ static void check_workers(const strads_phase *phase, expect *expected)
     }
 }
 
-/* On threads, then on simulated nodes. */
+/* Runs on threads, then on simulated nodes. */
 static void check_all(const strads_phase *phase, expect *expected)
 {
     check_workers(phase, expected);
@@ -100,7 +101,7 @@ static void check_all(const strads_phase *phase, expect *expected)
 
 /* ---- numbers ----------------------------------------------------------- */
 
-/* Of either sign, from 1e-13 to 1e13: their sum depends on its order. */
+/* Numbers of both signs, from 1e-13 to 1e13: their sum depends on the order. */
 static double rough(uint32_t partition, uint64_t round, uint32_t block,
                     uint32_t place)
 {
@@ -164,11 +165,11 @@ Test(engine_merge, sums_have_the_same_bits_for_any_number_of_workers)
     check_all(&phase, expect_sums);
 }
 
-/* ---- a merge of the program's own -------------------------------------- */
+/* ---- user-defined merge -------------------------------------------------- */
 
-/* The affine map x -> a x + b of 32-bit numbers, and a tag that every merge
- * must leave alone: composing them is associative and not commutative, and
- * their 12 bytes fill no whole number of words. */
+/* The affine map x -> a x + b of 32-bit numbers, with a tag that merges must
+ * not change. Composition is associative but not commutative, and the 12 bytes
+ * are not a multiple of a word. */
 typedef struct affine {
     uint32_t a, b, tag;
 } affine;
@@ -194,7 +195,7 @@ static strads_err make_map(strads_task *task)
     return STRADS_OK;
 }
 
-/* `from` after `into`; a wrong size spoils the tag. */
+/* Applies `from` after `into`; a wrong size damages the tag. */
 static void compose(void *into, const void *from, size_t bytes)
 {
     affine first, then;
@@ -257,7 +258,7 @@ static strads_err fill_piece(strads_task *task)
     size_t n = piece_bytes(p, task->round, (uint32_t)task->block.id);
     for (size_t k = 0; k < n; k++)
         bytes[k] = letter(p, k);
-    if (n < 7) /* a full piece leaves the size alone */
+    if (n < 7) /* a full piece keeps the default size */
         task->partial_bytes = n;
     return STRADS_OK;
 }

@@ -1,7 +1,7 @@
-/* Random programs: rounds of every kind in a drawn order, with drawn blocks
- * that overlap those of other rounds. Without pipelining the model must be that
- * of a serial loop; with it, that of one thread, bit for bit, on threads and on
- * simulated nodes. */
+/* Random programs: rounds of every kind in random order, with random blocks
+ * that overlap those of other rounds. Without pipelining the model must equal
+ * that of a serial loop. With it, the bits must equal those of one thread, on
+ * threads and on simulated nodes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct mixed_config {
     uint64_t seed;
 } mixed_config;
 
-/* ---- what is drawn ----------------------------------------------------- */
+/* ---- random choices ------------------------------------------------------ */
 
 static uint64_t draw(uint64_t seed, uint64_t round, uint64_t k)
 {
@@ -29,7 +29,7 @@ static uint32_t phase_of(uint64_t seed, uint64_t round)
     return (uint32_t)(draw(seed, round, 0) % N_PHASES);
 }
 
-/* Blocks of one round are disjoint; a range's place and size are its id. */
+/* Blocks of one round are disjoint; a range's position and size are its id. */
 static uint32_t draw_blocks(uint64_t seed, uint64_t round, strads_block *blocks)
 {
     uint32_t n = 1 + (uint32_t)(draw(seed, round, 1) % BLOCKS_MAX);
@@ -44,7 +44,7 @@ static uint32_t draw_blocks(uint64_t seed, uint64_t round, strads_block *blocks)
     return n;
 }
 
-/* ---- what each kind of round does -------------------------------------- */
+/* ---- effect of each kind of round ---------------------------------------- */
 
 static double part(double value, uint32_t partition)
 {

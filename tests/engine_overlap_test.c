@@ -1,6 +1,6 @@
-/* Sub-blocks: with two blocks for each partition and step, one is on its way
- * while the other is computed on. In virtual time, where compute and transfer
- * cost what the test says, and over TCP, as the traces show. */
+/* Sub-blocks: with two blocks per partition and step, one is transferred
+ * while the other is computed. Tested in virtual time, with given compute and
+ * transfer costs, and over TCP, by the traces. */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,8 +18,8 @@
 enum { PARAMETERS = 800 };
 
 typedef struct carry_config {
-    uint32_t laps, blocks, bytes; /* bytes: of a parameter's luggage */
-    uint32_t waits; /* partition 0 waits for 1, see carry_update */
+    uint32_t laps, blocks, bytes; /* bytes: size of a parameter's object */
+    uint32_t waits; /* partition 0 waits for partition 1, see carry_update */
 } carry_config;
 
 typedef struct carry_state {
@@ -69,8 +69,8 @@ static size_t nothing(const strads_task *task)
 
 static atomic_bool taken_up, waited;
 
-/* Block 2 is partition 0's second one, block 0 its first: while 2 is computed
- * on, 0 gets to partition 1. */
+/* Block 0 is partition 0's first block and block 2 its second: block 0
+ * reaches partition 1 while block 2 is computed. */
 static strads_err carry_update(strads_task *task)
 {
     const carry_config *config = task->config;
@@ -164,7 +164,7 @@ static const strads_program PROGRAM = {.size = sizeof(strads_program),
 enum { K = 4, LAPS = 10, BYTES = 2000 };
 
 static const double compute =
-    1e-3; /* of all that is at a partition in a step */
+    1e-3; /* for all blocks of a partition in a step */
 
 static char folder[] = "/tmp/strads-overlap-XXXXXX";
 static char path[2][64];
@@ -185,8 +185,8 @@ static void close_folder(void)
 
 TestSuite(engine_overlap, .init = open_folder, .fini = close_folder);
 
-/* Seconds for all laps, when what a partition holds in a step is `blocks / K`
- * blocks and takes `transfer` seconds to the next. */
+/* Virtual seconds for all laps. A partition holds `blocks / K` blocks in a
+ * step, and they take `transfer` seconds to the next partition. */
 static double makespan(uint32_t blocks, double transfer)
 {
     const carry_config config = {.laps = LAPS,
@@ -238,8 +238,8 @@ static int by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* How much of the transfers' time their receiver computes. What one node
- * computes does not overlap. */
+/* The share of transfer time during which the receiver computes. Computing
+ * on other nodes does not count. */
 static double hidden(const json_t *trace)
 {
     static trace_span moved[ROOM], worked[ROOM];
@@ -263,7 +263,8 @@ Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
 {
     (void)makespan(2 * K, 0.45e-3);
     json_t *trace = expect_trace(path[0]);
-    cr_expect_gt(hidden(trace), 0.85); /* the way home is not */
+    cr_expect_gt(hidden(trace), 0.85); /* the final transfer home is not
+                                        * hidden */
     json_decref(trace);
     (void)makespan(K, 0.45e-3);
     trace = expect_trace(path[0]);
@@ -271,10 +272,10 @@ Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
     json_decref(trace);
 }
 
-/* A lap's dispatch goes to each node once and its record comes back once, as
- * when the partitions are opened and closed. All else that is sent are blocks,
- * from one worker to the next and home in the end: no step asks or tells the
- * coordinator anything, and without a message there is no barrier. */
+/* The dispatch of a lap goes to each node once and its record returns once,
+ * as when partitions are opened and closed. All other messages are blocks, from
+ * worker to worker and home at the end. So no step sends a message to the
+ * coordinator, and there is no barrier. */
 Test(engine_overlap, the_trace_shows_that_no_step_asks_the_coordinator)
 {
     static trace_span sent[ROOM];
@@ -297,9 +298,9 @@ Test(engine_overlap, the_trace_shows_that_no_step_asks_the_coordinator)
     }
 }
 
-/* Two processes' worth of engines, two blocks each. The second block of
- * partition 0 stays under way until partition 1 has taken up the first: so that
- * one has been packed, sent, received and unpacked meanwhile. */
+/* Engines of two processes, two blocks each. The update of partition 0's
+ * second block lasts until partition 1 has received the first block. So the
+ * first block is packed, sent, received and unpacked meanwhile. */
 Test(engine_overlap, over_tcp_a_half_moves_while_the_other_is_computed)
 {
     const carry_config config = {.laps = 1,
@@ -319,7 +320,8 @@ Test(engine_overlap, over_tcp_a_half_moves_while_the_other_is_computed)
     size_t m = trace_spans(trace, "update carry", 0, worked, ROOM_TCP);
     cr_assert_geq(m, 3);
     qsort(worked, m, sizeof *worked, by_begin);
-    /* The updates, then the first block; the second one until 1 has the first. */
+    /* The spans are the updates, then the first block. The second update
+     * lasts until partition 1 has the first block. */
     const trace_span *first = &worked[1], *second = &worked[2];
     size_t meanwhile = 0;
     for (size_t k = 0; k < n; k++)

@@ -1,5 +1,5 @@
-/* Owned parameters: the policy is opened for each partition, on its parameters
- * alone, and all of their blocks leave together. */
+/* Owned parameters: the policy is opened for each partition, on its
+ * parameters only, and the blocks of all partitions are dispatched together. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "tests/expect.h"
 #include "tests/toy_data.h"
 
-/* Parameters: 3 that nobody owns, then one a row. Each visit adds 1 to a row's
- * parameter, and a row rests after VISITS of them. */
+/* Parameters: 3 without an owner, then one per row. Each visit adds 1 to a
+ * row's parameter; after VISITS visits the row becomes inactive. */
 enum { FREE = 3, VISITS = 4 };
 
 typedef struct owned_state {
@@ -70,7 +70,7 @@ static strads_err owned_aggregate(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* All parameters that nobody owns move with each round. */
+/* All parameters without an owner change in each round. */
 static strads_err follow(strads_commit *commit)
 {
     for (uint32_t k = 0; k < FREE; k++)
@@ -144,7 +144,7 @@ Test(engine_owned, each_partition_has_blocks_of_its_own_parameters)
     for (uint32_t K = 1; K <= 9; K += 4)
         for (uint32_t workers = 1; workers <= 4; workers *= 2)
             check_run(K, workers, "priority");
-    check_run(30, 2, "priority"); /* some own nothing */
+    check_run(30, 2, "priority"); /* some partitions own no parameter */
 }
 
 Test(engine_owned, blocks_of_all_partitions_leave_in_one_round)
@@ -179,7 +179,7 @@ static strads_range backwards(const void *config, const strads_data *data,
                               const strads_shape *shape, uint32_t partition)
 {
     strads_range r = owned_range(config, data, shape, partition);
-    r.begin -= partition; /* also what the one before owns */
+    r.begin -= partition; /* overlaps the previous partition's range */
     return r;
 }
 
@@ -196,7 +196,8 @@ Test(engine_owned, ranges_that_overlap_are_refused)
 
 enum { OWN, OTHERS, N_TOLD };
 
-/* Any row of the pool, and of no other; whose it is is told. */
+/* Updates any row of the pool, but no row of other pools, and reports which
+ * kind it was. */
 static strads_err pooled_update(strads_task *task)
 {
     const uint32_t pool = strads_pool_of(task->shape, task->share->partition);
@@ -297,7 +298,7 @@ Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
     }
 }
 
-/* The first partition has all rows from the second round on. */
+/* From the second round on, the first partition updates all rows. */
 static strads_err to_one_hand(strads_commit *commit)
 {
     TOY_CHECK(commit->round < 3 || commit->block.owner == 0);

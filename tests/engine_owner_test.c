@@ -1,5 +1,5 @@
-/* OWNER phases: each block goes to one partition, whose writes are the commit.
- * The oracle is the same loop over plain arrays. */
+/* OWNER phases: each block goes to one partition, and its writes are the
+ * commit. The oracle is the same loop over plain arrays. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +11,16 @@ enum { PARAMETERS = 40, WIDTH = 3, ROUNDS = 6, K_MAX = 13 };
 
 /* The last holder of a block, as its partial reports it. */
 typedef struct owner_config {
-    bool halves; /* an aggregate commits half of what the holder changed */
+    bool halves; /* an aggregate commits half of the holder's change */
     bool ignores_values;
     uint64_t *records;
 } owner_config;
 
 TOY_SHAPE(owner_shape, shape->parameters = PARAMETERS, shape->width = WIDTH)
 
-/* Block k of a round holds the parameters that are k modulo the number of
- * blocks; blocks go round the partitions, so some have two and some none. */
+/* Block k of a round has the parameters that are k modulo the number of
+ * blocks. Blocks are assigned to partitions in turn, so some partitions have
+ * two and some none. */
 static uint32_t blocks_of(uint32_t partitions)
 {
     return partitions + partitions / 2;

@@ -1,5 +1,5 @@
-/* What a worker sees of the data, for every split and orientation, against the
- * formula that the matrix was made from. */
+/* The data that a worker sees, for every split and orientation, against the
+ * formula of the matrix. */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { ROWS = 29, COLS = 19, K_MAX = 32 };
 
-/* What each partition saw; each writes its own place. */
+/* Data that each partition saw; each writes its own element. */
 typedef struct seen {
     strads_share share[K_MAX];
     uint64_t by_col, by_row; /* entries, merged */
@@ -20,8 +20,8 @@ typedef struct partition_config {
     seen *seen;
 } partition_config;
 
-/* Whether a line holds exactly what the formula says. `along` goes over rows
- * (a column's line) or columns. */
+/* True if a line matches the formula exactly. `along` goes over rows (a
+ * column's line) or columns. */
 static bool line_is_right(const strads_sparse *sparse, uint64_t line,
                           uint64_t fixed, strads_range along, bool column)
 {
@@ -96,7 +96,7 @@ static uint64_t all_entries(void)
     return n;
 }
 
-/* Ranges that follow each other from 0 to `end`, or are all of it. */
+/* Expects consecutive ranges from 0 to `end`, or the full range for all. */
 static void check_ranges(const seen *s, uint32_t K, bool rows, bool cut,
                          uint64_t end)
 {
@@ -145,7 +145,8 @@ static void check_run(strads_split split, strads_layout layout, uint32_t K,
                                     .schedule = once,
                                     .phases = &phase,
                                     .n_phases = 1};
-    /* The shares' arrays are gone after the run: look at them in between. */
+    /* The shares' arrays are freed after the run, so compare them during the
+     * run. */
     strads_data *data = toy_data(&program, ROWS, COLS, K);
     cr_assert_not_null(data);
     const strads_engine_options options = {.size = sizeof options,

@@ -1,5 +1,6 @@
-/* When phases run, and what runs beside them: a log of commits against the
- * order that the header promises, and what updates see in flight. */
+/* When phases run, and which phases run together: compares a log of commits
+ * with the order that the header promises, and checks what updates see in
+ * flight. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static strads_err never_runs(strads_task *task)
     return strads_fail(STRADS_EPROGRAM, "phase %u ran", task->phase);
 }
 
-/* REST changes all parameters by 1, one after the other phase; so do moves. */
+/* REST and moves change all parameters by 1, in alternating phases. */
 static strads_err note_scan(strads_commit *commit)
 {
     log *l = commit->state;
@@ -183,8 +184,8 @@ static strads_err begin_turns(const void *config, const strads_data *data,
 enum { FREE, DRAINS, CALLED_PHASES };
 enum { CALLED_ROUNDS = 30 };
 
-/* Every third round drains. Now and then wait for a commit: then fewer must
- * be in flight. */
+/* Every third round is exclusive. Some turns wait for a commit; then fewer
+ * rounds must be in flight. */
 static strads_err call_phases(strads_turn *turn)
 {
     const turns_config *config = turn->config;
@@ -304,7 +305,7 @@ Test(engine_phases,
     }
 }
 
-/* The policy's blocks until it rests, then a scan, twice. */
+/* The policy's blocks until it is idle, then a scan; twice. */
 static strads_err until_at_rest(strads_turn *turn)
 {
     turns *t = turn->state;
@@ -364,7 +365,8 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
 
 enum { TOLD_ROUNDS = 25 };
 
-/* What a partition has received: a merged number of each round, in order. */
+/* The results that a partition received: a merged number of each round, in
+ * order. */
 typedef struct told {
     uint64_t rounds;
     double sum;

@@ -1,5 +1,5 @@
-/* Plans: what planners make keeps the rules, what breaks one is refused with
- * the step, the block and the partition; dealing parameters. */
+/* Plans: planners keep the rules, invalid plans are refused with the step,
+ * the block and the partition; dealing parameters. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 /* ---- planners ---------------------------------------------------------- */
 
-/* Counts: every pair of partition and block occurs once, and no block occurs
- * twice in a step. */
+/* Checks that every pair of partition and block occurs once, and that no
+ * block occurs twice in a step. */
 static void expect_lawful(const strads_plan *plan)
 {
     uint32_t K = plan->partitions, B = plan->blocks;
@@ -43,7 +43,8 @@ Test(engine_plan, planners_keep_the_rules)
             strads_plan *plan = NULL;
             cr_assert_eq(strads_plan_rotation(K, B, &plan), STRADS_OK);
             expect_lawful(plan);
-            for (uint32_t b = 0; b < B; b++) /* block b begins at b mod K */
+            for (uint32_t b = 0; b < B; b++) /* block b starts at partition b
+                                              * mod K */
                 cr_assert_eq(plan->block[plan->start[b % K] + b / K], b);
             strads_plan_free(plan);
             cr_assert_eq(strads_plan_weighted(K, B, block, partition, &plan),
@@ -130,8 +131,8 @@ Test(engine_plan, weights_are_finite_and_not_negative)
 
 /* ---- dealing ----------------------------------------------------------- */
 
-/* In snake order no block gets more than the heaviest parameter above the
- * mean. */
+/* In snake order, no block exceeds the mean by more than the heaviest
+ * parameter. */
 Test(engine_plan, parameters_are_dealt_once_each_and_by_work)
 {
     enum { J = 1000 };

@@ -1,5 +1,5 @@
-/* Policies, built in and a user's own, bring a ridge regression to its closed
- * form at any depth; and the same partitions give the same bits. */
+/* Built-in and user-defined policies bring a ridge regression to its closed
+ * form at any depth, and the same partitions give the same bits. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ Test(engine_policy, every_policy_reaches_the_closed_form_at_any_depth)
 {
     for (const strads_policy *const *p = strads_policies(); *p; p++)
         train_all(NULL, (*p)->name, 1, true);
-    train_all(&toy_sweep_policy, NULL, 1, true); /* a user's own */
+    train_all(&toy_sweep_policy, NULL, 1, true); /* user-defined */
 }
 
 Test(engine_policy, commits_in_the_order_of_arrival_reach_it_too)

@@ -1,6 +1,6 @@
-/* PROBE values: what aggregates and policies are told of pairs must be the
- * Gram entries of the toy matrix, whose numbers are small and whole, so sums
- * are exact. */
+/* PROBE values: the pairs that aggregates and policies receive must be the
+ * Gram entries of the toy matrix. Its entries are small integers, so sums are
+ * exact. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -32,17 +32,17 @@ static double dependency_of(uint32_t i, uint32_t j)
     return scale > 0 ? fmin(fabs(gram(i, j)) / sqrt(scale), 1) : 0;
 }
 
-/* ---- a policy that compares what it is told ---------------------------- */
+/* ---- a policy that compares probed pairs --------------------------------- */
 
 typedef struct gram_policy {
     uint64_t next_id;
     uint32_t until_rest;
-    bool compared; /* the blocks below have been probed at its wish */
+    bool compared; /* the blocks below were probed at its request */
     uint32_t param[2 * SIZE];
     strads_block block[2];
 } gram_policy;
 
-/* Known pairs that were compared. */
+/* Number of known pairs that were compared. */
 static atomic_uint compared;
 
 static strads_err gram_open(const strads_policy_setup *setup, void **state)
@@ -72,7 +72,7 @@ static bool flies(const strads_choice_request *r, uint32_t param)
     return false;
 }
 
-/* Up to two blocks of parameters that are not in flight. */
+/* Draws up to two blocks of parameters that are not in flight. */
 static void draw_blocks(gram_policy *p, const strads_choice_request *r)
 {
     uint32_t n = 0;
@@ -147,7 +147,8 @@ static const strads_policy gram_policy_plugin = {
 enum { PAIRS, SOLVE, N_PHASES };
 
 typedef struct gram_state {
-    uint32_t solved, since; /* commits, and those with others since */
+    uint32_t solved, since; /* commits, and commits with others since the
+                             * dispatch */
 } gram_state;
 
 TOY_BEGIN(gram_begin, sizeof(gram_state))

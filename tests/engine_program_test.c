@@ -1,5 +1,5 @@
 /* Contradictory programs, options and data: the engine rejects each with a
- * sentence that names the mistake, before any callback runs. */
+ * message that names the mistake, before any callback runs. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +169,8 @@ static strads_err adds_one(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Tables of older headers are shorter: what they lack is at its default. Those
- * of newer ones may be longer by zeros. */
+/* Tables of older headers are shorter; missing slots have their defaults.
+ * Tables of newer headers may be longer if the additional bytes are zeros. */
 Test(engine_program, tables_of_other_headers_are_completed)
 {
     struct {

@@ -1,7 +1,7 @@
-/* What the engine tells workers and aggregates of commits. Every partition
- * keeps a replica of all parameters by `refresh` alone; since the store adds
- * the same changes in the same order, values at dispatch must have its bits.
- * Block ids count up through the run, so what is in flight can be named. */
+/* Commits that the engine reports to workers and aggregates. Every partition
+ * keeps a replica of all parameters by `refresh` alone. The store adds the same
+ * changes in the same order, so values at dispatch must be bit-identical. Block
+ * ids increase through the run, so that blocks in flight can be identified. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,15 +17,16 @@ enum { TELL, ALONE };
 typedef struct refresh_config {
     uint32_t blocks, depth;
     bool starts, deterministic;
-    bool alone; /* every third round goes to nobody, and is committed at once */
+    bool alone; /* every third round goes to NOBODY, and is committed at once */
     uint64_t *commits;   /* blocks committed */
-    uint32_t *since_max; /* most commits that a partial did not know */
+    uint32_t *since_max; /* largest number of commits that a partial had not
+                          * seen */
 } refresh_config;
 
 static const uint32_t START_PARAM[] = {5, 0, 23};
 static const double START_VALUE[] = {1, 2, 3, 4, 5, 6};
 
-/* A replica: of a partition, or of the coordinator. */
+/* A replica of a partition or of the coordinator. */
 typedef struct replica {
     uint64_t version;
     uint32_t calls;
@@ -88,9 +89,9 @@ static bool is_in_flight(const strads_task *task, uint64_t id)
     return false;
 }
 
-/* Every block has changed something, so the version tells how many blocks had
- * been committed. Of the blocks of earlier rounds exactly these are not in
- * flight; they are the oldest when commits go in order. */
+/* Every block changes some parameter, so the version is the number of
+ * committed blocks. Of the blocks of earlier rounds exactly these are not in
+ * flight. If commits are in order, they are the oldest blocks. */
 static strads_err check_flying(const strads_task *task)
 {
     const refresh_config *config = task->config;

@@ -1,5 +1,6 @@
-/* What a policy is told: sizes and weights when it is opened, priorities after
- * every commit, what is in flight and where it may rest when it is asked. */
+/* Information that a policy receives: sizes and weights when it is opened,
+ * priorities after every commit, and with each request the blocks in flight and
+ * the level at which it may be idle. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 
 enum { COLS = 17, ROWS = 23, ROUNDS = 60, BLOCK_MAX = 4 };
 
-/* Filled by the policy's and the program's callbacks, which never run two at
- * once. */
+/* Filled by the callbacks of policy and program, which never run
+ * concurrently. */
 static struct {
     strads_policy_setup setup;
     float weight[COLS];
@@ -87,7 +88,7 @@ static double own_weight(const void *config, const strads_data *data,
     return j % 3 ? 10.5 * j : 0.25;
 }
 
-/* By default a parameter is as urgent as it moved. */
+/* The default priority of a parameter is its absolute change. */
 static strads_err move(strads_commit *commit)
 {
     if (told.committed == 0)

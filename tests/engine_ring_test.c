@@ -1,6 +1,5 @@
-/* RING phases: blocks that carry an object from partition to partition. Every
- * object keeps a diary of its stations; the oracle is the same walk in a
- * loop. */
+/* RING phases: blocks that carry an object from partition to partition.
+ * Every object logs its stations; the oracle is the same walk in a loop. */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,10 +23,10 @@ typedef struct luggage {
 
 typedef struct ring_config {
     uint32_t blocks;
-    bool has_objects, packs; /* objects are made by unpack, too */
+    bool has_objects, packs; /* unpack also makes objects */
     counts *counts;
     uint64_t fail_round; /* an update of that round fails */
-    uint32_t *merged;    /* blocks whose merged partial was right */
+    uint32_t *merged;    /* blocks with a correct merged partial */
 } ring_config;
 
 TOY_SHAPE(ring_shape, shape->parameters = PARAMETERS)

@@ -1,6 +1,6 @@
-/* Several schedulers, each with a range of the parameters: who is chosen, what
- * may be in flight together, when all are at rest, and the same bits wherever
- * they are. */
+/* Several schedulers, each with a range of the parameters: which parameters
+ * are chosen, which blocks may be in flight together, when all are idle, and
+ * the same bits on any nodes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,32 +15,34 @@
 /* ---- the program ------------------------------------------------------- */
 
 /* Least squares by blocks of coordinates on a toy matrix, with probes. Its
- * aggregate puts right what a pipelined round did not see, and checks what the engine
- * promises about pairs; its state counts who was chosen. */
+ * aggregate corrects for commits that a pipelined round did not see, and checks
+ * the engine's promises about pairs. Its state counts the chosen parameters. */
 enum { SCHEDULERS_TOY_COLS = 17 };
 
 /* Options of the program. */
 typedef struct schedulers_toy_config {
-    double threshold;     /* above 0: blocks in flight together are to depend on
-                         each other by this at most */
-    double rest;          /* where its policy is to rest */
-    bool restless;        /* parameters move for ever, by 1 / (1 + number) */
-    uint32_t prioritised; /* of a restless run: every scan says that these are
-                             the only ones that move; 0: all */
+    double threshold;     /* above 0: limit of the dependency between blocks
+                           * in flight */
+    double rest;          /* level at which its policy is idle */
+    bool restless;        /* parameters change in every round, by 1 / (1 +
+                           * number) */
+    uint32_t prioritised; /* with `restless`: every scan reports that only
+                           * these many change; 0: all */
 } schedulers_toy_config;
 
-/* What the result's state is. */
+/* State of the result. */
 typedef struct schedulers_toy_state {
     uint64_t chosen[SCHEDULERS_TOY_COLS]; /* how often in a policy's block */
-    double moved[SCHEDULERS_TOY_COLS];    /* by how much at last */
-    uint64_t scans;    /* of all, since the policies were at rest */
-    double most_left;  /* what those moved together, at most */
+    double moved[SCHEDULERS_TOY_COLS];    /* last change */
+    uint64_t scans;    /* of all parameters, since the policies were idle */
+    double most_left;  /* largest total change of those parameters */
     uint64_t compared; /* pairs of parameters that were in flight together */
     schedulers_toy_config config;
 } schedulers_toy_state;
 
-/* Workers hold the residual r = y - X w of their rows; refresh keeps it up.
- * With G = X'X from the probes and d what was committed since the dispatch,
+/* Workers hold the residual r = y - X w of their rows; refresh updates it.
+ * With G = X'X from the probes and the changes d that were committed since the
+ * dispatch,
  *
  *     X_B' (r - X d) = X_B' r - G_Bd d
  *
@@ -83,7 +85,7 @@ static strads_err toy_pairs(strads_task *task)
 
 /* ---- coordinator ------------------------------------------------------- */
 
-/* What was committed since the dispatch was in flight with it. */
+/* Changes committed since the dispatch were in flight together with it. */
 static strads_err put_right(strads_commit *commit, double *slope)
 {
     schedulers_toy_state *s = commit->state;
@@ -255,7 +257,7 @@ Test(engine_schedulers, who_rests_is_left_alone_by_all_of_them)
     }
 }
 
-/* ---- what is in flight together ---------------------------------------- */
+/* ---- blocks in flight together ------------------------------------------- */
 
 Test(engine_schedulers, what_depends_on_each_other_is_not_in_flight_together)
 {
@@ -279,7 +281,7 @@ Test(engine_schedulers, what_depends_on_each_other_is_not_in_flight_together)
             }
 }
 
-/* ---- rest -------------------------------------------------------------- */
+/* ---- idle ---------------------------------------------------------------- */
 
 Test(engine_schedulers, all_rest_when_what_is_left_sums_to_the_level)
 {
@@ -408,7 +410,7 @@ Test(engine_schedulers, another_number_of_schedulers_draws_otherwise)
     strads_result_free(two);
 }
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused options ----------------------------------------------------- */
 
 Test(engine_schedulers, too_many_are_refused_and_surplus_ones_left_out)
 {

@@ -1,5 +1,5 @@
-/* The static engine: whatever the plan, the number of workers and the runtime,
- * a run gives the bits of one plain loop over the plan. */
+/* The static engine: for any plan, number of workers and runtime, a run is
+ * bit-identical to a plain loop over the plan. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 
 /* ---- the program ------------------------------------------------------- */
 
-/* Every number of it depends on the order in which each partition took its
- * blocks, on what each block met before, and on what the totals were when. */
+/* Every number depends on the order in which each partition received its
+ * blocks, on the partitions that each block visited before, and on the totals
+ * at that time. */
 enum {
     STATIC_TOY_PARAMETERS = 30,
     STATIC_TOY_TOTALS = 3,
@@ -21,17 +22,17 @@ enum {
 };
 
 typedef struct static_toy_config {
-    uint32_t blocks;  /* 0: as the engine presets */
-    uint32_t objects; /* blocks have one */
+    uint32_t blocks;  /* 0: the engine's default */
+    uint32_t objects; /* blocks have an object */
 } static_toy_config;
 
-/* What comes of it: table 0, and a number made of partials and totals. */
+/* Results: table 0, and a number made of partials and totals. */
 typedef struct static_toy_end {
     double value[STATIC_TOY_PARAMETERS];
     double told;
 } static_toy_end;
 
-/* What a partition and a block do to each other. */
+/* The effect of a partition and a block on each other. */
 static const uint64_t PRIME = 1000003;
 
 static void meet(uint64_t *local, uint64_t *object, double *total,
@@ -56,7 +57,7 @@ static double tell(double told, uint64_t block, double partial,
                     PRIME);
 }
 
-/* What an aggregate adds to total 1. */
+/* The number that an aggregate adds to total 1. */
 static double preach(double told)
 {
     return (double)((uint64_t)told % 13);
@@ -64,7 +65,7 @@ static double preach(double told)
 
 typedef struct toy_state {
     strads_cut *cut;
-    static_toy_end end; /* all but the values */
+    static_toy_end end; /* all results except the values */
 } toy_state;
 
 static strads_err toy_shape(const void *config, const strads_data *data,
@@ -204,7 +205,7 @@ static const strads_option OPTIONS[] = {
         .phases = &WALK, .n_phases = 1, .payload = (what)             \
     }
 
-/* The program for such a config: its phases differ. */
+/* The program for a config; its phases depend on it. */
 static const strads_program *static_toy(const static_toy_config *config)
 {
     static const strads_program programs[2] = {TOY_PROGRAM(NULL),
@@ -221,20 +222,20 @@ static void static_toy_take(const strads_result *result, static_toy_end *end)
     memcpy(end->value, value, sizeof end->value);
 }
 
-/* ---- the same in a loop ------------------------------------------------ */
+/* ---- the same in a loop -------------------------------------------------- */
 
 enum { MOST = STATIC_TOY_BLOCKS };
 
 typedef struct walker {
     uint64_t local[MOST], object[MOST];
     double value[MOST][STATIC_TOY_PARAMETERS], partial[MOST];
-    /* By lap, 1 and up: what each partition added. */
+    /* By lap, from 1: the numbers that each partition added. */
     double added[STATIC_TOY_LAPS + 1][MOST][STATIC_TOY_TOTALS];
     double preached[STATIC_TOY_LAPS + 1];
     double view[MOST][STATIC_TOY_TOTALS], before[MOST][STATIC_TOY_TOTALS];
 } walker;
 
-/* What lap `lap` begins with: all of the laps before it. */
+/* The state at the start of lap `lap`: all earlier laps are applied. */
 static void look(walker *w, uint32_t K, uint32_t lap)
 {
     memset(w->view, 0, sizeof w->view);
@@ -266,7 +267,7 @@ static void walk_lap(walker *w, const strads_plan *plan,
             }
 }
 
-/* The oracle: the plan's laps in a loop. */
+/* The oracle: the laps of the plan in a loop. */
 static void static_toy_walk(const strads_plan *plan,
                             const static_toy_config *config,
                             static_toy_end *end)
@@ -301,8 +302,8 @@ static void static_toy_walk(const strads_plan *plan,
     free(w);
 }
 
-/* A plan that is no rotation: all blocks start at the last partition, go down
- * to the first, and the next follows a step behind. */
+/* A plan that is not a rotation: all blocks start at the last partition and
+ * move down to the first, each one step behind the previous block. */
 static strads_plan *static_toy_stairs(uint32_t partitions, uint32_t blocks)
 {
     uint32_t K = partitions, B = blocks, steps = K + B - 1, n = 0;
@@ -311,7 +312,7 @@ static strads_plan *static_toy_stairs(uint32_t partitions, uint32_t blocks)
     strads_plan *plan = NULL;
     for (uint32_t t = 0; start && block && t < steps; t++)
         for (uint32_t p = 0; p < K; p++) {
-            uint32_t down = K - 1 - p; /* steps after the block's own first */
+            uint32_t down = K - 1 - p; /* steps after the block's first step */
             start[t * K + p] = n;
             if (t >= down && t - down < B)
                 block[n++] = t - down;
@@ -355,7 +356,7 @@ static strads_engine_options options_of(const strads_plan *plan, bool given,
                                    .plan_given = given ? plan : NULL};
 }
 
-/* One plan, told to the engine or (`given` false) what it does by itself. */
+/* Runs one plan, passed to the engine or (`given` false) made by the engine. */
 static void run_it(const strads_plan *plan, bool given, uint32_t workers,
                    uint32_t depth, static_toy_config config)
 {

@@ -51,7 +51,7 @@ lasso_design lasso_design_repeated(const lasso_design *design,
     return out;
 }
 
-/* A draw that is close to normal: a sum of twelve uniform ones. */
+/* An approximately normal draw: a sum of twelve uniform ones. */
 static double normal(uint64_t seed, uint64_t purpose, uint64_t index)
 {
     double sum = -6;

@@ -1,5 +1,5 @@
-/* Going on from a model: counts add up, the likelihood is that of the new
- * documents given the old ones, topics keep their meaning. */
+/* Training from an existing model: counts add up, the likelihood is that of
+ * the new documents given the old ones, topics keep their meaning. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void check_counts(const lda_fit *old, const lda_fit *new)
     free(count);
 }
 
-/* log p(all) - log p(old), by the oracle. */
+/* log p(all) - log p(old), computed by the oracle. */
 static double given_old(const lda_fit *old, const lda_fit *new)
 {
     const size_t n = old->n + new->n;
@@ -69,7 +69,7 @@ static void check_one(uint32_t topics, uint32_t partitions, bool learns)
     lda_fit old = lda_fit_run(&config, first, 1, 3);
     lda_keep_model(old.model, path);
     config.from = path;
-    config.alpha = 7; /* the model's are taken */
+    config.alpha = 7; /* ignored: the model's alpha is used */
     config.beta = 5;
     config.fit_alpha = learns ? "asymmetric" : "no";
     config.fit_beta = learns;

@@ -184,7 +184,7 @@ double lda_statistic(const double *p, const uint32_t *seen, uint32_t states,
     return statistic;
 }
 
-/* Whether tokens i and j of a state have the same topic. */
+/* True if tokens i and j of a state have the same topic. */
 static bool agree(const lda_space *x, uint32_t state, int i, int j)
 {
     uint32_t topic[LDA_TINY_TOKENS];

@@ -1,5 +1,5 @@
-/* LDA against what can be computed without it: the likelihood of its own
- * assignments; and the same topics however it is run. */
+/* LDA: its reported likelihood against one computed from its assignments
+ * without its code; and the same topics in every way to run it. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +134,7 @@ Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
     }
 }
 
-/* More than a page of entries a partition. */
+/* More than a page of entries per partition. */
 Test(lda, data_that_are_spent_give_the_same_topics)
 {
     enum { MANY = 400 };
@@ -156,7 +156,8 @@ Test(lda, data_that_are_spent_give_the_same_topics)
     strads_data_free(data);
 }
 
-/* 1,125 tokens a topic and words of 100: enough for words to take turns. */
+/* 1,125 tokens per topic and words of 100 tokens: enough for words to be
+ * interleaved. */
 Test(lda, words_that_take_turns_give_the_same_topics_and_their_likelihood)
 {
     enum { MANY = 400 };

@@ -1,5 +1,5 @@
-/* The inner loops of Gibbs sampling: all tables draw the same samples, bit for
- * bit, with the frequencies of the formula. */
+/* The inner loops of Gibbs sampling: all kernel tables draw the same
+ * samples, bit for bit, with the frequencies of the formula. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { DOCUMENTS = 60, WORDS = 25, LONGEST = 90 };
 
-/* One word's tokens: in some documents, a few in each. */
+/* The tokens of one word: in some documents, a few in each. */
 typedef struct word {
     uint32_t document[DOCUMENTS * 4];
     uint16_t topic[DOCUMENTS * 4];
@@ -21,7 +21,7 @@ typedef struct word {
 typedef struct corpus {
     const lda_kernels *kernels;
     lda_site site;
-    lda_site other; /* of a word that takes turns */
+    lda_site other; /* of an interleaved word */
     lda_documents documents;
     word word[WORDS];
 } corpus;
@@ -136,7 +136,7 @@ static void visit(corpus *c, uint32_t w, uint64_t stream)
     c->kernels->draw(&c->site, &c->documents, &tokens);
 }
 
-/* As many of both words as the shorter one has. */
+/* Visits as many tokens of both words as the shorter one has. */
 static void visit_both(corpus *c, uint32_t w, uint32_t beside, uint64_t stream)
 {
     const lda_tokens ones = begin_word(c, &c->site, w, stream);
@@ -149,8 +149,8 @@ static void visit_both(corpus *c, uint32_t w, uint32_t beside, uint64_t stream)
 static const uint32_t topics_tried[] = {2, 16, 17, 100, 128, 129, 300, 1000};
 enum { TRIED = sizeof topics_tried / sizeof *topics_tried };
 
-/* The table of each kind of processor that this one is, portable loops first;
- * how many. */
+/* The kernel tables that this processor supports, portable loops first;
+ * returns their number. */
 static int all_tables(const lda_kernels *out[3])
 {
     const lda_kernels *table[] = {&lda_kernels_portable, lda_kernels_avx2(),
@@ -193,7 +193,7 @@ Test(lda_kernels, vectors_draw_what_the_portable_loops_draw)
             expect_the_same_draws(table[k], topics_tried[t]);
 }
 
-/* Words follow q of both: it is that of the counts as they are. */
+/* q must match the current counts after the draws of both words. */
 static void expect_q_of_counts(const corpus *c, const lda_site *s)
 {
     for (uint32_t k = 0; k < s->topics; k++)
@@ -267,8 +267,8 @@ static void weigh(const corpus *c, const word *x, uint32_t from, double *p)
         p[k] /= all;
 }
 
-/* Pearson's sum over topics that are expected ten times or more, the others
- * taken together. */
+/* Pearson's statistic over topics with at least ten expected draws; the
+ * other topics are pooled. */
 static void expect_frequencies(const double *p, const uint32_t *drawn,
                                uint32_t topics, double draws)
 {
@@ -295,7 +295,7 @@ static void expect_frequencies(const double *p, const uint32_t *drawn,
                  "%u topics: %g over %u cells", topics, sum, cells);
 }
 
-/* What a draw of a word's first token can change. */
+/* State that a draw of a word's first token can change. */
 typedef struct memory {
     void *at, *kept;
     size_t bytes;
@@ -339,7 +339,7 @@ static void forget(memory m[MEMORIES])
         free(m[k].kept);
 }
 
-/* The word's first token, alone, is drawn from one and the same state. */
+/* Draws the word's first token repeatedly from the same state. */
 static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
 {
     enum { DRAWS = 40000, SWEEPS = 30 };
@@ -366,8 +366,8 @@ static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
     corpus_free(c);
 }
 
-/* Word 9's first token, which is in another document, is drawn beside word
- * 3's: from the same state, its own totals among it. */
+/* Draws word 9's first token, which is in another document, beside word 3's:
+ * from the same state, including its own totals. */
 static void check_frequencies_by_turns(const lda_kernels *kernels,
                                        uint32_t topics)
 {

@@ -1,6 +1,6 @@
-/* Topics that tell labels apart: chains end as the posterior says, with the
- * classifier integrated out by quadrature; the draws that it is made of, by
- * their own distributions. */
+/* Topics that separate labels (MedLDA): the final states of chains follow
+ * the posterior, with the classifier integrated out by quadrature. The draws of
+ * each part follow their distributions. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_linalg.h>
@@ -17,8 +17,8 @@
 enum { STATES = 64, PER_DOCUMENT = 3 };
 static const double MARGIN = 1.5, LOSS_WEIGHT = 0.8;
 
-/* The integral over eta of Normal(0, I) and two documents' losses; theirs is the
- * share of topic 1, and the sign. */
+/* The integral over eta of Normal(0, I) times the losses of two documents,
+ * given by their shares of topic 1 and their signs. */
 static double evidence(const double share[2], const int sign[2])
 {
     const double step = 0.1;
@@ -79,7 +79,7 @@ Test(lda_margin, chains_end_as_the_posterior_says)
 
 /* ---- weights of the loss ------------------------------------------------------ */
 
-/* P(a <= x) of InverseGaussian(mean, shape), in standard terms. */
+/* P(x' <= x) for InverseGaussian(mean, shape), by the normal distribution. */
 static double inverse_gaussian(double x, double mean, double shape)
 {
     const double r = sqrt(shape / x);
@@ -122,8 +122,9 @@ Test(lda_margin, weights_are_inverse_gaussian)
 
 enum { TOPICS = 5, SAMPLES = 40, TIMES = 4000 };
 
-/* The mean solves P mean = v by GSL's LU; draws about it have (eta - mean)' P
- * (eta - mean) chi-squared: the mean of many is TOPICS, by 5 standard errors. */
+/* The mean solves P mean = v by GSL's LU. Draws around it have chi-squared
+ * (eta - mean)' P (eta - mean): their average is TOPICS, within 5 standard
+ * errors. */
 Test(lda_margin, the_classifier_is_the_posterior_of_its_moments)
 {
     double moments[TOPICS * (TOPICS + 1) / 2 + TOPICS] = {0};

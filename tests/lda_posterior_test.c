@@ -1,11 +1,14 @@
-/* Chains on a corpus so small that all assignments can be enumerated. They must
- * converge to the posterior. */
+/* Chains on a corpus so small that all assignments can be enumerated. They
+ * must converge to the posterior. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "tests/lda_chain.h"
 
-enum { MANY = 130 }; /* topics: documents' counts are lists */
+enum {
+    MANY = 130
+}; /* with so many topics, the counts of documents are
+                      * lists */
 
 static const uint32_t both[] = {0, 1};
 static const double alpha_of_two[] = {0.6, 0.6};
@@ -31,8 +34,8 @@ Test(lda_posterior, chains_of_few_topics_end_as_it_says)
     lda_check_posterior(&space, &config, 1, 600);
 }
 
-/* Totals are one sweep old in other partitions. With many words that nobody
- * uses they count for next to nothing, and all else is exact. */
+/* Totals are one sweep old in other partitions. With many unused words the
+ * totals hardly matter, and all other counts are exact. */
 Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
 {
     const strads_lda_options config = short_run(2);
@@ -45,8 +48,9 @@ Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
     lda_check_posterior(&space, &config, 2, 600);
 }
 
-/* Old tokens of two more documents: (document, word, topic). Where there are
- * many topics, those beyond 16 and 256 have their places in the sums. */
+/* Old tokens of two more documents: (document, word, topic). With many
+ * topics, some topics are beyond 16 and 256, to test their positions in the
+ * sums. */
 static const lda_token old_of_two[] = {{2, 0, 0}, {2, 0, 0}, {2, 1, 1},
                                        {2, 2, 1}, {3, 2, 1}, {3, 2, 1},
                                        {3, 0, 0}, {3, 1, 0}};
@@ -54,8 +58,8 @@ static const uint32_t three[] = {0, 77, MANY - 1};
 static const lda_token old_of_many[] = {{2, 0, 77},  {2, 0, 77},  {2, 1, 0},
                                         {2, 2, 129}, {3, 2, 129}, {3, 0, 0}};
 
-/* A model of those tokens; its topics that are not in `live` have the smallest
- * prior that a file may have. */
+/* A model of those tokens; topics outside `live` have the smallest prior
+ * that a file allows. */
 static void make_model(const lda_token *token, size_t n, uint32_t topics,
                        const uint32_t *live, uint32_t n_live,
                        char path[LDA_PATH_SIZE], double *alpha)
@@ -116,8 +120,8 @@ Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
     lda_forget_model(path);
 }
 
-/* Three of 130 topics have a prior that is not next to nothing, so 3^6
- * assignments are all that happen. */
+/* Only three of 130 topics have a prior that is not negligible, so 3^6
+ * assignments cover all that happen. */
 Test(lda_posterior, chains_of_many_topics_end_as_it_says)
 {
     char path[LDA_PATH_SIZE];

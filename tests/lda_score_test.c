@@ -54,7 +54,7 @@ static double phi(uint32_t w, uint32_t k)
     return (counts[w][k] + 0.3) / all;
 }
 
-/* p(z, words) of n tokens, topics in the digits of `state` in base 3; n_k. */
+/* p(z, words) of n tokens, with topics in the base-3 digits of `state`; n_k. */
 static double joint(const uint32_t *token, uint32_t n, uint32_t state,
                     double n_k[TOPICS])
 {
@@ -81,8 +81,8 @@ static double likelihood(void)
     return p;
 }
 
-/* The estimate of p is unbiased with any number of particles: the mean of many
- * is within 5 of its standard errors. */
+/* The estimate of p is unbiased for any number of particles: the mean of
+ * many is within 5 standard errors. */
 Test(lda_score, from_left_to_right_p_is_right_on_average)
 {
     enum { RUNS = 20000 };
@@ -184,8 +184,8 @@ Test(lda_score, shares_of_many_topics_are_the_posterior_mean)
                            "topic %u: %g, not %g", k, theta[k], want[k] / all);
 }
 
-/* Of a word that is there four times two tell the topics; the other two have
- * the probability that these leave. */
+/* Of four tokens of a word, two determine the topics; the score is the
+ * probability of the other two under these topics. */
 Test(lda_score, completion_scores_one_half_by_the_other)
 {
     const uint32_t two[] = {2, 2}, four = 4;

@@ -1,6 +1,6 @@
-/* Words that take turns, which they do from 1,024 tokens a topic on, against a
- * sampler that is written down here as textbooks have it: both end at
- * likelihoods of one distribution. */
+/* Interleaved words (used from 1,024 tokens per topic on), against a
+ * textbook sampler in this file: the final likelihoods of both have the same
+ * distribution. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,12 +13,12 @@ enum {
     TOPICS = 2,
     SWEEPS = 60,
     RUNS = 300,
-    FIRST_SEED = 1000 /* of the runs; the textbook's draws have 1 */
+    FIRST_SEED = 1000 /* of the runs; the textbook sampler uses 1 */
 };
 static const double alpha[TOPICS] = {0.6, 0.6};
 static const double beta = 0.4;
 
-/* What the ends of independent chains have in common. */
+/* Statistics of the final likelihoods of independent chains. */
 typedef struct ends {
     double mean, variance;
 } ends;
@@ -60,8 +60,9 @@ static int by_word(const void *a, const void *b)
                : (x->document > y->document) - (x->document < y->document);
 }
 
-/* Leaves the tokens where a chain of its own ends. It goes word by word, and
- * begins without topics: the first sweep sees those that it has drawn. */
+/* Leaves the tokens in the final state of a separate chain. It goes word by
+ * word and starts without topics: the first sweep sees only the tokens that it
+ * has drawn. */
 static void sample(lda_token *token, size_t n, uint64_t chain)
 {
     counts c = {0};
@@ -111,7 +112,8 @@ Test(lda_turns, chains_end_at_the_likelihoods_of_a_textbooks_chains)
     cr_log_info("means %g and %g, %g standard errors; variances %g and %g",
                 a.mean, b.mean, off, a.variance, b.variance);
     cr_assert_lt(off, 4.5, "means are %g standard errors apart", off);
-    /* The logarithm of a ratio of variances has an error of 2 / sqrt(RUNS). */
+    /* The logarithm of a ratio of variances has a standard error of 2 /
+     * sqrt(RUNS). */
     cr_assert_lt(fabs(log(a.variance / b.variance)), 4.5 * 2 / sqrt(RUNS),
                  "variances are %g and %g", a.variance, b.variance);
 }

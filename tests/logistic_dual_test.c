@@ -1,8 +1,8 @@
-/* L2-logistic regression in the dual: its coefficients are the minimum by the
- * gradient, which is written down from the objective alone (P is 1-strongly
- * convex, so P - P* is at most half the gradient's square), on few columns,
- * where Newton's steps end it, and on many; and data that a textbook does not
- * mention. */
+/* L2-logistic regression in the dual. The gradient of the objective,
+ * computed here independently, bounds the distance to the minimum (P is
+ * 1-strongly convex, so P - P* is at most half the gradient's square). Few
+ * columns, where Newton steps finish the solve, and many columns; and unusual
+ * data. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static linear_fit fit_dual(const lasso_design *design,
                           engine);
 }
 
-/* Rows count `c` times (NULL: once). */
+/* Row i has weight c[i] (NULL: 1). */
 static void expect_minimum(const lasso_design *d, const double *c,
                            const strads_logistic_options *options,
                            const strads_engine_options *engine)
@@ -38,7 +38,7 @@ static void expect_minimum(const lasso_design *d, const double *c,
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_float_eq(fit.objective, glm_value(d, &o, &fit),
                        1e-10 * fit.objective);
-    /* At most that much above the minimum by the gradient at w. */
+    /* The gradient at w bounds the distance above the minimum. */
     const double steep = glm_miss(d, &o, &fit);
     const double above =
         (double)d->cols * steep * steep / 2 * fit.lambda / fit.objective;
@@ -89,7 +89,7 @@ Test(logistic_dual, many_columns_end_at_the_minimum)
     lasso_design_free(&d);
 }
 
-/* By rows and by columns, which come to the same. */
+/* By rows and by columns; both give the same result. */
 static void fit_both_ways(const lasso_design *d,
                           const strads_logistic_options *options,
                           linear_fit *rows, linear_fit *columns)
@@ -128,8 +128,8 @@ Test(logistic_dual, an_intercept_is_the_one_that_columns_find)
     }
 }
 
-/* Columns of very unequal scale, none of which a row's square would let pass
- * as they stand. */
+/* Columns of very unequal scales; their squares vary too much for an
+ * unscaled fit. */
 Test(logistic_dual, standardised_columns_end_where_columns_find_them)
 {
     lasso_design d = design(90, 120, .3, 16);
@@ -294,8 +294,8 @@ Test(logistic_dual, it_is_told_what_it_is_not_for)
     lasso_design_free(&narrow);
 }
 
-/* Where all rows are far on their side, nothing bends along an intercept that
- * is not penalised. */
+/* If all rows are far from the boundary, the objective has no curvature
+ * along an unpenalised intercept. */
 Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
 {
     static const char *const policies[] = {"uniform", "cyclic", "priority"};
@@ -349,8 +349,8 @@ Test(logistic_dual, more_labels_are_each_told_from_the_rest)
 
 /* ---- a free intercept, several pools ----------------------------------- */
 
-/* Of several pools all move the intercept, and what each does the others do
- * again. On rows of text. */
+/* With several pools, each moves the intercept, and would repeat the steps
+ * of the others. On rows of text. */
 Test(logistic_dual, pools_do_not_push_an_intercept_to_and_fro)
 {
     const strads_logistic_options o = {.c = .01, .intercept = true};

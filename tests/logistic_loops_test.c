@@ -1,6 +1,6 @@
-/* The vector loops over rows against the portable ones, and both against sums
- * in long double: every length around a vector's, margins from 0 to where only
- * rounding is left, weights of 0 among them. */
+/* The vector loops over rows against the portable ones, and both against
+ * sums in long double: every length around a vector's, margins from 0 to the
+ * rounding limit, including weights of 0. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -119,7 +119,7 @@ Test(logistic_loops, the_vector_loops_are_right)
         expect_right(fast[k]);
 }
 
-/* Beyond what exp can hold nothing becomes infinite but the odds. */
+/* Beyond the range of exp, only the odds become infinite. */
 Test(logistic_loops, margins_of_any_size_have_finite_losses)
 {
     const logistic_loops *all[] = {&logistic_loops_portable,

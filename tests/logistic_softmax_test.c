@@ -1,5 +1,6 @@
-/* Several labels at once: the softmax's minimum, by its optimality conditions,
- * written down from the objective alone, and by what is known of it. */
+/* Several classes at once: the minimum of the softmax loss, by its
+ * optimality conditions, computed independently from the objective, and by
+ * known properties. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -22,8 +23,8 @@ static void note_first(void *first, const strads_progress *progress)
         *(double *)first = progress->objective;
 }
 
-/* Trains from `start` [COLS x CLASSES], or from 0 (NULL), and hands out the
- * numbers [cols + intercept] x CLASSES. *first is the first objective. */
+/* Trains from `start` [COLS x CLASSES], or from 0 (NULL), and returns the
+ * coefficients [cols + intercept] x CLASSES. *first is the first objective. */
 static strads_result *train_noting(const lasso_design *d,
                                    const strads_program *program,
                                    const void *options, uint32_t workers,
@@ -75,12 +76,12 @@ static strads_result *train(const lasso_design *d,
     return train_from(d, options, workers, tolerance, NULL);
 }
 
-/* ---- the objective, once more ------------------------------------------ */
+/* ---- the objective, computed independently ------------------------------- */
 
 typedef struct softmax_fit {
     const double *w; /* [(cols + intercept) x CLASSES] */
     double b[CLASSES], scale[64], lambda, sum; /* sum of weights */
-    double weight[CLASSES];                    /* of a label's rows */
+    double weight[CLASSES];                    /* of the rows of each class */
 } softmax_fit;
 
 static uint32_t class_of(double y)
@@ -152,7 +153,7 @@ static double objective(const lasso_design *d, const softmax_fit *f,
     return value;
 }
 
-/* X'(Y - P) / W [cols] and its sums, which are b's slopes. */
+/* X'(Y - P) / W [cols] and its sums, which are the gradient in b. */
 typedef struct slopes_of {
     double column[64][CLASSES], level[CLASSES];
 } slopes_of;
@@ -178,7 +179,7 @@ static slopes_of slopes(const lasso_design *d, const softmax_fit *f)
     return s;
 }
 
-/* By how much the optimality conditions are missed, in units of lambda. */
+/* The violation of the optimality conditions, in units of lambda. */
 static double violation(const lasso_design *d, const softmax_fit *f,
                         const strads_logistic_options *o)
 {
@@ -312,7 +313,7 @@ Test(logistic_softmax, every_certificate_bounds_what_is_left)
     lasso_design_free(&d);
 }
 
-/* Classes that pull at each other: laps alone take hundreds. */
+/* Competing classes: coordinate sweeps alone take hundreds. */
 Test(logistic_softmax, wide_data_take_some_tens_of_laps)
 {
     const strads_logistic_options o = {.lambda_ratio = .02,
@@ -392,7 +393,7 @@ Test(logistic_softmax, separable_labels_and_empty_columns_do_no_harm)
 
 /* ---- other penalties ------------------------------------------------------ */
 
-/* Neighbours are a group. */
+/* Adjacent columns form a group. */
 static double group_violation(const softmax_fit *f, const slopes_of *s,
                               uint64_t j, uint32_t k)
 {
@@ -461,7 +462,7 @@ Test(logistic_softmax, groups_and_concave_penalties_are_of_each_class)
     lasso_design_free(&d);
 }
 
-/* A free column is fitted, one whose factor is large never enters. */
+/* An unpenalised column is fitted; one with a large factor stays 0. */
 Test(logistic_softmax, penalty_factors_are_of_all_classes)
 {
     double factor[COLS];
@@ -484,7 +485,8 @@ Test(logistic_softmax, penalty_factors_are_of_all_classes)
     lasso_design_free(&d);
 }
 
-/* Without a penalty there is no lambda to be found first, and a start counts. */
+/* Without a penalty there is no lambda_max to find first, and the start is
+ * used. */
 Test(logistic_softmax, without_a_penalty_it_begins_at_the_start)
 {
     strads_glm_options o = {.loss = "multinomial",
@@ -533,7 +535,7 @@ Test(logistic_softmax, what_it_cannot_have_is_refused)
     lasso_design_free(&d);
 }
 
-/* Two labels are one problem of two classes, however it is asked for. */
+/* Two labels are one problem of two classes, with either option. */
 Test(logistic_softmax, two_labels_are_one_problem)
 {
     const strads_logistic_options softmax = {.lambda = .01,

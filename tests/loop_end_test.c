@@ -12,7 +12,7 @@ enum { FOREVER = 1000000 };
 
 static const uint32_t STALENESS[] = {0, 1, STRADS_STALENESS_INFINITE};
 
-/* The tally as it is planned, on partitions that share one worker. */
+/* Runs the planned tally on partitions that share one worker. */
 static strads_result *run(strads_engine_options options, uint32_t partitions)
 {
     options.partitions = partitions;
@@ -22,7 +22,7 @@ static strads_result *run(strads_engine_options options, uint32_t partitions)
     return result;
 }
 
-/* Where it ends is all that is asked. */
+/* Only the clock at which it ends is compared. */
 static strads_end end_of(strads_engine_options options, uint32_t partitions)
 {
     strads_result *result = run(options, partitions);
@@ -89,7 +89,7 @@ Test(loop_end, who_fails_ends_all_others)
     expect_failure();
 }
 
-/* Lines of progress, and that they came on the caller's thread. */
+/* Lines of progress; all must come on the caller's thread. */
 typedef struct lines {
     pthread_t caller;
     uint32_t n;
@@ -137,7 +137,7 @@ Test(loop_end, a_loop_that_never_asks_is_cut_off_after_a_bound)
     cr_expect_eq(strads_result_end(result), STRADS_END_ROUNDS);
     for (uint32_t k = 0; k < 3; k++) {
         cr_expect_eq(atomic_load(&tally.ended[k]), 22 + STRADS_LOOP_GRACE);
-        /* What was added in the clock that did not end is in the model. */
+        /* The increments of the unfinished clock are in the model. */
         cr_expect_eq(values_of(result)[k], 20 + STRADS_LOOP_GRACE + 1);
     }
     strads_result_free(result);

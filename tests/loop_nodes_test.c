@@ -1,5 +1,5 @@
-/* Data-parallel loops on several nodes: sums, the staleness rule as each reader
- * sees it, reports, and every way in which such a run ends. */
+/* Data-parallel loops on several nodes: sums, the staleness rule as each
+ * reader sees it, reports, and every way in which such a run ends. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static double value_at(const strads_result *result, uint32_t at)
     return values_of(result)[at];
 }
 
-/* Every cell of the model is `each`, and no read was against the rule. */
+/* Every cell of the model is `each`, and no read broke the rule. */
 static void expect_tally(const strads_result *result, double each)
 {
     uint64_t parameters;
@@ -225,7 +225,7 @@ Test(loop_nodes, who_fails_ends_all_nodes_with_its_sentence)
                              .fails = 9};
         team_run(&t, &result, end);
         cr_expect_null(result);
-        uint32_t own = 0; /* which number it got is a matter of time */
+        uint32_t own = 0; /* the number that it got depends on timing */
         for (int k = 0; k < 3; k++)
             own += end[k].err == STRADS_EPROGRAM;
         cr_expect_eq(own, 1);
@@ -238,11 +238,11 @@ Test(loop_nodes, who_fails_ends_all_nodes_with_its_sentence)
 
 /* ---- peers that are wrong ---------------------------------------------- */
 
-/* What the forger says as node 1, once it has been told to begin. */
+/* The forged message of node 1 after the start. */
 typedef struct forgery {
     char url[300];
     sti_msg msg;
-    const char *text; /* node 0 says that of it */
+    const char *text; /* part of node 0's error message */
 } forgery;
 
 static void say_message(forger *f, const sti_msg *msg)
@@ -297,7 +297,7 @@ Test(loop_nodes, a_node_that_speaks_for_another_is_found_out)
 {
     const char *const text = "spoke for another node";
     expect_found_out((sti_msg){.kind = STI_MSG_ACK,
-                               .from = STI_SHARD_0, /* is on node 0 */
+                               .from = STI_SHARD_0, /* shard 0 is on node 0 */
                                .to = STI_CLIENT_0,
                                .round = 1},
                      text);
@@ -307,7 +307,8 @@ Test(loop_nodes, a_node_that_speaks_for_another_is_found_out)
                      text);
     expect_found_out((sti_msg){.kind = STI_MSG_PUSH,
                                .from = STI_CLIENT_0 + 1,
-                               .to = STI_SHARD_0 + 1}, /* there is one */
+                               .to = STI_SHARD_0 + 1}, /* there is only one
+                                                        * shard */
                      text);
 }
 

@@ -1,6 +1,6 @@
-/* The options of a loop's tables over nodes do what they say: on two nodes,
- * with the one shard on node 0, so that what node 0 receives is what node 1
- * pushes and asks, and what it sends are acknowledgements and rows. */
+/* The options of a loop's tables on two nodes. The only shard is on node 0.
+ * So node 0 receives the pushes and requests of node 1, and sends
+ * acknowledgements and rows. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 enum { ROWS = 64, COLS = 128, CLOCKS = 40, ROW_BYTES = 8 * COLS };
 enum { WIDE = 2048 };
 
-static uint32_t cols = COLS; /* or WIDE, of loops that do not read */
+static uint32_t cols = COLS; /* or WIDE, for loops that do not read */
 
-/* What each loop does in a clock. */
+/* The actions of each loop in a clock. */
 static struct {
-    double add;       /* to every number of the first `changes` rows, */
-    uint32_t changes; /* of row r (r + 1) times that with `graded` */
+    double add;       /* added to every number of the first `changes` rows, */
+    uint32_t changes; /* times (r + 1) for row r with `graded` */
     bool graded;
-    uint32_t reads; /* of all rows, after a barrier */
+    uint32_t reads; /* reads of all rows, after a barrier */
 } plan;
 
 TOY_SHAPE(knob_shape, shape->parameters = ROWS, shape->width = cols)
@@ -67,7 +67,7 @@ static const strads_program knob_program = {
     .run = knob_run,
 };
 
-/* Runs it; every number comes to its sum, whatever was held back on the way. */
+/* Runs it and checks every final sum, whatever was held back on the way. */
 static strads_progress run_with(const strads_engine_options *options)
 {
     const team t = {.program = &knob_program,
@@ -105,7 +105,7 @@ Test(loop_options, changes_below_the_filter_are_pushed_once_they_add_up)
     cr_expect_geq(some.bytes_received, all.bytes_received / 5);
 }
 
-/* The last push, which lets everything go, has every row once. */
+/* The last push sends all held rows, each once. */
 Test(loop_options, a_clock_pushes_no_more_than_its_bound_until_the_end)
 {
     plan.add = 1;
@@ -122,8 +122,7 @@ Test(loop_options, a_clock_pushes_no_more_than_its_bound_until_the_end)
     cr_expect_geq(got, CLOCKS * 2 * ROW_BYTES + (ROWS - 2) * ROW_BYTES);
 }
 
-/* Node 0's rows come from the shard beside it; those that it sends are node
- * 1's. */
+/* Node 0 gets its rows from the local shard; it sends rows only to node 1. */
 Test(loop_options, a_small_cache_has_rows_sent_again)
 {
     plan.add = 1;
@@ -139,7 +138,7 @@ Test(loop_options, a_small_cache_has_rows_sent_again)
                   (unsigned long long)kept.bytes_sent);
 }
 
-/* A loop that only pushes never waits while the window has room. */
+/* A loop that only pushes does not wait while the window has space. */
 Test(loop_options, a_full_window_has_a_loop_wait_for_acknowledgements)
 {
     plan.add = 1;
@@ -152,7 +151,8 @@ Test(loop_options, a_full_window_has_a_loop_wait_for_acknowledgements)
     cr_expect_gt(run_with(&narrow).network_seconds, 0);
 }
 
-/* A clock's rows are four pieces of a push, of which one may be under way. */
+/* The rows of a clock are four pieces of a push; the window allows one in
+ * flight. */
 Test(loop_options, rows_that_leave_before_their_clock_ends_wait_for_room)
 {
     plan.add = 1;

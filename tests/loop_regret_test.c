@@ -1,13 +1,13 @@
-/* Stochastic subgradients through the store keep the regret that SSP promises
- * (Ho et al., NIPS 2013, theorem 1): for convex f_t that are L-Lipschitz, on
- * points of which no two are farther apart than |x - x'|^2 / 2 = F^2, with
- * steps sigma / sqrt(t), sigma = F / (L sqrt(2 (s + 1) P)),
+/* Stochastic subgradients through the store keep the regret bound of SSP (Ho
+ * et al., NIPS 2013, theorem 1): for convex f_t that are L-Lipschitz, on points
+ * with |x - x'|^2 / 2 <= F^2 for any two of them, with steps sigma / sqrt(t),
+ * sigma = F / (L sqrt(2 (s + 1) P)),
  *
  *     1/T sum f_t(x~_t) - f(x*) <= 4 F L sqrt(2 (s + 1) P / T).
  *
  * f_t(x) = |x_j - b_t|, j = t mod COLS: L is 1, and x* are medians. The start
- * is so far from them that a run which learns nothing breaks the bound, and so
- * does one that learns from reads which are staler than it says. */
+ * is so far from them that a run that learns nothing breaks the bound. A run
+ * that learns from reads staler than declared also breaks it. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ enum { COLS = 2, CLOCKS = 4000, MOST_WORKERS = 4, DRAW = 1 };
 static const double F = 2;
 
 typedef struct problem {
-    uint32_t workers, staleness; /* that the steps are made for */
-    bool unbounded;              /* reads have another one: infinite */
-    uint32_t lag; /* clocks by which reads are late beyond the store's */
+    uint32_t workers, staleness;   /* the steps are computed for these */
+    bool unbounded;                /* reads use infinite staleness instead */
+    uint32_t lag;                  /* additional delay of reads, in clocks */
     double at[COLS], least;        /* x* and f(x*) */
     double paid[MOST_WORKERS];     /* sum of f_t(x~_t) */
     double farthest[MOST_WORKERS]; /* max |x~ - x*|^2 / 2 */
@@ -39,7 +39,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The medians of the targets, and what is left there. */
+/* Computes the medians of the targets and the loss there. */
 static void solve(problem *p)
 {
     const uint64_t n = (uint64_t)CLOCKS * p->workers;
@@ -82,7 +82,7 @@ static strads_err regret_run(strads_task *task, strads_session *session)
                                       p->unbounded ? STRADS_STALENESS_INFINITE
                                                    : p->staleness,
                                       fresh);
-        const double *x = seen[(c + 1) % (p->lag + 1)]; /* the oldest */
+        const double *x = seen[(c + 1) % (p->lag + 1)]; /* the oldest copy */
         note(p, me, t, x);
         const double down = x[t % COLS] > target(t) ? -1 : 1;
         if (!err)
@@ -163,13 +163,14 @@ Test(loop_regret, the_average_regret_keeps_the_theorems_bound)
                 cr_assert_leq(p.farthest[k], F * F, "the premise: F is %g", F);
             cr_expect_leq(regret(&p), bound(&p), "P %u, s %u: %g > %g",
                           p.workers, p.staleness, regret(&p), bound(&p));
-            /* Who stays at 0 pays this: the bound asks for learning. */
+            /* A run that stays at 0 pays this, so the bound requires
+             * learning. */
             cr_expect_lt(bound(&p), 1.25 - p.least);
         }
 }
 
-/* Without a staleness nothing is promised of the regret, but that nothing is
- * lost: the weights are where all steps lead, and far better than none. */
+/* Without a staleness bound there is no regret bound, but no increment is
+ * lost: the weights are the sum of all steps, and far better than the start. */
 Test(loop_regret, an_infinite_staleness_learns_too)
 {
     problem p = {.workers = 4, .staleness = 8, .unbounded = true};

@@ -26,7 +26,7 @@ static strads_err tally_tables(const void *config, const strads_shape *shape,
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
 
-/* What one partition has read, and how far it is. */
+/* Values that one partition has read, and its progress. */
 typedef struct reader {
     strads_task *task;
     strads_session *session;
@@ -48,8 +48,8 @@ static strads_err read_all(reader *r, uint32_t staleness)
     return err;
 }
 
-/* What it must see of partition v: all clocks below c - s, but for those that v
- * did not count in any more. */
+/* The least count of partition v that a read must contain: all clocks below
+ * c - s, except those in which v no longer counted. */
 static double least_of(uint32_t v, uint64_t c, uint32_t staleness)
 {
     const uint32_t ended = atomic_load(&tally.ended[v]);
@@ -57,8 +57,8 @@ static double least_of(uint32_t v, uint64_t c, uint32_t staleness)
     return (double)(ended && ended - 1 < least ? ended - 1 : least);
 }
 
-/* At clock c it has added c times itself. Of the others it sees c - s clocks,
- * and none that they can have begun only later. */
+/* At clock c a partition has added c times itself. Of the others it sees at
+ * least c - s clocks, and none that they cannot have begun yet. */
 static void check_all(const reader *r, uint64_t c, uint32_t staleness)
 {
     const double most = staleness == STRADS_STALENESS_INFINITE
@@ -75,8 +75,8 @@ static void check_all(const reader *r, uint64_t c, uint32_t staleness)
     }
 }
 
-/* A snapshot of clock t has t clocks of everybody, or all that were counted in:
- * no more, and no less. */
+/* A snapshot of clock t has exactly t clocks of every partition, or all
+ * clocks in which it counted. */
 static strads_err check_snapshot(reader *r, uint64_t c)
 {
     uint64_t t = 0;
@@ -144,8 +144,8 @@ static strads_err one_clock(reader *r, uint64_t c)
     return err ? err : strads_session_clock(r->session);
 }
 
-/* All meet at the clock after the last, where every cell is what its partition
- * has said that it added. */
+/* All partitions join at the clock after the last one. Every cell then
+ * equals the number that its partition reports to have added. */
 static strads_err meet(reader *r, uint64_t added)
 {
     strads_err err =

@@ -1,5 +1,6 @@
-/* Where a loop's time went: computing, waiting for clocks and the network are
- * told apart, and are all of it, in one process and over nodes. */
+/* Time spent in a loop: computing, waiting for clocks and the network are
+ * reported separately and add up to the whole, in one process and over nodes.
+ */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -10,10 +11,10 @@
 
 enum { CLOCKS = 40, SLOW_US = 10000 };
 
-/* Partition 0 sleeps in each clock and the others, at staleness 0, wait for it:
- * bounds from below, which no load of the machine breaks. Where all cores are
- * busy much of a wait over nodes is the network's. Of the run's time that of
- * starting and ending threads is missing. */
+/* Partition 0 sleeps in each clock and the others, at staleness 0, wait for
+ * it. The bounds are lower bounds, which a loaded machine cannot break. If all
+ * cores are busy, much of a wait over nodes counts as network. The time to
+ * start and end threads is not included. */
 static void check(const strads_progress *p, uint32_t partitions)
 {
     const double slept = 1e-6 * SLOW_US * CLOCKS;
