@@ -90,7 +90,7 @@ Test(data_npy, other_arrays_are_refused_with_what_they_are)
     cr_expect_eq(strads_data_read(SEED("csr"), &o, &data), STRADS_ENOMEM);
 }
 
-/* ---- IDX -------------------------------------------------------------------- */
+/* ---- IDX ----------------------------------------------------------------- */
 
 /* Writes an array in IDX, with big-endian elements. */
 static const char *write_idx(const char *name, unsigned char type,

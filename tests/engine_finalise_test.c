@@ -36,7 +36,7 @@ static const strads_option OPTIONS[] = {
 typedef struct winding_state {
     const winding_config *config;
     uint64_t counted; /* rounds committed */
-    uint32_t told;    /* pieces received */
+    uint32_t told;    /* pieces requested */
     uint32_t asked;   /* turns with `ends` */
     uint32_t after;   /* turns after the stop */
     bool stopped;

@@ -49,7 +49,7 @@ static void check_log(const log *l, const uint32_t *want, uint32_t n)
                      l->phase[k], want[k]);
 }
 
-/* ---- REST, POLICY --------------------------------------------------------- */
+/* ---- REST, POLICY -------------------------------------------------------- */
 
 enum { SCAN, UNUSED, MOVE, AGAIN, N_PHASES };
 

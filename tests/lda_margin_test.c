@@ -12,7 +12,7 @@
 #include "apps/lda/lda_parts.h"
 #include "tests/lda_chain.h"
 
-/* ---- the posterior of topics ----------------------------------------------- */
+/* ---- the posterior of topics --------------------------------------------- */
 
 enum { STATES = 64, PER_DOCUMENT = 3 };
 static const double MARGIN = 1.5, LOSS_WEIGHT = 0.8;
@@ -77,7 +77,7 @@ Test(lda_margin, chains_end_as_the_posterior_says)
     cr_assert_eq(unlink(path), 0);
 }
 
-/* ---- weights of the loss ------------------------------------------------------ */
+/* ---- weights of the loss ------------------------------------------------- */
 
 /* P(x' <= x) for InverseGaussian(mean, shape), by the normal distribution. */
 static double inverse_gaussian(double x, double mean, double shape)
@@ -118,7 +118,7 @@ Test(lda_margin, weights_are_inverse_gaussian)
     check_weights(64, 3);
 }
 
-/* ---- the classifier --------------------------------------------------------------- */
+/* ---- the classifier ------------------------------------------------------ */
 
 enum { TOPICS = 5, SAMPLES = 40, TIMES = 4000 };
 

@@ -391,7 +391,7 @@ Test(logistic_softmax, separable_labels_and_empty_columns_do_no_harm)
     lasso_design_free(&d);
 }
 
-/* ---- other penalties ------------------------------------------------------ */
+/* ---- other penalties ----------------------------------------------------- */
 
 /* Adjacent columns form a group. */
 static double group_violation(const softmax_fit *f, const slopes_of *s,

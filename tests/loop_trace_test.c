@@ -1,6 +1,6 @@
-/* A loop's trace, read back with jansson: each partition's clocks, and what of
- * them was computing, waiting and the network, add up to what the run tells;
- * shards have their jobs on it. */
+/* A loop's trace, read with jansson. The spans of each partition's clocks
+ * (computing, waiting and the network) add up to the run's reported times, and
+ * shards have tracks for their jobs. */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static void remove_folder(void)
     (void)rmdir(folder);
 }
 
-/* Sums of spans in seconds, over all traces that were read. */
+/* Sums of spans in seconds, over all traces read. */
 typedef struct sums {
     double compute, wait, network, clock;
     uint32_t clocks, commits, serves, transfers;
@@ -118,7 +118,7 @@ Test(loop_trace, over_nodes_too_and_shards_commit_and_serve,
                     .options = {.shards = 2}};
     strads_result *result;
     team_end end[TEAM_MAX];
-    uint32_t shards = 0; /* nodes with one: they have no order */
+    uint32_t shards = 0; /* nodes with a shard track, in any order */
     sums s = {0};
     team_run(&t, &result, end);
     cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
@@ -136,8 +136,8 @@ Test(loop_trace, over_nodes_too_and_shards_commit_and_serve,
     strads_result_free(result);
 }
 
-/* In virtual time nothing is noise: a clock costs what it is said to cost, and
- * all else of it is waiting and the network. */
+/* In virtual time there is no noise: a clock costs exactly its declared
+ * cost, and the remainder is waiting and the network. */
 Test(loop_trace, simulated_the_spans_are_the_times_told_and_the_costs_given,
      .init = make_folder, .fini = remove_folder)
 {

@@ -29,7 +29,8 @@ static strads_err tables(const void *config, const strads_shape *shape_,
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
 
-/* All rows of a parity at once, from memory that is written over then. */
+/* Adds to all rows of one parity in one call, from memory that is
+ * overwritten afterwards. */
 static strads_err add_batch(strads_session *s, uint32_t parity, float *batch)
 {
     uint32_t rows[ROWS / 2];
@@ -58,8 +59,8 @@ static strads_err add(strads_session *s, uint32_t parity, float *batch)
     return err;
 }
 
-/* Row k is of row + 1, as often as it was added: in all of its cells the same,
- * and between two numbers for rows of each parity. */
+/* All cells of row k have the same value: row + 1 times the number of
+ * additions, which lies between two bounds for the rows of each parity. */
 static void check(const float *values, const uint32_t *rows,
                   const uint64_t least[2], uint64_t most)
 {
@@ -76,8 +77,8 @@ static void check(const float *values, const uint32_t *rows,
     }
 }
 
-/* Some clocks end together with a read, where all clocks end in step: of all
- * that was added in them, `whole` times. */
+/* Ends a clock. If all clocks end in step, some end together with a read,
+ * which must contain all `whole` additions of these clocks. */
 static strads_err end_clock(strads_session *s, uint64_t whole,
                             const uint32_t *rows, float *values)
 {
@@ -90,8 +91,8 @@ static strads_err end_clock(strads_session *s, uint64_t whole,
     return err;
 }
 
-/* Even rows are added to before they are read: a reader sees its own. Others
- * may have ended where something else ends them. */
+/* Adds to even rows before it reads them, because a session sees its own
+ * changes. If something else ends the loops, other loops may have ended. */
 static strads_err one_clock(strads_session *s, uint64_t c, uint32_t partitions,
                             const uint32_t *rows, float *values)
 {
@@ -108,7 +109,7 @@ static strads_err one_clock(strads_session *s, uint64_t c, uint32_t partitions,
     return err ? err : end_clock(s, whole + partitions, rows, values);
 }
 
-/* At the clock after the last one. */
+/* Runs at the clock after the last one. */
 static strads_err see_all(strads_session *s, uint32_t partitions,
                           const uint32_t *rows, float *values)
 {

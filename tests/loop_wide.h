@@ -1,6 +1,6 @@
-/* tests/loop_wide.h - a data-parallel program that reads all of a table of wide
- * rows each clock, and adds to all of it: rows come past the cache. No part knows
- * Criterion. */
+/* tests/loop_wide.h - a data-parallel program that reads a whole table of
+ * wide rows in each clock, and adds to all of it, so that rows bypass the
+ * cache. It does not depend on Criterion. */
 #ifndef TESTS_LOOP_WIDE_H
 #define TESTS_LOOP_WIDE_H
 
@@ -8,14 +8,15 @@
 
 #include "strads/strads.h"
 
-/* What the next run is to do. */
+/* Parameters of the next run. */
 typedef struct wide_plan {
     uint32_t clocks;
     bool backwards;    /* the last row is read first */
-    bool endless;      /* something else ends it, at any clock */
+    bool endless;      /* another condition ends it, at any clock */
     bool batches;      /* rows are added in batches */
-    atomic_uint wrong; /* rows that were read and cannot be */
-    atomic_uint done;  /* partitions that have seen all clocks of everybody */
+    atomic_uint wrong; /* rows with impossible values */
+    atomic_uint done;  /* partitions that have seen all clocks of all
+                        * partitions */
 } wide_plan;
 
 extern wide_plan wide;

@@ -1,6 +1,6 @@
-/* Loops that read wide rows of other nodes, and add some in batches, for a race detector:
- * ones that end well, and ones that a time limit ends. Exits with 1 when an end
- * is wrong. */
+/* For a race detector: loops that read wide rows of other nodes, and add to
+ * some in batches. Some runs end by themselves, a time limit ends others. Exits
+ * with 1 if an end is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* The loops of normal equations: against sums and solutions in f64, on every
- * kind of processor that this one can be. */
+/* The loops of normal equations against sums and solutions in f64, with
+ * every kernel table that this processor supports. */
 #include "apps/mf/mf_equations.h"
 
 #include <criterion/criterion.h>
@@ -126,7 +126,8 @@ static void check_sums(const mf_equations *eq)
     }
 }
 
-/* A matrix of width n from as many ratings as `line` has, penalty added. */
+/* A matrix of width n from as many ratings as `line` has, with the penalty
+ * added. */
 static float *matrix_of(const mf_equations *eq, uint32_t ratings, float penalty,
                         float *side)
 {
@@ -162,7 +163,7 @@ static void check_solve(const mf_equations *eq)
     free(side);
 }
 
-/* Fewer ratings than factors, and no penalty: some solution, and no NaN. */
+/* Fewer ratings than factors, and no penalty: any solution, but no NaN. */
 static void check_singular(const mf_equations *eq)
 {
     float *side = floats(STRIDE), *x = floats(STRIDE);
@@ -184,8 +185,7 @@ static void check_singular(const mf_equations *eq)
     free(x);
 }
 
-/* The conditions of Karush, Kuhn and Tucker: x >= 0, slope >= 0, and one of
- * both is 0. */
+/* The KKT conditions: x >= 0, slope >= 0, and one of both is 0. */
 static void check_nonnegative(const mf_equations *eq)
 {
     float *side = floats(STRIDE), *slope = floats(STRIDE), *x = floats(STRIDE);

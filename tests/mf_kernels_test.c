@@ -1,5 +1,5 @@
-/* The inner loop of matrix factorisation: the portable one against a plain loop
- * in f64, all others against the portable one. */
+/* The inner loop of matrix factorisation: the portable kernel against a
+ * plain loop in f64, all others against the portable one. */
 #include "apps/mf/mf_kernels.h"
 
 #include <criterion/criterion.h>
@@ -23,7 +23,7 @@ static float draw(uint64_t what, uint64_t k)
     return (float)(strads_random_unit(3, what, k, 0) - .5);
 }
 
-/* The front ones in pairs: one user, two items. */
+/* The first ratings are in pairs: one user, two items. */
 static void make_pairs(trial *t, size_t paired)
 {
     for (size_t k = 1; k < paired; k += 2) {
@@ -60,7 +60,7 @@ static void free_trial(trial *t)
     free(t);
 }
 
-/* `pairs`: the first half of the whole batches is. */
+/* `pairs`: the first half of the whole batches is in pairs. */
 static double run(trial *t, mf_kernel kernel, size_t n, bool pairs)
 {
     const size_t paired = pairs ? (n / MF_BATCH + 1) / 2 * MF_BATCH : 0;
@@ -91,7 +91,7 @@ static void plain_pairs(const mf_rating *x, const double *e, size_t n,
         }
 }
 
-/* The definition in mf_kernels.h, word for word. */
+/* The definition in mf_kernels.h, as a plain loop. */
 static double plain(const mf_rating *x, size_t n, const mf_step *s)
 {
     double loss = 0;

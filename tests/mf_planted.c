@@ -8,7 +8,7 @@
 
 enum { SEED = 17, PAIR, NOISE, USER, ITEM };
 
-/* Deviation 1, by twelve draws. */
+/* Standard deviation 1, from twelve draws. */
 static double normal(uint64_t purpose, uint64_t index, uint64_t k)
 {
     double sum = -6;

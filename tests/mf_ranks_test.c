@@ -1,7 +1,7 @@
-/* CCD++: its loops against sums in f64, on every kind of processor that this
- * one can be, and what it ends at: each factor is the minimum for all others.
- * That the objective falls, that what was planted is found and the bits are the
- * same everywhere is in mf_rows_test.c. */
+/* CCD++: its loops against sums in f64, with every kernel table that this
+ * processor supports; and at the end each factor is the minimum given all
+ * others. mf_rows_test.c checks that the objective falls, that planted factors
+ * are found and that the bits are the same everywhere. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static float draw(uint64_t what, uint64_t k)
     return (float)(strads_random_unit(3, what, k, 0) - .5);
 }
 
-/* n ratings of items that differ. */
+/* n ratings of distinct items. */
 typedef struct trial {
     uint32_t item[ITEMS];
     float left[ITEMS], factor[2 * ITEMS];
@@ -88,8 +88,8 @@ Test(mf_ranks, sums_of_items_are_added)
 
 /* ---- the end ----------------------------------------------------------- */
 
-/* Slopes of the objective by every factor of one side, and their parts'
- * absolute values. */
+/* Slopes of the objective by every factor of one side, and the sums of the
+ * absolute values of their terms. */
 typedef struct slopes {
     double *sum, *size;
 } slopes;
@@ -115,7 +115,7 @@ static void expect_flat(slopes *s, uint64_t rows, uint32_t rank)
     free(s->size);
 }
 
-/* d/dp of sum e^2 / 2 + penalty |p|^2 / 2, and so for q */
+/* d/dp of sum e^2 / 2 + penalty |p|^2 / 2, and likewise for q */
 static void check_slopes(const char *path, const strads_mf_options *o)
 {
     strads_result *result = mf_trial_run(path, o, 2, 2, false);

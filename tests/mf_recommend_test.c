@@ -1,5 +1,5 @@
-/* Recommendations: users folded in against the closed form, lists and rankings
- * against sorting everything and against cases worked out by hand. */
+/* Recommendations: folded-in users against the closed form; lists and
+ * rankings against a full sort and against cases computed by hand. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -73,7 +73,7 @@ static void closed_form(const strads_mf_factors *m, uint32_t n,
     gsl_vector_free(b);
 }
 
-/* Some ratings, one of them of an item that the model does not have. */
+/* Some ratings; one is of an item that the model does not have. */
 static void make_ratings(uint32_t *item, float *rating)
 {
     for (uint32_t k = 0; k < RATED; k++) {
@@ -142,8 +142,8 @@ Test(mf_recommend, implicit_feedback_is_folded_in_over_all_items)
     strads_recommender_free(r);
 }
 
-/* Least squares end with each user exact for the items: to fold one in from the
- * ratings that it was trained on changes nothing. */
+/* Alternating least squares ends with each user exact for the items, so
+ * folding a user in from its training ratings changes nothing. */
 Test(mf_recommend, a_user_of_the_training_is_folded_in_to_where_it_is)
 {
     char path[] = "/tmp/strads-mf-fold-XXXXXX";
@@ -210,7 +210,7 @@ static double score_of(const strads_mf_factors *m, uint32_t u, uint32_t i)
     return sum;
 }
 
-/* Places of all items by falling score, seen ones at the end: by counting. */
+/* Counts the place of an item by descending score; seen items come last. */
 static uint32_t place_of(const double *score, const bool *seen, uint32_t i)
 {
     uint32_t place = 1;
@@ -263,10 +263,11 @@ Test(mf_recommend, of_equal_scores_the_lower_number_comes_first)
 
 /* ---- rankings ---------------------------------------------------------- */
 
-/* One user, one factor: item i has score 10 - i. Item 1 was seen. Of 0, 2, 3
- * and 5 the test says 4, 1, 5 and 5, so three are relevant from 4 up; of the
- * first three, 0, 2, 3, places 1 and 3 hit. Popular are 1 (left out), then 4
- * and 5, which others rated, then 0. */
+/* One user, one factor: item i has score 10 - i. Item 1 was seen. The test
+ * rates items 0, 2, 3 and 5 with 4, 1, 5 and 5, so three are relevant (4 or
+ * more). Of the first three recommendations 0, 2, 3, places 1 and 3 are hits.
+ * The most popular items are 1 (excluded), then 4 and 5, which others rated,
+ * then 0. */
 Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
 {
     enum { N = 10 };
@@ -299,7 +300,7 @@ Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
     /* 4, 5, 0: hits at 2 and 3 */
     cr_expect_float_eq(theirs.ndcg, (1 / log2(3) + 1 / log2(4)) / best, 1e-12);
     cr_expect_float_eq(theirs.recall, 2. / 3, 1e-12);
-    /* No user has a relevant item */
+    /* no user has a relevant item */
     cr_assert_eq(strads_recommender_judge(r, &m, &train, &test, 9, 3, &ours,
                                           &theirs),
                  STRADS_OK);
@@ -310,7 +311,7 @@ Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
     strads_recommender_free(r);
 }
 
-/* Random rows of train and test, the second twice as long. */
+/* Random rows of train and test; test rows are twice as long. */
 typedef struct pairs {
     uint64_t start[USERS + 1];
     uint32_t index[USERS * ITEMS];

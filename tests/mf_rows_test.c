@@ -1,6 +1,6 @@
-/* Factorisation by whole rows: each user is the exact minimum for the items,
- * the objective falls, what was planted is found, the bits are the same; the
- * last three by ranks, too (see mf_ranks_test.c). */
+/* Factorisation by whole rows: each user is the exact minimum given the
+ * items, the objective falls, planted factors are found, and the bits are the
+ * same. The last three also hold by ranks (see mf_ranks_test.c). */
 #include <criterion/criterion.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 static char folder[] = "/tmp/strads-mf-rows-XXXXXX";
 static char train_path[64], test_path[64], counts_path[64], wide_path[64];
 
-/* The training ratings, of items whose numbers need more than 16 bits. */
+/* The training ratings, with item numbers that need more than 16 bits. */
 static void write_wide(void)
 {
     FILE *in = fopen(train_path, "r"), *out = fopen(wide_path, "w");
@@ -51,7 +51,7 @@ static void remove_files(void)
 
 TestSuite(mf_rows, .init = make_files, .fini = remove_files);
 
-/* Nothing to speak of is held out: the oracles know all ratings. */
+/* Practically no rating is held out, because the oracles use all ratings. */
 #define ALL_TRAINED .holdout = 1e-9, .lambda = .05
 
 static const strads_mf_options trials[] = {
@@ -94,9 +94,9 @@ static const char *path_of(const strads_mf_options *o)
     return wants_counts(o) ? counts_path : train_path;
 }
 
-/* ---- the objective, from the factors alone ----------------------------- */
+/* ---- the objective, computed from the factors ---------------------------- */
 
-/* A run and its ratings, looked at in f64. */
+/* A run and its ratings, in f64. */
 typedef struct view {
     strads_result *result;
     strads_data *data;
@@ -179,7 +179,7 @@ static double loss(const view *v)
     return sum;
 }
 
-/* What a row of n ratings counts in the penalty. */
+/* The weight of a row of n ratings in the penalty. */
 static double weight(const view *v, double n)
 {
     return v->o->implicit || v->o->unweighted ? 1 : n;
@@ -262,7 +262,7 @@ static void find_slope(const view *v, uint64_t u, const gsl_matrix *a,
     gsl_vector_free(p);
 }
 
-/* Returns how many factors were held at 0. */
+/* Returns the number of factors at the bound 0. */
 static uint64_t check_users_of(const char *path, const strads_mf_options *o)
 {
     view v = open_view(path, o, 2);
@@ -328,7 +328,7 @@ Test(mf_rows, users_without_negative_factors_meet_the_conditions_of_an_optimum)
                  "nothing was held at 0");
 }
 
-/* ---- the whole --------------------------------------------------------- */
+/* ---- whole runs ---------------------------------------------------------- */
 
 Test(mf_rows, a_planted_matrix_is_found_to_its_noise)
 {
@@ -364,7 +364,7 @@ Test(mf_rows, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
     }
 }
 
-/* By SGD a sweep takes as much off a row, however many ratings it has. */
+/* An SGD sweep shrinks every row equally, whatever its number of ratings. */
 Test(mf_rows, sgd_comes_to_the_minimum_of_an_unweighted_penalty)
 {
     strads_mf_options config = {.method = "als",

@@ -46,7 +46,7 @@ static double test_error(const strads_result *result)
     return test;
 }
 
-/* The error on the test file, from the factors alone. */
+/* The error on the test file, computed from the factors alone. */
 static double error_of_factors(const strads_result *result)
 {
     const void *state = strads_result_state(result);
@@ -69,11 +69,11 @@ static double error_of_factors(const strads_result *result)
     return sqrt(sum / n);
 }
 
-/* Biases that were taken out too small need a factor each. 6 numbers for each
- * of 700 rows are learnt from 48,000 ratings: least squares would be off by the
- * noise times sqrt(1 + 4,200 / 48,000) = 1.043. A run whose first factors have
- * little of one of the directions finds it late and ends a little above: by
- * 1.086 at most of eight seeds. */
+/* Underestimated biases need a factor each. 48,000 ratings determine 6
+ * numbers for each of 700 rows: the error of least squares would be the noise
+ * times sqrt(1 + 4,200 / 48,000) = 1.043. If the initial factors lack one of
+ * the directions, a run finds it late and ends slightly above: at most 1.086
+ * for eight seeds. */
 static const strads_mf_options planted = {.rank = PLANTED_RANK + 2,
                                           .sweeps = 40,
                                           .test = test_path};
@@ -160,7 +160,7 @@ static void note_sweep(void *arg, const strads_progress *progress)
     s->test[s->n++] = progress->measure[5];
 }
 
-/* Next to no penalty: ratings are learnt by heart, and held-out ones suffer. */
+/* Almost no penalty: the model overfits, and held-out ratings get worse. */
 static const strads_mf_options overfits = {.rank = 32,
                                            .sweeps = 12,
                                            .patience = 1000,
@@ -217,7 +217,8 @@ Test(mf, the_best_sweep_has_the_same_bits_everywhere)
     }
 }
 
-/* Nothing is left to be learnt: the first sweeps bring noise, not an end. */
+/* There is nothing to learn: the first sweeps add noise and do not end the
+ * run. */
 Test(mf, equal_ratings_are_predicted)
 {
     FILE *file = fopen(test_path, "w");
@@ -246,7 +247,7 @@ Test(mf, biases_alone_are_worth_leaving_in)
     strads_result_free(without);
 }
 
-/* ---- what is wrong with the input -------------------------------------- */
+/* ---- invalid input ------------------------------------------------------- */
 
 static void refuse(const strads_mf_options *config, const char *says)
 {

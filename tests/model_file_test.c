@@ -1,5 +1,5 @@
 /* Model files: a written model reads back bit for bit. The reader rejects a
- * file that the writer cannot have written, with one sentence. */
+ * file that the writer cannot have written, with one message. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -261,7 +261,7 @@ Test(model, a_file_cut_anywhere_is_refused)
     strads_model *model = NULL;
     cr_assert_eq(strads_model_write(&out, path), STRADS_OK);
     strcpy(whole, get());
-    size_t length = strlen(whole) - 1; /* the newline at the end may go */
+    size_t length = strlen(whole) - 1; /* the newline at the end is optional */
     for (size_t cut = 0; cut < length; cut++) {
         char part[4096];
         (void)snprintf(part, sizeof part, "%.*s", (int)cut, whole);

@@ -1,5 +1,5 @@
-/* The network against an oracle of its own: a forward pass in plain loops, whose
- * differences give the gradient; and against itself on other grids. */
+/* The network against an independent oracle: a forward pass in plain loops,
+ * and its differences as the gradient; and against itself on other grids. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static double squash(bool tanh_, double z)
     return tanh_ ? tanh(z) : z > 0 ? z : 0;
 }
 
-/* -log of the probability of each row's own label, on average. */
+/* The average of -log of the probability of each row's label. */
 static double loss(const sample *s, const double *w, bool tanh_, double *p)
 {
     static const double name[] = {-2, 5, 7.5};
@@ -123,7 +123,7 @@ static void start_at(double *w)
         w[k] = draw(7, k) - .5;
 }
 
-/* Numbers of a row that belong to no unit below stay as they were. */
+/* Numbers of a row that belong to no unit below keep their values. */
 static strads_result *train(const sample *s, const strads_net_options *o,
                             uint32_t partitions, strads_scalar type,
                             const double *start)

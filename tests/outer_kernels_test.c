@@ -1,5 +1,5 @@
-/* Sums of outer products against a loop in long double: every number of columns
- * around a tile's, and panels of few rows. */
+/* Sums of outer products against a loop in long double: every number of
+ * columns around a tile's width, and panels of few rows. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void expect_right(outer_product *outer, uint32_t rows, uint32_t n)
         for (uint32_t k = 0; k < n; k++)
             panel[r * line + k] = strads_random_unit(n, 1, r, k) - .5;
     for (uint32_t k = 0; k < n; k++)
-        sum[k * line] = 3; /* what is there stays */
+        sum[k * line] = 3; /* existing values are added to */
     outer(rows, n, panel, sum);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j <= i; j++) {

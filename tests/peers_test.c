@@ -1,6 +1,6 @@
-/* Peers without a server (strads/peers.h): graphs against their definition, the
- * mean against a matrix of the graph, and the guarantees of the three modes, on
- * threads, over nodes and simulated. Invalid options are rejected. */
+/* Peers without a server (strads/peers.h): graphs against their definition,
+ * the mean against a matrix of the graph, and the guarantees of the three
+ * modes, on threads, over nodes and simulated. Invalid options are rejected. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -18,7 +18,8 @@
 
 enum { LENGTH = 3, CLOCKS = 12, PEERS_MAX = 8 };
 
-/* What the next run is to do, and what came of it: nodes are threads here. */
+/* Parameters and results of the next run; global, because nodes are threads
+ * here. */
 static struct {
     strads_peers_options options;
     uint32_t leaves; /* 1 + the clock in which peer 0 leaves */
@@ -30,7 +31,7 @@ typedef struct watch {
     uint64_t now, last[PEERS_MAX];
 } watch;
 
-/* The mean, after a look at what has come. */
+/* The mean; first checks the received vectors. */
 static strads_err watching(void *arg, double *into, uint32_t n,
                            const strads_peers_vector *in)
 {
@@ -133,7 +134,7 @@ static void simulate(uint32_t peers, uint32_t nodes, double jitter)
 
 /* ---- graphs ------------------------------------------------------------ */
 
-/* Which offsets they have, as bits. */
+/* The neighbours' offsets, as bits. */
 static uint32_t offsets(const char *graph, uint32_t peers)
 {
     strads_store *store;
@@ -277,7 +278,8 @@ static pair open_pair(strads_peers_options options)
 static void close_pair(pair *p)
 {
     for (int k = 0; k < 2; k++) {
-        strads_session_close(p->session[k]); /* before its peers: so may be */
+        strads_session_close(p->session[k]); /* a peer may leave before its
+                                              * peers */
         strads_peers_close(p->peers[k]);
     }
     strads_store_free(p->store);
@@ -330,7 +332,7 @@ Test(peers, a_sparse_vector_has_no_say_in_what_it_lacks)
 
 /* ---- losses ------------------------------------------------------------- */
 
-/* What node_store.c tells the workers that go on. */
+/* The message by which node_store.c reports a loss to the remaining workers. */
 static void say_lost(strads_session *session, uint32_t to, uint32_t lost)
 {
     sti_buffer *packed;
@@ -342,8 +344,8 @@ static void say_lost(strads_session *session, uint32_t to, uint32_t lost)
     cr_assert_eq(session->ops->post(session, to, packed), STRADS_OK);
 }
 
-/* Of 6 peers some are lost, one after the other, in any order: each time all that
- * are left reach all others. */
+/* Of 6 peers some are lost, one after the other, in any order. After each
+ * loss all remaining peers can reach all others. */
 static void expect_reach(const char *graph, const uint32_t *lost, uint32_t n)
 {
     enum { N = 6 };
@@ -400,8 +402,7 @@ Test(peers, that_are_left_reach_each_other_along_every_graph)
     }
 }
 
-/* A neighbour since a loss is not waited for before it has sent; from then on it
- * is. */
+/* After a loss, a new neighbour is waited for only from its first vector on. */
 Test(peers, a_neighbour_since_a_loss_is_waited_for_from_its_first_vector_on)
 {
     strads_store *store;
@@ -439,7 +440,7 @@ Test(peers, a_neighbour_since_a_loss_is_waited_for_from_its_first_vector_on)
     strads_store_free(store);
 }
 
-/* ---- refused ----------------------------------------------------------- */
+/* ---- refused options ----------------------------------------------------- */
 
 static strads_err open_graph(const char *graph, uint32_t peers,
                              strads_peers_options o)

@@ -1,5 +1,5 @@
-/* Whom the priority policy puts into one block, and what it probes for that,
- * under a stand-in for the engine. */
+/* Which parameters the priority policy puts into one block, and which pairs
+ * it probes for that, under a stand-in for the engine. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,10 +41,10 @@ Test(policy_blocks, blocks_of_a_dispatch_have_similar_work)
     free(d);
 }
 
-/* Pairs (0, 1), (2, 3), ... depend on each other, others do not. */
+/* Pairs (0, 1), (2, 3), ... are dependent, all others are not. */
 Test(policy_blocks, who_depends_on_each_other_is_dispatched_together)
 {
-    enum { N = 36 }; /* few enough to be compared all at once */
+    enum { N = 36 }; /* few enough to compare all of them at once */
     float *d = calloc(N * N, sizeof *d);
     for (int j = 0; j < N; j++) {
         d[j * N + j] = 1;
@@ -91,7 +91,7 @@ static double first_twelve(harness *h, uint32_t j)
     return j < 12;
 }
 
-/* A large block in the way must not keep those away that moved later on. */
+/* A large block must not keep out parameters that become active later. */
 Test(policy_blocks, one_block_of_all_that_moves_takes_newcomers_in)
 {
     harness h;
@@ -143,7 +143,8 @@ Test(policy_blocks, a_block_that_mostly_rests_is_dissolved)
         float *d = probes ? harness_dependency(N, 0, 2) : NULL;
         harness h = harness_begin(
             (harness_setup){.parameters = N, .dependency = d, .work = 16});
-        must(harness_play(&h, 400, harness_keeps)); /* all are in some block */
+        must(harness_play(&h, 400, harness_keeps)); /* every parameter is in
+                                                     * a block */
         harness_scan(&h, few_move);
         must(harness_play(&h, 400, few_move));
         uint64_t blocks = h.blocks, updates = h.updates;
@@ -235,7 +236,7 @@ Test(policy_blocks, a_choice_that_did_not_leave_can_be_chosen_again)
     harness_close(&h);
 }
 
-/* Whether the policy asks for a probe first, at this threshold. */
+/* True if the policy asks for a probe first, at this threshold. */
 static bool probes_at(double threshold, const float *dependency)
 {
     harness h = harness_begin((harness_setup){.parameters = 60,

@@ -1,4 +1,4 @@
-/* The promises of strads/policy.h, checked at every answer. */
+/* Checks the promises of strads/policy.h at every answer. */
 #include "tests/policy_harness.h"
 
 #include <math.h>
@@ -77,7 +77,7 @@ void harness_close(harness *h)
     free(h->dispatched);
 }
 
-/* The block under this id as first seen, which the copy is made of. */
+/* Compares a block with the copy made when its id was first seen. */
 static const char *recognise(harness *h, const strads_block *block,
                              const harness_block **known)
 {
@@ -281,7 +281,7 @@ const char *harness_play(harness *h, uint64_t steps, harness_next next)
     return NULL;
 }
 
-/* ---- what may be played ------------------------------------------------ */
+/* ---- inputs -------------------------------------------------------------- */
 
 float *harness_dependency(uint32_t n, double dense, uint64_t seed)
 {

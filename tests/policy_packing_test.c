@@ -14,7 +14,7 @@ typedef struct packed {
     uint32_t n[MOST];
 } packed;
 
-/* Without weights all weigh 1; the threshold is .1. */
+/* Without weights all weights are 1; the threshold is .1. */
 static packed pack(sti_packing p)
 {
     packed out = {.bins = 0};
@@ -82,7 +82,8 @@ Test(policy_packing, who_depends_on_each_other_shares_a_block)
     cr_assert_eq(out.bin[0], out.bin[5]);
 }
 
-/* A chain of six, at most three in a block: it breaks at its weakest dependency. */
+/* A chain of six, at most three in a block: it is cut at its weakest
+ * dependency. */
 Test(policy_packing, too_large_a_group_is_split_where_it_is_weakest)
 {
     enum { N = 6 };
@@ -117,7 +118,7 @@ Test(policy_packing, the_busy_do_not_share_with_the_free)
     float dependency[N * N] = {0}, busy[N] = {0};
     for (int i = 0; i < N; i++)
         busy[i] = i % 5 ? 0.05f : 0.5f;
-    put_dependency(dependency, N, 0, 1, 0.9f); /* a busy one and a free one */
+    put_dependency(dependency, N, 0, 1, 0.9f); /* 0 is busy, 1 is not */
     packed out = pack((sti_packing){.n = N,
                                     .dependency = dependency,
                                     .busy = busy,

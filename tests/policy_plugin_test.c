@@ -1,5 +1,5 @@
-/* The built-in policies are found by name. A user's own, for which
- * strads/policy.h is enough, is toy_policy.c. */
+/* The built-in policies are found by name. toy_policy.c is a user-defined
+ * policy that needs only strads/policy.h. */
 #include <strads/policy.h>
 
 #include <criterion/criterion.h>

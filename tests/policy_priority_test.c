@@ -13,18 +13,18 @@ static double rests(harness *h, uint32_t j)
     return 0;
 }
 
-/* What a scan finds: a few that violate. */
+/* Result of a scan: a few parameters violate. */
 static double scanned(harness *h, uint32_t j)
 {
     (void)j;
     return sti_random_below(&h->random, 4) ? 0 : sti_random_unit(&h->random);
 }
 
-/* ---- every promise, at every answer ------------------------------------ */
+/* ---- every promise at every answer --------------------------------------- */
 
 typedef struct promise_case {
     uint64_t seed;
-    bool scans; /* scan everything now and then, and change the work */
+    bool scans; /* scans everything occasionally, and changes the work */
 } promise_case;
 
 static void play_promises(promise_case c)
@@ -70,8 +70,8 @@ Test(policy_priority, every_promise_holds_while_scans_come_in_between)
 {
     for (uint64_t seed = 100; seed < 172; seed++)
         play_promises((promise_case){.seed = seed, .scans = true});
-    /* A block that left alone, uncompared, met a pool whose pairs with it had
-     * all been probed: its own diagonal was what lacked. */
+    /* A block that had left alone and uncompared was joined with a pool. All
+     * pairs with the pool had been probed, but its own diagonal was missing. */
     play_promises((promise_case){.seed = 3272, .scans = true});
 }
 
@@ -93,7 +93,7 @@ Test(policy_priority, every_promise_holds_without_probes)
     }
 }
 
-/* ---- the same again ---------------------------------------------------- */
+/* ---- repeated plays ------------------------------------------------------ */
 
 static uint64_t fingerprint(const harness_setup *setup)
 {
@@ -120,7 +120,7 @@ Test(policy_priority, a_seed_names_the_whole_schedule)
     free(d);
 }
 
-/* ---- who is drawn ------------------------------------------------------ */
+/* ---- which parameters are drawn ------------------------------------------ */
 
 Test(policy_priority, what_moves_more_is_dispatched_more_often)
 {
@@ -193,7 +193,7 @@ Test(policy_priority, it_waits_for_what_in_flight_may_still_change)
     harness_close(&h);
 }
 
-/* Parameter 0 depends on all others, which are free of each other and keep the
+/* Parameter 0 depends on all others. The others are independent and keep the
  * pipeline full. */
 Test(policy_priority, nobody_is_passed_by_for_ever)
 {

@@ -1,4 +1,4 @@
-/* Drawing by priority: the tree of sums and the sampler with its floor. */
+/* Draws by priority: the tree of sums and the sampler with its floor. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static void close_sampler(fixture *f)
     sti_block_table_close(&f->table);
 }
 
-/* Makes a block; its members are shown afterwards. */
+/* Makes a block; the caller then sets its members. */
 static uint32_t join(fixture *f, uint32_t n, const uint32_t *member)
 {
     float weight[1000];
@@ -63,7 +63,7 @@ static void set_one(sti_sampler *sampler, uint32_t i, double priority)
     sti_sampler_set(sampler, 1, &i, &priority, false);
 }
 
-/* The chance of such counts if they come from these probabilities. */
+/* The p-value of these counts under the given probabilities. */
 static double chance(uint32_t n, const uint32_t *count, const double *weight,
                      uint32_t draws)
 {
@@ -83,7 +83,7 @@ static double chance(uint32_t n, const uint32_t *count, const double *weight,
     return gsl_cdf_chisq_Q(chi2, freedom);
 }
 
-/* Draws from the sampler, of which so much is hidden. */
+/* Draws from the sampler with this share hidden. */
 static void count_draws(sti_sampler *sampler, double hidden, uint32_t draws,
                         uint32_t *count)
 {
@@ -136,7 +136,7 @@ Test(policy_sampler, what_a_scan_found_at_rest_is_not_drawn)
     set_all(&f.sampler, priority);
     count_draws(&f.sampler, 0, DRAWS, count);
     cr_assert_eq(count[3] + count[700], DRAWS);
-    /* One of the two comes to rest by itself: the floor keeps it. */
+    /* One of the two becomes idle by itself: the floor keeps it. */
     set_one(&f.sampler, 3, 0);
     cr_assert_eq(sti_sampler_sum(&f.sampler), 1);
     memset(count, 0, N * sizeof *count);
@@ -186,7 +186,7 @@ Test(policy_sampler, a_block_is_drawn_as_often_as_its_members_together)
     uint32_t e = join(&f, 3, members);
     for (uint32_t i = 0; i < N; i++)
         weight[i] = 1 + floor;
-    weight[3] += 2; /* the others are drawn in its name, or by the floor */
+    weight[3] += 2; /* the others are drawn through it, or by the floor */
     weight[4] = weight[11] = floor;
     cr_assert_eq(sti_sampler_sum(&f.sampler), N);
     cr_assert_eq(sti_sampler_weight(&f.sampler,
@@ -248,7 +248,7 @@ Test(policy_sampler, what_is_no_priority_counts_as_none)
     close_sampler(&f);
 }
 
-/* After any history, the sums equal those of a fresh tree. */
+/* After any history, the sums equal those of a new tree. */
 static void play_history(fixture *f, uint32_t n)
 {
     sti_random r = sti_random_stream(1, n, 0);

@@ -1,8 +1,7 @@
-/* Two threads, two partitions each: the first thread's first partition does not
- * come back before the second has been at work, which nobody but the other
- * thread can do meanwhile. So the run ends only where a thread takes jobs of
- * another, and it ends with the values of a run that needed none. For a race
- * detector, too. */
+/* Two threads, two partitions each. The first thread's first partition waits
+ * until the second partition has run, and only the other thread can run it. So
+ * the run ends only if a thread takes over jobs of another. Its values must
+ * equal those of a run without such a wait. Also for a race detector. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 enum { PARTITIONS = 4, COLS = 16, ROUNDS = 40, WAITS_FROM = 20 };
 enum { PATIENCE_S = 60 };
 
-/* Which round the second partition has been at. */
+/* The last round of the second partition. */
 typedef struct meeting {
     bool waits;
     pthread_mutex_t lock;
@@ -24,7 +23,7 @@ typedef struct meeting {
 static meeting all = {.lock = PTHREAD_MUTEX_INITIALIZER,
                       .moved = PTHREAD_COND_INITIALIZER};
 
-/* Long enough to be worth a move to another thread. */
+/* Long enough to be worth moving to another thread. */
 static void compute(void)
 {
     const struct timespec while_at_it = {.tv_nsec = 200 * 1000};

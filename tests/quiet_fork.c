@@ -1,10 +1,10 @@
 /* Makes every fork of a test program wait until its other threads sleep.
  *
- * Criterion forks each test from a process in which nanomsg has a thread. The
- * C library's malloc is made for that: it takes its locks before a fork.
- * AddressSanitizer's allocator, in the compilers of Debian 12, does not, and
- * when that thread is within malloc, the test waits for a lock that no thread
- * can release. A thread that sleeps in the kernel holds none. */
+ * Criterion forks each test from a process in which nanomsg has a thread. The C
+ * library's malloc supports that: it takes its locks before a fork.
+ * AddressSanitizer's allocator, in the compilers of Debian 12, does not. If
+ * that thread is within malloc, the test waits for a lock that no thread can
+ * release. A thread that sleeps in the kernel holds no such lock. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What stands behind the name in /proc/self/task/TID/stat; 0: it has ended. */
+/* The state field after the name in /proc/self/task/TID/stat; 0: the thread
+ * has ended. */
 static char state_of(const char *tid)
 {
     char path[64], line[256];
@@ -46,7 +47,7 @@ static bool others_sleep(void)
     return quiet;
 }
 
-/* A test may well fork beside a thread that never sleeps: that is not kept. */
+/* Gives up after a while: a test may fork beside a thread that never sleeps. */
 static void wait_for_quiet(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -55,7 +56,7 @@ static void wait_for_quiet(void)
         nanosleep(&pause, NULL);
 }
 
-/* Not called from here: CMakeLists.txt makes the linker include it. */
+/* CMakeLists.txt makes the linker include it. */
 void quiet_fork_begin(void);
 
 __attribute__((constructor)) void quiet_fork_begin(void)

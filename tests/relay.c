@@ -17,20 +17,21 @@
 
 enum { PAIRS_MAX = 64, ROOM = 1 << 16 };
 
-/* One direction: what was read and not yet written. */
+/* One direction: bytes that were read and not yet written. */
 typedef struct flow {
     unsigned char bytes[ROOM];
     size_t begin, end;
-    /* Where frames are lost: */
-    uint64_t rest; /* bytes to come of the frame that has begun */
-    unsigned char head[STI_HEADER_BYTES]; /* [n_head] of the next header */
+    /* For losing frames: */
+    uint64_t rest; /* remaining bytes of the current frame */
+    unsigned char head[STI_HEADER_BYTES]; /* [n_head] bytes of the next
+                                           * header */
     size_t n_head;
 } flow;
 
 typedef struct pair {
-    int fd[2];     /* who has connected, the target; -1: no pair */
+    int fd[2];     /* the connecting side, the target; -1: no pair */
     flow out[2];   /* out[k] goes to fd[k] */
-    uint64_t left; /* bytes until it is cut; 0: it is not */
+    uint64_t left; /* bytes until the cut; 0: no cut */
 } pair;
 
 struct relay {
@@ -38,13 +39,13 @@ struct relay {
     struct sockaddr_in target;
     int door, wake[2];
     pthread_t thread;
-    pair *pairs;          /* [PAIRS_MAX]; the thread's */
-    pthread_mutex_t lock; /* guards all below */
+    pair *pairs;          /* [PAIRS_MAX]; relay thread only */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t moved;
     bool stops, holds, cut_now;
-    bool flips; /* a bit, where it would cut otherwise */
-    bool drops; /* .. or some bytes */
-    bool loses; /* .. or a frame */
+    bool flips; /* flip a bit instead of cutting */
+    bool drops; /* .. or drop some bytes */
+    bool loses; /* .. or lose a frame */
     uint64_t seed, mean;
     unsigned times, come, cuts;
 };
@@ -69,7 +70,7 @@ static void stir(relay *r)
 
 /* ---- cutting ----------------------------------------------------------- */
 
-/* With the lock held: when the next connection is cut; 0: never. */
+/* Draws the bytes until the next cut; 0: never. With the lock held. */
 static uint64_t draw(relay *r)
 {
     if (r->times == 0)
@@ -102,7 +103,7 @@ static void cut(relay *r, pair *p)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Of bytes that have come: damages one where the pair would be cut. */
+/* Flips a bit of the received bytes at the position of the cut. */
 static void flip(relay *r, pair *p, unsigned char *bytes, uint64_t n)
 {
     pthread_mutex_lock(&r->lock);
@@ -116,7 +117,7 @@ static void flip(relay *r, pair *p, unsigned char *bytes, uint64_t n)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Of bytes that have come: leaves some out where the pair would be cut. */
+/* Drops some of the received bytes at the position of the cut. */
 static void drop(relay *r, pair *p, flow *f)
 {
     enum { HOLE = 700 };
@@ -136,7 +137,7 @@ static void drop(relay *r, pair *p, flow *f)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Of frames that have come whole: leaves one out where the pair would be cut. */
+/* Drops one complete frame at the position of the cut. */
 static void lose(relay *r, pair *p, flow *f)
 {
     size_t at = f->rest < f->end ? (size_t)f->rest : f->end;
@@ -198,7 +199,7 @@ static void make_pair(relay *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* From fd[1 - k] to fd[k]; false: the pair has ended. */
+/* Moves bytes from fd[1 - k] to fd[k]; false: the pair has ended. */
 static bool move(relay *r, pair *p, int k)
 {
     flow *f = &p->out[k];
@@ -244,7 +245,8 @@ static void serve(relay *r, pair *p, const struct pollfd *at)
     }
 }
 
-/* What a pair waits for: bytes to take, or room for those that it has. */
+/* Sets the events that a pair waits for: bytes to read, or space to write
+ * those that it has. */
 static void ask(const pair *p, struct pollfd *at)
 {
     for (int k = 0; k < 2; k++) {
@@ -357,7 +359,7 @@ const char *relay_url(const relay *r)
     return r->url;
 }
 
-/* ---- orders ------------------------------------------------------------ */
+/* ---- requests of the test ------------------------------------------------ */
 
 void relay_cut(relay *r)
 {

@@ -1,6 +1,6 @@
-/* The cost of a round does not grow with the columns that are at rest: what is
- * counted is the same with 10,000 columns, or 100,000, and with a million of
- * which the rest is empty. Only a scan looks at all. */
+/* The cost of a round does not grow with inactive columns: the counted work
+ * is the same with 10,000 or 100,000 columns and with a million columns of
+ * which the others are empty. Only a scan reads all columns. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MILLION = 1000000 };
 
 /* ---- whole runs ---------------------------------------------------------- */
 
-/* The design with empty columns behind its own. */
+/* The design with empty columns appended. */
 static strads_data *widened(const lasso_design *design, uint64_t cols)
 {
     uint64_t *start = malloc((cols + 1) * sizeof *start);
@@ -114,8 +114,8 @@ Test(rest_cost, a_fit_does_the_same_with_a_million_empty_columns)
 
 /* ---- rounds through the data --------------------------------------------- */
 
-/* Steps on the first columns, a block of 8 at a time; a look at the beginning
- * tells who moves. Every message of every round is counted. */
+/* Steps on the first columns, in blocks of 8. A scan at the start sets the
+ * active ones. Every message of every round is counted. */
 enum { LOOK = 0, STEP = 1, BLOCK = 8 };
 
 TOY_SHAPE(eight_a_block, shape->block_max = BLOCK)
@@ -192,7 +192,7 @@ Test(rest_cost, rounds_through_the_data_send_the_same_bytes)
             bytes[0][k] = few.outcome.bytes;
             bytes[1][k] = many.outcome.bytes;
         }
-        /* The one look tells schedulers on other nodes what they have. */
+        /* The single scan sends schedulers on other nodes their priorities. */
         const uint64_t few = bytes[0][1] - bytes[0][0];
         const uint64_t many = bytes[1][1] - bytes[1][0];
         cr_expect_gt(few, 0);

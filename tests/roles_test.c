@@ -52,7 +52,7 @@ static strads_data *read_graph(strads_layout layout, uint32_t partitions)
 
 enum { NODES = 30, LINES = 400 };
 
-/* In all forms that a line may have; weights of the last line of a link. */
+/* In all notations of a line; the last line of a link has its weight. */
 static void write_links(uint32_t weight[NODES][NODES])
 {
     static const char *const form[] = {"n%u n%u %u\n", "n%u\tn%u\t%u # not\n",
@@ -60,7 +60,7 @@ static void write_links(uint32_t weight[NODES][NODES])
     FILE *file = fopen(path, "w");
     cr_assert(file);
     (void)fputs("\n# a comment\n% another\nsource,target,weight\n", file);
-    for (uint32_t u = 0; u < NODES; u++) /* every node, in its order */
+    for (uint32_t u = 0; u < NODES; u++) /* every node, in order */
         (void)fprintf(file, "n%u n%u\n", u, u);
     for (uint32_t k = 0; k < LINES; k++) {
         const uint32_t u = (uint32_t)(NODES * unit(k, 0));
@@ -154,12 +154,12 @@ Test(roles, what_is_no_network_is_refused_with_its_line)
         "has 2 rows and 3 columns");
 }
 
-/* ---- runs ----------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
 enum { GROUPS = 4, EACH = 25, PLANTED = GROUPS * EACH };
 
-/* Links within a group far more often than between; the last of each group is
- * in the next one, too. */
+/* Links within a group are far more frequent than between groups. The last
+ * node of each group is also in the next group. */
 static bool is_member(uint32_t u, uint32_t group)
 {
     return u / EACH == group ||
@@ -256,7 +256,7 @@ Test(roles, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
     }
 }
 
-/* Both ends of every link that is not held out are counted, by their nodes. */
+/* Both ends of every link that is not held out are counted, at their nodes. */
 Test(roles, counts_are_the_links_that_were_trained_on)
 {
     strads_lda_options config = planted_options();
@@ -285,7 +285,7 @@ Test(roles, counts_are_the_links_that_were_trained_on)
     strads_lda_model_free(m);
 }
 
-/* Sixteen bits do not hold a hub's counts. */
+/* A hub's counts do not fit in 16 bits. */
 Test(roles, a_node_may_have_more_than_65535_links)
 {
     enum { LEAVES = 150000 };
@@ -311,7 +311,7 @@ Test(roles, a_node_may_have_more_than_65535_links)
     }
 }
 
-/* ---- what is said of a model ------------------------------------------------ */
+/* ---- measures of a model ------------------------------------------------- */
 
 static double count_of(const strads_lda_model *m, uint32_t u, uint32_t k)
 {
@@ -401,10 +401,10 @@ Test(roles, planted_groups_and_links_are_found)
     strads_lda_model_free(m);
 }
 
-/* ---- mutual information ------------------------------------------------------ */
+/* ---- mutual information -------------------------------------------------- */
 
-/* Groups as sets of bits: all from the definition, joint distributions of two
- * indicators counted node by node. */
+/* Groups as bit sets, computed from the definition: joint distributions of
+ * two indicators, counted node by node. */
 static double h(double p)
 {
     return p > 0 ? -p * log2(p) : 0;
@@ -483,9 +483,9 @@ Test(roles, mutual_information_is_that_of_the_definition)
     }
 }
 
-/* ---- rankings ----------------------------------------------------------------- */
+/* ---- rankings ------------------------------------------------------------ */
 
-/* By every pair; precision and recall at every threshold. */
+/* Over every pair; precision and recall at every threshold. */
 static void rank_by_force(uint32_t n, const double *score, const bool *is,
                           double *auc, double *precision)
 {

@@ -60,8 +60,8 @@ static uint64_t rounds_of(const strads_result *result)
     return strads_result_progress(result)->round;
 }
 
-/* No more than by chance. (A Lasso's set is spared a pass where one block holds
- * all of it, as those of 64 schedulers do not.) */
+/* Allows only random differences. (The Lasso's active set saves a pass if
+ * one block holds all of it, which cannot happen with 64 schedulers.) */
 static void expect_as_many_rounds(const strads_program *program,
                                   const void *config, const strads_data *data)
 {
@@ -104,7 +104,7 @@ Test(schedulers_rounds, so_does_a_logistic_regression)
     strads_data_free(data);
 }
 
-/* ---- the same bits wherever they are ------------------------------------ */
+/* ---- the same bits on any nodes ------------------------------------------ */
 
 static void expect_same(const strads_result *a, const strads_result *b,
                         uint32_t schedulers, const char *where)
@@ -140,11 +140,11 @@ Test(schedulers_rounds, simulated_and_over_tcp_these_rounds_have_the_same_bits)
     strads_data_free(data);
 }
 
-/* ---- blocks that are full ------------------------------------------------ */
+/* ---- full blocks --------------------------------------------------------- */
 
-/* Parameters that know nothing of each other, each on its way to a place that
- * is 4 times nearer in every range of 8: min sum_j (place_j - w_j)^2. A block
- * holds two, so a round is one scheduler's. */
+/* Independent parameters, each moving to a place. Places are 4 times nearer
+ * from each range of 8 to the next: min sum_j (place_j - w_j)^2. A block holds
+ * two, so a round belongs to one scheduler. */
 enum { PLACES = 64, A_RANGE = 8, START = 0, STEP = 1 };
 
 typedef struct places {
@@ -181,7 +181,7 @@ static strads_err places_look(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Half of the way, so that nobody is through at once. */
+/* Half of the way, so that no parameter finishes at once. */
 static strads_err places_step(strads_commit *commit)
 {
     places *p = commit->state;

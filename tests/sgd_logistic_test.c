@@ -1,5 +1,5 @@
-/* sgd-logistic against an oracle of its own: Newton's method on the few columns
- * that a small problem has, and a duality gap on speeches. */
+/* sgd-logistic against independent oracles: Newton's method for a small
+ * problem, and a duality gap on speeches. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -17,7 +17,7 @@ enum { ROWS = 240, USED = 6, APART = 1100, COLS = APART * USED, DRAW = 77 };
 static const double LOW = 3, HIGH = 7;
 
 typedef struct design {
-    double x[ROWS][USED]; /* about a third of them not 0 */
+    double x[ROWS][USED]; /* about a third are nonzero */
     double y[ROWS];       /* 1 or -1 */
 } design;
 
@@ -136,7 +136,7 @@ static strads_err train(const strads_data *data, uint32_t partitions,
     return strads_run(&strads_program_sgd_logistic, given, data, &options, out);
 }
 
-/* The model's objective, weighed here; it must be what the run tells. */
+/* Computes the model's objective, which must match the reported one. */
 static double weigh(const design *d, const strads_result *result, double lambda)
 {
     uint64_t parameters;
@@ -215,7 +215,7 @@ Test(sgd_logistic, it_comes_to_newtons_minimum_at_any_finite_staleness)
     }
 }
 
-/* Workers do not wait for each other: one may finish before another begins. */
+/* Workers do not wait for each other: one may finish before another starts. */
 Test(sgd_logistic, at_infinite_staleness_it_learns_but_promises_nothing)
 {
     design d;
@@ -387,7 +387,7 @@ Test(sgd_logistic, labels_and_options_that_make_no_sense_are_refused)
 
 /* ---- speeches ---------------------------------------------------------- */
 
-/* The dual of the problem at a_i = 1 / (1 + exp(m_i)): a bound from below. */
+/* The dual objective at a_i = 1 / (1 + exp(m_i)): a lower bound. */
 static double dual(const strads_share *share, const double *w, double lambda)
 {
     const strads_sparse *x = &share->by_row;
@@ -435,7 +435,8 @@ Test(sgd_logistic, on_speeches_the_duality_gap_is_small)
     strads_data_free(data);
 }
 
-/* 1/2 |w|^2 + C sum hinge, certified by its duality gap, is n C times ours. */
+/* 1/2 |w|^2 + C sum hinge, certified by its duality gap, is n C times our
+ * objective. */
 Test(sgd_logistic, a_hinge_comes_near_what_the_dual_svm_certifies)
 {
     static const char *const staleness[] = {"1", "hogwild"};

@@ -1,5 +1,5 @@
-/* A simulation leaves nothing behind, however it ends: with a plain main, the
- * leak checker looks at what Criterion's children would hide from it. */
+/* A simulation leaks no memory, however it ends. This has a plain main,
+ * because Criterion's child processes would hide leaks from the checker. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static strads_data *empty_rows(void)
 }
 
 typedef struct loser {
-    uint64_t number, at; /* messages so far; the one to lose */
+    uint64_t number, at; /* messages so far; the number of the message to
+                          * lose */
 } loser;
 
 static bool lose_one(void *arg, const sti_msg *msg)
@@ -46,7 +47,7 @@ static bool lose_one(void *arg, const sti_msg *msg)
     return l->number++ == l->at;
 }
 
-/* A round of each kind; a lost message or a failing update ends it. */
+/* One round of each kind; a lost message or a failing update ends it. */
 static strads_err run(const strads_data *data, uint64_t lose_at, bool fails)
 {
     uint32_t node_of[NODES] = {0, 1, 2, 3};

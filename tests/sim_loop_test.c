@@ -1,5 +1,5 @@
-/* Data-parallel loops in virtual time: the promises of the store, the bits of a
- * real run, times in closed form, and how such a run ends. */
+/* Data-parallel loops in virtual time: the promises of the store, the same
+ * bits as a real run, times in closed form, and how such a run ends. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static strads_sim_options network(uint32_t nodes)
                                 .update_cost = 20e-6};
 }
 
-/* ---- what is promised -------------------------------------------------- */
+/* ---- promises ------------------------------------------------------------ */
 
 static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
                   double jitter)
@@ -62,7 +62,7 @@ Test(sim_loop, counts_are_exact_and_no_read_breaks_the_rule)
                 count(nodes, shards, staleness[s], nodes - 1);
 }
 
-/* At staleness 0 sgd-logistic has the same bits wherever it runs. */
+/* At staleness 0 sgd-logistic has the same bits everywhere. */
 Test(sim_loop, the_model_is_that_of_a_real_run_bit_by_bit)
 {
     const strads_sgd_logistic_options config = {.epochs = 4, .staleness = "0"};
@@ -95,10 +95,10 @@ Test(sim_loop, the_model_is_that_of_a_real_run_bit_by_bit)
 
 enum { CLOCKS = 50 };
 
-/* What loops of one_program do. */
+/* Parameters of the loops of one_program. */
 static struct {
     uint32_t staleness;
-    bool ahead; /* they ask for the row ahead of the clock */
+    bool ahead; /* request the row ahead of the clock */
 } one;
 
 static strads_err one_run(strads_task *task, strads_session *session)
@@ -146,9 +146,9 @@ static strads_sim_outcome time_of(const strads_sim_options *sim, uint64_t seed,
     return outcome;
 }
 
-/* The row is on node 0. Who is elsewhere asks for it when its clock has ended,
- * right behind its push: a clock is its computing and two latencies. At the end
- * its leaving is acknowledged, two latencies later. */
+/* The row is on node 0. At the end of a clock, other nodes request it right
+ * after their push, so a clock takes its computing time and two latencies. At
+ * the end, the acknowledgement of leaving takes two more. */
 Test(sim_loop, a_bulk_synchronous_clock_is_computing_and_two_latencies)
 {
     const double u = 20e-6, l = 50e-6;
@@ -162,8 +162,9 @@ Test(sim_loop, a_bulk_synchronous_clock_is_computing_and_two_latencies)
                        o.makespan);
     cr_expect_float_eq(o.workers_busy, 4 * CLOCKS * u, 1e-9);
     cr_expect_float_eq(p.callback_seconds, 4 * CLOCKS * u, 1e-9);
-    /* Node 0 reads at once, the others two latencies later; its first wait is
-     * for these and their pushes' one, its others for two. */
+    /* Node 0 reads without latency, the others two latencies later. Its
+     * first wait is for their requests and the one latency of their pushes,
+     * later waits are for two latencies. */
     cr_expect_float_eq(p.waiting_seconds, (2 * (CLOCKS - 1) + 1) * l, 1e-9,
                        "%g", p.waiting_seconds);
     cr_expect_float_eq(p.network_seconds, 3 * CLOCKS * 2 * l, 1e-9, "%g",
@@ -173,8 +174,8 @@ Test(sim_loop, a_bulk_synchronous_clock_is_computing_and_two_latencies)
     cr_expect_eq(o.rows.messages, 3 * CLOCKS);
 }
 
-/* Whoever may be a clock behind need not wait for the way there and back again: with
- * enough to compute the row is there when the clock begins. */
+/* A loop that may be one clock behind does not wait for the round trip: with
+ * enough computing, the row has arrived when the clock begins. */
 Test(sim_loop, rows_that_are_asked_for_ahead_cost_no_latency)
 {
     const double l = 50e-6, u[] = {130e-6, 20e-6};
@@ -198,7 +199,7 @@ Test(sim_loop, rows_that_are_asked_for_ahead_cost_no_latency)
     }
 }
 
-/* Whatever a network does to the order of messages. The loop checks its reads. */
+/* For any order of messages. The loop checks its reads. */
 Test(sim_loop, asking_ahead_keeps_the_staleness_rule)
 {
     for (uint32_t s = 0; s < 3; s++) {
@@ -255,7 +256,7 @@ static void note_line(void *arg, const strads_progress *progress)
     l->n++;
 }
 
-/* A tally on three nodes; what it comes to. */
+/* Runs a tally on three nodes; returns its outcome. */
 static strads_err tally_with(strads_engine_options options, strads_end *end,
                              strads_progress *progress)
 {
@@ -339,7 +340,7 @@ Test(sim_loop, what_a_clock_takes_can_be_measured)
     strads_data_free(data);
 }
 
-/* ---- in fewer bits ------------------------------------------------------- */
+/* ---- values in fewer bits ------------------------------------------------ */
 
 enum { WIDE = 4096, WIDE_CLOCKS = 30 };
 
@@ -368,8 +369,8 @@ static double get_wide(const void *cells, uint32_t col)
                                    : ((const double *)cells)[col];
 }
 
-/* After each clock a cell lacks at most half a step for each worker; a flush
- * leaves nothing behind. */
+/* After each clock a cell lacks at most half a step per worker; after a
+ * flush it lacks nothing. */
 static strads_err wide_run(strads_task *task, strads_session *session)
 {
     const double workers = task->shape->partitions;
@@ -401,7 +402,7 @@ static strads_err wide_run(strads_task *task, strads_session *session)
         if (!err && wide.bits && bound > 0 && most < 1e-4)
             err = strads_fail(STRADS_EPROGRAM, "nothing was rounded");
         most = 0;
-        if (!err) /* nobody adds before all have read */
+        if (!err) /* waits until all have read, before the next addition */
             err = strads_session_clock(session);
         if (!err)
             err = strads_session_barrier(session);
@@ -453,7 +454,8 @@ Test(sim_loop, changes_in_8_bits_lose_nothing_and_are_a_quarter_or_an_eighth)
 {
     const double f64 = (double)wide_bytes(STRADS_F64, 0);
     const double f32 = (double)wide_bytes(STRADS_F32, 0);
-    /* The last clock's flush is in full, and so are the errors that it takes. */
+    /* The last clock's flush sends full values, including the accumulated
+     * errors. */
     const double clocks = WIDE_CLOCKS - 1;
     cr_expect_lt(((double)wide_bytes(STRADS_F64, 8) - f64 / WIDE_CLOCKS) /
                      (f64 / WIDE_CLOCKS * clocks),

@@ -1,12 +1,12 @@
-/* How long simulated runs take, against formulas: rounds in flight overlap as
- * depth promises, trees keep rounds short, links serve one message at a time.
+/* Times of simulated runs, against formulas: rounds in flight overlap up to
+ * the depth, trees keep rounds short, links serve one message at a time.
  *
  * With computing time c, link time l and D = depth + 1 rounds in flight, one
  * worker: M rounds are dispatched in batches of D. A batch's first commit comes
- * c + 2 l after its dispatch, the others c later each. When D c >= c + 2 l the
- * worker never waits, and all take M c + 2 l. Otherwise every batch takes
- * c + 2 l, and the last one, of r rounds, (r - 1) c more. OPEN and CLOSE
- * compute nothing and take 2 l each. */
+ * c + 2 l after its dispatch, each further one c later. If D c >= c + 2 l the
+ * worker never waits, and the total is M c + 2 l. Otherwise every batch takes c
+ * + 2 l, and the last one, of r rounds, (r - 1) c more. OPEN and CLOSE compute
+ * nothing and take 2 l each. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -27,7 +27,7 @@ static double pipeline(uint64_t m, double c, double l, uint32_t depth)
     return (double)batches * around + (double)(last - 1) * c + 4 * l;
 }
 
-/* Runs ROUNDS rounds; returns the makespan and how many were committed. */
+/* Runs ROUNDS rounds; returns the makespan and the number of commits. */
 static double makespan(const strads_sim_options *sim, uint32_t depth,
                        uint32_t partitions, uint64_t *rounds,
                        strads_sim_outcome *outcome)
@@ -57,7 +57,7 @@ Test(sim_pipeline, makespan_follows_the_formula_at_every_depth_and_ratio)
             uint64_t rounds;
             strads_sim_outcome outcome;
             double took = makespan(&sim, depth, 1, &rounds, &outcome);
-            /* What was in flight when the last one landed is committed, too. */
+            /* Rounds in flight at the end are also committed. */
             cr_assert(rounds >= ROUNDS && rounds <= ROUNDS + depth);
             double exact = pipeline(rounds, c, links[k], depth);
             cr_assert_float_eq(took, exact, tick,
@@ -72,7 +72,8 @@ Test(sim_pipeline, makespan_follows_the_formula_at_every_depth_and_ratio)
         }
 }
 
-/* How many one message at a time reaches in so many turns and levels. */
+/* The number of nodes that one message at a time reaches in this many turns
+ * and levels. */
 static uint32_t reached(uint32_t turns, uint32_t levels)
 {
     return turns == 0 || levels == 0
@@ -80,8 +81,8 @@ static uint32_t reached(uint32_t turns, uint32_t levels)
                : reached(turns - 1, levels) + reached(turns - 1, levels - 1);
 }
 
-/* From the root, 0, to `index`: every turn the root hands what is reached in
- * the turns before on to a child. */
+/* Hops from the root, 0, to `index`. In every turn the root passes the nodes
+ * that the earlier turns reach to a child. */
 static uint32_t hops(uint32_t index, uint32_t levels)
 {
     uint32_t turn = 0;
@@ -92,8 +93,8 @@ static uint32_t hops(uint32_t index, uint32_t levels)
     return 1 + hops(index - reached(turn, levels), levels - 1);
 }
 
-/* The coordinator is 0. Dispatches take as few levels as eight children each
- * allow, up to three. */
+/* The coordinator is 0. Dispatches use the fewest levels, at most three,
+ * that at most eight children each allow. */
 static uint32_t dispatch_hops(uint32_t w, uint32_t workers)
 {
     uint32_t levels = workers <= 8 ? 1 : workers <= 36 ? 2 : 3;
@@ -126,7 +127,7 @@ Test(sim_pipeline, a_round_takes_as_many_hops_as_its_trees_are_deep)
         cr_assert_float_eq(took, exact, tick,
                            "%u workers: %.9f s, expected %.9f s", workers, took,
                            exact);
-        /* All in all a dispatch to and a partial from each worker. */
+        /* One dispatch and one partial per worker and round. */
         cr_assert_eq(outcome.messages, (ROUNDS + 2) * 2ull * workers);
     }
 }
@@ -140,8 +141,8 @@ Test(sim_pipeline, many_partitions_of_a_worker_take_turns_on_its_core)
     uint64_t rounds;
     strads_sim_outcome outcome;
     double took = makespan(&sim, 0, 6, &rounds, &outcome);
-    /* Worker 1 computes partitions 3, 4 and 5; 5 was merged into 4 there, and 4
-     * takes one hop to 0, as 3 does by way of 2. */
+    /* Worker 1 computes partitions 3, 4 and 5. It merges 5 into 4 locally; 4
+     * takes one hop to 0, and so does 3 by way of 2. */
     double exact = ROUNDS * (l + 3 * c + 2 * l) + 2 * 3 * l;
     cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
                        exact);
@@ -182,13 +183,14 @@ Test(sim_pipeline, a_round_waits_for_the_slowest_worker)
     cr_assert_eq(outcome.workers, 4);
 }
 
-/* A partial is one number: worker 0 takes in 1, then what 2 has made of 3. */
+/* A partial is one number: worker 0 merges 1, then the sum of 2 and 3. */
 Test(sim_pipeline, merges_and_phases_have_their_price)
 {
     const strads_sim_phase phase = {.update_cost = 1e-3,
                                     .aggregate_cost = 2e-3};
     strads_sim_options sim = sim_toy_nodes(4);
-    sim.update_cost = sim.aggregate_cost = 1; /* of other phases */
+    sim.update_cost = sim.aggregate_cost = 1; /* ignored: costs of other
+                                               * phases */
     sim.merge_cost = 1e-4;
     sim.phases = &phase;
     sim.n_phases = 1;
@@ -249,18 +251,20 @@ Test(sim_pipeline, bytes_take_their_time_at_the_links_bandwidth)
     double took = makespan(&sim, 0, 1, &rounds, &outcome);
     cr_assert_float_eq(took, 1e-6 * (double)outcome.bytes,
                        1e-9 * (double)outcome.messages);
-    cr_assert_gt(outcome.bytes, 64 * outcome.messages); /* headers count */
+    cr_assert_gt(outcome.bytes, 64 * outcome.messages); /* headers are
+                                                         * included */
 }
 
 Test(sim_pipeline, a_port_serves_one_message_at_a_time)
 {
     /* The coordinator sends each dispatch to 8 workers, one after the other,
-     * the last one first: w is told after 8 - w costs of sending and one of
-     * receiving. 7 is with 6 after 4 costs, both with 4 after 7, as 5 is after
-     * 6; so 4 reaches worker 0 after 8. 3 is with 2 after 8, and 2 reaches
-     * worker 0 after 9, as 1 does. It takes in one after the other until 11,
-     * and sends for two. Where nothing is computed, in OPEN and CLOSE, 4
-     * reaches worker 0 as the dispatch does, and all are one cost later. */
+     * the last one first: w has it after 8 - w costs of sending and one of
+     * receiving. 7 reaches 6 after 4 costs, both reach 4 after 7, and so does 5
+     * after 6; so 4 reaches worker 0 after 8. 3 reaches 2 after 8, and 2
+     * reaches worker 0 after 9, as does 1. Worker 0 receives one after the
+     * other until 11, and then sends, which costs two. In OPEN and CLOSE
+     * nothing is computed; 4 reaches worker 0 together with the dispatch, and
+     * everything is one cost later. */
     const double m = 1e-3, c = 0.1;
     strads_sim_options sim = sim_toy_nodes(8);
     sim.message_cost = m;

@@ -1,5 +1,5 @@
-/* The same seed gives the same run, and the same partitions the same bits,
- * simulated or on threads. */
+/* The same seed gives the same run, and the same partitions give the same
+ * bits, simulated or on threads. */
 #include <criterion/criterion.h>
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "tests/toy_data.h"
 #include "tests/toy_ridge.h"
 
-/* A network where all takes time, and nothing takes the same time twice. */
+/* A network on which everything takes time, and the times vary. */
 static strads_sim_options rough(uint32_t nodes)
 {
     strads_sim_options sim = sim_toy_nodes(nodes);
@@ -73,7 +73,7 @@ Test(sim_repeat, another_seed_gives_another_run_when_there_is_jitter)
     simulated a = train(3, 2, true), b = train(4, 2, true);
     cr_assert_neq(a.outcome.digest, b.outcome.digest);
     cr_assert_neq(a.outcome.makespan, b.outcome.makespan);
-    /* The order of commits is fixed all the same, and so are the bits. */
+    /* The order of commits is still fixed, and so are the bits. */
     cr_assert(toy_same_values(a.result, b.result));
     free_both(a, b);
     a = train(3, 0, true), b = train(4, 0, true);
@@ -125,8 +125,7 @@ Test(sim_repeat, least_squares_have_the_same_bits_on_threads_and_nodes)
     strads_data_free(data);
 }
 
-/* 0.2 ms in each update: whatever the machine, and whoever else is on it, no
- * update takes less. */
+/* Each update takes at least 0.2 ms, on any machine and under any load. */
 static strads_err slow_update(strads_task *task)
 {
     const struct timespec pause = {.tv_nsec = 200000};
@@ -148,7 +147,7 @@ Test(sim_repeat, what_callbacks_cost_is_measured)
     cr_assert_eq(strads_sim_measure(&program, NULL, data, &options, 10, &sim,
                                     &phase, 1),
                  STRADS_OK);
-    /* 2, 3 or 4 entries a block, of which a partition has half. */
+    /* 2, 3 or 4 entries per block; a partition has half of them. */
     cr_assert(phase.update_cost + phase.entry_cost * 1.5 >= 2e-4);
     cr_assert(phase.aggregate_cost > 0 && phase.aggregate_cost < 0.1);
     cr_assert(sim.choose_cost > 0 && sim.merge_cost > 0);

@@ -109,7 +109,8 @@ Test(sim_rough, a_programs_error_comes_back_with_its_sentence)
 }
 
 typedef struct loser {
-    uint64_t number, at; /* messages so far; the one to lose */
+    uint64_t number, at; /* messages so far; the number of the message to
+                          * lose */
 } loser;
 
 static bool lose_one(void *arg, const sti_msg *msg)
@@ -119,7 +120,8 @@ static bool lose_one(void *arg, const sti_msg *msg)
     return l->number++ == l->at;
 }
 
-/* Runs all kinds of phases on 4 nodes and loses message `at`; whether one was lost. */
+/* Runs all kinds of phases on 4 nodes and loses message `at`. Returns true
+ * if there was such a message. */
 static bool lose_message(const strads_data *data, uint64_t at)
 {
     uint32_t node_of[] = {0, 1, 2, 3};
@@ -128,7 +130,7 @@ static bool lose_message(const strads_data *data, uint64_t at)
     const strads_sim_options costs = jittery(4, 3);
     loser l = {.at = at};
     sti_setup setup = {0};
-    options.max_rounds = 5; /* one of each kind */
+    options.max_rounds = 5; /* one round of each kind */
     cr_assert_eq(sti_setup_make(&setup, &nodes_toy, NULL, data, &options,
                                 &layout),
                  STRADS_OK);

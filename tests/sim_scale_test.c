@@ -1,5 +1,5 @@
-/* How long a round is on many nodes: from its dispatch to its commit, with
- * nothing to compute, on a network with latency, bandwidth and a price for each
+/* The duration of a round on many nodes, from its dispatch to its commit,
+ * without computing, on a network with latency, bandwidth and a cost per
  * message at sender and receiver. */
 #include <criterion/criterion.h>
 
@@ -9,7 +9,8 @@
 enum { ROUNDS = 10 };
 static const double latency = 50e-6;
 
-/* Seconds of a program's round on so many workers, with as many partitions. */
+/* Seconds per round of a program on this many workers, with as many
+ * partitions. */
 static double round_of(const strads_program *program, uint32_t workers,
                        double message_cost)
 {
@@ -26,7 +27,7 @@ static double round_of(const strads_program *program, uint32_t workers,
     cr_assert_eq(strads_result_progress(result)->round, ROUNDS);
     strads_result_free(result);
     strads_data_free(data);
-    /* OPEN and CLOSE go the same way. */
+    /* OPEN and CLOSE take the same time. */
     return outcome.makespan / (ROUNDS + 2);
 }
 
@@ -92,7 +93,7 @@ static strads_err again(strads_turn *turn)
     return turn->in_flight ? strads_turn_wait(turn) : strads_turn_all(turn, 0);
 }
 
-/* Latencies of a round of one phase on 1,024 workers. */
+/* Duration of a round of one phase on 1,024 workers, in latencies. */
 static double latencies_of(strads_phase phase)
 {
     phase.when = STRADS_WHEN_CALLED;
@@ -107,7 +108,7 @@ static double latencies_of(strads_phase phase)
     return round_of(&program, 1024, 2e-6) / latency;
 }
 
-/* As many numbers as a Lasso's scan of 2,000 columns sends, 16 KB. */
+/* As many numbers as in a Lasso's scan of 2,000 columns, 16 KB. */
 Test(sim_scale, a_round_of_2000_numbers_takes_few_latencies_more)
 {
     const double round =
@@ -116,7 +117,7 @@ Test(sim_scale, a_round_of_2000_numbers_takes_few_latencies_more)
     cr_assert_lt(round, 12);
 }
 
-/* The same with updates of as many changes, 24 KB. Whole, past up to 19
+/* The same with updates of as many changes, 24 KB. Sent whole, to up to 19
  * children, they take 5.9 latencies more, in pieces 3.1. */
 Test(sim_scale, updates_of_2000_changes_take_few_latencies_more)
 {
@@ -126,8 +127,9 @@ Test(sim_scale, updates_of_2000_changes_take_few_latencies_more)
     cr_assert_lt(round, 15);
 }
 
-/* 400 KB that are kept apart, as columns' entries are. The root's port and the
- * coordinator's receive them for 6.4 latencies each. */
+/* Records of 400 KB that are concatenated, like columns' entries. The ports
+ * of the root and of the coordinator need 6.4 latencies each to receive them.
+ */
 Test(sim_scale, records_of_all_pass_the_root_and_the_coordinator)
 {
     const double round =
@@ -145,7 +147,7 @@ enum { COLS = 16, CHOSEN = 40 };
 
 TOY_SHAPE(four_a_block, shape->parameters = COLS, shape->block_max = 4)
 
-/* Each depends on itself alone. */
+/* Each parameter depends only on itself. */
 static strads_err apart(strads_task *task)
 {
     uint32_t m = task->against.n;
@@ -165,8 +167,8 @@ static strads_err go_on(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Latencies that a round of 1,024 workers takes, probes too, when a choice of
- * the priority policy takes so long. */
+/* Duration of a round of 1,024 workers, including probes, in latencies, if a
+ * choice of the priority policy costs this much. */
 static double latencies_with(uint32_t schedulers, double choose_cost)
 {
     static const strads_phase phases[] = {
@@ -198,9 +200,9 @@ static double latencies_with(uint32_t schedulers, double choose_cost)
     return outcome.makespan / (CHOSEN + 2) / latency;
 }
 
-/* A choice of one block beside another in flight, 2,000 columns: what
- * `strads simulate lasso data/sotu-tiny-year.train.svm --depth 1` has measured.
- * It is the comparing of a pool, pair by pair, that takes so long. */
+/* The cost of choosing one block beside another in flight, with 2,000
+ * columns, measured by `strads simulate lasso data/sotu-tiny-year.train.svm
+ * --depth 1`. Most of it is the comparison of a pool, pair by pair. */
 Test(sim_scale, schedulers_that_take_turns_hide_what_choosing_costs)
 {
     const double measured = 830e-6;

@@ -1,4 +1,4 @@
-/* What a simulated run's trace shows: every kind of work on its track, and at
+/* The trace of a simulated run: every kind of work on its track, and at
  * depth 1 all of them at once. */
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -27,7 +27,7 @@ static json_t *traced_on(bool threads, uint32_t depth, double jitter)
     strads_sim_options sim = sim_toy_nodes(2);
     sim.latency = 1e-3;
     sim.update_cost = 3e-3;
-    /* So that worker 0, when it is to merge, has its next share behind it. */
+    /* Worker 0 has finished its next share when it has to merge. */
     sim.slow = (const double[]){0.5, 1};
     sim.n_slow = 2;
     sim.aggregate_cost = 0.5e-3;
@@ -51,7 +51,8 @@ static json_t *traced(uint32_t depth)
     return traced_on(false, depth, 0);
 }
 
-/* Pairs of spans of different rounds that share more than a microsecond. */
+/* Counts pairs of spans of different rounds that overlap by more than a
+ * microsecond. */
 static size_t overlaps(const json_t *trace, const char *one, const char *other)
 {
     enum { ROOM = 1000 };

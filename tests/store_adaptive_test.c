@@ -1,5 +1,5 @@
-/* The rule of STRADS_STALENESS_ADAPTIVE alone: include/strads/store.h says it
- * in words, and its numbers are here once more. */
+/* The rule of STRADS_STALENESS_ADAPTIVE in isolation. include/strads/store.h
+ * describes it; its constants are repeated here. */
 #include <criterion/criterion.h>
 
 #include "engine/store/session.h"
@@ -8,7 +8,8 @@ enum { CLOCKS = 8, MOST = 3, LONG = 1000000 };
 
 static const strads_table_spec table = {.staleness_max = MOST};
 
-/* Eight clocks that take `passed` ns, `waited` of them for reads. */
+/* Eight clocks that take `passed` ns, including `waited` ns of waiting for
+ * reads. */
 static uint32_t look(sti_adaptive *adaptive, uint64_t *now, uint64_t passed,
                      uint64_t waited)
 {
@@ -25,7 +26,8 @@ static uint32_t look(sti_adaptive *adaptive, uint64_t *now, uint64_t passed,
     return adaptive->staleness;
 }
 
-/* What it is after one look at such a share, from `from` on. */
+/* The staleness after one check with such a share of waiting, starting at
+ * `from`. */
 static uint32_t after(uint32_t from, uint64_t passed, uint64_t waited)
 {
     uint64_t now = 0;
@@ -56,7 +58,7 @@ Test(store_adaptive, it_stays_between_none_and_the_largest)
     cr_assert_eq(after(1, 0, 0), 0);
 }
 
-/* Looks until what has just grown is judged; the last of them. */
+/* Checks until the last increase is judged; returns the last staleness. */
 static uint32_t judged(sti_adaptive *adaptive, uint64_t *now, uint64_t waited)
 {
     enum { SKIP = 4, LOOKS = 8 };
@@ -70,14 +72,15 @@ Test(store_adaptive, each_look_is_at_the_time_since_the_one_before)
     uint64_t now = 5;
     sti_adaptive adaptive = {0};
     cr_assert_eq(look(&adaptive, &now, LONG, LONG), MOST);
-    cr_assert_eq(judged(&adaptive, &now, LONG / 2), MOST); /* it helped */
+    cr_assert_eq(judged(&adaptive, &now, LONG / 2), MOST); /* the increase
+                                                            * helped */
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), MOST);
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 15), MOST);
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 50), MOST - 1);
     cr_assert_eq(look(&adaptive, &now, 100 * (uint64_t)LONG, LONG), MOST - 2);
 }
 
-/* Stragglers in turn: single looks say little, their mean decides. */
+/* Alternating stragglers: single checks are noisy, the mean decides. */
 Test(store_adaptive, it_is_judged_by_the_mean_of_four_looks)
 {
     static const uint64_t waited[] = {LONG / 100 * 90, 0, 0, LONG / 100 * 80};
@@ -85,13 +88,15 @@ Test(store_adaptive, it_is_judged_by_the_mean_of_four_looks)
     sti_adaptive adaptive = {0};
     cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), MOST);
     for (uint32_t k = 0; k < 4; k++)
-        cr_assert_eq(look(&adaptive, &now, LONG, LONG), MOST); /* not judged */
+        cr_assert_eq(look(&adaptive, &now, LONG, LONG), MOST); /* not judged
+                                                                * yet */
     for (uint32_t k = 0; k < 4; k++)
         cr_assert_eq(look(&adaptive, &now, LONG, waited[k]), MOST);
     cr_assert_eq(look(&adaptive, &now, LONG, 0), MOST - 1);
 }
 
-/* Who always waits as long: looks at the largest are few, and fewer and fewer. */
+/* A worker that always waits equally long checks the largest staleness more
+ * and more rarely. */
 Test(store_adaptive, it_steps_back_from_what_did_not_help_and_pauses)
 {
     static const uint32_t pause[] = {8, 16, 32, 64, 128, 256, 256};

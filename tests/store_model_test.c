@@ -1,6 +1,6 @@
-/* The store against a naive array: long random sequences of commits, of every
- * type, dense and sparse, directly and through a session. All numbers are
- * small and whole, so that every type must agree exactly. */
+/* The store against a plain array: long random sequences of commits, of
+ * every type, dense and sparse, directly and through a session. All numbers are
+ * small integers, so that every type must agree exactly. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ struct model {
     strads_scalar type;
     uint64_t seed, draws;
     uint64_t version;
-    double cells[ROWS][COLS]; /* what the session sees */
+    double cells[ROWS][COLS]; /* the session's view */
     double other[ROWS][COLS]; /* unflushed changes */
 };
 
@@ -58,7 +58,7 @@ static double get(const struct model *m, const void *array, size_t i)
     return 0;
 }
 
-/* Mostly 0, as deltas of sparse rows are. */
+/* Mostly 0, like the deltas of sparse rows. */
 static int draw_delta(struct model *m)
 {
     return draw(m, 3) ? 0 : (int)draw(m, 9) - 4;

@@ -1,7 +1,8 @@
-/* Threads that commit, read and copy one store at once, under ThreadSanitizer.
- * Invariants that a torn row, a torn commit or a lost increment would break:
- * all numbers of a row are equal; each commit moves 1 from row to row, so all
- * rows together stay at 0; a snapshot at version v holds v commits. */
+/* For ThreadSanitizer: threads that commit to, read and copy one store at
+ * once. A torn row, a torn commit or a lost increment would break these
+ * invariants: all numbers of a row are equal; each commit moves 1 from row to
+ * row, so the sum of all rows stays 0; a snapshot at version v holds v commits.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ static uint32_t draw(uint64_t thread, uint64_t round, uint64_t k)
     return (uint32_t)strads_random_bits(1, thread, round, k);
 }
 
-/* From one row to another, and one commit more in row ROWS. */
+/* Moves 1 from one row to another, and counts the commit in row ROWS. */
 static void move_one(uint32_t table, uint64_t thread, uint64_t round)
 {
     int64_t delta[3 * COLS];
@@ -89,7 +90,7 @@ static void copy_all(uint32_t table)
     strads_snapshot_free(snapshot);
 }
 
-/* Each worker counts its clocks in a row of its own, and in one of all. */
+/* Each worker counts its clocks in its own row and in a shared one. */
 static void clock_once(strads_session *session, uint64_t round)
 {
     static const uint32_t staleness = 2;

@@ -1,6 +1,6 @@
-/* Rows that a session keeps: it answers with them only what it would be told
- * anyway. What stands behind the session is a table of one number for all rows,
- * that counts how often it is asked; or a store. */
+/* Rows that a session keeps: a kept row may only be returned if a new
+ * request would give the same answer. Behind the session is either a table with
+ * one number for all rows, which counts requests, or a store. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@ typedef struct source {
     sti_change_count changes;
     uint32_t asked;
     double value;       /* of all cells */
-    bool moves;         /* while it is asked, behind the answer */
-    strads_err refuses; /* to answer */
+    bool moves;         /* changes during a request, after the answer */
+    strads_err refuses; /* error to return */
 } source;
 
 static uint32_t count_tables(const void *behind)
@@ -90,7 +90,7 @@ static strads_session *open_session(source *s)
     return session;
 }
 
-/* What a row holds, the same in all columns but perhaps the first. */
+/* The value of a row, the same in all columns except perhaps the first. */
 static double read_last(strads_session *session, uint64_t row,
                         uint32_t staleness)
 {
@@ -125,8 +125,7 @@ Test(store_recent, what_has_changed_is_asked_for_again)
     strads_session_close(session);
 }
 
-/* An answer may have been made before a change that it is told together with.
- */
+/* An answer may be older than a change that is reported together with it. */
 Test(store_recent, what_changes_while_it_is_read_is_asked_for_again)
 {
     source s;
@@ -215,7 +214,8 @@ Test(store_recent, what_was_refused_is_not_kept)
     strads_session_close(session);
 }
 
-/* Other sessions commit to the table directly; a reader waits for no clock. */
+/* Other sessions commit to the table directly; a reader does not wait for a
+ * clock. */
 Test(store_recent, in_one_process_what_others_commit_is_seen_at_once)
 {
     strads_store *store;

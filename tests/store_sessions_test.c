@@ -1,5 +1,5 @@
 /* Sessions: own increments, buffering, clocks, the staleness rule, closing.
- * Threads wait for events; how long anything takes decides nothing. */
+ * Threads wait for events; no result depends on timing. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,8 @@ static strads_session *open_session(strads_store *store, uint32_t worker,
     return session;
 }
 
-/* Column col of a row of table 0, at infinite staleness: never waits. */
+/* Reads column col of a row of table 0 at infinite staleness, which never
+ * waits. */
 static double seen_by(strads_session *session, uint32_t row, uint32_t col)
 {
     double cells[8];
@@ -82,7 +83,7 @@ Test(store_sessions, several_rows_are_added_to_at_once_or_none_of_them)
         cr_assert_eq(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 4},
                                              delta),
                      STRADS_OK);
-        delta[0] = 100; /* it is the caller's again */
+        delta[0] = 100; /* the caller may reuse it */
         expect_error(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 9},
                                              delta),
                      STRADS_EINVAL, "there is no row 9");
@@ -112,7 +113,7 @@ Test(store_sessions, who_advances_is_at_that_clock_for_all_and_never_goes_back)
     cr_assert_eq(strads_session_now(a), 40);
     while (strads_session_now(b) < 40)
         cr_assert_eq(strads_session_clock(b), STRADS_OK);
-    /* Waits for nobody: a would have to come itself. */
+    /* Waits for no session: `a` runs on this thread. */
     cr_assert_eq(strads_session_read_row(b, 0, 0, 0, row), STRADS_OK);
     cr_assert_eq(row[1], 5);
     cr_assert_eq(strads_session_inc(a, 0, 0, 1, 1), STRADS_OK);
@@ -260,14 +261,14 @@ Test(store_sessions, a_worker_opens_one_session_in_a_group)
     strads_store_free(store);
 }
 
-/* ---- waiting: one thread that should block, and what should wake it ---- */
+/* ---- waiting: one thread that should block, and the events that wake it -- */
 
 struct blocked {
     strads_session *session;
     uint32_t staleness;
     bool barrier;
-    atomic_bool released; /* set by the one who waits for it, before the event
-                             that should end the wait */
+    atomic_bool released; /* the waiting thread sets it before the event that
+                           * should end the wait */
     atomic_bool done;
     atomic_bool too_early;
     strads_err err;
@@ -285,7 +286,7 @@ static void *read_or_wait(void *arg)
     return NULL;
 }
 
-/* Until the thread waits in the clocks; false when it came through. */
+/* Waits until the thread blocks in the clocks; false if it did not block. */
 static bool is_waiting(strads_store *store, struct blocked *b)
 {
     for (;;) {
@@ -300,7 +301,8 @@ static bool is_waiting(strads_store *store, struct blocked *b)
 
 enum event { OTHER_TICKS, OTHER_CLOSES, OTHER_OPENS_AND_TICKS };
 
-/* Worker 0 is at clock `clock`, worker 1 a clock short of what it waits for. */
+/* Worker 0 is at clock `clock`, worker 1 one clock short of what worker 0
+ * waits for. */
 static void expect_blocked_until(enum event event, uint32_t clock,
                                  uint32_t staleness, bool barrier)
 {
@@ -388,13 +390,13 @@ Test(store_sessions, a_read_within_its_staleness_does_not_wait, .timeout = 30)
 
 enum { CLOCKS = 400 };
 
-/* Each adds 1 to its own row in each clock: a reader at clock c with staleness
- * s must see at least c - s in all rows, and exactly its own c in its own. */
+/* Each thread adds 1 to its own row in each clock. A reader at clock c with
+ * staleness s must see at least c - s in all rows, and exactly c in its own. */
 struct counter {
     strads_session *session;
     uint32_t staleness;
     unsigned breaches, failures;
-    double newest; /* how far ahead of the rule a read was, at most */
+    double newest; /* the largest lead of a read over the rule */
 };
 
 static void check_rows(struct counter *counter, const double *rows)
@@ -454,7 +456,7 @@ static void count_with(uint32_t workers, uint32_t staleness, bool sparse)
         cr_assert_eq(counter[w].breaches, 0, "%u workers, staleness %u",
                      workers, staleness);
         cr_assert_eq(counter[w].failures, 0);
-        /* At clock c nobody else can be beyond c + s + 1. */
+        /* At clock c no other thread can be beyond c + s + 1. */
         if (staleness != STRADS_STALENESS_INFINITE)
             cr_assert_leq(counter[w].newest, 2 * staleness + 1);
         double sum = 0;

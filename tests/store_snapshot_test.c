@@ -1,5 +1,5 @@
-/* Exact snapshots that sessions read in one process: all updates of the clocks
- * before, and none of a later one, by hand and on threads. */
+/* Exact snapshots that sessions read in one process: all updates of earlier
+ * clocks and none of later clocks, by hand and on threads. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static strads_session *open_session(strads_store *store, uint32_t worker,
     return session;
 }
 
-/* One clock in which `delta` is added. */
+/* One clock that adds `delta`. */
 static void add(strads_session *session, double delta)
 {
     cr_assert_eq(strads_session_inc(session, 0, ROW, COL, delta), STRADS_OK);
@@ -141,7 +141,7 @@ Test(store_snapshot, what_there_is_none_of_is_refused)
     strads_store_free(store);
 }
 
-/* a is so far ahead that there is no room to keep 10; 12 is kept again. */
+/* `a` is so far ahead that 10 is not kept; 12 is kept again. */
 Test(store_snapshot, one_that_was_not_kept_is_said_to_be_lost_and_no_other)
 {
     strads_store *store = open_store(STRADS_I64, true, EVERY);
@@ -180,7 +180,7 @@ Test(store_snapshot, another_group_of_workers_has_clocks_of_its_own)
     strads_store_free(store);
 }
 
-/* An image is as large as the table: there is no room for one here. */
+/* A snapshot is as large as the table and does not fit in memory here. */
 Test(store_snapshot, without_memory_it_is_lost_and_nothing_else)
 {
     enum { MANY = 100000 };
@@ -237,8 +237,9 @@ Test(store_snapshot, increments_of_some_columns_add_up)
     }
 }
 
-/* Partition p adds 1 to its column in each clock: the snapshot of clock T has T
- * of each, however far ahead others are (loop_tally.c checks). */
+/* Partition p adds 1 to its column in each clock. The snapshot of clock T
+ * has exactly T of each, however far ahead others are (loop_tally.c checks it).
+ */
 Test(store_snapshot, threads_that_run_ahead_leave_them_exact)
 {
     enum { PARTITIONS = 4, CLOCKS = 60 };

@@ -1,6 +1,6 @@
-/* SVMs of several classes, one against the rest: each problem's reported value
- * must match its own P and D, computed from the objective alone, in every kind
- * of run and with every weight. */
+/* SVMs of several classes, one against the rest: each problem's reported
+ * value must match its own P and D, computed independently from the objective,
+ * in every kind of run and with every weight. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static lasso_design design_of(uint64_t rows, uint64_t cols, double density,
     return d;
 }
 
-/* P - D of each problem at the fit's w and b, over all P. `c`: weights of rows,
- * or NULL. */
+/* P - D of each problem at the fit's w and b, relative to P. `c`: weights of
+ * rows, or NULL. */
 static void expect_worth(const lasso_design *d,
                          const strads_svm_options *options, const double *c,
                          const svm_fit *fit, double tolerance, const char *what)
@@ -127,7 +127,7 @@ Test(svm_classes, weights_of_classes_and_rows_multiply)
     lasso_design_free(&d);
 }
 
-/* Labels in the order in which they are named; a start is of all of them. */
+/* The order of labels is that of the names; a start has all of them. */
 Test(svm_classes, the_order_is_that_of_the_names)
 {
     lasso_design d = design_of(60, 20, 1, 5);

@@ -1,5 +1,5 @@
-/* Small problems whose solution can be written down, data that a textbook does
- * not mention, and options that contradict each other. */
+/* Small problems with a closed-form solution, unusual data, and
+ * contradictory options. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -45,8 +45,8 @@ static void expect_refused(const lasso_design *design,
     svm_fit_free(&fit);
 }
 
-/* Rows x and -x with labels 1 and -1, x = (3, 4): w = t x / |x|, and both rows
- * have the margin m = 5 t. */
+/* Rows x and -x with labels 1 and -1, x = (3, 4): w = t x / |x|, and both
+ * rows have margin m = 5 t. */
 static lasso_design two_points(void)
 {
     lasso_design d = lasso_design_zero(2, 2);
@@ -187,8 +187,8 @@ Test(svm_edge, empty_and_equal_rows_and_columns_are_no_trouble)
     lasso_design_free(&d);
 }
 
-/* Columns of 1e-8 and 1e8, `many` of each, beside others of 1, all of which
- * matter to y. */
+/* `many` columns of scale 1e-8 and 1e8 each, beside others of scale 1. All
+ * of them affect y. */
 static lasso_design unequal_columns(uint64_t rows, uint64_t cols, uint64_t many,
                                     bool classes, uint64_t seed)
 {
@@ -205,7 +205,7 @@ static lasso_design unequal_columns(uint64_t rows, uint64_t cols, uint64_t many,
     return d;
 }
 
-/* The gap at the fit's w and b, as a share of P. */
+/* The relative gap at the fit's w and b. */
 static double gap_of(const lasso_design *design,
                      const strads_svm_options *options, const svm_fit *fit)
 {
@@ -221,7 +221,7 @@ static const strads_svm_options kinks[] = {{.loss = "hinge"},
                                             .epsilon = .1,
                                             .intercept = true}};
 
-/* A fit to a gap of 1e-6, and not by thousands of rounds. */
+/* Expects a gap of 1e-6 in less than thousands of rounds. */
 static void expect_soon(const lasso_design *d, const strads_svm_options *o,
                         uint32_t partitions)
 {
@@ -252,7 +252,7 @@ Test(svm_edge, losses_with_kinks_converge_on_columns_of_1e_minus_8_and_1e8)
         }
 }
 
-/* Rows that are met exactly, by b far from their bounds. */
+/* Rows that are fitted exactly, with b far from their bounds. */
 Test(svm_edge, losses_with_kinks_converge_on_few_rows_at_a_large_c)
 {
     const uint64_t rows[] = {5, 13, 40, 120}, cols[] = {33, 70, 200, 200};
@@ -268,7 +268,7 @@ Test(svm_edge, losses_with_kinks_converge_on_few_rows_at_a_large_c)
         }
 }
 
-/* Newton's steps of a squared loss, too, may lead a million times too far. */
+/* Newton steps of a squared loss may also be a million times too long. */
 Test(svm_edge, constant_columns_beside_an_intercept_converge_at_any_c)
 {
     static const strads_svm_options losses[] = {

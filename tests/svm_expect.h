@@ -1,4 +1,4 @@
-/* tests/svm_expect.h - what a test expects of an SVM's fit. */
+/* tests/svm_expect.h - expectations of an SVM's fit. */
 #ifndef TESTS_SVM_EXPECT_H
 #define TESTS_SVM_EXPECT_H
 
@@ -6,8 +6,8 @@
 
 #include "tests/svm_fit.h"
 
-/* P and D enclose the minimum, (P - D) / P being `tolerance` at most; what
- * rounding takes off the two is `slack` at most. */
+/* P and D enclose the minimum: (P - D) / P is at most `tolerance`, apart
+ * from a rounding error of at most `slack`. */
 static inline void svm_expect_worth(const svm_worth *worth, double tolerance,
                                     double slack, const char *what)
 {

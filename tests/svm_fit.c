@@ -1,4 +1,4 @@
-/* Fits of SVMs, and the textbook's formulas for each loss. */
+/* Fits of SVMs, and the textbook formulas of each loss. */
 #include "tests/svm_fit.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ lasso_design svm_design_random(uint64_t rows, uint64_t cols, double density,
                                                          .noise = 1});
     for (uint64_t i = 0; i < rows; i++)
         d.y[i] = d.y[i] > 0 ? 1 : -1;
-    if (rows > 1) { /* of both classes */
+    if (rows > 1) { /* both classes occur */
         d.y[0] = 1;
         d.y[1] = -1;
     }
@@ -112,8 +112,8 @@ static double loss_of(const strads_svm_options *o, double y, double z)
     return strcmp(o->loss, "epsilon") == 0 ? off : off * off;
 }
 
-/* A row's part of D at b, with U = C times its weight; out of its box it is
- * counted as broken. */
+/* A row's part of D at b, with U = C times its weight; adds the distance of
+ * b from its box to `broken`. */
 static double dual_of(const strads_svm_options *o, double u, double y, double b,
                       double *broken)
 {
@@ -132,7 +132,7 @@ static double dual_of(const strads_svm_options *o, double u, double y, double b,
     return y * b - o->epsilon * fabs(b) - (u > 0 ? b * b / (4 * u) : 0);
 }
 
-/* 1/2 |w|^2 of so many. */
+/* 1/2 |w|^2 of n numbers. */
 static double half_square(const double *w, uint64_t n)
 {
     double sum = 0;
@@ -141,9 +141,9 @@ static double half_square(const double *w, uint64_t n)
     return sum / 2;
 }
 
-/* With an intercept that is not penalised sum b = 0 is a condition of the dual:
- * what the larger side's b, those above 0 (side 1) or those below (-1), have to
- * be multiplied by. */
+/* With an unpenalised intercept, sum b = 0 is a condition of the dual.
+ * Returns the factor for the larger side's b, those above 0 (side 1) or below 0
+ * (-1). */
 static double level_of(const lasso_design *d, const svm_fit *fit, int *side)
 {
     double sum[2] = {0, 0};

@@ -1,6 +1,6 @@
-/* An intercept that is not penalised: P at what the run says, and D at its b
- * made to sum up to 0, enclose the minimum, computed from the objective alone;
- * under every loss, on few columns and on many, however far off the labels. */
+/* Unpenalised intercepts: P at the run's solution, and D at its b, scaled to
+ * sum 0, enclose the minimum, computed independently from the objective; for
+ * every loss, on few columns and on many, with labels of any offset. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool is_of_numbers(const strads_svm_options *options)
     return strstr(options->loss, "epsilon") != NULL;
 }
 
-/* More of one class than of the other; numbers that are far from 0. */
+/* Unbalanced classes; numbers far from 0. */
 static lasso_design design_for(const strads_svm_options *options, uint64_t rows,
                                uint64_t cols, double density, uint64_t seed)
 {
@@ -100,7 +100,8 @@ Test(svm_intercept, workers_and_pools_reach_the_same)
     }
 }
 
-/* Standardised and not, an intercept takes what all labels have in common. */
+/* With and without standardisation, the intercept takes the common offset of
+ * the labels. */
 Test(svm_intercept, numbers_may_be_anywhere)
 {
     for (int s = 0; s < 2; s++) {

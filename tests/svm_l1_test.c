@@ -1,6 +1,6 @@
 /* SVMs with an L1 penalty must satisfy the optimality conditions of the
- * objective as strads/svm.h states it, under every option and on every kind of
- * run, and report what their coefficients are worth. */
+ * objective in strads/svm.h, under every option and in every kind of run, and
+ * report the objective of their coefficients. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static linear_fit fit_run(const lasso_design *design,
                           engine);
 }
 
-/* The fit as one of glm's squared hinge, which is half of this one. */
+/* The fit as one of glm's squared hinge, which is half of this loss. */
 static linear_fit halved(const linear_fit *fit)
 {
     linear_fit half = *fit;
@@ -118,8 +118,8 @@ Test(svm_l1, above_lambda_max_all_coefficients_are_0_and_below_one_is_not)
     lasso_design_free(&design);
 }
 
-/* Rows x and -x of one column with labels 1 and -1: |w| + 2 C (1 - x w)^2 has
- * its minimum at x w = 1 - 1 / (4 C x), or at 0. */
+/* Rows x and -x of one column with labels 1 and -1: |w| + 2 C (1 - x w)^2
+ * has its minimum at x w = 1 - 1 / (4 C x), or at 0. */
 Test(svm_l1, two_points_have_the_solution_that_can_be_written_down)
 {
     lasso_design d = lasso_design_zero(2, 1);

@@ -1,6 +1,6 @@
-/* Fits must match their reported values: P at w and D at b, computed from the
- * objective as the header states it, under every option and on every kind of
- * run. P and D enclose the minimum, so no reference solution is needed. */
+/* Fits must match their reported values: P at w and D at b, computed from
+ * the objective in the header, under every option and in every kind of run. P
+ * and D enclose the minimum, so no reference solution is needed. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -110,9 +110,9 @@ static void expect_same_bits(const lasso_design *design,
     svm_fit_free(&fit[1]);
 }
 
-/* Every second row is nearly the one before, with either label: D hardly bends
- * along such pairs, and ascent in one b after the other takes more than 2,500
- * rounds of them. */
+/* Every second row almost equals the one before, with either label. D has
+ * little curvature along such pairs, and coordinate ascent alone takes more
+ * than 2,500 rounds. */
 static lasso_design pairs_of_rows(uint64_t rows, uint64_t cols)
 {
     lasso_design design = svm_design_random(rows, cols, .02, 8);
@@ -149,8 +149,8 @@ Test(svm_optimum, rows_that_are_nearly_alike_are_settled_in_few_rounds)
     lasso_design_free(&design);
 }
 
-/* Of so many columns for so few entries Newton's steps are found by products, as
- * all are above 1,200 columns. */
+/* With many columns and few entries, Newton steps are found by products, as
+ * always above 1,200 columns. */
 static lasso_design wide_design(size_t k)
 {
     return k == 0   ? svm_design_random(150, 700, .5, 31)
@@ -181,8 +181,9 @@ Test(svm_optimum, steps_by_products_settle_the_last_digits)
     }
 }
 
-/* A run that ends amid a step, with a w that is further by a direction, tells
- * the w whose objective it reports; behind one it is lower. */
+/* A run that ends within a step, where w has moved along a direction,
+ * returns the w of the reported objective; after the step the objective would
+ * be lower. */
 Test(svm_optimum, a_run_cut_short_amid_a_step_is_worth_what_it_reports)
 {
     const strads_svm_options options = {.loss = "squared-hinge", .c = 1000};
@@ -242,9 +243,10 @@ Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     lasso_design_free(&design);
 }
 
-/* More than a million entries: the first passes are dealt out, later ones,
- * of rows that do not rest, are one partition's; of a squared loss, whose rows
- * rest in haste, those that look at all rows again are dealt out, too. */
+/* More than a million entries: the first passes are split over partitions.
+ * Later passes over active rows run on one partition. With a squared loss rows
+ * become inactive quickly, and passes that check all rows again are also split.
+ */
 Test(svm_optimum, long_passes_are_dealt_out_and_short_ones_are_not)
 {
     lasso_design design = svm_design_random(1400, 1250, .6, 6);
@@ -273,8 +275,8 @@ Test(svm_optimum, nearly_all_updates_are_of_blocks_that_the_policy_chose)
     lasso_design_free(&design);
 }
 
-/* Newton's steps where columns are few, conjugate gradients where they are
- * many: both move b that no policy chose. */
+/* Newton steps for few columns, conjugate gradients for many: both move b
+ * that the policy did not choose. */
 Test(svm_optimum, steps_of_all_rows_at_once_are_counted_as_no_policys)
 {
     lasso_design designs[] = {svm_design_random(900, 25, 1, 21),

@@ -1,6 +1,6 @@
-/* SVMs on several threads that work on each other's rows: for ThreadSanitizer,
- * under which the suites take minutes. Every run must reach the objective of one
- * worker. */
+/* For ThreadSanitizer: SVMs on several threads that work on each other's
+ * rows; the test suites would take minutes under it. Every run must reach the
+ * objective of one worker. */
 #include <math.h>
 #include <stdio.h>
 

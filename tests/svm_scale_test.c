@@ -1,5 +1,5 @@
-/* Standardised SVMs: the oracle is the same design with its columns divided by
- * hand, whose coefficients are those of scaled columns. */
+/* Standardised SVMs: the oracle is the same design with its columns divided
+ * explicitly; its coefficients are those of scaled columns. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { ROWS = 90, COLS = 14 };
 
-/* Column 3 does not vary, column 5 is 0, and scales differ. */
+/* Column 3 is constant, column 5 is 0, and scales differ. */
 static lasso_design design_of(uint64_t seed)
 {
     lasso_design d = svm_design_random(ROWS, COLS, .7, seed);
@@ -24,8 +24,9 @@ static lasso_design design_of(uint64_t seed)
     return d;
 }
 
-/* The columns over their deviations, or root mean squares, of rows that weigh
- * c (NULL: 1); scale[] are those, 0 where the column is left out. */
+/* The columns divided by their standard deviations, or root mean squares,
+ * over rows with weights c (NULL: 1). scale[] are the divisors, 0 for a column
+ * that is left out. */
 static lasso_design divided(const lasso_design *d, const double *c, bool bias,
                             double *scale)
 {
@@ -133,7 +134,8 @@ Test(svm_scale, several_classes_have_one_scale)
     lasso_design_free(&d);
 }
 
-/* The start and what a bound leaves are of the columns as they stand. */
+/* A start and the result of a limited run are in units of the unscaled
+ * columns. */
 Test(svm_scale, a_run_goes_on_where_another_was_cut_off)
 {
     lasso_design d = design_of(4);

@@ -1,7 +1,7 @@
-/* Random designs of every kind that makes trouble, under every loss: what a fit
- * says of its gap holds when P and D are computed anew from the objective; on 1,
- * 2 and 4 workers, simulated, and over tcp. And designs on which ascent alone
- * crawls, in few rounds. */
+/* Random designs of every difficult kind, under every loss: the reported gap
+ * matches P and D computed from the objective; on 1, 2 and 4 workers,
+ * simulated, and over tcp. Also designs on which coordinate ascent alone is
+ * slow must take few rounds. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ typedef enum kind {
     KINDS
 } kind;
 
-/* Rows and columns of a kind, as far as they are given: some have fewer columns
- * than Newton's steps are for, and some more. */
+/* Rows and columns of each kind, if given: some have fewer columns than the
+ * limit for Newton steps, some more. */
 static const uint64_t rows_of[KINDS] = {1,  40, 50, 30, 40,  30,
                                         60, 40, 60, 20, 300, 200};
 static const uint64_t cols_of[KINDS] = {7,  1,  20,   12,   30, 1300,
@@ -108,7 +108,7 @@ static void expect_bounds(const lasso_design *d,
 {
     const svm_worth worth = svm_fit_worth(d, options, NULL, fit);
     const double scale = fmax(worth.primal, 1e-300);
-    /* What rounding does to losses of rows at their margin. */
+    /* The rounding error in the losses of rows at their margin. */
     const double slack = fmax(1e-9, 1e-13 * options->c);
 
     cr_expect_eq(fit->end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g",
@@ -196,7 +196,7 @@ Test(svm_shapes, two_simulated_nodes_do)
     shapes_on(2, true);
 }
 
-/* As LIBSVM text, which a team's nodes read. */
+/* As LIBSVM text, which the nodes of a team read. */
 static void write_design(const lasso_design *d, const char *path)
 {
     FILE *f = fopen(path, "w");
@@ -246,7 +246,7 @@ Test(svm_shapes, nodes_over_tcp_do)
     (void)unlink(path);
 }
 
-/* ---- where ascent alone crawls ----------------------------------------- */
+/* ---- where coordinate ascent alone is slow ------------------------------- */
 
 static void expect_soon(const lasso_design *d,
                         const strads_svm_options *options, uint64_t rounds)
@@ -260,8 +260,8 @@ static void expect_soon(const lasso_design *d,
     }
 }
 
-/* What a column that does not vary could do, an intercept does for nothing; at
- * a large C nothing but that keeps X'b from its digits. */
+/* An intercept replaces constant columns without a penalty; at a large C
+ * this also avoids cancellation in X'b. */
 Test(svm_shapes, an_intercept_leaves_constant_columns_out_at_a_large_c)
 {
     lasso_design d = svm_design_random(200, 120, 1, 31);
@@ -281,7 +281,7 @@ Test(svm_shapes, an_intercept_leaves_constant_columns_out_at_a_large_c)
     lasso_design_free(&d);
 }
 
-/* Rows that are nearly one, with labels that have nothing to do with them. */
+/* Almost equal rows with labels that are independent of them. */
 Test(svm_shapes, rows_that_are_nearly_one_take_few_rounds_under_every_loss)
 {
     lasso_design d = svm_design_random(100, 1300, 1, 32);

@@ -1,4 +1,4 @@
-/* How many threads can run at once. */
+/* The number of threads that can run at once. */
 #include <criterion/criterion.h>
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* Toy matrices and runs on them. The only state is the request to simulate,
- * which lasts as long as the test's process. */
+ * which lasts until the test's process ends. */
 #include "tests/toy_data.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ double toy_label(uint64_t i)
     return (double)(strads_random_bits(8, i, 0, 0) & 31) - 16;
 }
 
-/* Column after column into arrays with room for every entry. */
+/* Fills column by column into arrays with space for every entry. */
 static uint64_t fill(uint64_t rows, uint64_t cols, uint64_t *start,
                      uint32_t *index, double *value)
 {

@@ -1,25 +1,24 @@
-/* tests/toy_data.h - small data sets whose every entry is a formula, and runs
- * of toy programs on them. No part of it prints or knows Criterion, so race
+/* tests/toy_data.h - small data sets with entries by a formula, and runs of
+ * toy programs on them. It neither prints nor depends on Criterion, so race
  * tests and benchmarks may use it too. */
 #ifndef TESTS_TOY_DATA_H
 #define TESTS_TOY_DATA_H
 
 #include "strads/strads.h"
 
-/* Entry (i, j) of every toy matrix: a small whole number, 0 in half of all
- * places. */
+/* Entry (i, j) of every toy matrix: a small integer, 0 for half of the
+ * entries. */
 double toy_entry(uint64_t i, uint64_t j);
 
-/* The label of row i: a small whole number. */
+/* The label of row i: a small integer. */
 double toy_label(uint64_t i);
 
-/* A matrix of rows x cols cut as the program wants it; NULL when it cannot be
- * made. */
+/* A matrix of rows x cols, split as the program requires; NULL on failure. */
 strads_data *toy_data(const strads_program *program, uint64_t rows,
                       uint64_t cols, uint32_t partitions);
 
-/* A run: `options.size` is filled in, and the data are made for
- * options.partitions. */
+/* A run. `options.size` is filled in, and the data has options.partitions
+ * partitions. */
 typedef struct toy_run {
     const strads_program *program;
     const void *config;
@@ -30,14 +29,14 @@ typedef struct toy_run {
 /* strads_run on a toy matrix; `out` may be NULL. */
 strads_err toy_run_it(const toy_run *run, strads_result **out);
 
-/* Whether two results hold the same bits. */
+/* True if two results are bit-identical. */
 bool toy_same_values(const strads_result *a, const strads_result *b);
 
 /* From now on runs are simulated, each worker on a node of its own, with
- * messages that overtake each other: blocks are packed, buffers copied. */
+ * reordered messages: blocks are packed, buffers copied. */
 void toy_simulate_from_now_on(void);
 
-/* What a callback of a toy says when the engine broke its promise. */
+/* Fails a callback of a toy program if the engine broke a promise. */
 #define TOY_CHECK(condition)                                               \
     do {                                                                   \
         if (!(condition))                                                  \
@@ -47,8 +46,8 @@ void toy_simulate_from_now_on(void);
 
 /* ---- parts of programs ------------------------------------------------- */
 
-/* A `shape`, a `begin`, an `open`, and an `open` of payloads: what sets the
- * fields of *shape, and what give zeroed memory of so many bytes. */
+/* Define a `shape` that sets the given fields of *shape; and a `begin`, an
+ * `open`, and an `open` of payloads that allocate zeroed memory. */
 #define TOY_SHAPE(name, ...)                                         \
     static strads_err name(const void *config, const strads_data *d, \
                            strads_shape *shape)                      \
@@ -77,10 +76,10 @@ void toy_simulate_from_now_on(void);
         return toy_zeroed(bytes, object);                    \
     }
 
-/* Zeroed memory, or a failure. */
+/* Allocates zeroed memory. */
 strads_err toy_zeroed(size_t bytes, void **out);
 
-/* A `begin` whose state is the number of partitions, an uint32_t. */
+/* A `begin` with the number of partitions as state, a uint32_t. */
 strads_err toy_begin_partitions(const void *config, const strads_data *data,
                                 const strads_shape *shape, void **state);
 
@@ -90,14 +89,15 @@ size_t toy_two_numbers(const strads_task *task);
 strads_err toy_does_nothing(strads_task *task);
 strads_err toy_commits_nothing(strads_commit *commit);
 
-/* A `refresh` for a local state of one double a parameter: adds the changes. */
+/* A `refresh` that adds the changes to a local state of one double per
+ * parameter. */
 strads_err toy_replica_refresh(strads_task *task, const strads_change *changes,
                                uint32_t n);
 
 /* A `merge_with`: the larger of each two numbers. */
 void toy_keep_larger(void *into, const void *from, size_t bytes);
 
-/* Objects of a block that are one uint64_t, zero at first. */
+/* Objects of a block: one uint64_t, initially zero. */
 extern const strads_payload toy_counter;
 
 /* x_i' x_j of columns in f64. */

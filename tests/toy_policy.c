@@ -1,4 +1,4 @@
-/* A policy's state is where its sweep is, and the next block's id. */
+/* State of the policy: the position of its sweep, and the next block's id. */
 #include "tests/toy_policy.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tests/toy_policy.h - a policy as a user would write it: all parameters in
- * their order, block_max at a time, and a rest after each sweep. */
+/* tests/toy_policy.h - a user-defined policy: all parameters in order,
+ * block_max at a time, and idle after each sweep. */
 #ifndef TESTS_TOY_POLICY_H
 #define TESTS_TOY_POLICY_H
 

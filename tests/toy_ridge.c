@@ -13,7 +13,7 @@
 enum { SCAN, PAIRS, SOLVE, N_PHASES };
 
 typedef struct ridge_state {
-    double gradient;  /* of the last scan, the largest */
+    double gradient;  /* largest, of the last scan */
     double objective; /* of the last scan */
     uint64_t nonzeros;
 } ridge_state;
@@ -113,7 +113,8 @@ static strads_err ridge_scanned(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* (G + lambda) d = x' r - lambda w, r without what was committed since. */
+/* (G + lambda) d = x' r - lambda w, with r before the commits since the
+ * dispatch. */
 static strads_err ridge_solve_block(strads_commit *commit)
 {
     const toy_ridge_config *config = commit->config;

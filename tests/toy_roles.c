@@ -1,4 +1,4 @@
-/* The bag and its draws. */
+/* The bag of messages and the draws from it. */
 #include "tests/toy_roles.h"
 
 #include "engine/round/tree.h"
@@ -136,8 +136,8 @@ static void tell(toy_roles *r, sti_address to, const sti_event *event)
     take_effects(r);
 }
 
-/* The jobs of one worker run in the order in which it asked for them, as its
- * thread does it; those of several in any. */
+/* Runs a random job. Jobs of one worker run in the order of its requests, as
+ * on its thread; jobs of different workers run in any order. */
 static void run_job(toy_roles *r, uint32_t drawn)
 {
     uint32_t k = 0;

@@ -1,6 +1,6 @@
-/* tests/toy_roles.h - workers' state machines driven by hand: messages wait in
- * a bag and are taken out in any order that a seed gives, jobs are carried out
- * on the spot. The test plays the coordinator. */
+/* tests/toy_roles.h - drives workers' state machines by hand: messages wait
+ * in a bag and are taken out in a random order given by a seed; jobs run
+ * immediately. The test plays the coordinator. */
 #ifndef TESTS_TOY_ROLES_H
 #define TESTS_TOY_ROLES_H
 
@@ -21,19 +21,19 @@ typedef struct toy_roles {
     sti_msg bag[TOY_BAG]; /* sent and not yet delivered */
     sti_job *job[TOY_BAG];
     uint32_t n_bag, n_jobs;
-    sti_msg got[TOY_BAG]; /* what came for the coordinator, in order */
+    sti_msg got[TOY_BAG]; /* messages for the coordinator, in order */
     uint32_t n_got;
     uint32_t n_fails, n_ended;
     char text[1024]; /* of the first FAIL */
 } toy_roles;
 
-/* K partitions on `workers` workers. The phases stay the
- * caller's; refresh may be NULL. */
+/* K partitions on `workers` workers. The caller owns the phases; refresh may
+ * be NULL. */
 typedef struct toy_roles_setup {
     const strads_phase *phases;
     uint32_t n_phases, partitions, workers, depth;
     uint64_t seed;
-    bool spread; /* a node for each worker */
+    bool spread; /* one node per worker */
     const void *config;
     strads_err (*refresh)(strads_task *task, const strads_change *changes,
                           uint32_t n);
@@ -48,22 +48,22 @@ strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                               uint32_t n_updates, sti_update *const *updates,
                               sti_dispatch **out);
 
-/* Sends a dispatch to the workers, as the coordinator does, in pieces where it
- * is due; takes over the reference. */
+/* Sends a dispatch to the workers, as the coordinator does, in pieces if it
+ * is large; takes over the reference. */
 void toy_roles_begin(toy_roles *r, sti_dispatch *dispatch);
 
 /* Puts a message into the bag; takes over its reference. */
 void toy_roles_send(toy_roles *r, sti_msg msg);
 
-/* Delivers one message or carries out one job, drawn from all that wait; false
- * when none does. */
+/* Delivers one message or runs one job, drawn from all that wait; false if
+ * there is none. */
 bool toy_roles_step(toy_roles *r);
 
-/* Drops what came for the coordinator: a partial is its worker's again as soon
- * as the coordinator sends the round that follows it in the window. */
+/* Drops the messages for the coordinator. A worker may reuse its partial
+ * once the coordinator sends the round that follows it in the window. */
 void toy_roles_forget(toy_roles *r);
 
-/* Delivers a message at once, and carries out the jobs that follow. */
+/* Delivers a message at once, and runs the jobs that follow. */
 void toy_roles_deliver(toy_roles *r, sti_msg msg);
 
 #endif

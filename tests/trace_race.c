@@ -29,7 +29,7 @@ static void *record(void *from)
     return NULL;
 }
 
-/* How many spans the file holds: one a line. */
+/* The number of spans in the file: one per line. */
 static size_t count_spans(const char *path)
 {
     char line[1024];

@@ -1,5 +1,5 @@
-/* watch_feed PAGE LINES: serves a page with a long run's events, made up, until
- * its standard input ends. Says where, first thing. */
+/* watch_feed PAGE LINES: serves a page with made-up events of a long run
+ * until its standard input ends. Prints its address first. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

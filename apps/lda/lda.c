@@ -108,7 +108,7 @@ bool lda_is_evaluated(const strads_lda_options *o, uint64_t sweep)
     return sweep % o->evaluate == 0 || sweep == o->sweeps;
 }
 
-/* ---- the program ---------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
 static double wall_now(void)
 {
@@ -479,7 +479,7 @@ const strads_program strads_program_lda = {
     LDA_CALLBACKS,
 };
 
-/* ---- roles of a network ----------------------------------------------------- */
+/* ---- roles of a network -------------------------------------------------- */
 
 static const strads_option roles_option_table[] = {
     STRADS_OPTION(U32, strads_lda_options, topics, "roles", "K",

@@ -208,7 +208,7 @@ static strads_err lda_document_mix(lda_document *d, const strads_lda_model *m,
     return STRADS_OK;
 }
 
-/* ---- prediction ----------------------------------------------------------- */
+/* ---- prediction ---------------------------------------------------------- */
 
 /* Topics of new documents, and how well a model predicts them.
  *

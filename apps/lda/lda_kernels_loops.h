@@ -6,7 +6,7 @@
 
 #include "lda_lanes.h"
 
-/* ---- q -------------------------------------------------------------------- */
+/* ---- q ------------------------------------------------------------------- */
 
 static void build_q(lda_site *s)
 {
@@ -45,7 +45,7 @@ static uint32_t draw_smooth(const lda_site *s, float u)
                          &u);
 }
 
-/* ---- rows ----------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 enum {
     AHEAD = 6, /* distance of the document prefetch, in tokens */
@@ -242,7 +242,7 @@ INLINE void draw_rows_by_turns(lda_site *one, lda_site *other,
         break;                       \
     }
 
-/* ---- lists ---------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------- */
 
 enum { FAR_AHEAD = 20 }; /* distance of the list prefetch, in tokens */
 
@@ -364,7 +364,7 @@ INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
     return i + 1;
 }
 
-/* ---- the table -------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------- */
 
 static void draw_tokens(lda_site *site, const lda_documents *documents,
                         const lda_tokens *tokens)

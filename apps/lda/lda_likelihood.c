@@ -157,7 +157,7 @@ void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
                                  (double)words * sums[LDA_PSI_TOTALS]);
 }
 
-/* ---- reports -------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 /* A report: each partition sums over its documents and over the words that
  * finished their sweep there. The merged sums are the likelihood and the input
@@ -262,7 +262,7 @@ strads_err lda_learn(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- assignments in a file ------------------------------------------------ */
+/* ---- assignments in a file ----------------------------------------------- */
 
 /* log p(w, z), as in a report, of assignments in a file with lines `N
  * word:topic ...`. Documents are summed as their lines are read; words keep the

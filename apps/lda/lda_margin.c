@@ -324,7 +324,7 @@ strads_err lda_classifier_read(const strads_lda_options *options,
     return classifier_make(c, classes, options->topics);
 }
 
-/* ---- a partition ----------------------------------------------------------- */
+/* ---- a partition --------------------------------------------------------- */
 
 struct lda_margin {
     lda_classifier c;
@@ -574,7 +574,7 @@ void lda_margin_pass(strads_walk *w, lda_local *l)
                      (size_t)l->documents.n * m->c.classes * sizeof *m->a);
 }
 
-/* ---- prediction ------------------------------------------------------------ */
+/* ---- prediction ---------------------------------------------------------- */
 
 strads_err strads_lda_decide(const strads_lda_model *m,
                              const strads_lda_draws *draws,

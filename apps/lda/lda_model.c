@@ -480,7 +480,7 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     return STRADS_OK;
 }
 
-/* ---- results -------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 /* The results of a run: its model, and the topics of its tokens. */
 

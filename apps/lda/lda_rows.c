@@ -417,7 +417,7 @@ double lda_base_log(lda_state *s)
     return s->base_log;
 }
 
-/* ---- the payload ----------------------------------------------------------- */
+/* ---- the payload --------------------------------------------------------- */
 
 static strads_err words_open(strads_task *task, void **object)
 {

@@ -114,7 +114,7 @@ static strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
     return err;
 }
 
-/* ---- a visit -------------------------------------------------------------- */
+/* ---- a visit ------------------------------------------------------------- */
 
 enum {
     FEW_TOKENS = 24, /* words that change q in place ... */

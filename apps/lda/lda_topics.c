@@ -60,7 +60,7 @@ strads_err strads_lda_top_words(const strads_lda_model *m, double lambda,
     return STRADS_OK;
 }
 
-/* ---- coherence ------------------------------------------------------------ */
+/* ---- coherence ----------------------------------------------------------- */
 
 /* Coherence of a topic's top words, by the documents of a corpus that contain
  * them. With D(w) documents that contain w, D(v, w) that contain both, of D in

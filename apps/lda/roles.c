@@ -23,7 +23,7 @@ bool strads_roles_is_held(uint64_t seed, double hold_out, uint32_t u,
            hold_out;
 }
 
-/* ---- scores --------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------- */
 
 /* With w_k = 1 / (sum c_k + N beta) the sum over all roles is one over the
  * roles that both nodes have, and three that need one pass over a node's roles
@@ -99,7 +99,7 @@ strads_err strads_roles_score(const strads_lda_model *m, uint64_t n,
     return err;
 }
 
-/* ---- groups --------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 void strads_groups_free(strads_groups *g)
 {
@@ -267,7 +267,7 @@ strads_err strads_groups_read(const char *path, uint64_t nodes,
     return err;
 }
 
-/* ---- mutual information of covers ------------------------------------------ */
+/* ---- mutual information of covers ---------------------------------------- */
 
 /* h(x) = -x/n log x/n, for x of n nodes. */
 static double part_entropy(double x, double n)
@@ -362,7 +362,7 @@ strads_err strads_groups_nmi(uint64_t nodes, const strads_groups *a,
     return err;
 }
 
-/* ---- links ----------------------------------------------------------------- */
+/* ---- links --------------------------------------------------------------- */
 
 typedef struct ranked {
     double score;

@@ -221,7 +221,7 @@ static void free_array(array *a)
     *a = (array){0};
 }
 
-/* ---- IDX ---------------------------------------------------------------------- */
+/* ---- IDX ----------------------------------------------------------------- */
 
 static strads_err take_idx(const file *f, array *out)
 {
@@ -414,7 +414,7 @@ static strads_err take_dense(const file *f, const array *x, samples *s)
     return s->value != NULL ? STRADS_OK : no_room(f);
 }
 
-/* ---- sparse matrices, as scipy.sparse.save_npz writes them ---------------- */
+/* ---- sparse matrices, as scipy.sparse.save_npz writes them --------------- */
 
 /* The form of a sparse matrix: the names of its arrays beside format, shape
  * and data. */

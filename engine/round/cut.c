@@ -186,7 +186,7 @@ strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
         task->share->partition);
 }
 
-/* ---- tables --------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------- */
 
 static void write_table(sti_writer *w, const sti_table *table)
 {

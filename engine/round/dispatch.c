@@ -53,7 +53,7 @@ strads_err sti_blocks_copy(uint32_t n, const strads_block *blocks,
     return STRADS_OK;
 }
 
-/* ---- updates -------------------------------------------------------------- */
+/* ---- updates ------------------------------------------------------------- */
 
 static void update_destroy(sti_object *object)
 {

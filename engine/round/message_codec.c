@@ -595,7 +595,7 @@ static strads_err get_dispatch(const sti_run *run, sti_reader *r,
     return err;
 }
 
-/* ---- RING_STEP, FAIL ---------------------------------------------------------- */
+/* ---- RING_STEP, FAIL ----------------------------------------------------- */
 
 static void put_ring_step(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {

@@ -496,7 +496,7 @@ static void settle_stream(sti_client *client, uint32_t shard, uint64_t n,
     }
 }
 
-/* ---- peers ----------------------------------------------------------------- */
+/* ---- peers --------------------------------------------------------------- */
 
 /* Takes a vector for one of this node's workers. */
 static strads_err take_vector(sti_client *client, uint32_t worker,

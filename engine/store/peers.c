@@ -11,7 +11,7 @@
 
 #include "engine/store/session.h"
 
-/* ---- receive queues -------------------------------------------------------- */
+/* ---- receive queues ------------------------------------------------------ */
 
 static size_t vector_bytes(uint32_t n, bool sparse)
 {

@@ -76,7 +76,7 @@ struct sti_watch {
     bool closing;
 };
 
-/* ---- history --------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------- */
 
 static void drop_line_locked(sti_watch *w, size_t k)
 {
@@ -148,7 +148,7 @@ void sti_watch_metrics(sti_watch *w, const char *text, size_t size)
     free(old);
 }
 
-/* ---- replies ---------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------- */
 
 static void set_deadline(client *c, uint64_t seconds)
 {
@@ -246,7 +246,7 @@ static void begin_stream(client *c)
     set_deadline(c, STI_WATCH_REPLY_SECONDS);
 }
 
-/* ---- requests ---------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 /* Copies the value of a header, without surrounding blanks. Returns how often
  * it occurs. */
@@ -420,7 +420,7 @@ static void check_request(sti_watch *w, client *c)
         answer_request(w, c);
 }
 
-/* ---- connections ------------------------------------------------------------- */
+/* ---- connections --------------------------------------------------------- */
 
 static void drop_client(sti_watch *w, uint32_t k)
 {
