@@ -694,27 +694,28 @@ static line_words words_of(const char *p, const char *line_end)
     }
 }
 
-/* True if a text holds counts instead of words. Lines of a single number can
- * open a bag of words, be empty documents of ldac, or be words of a text, so
- * the first line of another form decides. In a bag of words it has numbers
- * only; in ldac it has a number and pairs. In a damaged file at least half of
- * it must have this form. */
+/* Returns whether a text holds counts, not words. Lines of one number alone open
+ * a bag of words, are empty documents of ldac, or are words of a text: the first
+ * line of another form decides. If that line is damaged, at least half of it must
+ * be in order: numbers after the three lines that open a bag of words, a number
+ * and pairs in ldac. */
 static bool opens_with_counts(const char *p, const char *end)
 {
-    bool found = false;
+    enum { HEADER_LINES = 3 };
+    size_t lone = 0;
     while (p < end) {
         const char *line_end = sti_line_end(p, end);
         const line_words w = words_of(p, line_end);
         const size_t all = w.numbers + w.pairs + w.others;
         if (all > 0)
-            return w.number && (w.pairs > 0 || w.numbers == all) &&
-                   2 * w.others <= all;
+            return w.number && 2 * w.others <= all &&
+                   (w.pairs > 0 || w.numbers == all || lone == HEADER_LINES);
         if (w.word && !w.number)
             return false;
-        found = found || w.number;
+        lone += w.number;
         p = line_end < end ? line_end + 1 : end;
     }
-    return found;
+    return lone > 0;
 }
 
 static strads_kind kind_of(const sti_piece *piece, strads_kind kind)

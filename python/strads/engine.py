@@ -143,29 +143,35 @@ def interruptible(stop, function, *arguments):
         return answer[0], answer[1], None
     interrupted = None
 
-    # Replaces the handler that raises. An exception could come between any two
-    # lines, such as those that start the thread, which would then run on
-    # alone.
-    def ask(*_):
-        nonlocal interrupted
-        interrupted = interrupted or KeyboardInterrupt()
-        stop[0] = True
-
-    raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if raises:
-        signal.signal(signal.SIGINT, ask)
-    try:
-        threading.Thread(target=work, name="strads").start()
-        while not done.is_set():  # join forgets the thread
+    # A handler's exception can come between any two lines, such as those that
+    # start the thread, which would then run on alone. So handlers run as ever,
+    # and what they raise is kept until the call has ended.
+    def guard(handler):
+        def run(number, frame):
+            nonlocal interrupted
+            if done.is_set():
+                handler(number, frame)
+                return
             try:
-                # Wakes regularly, in case another thread received the signal.
-                done.wait(0.1)
-            except BaseException as raised:  # by another signal's handler
+                handler(number, frame)
+            except BaseException as raised:
                 interrupted = interrupted or raised
                 stop[0] = True
+        return run
+
+    handlers = {number: signal.getsignal(number)
+                for number in signal.valid_signals()}
+    handlers = {number: handler for number, handler in handlers.items()
+                if callable(handler) and not isinstance(handler, signal.Handlers)}
+    try:
+        for number, handler in handlers.items():
+            signal.signal(number, guard(handler))
+        threading.Thread(target=work, name="strads").start()
+        while not done.is_set():  # not join: a signal would not end its wait
+            done.wait(0.1)  # by turns, for a signal that another thread has got
     finally:
-        if raises:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return answer[0], answer[1], interrupted
 
 

@@ -372,6 +372,33 @@ def test_another_signals_handler_may_raise_too():
     assert not any(t.name == "strads" for t in threading.enumerate())
 
 
+def test_a_handler_that_raises_at_any_moment_leaves_no_run_behind():
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+    X, y = data_for("Lasso")
+    before = signal.signal(signal.SIGALRM, handler)
+    raised = 0
+    try:
+        for step in range(200):
+            model = strads.Lasso(1e-6, tol=1e-300, max_iter=20,
+                                 callbacks=[lambda progress: None])
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + step))
+                model.fit(X, y)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except Alarm:
+                raised += 1
+            assert not any(t.name == "strads" and t.is_alive()
+                           for t in threading.enumerate())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert raised > 0
+
+
 @pytest.fixture
 def interrupt_run(monkeypatch):
     """interrupt_run(n): Ctrl-C comes during the n-th run of the test."""
