@@ -9,6 +9,7 @@
  * partitions; b_u stays on the user's partition. */
 #include "mf_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -351,8 +352,8 @@ static uint64_t number_of(const strads_names *known, const strads_data *data,
     if (!known)
         return k;
     if (!names)
-        (void)snprintf(text, sizeof(text), "%llu",
-                       (unsigned long long)(k + strads_data_index_base(data)));
+        (void)snprintf(text, sizeof(text), "%" PRIu64,
+                       k + strads_data_index_base(data));
     const char *name = names ? strads_names_at(names, (uint32_t)k) : text;
     return strads_names_find(known, name, strlen(name), &number) ? number
                                                                  : UINT64_MAX;

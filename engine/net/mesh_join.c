@@ -726,13 +726,13 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
         const uint64_t now = sti_monotonic_now();
         strads_err err =
             sti_net_dial(mesh->net, url, until > now ? until - now : 1, link);
+        const bool dialled = !err;
         if (!err)
             err = listen_towards(mesh, *link, url);
         hello->url = sti_mesh_url(mesh);
-        if (!err) {
+        if (!err)
             err = say_hello(mesh, *link, hello);
-            unanswered = err == STRADS_EPEER;
-        }
+        unanswered = dialled && err == STRADS_EPEER;
         if (!err)
             err = await_welcome(mesh, *link, url, until, terms, &unanswered);
         if (!unanswered || sti_monotonic_in(REDIAL_NS) > until ||
