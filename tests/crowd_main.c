@@ -1,7 +1,7 @@
-/* crowd PORT COUNT: strangers who come to tcp://127.0.0.1:PORT, COUNT of them,
- * some hundred at a time: idle ones, slow ones, garbage, HELLOs without a token,
- * proofs that were said before, and nonces sent back. Prints how many have come
- * and how many of them were let in. */
+/* crowd PORT COUNT: COUNT connections of strangers to tcp://127.0.0.1:PORT,
+ * some hundred at a time. They are idle or slow, send garbage, a HELLO without
+ * a token or a proof without a nonce, or return a nonce. Prints the number of
+ * connections and how many of them were admitted. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ enum { OPEN_AT_ONCE = 300, KINDS = 6 };
 
 static unsigned let_in;
 
-/* What the node says within some ms; its kind, or 0. */
+/* Returns the kind of the frame that the node sends within `ms`, or 0. */
 static unsigned hear(int fd, int ms, unsigned char *payload, size_t size)
 {
     unsigned char bytes[STI_HEADER_BYTES + 512];
@@ -51,7 +51,7 @@ static void say(int fd, uint16_t kind, const void *payload, size_t size)
 
 static void act(int fd, unsigned number)
 {
-    static unsigned char said[STI_NONCE_BYTES]; /* by the node, to others */
+    static unsigned char said[STI_NONCE_BYTES]; /* the node's last nonce */
     unsigned char bytes[200], nonce[STI_NONCE_BYTES] = {0};
     for (size_t k = 0; k < sizeof bytes; k++)
         bytes[k] = (unsigned char)rand();
@@ -67,11 +67,11 @@ static void act(int fd, unsigned number)
     case 3:
         say(fd, STI_KIND_HELLO, bytes, 64);
         break;
-    case 4: /* a proof of an earlier handshake */
+    case 4: /* garbage as a proof */
         say(fd, STI_KIND_KNOCK, nonce, sizeof nonce);
         say(fd, STI_KIND_PROOF, bytes, STI_PROOF_BYTES);
         break;
-    default: /* its own words */
+    default: /* returns the node's nonce */
         say(fd, STI_KIND_KNOCK, said, sizeof said);
         if (hear(fd, 20, said, sizeof said) == STI_KIND_CHALLENGE)
             say(fd, STI_KIND_PROOF, said, sizeof said);

@@ -47,13 +47,13 @@ static void expect_said(const char *word)
 
 TestSuite(link_breach, .timeout = 60);
 
-/* What a stranger says first: `text`, or a frame with a payload of zeros, of which
- * the byte at `at` is another than it should be. */
+/* The first bytes of a stranger: `text`, or a frame with a payload of zeros in
+ * which the byte at `at` is replaced. */
 typedef struct first_words {
     const char *text;
     sti_header header;
     int at, byte;
-    const char *word; /* that the victim has for it */
+    const char *word; /* expected in the victim's sentence */
 } first_words;
 
 static void speak_first(int fd, const first_words *s)
@@ -79,12 +79,12 @@ Test(link_breach, a_stranger_that_does_not_say_hello_is_dropped)
         {.text = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
                  "somebody\r\n\r\n........",
          .word = "not a strads node"},
-        {.text = "hello?", .word = "no complete HELLO"}, /* in time */
+        {.text = "hello?", .word = "no complete HELLO"}, /* after hello_ns */
         {.text = "", .word = "no complete HELLO"},
         {.header = {.kind = STI_KIND_HELLO,
                     .from = 5,
                     .size = (uint64_t)STI_HELLO_LIMIT + 1},
-         .word = "65537 bytes"}, /* at once */
+         .word = "65537 bytes"}, /* immediately */
         {.header = {.kind = KIND_DATA, .from = 1}, .word = "before its HELLO"},
         {.header = {.kind = STI_KIND_HELLO, .from = 5},
          .at = 4,
@@ -164,7 +164,7 @@ Test(link_breach, no_flipped_bit_of_a_stranger_harms_the_node)
     close_both();
 }
 
-/* ---- those who said HELLO first ---- */
+/* ---- peers that have sent HELLO ---- */
 
 static int say_hello(uint32_t from)
 {
@@ -174,7 +174,7 @@ static int say_hello(uint32_t from)
     return fd;
 }
 
-/* One that says HELLO as node 5, is welcomed, then sends a header. */
+/* A peer that sends HELLO as node 5, receives WELCOME, then sends a header. */
 Test(link_breach, a_member_that_breaks_the_rules_loses_its_link)
 {
     static const struct {
@@ -242,7 +242,7 @@ Test(link_breach, a_shutdown_does_not_wait_longer_than_it_was_told)
     raw_wait_closed(stranger);
 }
 
-/* They come from one address, and would be silent for a minute. */
+/* The strangers come from one address, and may be silent for a minute. */
 Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
 {
     enum { CROWD = 200 };
@@ -262,7 +262,7 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
     close_both();
 }
 
-/* Processes of one machine that start together: more than strangers may be. */
+/* More processes of one machine start together than strangers are allowed. */
 Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
 {
     enum { PEERS = 100, MORE = 5 };
@@ -270,7 +270,7 @@ Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
     int fd[PEERS + MORE];
     link_node_open(&victim, 0, NULL, &options);
     sti_net_expect(victim.net, PEERS);
-    sti_net_expect(victim.net, 2); /* the largest counts */
+    sti_net_expect(victim.net, 2); /* smaller: no effect */
     for (int i = 0; i < PEERS + MORE; i++)
         fd[i] = raw_connect(sti_net_url(victim.net));
     link_node_wait_strangers(&victim, MORE);
@@ -284,7 +284,7 @@ Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
     cr_expect_eq(link_node_close(&victim), STRADS_OK);
 }
 
-/* Behind a proxy that has lost bytes of it: PINGs come, and fill the hole. */
+/* A proxy has lost bytes of a frame: the bytes of PINGs take their place. */
 Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
 {
     enum { WHOLE = 100000, LOST = 50000 };
@@ -294,7 +294,7 @@ Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
     sti_header data = raw_header(KIND_DATA, 5, WHOLE);
     open_both(&options);
     int fd = say_hello(5);
-    raw_wait_frame(fd); /* it is welcomed */
+    raw_wait_frame(fd); /* WELCOME */
     raw_frame(fd, &data, NULL);
     raw_write(fd, bytes, WHOLE - LOST);
     for (int k = 0; k < 50; k++) {
@@ -315,8 +315,8 @@ Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
 
 /* ---- dead and stopped peers ---- */
 
-/* A process of its own that joins the URL which it reads from `pipe`, as node
- * 5, and then only lives. Forked before this process has threads. */
+/* A process that joins the URL that it reads from `pipe`, as node 5, and then
+ * idles. Forked before this process has threads. */
 static pid_t start_peer(int pipe_fd[2], uint64_t dead_ns)
 {
     cr_assert_eq(pipe(pipe_fd), 0);
@@ -327,7 +327,7 @@ static pid_t start_peer(int pipe_fd[2], uint64_t dead_ns)
                                          .dead_ns = dead_ns};
         static link_node peer;
         char url[STI_URL_MAX + 1] = "";
-        /* A test that fails must not leave it behind. */
+        /* The process must end if the test fails. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
             _exit(1);
         if (read(pipe_fd[0], url, sizeof url) <= 0)
@@ -348,7 +348,7 @@ static void tell_peer(const int pipe_fd[2])
     link_node_expect_alive(&victim, victim.links[5]);
 }
 
-/* Its end is noticed, and not its silence. */
+/* dead_ns is 20 s: the end is noticed, not the silence. */
 Test(link_breach, a_killed_peer_is_noticed_at_once)
 {
     int pipe_fd[2];
@@ -383,7 +383,7 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     close_both();
 }
 
-/* It hears nothing while it is stopped; that must not count against others. */
+/* A stopped process receives nothing; it must not declare its peers dead. */
 Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
 {
     const sti_net_options options = {.heartbeat_ns = 50000000,
@@ -393,7 +393,7 @@ Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
     open_both(&options);
     tell_peer(pipe_fd);
     kill(pid, SIGSTOP);
-    (void)usleep(4000000); /* tests the silence */
+    (void)usleep(4000000); /* longer than the peer's dead_ns */
     kill(pid, SIGCONT);
     link_node_expect_alive(&victim, victim.links[5]);
     pthread_mutex_lock(&victim.lock);
@@ -470,12 +470,12 @@ Test(link_breach, too_few_file_descriptors_are_said)
         .events = {.received = (void (*)(void *, sti_link, sti_frame *))abort,
                    .troubled = note_trouble}};
     cr_assert_eq(sti_net_open(&options, &net), STRADS_OK);
-    const int next = dup(STDIN_FILENO); /* all below it are taken */
+    const int next = dup(STDIN_FILENO); /* lowest free descriptor */
     cr_assert(next >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = (rlim_t)next + 1;
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     (void)close(next);
-    const int last = raw_connect(sti_net_url(net)); /* takes it */
+    const int last = raw_connect(sti_net_url(net)); /* uses it */
     while (!atomic_load(&said))
         (void)usleep(1000);
     (void)close(last);

@@ -1,4 +1,4 @@
-/* Links between nodes that play by the rules. */
+/* Links between nodes that follow the protocol. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ Test(link_exchange, a_frame_of_64_megabytes_passes_without_a_copy)
 
 Test(link_exchange, without_sent_a_frame_arrives_as_it_was_when_it_was_sent)
 {
-    enum { FRAMES = 5, SIZE = 8 << 20 }; /* more than the kernel takes */
+    enum { FRAMES = 5, SIZE = 8 << 20 }; /* exceeds the kernel's buffers */
     unsigned char *bytes = malloc(SIZE);
     link_node a, b;
     cr_assert_not_null(bytes);
@@ -144,7 +144,7 @@ Test(link_exchange, without_sent_a_frame_arrives_as_it_was_when_it_was_sent)
     }
     memset(bytes, 99, SIZE);
     link_node_block(&a, false);
-    link_node_wait(&a, &a.received, FRAMES); /* with the right checksums */
+    link_node_wait(&a, &a.received, FRAMES); /* checksums were verified */
     cr_assert_eq(a.last->header.size, SIZE + 1);
     for (size_t i = 1; i <= SIZE; i++)
         cr_assert_eq(a.last->payload[i], FRAMES);
@@ -234,7 +234,7 @@ static void *close_net(void *arg)
     return NULL;
 }
 
-/* Both sides send FRAMES and then close at once, in the same moment. */
+/* Both sides send FRAMES and close at the same time. */
 static void lose_nothing_over(const char *url)
 {
     enum { FRAMES = 10000 };

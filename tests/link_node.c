@@ -1,5 +1,5 @@
-/* See link_node.h. A failure here ends the process: both kinds of tests, those
- * of Criterion and those with a main of their own, notice that. */
+/* See link_node.h. A failure here ends the process, which fails Criterion tests
+ * and tests with their own main. */
 #include "link_node.h"
 
 #include <netinet/in.h>
@@ -41,7 +41,7 @@ static void take_hello(link_node *node, sti_link link, uint32_t from)
     reply(node, link, STI_KIND_WELCOME);
 }
 
-/* Keeps the frame. */
+/* Takes over the frame. */
 static void take_data(link_node *node, sti_frame *frame)
 {
     const uint32_t from = frame->header.from;
@@ -228,7 +228,7 @@ void link_node_wait_strangers(link_node *node, unsigned wanted)
     wait_unsigned(node, &node->strangers, wanted);
 }
 
-/* ---- a process of its own ---- */
+/* ---- a separate process ---- */
 
 static void be_far(int url_fd, void (*act)(link_node *child, sti_link link))
 {
@@ -279,7 +279,7 @@ static int connect_ipc(const char *path)
     return fd;
 }
 
-/* The number of the next frame of each connection, by descriptor. */
+/* Number of the next frame of each connection, by descriptor. */
 enum { RAW_MAX = 1024 };
 static uint32_t raw_frames[RAW_MAX];
 

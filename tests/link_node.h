@@ -1,6 +1,6 @@
-/* A node for the tests of links: a net, and an owner that does the least a
- * real one does. It welcomes whoever says HELLO, binds links to the ids that
- * the peers tell, counts what arrives, and lets a test wait for an event. */
+/* A node for the tests of links: a net with a minimal owner. It answers every
+ * HELLO with WELCOME, binds the link to the id in it, counts frames, and lets a
+ * test wait for events. */
 #ifndef LINK_NODE_H
 #define LINK_NODE_H
 
@@ -18,13 +18,13 @@ typedef struct link_node {
     uint32_t id;
     sti_net *net;
     bool mute;    /* does not answer a HELLO */
-    bool in_turn; /* checks that header.round of KIND_DATA counts up */
+    bool in_turn; /* checks that header.round of KIND_DATA counts up by 1 */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t event;
     bool blocked;      /* `received` waits until this is unset */
     uint64_t received; /* KIND_DATA frames */
-    uint64_t bytes;    /* .. and their payloads */
+    uint64_t bytes;    /* of their payloads */
     uint64_t echoes;   /* KIND_ECHO frames that came back */
     uint64_t out_of_turn;
     uint64_t hellos, sent_calls;
@@ -38,15 +38,14 @@ typedef struct link_node {
 } link_node;
 
 /* Opens a node on `url` (NULL: tcp loopback, any port). `options` may be NULL;
- * its listen_url, arg and events are not used. Ends the test
- * on failure. */
+ * its listen_url, arg and events are ignored. Ends the test on failure. */
 void link_node_open(link_node *node, uint32_t id, const char *url,
                     const sti_net_options *options);
 
-/* Closes the net within 10 s; its result. */
+/* Closes the net within 10 s; returns the result of sti_net_close. */
 strads_err link_node_close(link_node *node);
 
-/* Dials, says HELLO and waits for the WELCOME; the link. */
+/* Dials, sends HELLO and waits for the WELCOME. Returns the link. */
 sti_link link_node_join(link_node *node, link_node *other);
 sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer);
 
@@ -54,51 +53,52 @@ sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer);
 strads_err link_node_send(link_node *node, sti_link link, uint64_t round,
                           uint64_t size);
 
-/* While blocked, the node's `received` does not return from KIND_DATA frames:
- * it reads no more from that link. */
+/* While a node is blocked, its `received` does not return from KIND_DATA
+ * frames, so that the link is not read. */
 void link_node_block(link_node *node, bool blocked);
 
-/* Sends a frame through the link and waits until it has come back. */
+/* Sends a KIND_ECHO frame and waits until it returns. */
 void link_node_expect_alive(link_node *node, sti_link link);
 
-/* Waits until *counter, guarded by the node's lock, has reached `wanted`. */
+/* Waits until *counter, guarded by the node's lock, is at least `wanted`. */
 void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted);
 void link_node_wait_lost(link_node *node, unsigned wanted);
 void link_node_wait_strangers(link_node *node, unsigned wanted);
 
-/* ---- a process of its own ---- */
+/* ---- a separate process ---- */
 
 typedef struct link_far {
     pid_t process;
-    int url; /* it waits for one here */
+    int url; /* a pipe from which it reads the URL to join */
 } link_far;
 
-/* Forks, which is to be done while there are no threads: the child joins a
- * node, sends by `act`, closes and ends. */
+/* Forks, so this process must not have threads yet. The child joins a node,
+ * calls `act`, closes and exits. */
 link_far link_node_fork(void (*act)(link_node *child, sti_link link));
-/* The node that it is to join. */
+/* Sends the child the URL to join. */
 void link_node_tell(const link_far *far, const link_node *node);
-/* Has it ended in good order? Waits until it has. */
+/* Waits for the child's end; returns whether it succeeded. */
 bool link_node_ended_well(const link_far *far);
 
-/* ---- raw sockets, for those who do not play by the rules ---- */
+/* ---- raw sockets, to violate the protocol ---- */
 
-/* A connected socket to a node's URL, tcp or ipc. */
+/* Returns a socket that is connected to a node's URL, tcp or ipc. */
 int raw_connect(const char *url);
 
-/* Writes all; a closed connection is no error. */
+/* Writes all bytes; a closed connection is not an error. */
 void raw_write(int fd, const void *bytes, size_t count);
 
-/* Writes a frame, whatever its header says. */
+/* Writes a frame: fills in the header's number and check, and no other field. A
+ * NULL payload is not written. */
 void raw_frame(int fd, const sti_header *header, const void *payload);
 
 /* Reads one frame that has no payload, such as the WELCOME of a link_node. */
 void raw_wait_frame(int fd);
 
-/* Reads and throws away until the other side closes. */
+/* Discards received bytes until the other side closes. */
 void raw_wait_closed(int fd);
 
-/* A header of 64 bytes, with the right checksum for an empty payload. */
+/* Returns a header with the checksum of an empty payload. */
 sti_header raw_header(uint16_t kind, uint32_t from, uint64_t size);
 
 #endif

@@ -1,6 +1,7 @@
-/* Races of the links, for ThreadSanitizer: several nets in one process, whose links are sent on, parted
- * with, dropped, attacked and shut down by many threads at once. Counts what
- * must arrive; a hang is the ctest timeout's business. */
+/* Races of the links, for ThreadSanitizer: many threads send on, part with,
+ * drop and attack the links of several nets in one process, and shut the nets
+ * down. Counts the frames that must arrive. The timeout of ctest catches a
+ * hang. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static void *visit(void *arg)
     return NULL;
 }
 
-/* Uses whatever links there are; most calls come too late, none may harm. */
+/* Uses links that may have ended: calls that come too late must do no harm. */
 static void *meddle(void *arg)
 {
     link_node *node = arg;

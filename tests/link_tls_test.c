@@ -16,7 +16,7 @@ static sti_trust trust;
 static link_node a, b;
 static sti_link to_a;
 
-/* One certificate that has signed itself is authority and node. */
+/* One self-signed certificate serves as authority and as node. */
 static void open_both(void)
 {
     char command[512];
@@ -52,7 +52,8 @@ static unsigned char byte_at(uint64_t frame, uint64_t i)
     return (unsigned char)(i * 7 + frame + i / 16384);
 }
 
-/* Copied and lent, empty, at and around a record's size, and large. */
+/* Copied and uncopied payloads: empty, near the size of a TLS record, and
+ * large. */
 Test(link_tls, frames_of_all_sizes_arrive_as_they_were_sent)
 {
     static const uint64_t size[] = {0,     1,     4096,  4097,   16319,
@@ -90,7 +91,7 @@ static void *send_many(void *arg)
     return NULL;
 }
 
-/* Each link is read by one thread and written by another. */
+/* On each link, one thread reads and another one writes. */
 Test(link_tls, both_directions_at_once)
 {
     sender there = {&b, to_a}, back = {&a, a.links[1]};
@@ -108,7 +109,7 @@ Test(link_tls, both_directions_at_once)
     link_node_expect_alive(&b, to_a);
 }
 
-/* The socket takes parts of records, and later the rest. */
+/* The socket accepts parts of records, and the remainder later. */
 Test(link_tls, an_end_that_does_not_read_loses_nothing)
 {
     a.in_turn = true;

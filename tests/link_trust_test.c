@@ -36,14 +36,14 @@ static void close_both(void)
     expect_ok(link_node_close(&a));
 }
 
-/* ---- those who have it ------------------------------------------------- */
+/* ---- peers with the token ---------------------------------------------- */
 
 static void was_sent(void *arg)
 {
     free(arg);
 }
 
-/* Copied and lent, empty and large: each size has other tags. */
+/* Copied and uncopied payloads, empty and large; tags depend on the case. */
 Test(link_trust, frames_of_all_sizes_arrive_as_they_were_sent)
 {
     static const uint64_t size[] = {0, 1, 15, 4096, 4097, 100000, 3000000};
@@ -71,7 +71,7 @@ Test(link_trust, frames_of_all_sizes_arrive_as_they_were_sent)
     close_both();
 }
 
-/* ---- those who have not ------------------------------------------------ */
+/* ---- peers without the token ------------------------------------------- */
 
 static void expect_dial_refused(const char *word)
 {
@@ -122,7 +122,7 @@ Test(link_trust, a_hello_without_the_token_is_not_even_read)
     cr_expect_eq(link_node_close(&a), STRADS_OK);
 }
 
-/* Sends what it is told as the second frame, behind a KNOCK. */
+/* Sends KNOCK and then the given frame. */
 static void expect_no_grant(uint16_t kind, const void *bytes, uint64_t size)
 {
     unsigned char nonce[STI_NONCE_BYTES] = {0};
@@ -154,8 +154,8 @@ Test(link_trust, garbage_in_the_place_of_a_proof_costs_the_connection)
     close_both();
 }
 
-/* No proof of one side, nonce or token is one of another: so none is worth
- * being recorded or sent back. */
+/* A proof is not valid for another side, nonce or token, so that a recorded or
+ * reflected proof is useless. */
 Test(link_trust, a_proof_is_of_one_side_one_handshake_and_one_token)
 {
     unsigned char proof[STI_PROOF_BYTES];
@@ -177,10 +177,10 @@ Test(link_trust, a_proof_is_of_one_side_one_handshake_and_one_token)
     cr_expect_not(sti_proof_is(&h, STI_DIALS, proof));
 }
 
-/* ---- who changes what it carries --------------------------------------- */
+/* ---- a proxy that changes messages ------------------------------------- */
 
-/* Carries the bytes of one connection to a's port, and adds 1 to the first byte
- * of each KIND_DATA payload, with all checksums put right. */
+/* Forwards one connection to a's port. Adds 1 to the first byte of each
+ * KIND_DATA payload and corrects all checksums. */
 typedef struct forging_proxy {
     int listener, from, to;
     pthread_t thread;
@@ -268,7 +268,7 @@ Test(link_trust, a_frame_that_was_changed_with_its_checksums_is_found_out)
     close_forged(&p);
 }
 
-/* What the token is for. */
+/* The purpose of the token. */
 Test(link_trust, without_a_token_nobody_would_notice)
 {
     static forging_proxy p;
@@ -281,7 +281,7 @@ Test(link_trust, without_a_token_nobody_would_notice)
 
 /* ---- addresses and files ----------------------------------------------- */
 
-/* A socket belongs to whom its thread acted for when it was made. */
+/* A socket belongs to the file-system user of the thread that made it. */
 Test(link_trust, without_a_token_the_loopback_is_for_the_same_user)
 {
     const sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
@@ -305,7 +305,7 @@ Test(link_trust, who_joins_looks_whose_the_other_end_is)
     sti_link link;
     if (geteuid() != 0)
         cr_skip_test("only root can act for another user");
-    (void)setfsuid(65534); /* what its threads accept, too */
+    (void)setfsuid(65534); /* its threads inherit it */
     link_node_open(&a, 0, NULL, NULL);
     (void)setfsuid(0);
     link_node_open(&b, 1, "", NULL);

@@ -1,4 +1,4 @@
-/* Runs on several nodes against the same run in one process: the same bits. */
+/* Runs on several nodes have the same bits as a run in one process. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void remove_folder(void)
 
 TestSuite(nodes_bits, .init = make_folder, .fini = remove_folder);
 
-/* The same run in this process alone. */
+/* The same run in one process. */
 static strads_result *run_alone(const team *t)
 {
     strads_engine_options options = t->options;
@@ -115,7 +115,7 @@ Test(nodes_bits, an_svm_on_several_nodes_has_the_bits_of_one_process)
     compare(
         (team){.program = &strads_program_svm,
                .config = &config,
-               /* A pool on each node would be other pools on other nodes. */
+               /* By default the pools would depend on the nodes. */
                .options.pools = PARTITIONS,
                .options.tolerance = 1e-2,
                .path = STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm"});

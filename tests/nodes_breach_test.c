@@ -8,8 +8,8 @@
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
 
-/* Node 0 of two, the other one a forger that is welcome, and what node 0 says
- * after the forger has said something else than READY. */
+/* Runs node 0 with a forger as node 1. The forger joins, then sends frames by
+ * `say` instead of READY. Node 0's error must contain `word`. */
 static void expect_breach(void (*say)(forger *f), const char *word)
 {
     const team t = {.program = &nodes_toy, .nodes = 2};

@@ -24,7 +24,7 @@ static void take_call(forger *f, sti_link link)
         forger_answer(f);
 }
 
-/* It has every program. */
+/* Accepts every program. */
 static void answer_program(forger *f, uint32_t number)
 {
     const sti_outgoing accept = {
@@ -180,8 +180,8 @@ void forger_wait_called(forger *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Nobody takes a HELLO with so many workers, and the sentence tells which rule
- * it broke first. */
+/* A HELLO with 2000 workers is always refused. The sentence shows which rule
+ * was checked first: whether a node with this URL has joined. */
 static bool ask_counted(const char *url, const char *member, bool *counted)
 {
     forger f;

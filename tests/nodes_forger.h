@@ -1,5 +1,5 @@
-/* tests/nodes_forger.h - a peer that says what a test wants it to say: a net of
- * its own, one link, and a record of what comes back. */
+/* tests/nodes_forger.h - a peer that sends arbitrary frames: its own net, one
+ * link to node 0, and a record of the answers. */
 #ifndef TESTS_NODES_FORGER_H
 #define TESTS_NODES_FORGER_H
 
@@ -12,47 +12,47 @@
 typedef struct forger {
     sti_net *net;
     sti_link link;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t event;
     bool welcomed, dispatched, rejected, lost;
-    bool called;     /* another node has dialled, and said HELLO .. */
-    bool silent;     /* .. which is not answered .. */
-    sti_link caller; /* .. on this link */
-    char text[1024]; /* of the REJECT, or else of the loss */
+    bool called;     /* another node has dialled and sent HELLO */
+    bool silent;     /* such HELLOs are not answered */
+    sti_link caller; /* the link of that HELLO */
+    char text[1024]; /* of the REJECT, otherwise of the loss */
 } forger;
 
-/* Listens only; false when that fails. */
+/* Only listens; false on failure. */
 bool forger_open_alone(forger *f);
-/* Dials, too; false when that fails. */
+/* Also dials; false on failure. */
 bool forger_open(forger *f, const char *url);
-/* Breaks the link without a goodbye, and goes on listening. */
+/* Breaks the link without a goodbye, and keeps listening. */
 void forger_break(forger *f);
-/* Says goodbye. */
+/* Closes the net with a goodbye. */
 void forger_close(forger *f);
 
-/* A HELLO of this very build, to be changed before it is said. */
+/* Returns a HELLO of this build; a test may change it before it sends it. */
 sti_hello forger_hello(const forger *f);
 void forger_say(forger *f, uint16_t kind, uint32_t from,
                 const sti_hello *hello);
-/* A frame of so many zero bytes. */
+/* Sends a frame with `size` zero bytes. */
 void forger_send(forger *f, uint16_t kind, uint32_t from, uint64_t size);
 
-/* As node 1: ready, with the toy matrix of nodes_team. */
+/* As node 1: sends READY for the toy matrix of nodes_team. */
 void forger_say_ready(forger *f, const strads_program *program,
                       uint32_t partitions);
 
-/* Waits until it is welcomed, or until the link has gone. */
+/* Waits for WELCOME, or until the link is lost. */
 void forger_wait_welcome(forger *f);
-/* .. until it is sent work, or told to begin. */
+/* Waits for a DISPATCH or a LOOP's GO. */
 void forger_wait_dispatch(forger *f);
 void forger_wait_lost(forger *f);
-/* .. until another node has called. */
+/* Waits until another node has dialled and sent HELLO. */
 void forger_wait_called(forger *f);
-/* As node 1: who has called is met. */
+/* As node 1: answers that HELLO with SEEN. */
 void forger_answer(forger *f);
 
-/* Waits until node 0, which still gathers, counts a node that listens at
- * `member`, or counts none such any more. False: it answers otherwise. */
+/* Waits until node 0, which gathers nodes, counts (`counted`) or does not count
+ * a node that listens at `member`. False: an unexpected answer. */
 bool forger_wait_counted(const char *url, const char *member, bool counted);
 
 #endif

@@ -1,5 +1,5 @@
-/* Coming together when something is wrong: who may take part is told so at
- * once, the others are told why not, and a run that cannot be says why. */
+/* Failures of the join phase: nodes that fit are accepted, other nodes are
+ * refused at once with the reason, and an impossible run reports why. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static void expect_end(const team_end *end, strads_err err, const char *word)
                        end->text);
 }
 
-/* What this thread's last call has said. */
+/* Checks the thread's last error. */
 static void expect_said(strads_err got, strads_err err, const char *word)
 {
     team_end end = {.err = got};
@@ -33,7 +33,7 @@ static void expect_said(strads_err got, strads_err err, const char *word)
 
 /* ---- refused at once --------------------------------------------------- */
 
-/* A HELLO that is answered with a REJECT; `change` spoils it. */
+/* Sends a HELLO, changed by `change`, that must be answered with a REJECT. */
 static void expect_refused(const char *url, void (*change)(sti_hello *hello),
                            const char *word)
 {
@@ -64,7 +64,7 @@ static void no_workers(sti_hello *hello)
     hello->workers = 0;
 }
 
-/* The event at which somebody comes too late: a round has been committed. */
+/* A node joins too late, after a round was committed. */
 typedef struct late {
     char url[300];
     int rounds;
@@ -120,14 +120,14 @@ static void come_late_unfit(void *arg, const strads_progress *progress)
 {
     late *l = arg;
     if (progress->seconds < 1.2 || l->rounds++)
-        return; /* from then on another generation could begin */
+        return; /* a later node could start another generation */
     expect_refused(l->url, more_workers_than_there_are, "expected 1 to 1024");
     expect_refused(l->url, no_workers, "expected 1 to 1024");
     expect_refused(l->url, no_url, "not a URL");
     expect_refused(l->url, other_version, "install the same version");
 }
 
-/* A run with generations, which takes in who comes late. */
+/* A run with generations accepts late nodes. */
 Test(nodes_join, a_late_hello_that_no_run_can_take_starts_no_generation)
 {
     late l = {0};
@@ -151,7 +151,7 @@ Test(nodes_join, a_late_hello_that_no_run_can_take_starts_no_generation)
 
 /* ---- before the run ---------------------------------------------------- */
 
-/* Node 1 joins, and does no more. */
+/* Node 1 only joins. */
 static void start(team_node *n, const team *t, const char *url)
 {
     *n = (team_node){.team = t, .node = 1, .until = TEAM_JOINS};
@@ -165,7 +165,7 @@ static void start_node(team_node *n, const team *t, uint32_t node,
     team_node_start(n, url);
 }
 
-/* Node 0 listens, at *url, and gathers the others. */
+/* Starts node 0, which gathers the others; returns its URL. */
 static const char *gather(team_node *first, const team *t)
 {
     *first = (team_node){.team = t, .until = TEAM_KEEPS};
@@ -175,7 +175,7 @@ static const char *gather(team_node *first, const team *t)
     return url;
 }
 
-/* Node 0 and one other, together but not ready; their URL is the engine's. */
+/* Node 0 and one other node that have joined but are not ready. */
 static void pair(const team *t, strads_engine **first, team_node *second)
 {
     strads_data_options keep = {.size = sizeof keep};
@@ -250,8 +250,8 @@ Test(nodes_join, a_node_that_joins_twice_is_told_so)
     forger_close(&f[1]);
 }
 
-/* Node 0, for a team of three; a forger is its node 1, which tells `member` for
- * a URL (NULL: its own), and answers no HELLO. */
+/* Starts node 0 of three nodes. A forger joins as node 1 with the URL `member`
+ * (NULL: its own) and does not answer HELLOs. */
 static const char *listen_with(const team *t, team_node *first, forger *f,
                                const char *member)
 {
@@ -266,7 +266,7 @@ static const char *listen_with(const team *t, team_node *first, forger *f,
     return url;
 }
 
-/* Before that it could not even say why it fails. */
+/* Before that, it could not send FAIL. */
 Test(nodes_join, a_node_has_joined_when_all_have_met_it)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
@@ -343,7 +343,7 @@ Test(nodes_join, a_node_without_the_program_is_told_so_and_ends_nothing)
     strads_engine_free(first.engine);
 }
 
-/* As one that is evicted for others: its HELLO was never read. */
+/* As if other connections had evicted it: its HELLO is not read. */
 Test(nodes_join,
      a_node_whose_connection_is_dropped_before_its_hello_dials_again)
 {
@@ -367,13 +367,14 @@ Test(nodes_join,
     relay_close(way);
 }
 
-/* An address of a network of this machine; false: it has none. */
+/* Finds an address of this machine in a network; false: it has none. */
 static bool find_address(char host[INET_ADDRSTRLEN])
 {
     struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
     struct sockaddr_in at = {0};
     socklen_t size = sizeof at;
-    (void)inet_pton(AF_INET, "192.0.2.1", &far.sin_addr); /* nothing is sent */
+    (void)inet_pton(AF_INET, "192.0.2.1",
+                    &far.sin_addr); /* UDP: sends nothing */
     const int fd = socket(AF_INET, SOCK_DGRAM, 0);
     const bool found = connect(fd, (void *)&far, sizeof far) == 0 &&
                        getsockname(fd, (void *)&at, &size) == 0;
@@ -408,7 +409,7 @@ Test(nodes_join, who_is_told_no_url_listens_where_it_reaches_node_0)
         expect_listens_like(host);
 }
 
-/* Node 1 says HELLO and vanishes: node 2 would dial it for half a minute. */
+/* Node 1 joins and vanishes. Node 2 must not dial it until the time limit. */
 Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
@@ -479,7 +480,7 @@ Test(nodes_join, a_hello_that_nobody_answers_is_given_up_in_time, .timeout = 20)
     forger_close(&f);
 }
 
-/* ---- a run that cannot be ---------------------------------------------- */
+/* ---- impossible runs --------------------------------------------------- */
 
 Test(nodes_join, other_data_is_told_on_both_sides)
 {

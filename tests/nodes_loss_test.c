@@ -1,4 +1,5 @@
-/* Runs of several nodes while something happens to one of them. */
+/* Runs of several nodes of which one is killed, stopped, leaves or receives
+ * garbage. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <sched.h>
@@ -146,7 +147,8 @@ static void claim_to_be_done(forger *f)
     forger_wait_lost(f);
 }
 
-/* Three nodes, of which number 1 has work to do and goes instead. */
+/* A run of three nodes. Node 1, a forger, receives work and leaves after
+ * `last_words`. The other nodes must report `why`. */
 static void expect_departure(void (*last_words)(forger *f), const char *why)
 {
     const team t = {.program = &nodes_toy_endless, .nodes = 3};
@@ -165,7 +167,7 @@ static void expect_departure(void (*last_words)(forger *f), const char *why)
     forger_say_ready(&f, t.program, 3);
     forger_wait_dispatch(&f);
     cr_expect(f.dispatched, "%s", f.text);
-    forger_wait_called(&f); /* node 2 is not hung up on before it has spoken */
+    forger_wait_called(&f); /* node 2 has its link to node 1 */
     last_words(&f);
     forger_close(&f);
     team_node_wait(&l);
@@ -186,7 +188,7 @@ Test(nodes_loss, nobody_is_done_before_the_coordinator_has_closed_the_run)
 
 static const sti_mesh_options loopback = {.url = "tcp://127.0.0.1:0"};
 
-/* Node 0 up to the point where the others are ready, and no further. */
+/* Node 0 until the other node is ready. */
 static void call_together(sti_mesh *mesh, const team *t)
 {
     uint32_t workers[] = {1, 1};
@@ -235,7 +237,7 @@ static strads_err remember_partition(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* The last partition is closed when another node has left long since. */
+/* Partition 2 is closed after another node has left. */
 static void close_late(void *local)
 {
     const uint32_t *partition = local;
@@ -266,14 +268,14 @@ Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
     strads_engine_free(engine);
 }
 
-/* Node 0 of a mesh whose other node says DONE, or nothing, and is then gone
- * without a goodbye; what node 0 makes of it. */
+/* Runs a mesh whose node 1 sends DONE, or nothing, and then breaks its link
+ * without a goodbye. Returns the failure that node 0 has recorded. */
 static strads_err break_off(bool done)
 {
     sti_mesh *mesh;
     forger f;
     cr_assert_eq(sti_mesh_open(&loopback, &mesh), STRADS_OK);
-    sti_mesh_set_window(mesh, 0); /* no link is re-established */
+    sti_mesh_set_window(mesh, 0); /* broken links are not restored */
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
@@ -311,7 +313,7 @@ Test(nodes_loss, how_a_node_goes_that_is_done_does_not_matter)
 typedef struct vandal {
     char url[300];
     int attacks;
-    int held[2]; /* connections that stay silent until the run is over */
+    int held[2]; /* connections that are silent until the run ends */
 } vandal;
 
 static void note_url(void *arg, const char *url)
@@ -326,10 +328,10 @@ static void throw_bytes(const vandal *v, unsigned kind)
     for (size_t k = 0; k < sizeof bytes; k++)
         bytes[k] = (unsigned char)(k * 31 + kind);
     int fd = raw_connect(v->url);
-    if (kind == 1) { /* a header that promises more than a stranger may */
+    if (kind == 1) { /* a payload over a stranger's limit */
         const sti_header header = raw_header(STI_KIND_HELLO, 0, 1u << 30);
         sti_frame_encode_header(&header, bytes);
-    } else if (kind == 2) { /* in a node's name, without HELLO */
+    } else if (kind == 2) { /* a frame from node 1 without HELLO */
         const sti_header header = raw_header(16 + 16 + 2, 1, 0);
         sti_frame_encode_header(&header, bytes);
     } else if (kind == 3) {

@@ -1,5 +1,5 @@
-/* Links that are cut again and again during runs of loops and of rounds, for a
- * race detector to watch. Exits with 1 when an end or a sum is wrong. */
+/* Links are cut repeatedly during runs of loops and of rounds, for a race
+ * detector. Exits with 1 if a run fails or a sum is wrong. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void begin_to_cut(roads *r)
     r->cuts = true;
 }
 
-/* All nodes are ready by then. */
+/* At this point all nodes are ready. */
 static void cut_now(void)
 {
     pthread_mutex_lock(&opening);

@@ -1,6 +1,6 @@
-/* Links that break during a run, over tcp: the run ends as if they had not, or
- * reports the loss after a while. Each node except the first joins through its
- * own relay. */
+/* Links break during a run over tcp. They are restored and the result is
+ * unchanged, or the run reports the loss after the time limit. Each node except
+ * the first joins through its own relay. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,15 +18,15 @@
 #include "tests/relay.h"
 #include "tests/toy_data.h"
 
-/* The relays of a run, made as soon as it is known where node 0 listens. */
+/* The relays of a run, opened when node 0's URL is known. */
 typedef struct roads {
     team *team;
     relay *way[TEAM_MAX];
     uint64_t seed, mean; /* of the cuts */
     unsigned times;
-    bool flips; /* bits instead */
-    bool drops; /* bytes instead */
-    bool loses; /* frames instead */
+    bool flips; /* flip bits instead */
+    bool drops; /* drop bytes instead */
+    bool loses; /* lose frames instead */
     bool reported;
 } roads;
 
@@ -40,7 +40,7 @@ static void build_roads(void *arg, const char *url)
     }
 }
 
-/* When all have joined. */
+/* Starts to break links, after all nodes have joined. */
 static void begin_to_cut(roads *r)
 {
     for (uint32_t k = 1; !r->reported && k < r->team->nodes; k++) {
@@ -74,7 +74,7 @@ static unsigned close_roads(roads *r)
     return cuts;
 }
 
-/* Runs it, each node but the first through a relay. */
+/* Runs a team; each node except the first uses a relay. */
 static strads_result *run_over_roads(team *t, roads *r, team_end *end)
 {
     strads_result *result;
@@ -85,7 +85,8 @@ static strads_result *run_over_roads(team *t, roads *r, team_end *end)
     return result;
 }
 
-/* A run that ends well over links of which so many are cut. */
+/* Runs a team, which must succeed although links are cut at least so many
+ * times. */
 static strads_result *run_cut(team *t, roads *r, uint32_t least)
 {
     team_end end[TEAM_MAX];
@@ -105,8 +106,8 @@ static strads_result *run_broken(team *t, roads *r)
     return run_cut(t, r, t->nodes - 1);
 }
 
-/* A program that reports nothing has its links cut when its first partition is
- * opened. */
+/* If a program makes no reports, its links are cut when its first partition
+ * opens. */
 static roads *roads_of_opening;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
@@ -125,7 +126,7 @@ static strads_err open_and_cut(const strads_task *task, void **local)
     return err ? err : nodes_toy.open(task, local);
 }
 
-/* ---- nothing is lost, nothing comes twice ------------------------------ */
+/* ---- no frame is lost or repeated -------------------------------------- */
 
 static void count(uint32_t staleness, uint64_t mean, bool flips)
 {
@@ -170,7 +171,7 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
         count(2, mean, true);
 }
 
-/* A hole in a frame, which PINGs would fill slowly. */
+/* The link must break although PINGs slowly fill the gap in the frame. */
 Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_bytes)
 {
     team t = {.program = &tally_program,
@@ -190,8 +191,8 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_bytes)
     strads_result_free(result);
 }
 
-/* Whole frames are gone, of those that others follow and of the last ones, which
- * a PING follows. */
+/* Whole frames are lost: frames followed by others, and last ones, followed by
+ * a PING. */
 Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_frames)
 {
     for (uint64_t mean = 300; mean < 30000; mean *= 10) {
@@ -215,7 +216,7 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_frames)
     }
 }
 
-/* Each new link has keys of its own. */
+/* Each new link has its own keys. */
 Test(nodes_mend, a_loop_with_a_token_counts_exactly_over_links_that_break)
 {
     cr_assert_eq(setenv("STRADS_TOKEN", "a token of this very test", 1), 0);
@@ -224,7 +225,8 @@ Test(nodes_mend, a_loop_with_a_token_counts_exactly_over_links_that_break)
     cr_assert_eq(unsetenv("STRADS_TOKEN"), 0);
 }
 
-/* No link brings a frame any more, though each is dialled again at once. */
+/* From now on no frame arrives intact, although the link is dialled again at
+ * once. */
 static void damage_all(void *arg, const strads_progress *progress)
 {
     roads *r = arg;
@@ -233,7 +235,7 @@ static void damage_all(void *arg, const strads_progress *progress)
     relay_cut(r->way[1]);
 }
 
-/* A run of two nodes whose link is broken for good by a report. */
+/* Runs two nodes whose link breaks for good at a report. */
 static void end_all(void (*breaks)(void *arg, const strads_progress *progress),
                     team_end end[TEAM_MAX])
 {
@@ -279,7 +281,7 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
 
 /* ---- wide rows ---------------------------------------------------------- */
 
-/* Several pieces are on their way at once. */
+/* Several pieces are in flight at once. */
 static void run_wide(bool batches)
 {
     strads_program program = wide_program;
@@ -311,8 +313,8 @@ typedef struct silence {
     bool begun;
 } silence;
 
-/* No connection ends; each side finds out by itself that nothing comes, and the
- * other one is dialled. */
+/* The connection does not end. Each side detects the silence, and the dialling
+ * side dials again. */
 static void *hold_until_dialled(void *arg)
 {
     silence *s = arg;
@@ -358,7 +360,7 @@ Test(nodes_mend, a_link_on_which_nothing_comes_is_made_anew)
     strads_result_free(result);
 }
 
-/* ---- one that stays away ----------------------------------------------- */
+/* ---- a node that does not return --------------------------------------- */
 
 static void hold_and_cut(void *arg, const strads_progress *progress)
 {
@@ -368,8 +370,8 @@ static void hold_and_cut(void *arg, const strads_progress *progress)
     relay_cut(r->way[1]);
 }
 
-/* Whichever gives up first leaves: node 0, which looks whether anybody listens
- * at node 1, may see that before its own time is over. */
+/* The node that gives up first closes its port. Node 0 probes the port of node
+ * 1, so it may notice that before its own limit. */
 Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
 {
     team_end end[TEAM_MAX];

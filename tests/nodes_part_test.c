@@ -1,5 +1,6 @@
-/* Nodes that hold rows of their own (strads_data_from_part) against one process
- * that has all of them, cut alike: the same data, the same bits. */
+/* Nodes that hold their own rows (strads_data_from_part) are compared with one
+ * process that has all rows, split in the same way: the same data and the same
+ * bits. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 
 enum { NODES = 3, ROWS = 61, COLS = 17 };
 
-/* Uneven, and one node without rows. */
+/* Unequal parts; node 1 has no rows. */
 static const uint32_t first_row[NODES + 1] = {0, 13, 13, ROWS};
 
 typedef struct trial {
@@ -26,9 +27,9 @@ typedef struct trial {
     const void *config;
     uint32_t workers[NODES], partitions, pools;
     bool columns;   /* parts come as compressed columns, borrowed */
-    double wrong;   /* not 0: what node 2 has in its first place */
-    uint32_t extra; /* columns more on node 2 */
-    bool reads;     /* node 2 makes a data set by itself */
+    double wrong;   /* not 0: replaces the first entry of node 2 */
+    uint32_t extra; /* additional columns on node 2 */
+    bool reads;     /* node 2 makes a data set outside the run */
     double tolerance;
 } trial;
 
@@ -36,7 +37,7 @@ typedef struct member {
     const trial *t;
     uint32_t node;
     const char *url;
-    sem_t *numbered, *next; /* nodes get their numbers in turn */
+    sem_t *numbered, *next; /* nodes join one after the other */
     strads_engine *engine;
     strads_data *data;
     strads_result *result;
@@ -57,7 +58,7 @@ static double label(const trial *t, uint64_t i)
                : toy_label(i);
 }
 
-/* Rows [begin, end) as arrays: dense by row, or columns. */
+/* Rows [begin, end) as arrays: dense by row, or compressed columns. */
 typedef struct table {
     double *dense, *value, *label;
     uint32_t *index;
@@ -179,7 +180,7 @@ static void *take_part(void *arg)
     return NULL;
 }
 
-/* node 0's data set and result are the caller's. */
+/* The caller frees the data set and the result of node 0. */
 static void run_parts(const trial *t, member m[NODES])
 {
     char url[300];
@@ -243,7 +244,7 @@ static void compare_topics(const strads_result *one, const strads_result *many)
     strads_lda_model_free(b);
 }
 
-/* One process that has all rows, cut where the nodes' partitions begin. */
+/* Compares with one process whose partitions have the same bounds. */
 static void compare(trial t)
 {
     member m[NODES];
@@ -333,7 +334,7 @@ Test(nodes_part, so_have_users_and_their_ratings)
                     .workers = {1, 1, 1}});
 }
 
-/* All nodes end. Those that did nothing wrong report the other node's error. */
+/* All nodes end, and the others report the error of the faulty node. */
 static void expect_refusal(trial t, strads_err err, const char *sentence)
 {
     member m[NODES];

@@ -1,5 +1,5 @@
-/* Partitions that are spread by what nodes need for one, against all spreads
- * that there are. */
+/* The distribution of partitions over nodes, given each node's time for one, is
+ * compared with all possible distributions. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* See nodes_toy.h. Each partition keeps the parameters as `refresh` told them
- * and lets them into what it computes. */
+/* See nodes_toy.h. Each partition keeps the parameters from `refresh` and uses
+ * them in its computations. */
 #include "tests/nodes_toy.h"
 
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static strads_err toy_schedule(strads_turn *turn)
     return strads_turn_dispatch(turn, phase, BLOCKS, blocks);
 }
 
-/* All that was listed goes into the parameters, in its order. */
+/* Adds all listed numbers to the parameters, in order. */
 static strads_err listed(strads_commit *commit)
 {
     size_t n = commit->partial_bytes / sizeof(double);
@@ -214,7 +214,7 @@ const strads_program nodes_toy = {
     .payload = &LUGGAGE,
 };
 
-/* ---- without an end ---------------------------------------------------- */
+/* ---- the endless program ----------------------------------------------- */
 
 static strads_err endless_update(strads_task *task)
 {

@@ -1,7 +1,7 @@
-/* tests/nodes_toy.h - a program that uses every way in which numbers, bytes and
- * objects travel between nodes: in turn a RING whose objects are packed, an
- * OWNER phase, a CONCAT and a sum of random numbers. All of it depends on the
- * data's cut, the seed and the committed values alone. */
+/* tests/nodes_toy.h - a program that uses every form in which numbers, bytes
+ * and objects travel between nodes: in turn a RING with packed objects, an
+ * OWNER phase, a CONCAT and a sum of random numbers. The results depend only on
+ * the split of the data, the seed and the committed values. */
 #ifndef TESTS_NODES_TOY_H
 #define TESTS_NODES_TOY_H
 
@@ -14,13 +14,12 @@ enum { NODES_TOY_ROUNDS = 24, NODES_TOY_PARAMETERS = 30 };
 
 extern const strads_program nodes_toy;
 
-/* Its `config`; NULL: all 0. */
+/* The program's `config`; NULL: all 0. */
 typedef struct nodes_toy_config {
-    uint64_t fails; /* the ring fails from that round on; 0: never */
+    uint64_t fails; /* the RING fails from this round on; 0: never */
 } nodes_toy_config;
 
-/* How often an object was packed and unpacked, and how many objects there
- * are. */
+/* Numbers of objects that were packed, were unpacked, and exist now. */
 extern atomic_int nodes_toy_packed, nodes_toy_unpacked, nodes_toy_alive;
 
 /* A program that counts rounds until it is stopped from outside. */

@@ -1,7 +1,6 @@
-/* relay URL SEED MEAN TIMES: a stretch of network (relay.h) for scripts. Prints
- * its URL; at SIGUSR1 it cuts what goes through it, and from then on flips TIMES
- * bits, one every MEAN bytes or so; on SIGTERM it says how often it has done
- * harm. */
+/* relay URL SEED MEAN TIMES: a relay (relay.h) for scripts. Prints its URL. On
+ * SIGUSR1 it cuts all connections and then flips TIMES bits, about one in MEAN
+ * bytes. On SIGTERM it prints the number of cuts and flips. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ int main(int argc, char **argv)
     (void)sigemptyset(&awaited);
     (void)sigaddset(&awaited, SIGUSR1);
     (void)sigaddset(&awaited, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &awaited, NULL); /* in its thread, too */
+    (void)sigprocmask(SIG_BLOCK, &awaited, NULL); /* its thread inherits it */
     relay *r = argc == 5 ? relay_open(argv[1]) : NULL;
     if (!r) {
         (void)fprintf(stderr, "relay URL SEED MEAN TIMES\n");
@@ -27,7 +26,7 @@ int main(int argc, char **argv)
         relay_flip_often(r, strtoul(argv[2], NULL, 10),
                          strtoul(argv[3], NULL, 10),
                          (unsigned)strtoul(argv[4], NULL, 10));
-        relay_cut(r); /* what comes anew is damaged */
+        relay_cut(r); /* new connections are damaged */
     }
     (void)printf("%u\n", relay_cuts(r));
     relay_close(r);

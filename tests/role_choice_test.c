@@ -1,5 +1,5 @@
-/* A choice on its way between nodes: it arrives as it left, and one that no
- * scheduler can have made is refused. */
+/* A CHOICE is encoded and decoded without change; one that no scheduler can
+ * make is rejected. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static const strads_block second = {.id = STRADS_POLICY_BLOCK_IDS +
                                     .n = 2,
                                     .param = members};
 
-/* Sends a choice of one block, of scheduler 1; what arrives is the caller's. */
+/* Encodes and decodes a choice of scheduler 1 with one block. The caller drops
+ * the result. */
 static strads_err send(double remaining, const strads_block *block,
                        sti_msg *got)
 {
@@ -71,7 +72,7 @@ Test(role_choice, a_mass_that_is_none_is_refused)
     }
 }
 
-/* Neither another scheduler's block, nor one that was joined of several. */
+/* A block of another scheduler, or a joint block, is rejected. */
 Test(role_choice, a_block_of_anothers_is_refused)
 {
     sti_msg got;

@@ -1,4 +1,4 @@
-/* A store's client driven by hand: the test plays the shards. */
+/* A client of the store; the test acts as the shards. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const strads_table_spec tables[] = {
 typedef struct hand {
     sti_client *client;
     sti_pending pending[2];
-    strads_session session; /* owns both */
+    strads_session session; /* uses `pending` */
     sti_effects effects;
     sti_msg sent[SENT];
     uint32_t n_sent, wakes, fails;
@@ -115,7 +115,7 @@ static void add(hand *h, uint32_t table, uint32_t row, double by)
                  STRADS_OK);
 }
 
-/* Answers the ask that was sent last: both columns of the row hold `value`. */
+/* Answers the last ASK_ROWS: both columns of the row are `value`. */
 static void answer(hand *h, double value, uint64_t as_of, uint64_t applied)
 {
     const sti_row_ask *ask = (const sti_row_ask *)h->sent[h->n_sent - 1].object;
@@ -149,7 +149,7 @@ Test(role_client, an_answer_gets_the_own_pushes_that_it_does_not_hold)
     answer(&h, 10, 0, 1);
     cr_assert_eq(h.wakes, 1);
     cr_assert(read_row(&h, 7, got));
-    cr_assert_float_eq(got[0], 16, 0); /* push 1 was in it */
+    cr_assert_float_eq(got[0], 16, 0); /* the answer includes push 1 */
     cr_assert_float_eq(got[1], 10, 0);
     close_hand(&h);
 }
@@ -164,7 +164,7 @@ Test(role_client, an_answer_older_than_what_was_acknowledged_is_asked_again)
     cr_assert_not(read_row(&h, 7, got));
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 1});
     uint32_t sent = h.n_sent;
-    answer(&h, 0, 0, 0); /* without push 1, which is not kept any more */
+    answer(&h, 0, 0, 0); /* lacks push 1, which was freed */
     cr_assert_eq(h.wakes, 0);
     cr_assert_eq(h.n_sent, sent + 1);
     answer(&h, 1, 0, 1);
@@ -188,7 +188,7 @@ Test(role_client, a_full_window_waits_and_an_acknowledgement_wakes)
     cr_assert(push(&h, STI_PUSH_CLOCK));
     cr_assert_not(sti_client_settled(h.client));
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 3});
-    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2}); /* late */
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2}); /* out of order */
     cr_assert(sti_client_settled(h.client));
     close_hand(&h);
 }
@@ -212,8 +212,7 @@ Test(role_client, what_is_not_acknowledged_is_sent_again_in_order)
     close_hand(&h);
 }
 
-/* Of each push that was sent: how many rows of table 0, and whether it ends a
- * clock. */
+/* Returns the number of rows in a push; *ends: it ends a clock. */
 static uint32_t rows_of(const sti_msg *msg, bool *ends)
 {
     sti_push_part part;
@@ -305,7 +304,8 @@ Test(role_client, the_cache_stays_within_its_bound)
     close_hand(&h);
 }
 
-/* How many rows of the table the last push has, and the sum of its cells. */
+/* Returns the sum of the cells of a table in the first push sent; *rows: the
+ * number of its rows. */
 static double sum_pushed(const hand *h, uint32_t table, uint32_t *rows)
 {
     const sti_buffer *bytes = (const sti_buffer *)h->sent[0].object;
@@ -332,11 +332,11 @@ Test(role_client, filters_hold_back_what_is_small_or_too_much_until_the_end)
     for (uint32_t row = 1; row <= 4; row++)
         add(&h, 1, row, row);
     cr_assert(push(&h, STI_PUSH_CLOCK));
-    cr_assert_float_eq(sum_pushed(&h, 1, &rows), 7, 0); /* 3 and 4 */
+    cr_assert_float_eq(sum_pushed(&h, 1, &rows), 7, 0); /* rows 3 and 4 */
     forget_sent(&h);
     add(&h, 1, 0, 4);
     cr_assert(push(&h, STI_PUSH_CLOCK));
-    cr_assert_float_eq(sum_pushed(&h, 1, &rows), 6.25, 0); /* row 0, and 2 */
+    cr_assert_float_eq(sum_pushed(&h, 1, &rows), 6.25, 0); /* rows 0 and 2 */
     forget_sent(&h);
     add(&h, 1, 9, 0.5);
     cr_assert(push(&h, STI_PUSH_LEAVE));
@@ -361,7 +361,8 @@ Test(role_client, rows_of_a_broken_shard_fail_the_run_and_no_more)
     close_hand(&h);
 }
 
-/* Any cut, and any byte changed: an error or another message, never more. */
+/* Every truncation and every changed byte gives an error or another message,
+ * and no access outside the payload. */
 Test(role_client, bytes_of_a_message_never_lead_out_of_it)
 {
     sti_row_answer *rows;
@@ -378,7 +379,7 @@ Test(role_client, bytes_of_a_message_never_lead_out_of_it)
                          .object = &rows->head};
     cr_assert_eq(sti_msg_encode(&msg, &w, NULL), STRADS_OK);
     for (uint64_t k = 0; k < 2 * w.size; k++) {
-        sti_buffer *copy; /* of exactly its size: a sanitizer sees beyond */
+        sti_buffer *copy; /* of exact size, for the sanitizer */
         uint64_t size = k < w.size ? k : w.size;
         cr_assert_eq(sti_buffer_new(size, &copy), STRADS_OK);
         memcpy(copy->bytes, w.bytes, size);

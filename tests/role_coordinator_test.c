@@ -1,5 +1,5 @@
-/* The coordinator driven by hand: its jobs and the scheduler are real, the
- * workers are the test. */
+/* The coordinator with real jobs and a real scheduler; the test acts as the
+ * workers. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void tell(hand *h, sti_address to, const sti_event *event)
         sti_scheduler_step(h->scheduler, event, 1, &h->effects);
 }
 
-/* Carries out one effect; a dispatch waits for the test's answer. */
+/* Performs one effect; a dispatch waits for the test's answer. */
 static void carry_out(hand *h, const sti_effect *effect)
 {
     if (effect->kind == STI_EFFECT_COMPUTE) {
@@ -140,7 +140,7 @@ static void close_hand(hand *h)
     strads_data_free(h->data);
 }
 
-/* What the workers send back for a dispatch; `more` bytes too many. */
+/* Returns the workers' answer to a dispatch, with `more` excess bytes. */
 static sti_msg partial_of(const sti_msg *dispatch, size_t more)
 {
     const sti_dispatch *d = (const sti_dispatch *)dispatch->object;
@@ -155,7 +155,7 @@ static sti_msg partial_of(const sti_msg *dispatch, size_t more)
     return msg;
 }
 
-/* Answers the k-th dispatch that waits. */
+/* Answers the k-th waiting dispatch. */
 static void answer(hand *h, uint32_t k)
 {
     const sti_msg dispatch = h->out[k];
@@ -191,8 +191,8 @@ Test(role_coordinator, opens_first_and_closes_last_and_alone)
     close_hand(&h);
 }
 
-/* Always answers the youngest that waits, so everything arrives the wrong way
- * round. */
+/* Always answers the newest waiting dispatch, so that answers arrive in reverse
+ * order. */
 static void play_backwards(uint32_t depth, bool deterministic)
 {
     hand h;
@@ -225,7 +225,8 @@ Test(role_coordinator, commits_go_by_arrival_when_no_order_is_promised)
         play_backwards(depth, false);
 }
 
-/* After OPEN and three rounds, a message; expects the end with `says`. */
+/* Delivers a message after OPEN and three rounds; it must end the run with
+ * `says`. */
 static void expect_end(sti_msg msg, strads_err err, const char *says)
 {
     hand h;
@@ -290,7 +291,7 @@ Test(role_coordinator, a_result_that_comes_twice_or_too_long_ends_the_run)
     }
 }
 
-/* One of many partitions answers the oldest dispatch that waits. */
+/* One of many partitions answers the oldest waiting dispatch. */
 static void answer_from(hand *h, uint32_t partition)
 {
     sti_event event = {.msg = partial_of(&h->out[0], 0)};

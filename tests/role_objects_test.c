@@ -1,4 +1,5 @@
-/* What messages carry: buffers, records, blocks, dispatches, updates, effects. */
+/* Contents of messages: buffers, records, blocks, dispatches, updates,
+ * effects. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -110,8 +111,8 @@ Test(role_objects, the_last_record_can_shrink)
     sti_object_drop(b);
 }
 
-/* Every length at which a buffer can be cut is either a record's end or an
- * error, and nothing is read beyond it (the copies are of exact size). */
+/* A truncated buffer ends at a record or causes an error. The copies have the
+ * exact size, so that a sanitizer detects reads beyond the end. */
 Test(role_objects, records_that_end_in_the_middle_are_an_error)
 {
     sti_buffer *b;
@@ -155,7 +156,7 @@ Test(role_objects, a_record_that_claims_to_be_huge_is_an_error)
     }
 }
 
-/* ---- dispatches and updates ----------------------------------------------- */
+/* ---- dispatches and updates --------------------------------------------- */
 
 static bool same_block(const strads_block *a, const strads_block *b)
 {

@@ -1,4 +1,4 @@
-/* The cache of probed pairs against a plain matrix. */
+/* The cache of probed pairs is compared with a plain matrix. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static double value_of(uint32_t i, uint32_t j)
     return i == j ? 1 + unit : unit - 0.5;
 }
 
-/* A block of n parameters drawn by its id; a range for every third. */
+/* Makes a block of n parameters that depend on its id; every third is a
+ * range. */
 static strads_block draw_block(uint64_t id, uint32_t n, uint32_t *members)
 {
     strads_block block = {.id = id, .n = n};

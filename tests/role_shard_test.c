@@ -1,5 +1,5 @@
-/* The shard driven by hand: messages in any order, and its work when the test
- * wants it. */
+/* A shard; the test sends messages in any order, and decides when the shard
+ * works. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { CLIENTS = 2, SENT = 64, ROW = 5, COLUMNS = 3 };
 
-/* Of shard 1 of 2; client c has worker c. */
+/* Shard 1 of 2; client c has worker c. */
 static const strads_table_spec tables[] = {{.name = "rows",
                                             .type = STRADS_F64,
                                             .rows = 1001,
@@ -76,7 +76,7 @@ static void tell(hand *h, sti_event event)
     take_effects(h, &effects);
 }
 
-/* All that there is; how often it took. */
+/* Performs all work; returns the number of steps. */
 static uint32_t work(hand *h)
 {
     uint32_t n = 0;
@@ -89,7 +89,8 @@ static uint32_t work(hand *h)
     return n;
 }
 
-/* Push `number` of a client: its worker adds `value` to a row, and `end`. */
+/* Makes a push of client c: its worker adds `value` to a row; `end`: its
+ * mark. */
 static sti_buffer *make_push(hand *h, uint32_t c, sti_push_end end,
                              uint32_t row, double value)
 {
@@ -118,7 +119,7 @@ static void send(hand *h, uint32_t c, uint64_t number, sti_buffer *push)
                                 .object = &push->head}});
 }
 
-/* The next push of a client, which ends its worker's clock. */
+/* Sends the next push of a client, which ends its worker's clock. */
 static void end_clock(hand *h, uint32_t c, uint32_t row)
 {
     send(h, c, ++h->number[c], make_push(h, c, STI_PUSH_CLOCK, row, 1));
@@ -152,7 +153,7 @@ static const sti_msg *last(const hand *h)
     return &h->sent[h->n - 1];
 }
 
-/* The answer that was sent last. */
+/* Returns the last answer. */
 static const sti_row_answer *answered(const hand *h, double *value)
 {
     cr_assert_eq(last(h)->kind, STI_MSG_ROWS);
@@ -213,7 +214,7 @@ Test(role_shard, what_comes_too_early_is_not_taken_until_what_is_missing_came)
     open_hand(&h);
     send(&h, 0, 2, make_push(&h, 0, STI_PUSH_FLUSH, ROW, 2));
     cr_assert_eq(work(&h), 0);
-    expect_ack(&h, 0); /* from there on it is to be sent again */
+    expect_ack(&h, 0); /* the client resends from push 1 on */
     send(&h, 0, 1, make_push(&h, 0, STI_PUSH_FLUSH, ROW, 1));
     send(&h, 0, 2, make_push(&h, 0, STI_PUSH_FLUSH, ROW, 2));
     (void)work(&h);
@@ -227,8 +228,8 @@ Test(role_shard, a_push_that_does_not_fit_fails_the_run_once)
     hand h;
     open_hand(&h);
     send(&h, 0, 1, make_push(&h, 0, STI_PUSH_FLUSH, ROW, 1));
-    send(&h, 0, 2, make_push(&h, 0, STI_PUSH_FLUSH, ROW - 1, 1)); /* another
-                                                                shard's row */
+    send(&h, 0, 2, make_push(&h, 0, STI_PUSH_FLUSH, ROW - 1, 1)); /* a row of
+                                                                shard 0 */
     send(&h, 0, 3, make_push(&h, 0, STI_PUSH_FLUSH, ROW, 1));
     (void)work(&h);
     cr_assert_eq(h.n, 2);
@@ -239,8 +240,8 @@ Test(role_shard, a_push_that_does_not_fit_fails_the_run_once)
     close_hand(&h);
 }
 
-/* Any byte changed, and any cut: taken, or refused, and never beyond its end,
- * where a sanitizer looks. */
+/* Every changed byte and every truncation is accepted or refused, without an
+ * access beyond the end, which a sanitizer would detect. */
 Test(role_shard, bytes_of_a_push_never_lead_out_of_it)
 {
     hand h;
@@ -283,7 +284,7 @@ Test(role_shard, it_keeps_and_counts_its_own_rows_only)
     close_hand(&h);
 }
 
-/* ---- asks -------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------- */
 
 Test(role_shard, an_ask_waits_for_its_clock_and_a_later_one_replaces_it)
 {
@@ -292,7 +293,7 @@ Test(role_shard, an_ask_waits_for_its_clock_and_a_later_one_replaces_it)
     open_hand(&h);
     ask_for(&h, 0, 1, 1, false);
     ask_for(&h, 0, 2, 2, false);
-    ask_for(&h, 0, 1, 0, false); /* late */
+    ask_for(&h, 0, 1, 0, false); /* an old request */
     end_clock(&h, 0, ROW);
     end_clock(&h, 0, ROW);
     end_clock(&h, 1, ROW);
@@ -343,7 +344,8 @@ Test(role_shard, a_snapshot_holds_its_clock_and_nothing_later)
     close_hand(&h);
 }
 
-/* One runs ahead beyond a snapshot, and leaves; the other comes to it. */
+/* One worker advances beyond a snapshot's clock and leaves; the other one then
+ * reaches the snapshot. */
 Test(role_shard, a_snapshot_lacks_what_one_who_ran_ahead_and_left_added_later)
 {
     hand h;

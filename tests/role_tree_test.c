@@ -1,6 +1,6 @@
-/* The tree: everybody is reached once, nobody is far away or has many children,
- * the order of numbers is kept; and what is large costs everybody about one
- * message's worth. */
+/* The tree reaches every worker once, in few hops and with few children, and
+ * keeps the order of numbers. A large message costs each worker about one
+ * message of traffic. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ Test(role_tree, everybody_is_reached_once_within_three_levels)
     }
 }
 
-/* Numbers in the order in which a depth-first walk meets them, children in
- * order: what CONCAT relies on. */
+/* A depth-first walk, children in order, visits numbers in ascending order, as
+ * CONCAT requires. */
 static uint32_t walk(const sti_tree *tree, uint32_t index)
 {
     sti_place place = sti_tree_find(tree, index);
@@ -80,7 +80,7 @@ Test(role_tree, up_to_eight_partials_go_up_a_binomial_tree)
         }
 }
 
-/* Largest number of children in a tree. */
+/* Returns the largest number of children in a tree. */
 static uint32_t widest(sti_tree tree)
 {
     uint32_t most = 0;
@@ -113,7 +113,8 @@ Test(role_tree, a_parent_depends_on_the_number_alone)
 
 /* ---- reduce in chunks --------------------------------------------------- */
 
-/* Of a dispatch of one phase whose partial has so many bytes. */
+/* Returns the chunks of a dispatch with one phase and a partial of `bytes`
+ * bytes. */
 static sti_chunks chunks_of(uint32_t partitions, uint32_t totals, size_t bytes,
                             strads_phase phase)
 {
@@ -167,8 +168,8 @@ Test(role_tree, what_is_small_or_no_sum_goes_whole)
         cr_assert_eq(chunks_of(8, 0, large, whole[k]).n, 1);
 }
 
-/* Every chunk has one root, few hops from all; and what one partition takes in
- * of all of them is little more than one partial. */
+/* Every chunk has one root, few hops from all partitions. Over all chunks, a
+ * partition receives little more than one partial. */
 Test(role_tree, nobody_takes_in_much_more_than_one_partial)
 {
     for (uint32_t k = 0; k < COUNTS; k++) {
@@ -202,8 +203,7 @@ Test(role_tree, nobody_takes_in_much_more_than_one_partial)
 
 enum { WORKERS_MAX = 1111 };
 
-/* A dispatch that brings so many changed parameters, on as many nodes as
- * workers. */
+/* A dispatch with `changed` parameters to workers on one node each. */
 typedef struct broadcast {
     strads_program program;
     sti_run run;
@@ -240,9 +240,9 @@ static void close_broadcast(broadcast *t)
     sti_object_drop(t->packed);
 }
 
-/* Has every message passed on, and checks that everybody hears everything once,
- * at most four hops away; returns the most that one worker sends, in whole
- * dispatches. */
+/* Passes every message on, and checks that each worker receives each piece
+ * once, after at most four hops. Returns the largest amount that one worker
+ * sends, in whole dispatches. */
 static double most_sent(broadcast *t, uint32_t *pieces)
 {
     static uint32_t hops[WORKERS_MAX][STI_PIECES_MAX];
@@ -272,7 +272,7 @@ static double most_sent(broadcast *t, uint32_t *pieces)
             cr_assert_gt(hops[w][i], 0, "%u misses %u", w, i);
         most = sent[w] > most ? sent[w] : most;
     }
-    out.n = 0; /* what they sent has been dropped */
+    out.n = 0; /* the messages were dropped above */
     sti_effects_free(&out);
     return (double)most / *pieces;
 }

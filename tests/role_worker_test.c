@@ -1,5 +1,5 @@
-/* Workers driven by hand: any order of messages gives the same bits, and what
- * only a broken peer sends gives a FAIL. */
+/* Workers: any order of messages gives the same bits, and a message that only a
+ * faulty peer sends gives a FAIL. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ static sti_msg dispatch_msg(toy_roles *r, uint64_t seq, uint32_t phase)
 
 /* ---- any order --------------------------------------------------------- */
 
-/* The records of a ring come in the order in which blocks came home; each is
- * noted at its block's place. */
+/* Copies a partial to `digest`. Records of a RING are in the order in which
+ * blocks returned; each is copied to its block's place. */
 static void note(uint32_t phase, const sti_buffer *b, double *digest)
 {
     sti_record record;
@@ -83,8 +83,8 @@ static void note(uint32_t phase, const sti_buffer *b, double *digest)
     cr_assert_eq(err, STRADS_OK);
 }
 
-/* Plays rounds 0 (OPEN) to ROUNDS + 1 (CLOSE) with up to depth + 1 in flight;
- * sums up what came back into `digest`, round by round. */
+/* Runs rounds 0 (OPEN) to ROUNDS + 1 (CLOSE) with up to depth + 1 in flight;
+ * collects the partials of each round in `digest`. */
 static void play(uint32_t phase, uint32_t workers, uint32_t depth,
                  uint64_t seed, double *digest)
 {
@@ -148,7 +148,7 @@ Test(role_worker, rings_come_home_in_any_order_of_messages)
     play_all(RING);
 }
 
-/* ---- updates -------------------------------------------------------------- */
+/* ---- updates ----------------------------------------------------------- */
 
 static uint64_t told[TOY_PARTITIONS];
 
@@ -212,7 +212,7 @@ static strads_err add_moved(strads_task *task, const strads_change *changes,
     return STRADS_OK;
 }
 
-/* A round whose updates are a change of parameters 0 to MOVED - 1 by 1. */
+/* Makes a round whose updates change parameters 0 to MOVED - 1 by 1. */
 static sti_dispatch *with_updates(toy_roles *r, uint64_t seq)
 {
     sti_update *update;
@@ -260,7 +260,7 @@ Test(role_worker, pieces_that_come_in_any_order_make_a_dispatch)
     }
 }
 
-/* ---- what only a broken peer sends ------------------------------------- */
+/* ---- messages of a faulty peer ----------------------------------------- */
 
 static sti_object *bytes(size_t size)
 {
@@ -279,8 +279,8 @@ static sti_object *hop(uint32_t index, uint32_t step, size_t n_values,
     return &h->head;
 }
 
-/* Two workers, partitions 0-2 and 3-4; worker 1 gets OPEN, then round 1 of
- * `phase`, then the message. */
+/* Two workers, partitions 0-2 and 3-4. Worker 1 receives OPEN, then round 1 of
+ * `phase`, then the message, which must fail. */
 static void expect_fail(uint32_t phase, sti_msg msg, const char *says)
 {
     toy_roles r;
@@ -311,13 +311,14 @@ static void expect_bad_partial(uint32_t partition, uint64_t round,
                 "a partial");
 }
 
-/* Partition 4 of worker 1 is the root of no other; 3 sends to 2. */
+/* Worker 1 expects no partial: its partition 4 has no children, 3 sends to
+ * 2. */
 Test(role_worker, a_misaddressed_partial_fails_the_run)
 {
     expect_bad_partial(0, 1, bytes(48)); /* the root has no parent */
-    expect_bad_partial(1, 1, bytes(48)); /* its parent is elsewhere */
-    expect_bad_partial(5, 1, bytes(48)); /* there is no partition 5 */
-    expect_bad_partial(6, 1, bytes(48)); /* nor 6, whose parent is 4 */
+    expect_bad_partial(1, 1, bytes(48)); /* its parent is on worker 0 */
+    expect_bad_partial(5, 1, bytes(48)); /* no such partition */
+    expect_bad_partial(6, 1, bytes(48)); /* its parent would be 4 */
     expect_bad_partial(7, 1, bytes(48));
     expect_bad_partial(UINT32_MAX, 1, bytes(48));
     expect_bad_partial(UINT32_C(1) << 31, 1, bytes(48));
@@ -338,7 +339,8 @@ Test(role_worker, rounds_outside_the_window_fail_the_run)
     }
 }
 
-/* Worker 0 of two hosts partitions 0 to 2 of 5: it takes in 1 and 4. */
+/* Worker 0 of two hosts partitions 0 to 2 of 5: it expects partials of 1 and
+ * 4. */
 static void expect_root_fail(bool twice, uint32_t phase, sti_object *object,
                              const char *says)
 {
@@ -390,7 +392,8 @@ Test(role_worker, a_slice_of_what_goes_whole_fails_the_run)
     expect_fail(SUMS, msg, "a partial");
 }
 
-/* What comes before its dispatch waits for it, and is looked at then. */
+/* A partial before its dispatch is kept, and checked when the dispatch
+ * arrives. */
 Test(role_worker, a_partial_ahead_that_nobody_waits_for_fails_its_round)
 {
     toy_roles r;
@@ -408,8 +411,8 @@ Test(role_worker, a_partial_ahead_that_nobody_waits_for_fails_its_round)
     toy_roles_close(&r);
 }
 
-/* Partition 4's comes again and again before the dispatch: who keeps them all
- * can be filled up. */
+/* Partition 4's partial arrives repeatedly before the dispatch: keeping all of
+ * them would exhaust the memory. */
 Test(role_worker, no_more_partials_ahead_are_kept_than_can_be)
 {
     toy_roles r;
@@ -424,23 +427,23 @@ Test(role_worker, no_more_partials_ahead_are_kept_than_can_be)
     toy_roles_close(&r);
 }
 
-/* Block 0 has two parameters and its owner is 2: it comes to 3 after one hop,
- * with no values (the phase ignores them) and two numbers. */
+/* Block 0 has two parameters and its owner is 2. It reaches 3 after one hop,
+ * with two numbers and without values (the phase ignores them). */
 Test(role_worker, a_ring_block_that_does_not_fit_fails_the_run)
 {
     sti_msg msg = {.kind = STI_MSG_RING_STEP, .partition = 3, .round = 1};
     const char *says = "a ring block";
     msg.object = hop(BLOCKS, 1, 0, 16); /* no such block */
     expect_fail(RING, msg, says);
-    msg.object = hop(0, 2, 0, 16); /* one hop too far */
+    msg.object = hop(0, 2, 0, 16); /* one hop too many */
     expect_fail(RING, msg, says);
-    msg.object = hop(0, 1, 2, 16); /* values of a phase that ignores them */
+    msg.object = hop(0, 1, 2, 16); /* values, which the phase ignores */
     expect_fail(RING, msg, says);
     msg.object = hop(0, 1, 0, 8); /* half a partial */
     expect_fail(RING, msg, says);
     msg.object = NULL;
     expect_fail(RING, msg, says);
-    msg.partition = 0; /* another worker's */
+    msg.partition = 0; /* of another worker */
     msg.object = hop(0, 3, 0, 16);
     expect_fail(RING, msg, says);
     msg.partition = 3;
@@ -465,7 +468,7 @@ Test(role_worker, a_dispatch_that_comes_twice_or_empty_fails_the_run)
     toy_roles_close(&r);
 }
 
-/* The first piece of a round, then this one. */
+/* Delivers the first piece of a round, then a bad one. */
 static void expect_bad_piece(uint32_t slice, uint32_t n, sti_object *object,
                              const char *says)
 {

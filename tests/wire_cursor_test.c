@@ -1,4 +1,5 @@
-/* Payload items: written items read back, in place, never beyond the end. */
+/* Items of a payload are read back as written, in place, and never beyond the
+ * end. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void write_all(sti_writer *w)
     sti_write_f64s(w, NULL, 0);
 }
 
-/* Reads what write_all wrote, whatever the bytes are; 1 when all is right. */
+/* Reads the items of write_all from arbitrary bytes; 1: all are as written. */
 static int read_all(sti_reader *r)
 {
     uint64_t n[5];
@@ -88,7 +89,7 @@ Test(wire_cursor, every_truncated_message_is_refused_and_not_overread)
     write_all(&w);
     for (uint64_t size = 0; size < w.size; size++) {
         sti_reader r;
-        /* Of the exact size, so that a sanitizer sees one byte too many. */
+        /* Of exact size, so that a sanitizer detects a read beyond the end. */
         unsigned char *bytes = malloc(size > 0 ? (size_t)size : 1);
         cr_assert_not_null(bytes);
         memcpy(bytes, w.bytes, (size_t)size);

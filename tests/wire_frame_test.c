@@ -1,4 +1,4 @@
-/* Headers and frames survive a round trip; damaged ones are rejected. */
+/* Headers and frames are decoded as encoded; damaged ones are rejected. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
     cr_expect_eq(out.checksum, in.checksum);
 }
 
-/* Written out by hand from docs/wire-format.md, not by this code. */
+/* Written by hand from docs/wire-format.md, independent of the code. */
 Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {

@@ -1,4 +1,5 @@
-/* HELLO, WELCOME and REJECT survive the trip; damaged ones do not get in. */
+/* HELLO, WELCOME and REJECT are decoded as encoded; damaged ones are
+ * rejected. */
 #include <criterion/criterion.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ Test(wire_hello, a_reject_carries_its_code_and_an_unknown_one_is_still_one)
     sti_writer_free(&w);
 }
 
-/* Each decodes one kind of message; true: it was taken. */
+/* Each function decodes one kind of message; true: it was accepted. */
 static bool takes_hello(const void *bytes, uint64_t size)
 {
     sti_hello hello;
