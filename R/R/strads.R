@@ -69,9 +69,9 @@ design <- function(x, y, family, weights) {
         y <- as.integer(y) - 1
     }
     y <- as.double(y)
-    if (any(!(abs(y) < 1e150)))
+    if (any(!(abs(y) < 1e140)))
         stop("y has a value of ", format(max(abs(y))), ": expected numbers ",
-             "below 1e150, scale y down", call. = FALSE)
+             "below 1e140, scale y down", call. = FALSE)
     list(x = x, y = y, classes = classes, weights = weights,
          names = if (is.null(colnames(x))) paste0("V", seq_len(ncol(x)))
                  else colnames(x))

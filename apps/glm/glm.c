@@ -295,7 +295,7 @@ static void move_parameter(glm_state *state, uint32_t j, double to)
     const double from = state->travels ? *at : is_b ? state->level : 0;
 
     state->travel +=
-        (to - from) * (to - from) * (is_b ? state->weight : state->norm[j]);
+        (to - from) * (is_b ? state->weight : state->norm[j]) * (to - from);
     *at = to;
 }
 

@@ -180,8 +180,8 @@ static double residual_square(const glm_state *state, const double *r)
 static double violation_share(const glm_state *state, double off, double norm,
                               double l1, double square)
 {
-    off -= ROUNDING * state->unit * sqrt(norm * state->weight);
-    return off > 0 ? off / (l1 + sqrt(norm * square)) : 0;
+    off -= ROUNDING * state->unit * sqrt(norm) * sqrt(state->weight);
+    return off > 0 ? off / (l1 + sqrt(norm) * sqrt(square)) : 0;
 }
 
 /* Without a dual there is nothing else. */
@@ -243,7 +243,7 @@ double glm_rounding(const glm_state *state, double square, double penalty)
     double square_reach = b * b * state->weight, steep = 0;
 
     for (uint64_t j = 0; j < state->columns; j++)
-        square_reach += state->w[j] * state->w[j] * state->norm[j];
+        square_reach += state->w[j] * state->norm[j] * state->w[j];
     const double reach = sqrt(square_reach);
     const double rows = sqrt((double)state->set.rows + 1);
     const double z = EPS * fmax(reach, sqrt(state->travel)) / rows;
@@ -336,7 +336,8 @@ double glm_square(glm_state *state)
 double glm_critical(const glm_state *state, double square)
 {
     const strads_glm_options *o = &state->problem.options;
-    const double a = fmax(o->l1_ratio, 1e-3), nothing = ROUNDING * square;
+    const double a = fmax(o->l1_ratio, 1e-3);
+    const double nothing = ROUNDING * sqrt(square);
     double most = 0;
 
     for (uint32_t g = 0; g < state->groups.n; g++) {
@@ -347,11 +348,11 @@ double glm_critical(const glm_state *state, double square)
         double steep = 0;
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t j = glm_column(state, g, k);
-            if (pow(state->slope[j], 2) > ROUNDING * nothing * state->norm[j])
-                steep += pow(state->slope[j] / state->scale[j], 2);
+            if (fabs(state->slope[j]) > nothing * sqrt(state->norm[j]))
+                steep = hypot(steep, state->slope[j] / state->scale[j]);
         }
         if (weight > 0 && !stays)
-            most = fmax(most, sqrt(steep) / weight);
+            most = fmax(most, steep / weight);
     }
     return most;
 }

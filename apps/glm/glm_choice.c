@@ -68,7 +68,7 @@ static double own_gain(const glm_state *state, uint32_t g, double h)
     const glm_groups *groups = &state->groups;
     const glm_term t = glm_tangent_of(state, g);
     const double a = glm_group_norm(state, g) * h;
-    double square = 0;
+    double sum = 0;
 
     if (state->alone && !glm_is_free(&t))
         return 0;
@@ -76,9 +76,11 @@ static double own_gain(const glm_state *state, uint32_t g, double h)
     for (uint32_t k = 0; k < t.n; k++)
         groups->q[k] += a * groups->v[k];
     glm_convex(state)->prox(&t, groups->q, a, groups->to);
-    for (uint32_t k = 0; k < t.n; k++)
-        square += pow(groups->to[k] - groups->v[k], 2);
-    return (a + t.l2) / 2 * square;
+    for (uint32_t k = 0; k < t.n; k++) {
+        const double step = groups->to[k] - groups->v[k];
+        sum += step * (a + t.l2) * step;
+    }
+    return sum / 2;
 }
 
 /* Mean curvature of the rows at z. */

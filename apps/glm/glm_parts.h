@@ -51,6 +51,11 @@ enum {
 /* Classes of a softmax, whose certificate has sums of all pairs. */
 enum { GLM_SOFTMAX_MAX = 1000 };
 
+/* Labels and columns, by their root mean square, have squares and sums of squares with
+ * all their digits between these. */
+#define GLM_NUMBER_MIN 1e-140
+#define GLM_NUMBER_MAX 1e140
+
 /* Numbers that a scan ends with: sum r^2 / c and r'(y - mean y - o) of a loss that
  * is square. */
 enum { GLM_REST = 2 };

@@ -1,5 +1,6 @@
 /* What is known before the first scan: labels become targets, columns have
  * norms and scales, and the coordinator has of each row what a model needs. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 /* What the labels of some rows are like. */
 typedef struct survey {
     double weight, sum, squares; /* sum c, c y, c y^2 */
-    double least; /* label; 0 at most; the labels' survey follows */
+    double least;                /* label; 0 at most */
+    double largest; /* |label| of a row with a weight; the labels' survey
+                       follows */
 } survey;
 
 size_t glm_labels_size(const strads_task *task)
@@ -35,6 +38,7 @@ strads_err glm_update_labels(strads_task *task)
         s->sum += c * y;
         s->squares += c * y * y;
         s->least = fmin(s->least, y);
+        s->largest = c > 0 ? fmax(s->largest, fabs(y)) : s->largest;
     }
     return STRADS_OK;
 }
@@ -49,6 +53,7 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     a->sum += b->sum;
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
+    a->largest = fmax(a->largest, b->largest);
 }
 
 strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
@@ -85,24 +90,51 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
                            "is %g",
                            problem->options.loss, s->least);
     if (problem->loss->labels == GLM_COUNTS && problem->options.intercept &&
-        s->squares == 0 && s->weight > 0)
+        s->largest == 0 && s->weight > 0)
         return strads_fail(STRADS_EINVAL,
                            "all counts are 0: with an intercept there is no "
                            "minimum");
-    if (!isfinite(s->squares))
-        return strads_fail(STRADS_EINVAL,
-                           "the squares of the labels overflow: scale the "
-                           "labels down");
     if (!(total > 0))
         return strads_fail(STRADS_EINVAL,
                            "no row counts: there are none, or all weights are "
                            "0");
+    if (!isfinite(total))
+        return strads_fail(STRADS_EINVAL,
+                           "the sum of the rows' weights overflows: scale the "
+                           "weights down");
+    if (problem->loss->labels == GLM_CLASSES)
+        return STRADS_OK;
+    if (s->largest > GLM_NUMBER_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a label is %g, and its square would overflow: "
+                           "scale the labels down",
+                           s->largest);
+    if (!isfinite(s->sum))
+        return strads_fail(STRADS_EINVAL,
+                           "the sum of the labels times their rows' weights "
+                           "overflows: scale the weights or the labels down");
+    if (s->largest > 0 && s->largest < GLM_NUMBER_MIN)
+        return strads_fail(STRADS_EINVAL,
+                           "the largest label is %g, and its square would "
+                           "underflow: scale the labels up",
+                           s->largest);
     return STRADS_OK;
 }
 
+/* The program works on weights times this power of 2, which changes no result: sums
+ * of squares of weights that are all tiny or all huge would underflow or overflow. */
+static int weight_exponent(double total)
+{
+    enum { EXPONENT_MAX = 100 };
+    const int exponent = ilogb(total);
+
+    return abs(exponent) > EXPONENT_MAX ? -exponent : 0;
+}
+
+/* *exponent: of the weights, which `out` does not have yet. */
 static strads_err classes_of(const glm_problem *problem,
                              const strads_names *names, const survey *s,
-                             uint32_t width, linear_classes *out)
+                             uint32_t width, linear_classes *out, int *exponent)
 {
     strads_err err =
         glm_classes_of(problem, names,
@@ -116,6 +148,8 @@ static strads_err classes_of(const glm_problem *problem,
     err = check_labels(problem, s, out->total);
     if (err)
         linear_classes_free(out);
+    else
+        *exponent = weight_exponent(out->total);
     return err;
 }
 
@@ -132,7 +166,7 @@ static void take_signs(glm_local *local, const strads_share *share)
 
 /* Rows as the classes have them, which are the partition's from then on. */
 static void take_classes(glm_local *local, const strads_share *share,
-                         linear_classes *classes)
+                         linear_classes *classes, int exponent)
 {
     linear_classes_free(&local->classes);
     local->classes = *classes;
@@ -144,6 +178,8 @@ static void take_classes(glm_local *local, const strads_share *share,
         memcpy(local->y, share->label, local->rows * sizeof(*local->y));
     for (uint64_t i = 0; i < local->rows && classes->n > 0; i++)
         local->c[i] *= linear_classes_weight(classes, share->label[i]);
+    for (uint64_t i = 0; i < local->rows && exponent != 0; i++)
+        local->c[i] = scalbn(local->c[i], exponent);
 }
 
 /* What numbers and margins are kept without where b makes up for it, so that they
@@ -187,12 +223,13 @@ strads_err glm_receive_labels(strads_task *task)
     const survey *s = (const survey *)(const void *)task->partial;
     glm_local *local = task->local;
     linear_classes classes;
+    int exponent;
     const strads_err err = classes_of(&local->problem, task->share->label_names,
-                                      s, task->width, &classes);
+                                      s, task->width, &classes, &exponent);
 
     if (err)
         return err;
-    take_classes(local, task->share, &classes);
+    take_classes(local, task->share, &classes, exponent);
     take_level(local, mean_label(&local->problem, s));
     return take_roots(local);
 }
@@ -273,7 +310,7 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
         return STRADS_OK;
     for (uint32_t k = 0; k < state->width; k++) {
         const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
-        const double share = sum / state->weight;
+        const double share = sum / classes->total;
         const double best =
             state->joint.used ? log(share) : state->problem.loss->link(share);
         state->b[k] = isfinite(best) ? best : 0;
@@ -289,15 +326,14 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
 static void note_first_values(glm_state *state, const linear_classes *classes)
 {
     const glm_loss *loss = state->problem.loss;
-    const double p = state->problem.p;
+    const double p = state->problem.p, unit = state->weight / classes->total;
 
     for (uint32_t k = 0; k < state->width; k++) {
         const double positive = positive_of(classes, k), b = state->b[k];
-        state->done[k] =
-            (glm_outcome){.primal = positive * loss->value(1, b, p) +
-                                    (classes->total - positive) *
-                                        loss->value(-1, b, p),
-                          .gap = 1};
+        const double first =
+            positive * loss->value(1, b, p) +
+            (classes->total - positive) * loss->value(-1, b, p);
+        state->done[k] = (glm_outcome){.primal = unit * first, .gap = 1};
     }
 }
 
@@ -319,13 +355,15 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     const survey *s = (const survey *)(const void *)commit->partial;
     const strads_names *names = strads_data_label_names(state->data);
     linear_classes classes;
-    strads_err err =
-        classes_of(&state->problem, names, s, state->width, &classes);
+    int exponent;
+    strads_err err = classes_of(&state->problem, names, s, state->width,
+                                &classes, &exponent);
 
     if (err)
         return err;
     state->weight = classes.total;
     take_c(state);
+    state->weight = scalbn(state->weight, exponent);
     state->unit = 1;
     state->level = mean_label(&state->problem, s);
     err = set_first_intercepts(commit, s, &classes);
@@ -333,8 +371,9 @@ strads_err glm_aggregate_labels(strads_commit *commit)
         note_first_values(state, &classes);
         err = linear_classes_write(&classes, names, &state->classes);
         state->problem.options.classes = state->classes;
-    } else if (state->problem.loss->labels == GLM_NUMBERS && s->squares > 0) {
-        state->unit = sqrt(s->squares / s->weight);
+    } else if (state->problem.loss->labels == GLM_NUMBERS && s->largest > 0) {
+        state->unit =
+            isnormal(s->squares) ? sqrt(s->squares / s->weight) : s->largest;
     }
     linear_classes_free(&classes);
     state->next = state->joint.used ? GLM_TO_TARGET : GLM_TO_ROWS;
@@ -379,6 +418,10 @@ strads_err glm_aggregate_target(strads_commit *commit)
 
 /* ---- the first scan: sum c x^2 and sum c x, too --------------------------- */
 
+/* From this lambda on a column whose squares underflow has no coefficient that
+ * counts. */
+#define LAMBDA_LEAST 1e-100
+
 /* Deviations take the sums of columns, a softmax' certificate, and pairs. */
 static bool sums_columns(const glm_problem *problem)
 {
@@ -390,6 +433,22 @@ static bool sums_columns(const glm_problem *problem)
 size_t glm_moments_size(const strads_task *task)
 {
     return (size_t)task->block.n + GLM_REST + 2 * (size_t)task->shape->cols;
+}
+
+/* A sum of squares that underflows is the least number, so that its column is known
+ * not to be 0. */
+static double tell_from_zero(const data_column *x, const double *c,
+                             double squares)
+{
+    double most = 0;
+
+    if (squares >= DBL_MIN)
+        return squares;
+    for (uint64_t e = 0; e < x->n; e++) {
+        const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
+        most = fmax(most, c[x->index ? x->index[e] : e] > 0 ? fabs(v) : 0);
+    }
+    return most > 0 ? DBL_MIN : 0;
 }
 
 strads_err glm_update_moments(strads_task *task)
@@ -407,6 +466,7 @@ strads_err glm_update_moments(strads_task *task)
         slope[j] = kernels->dot(&x, local->r);
         squares[j] = plain && x.f64 ? kernels->dot_dense(x.n, x.f64, x.f64)
                                     : column_squares(&x, local->c);
+        squares[j] = tell_from_zero(&x, local->c, squares[j]);
         if (sums)
             sum[j] = kernels->dot(&x, local->c);
     }
@@ -414,6 +474,42 @@ strads_err glm_update_moments(strads_task *task)
         slope[local->columns] += local->r[i];
     glm_end_scan(local, rest);
     return STRADS_OK;
+}
+
+/* Whether the penalty holds a column whose squares underflow at about 0: then no
+ * square of its coefficient counts. */
+static bool is_held(const glm_state *state, uint64_t j)
+{
+    const strads_glm_options *o = &state->problem.options;
+    const glm_path *path = state->path;
+    const bool by_ratio = o->lambda_ratio > 0 || (path && !path->given);
+    const double lambda = by_ratio ? 1
+                          : path   ? path->lambda[path->points - 1]
+                                   : o->lambda;
+
+    return !state->problem.penalty->off && !o->standardize &&
+           !(state->factor && state->factor[j] == 0) && lambda >= LAMBDA_LEAST;
+}
+
+/* STRADS_EINVAL: the squares of a column underflow that may have a coefficient. */
+static strads_err check_columns(const glm_state *state)
+{
+    const double least = state->weight * GLM_NUMBER_MIN * GLM_NUMBER_MIN;
+    uint64_t tiny = 0;
+    bool held = true, usual = false;
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        usual = usual || state->norm[j] >= least;
+        if (!(state->norm[j] > 0 && state->norm[j] < least))
+            continue;
+        held = held && is_held(state, j);
+        tiny = j + 1;
+    }
+    if (tiny == 0 || (usual && held))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "the squares of column %llu underflow: scale it up",
+                       (unsigned long long)tiny);
 }
 
 strads_err glm_aggregate_moments(strads_commit *commit)
@@ -428,7 +524,7 @@ strads_err glm_aggregate_moments(strads_commit *commit)
         const double square = squares[j] / state->weight;
         const double mean = sums ? sum[j] / state->weight : 0;
         const double rest = square - mean * mean;
-        if (!isfinite(square))
+        if (!(square <= GLM_NUMBER_MAX * GLM_NUMBER_MAX))
             return strads_fail(STRADS_EINVAL,
                                "the squares of column %llu overflow: scale it "
                                "down",
@@ -440,6 +536,9 @@ strads_err glm_aggregate_moments(strads_commit *commit)
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
     }
     state->known = true;
+    const strads_err err = check_columns(state);
+    if (err)
+        return err;
     if (!state->joint.used)
         return glm_aggregate_scan(commit);
     state->next = GLM_TO_CERTIFY;

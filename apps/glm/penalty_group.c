@@ -1,16 +1,22 @@
 /* The group Lasso (Yuan and Lin, J. R. Stat. Soc. B 68, 2006): l1 |w|_2 of a
  * group of n coefficients, which are 0 together; l1 has the root of n in it. */
+#include <float.h>
 #include <math.h>
 
 #include "glm_penalty.h"
 
+/* |w|_2, also where squares underflow or overflow. */
 static double size_of(const glm_term *t, const double *w)
 {
-    double sum = 0;
+    double sum = 0, size = 0;
 
     for (uint32_t k = 0; k < t->n; k++)
         sum += w[k] * w[k];
-    return sqrt(sum);
+    if (sum > DBL_MIN / DBL_EPSILON && sum <= DBL_MAX)
+        return sqrt(sum);
+    for (uint32_t k = 0; k < t->n; k++)
+        size = hypot(size, w[k]);
+    return size;
 }
 
 static double value(const glm_term *t, const double *w)
@@ -47,13 +53,13 @@ static double shrink(const glm_term *t, const double *q)
 static double violation(const glm_term *t, const double *w, const double *q)
 {
     const double size = size_of(t, w);
-    double sum = 0;
+    double off = 0;
 
     if (size == 0)
         return fmax(size_of(t, q) - t->l1, 0);
     for (uint32_t k = 0; k < t->n; k++)
-        sum += pow(q[k] - t->l1 * w[k] / size, 2);
-    return sqrt(sum);
+        off = hypot(off, q[k] - t->l1 * (w[k] / size));
+    return off;
 }
 
 const glm_penalty glm_penalty_group = {.share = 1,

@@ -116,17 +116,23 @@ static void scale_member(linear_set *set, linear_member *m)
  * of it. `b` has room for as much. */
 static double largest(uint32_t n, double *a, double *b)
 {
-    double scale = 1, power = 1;
+    double scale = 1, power = 1, most = 0;
 
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        most = fmax(most, fabs(a[i]));
+    if (most == 0)
+        return 0;
+    double unit = scalbn(1, ilogb(most)); /* of a; its powers are about 1 */
     for (uint32_t square = 0;; square++) {
         double sum = 0;
         for (size_t i = 0; i < (size_t)n * n; i++)
-            sum += a[i] * a[i];
-        const double norm = sqrt(sum);
+            sum += (a[i] / unit) * (a[i] / unit);
+        const double norm = unit * sqrt(sum);
         scale *= pow(norm, power);
         if (square == SQUARINGS || !(norm > 0))
             return scale;
         power /= 2;
+        unit = 1;
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t j = 0; j < n; j++) {
                 b[(size_t)i * n + j] = 0;
@@ -176,7 +182,7 @@ static void bend_group(linear_set *set, linear_member *m)
 static double move_group(linear_set *set, linear_member *m, double *left)
 {
     double *u = set->group, *to = set->group + m->size;
-    double square = 0, steep = 0;
+    double sum = 0, steep = 0;
     bool zero = true;
 
     for (uint32_t k = 0; k < m->size; k++) {
@@ -184,15 +190,16 @@ static double move_group(linear_set *set, linear_member *m, double *left)
         const double slope =
             (set->is.kernels->dot(&v, set->lasting) - set->beta * m[k].level) /
             m[k].unit;
-        steep += slope * slope;
+        steep = hypot(steep, slope);
         u[k] = slope + m->bend * m[k].w * m[k].unit;
     }
     set->is.prox(set->is.program, m->size, m->term.l1, u, m->bend, to);
     for (uint32_t k = 0; k < m->size; k++) {
         const double step = to[k] / m[k].unit - m[k].w;
+        const double moved = step * m[k].unit;
         const data_column v = linear_set_scaled(set, &m[k]);
         zero = zero && to[k] == 0;
-        square += step * m[k].unit * step * m[k].unit;
+        sum += moved * m->bend * moved;
         if (step == 0)
             continue;
         set->is.kernels->add(&v, -step, set->lasting);
@@ -200,8 +207,8 @@ static double move_group(linear_set *set, linear_member *m, double *left)
             set->beta -= step * m[k].level / set->mass;
         m[k].w += step;
     }
-    const double gain = m->bend / 2 * square;
-    m->urgency = zero && sqrt(steep) < linear_at_rest(set) * m->term.l1
+    const double gain = sum / 2;
+    m->urgency = zero && steep < linear_at_rest(set) * m->term.l1
                      ? 0
                      : fmax(gain, DBL_MIN);
     *left += m->urgency;

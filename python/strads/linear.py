@@ -20,7 +20,7 @@ from . import engine, params, plots, states
 from ._strads import ffi, lib
 
 
-LABEL_MOST = 1e150  # the square of a larger number overflows
+LABEL_MOST = 1e140  # sums of squares of larger numbers overflow
 
 
 def checked_numbers(y):
