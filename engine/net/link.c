@@ -75,7 +75,7 @@ void sti_conn_release(sti_conn *conn)
 /* ---- birth ------------------------------------------------------------- */
 
 /* Gives the connection a slot and a number, unless the net is closing. */
-static strads_err enlist(sti_net *net, sti_conn *conn)
+static strads_err enlist_conn(sti_net *net, sti_conn *conn)
 {
     uint32_t slot = 0;
     strads_err err = STRADS_OK;
@@ -153,7 +153,7 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     if (net->tls != NULL)
         err = sti_tls_new(net->tls, fd, conn->dialled, &conn->tls);
     if (err == STRADS_OK)
-        err = enlist(net, conn);
+        err = enlist_conn(net, conn);
     if (err != STRADS_OK) {
         conn_free(conn);
         return err;
@@ -212,7 +212,7 @@ bool sti_conn_is_dead(sti_conn *conn)
     return dead;
 }
 
-static void report(const sti_conn *conn)
+static void report_end(const sti_conn *conn)
 {
     const sti_net_options *o = &conn->net->options;
     if (conn->dialled && conn->stage != STI_OPEN)
@@ -258,7 +258,7 @@ void sti_conn_finish(sti_conn *conn)
     pthread_mutex_unlock(&conn->lock);
     sti_queue_free(conn->first);
     conn->first = NULL;
-    report(conn);
+    report_end(conn);
     sti_conn_is_known(conn);
     pthread_mutex_lock(&net->lock);
     if ((conn->dialled || conn->introduced) && conn->part_by != UINT64_MAX &&
@@ -343,8 +343,8 @@ static bool worth_another_try(int e)
            e == ECONNABORTED || e == EAGAIN || e == EAI_AGAIN;
 }
 
-static strads_err connect_to(const sti_net_options *o, const sti_url *to,
-                             const char *url, uint64_t timeout_ns, int *out)
+static strads_err connect_url(const sti_net_options *o, const sti_url *to,
+                              const char *url, uint64_t timeout_ns, int *out)
 {
     const uint64_t until = sti_monotonic_in(timeout_ns);
     uint64_t pause = PAUSE_FIRST_NS;
@@ -441,8 +441,8 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                                  : until;
     for (;;) {
         const uint64_t now = sti_monotonic_now();
-        err =
-            connect_to(o, &parsed, written, until > now ? until - now : 1, &fd);
+        err = connect_url(o, &parsed, written, until > now ? until - now : 1,
+                          &fd);
         if (err == STRADS_OK)
             err = start_conn(net, fd, written, out);
         if (err)
@@ -501,7 +501,7 @@ static bool rest_is_missing(sti_conn *conn, uint64_t now)
 
 /* Returns the time since the last bytes in either direction, or since parting
  * began if that is later. The caller holds conn->lock. */
-static uint64_t stillness(const sti_conn *conn, uint64_t now)
+static uint64_t measure_stillness(const sti_conn *conn, uint64_t now)
 {
     uint64_t heard = atomic_load(&conn->heard_ns);
     uint64_t said = atomic_load(&conn->said_ns);
@@ -509,7 +509,7 @@ static uint64_t stillness(const sti_conn *conn, uint64_t now)
     return now - (last > conn->parted_ns ? last : conn->parted_ns);
 }
 
-static verdict judge(sti_conn *conn, uint64_t now)
+static verdict judge_conn(sti_conn *conn, uint64_t now)
 {
     const sti_net_options *o = &conn->net->options;
     /* `delivering` is read first: if a delivery ends between the two reads, it
@@ -525,7 +525,7 @@ static verdict judge(sti_conn *conn, uint64_t now)
     else if (conn->stage != STI_OPEN)
         v = now - conn->born_ns >= o->dead_ns ? NO_GRANT : FINE;
     else if (conn->parting && (now >= conn->part_by ||
-                               (!mute && stillness(conn, now) >=
+                               (!mute && measure_stillness(conn, now) >=
                                              GOODBYES_A_HELLO * o->hello_ns)))
         v = NO_BYE;
     else if (!mute && !conn->bye_received && silent >= o->dead_ns)
@@ -539,10 +539,10 @@ static verdict judge(sti_conn *conn, uint64_t now)
     return v;
 }
 
-static void look_after(sti_conn *conn, uint64_t now)
+static void check_conn(sti_conn *conn, uint64_t now)
 {
     char text[200];
-    switch (judge(conn, now)) {
+    switch (judge_conn(conn, now)) {
     case FINE:
         break;
     case PING:
@@ -587,14 +587,14 @@ static uint32_t count_slots(sti_net *net)
     return n;
 }
 
-static void tick(sti_net *net, uint64_t now)
+static void check_conns(sti_net *net, uint64_t now)
 {
     const uint32_t slots = count_slots(net);
     for (uint32_t i = 0; i < slots; i++) {
         sti_conn *conn = acquire_slot(net, i);
         if (conn == NULL)
             continue;
-        look_after(conn, now);
+        check_conn(conn, now);
         sti_conn_release(conn);
     }
 }
@@ -626,7 +626,7 @@ static sti_conn *unlink_finished(sti_net *net)
     return found;
 }
 
-static void reap(sti_net *net)
+static void reap_conns(sti_net *net)
 {
     for (sti_conn *conn; (conn = unlink_finished(net)) != NULL;) {
         conn_free(conn);
@@ -734,7 +734,7 @@ static bool wait_for_work(sti_net *net, int listener, uint64_t until)
     return listener >= 0 && at[1].revents;
 }
 
-static void *keep_house(void *arg)
+static void *run_housekeeper(void *arg)
 {
     sti_net *net = arg;
     const uint64_t period = tick_ns(&net->options);
@@ -749,7 +749,7 @@ static void *keep_house(void *arg)
         pthread_mutex_unlock(&net->lock);
         if (!stops && wait_for_work(net, listener, next))
             accepts = accept_one(net, listener);
-        reap(net);
+        reap_conns(net);
         const uint64_t now = sti_monotonic_now();
         if (now < next)
             continue;
@@ -758,7 +758,7 @@ static void *keep_house(void *arg)
         last = now;
         next = now + period;
         accepts = true;
-        tick(net, atomic_fetch_add(&net->clock_ns, passed) + passed);
+        check_conns(net, atomic_fetch_add(&net->clock_ns, passed) + passed);
     }
     return NULL;
 }
@@ -876,7 +876,7 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     if (err == STRADS_OK && (files->ca || files->cert || files->key))
         err = sti_tls_config_new(files, &net->tls);
     if (err == STRADS_OK) {
-        int rv = pthread_create(&net->housekeeper, NULL, keep_house, net);
+        int rv = pthread_create(&net->housekeeper, NULL, run_housekeeper, net);
         net->has_housekeeper = rv == 0;
         if (rv != 0)
             err = strads_fail(STRADS_ENOMEM, "no thread for the network: %s",

@@ -71,7 +71,7 @@ static strads_err make_queued(bool tagged, const sti_outgoing *f,
 
 /* Writes the tags of a frame. The caller holds conn->lock: tags are counted in
  * the order in which frames leave. */
-static void seal(sti_conn *conn, sti_queued *q)
+static void seal_frame(sti_conn *conn, sti_queued *q)
 {
     const sti_part head = {q->bytes, STI_HEADER_BYTES};
     unsigned char *at = q->bytes + STI_HEADER_BYTES;
@@ -102,12 +102,12 @@ static void number_frame(sti_conn *conn, sti_queued *q)
 
 /* Appends a frame. The caller holds conn->lock. If this returns true, the
  * caller unlocks and then calls write_at_once. */
-static bool append(sti_conn *conn, sti_queued *q)
+static bool append_frame(sti_conn *conn, sti_queued *q)
 {
     const bool start = !conn->writing;
     number_frame(conn, q);
     if (conn->sends != NULL)
-        seal(conn, q);
+        seal_frame(conn, q);
     *conn->last = q;
     conn->last = &q->next;
     conn->writing = true;
@@ -298,7 +298,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
         err = strads_fail(STRADS_EPEER, "%s: the link is being closed",
                           conn->where);
     else
-        start = append(conn, q);
+        start = append_frame(conn, q);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
         free(q);
@@ -383,7 +383,7 @@ static uint64_t payload_limit(sti_conn *conn)
     return known ? conn->net->options.frame_limit : STI_HELLO_LIMIT;
 }
 
-static strads_err breach(const sti_header *header, const char *what)
+static strads_err fail_breach(const sti_header *header, const char *what)
 {
     return strads_fail(STRADS_EPEER, "the peer sent a frame of kind %u %s",
                        (unsigned)header->kind, what);
@@ -392,9 +392,9 @@ static strads_err breach(const sti_header *header, const char *what)
 static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
 {
     if (h->size != 0)
-        return breach(h, "with a payload, which this kind does not have");
+        return fail_breach(h, "with a payload, which this kind does not have");
     if (h->kind == STI_KIND_BYE_ACK && !conn->parting)
-        return breach(h, "though this node has not said BYE");
+        return fail_breach(h, "though this node has not said BYE");
     return STRADS_OK;
 }
 
@@ -404,7 +404,7 @@ static strads_err check_size(const sti_conn *conn, const sti_header *h)
     if (conn->stage != STI_OPEN || h->kind == STI_KIND_KNOCK)
         return STRADS_OK; /* check_handshake has checked the size */
     return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
-               ? breach(h, "that is larger than this kind may be")
+               ? fail_breach(h, "that is larger than this kind may be")
                : STRADS_OK;
 }
 
@@ -428,7 +428,7 @@ static strads_err check_handshake(const sti_conn *conn, const sti_header *h)
         return STRADS_OK;
     if (conn->stage == STI_AWAITS_KNOCK && h->kind == STI_KIND_HELLO)
         return STRADS_OK;
-    return breach(h, "before it has proved its token");
+    return fail_breach(h, "before it has proved its token");
 }
 
 /* A KNOCK although this side has no token: take_handshake answers with a
@@ -447,9 +447,9 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     if (is_unasked_knock(conn, h))
         return STRADS_OK;
     if (!conn->dialled && !conn->introduced && h->kind != STI_KIND_HELLO)
-        return breach(h, "before its HELLO");
+        return fail_breach(h, "before its HELLO");
     if (conn->bye_received && h->kind != STI_KIND_BYE_ACK)
-        return breach(h, "after its BYE");
+        return fail_breach(h, "after its BYE");
     if (conn->bound && h->kind >= STI_KIND_FIRST_MESSAGE &&
         h->from != conn->node)
         return strads_fail(STRADS_EPEER,
@@ -459,12 +459,13 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     switch (h->kind) {
     case STI_KIND_HELLO:
         return conn->dialled || conn->introduced
-                   ? breach(h, "where no HELLO is expected")
+                   ? fail_breach(h, "where no HELLO is expected")
                    : STRADS_OK;
     case STI_KIND_WELCOME:
     case STI_KIND_REJECT:
-        return conn->dialled ? STRADS_OK
-                             : breach(h, "though it is the one that joins");
+        return conn->dialled
+                   ? STRADS_OK
+                   : fail_breach(h, "though it is the one that joins");
     case STI_KIND_PING:
     case STI_KIND_BYE:
     case STI_KIND_BYE_ACK:
@@ -473,9 +474,9 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
         break;
     }
     if (h->kind < STI_KIND_FIRST_MESSAGE)
-        return breach(h, "that this protocol does not know");
+        return fail_breach(h, "that this protocol does not know");
     if (!conn->dialled && !conn->bound)
-        return breach(h, "before it was welcomed");
+        return fail_breach(h, "before it was welcomed");
     return STRADS_OK;
 }
 
@@ -484,7 +485,7 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
 /* Marks the connection as known to the owner. False: it was ended as a stranger
  * before its HELLO was read. The owner does not hear of it; the peer dials
  * again. */
-static bool introduce(sti_conn *conn)
+static bool introduce_conn(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
     conn->introduced = !conn->dead;
@@ -572,7 +573,7 @@ static strads_err send_proof(sti_conn *conn, sti_side side, uint16_t kind)
 
 /* First step of a connection: TLS, if any; then starts the token's
  * handshake. */
-static strads_err start(sti_conn *conn)
+static strads_err start_handshake(sti_conn *conn)
 {
     const sti_side side = conn->dialled ? STI_DIALS : STI_ACCEPTS;
     unsigned char *nonce = conn->handshake.nonce[side];
@@ -679,7 +680,7 @@ static strads_err check_owner(sti_conn *conn)
 }
 
 /* Handles a complete frame and takes it over. */
-static strads_err deliver(sti_conn *conn, sti_frame *frame)
+static strads_err deliver_frame(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
     strads_err err = sti_frame_verify(frame);
@@ -691,7 +692,7 @@ static strads_err deliver(sti_conn *conn, sti_frame *frame)
                               memory_order_relaxed);
     if (err == STRADS_OK && !shakes_hands &&
         (kind < STI_KIND_PING || kind >= STI_KIND_FIRST_MESSAGE)) {
-        if (kind == STI_KIND_HELLO && !introduce(conn))
+        if (kind == STI_KIND_HELLO && !introduce_conn(conn))
             sti_frame_free(frame);
         else
             hand_over(conn, frame);
@@ -787,10 +788,10 @@ static strads_err fill_frame(sti_conn *conn)
         conn->ahead_begin += STI_TAG_BYTES;
     }
     conn->frame = NULL;
-    return deliver(conn, frame);
+    return deliver_frame(conn, frame);
 }
 
-/* Handles `count` bytes that receive() has read. */
+/* Handles `count` bytes that receive_bytes() has read. */
 static strads_err take_bytes(sti_conn *conn, size_t count)
 {
     strads_err err = STRADS_OK;
@@ -819,7 +820,7 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
 
 /* Reads into the payload of the current frame, then into `ahead`. Returns as
  * recvmsg does. */
-static ssize_t receive(sti_conn *conn)
+static ssize_t receive_bytes(sti_conn *conn)
 {
     struct iovec iov[2];
     struct msghdr message = {.msg_iov = iov};
@@ -877,7 +878,7 @@ static void measure_rest(sti_conn *conn, size_t count, const sti_frame *before)
 }
 
 /* Handles the result of a receive. True: the connection continues. */
-static bool take_what_came(sti_conn *conn, ssize_t n)
+static bool handle_received(sti_conn *conn, ssize_t n)
 {
     sti_net *net = conn->net;
     if (n > 0) {
@@ -910,12 +911,12 @@ static void wait_closed(sti_conn *conn)
 void *sti_conn_read_all(void *arg)
 {
     sti_conn *conn = arg;
-    const strads_err err = start(conn);
+    const strads_err err = start_handshake(conn);
     if (err != STRADS_OK) {
         wait_closed(conn);
         sti_conn_end(conn, err, strads_error_text());
     } else
-        while (take_what_came(conn, receive(conn)))
+        while (handle_received(conn, receive_bytes(conn)))
             continue;
     sti_conn_finish(conn);
     return NULL;

@@ -45,7 +45,8 @@ static void holder_destroy(sti_object *object)
 }
 
 /* Takes over the frame. `run` may be NULL for a FAIL. */
-static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
+static strads_err decode_frame(const sti_run *run, sti_frame *frame,
+                               sti_msg *msg)
 {
     frame_holder *holder = malloc(sizeof *holder);
     if (!holder) {
@@ -104,12 +105,12 @@ static void take_failure(sti_mesh *mesh, uint32_t node,
     pthread_mutex_unlock(&mesh->lock);
 }
 
-static void deliver(sti_mesh *mesh, const sti_run *run,
-                    const sti_mesh_host *host, sti_frame *frame)
+static void deliver_message(sti_mesh *mesh, const sti_run *run,
+                            const sti_mesh_host *host, sti_frame *frame)
 {
     sti_msg msg;
     uint32_t node = frame->header.from;
-    strads_err err = decode(run, frame, &msg);
+    strads_err err = decode_frame(run, frame, &msg);
     if (!err) {
         err = check_sender(mesh, run, node, &msg);
         if (err)
@@ -145,7 +146,7 @@ static void deliver_early(sti_mesh *mesh, sti_frame *frame)
         sti_frame_free(frame);
         return;
     }
-    if (decode(NULL, frame, &msg))
+    if (decode_frame(NULL, frame, &msg))
         return;
     take_failure(mesh, node, (const sti_failure *)msg.object);
     sti_object_drop(msg.object);
@@ -174,7 +175,7 @@ static verdict take_message(sti_mesh *mesh, sti_link link, sti_frame *frame)
         deliver_early(mesh, frame);
         return KEPT;
     }
-    deliver(mesh, run, &host, frame);
+    deliver_message(mesh, run, &host, frame);
     end_delivery(mesh);
     return KEPT;
 }
@@ -429,7 +430,7 @@ static uint64_t limit_of(void *arg, uint16_t number)
     return here ? kind->limit : 0;
 }
 
-static void received(void *arg, sti_link link, sti_frame *frame)
+static void handle_frame(void *arg, sti_link link, sti_frame *frame)
 {
     sti_mesh *mesh = arg;
     const message_kind *kind = kind_of(frame->header.kind);
@@ -514,7 +515,8 @@ static bool may_redial(const sti_mesh *mesh, uint32_t node, strads_err why)
            !p->has_met && why == STRADS_EIO;
 }
 
-static void lost(void *arg, sti_link link, strads_err why, const char *text)
+static void handle_loss(void *arg, sti_link link, strads_err why,
+                        const char *text)
 {
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
@@ -541,7 +543,7 @@ static void lost(void *arg, sti_link link, strads_err why, const char *text)
 /* In the join phase this failure ends the run. Later it is only recorded: the
  * run may not need another connection. If a node then fails to reconnect, the
  * sentence about its loss includes the text. */
-static void troubled(void *arg, const char *text)
+static void handle_trouble(void *arg, const char *text)
 {
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
@@ -648,7 +650,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
                               60 * STI_SECOND + mesh->window_ns);
 }
 
-static bool has_done(sti_mesh *mesh, uint32_t node)
+static bool has_sent_done(sti_mesh *mesh, uint32_t node)
 {
     pthread_mutex_lock(&mesh->lock);
     bool done = mesh->peers[node].said_done;
@@ -658,10 +660,10 @@ static bool has_done(sti_mesh *mesh, uint32_t node)
 
 /* A send may fail before the loss of the node was reported. If the node has
  * sent DONE, it needs no more messages, and this is not an error. */
-static strads_err say_loss(sti_mesh *mesh, uint32_t to)
+static strads_err fail_loss(sti_mesh *mesh, uint32_t to)
 {
     char text[1024];
-    if (has_done(mesh, to))
+    if (has_sent_done(mesh, to))
         return STRADS_OK;
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     strads_err failure = sti_mesh_failure(mesh);
@@ -706,7 +708,7 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *given)
         err = put_transfer(t, &msg, to);
     }
     if (err == STRADS_EPEER)
-        err = say_loss(mesh, to);
+        err = fail_loss(mesh, to);
     sti_object_drop(msg.object);
     return err;
 }
@@ -759,7 +761,9 @@ strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
         .arg = mesh,
         .limit_of = limit_of,
         .gives_up = sti_mesh_gives_up,
-        .events = {.received = received, .lost = lost, .troubled = troubled},
+        .events = {.received = handle_frame,
+                   .lost = handle_loss,
+                   .troubled = handle_trouble},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
     if (!err)
@@ -813,7 +817,7 @@ void sti_mesh_ask_stop(sti_mesh *mesh)
     (void)sti_mesh_put(mesh, 0, header, &nothing, STI_SECOND);
 }
 
-void sti_mesh_tell_pace(sti_mesh *mesh)
+void sti_mesh_send_pace(sti_mesh *mesh)
 {
     pthread_mutex_lock(&mesh->lock);
     const sti_mesh_options *o = &mesh->options;
@@ -851,7 +855,7 @@ void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 }
 
 /* Nodes that have not sent DONE may need the last messages of this node. */
-static void drain(sti_mesh *mesh)
+static void drain_queues(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         pthread_mutex_lock(&mesh->lock);
@@ -944,7 +948,7 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
     if (failed && mesh->net)
         sti_mesh_say_failed(mesh, failed, text);
     else if (mesh->said_done)
-        drain(mesh);
+        drain_queues(mesh);
     if (!failed && mesh->said_done && !mesh->joins && mesh->generation)
         answer_late(mesh);
     sti_reconnect_stop(mesh);

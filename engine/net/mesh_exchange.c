@@ -22,8 +22,8 @@ static strads_err refuse_data(sti_mesh *mesh, const sti_arrival *a)
     return strads_fail(STRADS_EREGROUP, "node %u is refused: %s", node, text);
 }
 
-static strads_err take(sti_mesh *mesh, const sti_exchange *e,
-                       const sti_arrival *a)
+static strads_err take_given(sti_mesh *mesh, const sti_exchange *e,
+                             const sti_arrival *a)
 {
     const uint32_t node = a->frame->header.from;
     const bool ready = a->frame->header.kind == STI_KIND_READY;
@@ -63,14 +63,14 @@ static strads_err tell_all(sti_mesh *mesh, const sti_exchange *e)
 
 /* Node 0's part. In a settled mesh only the due frames arrive, one from each
  * node. If a node leaves, sti_mesh_await returns an error. */
-static strads_err lead(sti_mesh *mesh, const sti_exchange *e)
+static strads_err lead_exchange(sti_mesh *mesh, const sti_exchange *e)
 {
     strads_err err = STRADS_OK;
     for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (!err)
-            err = take(mesh, e, a);
+            err = take_given(mesh, e, a);
         sti_mesh_free_arrival(a);
     }
     if (!err && e->settle)
@@ -78,7 +78,7 @@ static strads_err lead(sti_mesh *mesh, const sti_exchange *e)
     return err || e->ready ? err : tell_all(mesh, e);
 }
 
-static strads_err follow(sti_mesh *mesh, const sti_exchange *e)
+static strads_err follow_exchange(sti_mesh *mesh, const sti_exchange *e)
 {
     sti_arrival *a = NULL;
     sti_writer w = {0};
@@ -108,7 +108,8 @@ static strads_err follow(sti_mesh *mesh, const sti_exchange *e)
 
 strads_err sti_mesh_agree(sti_mesh *mesh, const sti_exchange *e)
 {
-    const strads_err err = mesh->joins ? follow(mesh, e) : lead(mesh, e);
+    const strads_err err =
+        mesh->joins ? follow_exchange(mesh, e) : lead_exchange(mesh, e);
     return err == STRADS_EPEER ? sti_mesh_or_failure(mesh, err) : err;
 }
 
@@ -124,7 +125,8 @@ static void give_mark(void *arg, sti_writer *w)
     sti_write_u64(w, mark->value_bytes);
 }
 
-static strads_err differ(const char *what, uint64_t theirs, uint64_t mine)
+static strads_err report_difference(const char *what, uint64_t theirs,
+                                    uint64_t mine)
 {
     return strads_fail(STRADS_EMISMATCH,
                        "the node that joins has data with a %s count of %llu "
@@ -138,11 +140,11 @@ static strads_err check_mark(const sti_data_mark *mine,
                              const sti_data_mark *theirs)
 {
     if (theirs->rows != mine->rows)
-        return differ("row", theirs->rows, mine->rows);
+        return report_difference("row", theirs->rows, mine->rows);
     if (theirs->cols != mine->cols)
-        return differ("column", theirs->cols, mine->cols);
+        return report_difference("column", theirs->cols, mine->cols);
     if (theirs->nnz != mine->nnz)
-        return differ("nonzero", theirs->nnz, mine->nnz);
+        return report_difference("nonzero", theirs->nnz, mine->nnz);
     if (theirs->checksum != mine->checksum)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins has data of the same size but "

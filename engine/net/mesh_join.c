@@ -58,7 +58,7 @@ void sti_mesh_queue(sti_mesh *mesh, sti_arrival *a)
     pthread_cond_signal(&mesh->arrived);
 }
 
-static void requeue(sti_mesh *mesh, sti_arrival *a)
+static void requeue_arrival(sti_mesh *mesh, sti_arrival *a)
 {
     pthread_mutex_lock(&mesh->lock);
     sti_mesh_queue(mesh, a);
@@ -254,7 +254,7 @@ static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
 
 /* Sends PROGRAM. A node without that program leaves; the run is not
  * affected. */
-static void tell_program(sti_mesh *mesh, sti_link link)
+static void send_program(sti_mesh *mesh, sti_link link)
 {
     sti_writer w = {0};
     const sti_header header = {.kind = STI_KIND_PROGRAM,
@@ -267,7 +267,8 @@ static void tell_program(sti_mesh *mesh, sti_link link)
 }
 
 /* Handles a HELLO: numbers the node, or refuses it with the reason. */
-static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
+static void meet_newcomer(sti_mesh *mesh, const sti_arrival *a,
+                          uint32_t *joined)
 {
     sti_hello hello;
     char url[STI_URL_MAX + 1];
@@ -281,7 +282,7 @@ static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
         sti_mesh_reject(mesh, a->link, err);
     else if (take_newcomer(mesh, a->link, &hello, url) == STRADS_OK) {
         ++*joined;
-        tell_program(mesh, a->link);
+        send_program(mesh, a->link);
     }
 }
 
@@ -323,7 +324,7 @@ static uint32_t count_accepted(sti_mesh *mesh)
 }
 
 /* Asks the nodes that have joined to join again. */
-static void send_away(sti_mesh *mesh)
+static void reject_joined(sti_mesh *mesh)
 {
     for (uint32_t k = 1; k < mesh->nodes; k++)
         if (mesh->peers[k].link)
@@ -359,14 +360,14 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
                               "%u of %u nodes have not come back in time",
                               nodes - joined, nodes);
             *out = joined - 1;
-            send_away(mesh);
+            reject_joined(mesh);
         }
         if (err)
             break;
         if (!a->frame)
             part_early(mesh, a, &joined, &unfit);
         else if (a->frame->header.kind == STI_KIND_HELLO)
-            meet(mesh, a, &joined);
+            meet_newcomer(mesh, a, &joined);
         sti_mesh_free_arrival(a);
     }
     return err;
@@ -407,8 +408,8 @@ static void pause_redial(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = REDIAL_NS}, NULL);
 }
 
-static strads_err say_hello(sti_mesh *mesh, sti_link link,
-                            const sti_hello *hello)
+static strads_err send_hello(sti_mesh *mesh, sti_link link,
+                             const sti_hello *hello)
 {
     sti_writer w = {0};
     sti_hello_encode(hello, &w);
@@ -470,9 +471,8 @@ static strads_err accept_program(sti_mesh *mesh, sti_link link,
     return err ? err : sti_net_send(mesh->net, link, &answer);
 }
 
-static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
-                                   sti_arrival *a, const char *url,
-                                   sti_mesh_terms *terms)
+static strads_err handle_answer(sti_mesh *mesh, sti_link link, sti_arrival *a,
+                                const char *url, sti_mesh_terms *terms)
 {
     if (!a->frame)
         return strads_fail(STRADS_EPEER, "%s ended the connection: %s", url,
@@ -523,7 +523,7 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
             continue;
         }
         if (a->link == link) {
-            err = look_for_welcome(mesh, link, a, url, terms);
+            err = handle_answer(mesh, link, a, url, terms);
             *unanswered =
                 !a->frame && a->why == STRADS_EIO && until != UINT64_MAX;
             until = UINT64_MAX;
@@ -535,14 +535,14 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
     while (early) {
         sti_arrival *a = early;
         early = a->next;
-        requeue(mesh, a);
+        requeue_arrival(mesh, a);
     }
     return err;
 }
 
 /* Enters a link into the table before the first frame is sent on it, so that
  * its loss is attributed to this peer. */
-static void know(sti_mesh *mesh, uint32_t node, sti_link link)
+static void enter_link(sti_mesh *mesh, uint32_t node, sti_link link)
 {
     pthread_mutex_lock(&mesh->lock);
     mesh->peers[node].link = link;
@@ -569,10 +569,10 @@ static strads_err dial_peer(sti_mesh *mesh, uint32_t k, uint64_t until)
                                   until > now ? until - now : 1, &link);
     if (err)
         return err;
-    know(mesh, k, link);
+    enter_link(mesh, k, link);
     err = sti_net_bind(mesh->net, link, k);
     if (!err)
-        err = say_hello(mesh, link, &hello);
+        err = send_hello(mesh, link, &hello);
     if (err != STRADS_EPEER)
         return err;
     pthread_mutex_lock(&mesh->lock);
@@ -620,7 +620,7 @@ static bool is_awaited(const sti_mesh *mesh, const sti_hello *hello)
 /* Answers a higher node's HELLO with SEEN. It may send messages only after
  * that: a message on a link that is not bound is a breach. A lost link is
  * reported separately. */
-static void say_met(sti_mesh *mesh, sti_link link, uint32_t node)
+static void confirm_hello(sti_mesh *mesh, sti_link link, uint32_t node)
 {
     const sti_outgoing frame = {
         .header = {.kind = STI_KIND_SEEN, .from = mesh->node, .to = node}};
@@ -628,8 +628,8 @@ static void say_met(sti_mesh *mesh, sti_link link, uint32_t node)
 }
 
 /* Handles the HELLO of a higher node: binds its link. */
-static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
-                              uint32_t *waiting)
+static strads_err accept_higher(sti_mesh *mesh, const sti_arrival *a,
+                                uint32_t *waiting)
 {
     sti_hello hello;
     if (sti_hello_decode(a->frame->payload, a->frame->header.size, &hello) ||
@@ -639,8 +639,8 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
     }
     if (sti_net_bind(mesh->net, a->link, hello.wanted_node) != STRADS_OK)
         return STRADS_OK; /* the link has broken; its node dials again */
-    know(mesh, hello.wanted_node, a->link);
-    say_met(mesh, a->link, hello.wanted_node);
+    enter_link(mesh, hello.wanted_node, a->link);
+    confirm_hello(mesh, a->link, hello.wanted_node);
     --*waiting;
     return STRADS_OK;
 }
@@ -657,7 +657,7 @@ static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
         --*waiting;
         return STRADS_OK;
     default:
-        return meet_higher(mesh, a, waiting);
+        return accept_higher(mesh, a, waiting);
     }
 }
 
@@ -731,7 +731,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
             err = listen_towards(mesh, *link, url);
         hello->url = sti_mesh_url(mesh);
         if (!err)
-            err = say_hello(mesh, *link, hello);
+            err = send_hello(mesh, *link, hello);
         unanswered = dialled && err == STRADS_EPEER;
         if (!err)
             err = await_welcome(mesh, *link, url, until, terms, &unanswered);
@@ -743,8 +743,8 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
 }
 
 /* Returns the final error of a join; frees the terms on failure. */
-static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
-                           strads_err err)
+static strads_err conclude_join(sti_mesh *mesh, sti_mesh_terms *terms,
+                                strads_err err)
 {
     if (err) {
         free(terms->options);
@@ -766,5 +766,5 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
         err = dial_lower(mesh, timeout_ns);
     if (!err)
         err = await_all(mesh, sti_monotonic_in(timeout_ns));
-    return conclude(mesh, terms, err);
+    return conclude_join(mesh, terms, err);
 }

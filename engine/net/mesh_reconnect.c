@@ -22,10 +22,10 @@
 #include "engine/base/monotonic_clock.h"
 
 enum {
-    LOOK_NS = 20000000,    /* between two checks of the broken links */
-    PROBE_NS = 200000000,  /* between two probes of a peer that must dial */
-    UNTOLD_FRAMES = 64,    /* SEEN is due after so many frames .. */
-    UNTOLD_BYTES = 1 << 20 /* .. or so many bytes */
+    CHECK_NS = 20000000,  /* between two checks of the broken links */
+    PROBE_NS = 200000000, /* between two probes of a peer that must dial */
+    SEEN_FRAMES = 64,     /* SEEN is due after so many frames .. */
+    SEEN_BYTES = 1 << 20  /* .. or so many bytes */
 };
 
 /* ---- SEEN -------------------------------------------------------------- */
@@ -52,13 +52,13 @@ void sti_reconnect_count(sti_mesh *mesh, sti_link link,
     p->futile_ns = 0;
     p->received++;
     p->received_bytes += STI_HEADER_BYTES + header->size;
-    p->untold++;
-    p->untold_bytes += header->size;
-    bool due = header->kind == STI_KIND_DONE || p->untold >= UNTOLD_FRAMES ||
-               p->untold_bytes >= UNTOLD_BYTES;
+    p->unseen++;
+    p->unseen_bytes += header->size;
+    bool due = header->kind == STI_KIND_DONE || p->unseen >= SEEN_FRAMES ||
+               p->unseen_bytes >= SEEN_BYTES;
     if (due) {
-        p->untold = 0;
-        p->untold_bytes = 0;
+        p->unseen = 0;
+        p->unseen_bytes = 0;
     }
     const sti_outgoing frame = seen_frame(mesh, header->from, p->received);
     pthread_mutex_unlock(&mesh->lock);
@@ -81,8 +81,8 @@ static void is_mended(sti_peer *p, sti_link link)
     p->replaced = false;
     p->broken_ns = 0;
     p->mended_ns = sti_monotonic_now();
-    p->untold = 0;
-    p->untold_bytes = 0;
+    p->unseen = 0;
+    p->unseen_bytes = 0;
 }
 
 void sti_reconnect_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
@@ -168,7 +168,7 @@ void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node)
 
 /* Whether a HELLO comes from a node of this run that dials this one. A node
  * that this one dials must not. */
-static bool belongs(sti_mesh *mesh, const sti_hello *hello)
+static bool belongs_to_run(sti_mesh *mesh, const sti_hello *hello)
 {
     const sti_hello mine = sti_mesh_hello(mesh);
     const uint32_t node = hello->wanted_node;
@@ -185,7 +185,7 @@ bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 {
     sti_hello hello;
     if (sti_hello_decode(frame->payload, frame->header.size, &hello) ||
-        !belongs(mesh, &hello))
+        !belongs_to_run(mesh, &hello))
         return false;
     const uint32_t node = hello.wanted_node;
     pthread_mutex_lock(&mesh->lock);
@@ -227,7 +227,7 @@ static strads_err say_hello_again(sti_mesh *mesh, uint32_t node, sti_link link,
     return err;
 }
 
-static void dial(sti_mesh *mesh, uint32_t node, const char *url)
+static void dial_again(sti_mesh *mesh, uint32_t node, const char *url)
 {
     sti_link link;
     if (sti_net_dial(mesh->net, url, STI_SECOND, &link) != STRADS_OK)
@@ -269,7 +269,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
 }
 
 /* Handles a node with a broken link: gives up, probes or dials. */
-static void look_after(sti_mesh *mesh, uint32_t node)
+static void restore_link(sti_mesh *mesh, uint32_t node)
 {
     char url[STI_URL_MAX + 1];
     const uint64_t now = sti_monotonic_now();
@@ -293,7 +293,7 @@ static void look_after(sti_mesh *mesh, uint32_t node)
     if (err == STRADS_EPEER)
         give_up(mesh, node, true);
     else if (!err && dials)
-        dial(mesh, node, url);
+        dial_again(mesh, node, url);
 }
 
 /* With the lock held. */
@@ -305,7 +305,7 @@ static bool anything_broken(const sti_mesh *mesh)
     return false;
 }
 
-static void *mend(void *arg)
+static void *restore_links(void *arg)
 {
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
@@ -316,15 +316,15 @@ static void *mend(void *arg)
                 pthread_cond_wait(&mesh->mend, &mesh->lock);
             else if (!sti_monotonic_wait(&mesh->mend, &mesh->lock, second)) {
                 pthread_mutex_unlock(&mesh->lock);
-                sti_mesh_tell_pace(mesh);
+                sti_mesh_send_pace(mesh);
                 pthread_mutex_lock(&mesh->lock);
             }
             continue;
         }
         pthread_mutex_unlock(&mesh->lock);
         for (uint32_t k = 0; k < mesh->nodes; k++)
-            look_after(mesh, k);
-        const uint64_t until = sti_monotonic_in(LOOK_NS);
+            restore_link(mesh, k);
+        const uint64_t until = sti_monotonic_in(CHECK_NS);
         pthread_mutex_lock(&mesh->lock);
         if (!mesh->reconnect_stops)
             (void)sti_monotonic_wait(&mesh->mend, &mesh->lock, until);
@@ -335,7 +335,7 @@ static void *mend(void *arg)
 
 strads_err sti_reconnect_start(sti_mesh *mesh)
 {
-    int rv = pthread_create(&mesh->reconnector, NULL, mend, mesh);
+    int rv = pthread_create(&mesh->reconnector, NULL, restore_links, mesh);
     mesh->has_reconnector = rv == 0;
     return rv == 0 ? STRADS_OK
                    : strads_fail(STRADS_EIO, "no thread for the links: %s",

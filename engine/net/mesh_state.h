@@ -71,8 +71,8 @@ typedef struct sti_peer {
      * with SEEN. */
     uint64_t received;
     uint64_t received_bytes; /* headers included */
-    uint32_t untold;
-    uint64_t untold_bytes;
+    uint32_t unseen;
+    uint64_t unseen_bytes;
 
     /* Reconnecting, see mesh_reconnect.c. */
     bool dialled;    /* by this node, which also dials it again */
@@ -151,7 +151,7 @@ strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
 
 /* Sends this node's pace, if known, to node 0, or reports node 0's own. Called
  * by the reconnecting thread. */
-void sti_mesh_tell_pace(sti_mesh *mesh);
+void sti_mesh_send_pace(sti_mesh *mesh);
 
 /* Settles the mesh if no arrival is queued. From now on the retransmit queues
  * use the links of the table. */

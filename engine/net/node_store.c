@@ -10,11 +10,12 @@
  *
  * Invariants:
  * - A box handles its messages in order of arrival. Its outgoing messages leave
- *   in the order in which the roles sent them: a message that cannot be sent yet
- *   blocks the later ones.
+ *   in the order in which the roles sent them: a message that cannot be sent
+ *   yet blocks the later ones.
  * - A thread that holds a lock sleeps only for space in a link's queue. No
  *   thread waits for a box while it holds the lock of another one. Workers are
- *   woken after the lock is released: a worker woken earlier would block at once.
+ *   woken after the lock is released: a worker that was woken earlier would
+ *   block at once.
  * - A receiving thread never waits, so that messages that others wait for are
  *   always received. */
 #include "engine/net/node_store.h"
@@ -64,7 +65,7 @@ typedef struct waiter {
 } waiter;
 
 typedef struct client_box {
-    sti_client_host host; /* first: begin() and others cast from it */
+    sti_client_host host; /* first: enter_call() and others cast from it */
     sti_node_store *store;
     box box;
     uint32_t first_worker, n_workers;
@@ -129,7 +130,7 @@ static bool is_here(const sti_node_store *store, sti_address a)
 }
 
 /* Wakes the store's thread. */
-static void ring(sti_node_store *store)
+static void ring_bell(sti_node_store *store)
 {
     pthread_mutex_lock(&store->bell_lock);
     store->called = true;
@@ -139,7 +140,7 @@ static void ring(sti_node_store *store)
 
 /* ---- failing ----------------------------------------------------------- */
 
-static void wake(client_box *c, waiter *w)
+static void wake_worker(client_box *c, waiter *w)
 {
     pthread_mutex_lock(&c->sleep_lock);
     w->woken = true;
@@ -170,7 +171,7 @@ void sti_node_store_abort(sti_node_store *store, strads_err err,
         client_box *c = &store->clients[k];
         sti_client_outdate(c->host.client);
         for (uint32_t w = 0; w < c->n_workers; w++)
-            wake(c, &c->workers[w]);
+            wake_worker(c, &c->workers[w]);
         wake_settled(c);
     }
 }
@@ -187,12 +188,12 @@ static strads_err failure_of(sti_node_store *store)
     return err;
 }
 
-static void fail(sti_node_store *store, strads_err err)
+static void fail_store(sti_node_store *store, strads_err err)
 {
     store->setup.failed(store->setup.arg, err, strads_error_text());
 }
 
-static void take_failure(sti_node_store *store, const sti_msg *msg)
+static void fail_by_message(sti_node_store *store, const sti_msg *msg)
 {
     const sti_failure *failure = (const sti_failure *)msg->object;
     store->setup.failed(store->setup.arg,
@@ -219,7 +220,7 @@ static uint64_t bytes_of(const sti_msg *msg)
     return buffer ? buffer->size : 0;
 }
 
-static bool reserve(msg_list *list)
+static bool reserve_message(msg_list *list)
 {
     if (list->n < list->capacity)
         return true;
@@ -234,12 +235,12 @@ static bool reserve(msg_list *list)
 
 /* Puts a message into the inbox of a role of this node. Takes over the
  * reference. */
-static void leave(sti_node_store *store, const sti_msg *msg)
+static void leave_message(sti_node_store *store, const sti_msg *msg)
 {
     box *to =
         msg->to < STI_CLIENT_0 ? &store->box : &client_of(store, msg->to)->box;
     pthread_mutex_lock(&to->inbox_lock);
-    const bool fits = reserve(&to->inbox);
+    const bool fits = reserve_message(&to->inbox);
     if (fits)
         to->inbox.at[to->inbox.n++] = *msg;
     atomic_store_explicit(&to->stirred, true, memory_order_release);
@@ -247,7 +248,7 @@ static void leave(sti_node_store *store, const sti_msg *msg)
     if (fits)
         return;
     sti_object_drop(msg->object);
-    fail(store, no_memory());
+    fail_store(store, no_memory());
 }
 
 /* With the box's lock held: moves the messages of the inbox to b->taken. */
@@ -275,23 +276,23 @@ static bool send_all(sti_node_store *store, box *b, bool may_wait)
         if (effect->kind != STI_EFFECT_SEND)
             continue;
         if (msg->kind == STI_MSG_FAIL) {
-            take_failure(store, msg);
+            fail_by_message(store, msg);
         } else if (is_here(store, msg->to)) {
-            leave(store, msg);
+            leave_message(store, msg);
         } else if (may_wait ||
                    store->setup.has_capacity(store->setup.arg, msg->to,
                                              bytes_of(msg))) {
             strads_err err = store->setup.send(store->setup.arg, msg);
             if (err)
-                fail(store, err);
+                fail_store(store, err);
         } else {
-            ring(store);
+            ring_bell(store);
             return false;
         }
     }
     b->effects.n = b->sent = 0;
     if (b->effects.lost)
-        fail(store, no_memory());
+        fail_store(store, no_memory());
     return true;
 }
 
@@ -332,8 +333,8 @@ static void take_shards_inbox(sti_node_store *store)
     }
 }
 
-static void work(sti_node_store *store, const shard_place *shard,
-                 uint64_t bytes)
+static void work_shard(sti_node_store *store, const shard_place *shard,
+                       uint64_t bytes)
 {
     const uint64_t zero = store->started_ns - store->setup.zero_ns;
     const uint64_t begin = now_of(store);
@@ -356,13 +357,13 @@ static void drive_shards(sti_node_store *store, bool may_wait)
             uint64_t bytes;
             if (!sti_shard_has_work(store->shards[k].role, &bytes))
                 continue;
-            work(store, &store->shards[k], bytes);
+            work_shard(store, &store->shards[k], bytes);
             busy = true;
         }
         if (!send_all(store, &store->box, may_wait))
             return;
         if (busy && !may_wait && ++turns == MOST_TURNS) {
-            ring(store);
+            ring_bell(store);
             return;
         }
     }
@@ -385,7 +386,7 @@ static void note_effects(client_box *c, size_t before)
         if (w->due)
             continue;
         if (c->n_due == DUE_MAX) {
-            wake(c, w);
+            wake_worker(c, w);
             continue;
         }
         w->due = true;
@@ -403,7 +404,7 @@ static void step_client(client_box *c, const sti_event *event)
 }
 
 /* Unlocks, then wakes the workers that are due. */
-static void release(client_box *c)
+static void release_client(client_box *c)
 {
     waiter *due[DUE_MAX];
     const uint32_t n = c->n_due;
@@ -416,7 +417,7 @@ static void release(client_box *c)
     c->settles = false;
     pthread_mutex_unlock(&c->box.lock);
     for (uint32_t k = 0; k < n; k++)
-        wake(c, due[k]);
+        wake_worker(c, due[k]);
     if (settles)
         wake_settled(c);
 }
@@ -434,7 +435,7 @@ static void drive_client(client_box *c, bool may_wait)
 
 /* Called after unlocking a box or leaving a message: handles inboxes whose
  * boxes are not locked, so that no message is left behind. */
-static void look_around(sti_node_store *store)
+static void handle_inboxes(sti_node_store *store)
 {
     bool again = true;
     while (again) {
@@ -445,7 +446,7 @@ static void look_around(sti_node_store *store)
                 pthread_mutex_trylock(&c->box.lock) != 0)
                 continue;
             drive_client(c, false);
-            release(c);
+            release_client(c);
             again = true;
         }
         if (!atomic_load(&store->box.stirred) || atomic_load(&store->stopping))
@@ -460,8 +461,8 @@ static void look_around(sti_node_store *store)
 
 void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg)
 {
-    leave(store, msg);
-    look_around(store);
+    leave_message(store, msg);
+    handle_inboxes(store);
 }
 
 /* ---- the store's thread ------------------------------------------------ */
@@ -494,13 +495,13 @@ static void lose_workers(sti_node_store *store)
         drive_client(c, true);
         const size_t before = c->box.effects.n;
         if (sti_client_lose(c->host.client, w, &c->box.effects))
-            fail(store, STRADS_ENOMEM);
+            fail_store(store, STRADS_ENOMEM);
         note_effects(c, before);
-        release(c);
+        release_client(c);
     }
 }
 
-static void *live(void *arg)
+static void *run_store(void *arg)
 {
     sti_node_store *store = arg;
     while (!atomic_load(&store->stopping)) {
@@ -520,9 +521,9 @@ static void *live(void *arg)
                             &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
             }
             drive_client(c, true);
-            release(c);
+            release_client(c);
         }
-        look_around(store);
+        handle_inboxes(store);
     }
     return NULL;
 }
@@ -537,13 +538,13 @@ bool sti_node_store_lose(sti_node_store *store, uint32_t node)
             return false;
     atomic_store(&store->lost[node], true);
     atomic_store(&store->loses, true);
-    ring(store);
+    ring_bell(store);
     return true;
 }
 
 /* ---- workers' calls ---------------------------------------------------- */
 
-static strads_err begin(sti_client_host *host, uint32_t worker)
+static strads_err enter_call(sti_client_host *host, uint32_t worker)
 {
     client_box *c = (client_box *)host;
     (void)worker;
@@ -552,14 +553,14 @@ static strads_err begin(sti_client_host *host, uint32_t worker)
 }
 
 /* Releases the lock while the worker sleeps. */
-static strads_err wait(sti_client_host *host, uint32_t worker)
+static strads_err sleep_in_call(sti_client_host *host, uint32_t worker)
 {
     client_box *c = (client_box *)host;
     waiter *w = &c->workers[worker - c->first_worker];
     note_effects(c, c->box.sent);
     (void)send_all(c->store, &c->box, true);
-    release(c);
-    look_around(c->store);
+    release_client(c);
+    handle_inboxes(c->store);
     pthread_mutex_lock(&c->sleep_lock);
     while (!w->woken && !atomic_load(&c->store->aborted))
         pthread_cond_wait(&w->wake, &c->sleep_lock);
@@ -569,15 +570,15 @@ static strads_err wait(sti_client_host *host, uint32_t worker)
     return failure_of(c->store);
 }
 
-static void end(sti_client_host *host, uint32_t worker, bool more)
+static void leave_call(sti_client_host *host, uint32_t worker, bool more)
 {
     client_box *c = (client_box *)host;
     (void)worker;
     note_effects(c, c->box.sent);
     if (!more)
         (void)send_all(c->store, &c->box, true);
-    release(c);
-    look_around(c->store);
+    release_client(c);
+    handle_inboxes(c->store);
 }
 
 static uint64_t host_now(const sti_client_host *host)
@@ -585,7 +586,7 @@ static uint64_t host_now(const sti_client_host *host)
     return now_of(((const client_box *)host)->store);
 }
 
-static sti_address home(const sti_client_host *host, uint32_t worker)
+static sti_address home_of_worker(const sti_client_host *host, uint32_t worker)
 {
     const sti_run *run = ((const client_box *)host)->store->setup.run;
     return STI_CLIENT_0 +
@@ -593,7 +594,7 @@ static sti_address home(const sti_client_host *host, uint32_t worker)
 }
 
 /* Waits until the shards have acknowledged all pushes of a client. */
-static strads_err settle(client_box *c)
+static strads_err settle_client(client_box *c)
 {
     bool done = false;
     while (!done && !atomic_load(&c->store->aborted)) {
@@ -602,8 +603,8 @@ static strads_err settle(client_box *c)
         pthread_mutex_lock(&c->sleep_lock);
         c->settled = done;
         pthread_mutex_unlock(&c->sleep_lock);
-        release(c);
-        look_around(c->store);
+        release_client(c);
+        handle_inboxes(c->store);
         pthread_mutex_lock(&c->sleep_lock);
         while (!c->settled && !atomic_load(&c->store->aborted))
             pthread_cond_wait(&c->acknowledged, &c->sleep_lock);
@@ -614,7 +615,7 @@ static strads_err settle(client_box *c)
 
 strads_err sti_node_store_settle(sti_node_store *store)
 {
-    return settle(&store->clients[0]);
+    return settle_client(&store->clients[0]);
 }
 
 strads_err sti_node_store_session(sti_node_store *store, uint32_t worker,
@@ -667,7 +668,7 @@ strads_err sti_node_store_put(sti_node_store *store, const strads_store *from)
             err = put_table(engine, t, from->tables[t]);
     if (!err)
         err = engine->ops->push(engine, STI_PUSH_LEAVE, 0, false);
-    return err ? err : settle(&store->clients[1]);
+    return err ? err : settle_client(&store->clients[1]);
 }
 
 strads_err sti_node_store_get(sti_node_store *store, uint32_t table, uint32_t n,
@@ -676,7 +677,7 @@ strads_err sti_node_store_get(sti_node_store *store, uint32_t table, uint32_t n,
     client_box *c = &store->clients[1];
     pthread_mutex_lock(&c->box.lock);
     sti_client_forget_rows(c->host.client);
-    release(c);
+    release_client(c);
     return strads_session_read_rows(store->engine, table, n, rows,
                                     STRADS_STALENESS_INFINITE, out);
 }
@@ -723,10 +724,10 @@ static strads_err open_client(sti_node_store *store, uint32_t number,
                                .n_tables = store->n_tables,
                                .shards = store->setup.run->shards,
                                .piece = STI_PIECE_BYTES,
-                               .begin = begin,
-                               .wait = wait,
-                               .end = end,
-                               .home = home,
+                               .begin = enter_call,
+                               .wait = sleep_in_call,
+                               .end = leave_call,
+                               .home = home_of_worker,
                                .now = host_now,
                                .zero_ns = store->started_ns}};
     if (!c->workers)
@@ -812,7 +813,8 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
         err = open_shards(store);
     if (!err)
         err = open_clients(store);
-    store->started = !err && !pthread_create(&store->thread, NULL, live, store);
+    store->started =
+        !err && !pthread_create(&store->thread, NULL, run_store, store);
     if (!err && !store->started)
         err = strads_fail(STRADS_EIO, "cannot start the store's thread: use "
                                       "fewer partitions");
@@ -826,7 +828,7 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
 void sti_node_store_stop(sti_node_store *store)
 {
     atomic_store(&store->stopping, true);
-    ring(store);
+    ring_bell(store);
     if (store->started)
         pthread_join(store->thread, NULL);
     store->started = false;

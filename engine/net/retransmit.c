@@ -24,7 +24,7 @@ static void let_go(sti_retained *retained)
 }
 
 /* With the lock held: frees the first `n` frames. */
-static void forget(sti_retransmit *box, uint64_t n)
+static void free_frames(sti_retransmit *box, uint64_t n)
 {
     for (; n; n--) {
         sti_retained *retained = box->first;
@@ -39,7 +39,7 @@ static void forget(sti_retransmit *box, uint64_t n)
 
 void sti_retransmit_destroy(sti_retransmit *box)
 {
-    forget(box, box->put - box->seen);
+    free_frames(box, box->put - box->seen);
     pthread_cond_destroy(&box->moved);
     pthread_mutex_destroy(&box->lock);
 }
@@ -56,7 +56,7 @@ static void was_written(void *arg)
 
 /* With the lock held. A lost link is not an error: the next link sends the
  * frame again. */
-static strads_err send(sti_retransmit *box, sti_retained *retained)
+static strads_err send_retained(sti_retransmit *box, sti_retained *retained)
 {
     const sti_outgoing frame = {
         .header = retained->header,
@@ -115,7 +115,7 @@ strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
     box->bytes += size;
     box->put++;
     box->put_bytes += size;
-    err = send(box, retained);
+    err = send_retained(box, retained);
     pthread_mutex_unlock(&box->lock);
     return err;
 }
@@ -139,11 +139,11 @@ uint64_t sti_retransmit_bytes(sti_retransmit *box)
 /* ---- acknowledgements -------------------------------------------------- */
 
 /* With the lock held. */
-static bool settle(sti_retransmit *box, uint64_t seen)
+static bool settle_seen(sti_retransmit *box, uint64_t seen)
 {
     if (seen < box->seen || seen > box->put)
         return false;
-    forget(box, seen - box->seen);
+    free_frames(box, seen - box->seen);
     box->seen = seen;
     return true;
 }
@@ -151,7 +151,7 @@ static bool settle(sti_retransmit *box, uint64_t seen)
 bool sti_retransmit_seen(sti_retransmit *box, uint64_t seen)
 {
     pthread_mutex_lock(&box->lock);
-    bool can_be = settle(box, seen);
+    bool can_be = settle_seen(box, seen);
     pthread_mutex_unlock(&box->lock);
     return can_be;
 }
@@ -161,13 +161,13 @@ bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
 {
     pthread_mutex_lock(&box->lock);
     bool newer = link > box->link; /* numbers of links only grow */
-    bool can_be = !newer || settle(box, seen);
+    bool can_be = !newer || settle_seen(box, seen);
     if (newer && can_be) {
         box->link = link;
         strads_err err =
             first ? sti_net_send(box->net, link, first) : STRADS_OK;
         for (sti_retained *p = box->first; p && !err; p = p->next)
-            err = send(box, p);
+            err = send_retained(box, p);
         can_be = !err || err == STRADS_EPEER;
     }
     pthread_mutex_unlock(&box->lock);
@@ -177,7 +177,7 @@ bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
 void sti_retransmit_close(sti_retransmit *box)
 {
     pthread_mutex_lock(&box->lock);
-    forget(box, box->put - box->seen);
+    free_frames(box, box->put - box->seen);
     box->seen = box->put;
     box->closed = true;
     pthread_mutex_unlock(&box->lock);

@@ -123,7 +123,7 @@ static void bare_host(const sti_url *url, char out[STI_URL_MAX + 1])
                    url->host + (brackets ? 1 : 0));
 }
 
-static int resolve(const sti_url *url, struct addrinfo **out)
+static int resolve_host(const sti_url *url, struct addrinfo **out)
 {
     char host[STI_URL_MAX + 1], port[8];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -148,7 +148,7 @@ bool sti_url_is_local(const sti_url *url)
 {
     struct addrinfo *all = NULL;
     bool local = true;
-    if (url->tcp && resolve(url, &all) != 0)
+    if (url->tcp && resolve_host(url, &all) != 0)
         return true;
     for (const struct addrinfo *a = all; a != NULL; a = a->ai_next)
         local = local && is_loopback(a->ai_addr);
@@ -185,7 +185,7 @@ bool sti_url_is_here(const sti_url *url)
     struct ifaddrs *own = NULL;
     if (!url->tcp)
         return true;
-    if (resolve(url, &all) != 0)
+    if (resolve_host(url, &all) != 0)
         return false;
     (void)getifaddrs(&own);
     bool here = all != NULL;
@@ -233,8 +233,8 @@ static int finish_connect(int fd, unsigned ms)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &size) ? errno : e;
 }
 
-static int connect_to(const struct sockaddr *at, socklen_t size, unsigned ms,
-                      int *out)
+static int connect_address(const struct sockaddr *at, socklen_t size,
+                           unsigned ms, int *out)
 {
     int fd, e = new_socket(at->sa_family, &fd);
     if (e)
@@ -254,14 +254,14 @@ int sti_socket_dial(const sti_url *url, unsigned ms, int *fd)
 {
     if (!url->tcp) {
         const struct sockaddr_un at = path_address(url);
-        return connect_to((const void *)&at, sizeof at, ms, fd);
+        return connect_address((const void *)&at, sizeof at, ms, fd);
     }
     struct addrinfo *all = NULL;
-    int e = resolve(url, &all);
+    int e = resolve_host(url, &all);
     bool connected = false;
     for (const struct addrinfo *a = all; a != NULL && !connected;
          a = a->ai_next) {
-        e = connect_to(a->ai_addr, a->ai_addrlen, ms, fd);
+        e = connect_address(a->ai_addr, a->ai_addrlen, ms, fd);
         connected = e == 0;
     }
     if (all != NULL)
@@ -325,7 +325,7 @@ int sti_socket_listen(sti_url *url, int *out)
     struct sockaddr_storage at = {0};
     struct addrinfo *first = NULL;
     socklen_t size = sizeof at;
-    int fd = -1, e = url->tcp ? resolve(url, &first) : 0;
+    int fd = -1, e = url->tcp ? resolve_host(url, &first) : 0;
     if (!e)
         e = new_socket(url->tcp ? first->ai_family : AF_UNIX, &fd);
     if (!e)
