@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program of docs/c.md, as it stands there, built by the page's line: the
-# objective is the command's, linked to shared libraries and to archives.
+# Builds the program in docs/c.md with the page's command, with shared
+# libraries and with archives, and expects the objective of the command.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
@@ -13,7 +13,7 @@ gives 0 lasso train "$year_train" --lambda-ratio 0.02 \
     --model best.json
 near "$(sed -n 's/^objective \([0-9.]*\),.*/\1/p' told)" \
     "$(member best.json objective)" 3e-6 "the objective of the page's program"
-# Without shared libraries, too: Debian's libxxhash.a lacks the functions that
+# Also without shared libraries: Debian's libxxhash.a lacks the functions that
 # choose by processor.
 # shellcheck disable=SC2046 # words
 "$STRADS_CC" -std=c17 -static train.c \

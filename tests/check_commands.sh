@@ -1,17 +1,17 @@
 #!/bin/sh
-# Every command line of the README, of docs/ and of the examples' pages, and every
-# `strads ...` in their text, names a command that exists and options that it has.
-# Programs in shared objects have tests of their own.
+# Every command line in the README, docs/ and the examples' pages, and every
+# `strads ...` in their text, names an existing command and existing options.
+# Programs in shared objects have separate tests.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The texts of wire-format.md are what processes send.
+# The texts of wire-format.md are messages between processes.
 for page in README.md CONTRIBUTING.md docs/*.md examples/*/README.md; do
     [ "$page" != docs/wire-format.md ] || continue
-    # Lines of code, without the prompt, with what a backslash continues.
+    # Lines of code, without the prompt, joined at backslashes.
     awk -v page="$page" '
         /^```/ { code = !code; next }
         !code && !/^    / { next }
@@ -21,10 +21,10 @@ for page in README.md CONTRIBUTING.md docs/*.md examples/*/README.md; do
             if (held != "") { line = held " " line; held = "" }
             if (line !~ /^strads /) next
             if (sub(/\\$/, "", line)) { held = line; next }
-            sub(/   .*/, "", line) # a list of commands tells what each does
+            sub(/   .*/, "", line) # without the descriptions in a list of commands
             print page "\t" line
         }' "$page"
-    # In the text, over ends of lines.
+    # In the text, across line ends.
     tr '\n' ' ' <"$page" | grep -oE '`strads [a-z][^`]*`' | tr -d '`' |
         sed "s|^|$page	|" || :
 done | sed 's/ [|>&#;].*//; s/ 2>.*//; s/[[]//g; s/]//g; s/\.\.\.//g' |
@@ -41,7 +41,7 @@ while IFS=$tab read -r page line; do
     case $line in
     *.so* | *.py* | *PROGRAM* | *NAME* | *COMMAND* | 'strads launch'*) continue ;;
     esac
-    # `strads svm --loss hinge` in a text is of its training.
+    # `strads svm --loss hinge` in a text means `strads svm train`.
     line=$(printf '%s' "$line" | sed -E 's/^strads ([a-z-]+) --/strads \1 train --/')
     words=$(printf '%s' "${line#strads}" | sed "s/=[^ ]*//g; s/['\"]//g")
     # shellcheck disable=SC2086 # words

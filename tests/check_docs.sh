@@ -1,7 +1,7 @@
 #!/bin/sh
-# What docs and READMEs name is there: files and folders of the tree, functions,
-# types, macros and environment variables of ours. CHANGELOG.md and FIGURES.md
-# tell of what was, too.
+# The names in docs and READMEs exist: files and folders of the tree, and our
+# functions, types, macros and environment variables. CHANGELOG.md and
+# FIGURES.md also describe the past.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
@@ -31,9 +31,10 @@ for page in $pages; do
             wrong=1
         }
     done
-    # Paths that begin with a folder of the tree, and sources by their name alone.
-    # What ends in _ begins names; what begins with _, or NAME, stands for others.
-    # Code and commands, where readers' own files are, are left out.
+    # Paths that begin with a folder of the tree, and sources by their name
+    # alone. A name that ends in _ is a prefix; one that begins with _, or
+    # NAME, is a placeholder. Code and commands are left out, because they name
+    # readers' files.
     for name in $(awk '/^```/ { inside = !inside; next } !inside && !/^    /' \
         "$page" | sed 's|build/[A-Za-z0-9_./-]*||g' |
         grep -oE '\b(engine|include/strads|schedulers|apps|tests|bench|docs|cmake|examples|packaging|debian|python)/[A-Za-z0-9_./-]*[A-Za-z0-9_]|\b[a-z0-9_]+\.(c|h|pml|sh|shlib)\b' |

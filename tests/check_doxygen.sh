@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pages of the public headers come out without a warning.
+# Doxygen makes the pages of the public headers without a warning.
 set -eu
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shared library exports strads_* and nothing else, every function that a
-# public header declares is there, and Debian's list of symbols has them all.
+# The shared library exports only strads_*, every function that a public header
+# declares is exported, and Debian's list of symbols is complete.
 set -eu
 export LC_ALL=C
 library=$STRADS_BUILD/libstrads.so
@@ -12,7 +12,7 @@ nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//' |
     sort -u >"$scratch/exported"
 [ -s "$scratch/exported" ]
 
-# Comments go first: they may mention the macro.
+# Remove comments first: they may mention the macro.
 cat "$STRADS_SOURCE"/include/strads/*.h | tr '\n' ' ' |
     sed 's|/\*|\n/*|g; s|\*/|*/\n|g' | grep -v '^/\*' | tr '\n' ' ' |
     sed 's/STRADS_API/\n&/g' |
@@ -29,7 +29,7 @@ if comm -23 "$scratch/declared" "$scratch/exported" | grep .; then
     exit 1
 fi
 
-# Debian's list of them: packages that were built by it depend on what it says.
+# Debian's list of symbols: packages built against the library depend on it.
 sed -n 's/^ \(strads_[a-z0-9_]*\)@.*/\1/p' \
     "$STRADS_SOURCE/debian/libstrads0.symbols" | sort -u >"$scratch/listed"
 if comm -3 "$scratch/listed" "$scratch/exported" | grep .; then

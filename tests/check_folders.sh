@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each folder explains itself: it has a README.md.
+# Each folder has a README.md.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"

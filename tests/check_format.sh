@@ -1,6 +1,6 @@
 #!/bin/sh
-# clang-format would leave every C file as it is. Releases of clang-format
-# disagree with each other; 14 is the one that decides.
+# clang-format would not change any C file. Its versions format differently;
+# version 14 is used.
 set -eu
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generations of a run, engine/run/generations.pml, keep their promises in every
-# order of events that spin finds, and each bug planted in them is found.
+# The model of membership epochs, engine/run/generations.pml, keeps its
+# promises in every order of events that spin explores, and each planted bug is
+# found.
 set -eu
 export LC_ALL=C
 model=$(cd "${STRADS_SOURCE:-$(dirname "$0")/..}" && pwd)
@@ -13,7 +14,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# search PAN_BUILD PAN_FLAGS MODEL_FLAGS...: what spin says, in `said`
+# search PAN_BUILD PAN_FLAGS MODEL_FLAGS...: spin's output, in `said`
 search()
 {
     build=$1

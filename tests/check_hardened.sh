@@ -33,7 +33,7 @@ for file in "$STRADS_BIN" "$STRADS_BUILD/libstrads.so"; do
 done
 has "$STRADS_BIN" "mark of a position-independent executable" 'FLAGS_1.*PIE' -d
 
-# The probes of large frames are no symbols: the compiler's words tell of them.
+# Probes of large frames leave no symbols, so check the compiler's options.
 words=$STRADS_BUILD/compile_commands.json
 [ "$(cached STRADS_STACK_CLASH)" != 1 ] ||
     grep -q -e -fstack-clash-protection "$words" ||

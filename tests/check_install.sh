@@ -1,6 +1,7 @@
 #!/bin/sh
-# What is installed is enough to build against: in C and in C++17, shared and
-# static, by pkg-config and by CMake's find_package; and the tree may be moved.
+# The installed files suffice to build against strads: in C and in C++17,
+# shared and static, by pkg-config and by CMake's find_package, also after the
+# prefix was moved.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,7 +16,7 @@ libdir=$(dirname "$(find "$scratch/prefix" -name libstrads.a)")
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 export LD_LIBRARY_PATH="$libdir"
 
-# Each header stands alone, then all of them together.
+# Each header alone, then all of them together.
 mkdir program
 for header in prefix/include/strads/*.h; do
     name=${header#prefix/include/}
@@ -38,7 +39,7 @@ cp program/main.c program/main.cc
 
 flags=$(pkg-config --cflags --libs strads)
 archive="$libdir/libstrads.a $(pkg-config --static --libs strads)"
-# The archive's own -lstrads would find the shared library.
+# The archive's -lstrads would select the shared library.
 archive=$(printf '%s' "$archive" | sed 's/-lstrads//')
 for source in program/main.c program/main.cc; do
     compiler=$STRADS_CC

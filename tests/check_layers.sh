@@ -1,6 +1,6 @@
 #!/bin/sh
-# The include order of docs/architecture.md holds, and no two files of the
-# tree bear the same name. Prints each breach; fails when there is one.
+# The include order of docs/architecture.md holds, and file names are unique in
+# the tree. Prints each violation; fails if there is one.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
@@ -11,13 +11,13 @@ trap 'rm -f "$found"' EXIT
 find include engine schedulers apps tests bench examples -name '*.[ch]' |
     sort | xargs awk '
     BEGIN {
-        # A layer may include itself and what stands before it.
+        # A layer may include itself and earlier layers.
         split("base data store round exec net watch sim run", layer)
         for (i in layer)
             rank["engine/" layer[i]] = i
     }
 
-    # What an included path belongs to: a layer, a room, or "system".
+    # The owner of an included path: a layer, a folder, or "system".
     function owner(path, part) {
         split(path, part, "/")
         if (part[1] == "engine" || part[1] == "apps")
@@ -56,8 +56,8 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
         sub(/[">].*/, "", path)
         to = owner(path)
         if (to == "system" && quoted) {
-            # A bare name is a file of the same folder, which the engine
-            # spells out.
+            # A bare name is a file of the same folder; the engine writes full
+            # paths.
             if (from ~ /^engine\//)
                 print FILENAME ":" FNR ": write \"" from "/" path "\""
             else if (path ~ /\//)
@@ -66,7 +66,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             print FILENAME ":" FNR ": " from " may not include \"" path "\""
     }' >"$found"
 
-# (debian/ has the names that Debian wants.)
+# (Debian prescribes the names in debian/.)
 find . \( -name .git -o -name build -o -name 'build-*' -o -path ./debian \) \
     -prune -o \
     -type f ! -name README.md ! -name CMakeLists.txt -print |

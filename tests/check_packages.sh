@@ -1,12 +1,13 @@
 #!/bin/sh
-# Debian's packages: they build, lintian has no error or warning, and in a bare
-# Debian 12 they install and train by the command, from C and from Python.
+# Debian's packages: they build, lintian reports no error or warning, and in a
+# minimal Debian 12 they install and train by the command, from C and from
+# Python.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# quiet LOG COMMAND...: its output is shown when it fails.
+# quiet LOG COMMAND...: shows the output only if the command fails.
 quiet()
 {
     log=$1
@@ -26,7 +27,7 @@ cd ..
 quiet lintian.log lintian --fail-on error,warning --allow-root ./*.changes
 rm -f ./*-dbgsym_*
 
-# The same archives as this machine's, whatever they are.
+# Use this machine's archives.
 find /etc/apt/sources.list.d -name '*.sources' -exec cat {} + >archives
 [ -s archives ] || find /etc/apt -maxdepth 2 -name '*.list' -exec cat {} + \
     >archives

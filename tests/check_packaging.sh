@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recipes of packaging/ parse, and call the command with options that it has.
+# The recipes of packaging/ parse, and use existing options of the command.
 set -eu
 cd "$STRADS_SOURCE/packaging"
 
@@ -13,7 +13,7 @@ pod = job["template"]["spec"]
 container = pod["containers"][0]
 env = {item["name"]: item.get("value") for item in container["env"]}
 assert int(env["STRADS_SIZE"]) == job["completions"] == job["parallelism"]
-# strads-0 is the host of pod 0 of a Job of that name, in the pods' subdomain
+# strads-0 is the host of pod 0 of a Job with that name, in the pods' subdomain
 assert env["STRADS_COORDINATOR"].split(":")[0] == \
     f"{parts[2]['metadata']['name']}-0.{pod['subdomain']}"
 assert "STRADS_TOKEN" in env
@@ -26,7 +26,8 @@ if command -v systemd-analyze >/dev/null; then
     systemd-analyze verify --man=no "$scratch/strads@test.service" 2>&1 |
         grep -i 'strads@test' && exit 1
 fi
-# A Containerfile's instructions, and each package that Debian's rules want
+# A Containerfile's instructions, and each package in Debian's build
+# dependencies
 grep -qE '^FROM .* AS build$' Containerfile
 sed -n 's/^Build-Depends: *//p; /^Build-Depends/,/^$/s/^ \+//p' \
     ../debian/control | tr -d ',' | sed 's/ (.*//' | while read -r name; do

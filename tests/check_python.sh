@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Python package: its wheel builds against what is installed, and passes its
-# tests and scikit-learn's from a folder of its own.
+# The Python package: its wheel builds against an installed library, and passes
+# its tests and scikit-learn's in a separate folder.
 set -eu
 python=${STRADS_PYTHON:-/usr/bin/python3}
 scratch=$(mktemp -d)

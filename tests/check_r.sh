@@ -1,6 +1,6 @@
 #!/bin/sh
-# The R package builds against what is installed, and R CMD check has nothing to
-# warn of.
+# The R package builds against an installed library, and R CMD check reports no
+# warning.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every fragment of C in the README stands, as it is, in the example that it names.
+# Every C fragment in the README is an exact part of the example that it names.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"

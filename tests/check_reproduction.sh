@@ -1,6 +1,7 @@
 #!/bin/sh
-# ./dev reproduce --quick draws all of its figures into one page that needs nothing
-# else and names the commands; the page in docs/ has the same ones, of a whole run.
+# ./dev reproduce --quick draws all of its figures into one self-contained page
+# that names the commands. The page in docs/ has the same figures, from a full
+# run.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 STRADS_BUILD=$STRADS_BUILD python3 "$STRADS_SOURCE/bench/reproduce.py" --quick \

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The store's protocol, engine/store/protocol.pml, keeps its promises in every
-# order of events that spin finds, and each bug planted in it is found.
+# The model of the store's protocol, engine/store/protocol.pml, keeps its
+# promises in every order of events that spin explores, and each planted bug is
+# found.
 set -eu
 export LC_ALL=C
 model=$(cd "${STRADS_SOURCE:-$(dirname "$0")/..}" && pwd)
@@ -16,9 +17,9 @@ beside=
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null || :
       rm -rf "$scratch"' EXIT
 
-# search PAN_BUILD PAN_FLAGS [MODEL_FLAGS]: what spin says, in `said`. All steps
-# look at what all share, so a partial order would reduce nothing; to compile
-# takes as long as some hundred thousand states, so it is not optimised much.
+# search PAN_BUILD PAN_FLAGS [MODEL_FLAGS]: spin's output, in `said`. All steps
+# read shared state, so partial-order reduction would not help. Compiling takes
+# as long as some hundred thousand states, so optimisation is low.
 search()
 {
     build=$1
@@ -36,7 +37,7 @@ search()
     ./pan -n -m10000 $flags >said 2>&1 || true
 }
 
-# Everything was searched, and nothing was found.
+# The search was complete and found no error.
 complete()
 {
     if ! grep -q 'errors: 0$' said || grep -q 'not completed' said; then
@@ -47,14 +48,14 @@ complete()
     echo "$(awk '/states, stored/ { print $1 }' said) states: $*"
 }
 
-# The bounds of arrays are looked at in the searches for circles and bugs.
+# The searches for cycles and bugs also check array bounds.
 keeps()
 {
     search "-Og -DNOBOUNDCHECK -DSAFETY" "" "$@"
     complete "$@"
 }
 
-# It cannot cycle without ending either.
+# It cannot cycle without terminating either.
 ends()
 {
     search "-Og -DNP" -l "$@"
@@ -76,7 +77,7 @@ breaks()
     echo "found, $promise: $*"
 }
 
-# -E: look on beyond a standstill, for what else the bug does.
+# -E: continue beyond a deadlock to find other effects of the bug.
 search_small()
 {
     cd "$scratch/small"
@@ -108,7 +109,7 @@ search_large()
     keeps -DALIKE -DSTALENESS=0
 }
 
-# Side by side, on two cores.
+# In parallel, on two cores.
 mkdir "$scratch/small" "$scratch/large"
 search_large &
 beside=$!

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every fragment of C in the tutorial stands, as it is, in one of the examples;
-# and the tutorial names every slot of a program and of a phase.
+# Every C fragment in the tutorial is an exact part of one of the examples, and
+# the tutorial names every slot of a program and of a phase.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
@@ -23,7 +23,7 @@ END {
     exit wrong || n < 10
 }' examples/*/*.c "$page"
 
-# Slots are what the structs have behind "(*".
+# Slots are the struct members after "(*".
 sed -n 's/^ *[a-z_]* (\*\([a-z_]*\)).*/\1/p' \
     include/strads/program.h include/strads/program_more.h |
     sort -u | while read -r slot; do

@@ -48,6 +48,7 @@ python
 python/strads
 python/tests
 tests/criterion
+tests/fuzz
 tests/swarm
 "
 

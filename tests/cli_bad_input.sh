@@ -1,8 +1,8 @@
 #!/bin/sh
-# Bad input: one sentence, exit code 2, and no model file.
+# Bad input: one message, exit code 2, and no model file.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# bad TEXT FILE: training on it is refused with a sentence that names it.
+# bad TEXT FILE: training on it is refused with a message that contains TEXT.
 bad() {
     text=$1 file=$2
     refuses 2 "$text" lasso train "$file" --model m.json --lambda 0.1 --quiet
@@ -11,7 +11,7 @@ bad() {
     rm -f m.json
 }
 
-# bad_line LINE CONTENT [TEXT]: a LIBSVM file that is wrong in that line.
+# bad_line LINE CONTENT [TEXT]: a LIBSVM file with an error in that line.
 bad_line() {
     line=$1
     printf '%b' "$2" >d.svm
@@ -47,8 +47,8 @@ bad_line 1 '1 99999999999999999999999:1\n'
 bad_line 1 '1 one:1\n'
 bad_line 1 '1 1\n'
 
-# A few bytes that ask for more memory than there is: refused with the figures
-# of the whole run, before it is taken.
+# A few bytes that request more memory than there is: refused with the needs of
+# the whole run, before memory is allocated.
 printf '1 1:1 4294967294:1\n' >wide.svm
 refuses 1 'need 377957121876 bytes of memory at least' lasso train wide.svm \
     --lambda 0.1 --model m.json --quiet
@@ -63,7 +63,8 @@ done
 refuses 1 '104857600 may be used' data info wide.svm --memory 100M
 refuses 1 '104857600 may be used' data info wide.svm --memory 100MiB
 refuses 1 '104857600 may be used' data info wide.svm --memory 100MB
-# Data alone would fit: logistic regression's parameters do not, beside them.
+# The data alone would fit, but not together with the parameters of logistic
+# regression.
 printf '1 1:1\n0 100000:1\n' >wide.svm
 refuses 1 'program logistic needs about 11200000 bytes' logistic train \
     wide.svm --no-intercept --lambda 0.1 --memory 8.9M --quiet
@@ -84,7 +85,7 @@ bad_line 2 '1 1:1\nfoo 1:1\n'
 bad_line 2 '1 1:1\n1:1 2:1\n'
 bad_line 1 '1e400 1:1\n'
 
-# A line of 100 MB that is no line of data
+# A line of 100 MB that is not data
 {
     printf '1 1:1 '
     head -c 100000000 /dev/zero | tr '\0' '7'
@@ -141,7 +142,7 @@ refuses 2 'none.json: cannot be read' lasso predict none.json one.svm
 refuses 2 'is not JSON' lasso predict "$year_test" one.svm
 refuses 2 'directory' lasso predict /tmp one.svm
 
-# Places that cannot be written are found before the run
+# Unwritable paths are found before the run
 refuses 2 'cannot be written' lasso train one.svm --model none/m.json
 refuses 2 'it is a directory' lasso train one.svm --model /tmp
 refuses 2 'not a plain file' lasso train one.svm --model /dev/null
@@ -166,7 +167,7 @@ refuses 2 "$same_file --log" lasso train one.svm --model n.json --log n.json
 cmp -s one.svm keep.svm || fail "the data was overwritten"
 cmp -s good.json keep.json || fail "the model was overwritten"
 
-# What was found good and cannot be written any more has failed while running.
+# A path that was writable and then is not counts as a failed run.
 if [ -c /dev/full ]; then
     corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
     votes=$STRADS_SOURCE/data/unvotes-tiny.txt
@@ -190,8 +191,8 @@ if [ -c /dev/full ]; then
     says err "strads: standard output"
 fi
 
-# A trace that outgrows its place costs no model. The command inherits that the
-# signal is ignored: there the write fails instead.
+# A trace that exceeds its limit does not prevent the model. The command
+# inherits the ignored signal, so the write fails instead.
 trap '' XFSZ
 ulimit -S -f 8
 gives 1 lasso train --no-intercept one.svm --partitions 2 --trace t.json --model traced.json \
@@ -206,7 +207,7 @@ cp old.json.users.npy users.npy
 printf '2 0:3 1:2\n1 1:4\n' >few.ldac
 gives 0 lda train few.ldac --topics 400 --sweeps 1 --model words.json --quiet
 cp words.json.npy counts.npy
-ulimit -S -f 8 # the users and the counts have room, items and topics have none
+ulimit -S -f 8 # users and counts fit, items and topics do not
 gives 1 mf train "$votes" --rank 2 --sweeps 2 --model old.json --quiet
 gives 1 lda train few.ldac --topics 400 --sweeps 3 --seed 5 \
     --model words.json --quiet

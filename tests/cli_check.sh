@@ -1,12 +1,13 @@
 #!/bin/sh
-# strads run --check: small wrong programs, each of which used to "converge" to a
-# wrong answer, or to crash without a word, are told what is wrong. All are
-# examples/ridge with one mistake.
+# strads run --check: small wrong programs that used to "converge" to a wrong
+# answer, or to crash without a message, get a message that names the error.
+# All are examples/ridge with one mistake.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 ridge=$STRADS_SOURCE/examples/ridge/ridge.c
 
-# wrong NAME SED SENTENCE: ridge, edited, is refused with that sentence.
+# wrong NAME SED TEXT: the edited ridge is refused with a message that contains
+# TEXT.
 wrong() {
     sed "$2" "$ridge" >"$1.c"
     cmp -s "$1.c" "$ridge" && fail "$1 has no mistake"
@@ -41,21 +42,21 @@ wrong gives_up 's/    ridge_state \*s = state;/&\
     abort();/' 'crashes (Aborted) in objective'
 wrong leaves 's/    const double \*r = task->local;/&\
     if (j == 7) exit(0);/' 'ends the process with exit code 0'
-# Without --check, too
+# Also without --check
 sed '/^    \.aggregate = /d' "$ridge" >contradicts.c
 "${STRADS_CC:-cc}" -std=gnu17 -w -O1 -shared -fPIC \
     -I"$STRADS_SOURCE/include" contradicts.c -o contradicts.so
 refuses 2 'an update, but no aggregate that would change a parameter' \
     run contradicts.so "$year_train"
 
-# What is right passes, and trains
+# A correct program passes, and trains
 "${STRADS_CC:-cc}" -std=gnu17 -O1 -shared -fPIC -I"$STRADS_SOURCE/include" \
     "$ridge" -o ridge.so
 gives 0 run ridge.so "$year_train" --check --model right.json
 says err 'checked ridge on ' 'nothing wrong was found' 'converged'
 
-# The simplest program: a name and four callbacks, of one header. Each parameter
-# becomes its column's sum.
+# The simplest program: a name and four callbacks, from one header. Each
+# parameter becomes its column's sum.
 cat >simplest.c <<'END'
 #include <strads/program.h>
 static strads_err update(strads_task *task)

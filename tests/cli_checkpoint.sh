@@ -1,11 +1,11 @@
 #!/bin/sh
-# A run that was cut short goes on from its last cut, and ends as one that was
-# not.
+# An interrupted run resumes from its last checkpoint and ends like an
+# uninterrupted one.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# until_cut DIR: it has other cuts than it had; one that has ended by itself before
-# that is fine, too.
+# until_cut DIR: waits until it has new checkpoints; a run that has ended by
+# itself before that is fine, too.
 cuts_of() { find "$1" -name 'cut-*.strads' 2>/dev/null | sort; }
 until_cut() {
     before=$(cuts_of "$1")
@@ -24,7 +24,7 @@ objective_in() { # LOG: the last objective, to 9 digits
         xargs printf '%.9g\n'
 }
 
-# Programs of rounds: the state is made again from what was committed, so rounds
+# Programs of rounds: the state is rebuilt from committed values. So rounds
 # differ, and the certified objective is the same.
 for program in lasso logistic svm; do
     gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
@@ -36,7 +36,7 @@ for program in lasso logistic svm; do
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
 done
 
-# Linear models of any loss, and paths, which keep the points that they have
+# Linear models of any loss, and paths, which keep their completed points
 gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --log whole.jsonl
 gives 3 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --max-rounds 12 \
     --checkpoint cuts-glm
@@ -44,8 +44,8 @@ gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --
     --log rest.jsonl
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "glm"
 
-# Newton's steps are cut anywhere: what is committed amid one (directions, a w
-# that is further by one) is nothing that the rest could be misled by.
+# Newton steps are interrupted at any point: values committed within a step
+# (directions, a w moved along one) do not mislead the resumed run.
 awk 'BEGIN { srand(3); for (i = 0; i < 900; i++) { m = rand() - .5; l = ""
     for (j = 1; j <= 12; j++) { x = rand() - .5; m += x * (j % 3 - 1)
         l = l " " j ":" sprintf("%.4f", x + j / 4) } print (m > 0 ? 1 : -1) l } }' \
@@ -74,12 +74,13 @@ cut_everywhere "3 6 9 12 15" svm train few.svm --loss squared-hinge --c 10 \
     --intercept
 cut_everywhere "40 55 60 65 70 75" logistic train wide.svm --l1-ratio 0 --c 200 \
     --intercept --workers 1
-# A softmax is cut amid a turn, and between laps.
+# A softmax fit is interrupted within a turn and between sweeps.
 awk '{ split($2, x, ":"); $1 = $1 > 0 ? "a" : x[2] > .25 ? "b" : "c"; print }' \
     few.svm >three.svm
 cut_everywhere "2 4 9 20 40" glm train three.svm --loss multinomial \
     --lambda-ratio 0.02 --intercept
-points_differ() { # ONE.csv OTHER.csv: lambdas, but for rounding, or objectives by
+points_differ() { # ONE.csv OTHER.csv: lambdas differ beyond rounding, or
+                  # objectives by
     # more than 1e-7
     paste -d, "$1" "$2" | awk -F, 'NR > 1 { n++; d = ($3 - $9) / $3
         l = ($1 - $7) / $1
@@ -98,21 +99,21 @@ for path in "lasso path --no-intercept $year_train --ratio 0.01" "logistic path 
     }
     [ "$(wc -l <part.csv)" -gt 2 ] || fail "no points of $path: make it longer"
     ! points_differ whole.csv rest.csv || fail "other points: $path"
-    # those before the cut are the cut's: found in no time
+    # points before the checkpoint come from it, and take no time
     awk -F, 'NR == 2 { first = $5 } { same += $5 == first }
         END { exit !(same > 1) }' rest.csv || fail "points found anew: $path"
 done
 
-# Rings: state is packed, and the rest of the run has the bits of a whole one,
-# on one process or on two, one of which was killed.
+# Rings: state is packed, and the resumed run is bit-identical to a whole one,
+# on one process or on two, after one of them was killed.
 documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
-same_files() { # WHAT: whole.model and rest.model, with what lies beside them
+same_files() { # WHAT: whole.model and rest.model, with the files beside them
     for whole in whole.model*; do
         cmp -s "$whole" "rest${whole#whole}" || fail "other bits in $whole: $1"
     done
 }
-rest_is_same() { # WORDS...: cut short at some rounds, then whole
+rest_is_same() { # WORDS...: interrupted at some rounds, then completed
     rm -rf ring whole.model* rest.model*
     gives 0 "$@" --model whole.model
     gives 0 "$@" --max-rounds "$rounds" --checkpoint ring
@@ -127,15 +128,17 @@ rest_is_same lda train "$documents" --topics 150 --sweeps 20 --partitions 3 \
 rounds=27
 rest_is_same mf train "$votes" --rank 8 --partitions 3
 rest_is_same mf train "$votes" --rank 8 --partitions 2 --unweighted \
-    --sweeps 60 --patience 30 --lambda 1e-4 # its best sweep is not its last
+    --sweeps 60 --patience 30 --lambda 1e-4 # the best sweep is not the last
+                                            # one
 rest_is_same mf train "$votes" --rank 8 --partitions 2 --method als --test "$votes"
 rest_is_same mf train "$votes" --rank 20 --partitions 2 --method cd
 rest_is_same mf train "$votes" --rank 8 --partitions 2 --method ccd++
 awk '$3 > 0' "$votes" >likes
 rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 
-# Loops: all partitions stop at one clock. Without staleness the rest has the
-# bits of a whole run, on one process or on two; otherwise it comes as far.
+# Loops: all partitions stop at one clock. Without staleness the resumed run is
+# bit-identical to a whole run, on one process or on two; otherwise it reaches
+# a similar objective.
 values_in() { # MODEL
     sed -n '/"values"/,/\]/p; /"index"/,/\]/p' "$1"
 }
@@ -145,7 +148,7 @@ sgd="sgd-logistic train --no-intercept $party --epochs 20 --partitions 3"
     gives 0 $sgd --staleness 0 --model whole.json
     values_in whole.json >whole.values
     [ -s whole.values ] || fail "no values: $(head -c 300 whole.json)"
-    for rounds in 41 130; do # amid an epoch, amid a clock; at its end
+    for rounds in 41 130; do # within an epoch, within a clock; at its end
         rm -rf loop
         gives 0 $sgd --staleness 0 --max-rounds "$rounds" --checkpoint loop \
             --checkpoint-every 0.005s
@@ -190,7 +193,7 @@ sgd="sgd-logistic train --no-intercept $party --epochs 20 --partitions 3"
     values_in rest.json | cmp -s - whole.values || fail "killed loops: other bits"
 }
 
-# A network: amid a batch, whose z has just been summed, and between two
+# A network: within a batch, just after z was summed, and between two
 net="net train $party --hidden 8 --epochs 12 --batch 64 --seed 2"
 # shellcheck disable=SC2086 # words
 for how in "--partitions 1" "--partitions 3 --columns 3 --f32" \
@@ -238,8 +241,8 @@ ends "node 0 that went on" "$first" 0
 ends "the other" "$second" 0
 cmp -s whole.model.npy rest.model.npy || fail "two processes: other bits"
 
-# Factors, killed again and again: with cuts every few milliseconds, of which the
-# steps that explode at first are undone
+# Factors, killed repeatedly, with a checkpoint every few milliseconds. Early
+# diverging steps are undone after some of these.
 rm -f whole.model* rest.model*
 far="mf train $votes --rank 60 --partitions 3 --sweeps 1000 --patience 1000 --step 3"
 # shellcheck disable=SC2086 # words
@@ -257,7 +260,7 @@ done
 gives 0 $far $more --model rest.model
 same_files "killed factors"
 
-# What is refused, with the reason
+# Refused options, with the reason
 gives 2 lasso train --no-intercept "$party" --checkpoint cuts-lasso
 says err "has cuts of an earlier run: go on from them with --resume cuts-lasso"
 gives 2 lasso train --no-intercept "$party" --deterministic --resume cuts-lasso --lambda 0.5
@@ -275,7 +278,7 @@ says err "resume cuts-none: has no cut of a run"
 gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --start m.json
 says err "leave --start out"
 
-# Damage: the cut before is taken; when that is gone, too, it is an error
+# Damage: the previous checkpoint is used; if that is also gone, it is an error
 cp cuts-svm/cut-000001.strads cuts-svm/cut-000002.strads 2>/dev/null || true
 newest=$(find cuts-svm -name 'cut-*.strads' | sort | tail -n 1)
 printf X | dd of="$newest" bs=1 seek=100 conv=notrunc 2>/dev/null
@@ -285,17 +288,18 @@ for cut in cuts-svm/*; do : >"$cut"; done
 gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
 says err "is damaged: it does not begin as a cut does"
 
-# A cut that cannot be written costs no run
+# A checkpoint that cannot be written does not end the run
 start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partitions 2 \
     --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
-until_there . lost.err # it has begun
+until_there . lost.err # the run has begun
 gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
 says err "another run keeps its cuts there"
 rm -rf lost
 until_there "cannot be written: No such file or directory): the run goes on" lost.err
 ends lost "$child" 3
 
-# Killed at any moment, and again: at most two cuts, no part is left in the end
+# Killed at any moment, repeatedly: at most two checkpoints, and at the end no
+# unfinished file is left
 far="--lambda-ratio 1e-3 --partitions 2"
 # shellcheck disable=SC2086 # words
 gives 0 lasso train --no-intercept "$year_train" $far --tolerance 1e-6 --log whole.jsonl

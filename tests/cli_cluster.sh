@@ -1,6 +1,6 @@
 #!/bin/sh
-# A run of several processes from one command line: by variables set by hand, by
-# mpirun, and by srun from Slurm daemons of this test's own.
+# A run of several processes from one command line: by environment variables,
+# by mpirun, and by srun with Slurm daemons that this test starts.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -8,8 +8,8 @@ common="lasso train --no-intercept $year_train --lambda-ratio 0.02 --determinist
 common="$common --partitions 6 --seed 5"
 gives 0 $common --model one.json
 
-# ranks SIZE WORDS...: that many processes with STRADS_RANK; the exit code of
-# each goes to codes.
+# ranks SIZE WORDS...: starts that many processes with STRADS_RANK; collects
+# their exit codes in `codes`.
 ranks() {
     size=$1 pids='' codes=''
     shift
@@ -51,12 +51,12 @@ refuses 2 "is for one process, and STRADS_RANK has started 2" \
     lasso cv "$year_train"
 unset STRADS_RANK STRADS_SIZE STRADS_COORDINATOR
 
-# In a batch script Slurm's variables are there, but nobody else is
+# In a batch script, Slurm's variables are set but no other process runs
 export SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=4
 gives 0 $common --model alone.json
 unset SLURM_JOB_ID SLURM_PROCID SLURM_NTASKS SLURM_STEP_NUM_TASKS
 
-# Launchers themselves load libraries that sanitizers find leaks in.
+# Launchers load libraries in which sanitizers find leaks.
 [ -z "$STRADS_SANITIZE" ] || finish
 
 mpirun="mpirun --oversubscribe"
@@ -101,7 +101,7 @@ NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1 Stat
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF="$folder/slurm.conf"
-# They write what they know as they end, so that the folder has to wait.
+# The daemons save their state as they end, so wait before removing the folder.
 stop_slurm() {
     daemons=$(cat slurm/*.pid 2>/dev/null) || :
     scontrol shutdown 2>/dev/null || :

@@ -1,13 +1,13 @@
 #!/bin/sh
-# A network that flips bits between two processes of a run: no program hangs, and
-# each ends as it does on a good one. Kinds of frames are those of rounds
+# A network that flips bits between two processes of a run: no program hangs,
+# and each ends as on an intact network. Kinds of frames are those of rounds
 # (lasso), of a ring (lda) and of a loop with its store (sgd-logistic).
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# damaged MEAN WORDS...: such a training; the model is two.json. One that was over
-# before the relay had come to it is tried again.
+# damaged MEAN WORDS...: such a training; the model is two.json. A run that
+# ends before the relay has flipped a bit is repeated.
 damaged() {
     flips=0
     for attempt in 1 2 3 4 5; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A disk that is full: a sentence that says so, nothing half-written, what was there
-# before stays, and cuts that cannot be written cost no run. On a small tmpfs, or,
-# where nothing may be mounted, under a limit of what a file may take.
+# A full disk: the message reports it, no file is left incomplete, existing
+# files stay, and failing checkpoints do not end the run. Uses a small tmpfs
+# or, if mounting is not allowed, a limit on file size.
 if [ -z "${small_disk:-}" ]; then
     if unshare -rm true 2>/dev/null; then
         small_disk=tmpfs exec unshare -rm sh "$0"
@@ -16,11 +16,11 @@ if [ "$small_disk" = tmpfs ]; then
     trap 'kill $children 2>/dev/null || :; umount disk || :; rm -rf "$folder"' EXIT
     full="No space left on device"
 else
-    trap '' XFSZ # of what the shell itself writes
+    trap '' XFSZ # for the shell's own writes
     full="File too large"
 fi
 
-# fill NUMBER: from now on that process, and what it starts, finds no room
+# fill NUMBER: from now on that process and its children have no space
 fill() {
     if [ "$small_disk" = tmpfs ]; then
         dd if=/dev/zero of=disk/filler bs=64k 2>/dev/null || true
@@ -29,7 +29,8 @@ fill() {
     fi
 }
 
-# Cuts: the run goes on, the ones before stay, and can be gone on from
+# Checkpoints: the run continues, earlier checkpoints stay and can be resumed
+# from
 topics="$STRADS_SOURCE/data/docword.sotu-tiny.txt --topics 20"
 # shellcheck disable=SC2086 # words
 start cuts lda train $topics --sweeps 100000 --partitions 2 \
@@ -51,7 +52,7 @@ rm -f disk/filler
 gives 0 lda train $topics --sweeps 100000 --partitions 2 --resume disk/cuts \
     --time-limit 0.5
 
-# A model: the older one stays; a log: it says that lines are missing
+# A model: the older one stays; a log: the command reports missing lines
 gives 0 lasso train --no-intercept "$year_train" --model disk/model.json --log disk/run.jsonl
 cp disk/model.json before.json
 fill $$

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A run by stochastic gradients that diverges says so: exit code 3 where it ends
-# above its start, 1 and no model where its numbers are not finite. The sentence
+# A run by stochastic gradients reports divergence: exit code 3 if it ends
+# above its start, 1 and no model if its numbers are not finite. The message
 # names the scale of the columns and the step.
 set -eu
 
@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 failed=0
 
-# rows SCALE: two columns, the first of that scale decides the label.
+# rows SCALE: two columns; the first one has that scale and decides the label.
 rows() {
     awk -v scale="$1" 'BEGIN {
         srand(2)
@@ -21,7 +21,8 @@ rows() {
     }' >t.svm
 }
 
-# check START COMMAND..: the objective is below START, or the run says why not.
+# check START COMMAND..: the objective is below START, or the run reports why
+# not.
 check() {
     start=$1
     shift

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Data at the edge of what there is: what a lasso makes of it is known by hand.
+# Extreme data with solutions of the lasso known in closed form.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# trains TEXT INTERCEPT INDICES VALUES WORDS...: the model of that data.
+# trains TEXT INTERCEPT INDICES VALUES WORDS...: expects this model for the
+# data.
 trains() {
     printf '%b' "$1" >d.svm
     b=$2 indices=$3 values=$4
@@ -27,22 +28,22 @@ trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.8 1.8' --lambda 0.1 --workers 8 \
 # Rows without entries, and an empty column: w3 = (2 * 3 - 3 * 0.1) / 4
 trains '1 1:1\n2 \n3 3:2\n' 0 '1, 3' '0.7 1.425' --lambda 0.1 --workers 2 \
     --partitions 2
-# A constant column does nothing beside an intercept: w2 = 1 - lambda / var
+# A constant column has no effect beside an intercept: w2 = 1 - lambda / var
 trains '1 1:1 2:1\n2 1:1 2:2\n3 1:1 2:3\n' 0.03 2 0.985 --lambda 0.01 \
     --intercept
 trains '1 1:1 2:1\n2 1:1 2:2\n3 1:1 2:3\n' 0.02449489742783 2 \
     0.98775255128608 --lambda 0.01 --intercept --standardize
-# One row: all of it, or its label as intercept
+# One row: the full label by its column, or by the intercept
 trains '5 1:1\n' 0 1 4 --lambda 1
 trains '5 1:1\n' 5 '' '' --partitions 3 --workers 2 --intercept
-# Nothing to explain, and a penalty that nothing outweighs
+# Labels of 0, and a penalty that is too large
 trains '0 1:1\n0 2:1\n' 0 '' ''
 says err 'no column says anything about the labels'
 trains '1 1:1\n2 2:1\n' 0 '' '' --lambda 100
 # Ridge's share: w = (y - n lambda a) / (1 + n lambda (1 - a)), a = 0.5
 trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.81818181818 1.72727272727' --lambda 0.1 \
     --l1-ratio 0.5
-# No sign but the good one
+# With --positive, no negative coefficients
 trains '1 1:1\n-2 2:1\n' 0 1 0.8 --lambda 0.1 --positive
 
 # No columns at all
@@ -53,8 +54,8 @@ for fit in 'lasso train' 'svm train' 'svm train --l1-ratio 1 --intercept' \
 done
 [ ! -e n.json ] || fail "no columns left a model"
 
-# Classes: separable, with a column that is 0 and one that is there twice; one
-# label alone; labels that are words; columns of 1e-8 beside 1e8
+# Classes: separable, with a zero column and a duplicated one; a single label;
+# labels that are words; columns of 1e-8 beside 1e8
 awk 'BEGIN { for (i = 0; i < 60; i++) { y = i % 2 ? 7 : -2.5
     u = (i * 37 % 60) / 60 - .5; v = (i * 23 % 60) / 60 - .5
     printf "%g 1:%g 2:%g 3:0 4:%g\n", y, u + (y > 0 ? .8 : -.8), v, v } }' \
@@ -99,7 +100,8 @@ for how in "svm --no-intercept --loss hinge" \
     esac
 done
 
-# A fit beyond what rounding gives says that it ended short, and what may help
+# A fit to a tolerance below rounding reports that it did not converge, and a
+# remedy
 gives 3 lasso train --no-intercept "$year_train" --tolerance 1e-15 --model short.json
 says err "stalled short of --tolerance"
 says err "--standardize helps"

@@ -1,13 +1,13 @@
 #!/bin/sh
-# How runs end, and what is left of those that were killed: node 0 killed between
-# the last round and the model, nodes that wait when the run is over, a terminal
-# that closes, parts of files, cuts that are no files, a host by its name.
+# Ends of runs and remains of killed ones: node 0 killed between the last round
+# and the model, nodes that wait when the run ends, a closed terminal,
+# unfinished files, checkpoints that are not files, a host given by its name.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 endless="--lambda-ratio 1e-6 --tolerance 1e-15 --partitions 2"
 
-# A closed terminal is SIGTERM, but not for a run started with nohup
+# A closed terminal acts like SIGTERM, except for a run started with nohup
 # shellcheck disable=SC2086 # words
 interrupts hup HUP lasso train "$year_train" $endless
 rm -f kept.jsonl
@@ -26,8 +26,8 @@ until_there '"event": "round"' kept.jsonl $((lines + 2))
 kill -INT "$kept"
 ends kept "$kept" 130
 
-# Parts of a model: a killed process's goes, that of a process that lives and
-# files of other names stay
+# Unfinished models: a killed process's file is removed; those of a live
+# process and files of other names stay
 true &
 dead=$!
 wait "$dead"
@@ -43,7 +43,7 @@ for part in "one.json.$$-0.part" "one.json.$dead-0.part.txt" \
     [ -e "$part" ] || fail "$part is gone"
 done
 
-# A FIFO where a cut should be
+# A FIFO in place of a checkpoint
 mkdir fifo
 mkfifo fifo/cut-000001.strads
 code=0
@@ -67,8 +67,8 @@ if getent ahosts "$name" | grep -q '^127\.\|^::1'; then
     same_bits "a host by its name" one.json named.json
 fi
 
-# Node 0 is killed when the run is over and its model is not renamed yet: it is
-# started again with --resume, and the others are still there
+# Node 0 is killed after the run, before its model is renamed. It is restarted
+# with --resume, and the other nodes are still there
 if [ -z "$STRADS_SANITIZE" ]; then # which wants to be loaded first
     cat >killer.c <<'END'
 #include <fcntl.h>
@@ -94,7 +94,7 @@ END
     same_bits "node 0 killed at the end" one.json slow.json
 fi
 
-# A node that waits for a place hears that the run is over
+# A waiting node is notified of the end of the run
 # shellcheck disable=SC2086 # words
 start first lasso train "$year_train" $endless --workers 1 --nodes 2 \
     --listen "ipc://$folder/over.sock" --model m.json --log over.jsonl

@@ -1,5 +1,5 @@
 #!/bin/sh
-# strads lasso evaluate, and the same of the other linear models, against awk.
+# strads lasso evaluate, and evaluate of the other linear models, against awk.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 gives 0 lasso train "$year_train" --lambda-ratio 0.1 --intercept \
@@ -38,7 +38,7 @@ near "$(got log_loss)" "$(cut -d' ' -f2 want)" 1e-6 "log loss"
 near "$(got auc)" "$(cut -d' ' -f3 want)" 1e-7 AUC
 near "$(got f1)" "$(cut -d' ' -f4 want)" 1e-7 "F1 of the last class"
 
-# Several classes: a loss is told however small the label's probability was
+# Several classes: the loss is reported for any small probability of the label
 for how in softmax ovr; do
     cat >far.json <<END
 {"format": "strads-model", "version": 1, "program": "logistic", "columns": 1,
@@ -61,7 +61,7 @@ says out accuracy AUC "class -1" "class 1" F1
 same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 ! grep -q "log loss" out || fail "a machine has no probabilities"
 
-# The same model trained another way: judged and shown as any
+# A model trained by another program is evaluated and shown in the same way
 gives 0 sgd-logistic train --no-intercept train.svm --epochs 5 --model g.json --quiet
 gives 0 sgd-logistic predict g.json test.svm --write label
 right=$(sed -n 's/.*, \([0-9.]*\) % of labels right.*/\1/p' err)
@@ -72,7 +72,7 @@ gives 0 sgd-logistic show g.json --top 3
 says out "sgd-logistic, 2000 columns" "(intercept)"
 same "$(wc -l <out)" 5 "lines of its weights"
 
-# What rows do not tell is said to be missing, and never a NaN
+# A measure that the rows do not determine is reported as missing, never as NaN
 grep '^1 ' test.svm >positive.svm
 gives 0 logistic evaluate l.json positive.svm
 says out "AUC          not to be had from these rows"
@@ -88,7 +88,7 @@ for how in "logistic evaluate l.json" "svm evaluate s.json" \
     ! grep -qi nan out || fail "one row as JSON: $(cat out)"
 done
 says out '"r2": null' ', null, null]'
-# Labels that a model does not know are reported
+# Labels that the model does not know are reported
 { cat row.svm && sed 's/^[^ ]*/7/' row.svm; } >strange.svm
 for how in "logistic evaluate l.json" "svm evaluate s.json"; do
     gives 0 $how strange.svm

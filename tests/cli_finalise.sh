@@ -1,6 +1,6 @@
 #!/bin/sh
-# Topics and factors are spread over the partitions while they are trained: a
-# run that a bound or Ctrl-C cuts short brings them together before it ends.
+# Topics and factors are spread over the partitions during training. A run that
+# a bound or Ctrl-C stops collects them before it ends.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -10,8 +10,7 @@ votes=$STRADS_SOURCE/data/unvotes-tiny.txt
 lda="lda train $corpus --topics 12 --partitions 2 --seed 3"
 mf="mf train $votes --rank 4 --partitions 2 --seed 3 --patience 1000000"
 
-# spread NAME WORDS...: a run of two processes; its end is the caller's to wait
-# for.
+# spread NAME WORDS...: starts a run of two processes; the caller waits for it.
 spread() {
     name=$1
     shift
@@ -31,8 +30,8 @@ equal() {
     done
 }
 
-# A bound: the model is that of a run of so many sweeps. Rounds of lda: a sweep
-# and a report in turn; of mf: four to begin with, then the same.
+# A bound: the model is that of a run with as many sweeps. Rounds of lda
+# alternate sweeps and reports; mf has four initial rounds, then alternates.
 gives 0 $lda --sweeps 3 --evaluate 1 --model whole.json --quiet
 gives 0 $lda --max-rounds 5 --model cut.json --assignments cut.txt
 says err "stopped by --max-rounds after 5 rounds" "the model is in cut.json"
@@ -47,7 +46,7 @@ equal whole.json far.json .npy
 gives 0 lda topics cut.json --vocab "$vocab"
 same "$(wc -l <out)" 12 "lines of topics"
 
-# Between two reports there is no likelihood to tell.
+# Between two reports no likelihood is known.
 gives 0 $lda --evaluate 50 --max-rounds 2 --model between.json --quiet
 gives 0 $lda --evaluate 50 --sweeps 2 --model two.json --quiet
 equal two.json between.json .npy
@@ -63,7 +62,7 @@ ends wide "$first" 0
 ends wide.second "$second" 0
 equal short.json wide.json .users.npy .items.npy
 
-# A bound before the first sweep: there is nothing to bring together.
+# A bound before the first sweep: there is no model to collect.
 refuses 1 "before its first sweep" $mf --max-rounds 3 --model no.json --quiet
 [ ! -e no.json ] || fail "a model without a sweep"
 gives 0 $mf --max-rounds 3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Man pages and completion: every command and every option that --help knows is
-# in each of them, and what shells and man read is clean.
+# Man pages and completion: they have every command and every option of --help,
+# and shells and man read them without complaint.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 mkdir man
@@ -34,13 +34,13 @@ while read -r command; do
         [ -z "$missing" ] || fail "$command: not $made: $missing"
     done
 done <commands
-# What only one kind of SVM has, and the choices of an option
+# Options of one kind of SVM only, and the choices of an option
 says man/strads-svm-train.1 'l1\-ratio'
 says man/strads-lasso-train.1 '.SH EXIT STATUS' '.B 130' 'priority|uniform'
 says man/strads-run.1 'max\-rounds' 'check'
 
-# What a word can become, and what it does; nothing where it is a file
-completes() { # WORDS EXPECTED, the words of the line parted by blanks
+# Completions of a word and their descriptions; none if it is a file
+completes() { # WORDS EXPECTED, the words of the line separated by blanks
     # shellcheck disable=SC2086
     gives 0 --complete $1
     same "$(cut -f 1 out | tr '\n' ' ')" "$2" "$1<TAB>"
@@ -60,7 +60,7 @@ same "$(wc -l <out)" 3 "policies"
 gives 0 --complete lasso train --lambda-
 says out 'lambda_max'
 
-# By shells themselves, as scripts are installed
+# In real shells, as installed
 completion=$STRADS_SOURCE/packaging
 PATH=$(dirname "$STRADS_BIN"):$PATH
 if command -v bash >/dev/null; then
@@ -92,7 +92,7 @@ if command -v man >/dev/null && command -v groff >/dev/null; then
     done
 fi
 
-# All of it is installed
+# All files are installed
 if [ -f "$STRADS_BUILD/share/man/man1/strads.1" ]; then
     cmp -s "$STRADS_BUILD/share/man/man1/strads-join.1" man/strads-join.1 ||
         fail "the build made another page"

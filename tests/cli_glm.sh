@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads glm train, path, cv, predict, evaluate and show on a century of speeches, against
-# the commands of which it has the losses.
+# strads glm train, path, cv, predict, evaluate and show on a century of
+# speeches, against the commands with the same losses.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -23,7 +23,7 @@ trains ridge "$party" --loss logistic --penalty ridge --lambda 0.001
 gives 0 logistic train --no-intercept "$party" --lambda 0.001 --l1-ratio 0 --model l.json
 near "$(member ridge.json objective)" "$(member l.json objective)" 2e-6 ridge
 
-# A model tells what its ratio came to, and runs again with it
+# A model has the lambda of its ratio, and trains again with it
 says logistic.json '"program": "glm"' '"loss": "logistic"' '"classes": "-1,1"' \
     '"lambda-ratio": 0,'
 trains again "$party" --loss logistic --intercept \
@@ -49,8 +49,8 @@ says out R2 RMSE
 gives 0 glm show logistic.json --top 3
 says out "(intercept)"
 
-# Several labels: each against the rest, as strads logistic has them; predictions
-# are labels, or a probability of each
+# Several labels: each against the rest, as in strads logistic; predictions are
+# labels, or a probability of each
 awk '{ $1 = ($1 > 0) + 2 * (NR % 3 == 0); print }' "$party" >four.svm
 trains four four.svm --loss logistic --lambda 0.0005 --intercept
 says err "labels 0,1,2,3: each against the rest"
@@ -77,7 +77,7 @@ trains moved moved.svm --lambda 0.01
 near "$(member offset.json objective)" "$(member moved.json objective)" 2e-6 \
     "an offset and labels without it"
 
-# Paths: the table of the Lasso's, whatever the format; the last point as a model
+# Paths: the table of the Lasso's in every format; the last point as a model
 gives 0 lasso path "$year_train" --points 5 --ratio 0.05 --intercept --quiet \
     --output l.csv
 gives 0 glm path "$year_train" --points 5 --ratio 0.05 --intercept --quiet \
@@ -101,7 +101,7 @@ same "$(awk '{ print $1 }' out | tr '\n' ' ')" "0.01 0.005 " "lambdas of a list"
 gives 0 glm path --no-intercept "$year_train" --points 3 --quiet --output /dev/null
 gives 0 simulate glm-path --no-intercept "$year_train" --points 3 --workers 2 --quiet
 
-# Cross-validation chooses as the Lasso's does, by drawn folds and by told ones
+# Cross-validation chooses as the Lasso's does, with drawn and with given folds
 gives 0 lasso cv "$year_train" --points 5 --ratio 0.05 --folds 3 --intercept \
     --quiet --output l.csv
 gives 0 glm cv "$year_train" --points 5 --ratio 0.05 --folds 3 --intercept \
@@ -123,7 +123,7 @@ refuses 2 'the fold is 0; expected a whole number from 1' glm cv "$party" \
 refuses 2 'lambdas is "1,none"; expected numbers' glm path "$year_train" --lambdas 1,none --quiet
 refuses 2 'no lambda, and no path' glm path "$year_train" --penalty none --quiet
 
-# Groups are 0 together; columns of a topic in one, say
+# Coefficients of a group are 0 together, for example the columns of a topic
 awk 'BEGIN { for (j = 0; j < 2000; j++) print int(j / 4) }' >groups
 trains group "$year_train" --penalty group --groups groups --lambda-ratio 0.3 \
     --intercept
@@ -133,7 +133,7 @@ awk -F, 'NR > 2 { n[int(($1 - 1) / 4)] += $3 != 0 }
     fail "a group is 0 in part"
 gives 0 glm path "$party" --loss logistic --penalty group --groups groups \
     --points 4 --intercept --quiet
-# A concave penalty costs less than the Lasso's that is above it
+# A concave penalty costs less than the Lasso's, which bounds it from above
 for penalty in mcp scad; do
     trains $penalty "$year_train" --penalty $penalty --lambda 0.01 --intercept
     awk -v a="$(member $penalty.json objective)" \
@@ -147,8 +147,8 @@ refuses 2 'bad:5: the group is 1.5; expected a whole number' glm train \
     "$year_train" --penalty group --groups bad --quiet
 refuses 2 'above 2' glm train "$year_train" --penalty scad --gamma 2 --quiet
 
-# Few rows and a weak penalty: lambda is gone down to; svm's own solver agrees, and
-# a run that is cut short on the way has not converged.
+# Few rows and a weak penalty: lambda is reached in steps. svm's own solver
+# agrees, and a run that is stopped on the way has not converged.
 awk 'BEGIN { srand(11); for (i = 0; i < 150; i++) { s = ""; z = 0
     for (j = 1; j <= 100; j++) {
         v = rand() + rand() + rand() - 1.5
@@ -168,7 +168,8 @@ gives 0 glm train --no-intercept near.svm --loss squared-hinge --lambda-ratio 1e
 near "$(member rest.json objective)" "$(member flat.json objective)" 2e-6 \
     "from where it was cut short"
 
-# Margins and laps of all classes at once are more than each against the rest takes
+# Margins and sweeps of all classes at once need more than each against the
+# rest
 awk '{ $1 = int($1 * 10 + .5); print }' "$year_train" >years.svm
 refuses 1 'of memory for 2000 parameters of 94 numbers each' glm train years.svm \
     --no-intercept --loss multinomial --memory 20M --quiet

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Ctrl-C and SIGTERM end a run at its next commit: the model so far is whole.
+# Ctrl-C and SIGTERM end a run at its next commit, with a complete model.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# A run that has far to go.
+# A long run.
 for signal in INT TERM; do
     interrupts m "$signal" lasso train --no-intercept "$year_train" --partitions 2 \
         --lambda-ratio 1e-6 --tolerance 1e-15
@@ -12,8 +12,9 @@ for signal in INT TERM; do
     [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a part of a model was left"
 done
 
-# All processes of a run get it at once, as by scancel, a time limit, or Ctrl-C
-# at mpirun; or one that is not node 0. The model so far is written.
+# All processes of a run get the signal at once, as by scancel, a time limit,
+# or Ctrl-C at mpirun; or only one that is not node 0. The current model is
+# written.
 three() { # NAME WORDS...: three processes; their numbers go to $all
     name3=$1
     shift
@@ -29,7 +30,8 @@ three() { # NAME WORDS...: three processes; their numbers go to $all
     all="$all $child"
     until_there '"event": "round"' "$name3.jsonl"
 }
-all_stop() { # NAME SIGNALLED: those are told; all end well, with a model
+all_stop() { # NAME SIGNALLED: signals these; all end without an error, with a
+             # model
     # shellcheck disable=SC2086 # numbers
     kill -TERM $2
     number=0
@@ -64,7 +66,7 @@ ends deaf-3 "${all##* }" 130
 says deaf-3.err "has not ended the run within 10 s"
 kill -KILL "${all%% *}"
 
-# A second Ctrl-C does not wait for anything: the data never comes.
+# A second Ctrl-C ends at once, although the data never comes.
 mkfifo slow
 start slow lasso train --no-intercept slow --model slow.json
 exec 3>slow # opens when strads has opened the other end
@@ -75,7 +77,8 @@ ends slow "$child" 130
 exec 3>&-
 [ ! -e slow.json ] || fail "a run that never began left a model"
 
-# One Ctrl-C before the first sweep: there is no model yet, and it is said.
+# One Ctrl-C before the first sweep: the command reports that there is no model
+# yet.
 start early mf train slow --model early.json
 exec 3>slow
 kill -INT "$child"

@@ -1,12 +1,13 @@
 #!/bin/sh
-# A process that joins after the first round is taken in at a cut or refused.
-# Nothing that it brings ends the run: other data, values of another size, a
-# program that it lacks, too many workers, bytes that are no node's.
+# A process that joins after the first round is accepted at a checkpoint or
+# refused. It never ends the run: with other data, values of another size, a
+# missing program, too many workers, or foreign bytes.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 words=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 
-# Data of other sizes, of the same size with one other value, empty, and no data
+# Data of other sizes, of the same size with one different value, empty, and
+# none
 sed '1s/:[0-9.]*/:0.123/' "$year_train" >value.svm
 head -n 40 "$year_train" >short.svm
 : >empty.svm
@@ -15,7 +16,8 @@ sed 's/^[0-9.e+-]*/nothing/' "$year_train" >words.svm
 awk 'NR == 4 { $3 = $3 + 1 } { print }' "$words" >count.txt
 head -n 3 "$words" >heading.txt
 
-# late NAME SENTENCE WORDS...: refused with that sentence, by exit code 2.
+# late NAME TEXT WORDS...: refused with a message that contains TEXT, exit code
+# 2.
 late() {
     called=$1 sentence=$2
     shift 2
@@ -24,7 +26,7 @@ late() {
     says "$called.err" "$sentence"
 }
 
-# Rounds: what is committed is the cut
+# Rounds: committed values are the checkpoint
 start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
     --workers 1 --partitions 6 --nodes 2 --listen tcp://127.0.0.1:0 \
     --model rounds.json --log rounds.jsonl

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Labels that are names. What is trained on them is held against the same data
-# with the names' numbers for labels: models agree to the last bit, and what is
-# told of a class has its name.
+# Labels that are names. Compares training with the same data and the names'
+# numbers as labels: models are bit-identical, and reports use the names.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
@@ -13,7 +12,7 @@ awk 'NR % 3 == 0 { $1 = "Whig" } { print }' two.svm >three.svm
 awk '{ $1 = $1 == "Whig" ? 2 : $1 == "Republican"; print }' three.svm \
     >three.numbers
 
-# numbered FILE: its names as the numbers that they have in the order of bytes.
+# numbered FILE: replaces the names by their numbers, in byte order.
 numbered() {
     sed 's/Democratic/0/g; s/Republican/1/g; s/Whig/2/g' "$1"
 }
@@ -94,7 +93,7 @@ says out "sgd-logistic, 2000 columns" "(intercept)"
 refuses 2 "has the label Democratic, others have Republican and Whig" \
     sgd-logistic train three.svm --workers 1 --quiet
 
-# Weights of classes, their order, and what is no label
+# Weights of classes, their order, and invalid labels
 agrees logistic two --lambda-ratio 0.1 --class-weight balanced
 gives 0 logistic train --no-intercept two.svm --lambda-ratio 0.1 --model names.json \
     --classes Republican,Democratic --class-weight Republican=3,Democratic=0.5
@@ -115,7 +114,7 @@ done
 refuses 2 "there are rows with the label Whig" logistic train three.svm \
     --classes Democratic,Republican --quiet
 
-# One label alone, hundreds of classes, and more than a file may have
+# A single label, hundreds of classes, and more than a file may have
 sed 's/^[^ ]*/lonely/' two.svm >one.svm
 refuses 2 "all rows have the label lonely" svm train one.svm --quiet
 refuses 2 "all rows have the label lonely" sgd-logistic train one.svm --quiet
@@ -128,7 +127,8 @@ gives 0 logistic evaluate many.json many.svm
 says out accuracy
 gives 0 logistic show many.json --top 2
 cut -d" " -f1 many.svm | cmp -s - many.labels || fail "300 classes are not told apart"
-# With all coefficients 0, intercepts are each class's log odds, which are known
+# With all coefficients 0, the intercepts are the classes' log odds, known in
+# closed form
 awk 'BEGIN { for (i = 0; i < 2000; i++) { row = "k" i
     for (j = 0; j < 11; j++) if (int(i / 2 ^ j) % 2) row = row " " j + 1 ":1"
     print row } }' >thousands.svm
@@ -149,7 +149,7 @@ awk '{ $1 = "row" NR; for (k = 0; k < 200; k++) print $1 k " " $2 }' two.svm \
 refuses 2 "expected at most 10000 different names of labels" logistic train \
     distinct.svm --quiet
 
-# Numbers wanted
+# Programs that require numbers
 refuses 2 "two.svm: line 1: found '$(head -c 10 two.svm)', expected a label (a \
 number)" lasso train two.svm --quiet
 for how in "lasso train" "lasso path" "lasso cv" "svm train --loss epsilon"; do
@@ -229,7 +229,7 @@ alike column.json rows.json "a file of labels"
 gives 0 logistic evaluate column.json matrix.mtx --labels column
 says out "class Democratic"
 
-# Labels that the model does not know: of other names, of numbers
+# Labels that the model does not know: other names, and numbers
 gives 0 logistic evaluate rows.json three.svm
 says out "$(grep -c Whig three.svm) of labels that the model does not know"
 gives 0 logistic predict rows.json two.numbers --write label
@@ -239,7 +239,7 @@ agrees logistic two --lambda-ratio 0.1
 gives 0 logistic predict numbers.json two.svm
 says err "of them have labels that the model does not know"
 
-# Shown, and for others to read
+# show, and export for other programs
 agrees logistic three --lambda-ratio 0.1
 gives 0 logistic show names.json --csv weights.csv --top 3
 says out "of label Whig"

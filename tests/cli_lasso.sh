@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads lasso train and predict on a century of speeches: the objective is
-# computed again from model and data, by awk.
+# strads lasso train and predict on a century of speeches: awk recomputes the
+# objective from model and data.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 # weigh MODEL DATA LAMBDA: the Lasso's objective; predictions go to ./weighed.
@@ -18,7 +18,7 @@ weigh() {
     }' "$1" "$2"
 }
 
-# trains NAME WORDS...: a run that has to converge; its model is NAME.json.
+# trains NAME WORDS...: a run that must converge; its model is NAME.json.
 trains() {
     name=$1
     shift
@@ -37,7 +37,7 @@ says first.json '"format": "strads-model"' '"version": 1' \
 says first.err "converged" "seed 7" "lambda 0.01" "the model is in first.json"
 [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "something was left beside a model"
 
-# The log: a start, rounds that go up, an end that says why
+# The log: a start, increasing rounds, an end with its reason
 same "$(head -n 1 first.jsonl | cut -c1-18)" '{"event": "start",' "the log"
 says first.jsonl '"rows": 1070' '"columns": 2000' '"seed": 7' \
     '"event": "end", "reason": "converged"' '"cpu_seconds"' \
@@ -61,7 +61,7 @@ gives 0 lasso predict first.json "$year_test" --output p.txt --quiet
 cmp -s printed p.txt || fail "--output and standard output differ"
 [ ! -s err ] || fail "--quiet said: $(cat err)"
 
-# Columns that only one of model and data has
+# Columns that only the model or only the data has
 printf '0 1:1 5000:3\n0\n' >wide.svm
 printf '0 1:1\n0\n' >narrow.svm
 gives 0 lasso predict first.json wide.svm
@@ -69,7 +69,7 @@ cp out wide
 gives 0 lasso predict first.json narrow.svm
 cmp -s out wide || fail "a column that the model does not know counts"
 
-# A model may come down a pipe
+# A model can be read from a pipe
 [ ! -e /dev/stdin ] || {
     "$STRADS_BIN" lasso predict /dev/stdin narrow.svm --quiet <first.json |
         cmp -s - wide || fail "a model from a file as standard input"
@@ -105,13 +105,13 @@ like_first market
 trains single "$year_train" --lambda 0.01 --f32
 like_first single 1e-4
 
-# A start from the optimum needs no more than the start from nothing
+# A start from the optimum needs no more rounds than a start from 0
 trains warm "$year_train" --lambda 0.01 --start first.json
 like_first warm
 [ "$(member warm.json rounds)" -lt "$(member first.json rounds)" ] ||
     fail "a warm start took $(member warm.json rounds) rounds"
 
-# Options of the program: from a file and from the line
+# Options of the program: from a file and from the command line
 echo '{"lambda": 0.01, "intercept": true, "positive": true}' >c.json
 gives 0 lasso train "$year_train" --config c.json --model shifted.json
 near "$(weigh shifted.json "$year_train" 0.01)" \
@@ -121,14 +121,14 @@ near "$(weigh shifted.json "$year_train" 0.01)" \
     fail "--positive left a negative coefficient"
 trains scaled "$year_train" --lambda-ratio 0.1 --standardize --l1-ratio 0.5
 
-# A model tells the lambda that its ratio came to, and runs again with it
+# A model has the lambda of its ratio, and trains again with it
 trains ratio "$year_train" --lambda-ratio 0.1 --partitions 2
 says ratio.json '"lambda-ratio": 0,' '"partitions": 2'
 trains again "$year_train" --lambda "$(member ratio.json lambda)"
 near "$(member again.json objective)" "$(member ratio.json objective)" 2e-6 \
     "the objective at the lambda that the model tells"
 
-# The same bits from the same seed and partitions, whoever computes
+# The same bits from the same seed and partitions, on any workers
 for workers in 1 2; do
     gives 0 lasso train --no-intercept "$year_train" --lambda-ratio 0.05 --deterministic \
         --partitions 4 --workers "$workers" --seed 3 --model "d$workers.json"
@@ -136,12 +136,12 @@ for workers in 1 2; do
 done
 cmp -s bits1 bits2 || fail "--deterministic: 1 and 2 workers differ"
 
-# Bounds: the model so far, and an exit code of their own
+# Bounds: the current model, and a distinct exit code
 gives 3 lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --max-rounds 2 \
     --model bound.json --log bound.jsonl
 says bound.jsonl '"reason": "max-rounds"'
 gives 0 lasso predict bound.json "$year_test"
-# .. wherever it meets the run, also between two looks
+# .. wherever the bound stops the run, also between two scans
 gives 0 data synth lasso dense.svm --dense --rows 100 --columns 40 \
     --support 5 --seed 1 --quiet
 for rounds in 3 4 5 6 7 8 9 10; do
@@ -152,7 +152,7 @@ done
 gives 0 lasso train --no-intercept "$year_train" --quiet
 [ ! -s err ] || fail "--quiet said: $(cat err)"
 
-# What the file holds
+# contents of the file
 gives 0 data info "$year_train"
 says out '1070' '2000' libsvm
 gives 0 data info year.gz --format json

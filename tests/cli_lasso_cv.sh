@@ -20,14 +20,14 @@ near "$(member m.json objective)" "$(member one.json objective)" 2e-6 \
 says m.json '"program": "lasso"'
 gives 0 lasso predict m.json "$year_test"
 
-# Who computes does not matter
+# The result does not depend on workers and partitions
 gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
     --output again.csv --workers 1 --partitions 2 --choose best --quiet
 cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
 gives 0 lasso cv --no-intercept some.svm --points 3 --ratio 0.5 --folds 2 --format json --quiet
 same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
 
-# A bound on time is one on the folds, too; a run that it ends has no model
+# A time limit also applies to the folds; a run that it ends has no model
 gives 3 lasso cv --no-intercept some.svm --time-limit 0.001 --points 5000 --folds 2 \
     --model no.json
 says err "stopped by --time-limit" "and has no errors"
@@ -49,7 +49,7 @@ echo 1 >weights
 refuses 2 "has 1 lines and the data 200 rows" lasso cv some.svm \
     --weights weights --quiet
 
-# Mixtures: the best of what each gives alone, and a model that says which
+# Mixtures: the best of the single results, and a model that names its ratio
 gives 0 lasso cv --no-intercept some.svm --points 6 --folds 3 --choose best --output mixed.csv \
     --l1-ratios 0.1,0.5,1 --model mixed.json
 for ratio in 0.1 0.5 1; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # strads lasso path on a century of speeches: its table, its coefficients,
-# weighed again by awk, its drawing, and what it refuses.
+# recomputed by awk, its plot, and refused options.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 . "$STRADS_SOURCE/tests/cli_paths.shlib"
@@ -52,7 +52,7 @@ says p.svg '<svg xmlns=' '</svg>' 'lambda' 'word'
 
 the_same_everywhere lasso "$year_train"
 
-# JSON lines, on standard output, by the old name
+# JSON lines, on standard output, by the old option name
 gives 0 lasso path --no-intercept "$year_train" --points 3 --json --quiet
 same "$(wc -l <out | tr -d ' ')" 3 "lines of JSON"
 same "$(grep -c '^{"lambda": .*"nonzeros": .*"gap": .*"seconds": .*}$' out)" 3 \
@@ -62,7 +62,7 @@ same "$(grep -c '^{"lambda": .*"nonzeros": .*"gap": .*"seconds": .*}$' out)" 3 \
 gives 3 lasso path --no-intercept "$year_train" --points 50 --max-rounds 40 --quiet
 [ "$(wc -l <out)" -lt 51 ] || fail "the bound came too late for the test"
 
-# What cannot be
+# Invalid options
 head -n 5 words >few
 refuses 2 "has 5 names for 2000 columns" lasso path "$year_train" --names few
 refuses 2 "nowhere" lasso path "$year_train" --svg nowhere/p.svg

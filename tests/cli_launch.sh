@@ -1,5 +1,5 @@
 #!/bin/sh
-# strads launch: all processes of a run by one command, here and by ssh; how
+# strads launch: all processes of a run by one command, locally and by ssh; how
 # they end together.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
@@ -8,7 +8,7 @@
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
-# Three processes here: the bits of one, lines with numbers, no folder left
+# Three local processes: the bits of one, lines with numbers, no folder left
 gives 0 launch -n 3 -- lasso train --no-intercept "$year_train" $common \
     --model three.json
 same_bits "three processes" one.json three.json
@@ -24,7 +24,7 @@ gives 0 launch --processes 2 --plain -- lda train "$STRADS_SOURCE/data/docword.s
 says err "strads: the model is in topics.json"
 gives 0 launch -- sgd-logistic train --no-intercept "$party" --max-rounds 5 --model sgd.json
 
-# Process 0 refuses its input: its code, its sentence, and soon
+# Process 0 refuses its input: its exit code and message, and soon
 refuses_so() { # CODE SENTENCE WORDS...
     want=$1 sentence=$2 code=0
     shift 2
@@ -56,7 +56,7 @@ kill -INT "$child"
 ends away "$child" 130
 says away.err "the model is in away.json"
 
-# A process that is killed is started again, and taken in
+# A killed process is restarted and joins again
 start lost launch --processes 3 -- lasso train --no-intercept "$year_train" \
     --lambda-ratio 1e-6 --tolerance 1e-15 --partitions 6 --model lost.json \
     --log lost.jsonl
@@ -71,7 +71,7 @@ ends lost "$launched" 130
 gives 0 lasso predict lost.json "$year_test"
 [ -z "$(ps -o pid= --ppid "$launched")" ] || fail "children were left"
 
-# By ssh: a server of our own on loopback
+# By ssh: a test server on loopback
 if [ -x /usr/sbin/sshd ]; then
     ssh-keygen -q -t ed25519 -N '' -f host_key
     ssh-keygen -q -t ed25519 -N '' -f user_key
@@ -98,7 +98,8 @@ END
     same_bits "processes by ssh" one.json far.json
     says err "[2] strads: joined tcp://127.0.0.1:"
 
-    # The launcher is killed: what it started over there ends by itself
+    # The launcher is killed: the processes that it started by ssh end by
+    # themselves
     start gone launch --hosts hosts --ssh "$reach" --remote "$STRADS_BIN" \
         --workers 1 -- lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 \
         --tolerance 1e-15 --partitions 6 --model "$folder/gone.json" \

@@ -1,11 +1,11 @@
 #!/bin/sh
-# strads lda train from the command line: alone, and by three processes.
+# strads lda train from the command line: in one process and in three.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
 corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 
-# One process: the log has what it should, files agree with each other.
+# One process: the log is complete, and files agree with each other.
 common="--sweeps 4 --partitions 3 --seed 7"
 for topics in 20 150; do
     gives 0 lda train "$corpus" $common --topics $topics --model one.json \
@@ -46,8 +46,8 @@ for topics in 20 150; do
     cmp -s one.json.npy three.json.npy || fail "$topics topics: other counts"
 done
 
-# With the smallest beta rounding leaves more in the sums of what topics weigh
-# than belongs there: every token gets a topic, by all kernels the same one.
+# With the smallest beta, rounding errors dominate the sums of the topics'
+# weights: every token still gets a topic, the same one by all kernels.
 {
     printf '20\n1\n20\n'
     seq 20 | sed 's/$/ 1 3000/'
@@ -59,7 +59,7 @@ for data in "$corpus" one-word.txt; do
     cmp -s fast.txt slow.txt || fail "$data: kernels draw other topics"
 done
 
-# A prior that is learned stays within what a model may have.
+# A learned prior stays within the limits of a model.
 printf '2\n40\n2\n1 2 1\n2 2 1\n' >few.txt
 for how in symmetric asymmetric; do
     gives 0 lda train few.txt --topics 3 --alpha 1e6 --beta 1e6 --sweeps 5 \
@@ -67,7 +67,7 @@ for how in symmetric asymmetric; do
     gives 0 lda topics few.json
 done
 
-# A report changes nothing in what is drawn.
+# A report does not change the draws.
 for partitions in 1 3; do
     for every in 1 2 5; do
         gives 0 lda train "$corpus" --topics 20 --sweeps 5 --quiet \
@@ -78,13 +78,14 @@ for partitions in 1 3; do
     done
 done
 
-# Topics: as many lines, by name, and the probabilities of each within 1.
+# Topics: the right number of lines, by name, and probabilities that sum to at
+# most 1.
 vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
 gives 0 lda train "$corpus" --topics 12 --sweeps 60 --evaluate 60 --seed 1 \
     --partitions 2 --model m.json --quiet
 gives 0 lda topics m.json --vocab "$vocab"
 same "$(wc -l <out)" 12 "lines of topics"
-# A word of a topic that every reader of these speeches expects.
+# A word of a topic that is plausible for these speeches.
 says out soviet health
 gives 0 lda topics m.json --vocab "$vocab" --words 2000 --format csv
 tail -n +2 out | awk -F, '{
@@ -115,7 +116,8 @@ shown out >printed
 shown "$STRADS_SOURCE/docs/lda.md" | cmp -s - printed ||
     fail "docs/lda.md shows other topics than $(cat out)"
 
-# New documents: the same shares in any company, which sum up to 1.
+# New documents: the same shares together with any other documents; shares sum
+# to 1.
 printf '2\n2\n2\n1 1 3\n2 2 3\n' >two.txt
 gives 0 lda train two.txt --topics 2 --sweeps 30 --model pair.json --quiet
 gives 0 lda infer pair.json two.txt --output both.csv
@@ -128,20 +130,20 @@ awk -F, '{ if ($1 + $2 < 0.999999 || $1 + $2 > 1.000001) exit 1 }
     ' both.csv || fail "two documents of two topics: $(cat both.csv)"
 refuses 2 "expected fewer" lda infer pair.json two.txt --burn-in 50
 
-# What is wrong is said before anything is run.
+# Errors are reported before the run.
 refuses 2 "expected" lda train "$corpus" --topics 1
 refuses 2 "expected" lda train "$corpus" --topics 65536
 refuses 2 "expected" lda train "$corpus" --alpha 0
 refuses 2 "no-such" lda train no-such
 refuses 2 "no-such" lda train "$corpus" --assignments no-such/folder.txt
 
-# Documents that are empty, and one that is too long.
+# Empty documents, and one that is too long.
 printf '3\n2\n1\n2 1 3\n' >empty.txt
 gives 0 lda train empty.txt --topics 2 --sweeps 2 --assignments empty.out \
     --workers 2
 
-# What somebody has planted at the names of files that are not whole yet stays
-# what it is, and so does what it names. (The shell's number becomes strads'.)
+# Files or links planted at the names of unfinished files stay unchanged, and
+# so do the links' targets. (exec keeps the shell's process number.)
 echo precious >precious
 for name in model.json model.json.npy given.txt; do
     ln -s precious "$name.part"

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Bad corpora: one sentence with the line, exit code 2, and no model.
+# Bad corpora: one message with the line, exit code 2, and no model.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# bad TEXT CONTENT [WORDS...]: training on it is refused with that sentence.
+# bad TEXT CONTENT [WORDS...]: training on it is refused with a message that
+# contains TEXT.
 bad() {
     text=$1
     printf '%b' "$2" >corpus.txt
@@ -52,7 +53,7 @@ bad 'line 3' "${market}2 3 1\n1 4 1\n"
 bad "line 3: found '-2'" "${market}2 3 1\n1 1 -2\n"
 bad 'found 1 entries' "${market}2 3 2\n1 1 1\n"
 
-# Vocabularies of another length, and names that are there twice.
+# Vocabularies of another length, and repeated names.
 printf 'one\ntwo\n' >two.vocab
 bad 'found 3 words, expected 2' '2\n3\n1\n1 1 1\n' --vocab two.vocab
 bad 'found 3 words, expected 2' '1 2:1\n' --vocab two.vocab
@@ -61,7 +62,7 @@ printf '1\n2\n1\n1 1 1\n' >corpus.txt
 refuses 2 'same.vocab: line 2' lda train corpus.txt --vocab same.vocab
 refuses 2 'no-such.vocab' lda train corpus.txt --vocab no-such.vocab
 
-# Numbers of topics that there are not.
+# Invalid numbers of topics.
 for topics in 1 0 65536 -3 2.5; do
     refuses 2 "--topics $topics: expected" lda train corpus.txt --topics $topics
 done
@@ -71,7 +72,7 @@ same "$(member m.json topics)" 65535 "topics"
 printf '2\n3\n0\n' >none.txt
 refuses 2 'have no tokens' lda train none.txt --topics 2 --quiet
 
-# Empty documents, words that nobody uses, ldac's empty lines: no matter.
+# Empty documents, unused words and ldac's empty lines are allowed.
 printf '4\n3\n2\n2 1 3\n4 3 1\n' >corpus.txt
 gives 0 lda train corpus.txt --topics 2 --sweeps 3 --assignments a.txt --quiet \
     --partitions 3
@@ -83,14 +84,14 @@ printf '0\n0\n0\n2 0:1 2:2\n' >corpus.txt
 gives 0 lda train corpus.txt --topics 2 --sweeps 3 --assignments a.txt --quiet
 same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 0 0 3 " "ldac, empty at first"
 
-# Options that mean nothing to a program whose blocks go by a plan.
+# Options without effect on a program with a plan.
 for option in "--policy cyclic" "--schedulers 2" "--threshold 0.5" "--f32" \
     "--start m.json"; do
     refuses 2 "${option%% *}: program lda has no use for it" \
         lda train corpus.txt --topics 2 $option
 done
 
-# Files that are cut, or none.
+# Truncated and missing files.
 gzip -c "$STRADS_SOURCE/data/docword.sotu-tiny.txt" | head -c 20000 >cut.gz
 refuses 2 'cut.gz' lda train cut.gz --quiet
 printf '\050\265\057\375junk' >junk.zst
@@ -99,7 +100,7 @@ printf 1 | gzip -c >ends.gz # within a line
 refuses 2 "ends.gz: line 1: found the end of the file" lda train ends.gz --quiet
 refuses 2 "./cut.gz: the gzip stream is cut short" lda train . --quiet
 
-# The same holds for those that are asked about a model.
+# The same for commands that use a model.
 printf '1\n2\n1\n1 1 1\n' >corpus.txt
 gives 0 lda train corpus.txt --topics 2 --sweeps 2 --model m.json --quiet
 printf '1\n2\n1\n1 1 0\n' >corpus.txt

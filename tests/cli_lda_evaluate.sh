@@ -1,8 +1,9 @@
 #!/bin/sh
-# strads lda evaluate from the command line, and what infer and topics write.
+# strads lda evaluate from the command line, and the output of infer and
+# topics.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# value NAME MEMBER: of the line of that measure in out.
+# value NAME MEMBER: reads it from the line of that measure in out.
 value() {
     grep "\"measure\": \"$1\"" out |
         sed -n "s/.*\"$2\": \([-0-9.e+]*\).*/\1/p"
@@ -26,7 +27,7 @@ gives 0 lda train train.txt --topics 10 --sweeps 60 --evaluate 60 --seed 1 \
 gives 0 lda train train.txt --topics 10 --sweeps 1 --seed 1 --partitions 2 \
     --model poor.json --vocab "$vocab" --quiet
 
-# More sweeps predict better, and their topics' words hang together better.
+# More sweeps predict better and give more coherent topics.
 few="--sweeps 20 --burn-in 5"
 gives 0 lda evaluate poor.json test.txt $few --format json --particles 2
 poor=$(value completion perplexity)
@@ -93,7 +94,7 @@ tail -c +129 all.npy | od -An -v -t f8 -w80 |
         printf "%s%.9g", (k > 1 ? "," : ""), $k; print "" }' |
     cmp -s - all.csv || fail "NPY has other shares"
 
-# The matrix of probabilities, in three formats; each topic sums up to 1.
+# The matrix of probabilities, in three formats; each topic sums to 1.
 gives 0 lda topics good.json --matrix phi.npy
 gives 0 lda topics good.json --matrix phi.csv
 gives 0 lda topics good.json --matrix phi.json --words 1 --format csv
@@ -115,7 +116,8 @@ awk -F, '{ best = 1; for (k = 2; k <= NF; k++) if ($k > $best) best = k
 tail -n +2 out | cut -d, -f3 | cmp -s - best ||
     fail "other top words: $(cat out)"
 
-# What documents without a known word tell is nothing, and never a NaN.
+# Documents without a known word have no score, reported as missing, never as
+# NaN.
 printf '1\n2000\n0\n' >none.txt
 gives 0 lda evaluate good.json none.txt
 says out "completion     not to be had: there are no tokens" "UMass -, NPMI -:"
@@ -123,7 +125,7 @@ says out "completion     not to be had: there are no tokens" "UMass -, NPMI -:"
 gives 0 lda evaluate good.json none.txt --format json
 says out '"umass": null, "npmi": null'
 
-# What is wrong is said.
+# Errors are reported.
 refuses 2 "expected fewer" lda evaluate good.json test.txt --burn-in 50
 refuses 2 "expected a name that ends with" \
     lda topics good.json --matrix phi.mat

@@ -6,8 +6,8 @@
 counts=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
 
-# The speeches in turn: a few to begin with, most of them new, some held out;
-# as text, too. Words are the corpus's.
+# Splits the speeches: a few for the old model, most are new, some held out;
+# also as text. Words are the corpus's.
 awk 'FNR == NR { name[FNR] = $1; next }
 FNR == 1 { documents = $1 } FNR == 2 { words = $1 }
 FNR > 3 {
@@ -45,7 +45,8 @@ awk -v old="$(perplexity old.json test.txt)" \
     fail "held-out perplexity: $(perplexity old.json test.txt), then" \
         "$(perplexity grown.json test.txt)"
 
-# Topic k is the same one: its old top words are rather in it than elsewhere.
+# Topics keep their numbers: the old top words of topic k are mostly in the new
+# topic k.
 gives 0 lda topics old.json --words 20 --format csv --output old.csv
 gives 0 lda topics grown.json --words 20 --format csv --output grown.csv
 awk -F, 'FNR == 1 { next }
@@ -59,7 +60,7 @@ END { for (k = 0; k < 8; k++) { best = -1
 [ "$(cat aligned)" -ge 7 ] || fail "topics that are where they were: \
 $(cat aligned) of 8"
 
-# Text: new words come behind the model's, by name.
+# Text: new words follow the model's, by name.
 gives 0 lda train old.text --topics 4 --sweeps 10 --seed 1 --partitions 1 \
     --min-df 20 --model told.json --quiet
 words=$(member told.json words)
@@ -73,14 +74,15 @@ for model in told longer; do
 done
 cmp -s told.words longer.words || fail "old words have other numbers"
 
-# Two processes: the same model, with names from one and the file by its path.
+# Two processes: the same model; only one has the names, and the file is found
+# by its path.
 common="--from old.json --sweeps 4 --seed 5 --partitions 2 --vocab $vocab"
 gives 0 lda train new.txt $common --model one.json --quiet
 joins="--vocab $vocab"
 on_two 0 lda train new.txt $common --model two.json
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
-# What is wrong is said.
+# Errors are reported.
 refuses 2 "--topics 9: the model old.json has 8" \
     lda train new.txt --from old.json --topics 9
 refuses 2 "no-such" lda train new.txt --from no-such.json
@@ -95,7 +97,7 @@ refuses 2 "the model has no names of words" \
     lda train new.text --from bare.json --quiet
 printf '1\n2001\n1\n1 2001 1\n' >more.txt
 refuses 2 "name them all by --vocab" lda train more.txt --from old.json --quiet
-# What can be read but once is not read twice.
+# Input that can be read only once is not read twice.
 mkfifo pipe
 for words in "lda infer old.json pipe" "lda evaluate old.json pipe" \
     "lda train pipe --from old.json"; do

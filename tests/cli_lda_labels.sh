@@ -1,11 +1,11 @@
 #!/bin/sh
-# strads lda train --labels, predict, show, evaluate --labels: topics that tell
-# labels apart.
+# strads lda train --labels, predict, show, evaluate --labels: topics that
+# separate labels.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# documents SEED N: text and labels. Each of three classes has words of its own,
-# a few of another's, and words that all have.
+# documents SEED N: text and labels. Each of three classes has its own words, a
+# few of another class, and common words.
 documents() {
     awk -v seed="$1" -v n="$2" 'BEGIN {
         srand(seed)
@@ -32,7 +32,7 @@ gives 0 lda train train.txt --labels train.labels $how --model one.json \
 grep '"event": "round"' one.jsonl | tail -1 >last
 near "$(member last accuracy)" 1 0.02 "accuracy of training documents"
 
-# What is predicted, and what evaluate says of it, are one thing.
+# Predictions and the results of evaluate agree.
 gives 0 lda predict one.json test.txt --output predicted
 same "$(wc -l <predicted)" 120 "labels predicted"
 gives 0 lda evaluate one.json test.txt --labels test.labels --format json
@@ -57,7 +57,7 @@ same "$(cut -f 1 out | uniq | tr '\n' '|')" "9|10|a name|" "classes in order"
 same "$(wc -l <out)" 36 "weights"
 
 # The same bits on any number of workers and processes, by all kernels, and
-# after a cut.
+# after a resumed run.
 bits() { sed -n '/"topic-tokens"/,/"vocabulary"/p' "$1"; }
 bits one.json >one.bits
 same "$(grep -c '"classifier"' one.bits)" 1 "classifiers of a model"
@@ -86,12 +86,12 @@ alike nodes.json "two processes"
 gives 0 simulate lda train.txt --labels train.labels $how --cost 2ns \
     --workers 3
 
-# Many topics are rows, too; a run may be cut short.
+# Many topics use dense rows; a run may be stopped early.
 gives 0 lda train train.txt --labels train.labels --topics 200 --sweeps 3 \
     --model many.json --quiet
 gives 0 lda predict many.json test.txt
 
-# Several labels, and none: a document counts where it has one.
+# Several labels or none: a document without labels does not count.
 printf 'a, b\n\nb\nb\ta\n' >some.labels
 head -4 train.txt >some.txt
 gives 0 lda train some.txt --labels some.labels --topics 2 --sweeps 5 \
@@ -100,7 +100,7 @@ gives 0 lda evaluate some.json some.txt --labels some.labels --format json
 grep '"measure": "labels"' out >last
 same "$(member last documents)" 3 "documents with labels"
 
-# What is wrong is said, and no model is written.
+# Errors are reported, and no model is written.
 wrong() { # TEXT WORDS...
     text=$1
     shift

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Topic models of plain text and of counts whose words have names: the same
-# corpus in each format gives the same model, and new documents go by name.
+# Topic models of plain text and of counts of named words: the same corpus in
+# each format gives the same model, and new documents are matched by name.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 counts=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
 common="--topics 8 --sweeps 3 --partitions 1 --seed 3 --quiet"
 
-# The speeches again as text and as ldac, in the same order of words.
+# The speeches as text and as ldac, in the same order of words.
 awk -v text=speeches.txt -v ldac=speeches.ldac '
 FNR == NR { name[FNR] = $1; next }
 FNR == 1 { documents = $1 }
@@ -31,7 +31,7 @@ for data in txt txt.gz ldac; do
 done
 cmp -s uci.json.npy ldac.json.npy || fail "ldac: another model"
 cmp -s txt.json.npy txt.gz.json.npy || fail "compressed: another model"
-# Text deals its words in another order, but has as many tokens of each.
+# Text orders words differently, but has as many tokens of each.
 for model in uci txt; do
     tail -c +129 $model.json.npy | od -An -v -t u4 -w12 |
         awk '{ n[$1] += $3 } END { for (w = 0; w < 2000; w++) print n[w] }' \
@@ -39,7 +39,7 @@ for model in uci txt; do
 done
 cmp -s uci.tokens txt.tokens || fail "text: other tokens"
 
-# Words that are made from the text: stop words and rare ones are left out.
+# Words from the text: stop words and rare ones are left out.
 printf 'The cat and the dog\nA CAT sat\n\nthe dog, the dog ran\n' >tiny.txt
 printf 'the\nand\n' >stop.txt
 gives 0 lda train tiny.txt --topics 2 --sweeps 2 --stop-words stop.txt \
@@ -52,7 +52,7 @@ same "$(cut -d' ' -f1 tiny.txt.topics | tr '\n' ' ')" "2 1 0 2 " \
 gives 0 lda topics tiny.json
 says out cat dog
 
-# New text: words go by name, unknown ones are counted and said.
+# New text: words are found by name, unknown ones are counted and reported.
 printf 'dog bird cat dog\ncat\n' >new.txt
 gives 0 lda infer tiny.json new.txt --output new.csv
 says err "1 of 5 tokens are of words that the model does not have"
@@ -73,7 +73,7 @@ gives 0 lda infer uci.json speeches.txt.gz --sweeps 4 --burn-in 1 \
     --output text.csv
 cmp -s by.csv text.csv || fail "as text: other shares"
 
-# Two processes read the text, each its share.
+# Two processes read the text, each its own share.
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 words="--stop-words stop.txt --min-df 2"
 gives 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
@@ -83,7 +83,7 @@ on_two 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
     --model two.json
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
-# What is wrong is said.
+# Errors are reported.
 refuses 2 "is no plain text" lda train "$counts" --stop-words stop.txt
 refuses 2 "is no plain text" lda train "$counts" --min-df 2
 refuses 2 "expected documents, corpus or text" lda train "$counts" --kind box
@@ -111,7 +111,8 @@ gives 0 lda train stop-doc.txt --stop-words stop-twice.txt --topics 2 \
 gives 0 lda topics stopped.json --words 9
 grep -q -w the out && fail "a stop word is in a topic"
 grep -q dog out || fail "words are missing"
-# A first line that is a number is a document of a text, or what --kind says.
+# A first line that is a number is a document of a text, unless --kind sets
+# another kind.
 printf '1984\nbook by orwell\n' >number.txt
 gives 0 lda train number.txt --topics 2 --sweeps 2 --quiet --model n.json
 printf '1984\n1985\n' >numbers.txt

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Models in liblinear's format: its own predictions with ours, ours with its
-# models, and what is said of files that are neither.
+# Models in liblinear's format: liblinear's predictions with our models, ours
+# with its models, and errors in model files.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# A model of theirs, by hand: 2 x_1 - x_3 + 0.5 > 0 is label 7, else -2
+# A liblinear model, written by hand: 2 x_1 - x_3 + 0.5 > 0 is label 7, else -2
 cat >hand.model <<'END'
 solver_type L2R_L1LOSS_SVC_DUAL
 nr_class 2
@@ -29,7 +29,7 @@ gives 0 logistic predict hand_lr.model hand.svm --write label
 same "$(tr '\n' ' ' <out)" "7 -2 -2 7 " "labels by hand, logistic"
 gives 0 svm train --no-intercept hand.svm --start hand.model --quiet
 
-# Ours in their format and back
+# Our models in liblinear's format and back
 for loss in hinge squared-hinge; do
     gives 0 svm train --no-intercept "$party" --loss $loss --bias 1 --workers 1 --c 0.1 \
         --model $loss.json
@@ -55,7 +55,7 @@ cp out three_svm
 gives 0 svm train --no-intercept "$party" --l1-ratio 1 --model sparse.liblinear --workers 1
 says sparse.liblinear "solver_type L1R_L2LOSS_SVC"
 
-# Their programs agree
+# liblinear's programs agree
 if command -v liblinear-predict >/dev/null 2>&1; then
     for model in hinge squared-hinge; do
         liblinear-predict "$party_test" $model.liblinear theirs >/dev/null
@@ -92,7 +92,7 @@ if command -v liblinear-predict >/dev/null 2>&1; then
     cmp -s out theirs || fail "solver 0, three classes: labels differ"
 fi
 
-# What is wrong with a file
+# Errors in a file
 sed '$d' hand.model >short.model
 refuses 2 "line 10: expected another line of w" svm predict short.model hand.svm
 sed 's/SVC_DUAL/SVC_TRIAL/' hand.model >solver.model
@@ -108,7 +108,7 @@ refuses 2 "is not a whole number" svm train half.svm --quiet \
     --model half.liblinear
 [ ! -e half.liblinear ] || fail "half a model was left behind"
 
-# Options that liblinear has no model for are reported before training
+# Options without a liblinear model are reported before training
 refuses 2 "liblinear has no model like this" lasso train hand.svm \
     --model m.liblinear
 refuses 2 "liblinear has no model like this" logistic train hand.svm \

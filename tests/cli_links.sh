@@ -1,9 +1,9 @@
 #!/bin/sh
-# Two processes in network namespaces of their own, as on two machines: the cable
-# between them is pulled for 1, 5 and 20 s, and has 100 Mbit/s. A link that is
-# mended in time costs nothing; the run goes on without a process whose link is
-# not, and takes it in when it comes back. It ends with the bits of a run that
-# nothing has happened to.
+# Two processes in separate network namespaces, as on two machines. The cable
+# between them has 100 Mbit/s and is unplugged for 1, 5 and 20 s. A link that
+# recovers in time costs nothing. Otherwise the run continues without the
+# process, and accepts it when it returns. The result is bit-identical to an
+# undisturbed run.
 if [ -z "${namespace:-}" ]; then
     for tool in ip tc; do
         command -v $tool >/dev/null || { echo "no $tool: install iproute2"; exit 1; }
@@ -32,7 +32,7 @@ there ip addr add 10.9.0.2/24 dev there
 there ip link set there up
 (umask 077 && echo "a secret of two machines" >token)
 
-# pulled SECONDS WORDS...: such a run, whose cable is pulled once it is under way.
+# pulled SECONDS WORDS...: such a run; the cable is unplugged after its start.
 pulled() {
     seconds=$1
     shift
@@ -57,7 +57,7 @@ pulled() {
 }
 
 documents=$STRADS_SOURCE/data/docword.sotu-tiny.txt
-# lda SWEEPS: the command, whose model without any of this is whole.model.
+# lda SWEEPS: the command; its undisturbed model is whole.model.
 lda() {
     lda="lda train $documents --topics 20 --sweeps $1 --seed 3"
     # shellcheck disable=SC2086 # words
@@ -81,7 +81,7 @@ if [ -z "$STRADS_SANITIZE" ]; then
     says second.err "now keeps"
 fi
 
-# A thin cable: what a round sends has to fit through it.
+# A slow link: the messages of a round must fit through it.
 tc qdisc add dev here root tbf rate 100mbit burst 32kbit latency 400ms
 # shellcheck disable=SC2086 # words
 start first lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --workers 1 --nodes 2 \

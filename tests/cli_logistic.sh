@@ -1,13 +1,13 @@
 #!/bin/sh
-# strads logistic train and predict on a century of speeches: the objective and
-# the optimality conditions are computed again from model and data, by awk; in
-# one process, on two, and simulated; bounds and bad input.
+# strads logistic train and predict on a century of speeches: awk recomputes
+# the objective and the optimality conditions from model and data; in one
+# process, on two, and simulated; bounds and bad input.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# weigh MODEL DATA LAMBDA: the objective at labels 1 and others, then how far
-# the steepest column's slope is above lambda, relative to it.
+# weigh MODEL DATA LAMBDA: the objective with label 1 against others, then the
+# largest absolute gradient's excess over lambda, relative to lambda.
 weigh() {
     awk -v lambda="$3" "$read_model"'
     {
@@ -28,7 +28,7 @@ weigh() {
     }' "$1" "$2"
 }
 
-# trains NAME WORDS...: a run that has to converge; its model is NAME.json.
+# trains NAME WORDS...: a run that must converge; its model is NAME.json.
 trains() {
     name=$1
     shift
@@ -73,7 +73,7 @@ same "$share" 1 "the policy's blocks have nearly all updates"
 trains plain "$party" --lambda-ratio 0.1
 is_optimal plain "$(member plain.json lambda)"
 
-# Other ways to say it, and to run it
+# Equivalent options and ways to run
 trains by_c "$party" --c 2 --intercept
 says by_c.json '"c": 0,'
 near "$(member by_c.json lambda)" "$(awk 'BEGIN { print 1 / 2140 }')" 1e-5 \
@@ -98,7 +98,7 @@ trains_alike logistic "$party" --lambda-ratio 0.05 --intercept --classes -1,1 \
 simulates bits1.json logistic "$party" --lambda-ratio 0.05 --intercept \
     --partitions 4 --workers 4 --seed 3
 
-# Classes and rows that count more than once
+# Weighted classes and rows
 trains balanced "$party" --lambda 0.001 --class-weight balanced
 trains weighed "$party" --lambda 0.001 --class-weight 1=2,-1=0.5
 awk '{ print $1 == 1 ? 2 : 0.5 }' "$party" >weights
@@ -134,7 +134,7 @@ near "$(member turned.json intercept)" \
     "$(awk -v b="$(member named.json intercept)" 'BEGIN { print -b }')" 1e-2 \
     "the intercept when the other label is positive"
 
-# Three classes: a third of the speeches is called something else
+# Three classes: a third of the speeches get another label
 awk '{ $1 = NR % 3 ? $1 : 7; print }' "$party" >three.svm
 trains three three.svm --lambda 0.002 --intercept
 says three.json '"width": 3' '"classes": "-1,1,7"' '"intercept": ['
@@ -161,8 +161,8 @@ near "$(member again.json objective)" "$(member three.json objective)" 2e-6 \
 refuses 2 'its labels are 0,1, and the data has rows with the label' \
     logistic train three.svm --start seven.json --quiet
 
-# All at once, by softmax: probabilities, log loss, the same bits on two
-# processes, and simulated
+# All classes at once, by softmax: probabilities, log loss, the same bits on
+# two processes, and simulated
 soft="--multiclass softmax --lambda 0.003 --intercept --deterministic
     --partitions 3 --classes -1,1,7"
 trains soft three.svm $soft --workers 2
@@ -191,15 +191,15 @@ same_on_two() {
     same_bits "1 and 2 processes" "$model.json" two.json
 }
 same_on_two soft three.svm $soft
-# ... from a start and its intercepts, too
+# ... also from a start with intercepts
 trains warm three.svm $soft --start soft.json --tolerance 1e-7
 begins_at warm.jsonl soft.json softmax
 same_on_two warm three.svm $soft --start soft.json --tolerance 1e-7
 simulates soft.json logistic three.svm --multiclass softmax --lambda 0.003 \
     --intercept --partitions 3 --workers 3
 
-# What comes down a pipe is read once, by the program that suits all data; few
-# columns are no matter for the dual, which is known only when they are there.
+# Data from a pipe is read once, by the program that handles all data. The dual
+# also handles few columns: their number is known only after reading.
 awk '{ printf "%s", $1; for (k = 2; k <= 4; k++) { split($k, e, ":")
     printf " %d:%s", k - 1, e[2] } print "" }' "$party" >narrow.svm
 trains narrow narrow.svm --l1-ratio 0 --c 1 --tolerance 1e-8
@@ -214,8 +214,8 @@ near "$(member piped.json objective)" "$(member narrow.json objective)" 1e-7 \
 cat "$party" >pipe &
 gives 0 logistic train --no-intercept pipe --l1-ratio 0 --model piped.json --quiet
 
-# An L2 penalty alone: in the dual, with the same model as by columns, in one
-# process, on two, and simulated; by columns where that cannot be
+# A pure L2 penalty: fitted in the dual, with the same model as by columns, in
+# one process, on two, and simulated; by columns if the dual does not apply
 trains rows "$party" --l1-ratio 0 --tolerance 1e-9 --workers 2 --partitions 2
 says rows.json '"program": "logistic"' '"l1-ratio": 0' '"classes": "-1,1"'
 says rows.err "solved in the dual" "labels -1,1: the second is positive"
@@ -241,12 +241,12 @@ trains again three.svm --l1-ratio 0 --c 0.01 --workers 1
 near "$(member again.json objective)" "$(member three_l2.json objective)" 2e-6 \
     "three classes, L2 alone"
 
-# ... and of few columns: by Newton's method, with the same bits on two workers,
+# ... with few columns: by Newton's method, with the same bits on two workers,
 # on two processes over TCP, and the same minimum simulated
 awk '{ line = $1; for (k = 2; k <= NF; k++) { split($k, at, ":")
     if (at[1] <= 30) line = line " " $k } print line }' "$party" >narrow.svm
-# (softmax: of two labels it is the same, and processes that wait for others do
-# not know how few columns there will be, and take to the dual)
+# (softmax: equivalent for two labels. Processes that wait for others do not
+# know the number of columns, and use the dual)
 trains_alike logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
     --classes -1,1 --deterministic --partitions 4 --tolerance 1e-9 \
     --multiclass softmax

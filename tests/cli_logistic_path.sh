@@ -1,7 +1,7 @@
 #!/bin/sh
 # strads logistic path and cv on a century of speeches: tables, coefficients
-# weighed again by awk, drawings, models, over TCP and simulated, and what they
-# refuse.
+# recomputed by awk, plots, models, over TCP and simulated, and refused
+# options.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 . "$STRADS_SOURCE/tests/cli_paths.shlib"
@@ -75,7 +75,7 @@ cut -d, -f3- cv.csv >errors
 cut -d, -f3- again.csv | cmp -s errors - ||
     fail "1 and 2 workers give other errors"
 
-# What cannot be
+# Invalid data
 awk '{ $1 = NR % 3 ? $1 : 7; print }' some.svm >three.svm
 refuses 2 "a path is for two" logistic path three.svm
 refuses 2 "--l1-ratio 0" logistic path some.svm --l1-ratio 0

@@ -1,13 +1,14 @@
 #!/bin/sh
-# strads sgd-logistic on several processes: at staleness 0 the bits of one, at
-# others an objective as good; Ctrl-C, a process that is lost, options.
+# strads sgd-logistic on several processes: at staleness 0 the bits of one
+# process, otherwise an equally good objective; Ctrl-C, a lost process,
+# options.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
 common="--partitions 4 --epochs 10 --lambda 0.001 --seed 3"
 
-# trains NAME NODES WORDS...: on so many processes; the model is NAME.json.
+# trains NAME NODES WORDS...: on that many processes; the model is NAME.json.
 trains() {
     model=$1 nodes=$2
     shift 2
@@ -24,7 +25,7 @@ trains() {
     done
 }
 
-# all_end NAME: each with the code 0.
+# all_end NAME: all processes exit with 0.
 all_end() {
     ends "$1" "$first" 0
     for other in $others; do
@@ -32,8 +33,8 @@ all_end() {
     done
 }
 
-# Sums are rounded to a grain, so that neither threads nor nodes nor shards have
-# a say in their bits; and a reader at staleness 0 sees the same in every run.
+# Sums are rounded to a grid, so threads, nodes and shards do not change their
+# bits, and a reader at staleness 0 sees the same in every run.
 gives 0 sgd-logistic train --no-intercept "$party" $common --staleness 0 --model one.json
 grep -E '"(index|value)"' one.json >one.bits
 for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
@@ -51,7 +52,7 @@ says many2.err "program sgd-logistic" "the run is over"
 grep '"event": "end"' many.jsonl | grep -q '"bytes_sent": [1-9]' ||
     fail "the log counts no bytes"
 
-# What is read depends on time elsewhere: as good, not the same
+# With staleness, reads depend on timing: equally good, but not identical
 for staleness in 2 "infinite --step constant --rate 1"; do
     trains stale 2 --listen tcp://127.0.0.1:0 --staleness $staleness
     all_end stale
@@ -61,9 +62,9 @@ for staleness in 2 "infinite --step constant --rate 1"; do
         fail "staleness $staleness: $(member stale.json objective)"
 done
 
-# Options of the tables: fewer bytes, as good an objective, and the model tells
-# them. Two rows of weights, so that a clock with room for one sends half.
-# received NAME: bytes that node 0 has, at the end
+# Options of the tables: fewer bytes, an equally good objective, and the model
+# lists them. Two rows of weights, so that a clock with space for one sends
+# half. received NAME: bytes that node 0 has received, at the end
 received() {
     sed -n 's/.*"end".*"bytes_received": \([0-9]*\).*/\1/p' "$1.jsonl"
 }
@@ -90,7 +91,7 @@ awk -v o="$(member other.json objective)" \
     -v one="$(member one.json objective)" 'BEGIN { exit !(o < 1.5 * one) }' ||
     fail "an adaptive staleness: $(member other.json objective)"
 
-# Ctrl-C on node 0: the model so far
+# Ctrl-C on node 0: the current model
 trains stop 2 --epochs 1000000 --listen "ipc://$folder/stop.sock"
 until_there '"event": "round"' stop.jsonl
 kill -INT "$first"
@@ -98,7 +99,7 @@ ends stop "$first" 130
 ends stop2 "${others# }" 0
 says stop.err "interrupted" "the model is in stop.json"
 
-# Ctrl-C on another node does so, too
+# Ctrl-C on another node has the same effect
 trains left 2 --epochs 1000000 --listen "ipc://$folder/left.sock"
 until_there '"event": "round"' left.jsonl
 kill -INT "${others# }"
@@ -106,8 +107,8 @@ ends left "$first" 130
 ends left2 "${others# }" 0
 says left.err "interrupted" "the model is in left.json"
 
-# A node that is lost: the others go on without it, in the next generation; one
-# that comes late is taken in behind a cut, into one more. Times add up.
+# A lost node: the others continue without it in the next membership epoch. A
+# late node is accepted after a checkpoint, in another epoch. Times add up.
 trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock" \
     --checkpoint lost.cuts --checkpoint-every 0.1s
 until_there '"event": "round"' lost.jsonl
@@ -130,8 +131,8 @@ sed -n 's/.*"\(round\|end\)", .*"seconds": \([^,]*\),.*"bytes_sent": \([0-9]*\).
                       { s = $1; b = $2; n++ } END { exit bad || n < 3 }' ||
     fail "seconds or bytes begin anew with a generation"
 
-# A process of shards alone that is lost: so do they, with the shards, to the end
-# that a run comes to that has lost nobody; and once more, with none left.
+# A lost process with shards only: the others continue with the shards, to the
+# same end as an undisturbed run; then again with no such process left.
 rm -f hosts.json hosts.jsonl
 start hosts sgd-logistic train --no-intercept "$party" --partitions 2 --epochs 1000000 \
     --lambda 0.001 --seed 3 --staleness 0 --nodes 4 --workers 1 \

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Many processes of one machine start at once: each run has all of them, on a
-# busy machine and while strangers crowd the coordinator's port. RUNS says how
-# often (./dev soak: 5); SEED draws the number of processes.
+# Many processes of one machine start at once: each run gets all of them, on a
+# busy machine and while foreign connections crowd the coordinator's port. RUNS
+# sets the number of repetitions (./dev soak: 5); SEED draws the number of
+# processes.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 umask 077
@@ -20,7 +21,7 @@ awk 'BEGIN {
 gives 0 lasso train few.svm --lambda-ratio 0.02 --deterministic \
     --partitions "$many" --seed 5 --model one.json
 
-# Other work on the machine
+# Load on the machine
 (while :; do :; done) &
 busy=$!
 (while :; do :; done) &
@@ -38,8 +39,8 @@ for n in $many $number; do
     done
 done
 
-# As srun starts them: all dial one port of the loopback
-first=$((20000 + $$ % 12000)) # below those that the kernel gives away
+# As with srun: all connect to one port of the loopback
+first=$((20000 + $$ % 12000)) # below the ephemeral ports
 for k in $(seq 19 -1 0); do
     STRADS_RANK=$k STRADS_SIZE=20 STRADS_COORDINATOR=127.0.0.1:$first \
         start "rank$k" lasso train few.svm --lambda-ratio 0.02 \
@@ -52,8 +53,8 @@ for k in $(seq 0 19); do
 done
 same_bits "20 ranks" one.json ranks.json
 
-# Strangers come faster than nodes can say HELLO: nodes that are evicted for them
-# dial again
+# Foreign connections come faster than nodes send HELLO: nodes that are evicted
+# for them connect again
 echo "an example of a token" >token
 start zero lasso train few.svm --lambda-ratio 0.02 --deterministic \
     --partitions "$many" --seed 5 --workers 1 --nodes 5 \

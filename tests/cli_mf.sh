@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads mf on countries' votes: train, predict, evaluate, whose figures are
-# computed again by awk; names; what is wrong with the input.
+# strads mf on countries' votes: train, predict, evaluate, with figures
+# recomputed by awk; names; invalid input.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -17,8 +17,8 @@ says run.jsonl '"sweep": 20' '"train_rmse": 0.' '"test_rmse": 0.' \
 same "$(grep -c '"event": "round"' run.jsonl)" 20 "reports"
 same "$(tail -n 1 run.jsonl | grep -o '"seconds"' | wc -l)" 1 "seconds told"
 
-# The model is the sweep of the least held-out error: the test error of the log,
-# of evaluate, and from the predictions
+# The model is the sweep with the least held-out error: the test error of the
+# log, of evaluate, and from the predictions
 test_rmse=$(sed -n 's/.*"validation_rmse": \([^,]*\),.*"test_rmse": \([^,]*\).*/\1 \2/p' \
     run.jsonl | sort -g | head -n 1 | cut -d ' ' -f 2)
 gives 0 mf evaluate m.json votes.test
@@ -30,12 +30,13 @@ near "$(awk 'FNR == NR { p[$1, $2] = $3; next }
     { d = $3 - p[$1, $2]; s += d * d; n++ }
     END { printf "%.9g", sqrt(s / n) }' predictions votes.test)" "$test_rmse" \
     1e-5 "the error of the predictions"
-# Far below what the mean alone does, which is the deviation
+# Far below the error of the mean alone, which is the standard deviation
 near "$(awk -v t="$test_rmse" '{ n++; s += $3; q += $3 * $3 }
     END { print (q / n - (s / n) ^ 2 > 4 * t * t) }' votes.test)" 1 0 \
     "the test error against the deviation"
 
-# Names, with a header: the same factors as numbers, and names in and out
+# Names, with a header: the same factors as with numbers; input and output by
+# name
 awk 'BEGIN { print "country,resolution,vote" }
     { print "c" $1 ",r" $2 "," $3 }' votes.train >named.csv
 awk 'BEGIN { print "country,resolution,vote" }
@@ -69,7 +70,7 @@ same "$(cut -f 1 out)" 193 "the last user, counted from 1"
 gives 0 mf recommend votes.train.json --user 192 --top 1 --quiet
 same "$(cut -f 1 out)" 192 "the last user, counted from 0"
 
-# Factors as CSV, by name, are those of the predictions
+# Factors as CSV, by name, match the predictions
 gives 0 mf show named.json --of users --output users.csv
 gives 0 mf show named.json --of items --output items.csv
 same "$(head -n 1 items.csv | cut -d , -f 1-3)" "item,bias,factor_1" "header"
@@ -94,7 +95,7 @@ cmp -s nodes.json.items.npy alone.json.items.npy || fail "other items over TCP"
 cmp -s nodes.json.users.npy alone.json.users.npy || fail "other users over TCP"
 gives 0 simulate mf votes.train --workers 4 --cost 2
 
-# What is wrong with the input
+# Invalid input
 refuses 2 "rank" mf train votes.train --rank 0
 refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
@@ -126,7 +127,7 @@ printf 'user,item,rating\na,b,1\nc,d\ne\n' >ragged.csv
 refuses 2 "line 3: found 'c,d'" mf train ragged.csv --quiet
 printf '\357\273\277user,item,rating\na,x,1\nb,x,2\na,y,3\nb,y,3\n' >bom.csv
 gives 0 mf train bom.csv --workers 1 --rank 1 --quiet
-# Of two ratings the first factors may be far off: that is no explosion.
+# With two ratings the first factors may be far off; this is not divergence.
 printf '1 2 3\n2 3 4\n' >two.txt
 printf 'user,item,rating\na,x,3\nb,y,4\n' >two.csv
 for seed in 0 1 2 3 4; do
@@ -135,13 +136,14 @@ for seed in 0 1 2 3 4; do
         ! grep -q "undone" err || fail "$few, seed $seed: $(tail -n 1 err)"
     done
 done
-# Of one, which its mean tells, all of the error is the first factors'.
+# With one rating, which equals the mean, all of the error comes from the first
+# factors.
 gives 0 mf train one.txt --seed 2
 ! grep -q "undone" err || fail "one rating: $(tail -n 1 err)"
 printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
 gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
 says err "1 of the ratings are of a pair that comes again"
-# One rating has an error, and no interval.
+# One rating has an error, but no interval.
 head -n 1 votes.test >one.txt
 gives 0 mf evaluate m.json one.txt
 says out '"ratings": 1,' '"rmse_95": [null, null]' '"mae_95": [null, null]'
@@ -153,7 +155,7 @@ gives 0 mf evaluate m.json votes.test
 head -c 5000 alone.json.users.npy >m.json.users.npy
 refuses 2 "is not what the model" mf evaluate m.json votes.test
 
-# Killed while a model takes an older one's place: one of the two is there
+# Killed while a model replaces an older one: one of the two is there
 gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet
 gives 0 mf evaluate kept.json votes.test
 older=$(member out rmse)
@@ -162,7 +164,7 @@ for file in kept.json kept.json.users.npy kept.json.items.npy; do
 done
 gives 0 mf train votes.train --rank 3 --sweeps 2 --model kept.json --quiet
 sum_of() { sed -n "s/.*\"$1_checksum\": \"\(.*\)\".*/\1/p" older.kept.json; }
-for side in users items; do # as it is before the last of the renames
+for side in users items; do # the state before the last rename
     cp older.kept.json.$side.npy "kept.json.$side.$(sum_of $side).npy"
 done
 cp older.kept.json kept.json

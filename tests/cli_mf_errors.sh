@@ -1,6 +1,6 @@
 #!/bin/sh
-# The errors that `mf train` prints are those of the model that it writes:
-# `mf evaluate` finds the same on the same ratings, for each method, rank and
+# The errors that `mf train` prints match the model that it writes: `mf
+# evaluate` finds the same on the same ratings, for each method, rank and
 # number of sweeps, also for ratings far from 0.
 set -eu
 
@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 failed=0
 
-# ratings OFFSET SEED: planted factors, noise; a tenth goes to the test.
+# ratings OFFSET SEED: planted factors, noise; a tenth is test data.
 ratings() {
     awk -v offset="$1" -v seed="$2" 'BEGIN {
         srand(seed)
@@ -23,7 +23,7 @@ ratings() {
     }'
 }
 
-# agree NAME PRINTED FOUND: to the digits that are printed.
+# agree NAME PRINTED FOUND: equal in the printed digits.
 agree() {
     awk -v a="$2" -v b="$3" 'BEGIN {
         exit !(a != "" && b != "" && a - b < 2e-5 * b + 1e-9 &&
@@ -62,8 +62,8 @@ for rank in 1 20; do
     done
 done
 
-# Every line is predicted and counted, known or not, with names and numbers; the
-# error while training counts the same.
+# Every line is predicted and counted, known or not, with names and numbers;
+# the error during training counts the same lines.
 ratings 0 9
 for form in numbers names; do
     for part in train test; do
@@ -93,7 +93,7 @@ new new .5' >>$form.$part
     fi
 done
 
-# More factors than ratings: a sum of squares is not below 0.
+# More factors than ratings: a sum of squares is not negative.
 printf '0 0 5\n0 1 3\n1 0 4\n' >few.txt
 for method in als cd ccd++; do
     "$STRADS_BIN" mf train few.txt --rank 50 --method $method --model m.json \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads mf recommend and what evaluate says of rankings, on countries' votes:
-# lists against sorted predictions, users folded in against the model's own.
+# strads mf recommend and the rankings of evaluate, on countries' votes: lists
+# against sorted predictions, folded-in users against the model's.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
@@ -17,7 +17,7 @@ gives 0 mf train votes.train --method als --rank 8 --lambda 0.05 \
 gives 0 mf train named.csv --method als --rank 8 --lambda 0.05 \
     --holdout 1e-9 --workers 2 --model n.json --quiet
 
-# A user's list is the top of its predictions, sorted, without what it rated
+# A user's list is the top of its sorted predictions, without the rated items
 awk 'BEGIN { for (i = 0; i < 400; i++) print 7, i, 0 }' >pairs
 gives 0 mf predict m.json pairs --quiet --output predictions
 awk 'FNR == NR { if ($1 == 7) seen[$2]; next }
@@ -46,7 +46,7 @@ same "$(cut -f 1 out | tr '\n' ' ')" "c3 c3 c7 c7 " "users of a file"
 gives 0 mf recommend m.json --top 1 --quiet
 same "$(wc -l <out)" 193 "all users"
 
-# A header whose columns are not the usual ones, and two that could be meant
+# A header with unusual columns, and one with two candidates
 awk -F, 'NR == 1 { print "who,vote,what,score" } NR > 1 { print $1 "," $3 "," $2 ",9" }' \
     named.csv >odd.csv
 refuses 2 '--user NAME --item NAME --rating NAME' mf train odd.csv
@@ -66,7 +66,7 @@ cp out wanted
 gives 0 mf predict n.json named.csv
 cmp -s out wanted || fail "predictions differ"
 
-# Users who were folded in from what they were trained on get the same lists
+# Users folded in from their training ratings get the same lists
 gives 0 mf train votes.train --method als --unweighted --holdout 1e-9 \
     --sweeps 5 --lambda 20 --model unweighted.json --quiet
 for model in m unweighted; do
@@ -87,7 +87,7 @@ gives 0 mf evaluate m.json votes.test --train votes.train --top 5 --relevant 1
 says out '"train": {"ratings": 60073, "rmse": 0.' '"ranking": {"top": 5' \
     '"relevant": 1' '"ndcg": 0.' '"recall": 0.' '"popularity_ndcg": 0.' \
     '"popularity_recall": 0.'
-# One relevant item a user, at the place that the list says
+# One relevant item per user, at its place in the list
 gives 0 mf recommend m.json --user 7 --top 3 --exclude votes.train --quiet
 printf '7 %s 1\n' "$(sed -n 2p out | cut -f 2)" >one.test
 gives 0 mf evaluate m.json one.test --train votes.train --top 3 --quiet
@@ -97,7 +97,7 @@ near "$(member out recall)" 1 0 "recall of one"
 gives 0 mf evaluate m.json votes.test --train votes.train --relevant 9
 says out '"users": 0' '"ndcg": null'
 
-# What is wrong with the input
+# Invalid input
 refuses 2 "one of --user" mf recommend m.json --user 1 --fold-in votes.train
 refuses 2 "anyway" mf recommend m.json --exclude votes.train --fold-in pairs
 refuses 2 "no user of the model" mf recommend m.json --user 193

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads net: trained, predicted with, evaluated and shown; the same network on
-# one process and on several, on any grid; bad input.
+# strads net: train, predict, evaluate and show; the same network on one
+# process and on several, on any grid; bad input.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
@@ -28,8 +28,8 @@ same "$(awk -F, '$1 == "accuracy" { printf "%.0f", $3 * 373 }' out)" "$right" \
 gives 0 net show one.json
 says out "columns,classes,labels,weights,loss" '2000,2,"-1,1"'
 
-# Any grid gives this network but for rounding, and the same bits again, on one
-# process or on several.
+# Any grid gives this network up to rounding, and the same bits when repeated,
+# on one process or on several.
 for grid in "2 1" "2 2" "4 2"; do
     words="--partitions ${grid% *} --columns ${grid#* }"
     gives 0 net train "$party" $common $words --model here.json
@@ -46,7 +46,7 @@ for grid in "2 1" "2 2" "4 2"; do
     cmp -s here.bits there.bits || fail "$words: two processes and one differ"
 done
 
-# A grid costs 16 workers less time than either way alone
+# With 16 workers, a grid takes less time than rows or columns alone
 for columns in 1 4 16; do
     gives 0 simulate net "$party" --workers 16 --shards 16 --columns "$columns" \
         --cost 1ns --epochs 1 --hidden 256 --batch 1024 --bandwidth 1Gbit \

@@ -1,10 +1,10 @@
 #!/bin/sh
 # One run of several processes, over ipc and tcp: the same model as in one
-# process; and what happens when a process is wrong or lost.
+# process; and processes that are wrong or lost.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# The model of one process is what the others are held against.
+# The model of one process is the reference.
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
@@ -34,7 +34,7 @@ for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
         fail "$url: the log counts no bytes"
 done
 
-# A token: who has it takes part, with the same bits; who has not is told so
+# A token: processes with it take part, with the same bits; others get an error
 umask 077
 echo "an example of a token" >token
 echo "another one, as long as it" >other
@@ -74,7 +74,7 @@ kill -INT "$first"
 ends first "$first" 130
 [ ! -e m.json ] || fail "a run that never began left a model"
 
-# Nobody there any more, and addresses that are none
+# No coordinator any more, and invalid addresses
 refuses 1 "$url" join "$url" --timeout 0.3
 refuses 2 "nonsense" join nonsense
 refuses 2 "nonsense" lasso train "$year_train" --nodes 2 --listen nonsense
@@ -106,7 +106,7 @@ says second.err "none.svm: cannot be read"
 ends first "$first" 0
 says first.err "node 1" "left the run before it was over; the run goes on"
 
-# Node 0 names a file: on another machine only where it may
+# Node 0 names a file: on another machine it is read only if allowed
 for way in "far: a coordinator elsewhere" \
     "root --data-root $folder: no such file below --data-root" \
     "good --data-root $STRADS_SOURCE/data"; do
@@ -131,7 +131,8 @@ for way in "far: a coordinator elsewhere" \
 done
 rm -f m.json
 
-# One that comes when all are there waits, for there is no partition for it
+# A node that comes when all are there waits, because there is no partition for
+# it
 rm -f first.err
 start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --listen "ipc://$folder/full.sock" --model m.json \
@@ -150,7 +151,7 @@ ends second "$second" 0
 ends third "$third" 0
 rm -f m.json
 
-# A node that is lost
+# A lost node
 rm -f first.err
 start first lasso train --no-intercept "$year_train" --nodes 3 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --listen "ipc://$folder/lost.sock" --model m.json \

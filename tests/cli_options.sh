@@ -18,8 +18,8 @@ for command in "lasso train" "lasso predict" run join "data info" \
     gives 0 help $command
     cmp -s out asked || fail "help $command differs from $command --help"
 done
-# Every page fits a screen: 50 lines of 80 letters. What few need is named at its
-# end, with its default, and docs/command.md tells of it.
+# Every page has at most 50 lines of 80 characters. Rarely needed options are
+# listed at its end, with their defaults; docs/command.md describes them.
 all_commands >commands
 [ "$(wc -l <commands)" -ge 35 ] || fail "commands: $(cat commands)"
 for page in "" lasso data lda plan mf "data synth" "svm train --l1-ratio 1"; do
@@ -45,7 +45,7 @@ while read -r option; do
     grep -qF -e "\`$option" "$STRADS_SOURCE/docs/command.md" ||
         fail "docs/command.md does not tell of $option"
 done <rare
-# Pages tell of every option, and of none that no command has.
+# Pages describe every option, and no option that does not exist.
 sort -u told -o told
 while read -r option; do
     grep -qE -e "$option([^a-z0-9-]|\$)" "$STRADS_SOURCE"/docs/*.md ||
@@ -57,12 +57,12 @@ grep -oh -e '`--[a-z0-9][a-z0-9-]*' "$STRADS_SOURCE"/docs/*.md |
 [ ! -s gone ] || fail "pages tell of what no command has: $(cat gone)"
 gives 0 lasso train --help
 says out "--depth=D (0)" "--blocks=N (1)"
-# What is refused is not there.
+# Options that a command refuses are not in its help.
 gives 0 lasso cv --help
 ! grep -q -e --listen -e --nodes -e --reconnect out ||
     fail "lasso cv is for one process: $(cat out)"
 refuses 2 '--f32: program mf has no use for it' simulate mf x --f32
-# A loop has options of its own, and none of those that rounds have.
+# A loop has its own options, and none of those of rounds.
 gives 0 sgd-logistic train --help
 says out --hold-below --push-bytes --window --cache-bytes \
     --staleness --staleness-max --shards
@@ -79,7 +79,7 @@ for option in lambda lambda-ratio l1-ratio no-intercept standardize positive \
     says out "--$option"
 done
 
-# Half a command lists what it may become.
+# An incomplete command lists its completions.
 gives 0 lasso --help
 says out "strads lasso train DATA" "strads lasso show MODEL"
 cp out asked
@@ -128,7 +128,8 @@ refuses 2 '--model is empty' lasso train x --model ''
 refuses 2 '--nodes 2 needs --listen' lasso train x --nodes 2
 refuses 2 '--listen needs --nodes' lasso train x --listen ipc:///tmp/x
 
-# Configuration files: read, won over by the line, written in the same form
+# Configuration files: read, overridden by the command line, written in the
+# same form
 cat >c.json <<'END'
 {"lambda-ratio": 0.25, "workers": 3, "intercept": true, "policy": "cyclic",
  "seed": 11, "model": "m.json", "max-rounds": null, "time-limit": 2.5}
@@ -143,8 +144,8 @@ cmp -s out all.json || fail "a printed configuration reads back changed"
 gives 0 lasso train --config c.json --intercept=false --print-config
 says out '"intercept": false'
 
-# An intercept is fitted unless it is asked not to, and a line says that this is
-# new where nothing asked for one. A penalised bias takes its place.
+# An intercept is fitted unless disabled. A line reports this new default if no
+# option sets it. A penalised bias replaces it.
 notice='fits an intercept, the default as of this version'
 for words in "lasso train" "lasso path --points 2" "glm train --lambda 0.1" \
     "glm path --points 2" "sgd-logistic train --epochs 1" "logistic train" \
@@ -193,7 +194,7 @@ gives 0 lasso train "$party" --model by-default.json
 gives 0 lasso train "$party" --intercept --model by-flag.json
 same_bits "an intercept by default" by-default.json by-flag.json
 [ "$(member by-default.json intercept)" != 0 ] || fail "there is no intercept"
-# Every flag can be undone by its name, and no other option.
+# Every flag can be undone by its name; other options cannot.
 gives 0 lasso train --quiet --no-quiet --print-config
 says out '"quiet": false'
 refuses 2 'unknown option --no-seed' lasso train x --no-seed
@@ -219,11 +220,11 @@ wrong_config 'is not JSON' ''
 wrong_config 'expected one JSON object' '[1]'
 refuses 2 'none.json: cannot be read' lasso train x --config none.json
 
-# Seconds may be given as such, and in no other unit
+# Seconds are the only unit
 refuses 2 "--time-limit 30ms: expected" lasso train "$year_train" \
     --time-limit 30ms
 
-# After all of it, nothing was written
+# All of these commands wrote no file
 [ ! -e m.json ] || fail "--print-config wrote a model"
 
 finish

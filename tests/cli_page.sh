@@ -1,8 +1,8 @@
 #!/bin/sh
-# The page of --http in a real browser: its charts have data and go on, nothing
-# is wider than the window, axe finds nothing to mend, the button stops the run,
-# and a page of 100,000 events is there in two seconds. Pictures stay in
-# page/ of the build. Skipped where Chromium, node or npm's packages are not.
+# The page of --http in a real browser: its charts have data and update, the
+# content fits the window, axe reports no problem, the button stops the run,
+# and a page of 100,000 events is there in two seconds. Pictures are kept in
+# page/ of the build. Skipped without Chromium, node or npm's packages.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -28,9 +28,9 @@ browse() { # URL ENDS SECTION...
         fail "the page of $2"
 }
 
-# asks WORDS: what the browser that runs behind us wants done. It has as long as
-# it lives, which `browse` bounds: on a busy machine drawing alone takes longer
-# than until_there waits.
+# asks WORDS: waits for a request of the browser that runs in the background.
+# It waits as long as the browser lives, which `browse` bounds: on a busy
+# machine, drawing alone takes longer than until_there waits.
 asks() {
     until grep -qF "$1" "$node/lost" 2>/dev/null; do
         kill -0 "$browser" 2>/dev/null || {
@@ -55,7 +55,7 @@ run_of_end=$child
 browse "$(page_of end)" end objective workers clocks nodes
 ends end "$run_of_end" 0
 
-# A node that falls silent, and comes back; at its end the model has its topics.
+# A node becomes silent and returns; at its end the model has its topics.
 rm -f "$node/lost"
 start leads lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 8 \
     --vocab "$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt" --sweeps 1000000 \

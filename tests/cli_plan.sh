@@ -28,7 +28,7 @@ gives 0 plan make year.json --partitions 3 --data "$year_train" --workers 1
 gives 0 plan check year.json --partitions 3 --blocks 6
 says err 'year.json: 3 partitions, 6 blocks, 3 steps'
 
-# Whatever a static program reads: counts of words, ratings, text
+# For every kind of data of a static program: counts of words, ratings, text
 gives 0 plan make words.json --partitions 2 --kind corpus \
     --data "$STRADS_SOURCE/data/docword.sotu-tiny.txt"
 gives 0 plan check words.json --balance 1.05
@@ -42,7 +42,7 @@ gives 0 plan make text.json --partitions 2 --kind text --data some.txt
 refuses 2 '--kind rows: expected samples' plan make p.json --partitions 2 \
     --kind rows --data some.txt
 
-# What is wrong is named, and nothing is left behind
+# Errors are named, and no file is left
 sed 's/\[\[0,4\]/[[1,4]/' four.json >broken.json
 refuses 2 'broken.json: step 0: block 1 is held by partitions 0 and 1 at once' \
     plan check broken.json
@@ -57,7 +57,7 @@ refuses 2 'empty.json: is no plan: line 1 is not JSON' plan check empty.json
 refuses 2 'none.svm' plan make p.json --partitions 2 --data none.svm
 refuses 2 'half a command; expected strads plan make' plan
 
-# A program without a ring takes none
+# A program without a ring refuses a plan
 refuses 2 '--plan: program lasso has no use for it: it has no RING phase' \
     lasso train "$year_train" --plan four.json --workers 2
 printf '{"plan": "four.json"}\n' >config.json

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every policy, with none to four rounds in flight, on two processes over tcp:
+# Every policy, with up to four rounds in flight, on two processes over tcp:
 # the objective of one process, within the tolerance.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Runs of four processes under strads launch, any of which is killed (SIGKILL)
-# again and again, process 0 too: the run goes on from its cuts, nobody else ends,
-# and it comes to what a run comes to that loses nobody.
+# Runs of four processes under strads launch. Random ones, including process 0,
+# are killed (SIGKILL) repeatedly. The run continues from its checkpoints, no
+# other process ends, and the result equals that of an undisturbed run.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-KILLS=${KILLS:-5} # of each run; ./dev soak has more
+KILLS=${KILLS:-5} # per run; ./dev soak has more
 if [ -n "$STRADS_SANITIZE" ]; then # slow enough for as many with less to do
     KILLS=3 SWEEPS=${SWEEPS:-200} EPOCHS=${EPOCHS:-500}
 fi
 seed=${SEED:-$$}
 echo "SEED=$seed"
 
-random() { # BELOW: the next number of the seed goes to $drawn
+random() { # BELOW: sets $drawn to the next random number of the seed
     seed=$(((seed * 1103515245 + 12345) % 2147483648))
     drawn=$((seed / 65536 % $1))
 }
@@ -46,9 +46,9 @@ killed() {
     [ "$n" -ge 2 ] || fail "$name: $n kills were in time: make it longer"
 }
 
-# slowed NAME WORDS...: on two processes of two partitions each, of which the
-# second has so little of the time that it is slow beside the first on any machine,
-# whatever else that does: it gives a partition to the first.
+# slowed NAME WORDS...: on two processes of two partitions each. The second one
+# gets so little processor time that it is slow on any machine, so it gives a
+# partition to the first.
 slowed() {
     run=$1
     shift
@@ -74,8 +74,8 @@ gives 0 lasso train --no-intercept "$year_train" $far --partitions 4 --log whole
 killed lasso lasso train --no-intercept "$year_train" $far --model lasso.json
 near "$(objective_in lasso.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "lasso"
 
-# Programs whose step has several phases: steps on a face of the dual and a softmax'
-# turns; a process may die between two phases
+# Programs with several phases per step: Newton steps on the free rows of the
+# dual and turns of a softmax; a process may die between two phases
 awk 'BEGIN { srand(5); for (i = 0; i < 6000; i++) { l = ""
     for (j = 1 + int(rand() * 60); j <= 1500; j += 1 + int(rand() * 120))
         l = l " " j ":" sprintf("%.4f", rand() + .5)
@@ -139,8 +139,8 @@ sed -n '/"values"/,/\]/p; /"index"/,/\]/p' net.model | cmp -s - whole.values ||
     fail "net: other bits"
 [ -s whole.values ] || fail "no values: $(head -c 300 whole.net)"
 
-# A ledger of whole numbers: nothing is lost and nothing counted twice, at any
-# clock of any reader, whatever was read and written when a process was killed.
+# A ledger of integers: no entry is lost or counted twice, at any clock of any
+# reader, whatever was read and written when a process was killed.
 cat >ledger.c <<'END'
 #include <math.h>
 #include <stdlib.h>
@@ -245,8 +245,9 @@ sed -n 's/.*"value": \[\(.*\)\].*/\1/p' ledger.model | tr ',' '\n' |
     awk -v clocks=$clocks '{ n += $1 } END { exit n != 10 * clocks }' ||
     fail "ledger: entries are lost or doubled"
 
-# A worker that falls silent for so long that the run goes on without it is told
-# so when it comes to itself, and joins anew. From SIGKILL to the next round.
+# A worker is silent for so long that the run continues without it. When it
+# wakes, it is notified and joins again. Measured from SIGKILL to the next
+# round.
 start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
     --partitions 3 --workers 1 --nodes 2 --listen "ipc://$folder/first.sock" \
     --reconnect 0.5 --model first.json --log first.jsonl
@@ -276,8 +277,8 @@ ends first "$first" 130
 ends second "$second" 0
 gives 0 lasso predict first.json "$year_test"
 
-# Stopped by its user while the nodes come together again, one of which does not:
-# the model so far
+# Stopped by the user while the nodes join again and one of them is missing:
+# the current model
 start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
     --workers 1 --nodes 3 --listen "ipc://$folder/again.sock" \
     --reconnect 60 --model again.json --log again.jsonl
@@ -296,8 +297,8 @@ ends first "$first" 130
 gives 0 lasso predict again.json "$year_test"
 kill -KILL "$second"
 
-# One process is lost after the other, and none of the generations has a cut: the
-# run does not begin anew for ever.
+# Processes are lost one after the other, and no membership epoch makes a
+# checkpoint: the run does not restart forever.
 start first lda train "$documents" --topics 20 --sweeps 1000000 --partitions 12 \
     --workers 1 --nodes 12 --listen tcp://127.0.0.1:0 --reconnect 1 \
     --checkpoint vain --checkpoint-every 600s --log vain.jsonl
@@ -309,7 +310,7 @@ for node in 1 2 3 4 5 6 7 8 9 10 11; do
 done
 lost=0
 until_there '"event": "round"' vain.jsonl
-for node in $others; do # a generation each
+for node in $others; do # one epoch each
     lost=$((lost + 1))
     [ "$lost" -le 10 ] || break
     kill -KILL "$node"

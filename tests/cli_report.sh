@@ -1,5 +1,6 @@
 #!/bin/sh
-# strads report: one file, with what the log, the model and the scores say.
+# strads report: one file with the contents of the log, the model and the
+# scores.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 gives 0 logistic train --no-intercept "$party" --model m.json --log run.jsonl
@@ -25,7 +26,7 @@ while "<svg" in page:
     xml.dom.minidom.parseString(page[page.index("<svg"):end])
     page = page[end:]' || fail "a picture is no XML"
 
-# The area under the curve is what evaluate says, by another way.
+# The area under the curve equals the one of evaluate, computed differently.
 gives 0 logistic evaluate m.json "$party_test" --format csv
 auc=$(sed -n 's/^auc,[^,]*,\([^,]*\),.*/\1/p' out | head -n 1)
 near "$(sed -n 's/.*area under the curve \([0-9.]*\).*/\1/p' report.html)" \
@@ -35,7 +36,7 @@ same "$(grep -o '[0-9]*</td><td>[0-9]*</td></tr>' report.html | tail -n 1 |
     grep -o '[0-9]*' | head -n 2 | awk '{ n += $1 } END { print n }')" \
     "$(grep -c '^+\{0,1\}1 ' scores)" "positives of the confusion, of $rows rows"
 
-# A log without its end, as of a run that was killed; and text of users.
+# A log without an end, as of a killed run; and user-supplied text.
 head -n 3 run.jsonl | sed 's/"data": "[^"]*"/"data": "<b>\&"/' >cut.jsonl
 gives 0 report cut.jsonl
 says out "&lt;b&gt;&amp;" "</html>"
@@ -53,8 +54,8 @@ echo '{"rmse": 0.5, "ranking": {"precision": 0.25, "rmse_95": [0.1, 0.2]}}' >e.j
 gives 0 report run.jsonl --evaluation e.json
 says out "Evaluation" "<h3>ranking</h3>" "<td>0.25</td>" "<td>0.1 to 0.2</td>"
 
-# Topics: the map is the classical scaling of the divergences of all words, done
-# anew here, but for turns and mirrors.
+# Topics: the map is the classical scaling of the divergences of all words,
+# recomputed here, up to rotation and reflection.
 printf '%s\n' iron coal steel sea ship sail law court '</script>' >words
 printf '5\n9\n14\n1 1 2\n1 2 1\n1 3 1\n2 1 1\n2 2 2\n3 4 3\n3 5 1\n4 5 2\n4 6 1\n4 9 1\n5 7 2\n5 8 1\n5 9 1\n2 9 1\n' >texts
 gives 0 lda train texts --vocab words --topics 3 --sweeps 30 --model t.json --log t.jsonl
@@ -78,12 +79,13 @@ phi = [[(of.get(k, 0) + data["beta"]) / (t[1] + data["vocabulary"] * data["beta"
 h = lambda p: -sum(v * math.log(v) for v in p)
 for a, b in itertools.combinations(range(3), 2):
     d = h([(x + y) / 2 for x, y in zip(phi[a], phi[b])]) - (h(phi[a]) + h(phi[b])) / 2
-    # three points have all of their distances, roots of D, in two dimensions
+    # two dimensions preserve all distances of three points, the square roots
+    # of D
     near = (rows[a][2] - rows[b][2]) ** 2 + (rows[a][3] - rows[b][3]) ** 2
     assert abs(near - d) < 1e-12, (near, d)
 PY
 
-# What is wrong
+# Invalid input
 echo "<svg onload='x'><script>" >bad.svg
 refuses 2 "expected a picture as --svg writes it" report run.jsonl --pictures bad.svg
 echo '[1]' >bad.json

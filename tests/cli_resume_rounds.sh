@@ -1,9 +1,10 @@
 #!/bin/sh
-# Every program, of the command and of examples/, stopped at rounds of its first
-# 300 and resumed from the checkpoint of that round. A stop may fall between two
-# phases of one step. Programs whose state is in the checkpoint end with the bits of
-# a whole run; linear programs end at the same certified objective.
-# A fixed seed draws SAMPLE rounds of each; STRADS_SOAK=1 takes all of them.
+# Stops every program of the command and of examples/ at rounds among its first
+# 300, and resumes it from that round's checkpoint. A stop may fall between two
+# phases of one step. Programs with their state in the checkpoint end
+# bit-identical to a whole run; linear programs end at the same certified
+# objective. A fixed seed draws SAMPLE rounds of each; STRADS_SOAK=1 takes all
+# of them.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 SAMPLE=${SAMPLE:-2}
@@ -40,7 +41,7 @@ stop_and_resume() {
         fail "$*, resumed at round $round: exit code $code: $(tail -c 300 err)"
 }
 
-# certified BOUND WORDS...: the objective of the whole run within BOUND
+# certified BOUND WORDS...: the objective equals the whole run's within BOUND
 certified() {
     bound=$1
     shift
@@ -75,8 +76,9 @@ for name in ridge lasso_paper nnls kmeans ssp_lasso loop_lda loop_mf mlp triangl
 done
 builds peer_svm -Wno-missing-field-initializers
 
-# Data: numbers, two and three classes, counts, groups of three columns; columns of
-# scales from 1/1000 to 1000; more columns than Newton's steps take
+# Data: numbers, two and three classes, counts, groups of three columns;
+# columns of scales from 1/1000 to 1000; more columns than the limit of Newton
+# steps
 awk 'BEGIN { srand(7)
     for (i = 0; i < 240; i++) { m = .4 * (rand() - .5); l = ""
         for (j = 1; j <= 18; j++) { x = rand() - .5; m += x * (j % 3 - 1) * 2
@@ -135,12 +137,12 @@ t="--tolerance 1e-9"
     certified 1e-6 run ./lasso_paper.so "$year_train" --lambda .1 $t
 }
 
-# Its table of gradients is "tuned": a stop flushes the small changes that sessions
-# hold back, so its bits depend on when it is stopped.
+# Its table of gradients is "tuned": a stop flushes the small changes that
+# sessions hold back, so its bits depend on the time of the stop.
 certified 1e-6 run ./ssp_lasso.so "$year_train" --lambda .02 --partitions 2 \
     --staleness 0
 
-# Programs whose state is in the checkpoint
+# Programs with their state in the checkpoint
 exact lda train "$documents" --topics 10 --sweeps 12 --partitions 3
 exact lda train "$documents" --topics 8 --sweeps 12 --partitions 2 \
     --fit-alpha asymmetric --fit-beta --evaluate 3
@@ -163,8 +165,8 @@ exact run ./peer_svm.so "$party" --lambda .001 --epochs 20 --batch 20 \
     --partitions 2 --graph all --mode bsp
 exact run ./triangles.so links --roles 3 --sweeps 12 --partitions 2 --staleness 0
 
-# A linear program resumes on any number of processes, with any number of pools, and
-# with the program of its checkpoint.
+# A linear program resumes on any number of processes, with any number of
+# pools, and with the program of its checkpoint.
 on() { # CODE PROCESSES WORDS...
     want=$1 processes=$2
     shift 2
@@ -192,7 +194,8 @@ other_processes 1 svm train "$party" --pools 1
 other_processes 1 logistic train "$party" --l1-ratio 0 --c 1
 other_processes 2 logistic train "$party" --l1-ratio 0 --c 1
 
-# Resumed again and again: a resumed run begins no further away than it was.
+# Resumed repeatedly: a resumed run starts no further from the optimum than it
+# stopped.
 gives 0 svm train "$party" --c 10 --partitions 4 --pools 4 --log whole.jsonl
 rm -rf checkpoint
 gives 3 svm train "$party" --c 10 --partitions 4 --pools 4 --max-rounds 5 \
@@ -206,7 +209,7 @@ gives 0 svm train "$party" --c 10 --partitions 4 --pools 4 --resume checkpoint \
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 4e-6 \
     "svm, resumed seven times"
 
-# No program of the command and no example is missing.
+# Every program of the command and every example is covered.
 for name in lasso glm logistic sgd-logistic svm lda roles mf net; do
     case " $names " in
     *" $name "*) ;;

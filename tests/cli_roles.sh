@@ -1,10 +1,10 @@
 #!/bin/sh
 # strads roles from the command line: a planted network, its groups and links;
-# models; what is wrong with the input.
+# models; invalid input.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# Six groups of 20; links within one more often than between.
+# Six groups of 20; links within a group are more frequent than between groups.
 awk 'BEGIN { srand(4); for (u = 0; u < 120; u++) for (v = u + 1; v < 120; v++)
     if (rand() < (int(u / 20) == int(v / 20) ? 0.5 : 0.02))
         print "p" u, "p" v }' >net.txt
@@ -21,7 +21,8 @@ done
 cp out first.json
 same "$(member out roles)" 6 "roles"
 
-# Held-out links in a file of their own, packed files, the same figures' size.
+# Held-out links in a separate file, compressed files, figures of the same
+# size.
 awk 'NR % 10 == 0' net.txt | gzip >held.gz
 awk 'NR % 10 != 0' net.txt | zstd -q -o rest.zst
 gives 0 roles train rest.zst --roles 6 --seed 2 --model rest.json --quiet
@@ -69,7 +70,7 @@ gives 0 simulate roles net.txt --roles 6 --workers 4 --cost 1ns --latency 50us
 gives 0 data info net.txt --kind graph
 says out 120
 
-# What is wrong
+# Invalid input
 refuses 2 "nothing to hold the roles against" roles evaluate rest.json net.txt
 printf 'a b\nc\n' >bad.txt
 refuses 2 "bad.txt: line 2: found 'c', expected a link" \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads run: a program from a shared object, with options of its own. It finds
-# each column's sum and its number of entries, which awk can do as well.
+# strads run: a program from a shared object, with its own options. It finds
+# each column's sum and number of entries, and awk checks them.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 cat >sums.c <<'END'
@@ -85,8 +85,8 @@ static const strads_program sums = {
     .partition_entries = 30000};
 STRADS_EXPORT_PROGRAM(sums)
 END
-# build OUT WORDS...: the program as a shared object; the engine is the one
-# that is in the command.
+# build OUT WORDS...: the program as a shared object; it uses the engine in the
+# command.
 build() {
     "${STRADS_CC:-cc}" -std=gnu17 -shared -fPIC -I"$STRADS_SOURCE/include" \
         -o "$@"
@@ -120,7 +120,7 @@ END {
     exit values != 4000
 }' s.json "$year_train" || fail "the sums are wrong"
 
-# As many partitions as are worth it, of which 61486 entries make two
+# The default number of partitions: 61486 entries make two
 for workers in 1 2 4; do
     gives 0 run ./sums.so "$year_train" --policy cyclic --workers $workers \
         --log k.jsonl --model k.json
@@ -136,8 +136,8 @@ done
 gives 0 run ./sums.so "$year_train" --policy cyclic --workers 4 --partitions 3
 says err "; 3 of 4 workers (a partition each), seed"
 
-# Built against a header with a slot less at the end, it runs as before; against
-# a newer one, too, unless it asks for what is not known
+# Built against a header with one slot less at the end, it runs as before; also
+# against a newer header, unless it uses unknown slots
 changed() { # changed NAME AWK FILE: program.h edited, NAME.so built of FILE
     mkdir -p "$1/strads"
     cp "$STRADS_SOURCE"/include/strads/*.h "$1/strads"
@@ -166,7 +166,7 @@ for age in older newer; do
 done
 refuses 2 'set members that this library' run ./asks.so "$year_train"
 
-# The same on two processes: a joining one has to bring the program
+# The same on two processes: a joining process must load the program
 "$STRADS_BIN" run sums.so "$year_train" --scale 0.5 --policy cyclic \
     --workers 1 --partitions 3 --nodes 2 --listen "ipc://$folder/sums.sock" \
     --model two.json 2>two.err </dev/null &
@@ -179,7 +179,7 @@ same "$code" 0 "the exit code of a program on two processes"
 same "$(grep '"value"' two.json)" "$(grep '"value"' s.json)" \
     "the sums of two processes"
 
-# A start from the optimum; a model of another shape is none
+# A start from the optimum; a model of another shape is refused
 gives 0 run ./sums.so "$year_train" --scale 0.5 --start s.json --model t.json
 says t.json '"width": 2'
 sed 's/"width": 2,//; s/\("index": \[\).*/\11],/; s/\("value": \[\).*/\12]/' \
@@ -188,7 +188,7 @@ refuses 2 'has 1 values for each coefficient, this run needs 2' \
     run sums.so "$year_train" --start narrow.json --model u.json
 [ ! -e u.json ] || fail "a start of another shape left a model"
 
-# What a lasso makes of that model, and a failing program
+# lasso predict refuses that model; and a failing program
 refuses 2 'model of program sums, expected one of lasso' \
     lasso predict s.json "$year_test"
 run run sums.so "$year_train" --fail --model f.json --log f.jsonl
@@ -197,7 +197,7 @@ says err "strads: sums was asked to fail"
 says f.jsonl '"reason": "error"'
 [ ! -e f.json ] || fail "a program that failed left a model"
 
-# Objects that are no program
+# Objects without a program
 build clash.so sums.c -DCLASH='"seed"'
 refuses 2 'two options are called --seed' run clash.so "$year_train"
 echo 'int nothing;' >empty.c

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fits without a penalty have no minimum where columns separate the labels: they stop
-# early, say so and end with exit code 3. Data that overlap converge.
+# Fits without a penalty have no minimum if columns separate the labels: they
+# stop early, report it and end with exit code 3. Overlapping data converges.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 rows() { # N P KIND SEED: separable, quasi (some rows on the boundary), overlap, counts
@@ -35,7 +35,7 @@ ends_separable() {
 seed=0
 for size in "4 2" "12 3" "60 5" "100 3" "30 40" "100 300"; do
     for kind in separable quasi; do
-        # Where columns are as many as rows, rows on the boundary separate too.
+        # With as many columns as rows, rows on the boundary are separable too.
         seed=$((seed + 1))
         # shellcheck disable=SC2086 # two numbers
         rows $size $kind $seed >data.svm
@@ -61,12 +61,12 @@ for seed in 1 2 3; do
     done
 done
 
-# A sample of every third row has nothing of the first column.
+# Every third row has no entries in the first column.
 rows 90 3 quasi 8 | awk 'NR % 3 == 1 || NR % 7 == 0 { $1 = -$1 } { print }' >data.svm
 gives 0 glm train data.svm --loss logistic --penalty none --model m.json
 
-# Rows that are met exactly: the objective tends to 0, and a descent that hardly moves
-# any more ends by itself.
+# Rows that can be fitted exactly: the objective tends to 0, and the descent
+# ends by itself once it hardly moves.
 rows 10 20 overlap 2 >data.svm
 for lambda in 1e-6 1e-9; do
     run lasso train data.svm --lambda $lambda --time-limit 120s

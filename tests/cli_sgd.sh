@@ -1,12 +1,12 @@
 #!/bin/sh
-# strads sgd-logistic train and predict on a century of speeches: the objective
-# is computed again from model and data, by awk; bounds, Ctrl-C, bad input.
+# strads sgd-logistic train and predict on a century of speeches: awk
+# recomputes the objective from model and data; bounds, Ctrl-C, bad input.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# weigh MODEL DATA LAMBDA: the objective at labels 1 and others; the rows' sums
-# go to ./weighed.
+# weigh MODEL DATA LAMBDA: the objective with label 1 against others; the rows'
+# sums go to ./weighed.
 weigh() {
     awk -v lambda="$3" "$read_model"'
     {
@@ -21,7 +21,7 @@ weigh() {
     }' "$1" "$2"
 }
 
-# trains NAME WORDS...: the model is NAME.json, with an objective that holds.
+# trains NAME WORDS...: the model is NAME.json, with a correct objective.
 trains() {
     name=$1
     shift
@@ -68,7 +68,7 @@ for turn in 1 2 3; do
 done
 cmp -s bits1 bits2 && cmp -s bits1 bits3 || fail "staleness 0: runs differ"
 
-# Other staleness and steps; labels of other names are the same classes
+# Other staleness and steps; other label names give the same classes
 for words in "--staleness 4" "--staleness adaptive --partitions 3" \
     "--staleness infinite --step constant --rate 1" \
     "--staleness hogwild --step decay --partitions 3" "--step decay --rate 2" "--f32" "--batch 1 --epochs 3"; do
@@ -102,7 +102,7 @@ gives 0 sgd-logistic predict hinge.json "$party_test" --output d
 same "$(sort -u l | tr '\n' ' ')" "-1 1 " "labels of a hinge"
 refuses 2 '' sgd-logistic predict hinge.json "$party_test" --write probability
 
-# Bounds: the model so far, and the objective that it has
+# Bounds: the current model, and its objective
 gives 0 sgd-logistic train --no-intercept "$party" --epochs 1000000 --time-limit 0.3 \
     --model limit.json --log limit.jsonl
 says err "stopped by --time-limit"
@@ -112,7 +112,7 @@ near "$(weigh limit.json "$party" 0.0001)" "$(member limit.json objective)" \
 gives 0 sgd-logistic train --no-intercept "$party" --epochs 1000000 --max-rounds 50
 says err "stopped by --max-rounds after 50 clocks"
 
-# Ctrl-C and SIGTERM, whoever waits for whom
+# Ctrl-C and SIGTERM, in every mode of waiting
 for words in "INT 0" "TERM infinite --step constant" \
     "INT hogwild --step constant"; do
     set -- $words
@@ -124,8 +124,7 @@ for words in "INT 0" "TERM infinite --step constant" \
         1e-9 "the objective of an interrupted run"
 done
 
-# Bad input: one sentence, exit code 2, no model
-# bad TEXT WORDS...
+# Bad input: one message, exit code 2, no model bad TEXT WORDS...
 bad() {
     text=$1
     shift
@@ -169,7 +168,7 @@ same "$code" 1 "the exit code when weights overflow"
 says err "the weights overflow"
 [ ! -e bad.json ] || fail "weights that overflow left a model"
 
-# Predict takes models of its own program that name the labels
+# Predict accepts only models of its own program that name the labels
 gives 0 lasso train --no-intercept "$party" --lambda 0.01 --model lasso.json
 refuses 2 'expected one of sgd-logistic' sgd-logistic predict lasso.json \
     "$party"

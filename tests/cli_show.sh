@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads lasso show, and the same of the other linear models: the largest
-# weights by name, and all of them as CSV.
+# strads lasso show, and show of the other linear models: the largest weights
+# by name, and all of them as CSV.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 awk 'BEGIN { for (j = 1; j <= 2000; j++) print "word" j }' >words
@@ -12,7 +12,7 @@ says out "lasso, 2000 columns" "(intercept)" "word"
 awk 'NR > 2 { v = $1 < 0 ? -$1 : $1; if (NR > 3 && v > before) exit 1
               before = v }' out || fail "weights do not fall: $(cat out)"
 
-# The CSV has what predicts: scores by it are the command's own
+# The CSV is complete: scores computed from it equal the command's
 same "$(head -n 1 all.csv)" "column,name,value" "the CSV's head"
 gives 0 lasso predict m.json "$year_test" --quiet
 awk -F, 'FNR == NR { if (FNR > 1) w[$1] = $3
@@ -38,7 +38,7 @@ gives 0 logistic train --no-intercept signs.svm --lambda-ratio 0.3 --model l.jso
 gives 0 logistic show l.json --names words --top 3
 says out "logistic, 2000 columns" "word"
 
-# Of several classes each weight is a label's
+# With several classes each weight belongs to a label
 awk '{ $1 = 10 * (NR % 3) - 10; print }' "$year_train" | head -n 200 >three.svm
 gives 0 logistic train three.svm --intercept --lambda-ratio 0.2 \
     --model three.json --quiet

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads simulate: units, prices, stragglers, the curve, and that the same seed
-# tells the same.
+# strads simulate: units, costs, stragglers, the curve; and equal seeds give
+# equal results.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 gives 0 simulate lasso --help
@@ -10,7 +10,7 @@ says out --lambda-ratio --latency --straggler --curve --cost --tolerance
 gives 0 simulate --help
 says out "PROGRAM DATA"
 
-# What is wrong is told in one sentence
+# Errors are reported in one message
 simulate() {
     verb=$1 text=$2
     shift 2
@@ -43,7 +43,7 @@ refuses 2 'has no phase "scam"' \
 echo '{"choose-us": 1}' >bad.json
 refuses 2 '"choose-us" is no price' simulate lasso "$year_train" --cost bad.json
 
-# What is found is what threads find on as many partitions
+# The result equals that of threads with as many partitions
 gives 0 lasso train --no-intercept "$year_train" --workers 1 --partitions 8 --log train.jsonl
 trained=$(tail -n 1 train.jsonl)
 gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --log one.jsonl --jitter 0.5
@@ -53,7 +53,7 @@ near "$(member last objective)" \
     "$(echo "$trained" >trained; member trained objective)" 1e-5 "the objective"
 says one.jsonl '"event": "start"' '"event": "round"' '"event": "simulation"'
 
-# The same seed tells the same; another one with jitter does not
+# The same seed gives the same results; another one with jitter does not
 cp out first
 gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --log two.jsonl --jitter 0.5
 cmp -s first out || fail "the same seed printed something else"
@@ -61,24 +61,25 @@ tail -n 1 two.jsonl | sed 's/, "schema".*//' | cmp -s - last || fail "the same s
 gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --jitter 0.5 --seed 1
 cmp -s first out && fail "another seed printed the same"
 
-# Where computing is nearly free, a Lasso of 1,024 workers takes less than 250
-# latencies of 50 us in all, and less than 12 a round in the mean (which alone
-# would tell little: it rises where rounds are spared that send nothing).
+# If computing is nearly free, a Lasso of 1,024 workers takes less than 250
+# latencies of 50 us in total, and less than 12 per round on average (the
+# average alone is not meaningful: it rises if rounds without messages are
+# saved).
 gives 0 simulate lasso --no-intercept "$year_train" --cost 1ns --workers 1024 --log wide.jsonl
 tail -n 1 wide.jsonl >last
 awk -v s="$(member last seconds)" -v n="$(member last rounds)" \
     'BEGIN { exit !(s < 250 * 50e-6 && s / n < 12 * 50e-6) }' ||
     fail "$(member last rounds) rounds took $(member last seconds) s"
 
-# What was measured is kept, and serves as well from its file
+# Measured costs are saved, and give the same results from the file
 gives 0 simulate lasso --no-intercept "$year_train" --workers 2 --save-cost cost.json
 cp out first
 says cost.json '"choose-ns"' '"scan"' '"entry-ns"'
 gives 0 simulate lasso --no-intercept "$year_train" --workers 2 --cost cost.json
 cmp -s first out || fail "saved prices gave another run than measured ones"
 
-# A program that reads each entry once a sweep, and nothing else that costs:
-# twice the workers need half the time, and a straggler all of it.
+# A program that reads each entry once per sweep, without other costs: twice
+# the workers need half the time, and a straggler delays all.
 cat >sweep.c <<'END'
 #include <stdlib.h>
 #include <strads/strads.h>
@@ -129,7 +130,7 @@ near "$seconds" "$(awk -v s="$one" 'BEGIN { print s / 2 }')" 0.01 \
     "the time of four that are all half as fast"
 
 # A data-parallel loop: the same call prints the same, more shards carry more,
-# a straggler is waited for, and time is told apart
+# a straggler is waited for, and kinds of time are separate
 echo '{"phases": {"update": {"update-ns": 20000}}}' >clock.json
 loops() {
     gives 0 simulate sgd-logistic --no-intercept "$party" --epochs 4 --cost clock.json \
@@ -163,7 +164,7 @@ gives 0 simulate lasso --no-intercept "$year_train" --cost 2ns --curve 1..2 --fo
 same "$(cut -d, -f1-2 out | tr '\n' ' ')" "workers,reason 1,converged 2,converged " \
     "a curve as CSV"
 
-# The curve, as text and drawn
+# The curve, as text and as a plot
 sweeps --curve 1..64 --svg curve.svg
 same "$(awk 'NR > 1 { printf "%s ", $1 }' out)" "1 2 4 8 16 32 64 " \
     "the workers of the curve"

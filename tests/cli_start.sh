@@ -1,6 +1,7 @@
 #!/bin/sh
-# Whose labels a start has: they are the run's, in the order of the start or of
-# --classes, and a start of others is refused in a sentence that names both.
+# The labels of a start: they must be the run's, in the order of the start or
+# of --classes. A start with other labels is refused in a message that names
+# both.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
@@ -11,8 +12,8 @@ awk 'NR % 3 == 0 { $1 = 7 } { print }' two.svm >three.svm
 awk '{ $1 = $1 == 7 ? "whig" : $1 > 0 ? "rep" : "dem"; print }' three.svm \
     >three.names
 
-# close WHAT [LESS]: the run of ./run.jsonl begins, without a step, at less than
-# LESS times the last objective of ./first.jsonl (1.01).
+# close WHAT [LESS]: the run of ./run.jsonl starts, before any step, below LESS
+# times the last objective of ./first.jsonl (1.01).
 close() {
     tail -n 1 first.jsonl >last
     grep '"event": "round"' run.jsonl |
@@ -23,8 +24,8 @@ close() {
             member last objective)"
 }
 
-# In any order of --classes, by number and by name, a start is where it starts:
-# weights of the other sign, or of other places.
+# A start works for any order of --classes, by number and by name: its weights
+# change sign or place.
 for how in "logistic --lambda-ratio 0.1 --intercept" \
     "logistic --l1-ratio 0 --intercept" "svm --intercept" \
     "svm --l1-ratio 1 --intercept" "glm --loss logistic --lambda 0.01 --intercept" \
@@ -52,8 +53,8 @@ for how in "logistic --lambda-ratio 0.1 --intercept" \
         done
         says run.json "\"classes\": \"$order\""
         [ "$program" = sgd-logistic ] || says err "labels $order"
-        # What it has found starts a run of the usual order, too, which is the
-        # start's where none is told.
+        # The result also starts a run in the default order, which is the
+        # start's if none is given.
         gives 0 "$program" train "$3.$kind" $options $more \
             --start run.json --model again.json --log run.jsonl --quiet
         close "$how $kind, from the other order"
@@ -77,7 +78,7 @@ for command in path cv; do
         logistic $command two.svm --points 3 --quiet --start first.json
 done
 
-# Other labels: of the data, of --classes; more of them, fewer, none
+# Other labels in the data or in --classes; more of them, fewer, none
 for program in logistic svm sgd-logistic; do
     set -- "$program" train
     gives 0 "$@" two.svm --model numbers.json --quiet
@@ -106,8 +107,8 @@ refuses 2 "is a model of classes, and this run is of numbers" svm train \
     two.svm --loss epsilon --start numbers.json --quiet
 [ ! -e bad.json ] || fail "a refused start left a model"
 
-# On two processes: labels that are numbers need no --classes then, for they are
-# the start's; of other labels the run ends everywhere.
+# On two processes: labels that are numbers do not need --classes, because the
+# start has them; with other labels the run ends in all processes.
 gives 0 logistic train --no-intercept three.svm --multiclass softmax --lambda-ratio 0.1 \
     --tolerance 1e-7 --model first.json --log first.jsonl --quiet
 for classes in "" "--classes 7,1,-1"; do

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Ten thousand strangers come to a run of two processes that has a token: it ends
-# with the same bits, in about the same time and memory, and none gets in.
+# Ten thousand foreign clients connect to a run of two processes with a token:
+# it ends with the same bits, in about the same time and memory, and none is
+# accepted.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 umask 077
 echo "an example of a token" >token
 
-# two NAME STRANGERS: such a run. Its time, in ms, goes to $took, node 0's memory,
-# in KiB, to $memory.
+# two NAME STRANGERS: such a run. Sets $took to its time in ms, and $memory to
+# node 0's memory in KiB.
 two() {
     run=$1
     start first lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" \
@@ -47,9 +48,9 @@ echo "alone $alone ms, $least KiB; in a crowd $took ms, $memory KiB; $(cat crowd
 says crowd.out "10000 came, 0 were let in"
 cmp -s alone.json.npy crowded.json.npy || fail "strangers changed the topics"
 most=65536                                  # KiB
-[ -z "$STRADS_SANITIZE" ] || most=$((4 * most)) # what is freed is kept for a while
+[ -z "$STRADS_SANITIZE" ] || most=$((4 * most)) # freed memory is kept for a while
 [ $((memory - least)) -lt $most ] || fail "strangers cost memory"
-# Its processor shares the machine with the crowd's own, and with other tests.
+# The run shares the processors with the clients and with other tests.
 [ "$took" -lt $((2 * alone + 2000)) ] || fail "strangers cost time"
 
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strads svm train and predict on a century of speeches: both bounds are
-# computed again from model and data, by awk; over nodes, simulated, bad input.
+# strads svm train and predict on a century of speeches: awk recomputes both
+# bounds from model and data; over nodes, simulated, bad input.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
@@ -89,7 +89,7 @@ same "$(member nodes.json objective)" "$(member alone.json objective)" \
 gives 0 simulate svm --no-intercept "$party" --loss hinge --workers 4 --cost 2
 says out "objective"
 
-# An L1 penalty: its objective is liblinear's over C x rows; over TCP and
+# An L1 penalty: its objective is liblinear's divided by C x rows; over TCP and
 # simulated. Several labels, each against the rest
 gives 0 svm train --no-intercept "$party" --l1-ratio 1 --workers 1 --deterministic \
     --partitions 2 --model sparse.json
@@ -116,8 +116,8 @@ says out "accuracy"
 gives 0 svm show three.json
 says out "of label 6"
 
-# Standardised: as if the columns had been divided by hand; over TCP, and in a
-# model whose run was cut off
+# Standardised: as with columns divided explicitly; over TCP, and in a model of
+# a run that was stopped early
 awk 'FNR == NR { for (k = 2; k <= NF; k++) { split($k, e, ":")
         squares[e[1]] += e[2] ^ 2 }; rows++; next }
     { printf "%s", $1; for (k = 2; k <= NF; k++) { split($k, e, ":")
@@ -137,12 +137,12 @@ same "$(member far.json value)" "$(member scaled.json value)" \
     "coefficients of standardised columns over TCP"
 gives 0 simulate svm --no-intercept "$party" --loss hinge --c 0.001 --standardize --workers 4
 
-# A start from a model; what is wrong with the input
+# A start from a model; invalid input
 gives 0 svm train --no-intercept "$party" --loss hinge --start hinge1.json --workers 1
 awk '{ $1 = "5"; print }' "$party" >one.svm
 refuses 2 "all rows have the label 5" svm train one.svm --quiet
 
-# Several labels in the dual: as many problems, over TCP too, by name
+# Several labels in the dual: one problem per label, over TCP too, by name
 for loss in hinge squared-hinge; do
     sum=0
     for label in 5 6 7; do
@@ -172,7 +172,7 @@ on_two 2 svm train --no-intercept three.svm
 same "$joined" 1 "the code of a process whose run was refused"
 says first.err "have to be named: --classes"
 
-# Where --l1-ratio stands does not matter, in a file of options neither
+# The position of --l1-ratio does not matter, nor in an options file
 gives 0 svm train --l1-ratio 1 "$party" --intercept --model first.json --quiet
 gives 0 svm train "$party" --intercept --l1-ratio=1 --print-config
 cp out l1.config
@@ -195,7 +195,7 @@ near "$(member free.json intercept)" "$(member columns.json intercept)" 1e-3 \
     "the intercept by rows and by columns"
 refuses 2 'one that is not penalised' svm train "$party" --intercept --bias 1
 
-# A start brings its intercept along
+# A start includes its intercept
 for kind in "--intercept" "--bias 2"; do
     gives 0 svm train --no-intercept "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
         --model cold.json --quiet

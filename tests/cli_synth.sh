@@ -1,5 +1,5 @@
 #!/bin/sh
-# strads data synth lasso: the designs are what their options say.
+# strads data synth lasso: the designs match their options.
 # shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
@@ -8,7 +8,7 @@ synth() {
 }
 
 # measure TRUTH DATA: "KEY VALUE" lines: entries, the mean square of values,
-# the correlation of columns 1 and 4 apart, |Xb|^2 by |y - Xb|^2.
+# the correlation of columns at distances 1 and 4, |Xb|^2 / |y - Xb|^2.
 measure() {
     awk '
         FNR == NR { b[$1] = $2; next }
@@ -54,7 +54,7 @@ gives 0 data info a.svm --format json
 same "$(member out rows)" 400 "rows"
 same "$(member out columns)" 600 "columns"
 
-# The engine's scan and the text agree: without noise a small lambda finds b
+# Engine and text agree: without noise a small lambda finds b
 synth clean.svm --truth clean.truth $sizes --snr 1e12 --support 5
 gives 0 lasso train --no-intercept clean.svm --lambda 1e-5 --tolerance 1e-4 --quiet \
     --model clean.json
@@ -64,7 +64,7 @@ while read -r column value; do
     near "$(cat found)" "$value" 1e-2 "the weight of column $column"
 done <clean.truth
 
-# Same seed, same bytes, to a file or a device; another seed, others
+# Same seed, same bytes, to a file or a device; another seed gives others
 synth again.svm $sizes
 cmp -s a.svm again.svm || fail "the same seed gave other bytes"
 synth /dev/stdout $sizes
@@ -72,7 +72,7 @@ cmp -s a.svm out || fail "a device was given other bytes"
 synth other.svm $sizes --seed 8
 ! cmp -s a.svm other.svm || fail "another seed gave the same bytes"
 
-# Signs are those of the labels, and nothing else changes
+# Signs are those of the labels; everything else is unchanged
 synth signs.svm $sizes --signs
 awk '{ $1 = ($1 >= 0 ? "+1" : "-1"); print }' a.svm | cmp -s - signs.svm ||
     fail "--signs changed more than the labels"
@@ -87,7 +87,7 @@ near "$(of near)" 0.6 0.05 "a dense design's correlation of neighbours"
 near "$(of far)" 0.1296 0.25 "a dense design's correlation 4 apart"
 near "$(of snr)" 9 1e-4 "a dense design's signal by its noise"
 
-# Uniform values, and columns that do not correlate
+# Uniform values, and uncorrelated columns
 synth flat.svm --uniform --truth flat.truth --rows 50 --columns 400 \
     --entries 5 --support 5 --correlation 0
 measure flat.truth flat.svm
@@ -96,7 +96,7 @@ gives 0 data info flat.svm --format json
 awk -v a="$(member out value_min)" -v b="$(member out value_max)" \
     'BEGIN { exit !(a > 0 && b <= 1) }' || fail "uniform values are not"
 
-# What cannot be is said, and nothing is left behind
+# Impossible options are reported, and no file is left
 refuses 2 'no room for 9 entries' data synth lasso b.svm --rows 8 --entries 9
 refuses 2 '--support is 9, but there are 8 columns' \
     data synth lasso b.svm --columns 8 --support 9

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tables on the command line: the same model as from LIBSVM, names in every
-# output, predictions by name, several processes, sentences.
+# output, predictions by name, several processes, error messages.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 awk 'BEGIN {
@@ -39,7 +39,7 @@ says p.csv '1,"size, m2",'
 gives 0 lasso cv --no-intercept h.csv $table --model cv.json --quiet
 says cv.json '"names": ["size, m2"'
 
-# By name: another order, a column more, one row; gzip; LIBSVM by number
+# By name: another order, an extra column, one row; gzip; LIBSVM by number
 gives 0 lasso predict t.json h.csv
 cp out wanted
 awk -F, 'NR == 1 { print "new;price;age;colour;\"size, m2\"" } NR > 1 {
@@ -61,7 +61,7 @@ says out '"rows": 300'
 gives 0 data info h.csv $table --format json
 says out '"format": "table"' '"columns": 5'
 
-# Classes by name, and a start of the same table
+# Classes by name, and a start from the same table
 awk -F, 'NR == 1 { print $0 } NR > 1 { sub(/,[^,]*$/, $2 > 50 ? ",big" : ",small"); print }' \
     h.csv >c.csv
 for program in logistic svm; do
@@ -75,7 +75,7 @@ gives 0 lasso train --no-intercept h.csv $table --lambda 0.01 --start t.json --q
 refuses 2 'columns of other names' lasso train h.csv --target price \
     --categorical one-hot=colour --missing mean --lambda 0.01 --start t.json
 
-# Sentences
+# Error messages
 refuses 2 "line 2: found 'blue,' in column 'colour', expected a number" \
     lasso train h.csv --target price --missing mean
 refuses 2 "line 6: found 'NA' in column 'age', expected a value" \

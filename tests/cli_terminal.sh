@@ -1,21 +1,21 @@
 #!/bin/sh
-# What a person at a terminal sees, and what is there when a reader goes away:
-# files come before tables, progress goes by time, Ctrl-C leaves a clean line.
+# Output on a terminal, and output to a reader that closes: files are written
+# before tables, progress is drawn by time, Ctrl-C leaves a clean line.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# A reader that goes away costs neither the model nor another file.
+# If a reader closes, the model and other files are still written.
 gone() {
     rm -f gone.json gone.csv
     { "$STRADS_BIN" "$@" --points 60 --ratio 0.02 --model gone.json --quiet ||
-        :; } 2>err | : # nobody reads
+        :; } 2>err | : # without a reader
     [ -s gone.json ] || fail "$*: the model is lost with the table"
 }
 gone lasso path --no-intercept "$year_train" --coefficients gone.csv
 [ -s gone.csv ] || fail "the coefficients are lost with the table"
 gone lasso cv --no-intercept "$year_train" --folds 2
 
-# Devices and pipes are written to as they are.
+# Devices and pipes are written to directly.
 gives 0 lasso train --no-intercept "$year_train" --model m.json --quiet
 for output in "lasso predict m.json $year_test" \
     "lasso evaluate m.json $year_test" "lasso show m.json" \
@@ -38,13 +38,13 @@ if [ -c /dev/full ]; then
     refuses 1 '/dev/full: No space left' lasso show m.json --output /dev/full
 fi
 
-# Each line of a log says when, where and by whom, and in which form.
+# Each line of a log has the time, host, program and format version.
 gives 0 lasso train --no-intercept "$year_train" --log run.jsonl --quiet
 lines=$(wc -l <run.jsonl)
 stamp='"schema": 1, "time": "20[0-9-]*T[0-9:.]*Z", "host": "[^"]*", "pid": [0-9]*}$'
 same "$(grep -c "$stamp" run.jsonl)" "$lines" "lines with a stamp"
 
-# A program that takes its time between two reports.
+# A program that takes long between two reports.
 cat >slow.c <<'END'
 #include <strads/strads.h>
 #include <unistd.h>
@@ -74,19 +74,19 @@ END
     -o slow.so slow.c
 printf '1 1:1\n2 2:1\n' >two.svm
 
-# Where standard error is no terminal, there is no line of progress.
+# If standard error is not a terminal, there is no progress line.
 gives 0 run ./slow.so two.svm --max-rounds 1
 ! grep -q "$(printf '\r')" err || fail "progress in a pipe"
 
 if command -v script >/dev/null; then
-    # What a terminal is sent comes into `seen`.
+    # The terminal's output is stored in `seen`.
     cat >on_terminal <<'END'
 echo $$ >number
 exec "$STRADS_BIN" run ./slow.so two.svm --max-rounds 2000 --model t.json
 END
     script -qefc "sh on_terminal" seen >/dev/null </dev/null &
     until_there " of 2000" seen
-    # Lines are drawn while a round takes its second and a half.
+    # Lines are drawn during a round of one and a half seconds.
     tries=0
     until [ "$(tr '\r' '\n' <seen | grep -c '^round 0 of 2000')" -ge 3 ]; do
         tries=$((tries + 1))
@@ -97,7 +97,7 @@ END
     kill -INT "$(cat number)"
     wait $! || :
     says seen "stopping at the next commit" "the model is in t.json"
-    # Each sentence begins on a line of its own: what was drawn is wiped.
+    # Each message starts on a new line: the progress line is erased first.
     tr '\r' '\n' <seen | grep "strads: " >told
     ! grep -v "^\(.\[K\)*strads: " told || fail "a line of progress is left"
 fi

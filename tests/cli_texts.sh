@@ -1,12 +1,12 @@
 #!/bin/sh
 # Topic models of a folder of texts and of a column of a table: the same model
-# as of the same documents, one a line.
+# as for the same documents, one per line.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 common="--topics 2 --sweeps 3 --seed 4 --quiet"
 
-# The same five documents: lines, a folder with another in it, a table whose
-# fields go over lines and have quotes, separators and other columns.
+# The same five documents: as lines, as a folder with a subfolder, as a table
+# with multi-line fields, quotes, separators and other columns.
 printf '%s\n' 'apple banana apple' 'banana "sweet" cherry, apple' '' \
     'dog cat dog bird' 'cat bird' >lines.txt
 mkdir -p folder/more
@@ -57,13 +57,14 @@ on_two 0 lda train table.csv ${common%--quiet} --text-column body \
     --partitions 2 --model two.json
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
-# Words of too many documents: cat and bird are in 2 of 5, apple, banana too.
+# Words of too many documents: cat and bird are in 2 of 5, and so are apple and
+# banana.
 printf 'x1 all\nx2 all\nx2 all\nx3\n' >common.txt
 gives 0 lda train common.txt $common --max-df 0.6 --min-df 2 --model few.json
 tr -d ' \n' <few.json >flat
 says flat '"vocabulary":["x2"]'
 
-# What is wrong is said.
+# Errors are reported.
 refuses 2 "found the header 'id,body,year', expected one with a column 'text'" \
     lda train table.csv $common --text-column text
 printf 'id,body\n1,a b\n2,c,d\n' >three.csv

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A run over tls+tcp://: who has a certificate of its authority takes part, with
-# the same bits; everybody else is told why not, and the run waits for others.
+# A run over tls+tcp://: processes with a certificate of its authority take
+# part, with the same bits. Other processes get an error, and the run waits for
+# valid ones.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 umask 077
@@ -27,7 +28,7 @@ as() {
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 gives 0 lasso train --no-intercept "$year_train" $common --model one.json
 
-# Three processes, one of them with an RSA key; node 2 dials node 1, too.
+# Three processes, one of them with an RSA key; node 2 also connects to node 1.
 train="lasso train --no-intercept $year_train $common --workers 1 --listen tls+tcp://127.0.0.1:0"
 # shellcheck disable=SC2086,SC2046 # words
 start first $train --nodes 3 $(as ours zero) --model three.json
@@ -39,7 +40,8 @@ tls+tcp://127.0.0.1:*) ;;
 esac
 port=${url##*:}
 
-# Who does not belong to it is told so, and the run waits on for who does.
+# Processes with an invalid certificate get an error, and the run continues to
+# wait.
 cat ours.pem theirs.pem >both.pem
 # shellcheck disable=SC2046 # words
 refuses 2 "not signed by the authority" join "$url" $(as theirs alien)
@@ -72,7 +74,7 @@ ends second "$second" 0
 ends third "$third" 0
 same_bits "three processes with certificates" one.json three.json
 
-# The one who dials looks as well
+# The connecting process also checks the certificate
 openssl s_server -accept 0 -cert late.pem -key late.key -CAfile ours.pem \
     -tls1_2 -www >server.out 2>&1 </dev/null &
 children="$children $!"
@@ -82,7 +84,7 @@ port=$(sed -n 's/^ACCEPT.*:\([0-9]*\).*/\1/p' server.out)
 refuses 2 "its certificate has expired" join "tls+tcp://127.0.0.1:$port" \
     $(as ours zero)
 
-# A run without TLS is none of theirs, even where they speak it
+# A run without TLS refuses TLS clients
 start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
     --listen tcp://127.0.0.1:0 --model two.json
 first=$child
@@ -97,7 +99,7 @@ second=$child
 ends first "$first" 0
 ends second "$second" 0
 
-# Files that are none
+# Invalid files
 alone() {
     text=$1
     shift

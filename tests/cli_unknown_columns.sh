@@ -1,6 +1,6 @@
 #!/bin/sh
-# Data of which no column is one of the model's are not predicted in silence, and
-# labels whose squares overflow are named in the sentence that refuses them.
+# If no column of the data is in the model, predict reports it. Labels with
+# squares that overflow are refused in a message that names them.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 printf '1 1:1 2:2\n-1 1:2 2:1\n1 1:4 2:9\n-1 1:4 2:2\n' >train.svm

@@ -1,10 +1,11 @@
 #!/bin/sh
-# What is offered has an effect: options that a program has no use for are
-# refused, on the line and in a file; choices are listed; models of one's own
+# Every option has an effect: options that a program does not use are refused,
+# on the command line and in a file; choices are listed; models of user-defined
 # programs predict.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-# refused PROGRAM DATA OPTION VALUE: on the line, in a file, by help, by config.
+# refused PROGRAM DATA OPTION VALUE: on the command line, in a file, in the
+# help, in --print-config.
 refused() {
     refuses 2 "--$3: program $1 has no use for it" $1 train "$2" "--$3" "$4"
     case $4 in [a-z]*) value="\"$4\"" ;; *) value=$4 ;; esac
@@ -37,8 +38,8 @@ says err "no --model was given: the model is not kept"
 gives 0 lasso train "$year_train" --model m.json
 ! grep -q "not kept" err || fail "a kept model: $(cat err)"
 
-# A program whose shape counts on what the engine has filled in, and which
-# finds each column's sum.
+# A program that finds each column's sum; its shape depends on defaults that
+# the engine has filled in.
 cat >sums.c <<'END'
 #include <strads/strads.h>
 
@@ -112,7 +113,7 @@ gives 0 predict s.json few.svm
 same "$(tr '\n' ' ' <out)" "7 19 " "predictions of a program of one's own"
 gives 0 evaluate s.json few.svm
 says out "rows         2" RMSE
-# Models of built-in programs go by their own kind.
+# Models of built-in programs are handled by their own kind.
 gives 0 logistic train "$party" --lambda-ratio 0.1 --model l.json
 for verb in predict evaluate show; do
     data=$party

@@ -1,9 +1,9 @@
 #!/bin/sh
-# The page of --http: what it serves, whom it refuses, its limits, stopping.
+# The page of --http: contents, refused clients, limits, stopping.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-page_of() { # NAME: where its page is, as it said itself
+page_of() { # NAME: the address of its page, as printed
     until_there "watch this run at " "$1.err"
     sed -n 's/.*watch this run at //p' "$1.err"
 }
@@ -43,7 +43,7 @@ def raw(text):
         got += part
 
 
-# What there is.
+# Contents.
 status, head, page = ask("GET", "/")
 is_(status, 200, "/")
 assert b"EventSource" in page and b"</html>" in page
@@ -75,7 +75,7 @@ for line in text.decode().splitlines():
 assert figures["strads_rounds_total"] > 0 and figures["strads_objective"] > 0
 assert figures['strads_worker_seconds_total{worker="0",state="computing"}'] > 0
 
-# A stream goes on.
+# A stream continues.
 c = http.client.HTTPConnection(host, port, timeout=20)
 c.request("GET", "/stream")
 stream = c.getresponse()
@@ -89,7 +89,7 @@ while len(rounds) < 5 or rounds[-1] <= last["round"]:
             rounds.append(event["round"])
 assert rounds == sorted(rounds)
 
-# Whom it refuses.
+# Refused clients.
 for bad in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example",
             "127evil.example", "[::1].evil.example", "", "@127.0.0.1"):
     is_(ask("GET", "/events", {"Host": bad})[0], 403, f"Host {bad!r}")
@@ -112,7 +112,7 @@ is_(ask("POST", "/", good)[0], 405, "POST /")
 for path in ("/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "//"):
     is_(ask("GET", path)[0], 404, path)
 
-# What strangers may take.
+# Limits for foreign clients.
 assert raw(b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
 assert raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
 assert raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: a\r\n\r\n").startswith(
@@ -122,8 +122,8 @@ is_(ask("POST", "/stop", good, b"x" * 9000)[0], 413, "a long body")
 assert raw(b"POST /stop HTTP/1.1\r\nHost: localhost\r\n"
            b"Transfer-Encoding: chunked\r\n\r\n").startswith(b"HTTP/1.1 400")
 
-# Readers do not keep others out, whether they say nothing, watch or never take
-# their reply; whoever has the token stops the run in spite of them.
+# Clients do not block others, whether they are silent, watch or never read
+# their reply; a client with the token can still stop the run.
 events = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 many = []
 for said in (b"", b"POST /stop HTTP/1.1\r\n", events % b"stream",
@@ -134,7 +134,7 @@ for said in (b"", b"POST /stop HTTP/1.1\r\n", events % b"stream",
         many.append(s)
     is_(ask("GET", "/")[0], 200, f"a fresh reader beside 40 that said {said}")
 
-# Eight watch from one address, and the others end.
+# Eight clients of one address watch; further connections are closed.
 watching = []
 for _ in range(20):
     s = socket.create_connection((host, port), timeout=20)
@@ -174,7 +174,8 @@ END
 ends far "$child" 130
 says far.err "as the page asks" "interrupted" "the model is in far.json"
 
-# The run's own token neither is printed nor stops the run: the page has another
+# The run's own token is not printed and does not stop the run: the page has a
+# separate token
 echo 0123456789abcdef-token >token
 chmod 600 token
 # shellcheck disable=SC2086 # words
@@ -207,7 +208,8 @@ says loop.jsonl '"worker_clock": [' '"worker_network": ['
 kill -TERM "$child"
 ends loop "$child" 130
 
-# Of many events it keeps some, evenly, the first and the last among them.
+# Of many events it keeps some, evenly spaced, including the first and the
+# last.
 mkfifo hold
 "$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \
     <hold >feed 2>feed.err &

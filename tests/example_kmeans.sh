@@ -1,11 +1,11 @@
 #!/bin/sh
-# examples/kmeans, as its README says: built outside the tree against what is
-# installed; on threads, by plans, on three processes. awk checks by model and
-# data alone that the centres are the means of the samples nearest to them.
+# examples/kmeans, as its README describes: built outside the tree against an
+# installed library; on threads, by plans, on three processes. awk checks from
+# model and data that the centres are the means of their nearest samples.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# settled MODEL: every centre that has samples is their mean, and the model's
+# settled MODEL: every centre with samples is their mean, and the model's
 # objective is the sum of squared distances.
 settled() {
     awk -v told="$(member "$1" objective)" '
@@ -67,7 +67,7 @@ bits_of() {
 
 builds kmeans
 
-# Any cut of data and centres ends with settled centres
+# Any split of data and centres ends with converged centres
 for words in "--partitions 1" "--partitions 4 --workers 2 --centres 7" \
     "--partitions 3 --workers 2 --blocks 9 --seed 5"; do
     # shellcheck disable=SC2086 # words
@@ -75,7 +75,7 @@ for words in "--partitions 1" "--partitions 4 --workers 2 --centres 7" \
     settled one.json
 done
 
-# With the same partitions and blocks: the same bits, whoever hosts them
+# The same partitions and blocks give the same bits on any workers
 common="--partitions 4 --centres 7"
 gives 0 run ./kmeans.so "$year_train" $common --workers 1 --model one.json
 settled one.json
@@ -88,7 +88,7 @@ for workers in 2 4; do
     cmp -s one.bits other.bits || fail "$workers workers and one differ"
 done
 
-# Stopped and gone on with
+# Stopped and resumed
 # shellcheck disable=SC2086 # words
 gives 0 run ./kmeans.so "$year_train" $common --max-rounds 9 --checkpoint cuts
 # shellcheck disable=SC2086 # words
@@ -97,7 +97,7 @@ gives 0 run ./kmeans.so "$year_train" $common --workers 2 --resume cuts \
 bits_of other.json >other.bits
 cmp -s one.bits other.bits || fail "a run that goes on and one differ"
 
-# By a plan, which says how many partitions there are
+# By a plan, which sets the number of partitions
 gives 0 plan make plan.json --partitions 4 --blocks 8
 gives 0 run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json --model planned.json
@@ -107,7 +107,7 @@ gives 0 plan make three.json --partitions 3 --blocks 5 --planner rotation
 gives 0 run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan three.json --model three-parts.json
 settled three-parts.json
-# Simulated by the same plan: it ends where the run has ended
+# Simulated by the same plan: the result equals the run's
 gives 0 simulate ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json
 says out "$(sed -n 's/^ *"objective": \([0-9]*\)\..*/\1/p' planned.json)."
@@ -116,7 +116,7 @@ echo '{}' >broken.json
 refuses 2 'broken.json: is no plan' run ./kmeans.so "$year_train" \
     --plan broken.json
 
-# Three processes, told the plan by the first: the same bits as one
+# Three processes, which receive the plan from the first: the same bits as one
 : >first.err
 start first run ./kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan plan.json --nodes 3 --listen tcp://127.0.0.1:0 --model nodes.json

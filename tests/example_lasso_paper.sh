@@ -1,7 +1,7 @@
 #!/bin/sh
-# examples/lasso_paper, built by the one line of its README: the optimum of the
+# examples/lasso_paper, built by the line in its README: the optimum of the
 # built-in Lasso, with any policy, number of partitions and rounds in flight;
-# and the paper's claim, that priorities spare updates.
+# and the paper's claim that priorities save updates.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 builds lasso_paper

@@ -1,14 +1,15 @@
 #!/bin/sh
-# examples/loop_lda, loop_mf, mlp and triangles, as their READMEs say: built
-# outside the tree against what is installed; losses fall, and what workers do
-# at the same time changes nothing where nothing is stale.
+# examples/loop_lda, loop_mf, mlp and triangles, as their READMEs describe:
+# built outside the tree against an installed library. Losses fall, and without
+# staleness concurrent workers do not change the result.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 for name in loop_lda loop_mf mlp triangles; do
     builds "$name"
 done
 
-# trains NAME DATA WORDS...: the model is NAME.json, objectives are in `curve`.
+# trains NAME DATA WORDS...: the model is NAME.json; `curve` has the
+# objectives.
 trains() {
     name=$1 data=$2
     shift 2
@@ -17,7 +18,7 @@ trains() {
     sed -n 's/.*"event": "round".*"objective": \([-0-9.e]*\).*/\1/p' \
         "$name.jsonl" >curve
 }
-falls() { # SHARE: the last of the curve is at most that of the first
+falls() { # SHARE: the last objective is at most SHARE times the first
     awk -v share="$1" 'NR == 1 { first = $1 } { last = $1 }
         END { exit !(NR > 1 && last <= share * first) }' curve ||
         fail "$name: from $(head -1 curve) to $(tail -1 curve)"
@@ -34,8 +35,8 @@ alike() {
         fail "$1 and $2 differ by $(cat far)"
 }
 
-# goes_on BOUND NAME DATA WORDS...: stopped again and again it comes to what a
-# run does that is not: whole numbers have its bits.
+# goes_on BOUND NAME DATA WORDS...: a run that is stopped repeatedly ends like
+# an uninterrupted one; integers are bit-identical.
 goes_on() {
     bound=$1 name=$2 data=$3
     shift 3
@@ -50,7 +51,7 @@ goes_on() {
             $from "$@"
         cp err stop.err
         from="--resume cuts" parts=$((parts + 1))
-        # On a slow machine nothing may come of so short a part.
+        # On a slow machine such a short part may make no progress.
         [ $((parts % 25)) -ne 0 ] || part=$((part * 2))
         [ "$parts" -lt 200 ] || break
     done
@@ -58,7 +59,7 @@ goes_on() {
     alike whole.json parts.json "$bound"
 }
 
-# Counts are whole numbers: the same bits, whoever comes first.
+# Counts are integers: the same bits in any order of workers.
 corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
 trains loop_lda "$corpus" --sweeps 20 --partitions 2 --workers 1
 falls 0.93
@@ -70,7 +71,7 @@ values loop_lda.json | awk '{ n += $1 } END { print n / 2 }' >tokens
 same "$(cat tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' "$corpus")" \
     "tokens that are counted"
 trains loop_lda "$corpus" --sweeps 40 --workers 2 --staleness 3
-falls 0.97 # how far depends on who comes first
+falls 0.97 # the amount depends on the order of workers
 
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
 for partitions in 1 2; do
@@ -103,7 +104,7 @@ goes_on 1e-9 mlp party.svm --epochs 20 --step 2 --partitions 2
 refuses 2 "--classes: labels are 0 and up" run mlp.so "$party" --quiet
 
 # Three groups: the best of some starts finds them. Each motif counts three
-# times: open ones at their middle, closed ones once.
+# times: open ones at their middle, closed ones once each.
 awk 'BEGIN { srand(4)
     for (i = 0; i < 60; i++) for (j = i + 1; j < 60; j++)
         if (rand() < (i % 3 == j % 3 ? 0.8 : 0.02)) print "n" i, "n" j }' >links

@@ -1,13 +1,13 @@
 #!/bin/sh
-# examples/nnls, as its README says: built outside the tree against what is
-# installed, by make and pkg-config and by CMake; run on threads and on three
-# processes. awk checks that w is a minimiser, from model and data alone.
+# examples/nnls, as its README describes: built outside the tree against an
+# installed library, by make and pkg-config and by CMake; run on threads and on
+# three processes. awk checks from model and data that w is a minimiser.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# minimises MODEL DATA BOUND: w >= 0; no column's own step, max(c_j / a_j, -w_j)
-# with c = X'(y - X w) and a_j = |x_j|^2, moves the fit by more than BOUND |y|;
-# and the model's objective is |y - X w|^2 / 2n.
+# minimises MODEL DATA BOUND: w >= 0; the step of a single column, max(c_j /
+# a_j, -w_j) with c = X'(y - X w) and a_j = |x_j|^2, moves the fit by at most
+# BOUND |y|; and the model's objective is |y - X w|^2 / 2n.
 minimises() {
     awk -v bound="$3" -v told="$(member "$1" objective)" "$fit"'
     END {
@@ -26,7 +26,7 @@ minimises() {
         fail "$1 is no minimiser: $(cat minimises.out)"
 }
 
-# Built outside the tree, from a copy, against what is installed
+# Built outside the tree, from a copy, against an installed library
 cp -R "$STRADS_SOURCE/examples/nnls" nnls
 CFLAGS="-O2 -Werror" make -C nnls CC="$STRADS_CC" >make.log 2>&1 ||
     fail "make: $(cat make.log)"
@@ -50,7 +50,7 @@ for words in "--workers 2 --partitions 2" \
     near "$(member other.json objective)" "$objective" 1e-6 "nnls $words"
 done
 
-# Started at the minimum, it sees so in the first scan; a start below 0 is none
+# Started at the minimum, the first scan converges; a start below 0 is refused
 gives 0 run nnls/nnls.so "$year_train" --start one.json --model again.json
 same "$(member again.json rounds)" 2 "rounds from the minimum"
 sed '/"value"/s/\[[^,]*,/[-3,/' one.json >below.json
@@ -81,7 +81,7 @@ for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
     cmp -s one.bits three.bits || fail "$url: three processes and one differ"
 done
 
-# A node needs the program, and the right one
+# A joining node needs the same program
 : >first.err
 start first run nnls/nnls.so "$year_train" --nodes 2 --workers 1 \
     --listen "ipc://$folder/alone.sock" --model none.json
@@ -94,7 +94,7 @@ kill -INT "$first" 2>/dev/null || :
 wait "$first" || :
 [ ! -e none.json ] || fail "a run that never began left a model"
 
-# What the program itself refuses
+# Input that the program itself refuses
 refuses 2 '--sweeps 0: expected' run nnls/nnls.so "$year_train" --sweeps 0
 printf '%s\n' '%%MatrixMarket matrix coordinate real general' \
     '2 2 2' '1 1 1' '2 2 3' >bare.mtx

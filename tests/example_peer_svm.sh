@@ -1,7 +1,8 @@
 #!/bin/sh
-# examples/peer_svm, as its README says: peers without a server come near the
-# minimum of the built-in SVM, for every graph and mode; those of one clock have the
-# same bits on threads, in several processes and simulated.
+# examples/peer_svm, as its README describes: peers without a server come close
+# to the minimum of the built-in SVM, for every graph and mode.
+# Bulk-synchronous peers have the same bits on threads, in several processes
+# and simulated.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -9,8 +10,8 @@ builds peer_svm -Wno-missing-field-initializers
 svm=./peer_svm.so
 how="--lambda 0.001 --epochs 200 --batch 20"
 
-# lambda / 2 |w|^2 + loss / n is 1 / (C n) of the built-in's objective, C = 1 /
-# (lambda n)
+# lambda / 2 |w|^2 + loss / n is 1 / (C n) times the built-in's objective, with
+# C = 1 / (lambda n)
 gives 0 svm train --no-intercept "$party" --loss hinge --c 0.9345794 --tolerance 1e-6 \
     --model svm.json
 best=$(member svm.json objective)
@@ -28,7 +29,7 @@ for graph in all exponential halton ring; do
         near "$(member ssp.json objective)" "$best" 0.1 \
             "$graph, $peers peers, ssp"
     done
-    # Threads that share cores hardly meet: simulated ones do
+    # Threads that share cores hardly exchange vectors; simulated ones do
     gives 0 simulate $svm "$party" $how --workers 4 --cost 20ns \
         --graph $graph --mode async --log async.jsonl
     tail -n 1 async.jsonl >last
@@ -47,7 +48,8 @@ gives 0 simulate $svm "$party" $how --workers 4 --cost 2ns --graph ring \
 tail -n 1 sim.jsonl >last
 same "$(member last objective)" "$(member run.json objective)" "simulated"
 
-# One of four processes is killed: the others go on along the ring without it
+# One of four processes is killed: the others continue along the ring without
+# it
 # shellcheck disable=SC2086 # words
 for mode in ssp bsp; do
     start first run $svm "$party" $how --epochs 1000 --partitions 4 --workers 1 \
@@ -64,14 +66,15 @@ for mode in ssp bsp; do
     ends other1 "$other1" 0
     ends other3 "$other3" 0
     says first.err "was lost: its peers go on without it"
-    # From three quarters of the rows, on all of them; nothing learnt gives 1
+    # Trained on three quarters of the rows, evaluated on all of them; an
+    # untrained model gives 1
     all=$(awk "$read_model"'{ m = 1 - ($1 > 0 ? 1 : -1) * score()
                               loss += m > 0 ? m : 0; n++ }
         END { for (j in w) loss += n * 0.0005 * w[j] * w[j]; print loss / n }' \
         "lost$mode.json" "$party")
     near "$all" "$best" 0.5 "a peer lost, $mode"
 done
-# Behind a cut the others take over its rows, too: the same bits.
+# After a checkpoint the others also take over its rows: the same bits.
 epochs=1000
 [ -z "$STRADS_SANITIZE" ] || epochs=200
 # shellcheck disable=SC2086 # words
@@ -97,7 +100,7 @@ ends other1 "$other1" 0
 says first.err "the run goes on from its last cut"
 same_bits "a lost peer's rows" whole.json taken.json
 
-# Stopped and gone on with, by threads and processes
+# Stopped and resumed, by threads and processes
 # shellcheck disable=SC2086 # words
 {
     gives 0 run $svm "$party" $how --partitions 4 --graph ring --mode bsp \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/ridge, built by the one line of its README: at what it calls the end
-# all steps left, computed by awk from model and data, gain next to nothing.
+# examples/ridge, built by the line in its README: at its end the total gain of
+# all remaining steps, computed by awk from model and data, is negligible.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 builds ridge

@@ -1,13 +1,13 @@
 #!/bin/sh
-# examples/ssp_lasso, as its README says: built outside the tree against what
-# is installed. awk checks by model and data alone that w is a minimiser,
-# whatever the staleness and the workers.
+# examples/ssp_lasso, as its README describes: built outside the tree against
+# an installed library. awk checks from model and data that w is a minimiser,
+# for any staleness and workers.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 
 lambda=0.02
 
-# minimises MODEL BOUND: the duality gap, computed here, is at most BOUND of the
-# objective, which is as the model tells it.
+# minimises MODEL BOUND: the duality gap, computed here, is at most BOUND times
+# the objective, and the model reports the same objective.
 minimises() {
     awk -v bound="$2" -v lambda="$lambda" -v told="$(member "$1" objective)" \
         "$fit"'
@@ -41,12 +41,12 @@ for words in "--workers 1 --staleness 0" "--workers 3 --staleness 0" \
 done
 says ssp.json '"program": "ssp-lasso"' '"staleness": 1'
 
-# The same minimum as that of the built-in program
+# The same minimum as the built-in program's
 gives 0 lasso train --no-intercept "$year_train" --lambda $lambda --model lasso.json
 near "$(member ssp.json objective)" "$(member lasso.json objective)" 1e-3 \
     "the objective of the built-in Lasso"
 
-# A bound ends it early, with a model whose objective is right
+# A bound ends it early, with a model that has the right objective
 gives 3 run ./ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
     --model early.json
 minimises early.json 1

@@ -1,4 +1,4 @@
-/* Data-parallel loops in one process: how they end, and what they report. */
+/* Data-parallel loops in one process: their ends and their reports. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* Files: data in every format, labels, names, models, plans, options. What is
- * read has to hold what data.h promises, whoever reads it: one thread or two,
- * one partition or several, whole or looked over. */
+/* Files: data in every format, labels, names, models, plans, options.
+ * Reading must keep the promises of data.h in every way to read: on one thread
+ * or two, in one partition or several, in full or as a summary. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void check_data(const strads_data *data)
     fuzz_require(entries[0] == entries[1], "both orientations have the same");
 }
 
-/* Read in two ways and looked over: all fail, or all find the same. */
+/* Reads in two ways and summarises: all fail, or all have the same result. */
 static void read_data(const uint8_t *bytes, size_t size,
                       strads_data_options how)
 {
@@ -70,11 +70,11 @@ static void read_data(const uint8_t *bytes, size_t size,
     const strads_err err = strads_data_read(path, &how, &one);
     const strads_err again = strads_data_read(path, &other, &two);
     const strads_err seen = strads_data_summarize(path, &how, &summary);
-    /* Partitions and threads take memory, too. */
+    /* Partitions and threads also take memory. */
     const int full =
         err == STRADS_ENOMEM || again == STRADS_ENOMEM || seen == STRADS_ENOMEM;
-    /* Who only looks does not see names for labels or an entry that is there
-     * twice as wrong. */
+    /* A summary does not reject names in place of labels, nor repeated
+     * entries. */
     fuzz_require(full || (err == again && (err || !seen)), "one answer");
     if (!err)
         check_data(one);
@@ -182,7 +182,7 @@ static void take_names(const uint8_t *bytes, size_t size)
     strads_names_free(names);
 }
 
-/* What was read can be written, and reads back as the same. */
+/* A model that was read can be written, and reads back the same. */
 static void take_model(const uint8_t *bytes, size_t size)
 {
     strads_model *model = NULL, *again = NULL;
@@ -241,8 +241,8 @@ static void take_config(const uint8_t *bytes, size_t size)
     sti_config_strings_free(&more);
 }
 
-/* A cut behind its head, whose checksum has been looked at; what is in it is
- * taken for a Lasso of 7 columns. */
+/* A checkpoint after its header; its checksum was already checked. The
+ * content is read as a Lasso of 7 columns. */
 static void take_cut(const uint8_t *bytes, size_t size)
 {
     static const strads_table_spec values = {.name = "parameters",

@@ -1,5 +1,5 @@
-/* What a peer sends: headers and frames, the handshake, messages, the run's
- * terms. A peer is a stranger until it has proved otherwise. */
+/* Bytes from a peer: headers and frames, the handshake, messages, the run's
+ * terms. A peer is not trusted until it has authenticated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "strads/lasso.h"
 
-/* A header, and its payload. */
+/* A header with its payload. */
 static void take_frame(const uint8_t *bytes, size_t size)
 {
     unsigned char head[STI_HEADER_BYTES] = {0};
@@ -34,7 +34,8 @@ static void take_frame(const uint8_t *bytes, size_t size)
     sti_frame_free(frame);
 }
 
-/* Bytes where a decoder wants them: aligned, and nothing behind them. */
+/* Copies the bytes as decoders need them: aligned, with nothing readable
+ * behind them. */
 static void *aligned(const uint8_t *bytes, size_t size)
 {
     void *copy = malloc(size > 0 ? size : 1);
@@ -65,8 +66,8 @@ static void take_hello(const uint8_t *bytes, size_t size)
     free(copy);
 }
 
-/* The challenge: nobody without the token has a proof of it, nor a tag. The
- * bytes are nonces, proof, and a tag of a message. */
+/* The challenge: without the token, bytes cannot have a valid proof or tag.
+ * The bytes are nonces, a proof, and a tag of a message. */
 static void take_challenge(const uint8_t *bytes, size_t size)
 {
     static const sti_token token = {16, "0123456789abcdef"};

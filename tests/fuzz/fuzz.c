@@ -1,4 +1,4 @@
-/* One program for all targets: STRADS_FUZZ names the one to run. */
+/* One program for all targets: STRADS_FUZZ selects the target. */
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -29,8 +29,8 @@ const char *fuzz_path(int place, const uint8_t *bytes, size_t size)
 uint32_t fuzz_choose(const uint8_t *bytes, size_t size, uint32_t salt,
                      uint32_t limit)
 {
-    /* What the first bytes are decides, so that most changes change no other
-     * thing than the text. */
+    /* Depends on the first bytes only, so that most mutations change nothing
+     * except the text. */
     const size_t n = size < 16 ? size : 16;
     return (uint32_t)(XXH3_64bits_withSeed(bytes, n, salt) % limit);
 }
