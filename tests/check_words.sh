@@ -12,6 +12,7 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 
 # Folders that were rewritten. Add a folder when it passes; never remove one.
 folders="
+.
 R
 R/R
 R/man
@@ -19,11 +20,14 @@ R/src
 R/tests
 apps
 apps/lda
+apps/sgd_logistic
 bench
 cmake
 data
 debian
 debian/tests
+docs
+docs/gallery
 engine
 engine/base
 engine/exec

@@ -4,7 +4,7 @@ Ten bars, mixed and found again
 
 The classic test of topic models (Griffiths and Steyvers 2004): words are the
 pixels of a 5 x 5 image, topics its five rows and five columns, and a document is
-a hundred words of a few topics. The sampler gets documents alone, and finds the
+a hundred words of a few topics. The sampler receives only the documents, and finds the
 bars.
 """
 import matplotlib.pyplot as plt

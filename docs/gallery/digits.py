@@ -3,9 +3,9 @@ Digits by softmax, and what each class looks at
 ===============================================
 
 A classifier of ten classes with an L1 penalty, in a pipeline and a grid search
-of scikit-learn as any of its own. Each digit's coefficients, laid out as the
-8 x 8 pixels that they multiply, show where ink speaks for the digit (blue) and
-where against it (red).
+of scikit-learn, like its own estimators. Each digit's coefficients, arranged as
+the 8 x 8 pixels that they multiply, show where ink is evidence for the digit
+(blue) and where against it (red).
 """
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,10 +2,10 @@
 Columns that come and go together
 =================================
 
-Twenty groups of five columns, three of which count. The Lasso chooses among
-columns; the group Lasso chooses groups, so its answer has the shape of what made
-the data. Both are the largest alpha within one deviation of the least error of
-cross-validation.
+Three of twenty groups of five columns have an effect. The Lasso selects single
+columns; the group Lasso selects groups, so its solution has the structure of the
+data. Both use the largest alpha within one standard error of the least
+cross-validation error.
 """
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,9 +2,9 @@
 A Lasso, its path, and where to stop
 ====================================
 
-Blood values of 442 patients and what became of their diabetes after a year
-(Efron et al. 2004; scikit-learn has it). The path shows which values come into
-the model as the penalty falls; cross-validation says how far to go. The larger
+Blood values of 442 patients and the progress of their diabetes after a year
+(Efron et al. 2004, included in scikit-learn). The path shows which values enter
+the model as the penalty falls; cross-validation selects the penalty. The larger
 alpha, within one standard error of the least error, keeps fewer columns.
 """
 import matplotlib.pyplot as plt

@@ -1,11 +1,11 @@
 """
-A program of one's own
+A user-defined program
 ======================
 
-The engine schedules; what a parameter's update is can be a class of numpy views.
-This one is least squares whose coefficients are not below 0, by coordinate
-descent over three partitions of the rows, column after column. A report comes
-with each sweep; how much the sweep has moved says when to end.
+The engine schedules; a class with numpy views defines the update of a parameter.
+This example is nonnegative least squares by coordinate descent over three
+partitions of the rows, column by column. Each sweep ends with a report, and the
+run ends when a sweep hardly changes the coefficients.
 """
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,7 +38,7 @@ class NonNegative(strads.Program):
         commit.change[0] = new - old
         self.moved = getattr(self, "moved", 0.0) + curvature * (new - old) ** 2
 
-    def refresh(self, task, changes):  # what was committed since
+    def refresh(self, task, changes):  # commits since the last dispatch
         for j, change in changes:
             index, x = task.share.column(j)
             task.local[index] -= x * change[0]

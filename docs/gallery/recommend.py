@@ -2,10 +2,9 @@
 Ratings, filled in
 ==================
 
-Users who rate a third of the films, by tastes that nobody has written down. The
-factorisation is fitted to a data frame; how many factors there are is seen on
-ratings that it does not get. A new user's five ratings are folded in without
-another fit.
+Simulated users rate a third of the films, according to hidden tastes. The
+factorisation is fitted to a data frame; held-out ratings show the right number
+of factors. A new user's five ratings are folded in without another fit.
 """
 import matplotlib.pyplot as plt
 import numpy as np
