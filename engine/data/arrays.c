@@ -82,7 +82,7 @@ static strads_err check_line(const source *s, uint64_t k, strads_scalar values)
     return STRADS_OK;
 }
 
-static bool is_whole(strads_scalar type)
+static bool is_integer_type(strads_scalar type)
 {
     return type == STRADS_I32 || type == STRADS_I64;
 }
@@ -99,8 +99,9 @@ static strads_err check_sizes(const source *s)
                            (unsigned long long)a->rows,
                            (unsigned long long)a->cols,
                            (unsigned long long)STI_MOST_LINES);
-    if (is_whole(a->values) ||
-        (sparse && (!is_whole(a->starts) || !is_whole(a->indices))))
+    if (is_integer_type(a->values) ||
+        (sparse &&
+         (!is_integer_type(a->starts) || !is_integer_type(a->indices))))
         return strads_fail(STRADS_EINVAL,
                            "%s: values are f64 or f32, starts and indices i32 "
                            "or i64",
@@ -171,7 +172,7 @@ static void choose_values(const source *s, strads_data_options *o)
         o->values = STRADS_F64;
 }
 
-static strads_err check(const source *s, const strads_data_options *o)
+static strads_err check_source(const source *s, const strads_data_options *o)
 {
     const strads_names *const names[] = {o->row_names, o->col_names};
     const uint64_t sizes[] = {s->a->rows, s->a->cols};
@@ -195,7 +196,7 @@ static strads_err check(const source *s, const strads_data_options *o)
 
 /* ---- the build ----------------------------------------------------------- */
 
-static void emit(sti_feed *f, const source *s)
+static void emit_entries(sti_feed *f, const source *s)
 {
     const bool dense = s->a->start == NULL;
     f->keep_cols = UINT64_MAX;
@@ -224,8 +225,8 @@ static void count_batch(sti_feed *f, const sti_batch *b)
 
 static const sti_sink count_sink = {.entries = count_batch};
 
-static strads_err count(const source *s, const strads_data_options *o,
-                        sti_feed *f, sti_totals *counts)
+static strads_err count_source(const source *s, const strads_data_options *o,
+                               sti_feed *f, sti_totals *counts)
 {
     counts->rows = s->a->rows;
     counts->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
@@ -236,7 +237,7 @@ static strads_err count(const source *s, const strads_data_options *o,
                            s->name);
     f->context = counts;
     f->sink = &count_sink;
-    emit(f, s);
+    emit_entries(f, s);
     return STRADS_OK;
 }
 
@@ -306,7 +307,7 @@ static void lend(const source *s, sti_side *side)
         side->f64 = (double *)(uintptr_t)s->a->value + first;
 }
 
-static void give_names(strads_data *data, const strads_data_options *o)
+static void set_axis_names(strads_data *data, const strads_data_options *o)
 {
     data->label_names = names_of(o);
     data->row_names = o->row_names;
@@ -332,7 +333,7 @@ static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
     f->context = b;
     if (sti_build_must_count(b)) {
         f->sink = &sti_build_count_sink;
-        emit(f, s);
+        emit_entries(f, s);
     }
     if (lent != NULL)
         lend(s, lent);
@@ -340,7 +341,7 @@ static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
     if (err != STRADS_OK)
         return err;
     f->sink = &sti_build_place_sink;
-    emit(f, s);
+    emit_entries(f, s);
     f->sink->end(f);
     if (s->a->label != NULL)
         sti_build_give_labels(b, s->own, s->a->label);
@@ -354,7 +355,7 @@ static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
     if (err == STRADS_OK)
         err = sti_build_finish(b, out);
     if (err == STRADS_OK)
-        give_names(*out, &b->options);
+        set_axis_names(*out, &b->options);
     return err;
 }
 
@@ -366,7 +367,7 @@ static strads_err from_source(source *s, const strads_data_options *options,
     sti_totals counts = {0};
     strads_err err = sti_data_options(options, &o);
     if (err == STRADS_OK)
-        err = check(s, &o);
+        err = check_source(s, &o);
     if (err != STRADS_OK)
         return err;
     choose_values(s, &o);
@@ -378,7 +379,7 @@ static strads_err from_source(source *s, const strads_data_options *options,
     if (feed == NULL)
         err = strads_fail(STRADS_ENOMEM, "%s: no memory to read them", s->name);
     if (err == STRADS_OK)
-        err = count(s, &o, feed, &counts);
+        err = count_source(s, &o, feed, &counts);
     if (err == STRADS_OK)
         err = join_whole(s, &build, &bounds);
     if (err == STRADS_OK)
@@ -398,7 +399,7 @@ static source source_of(const strads_arrays *a, const char *name)
                 .line = a->by_row ? "row" : "column",
                 .minor = a->by_row ? "column" : "row",
                 .name = name};
-    const bool whole = is_whole(a->starts) || a->start == NULL;
+    const bool whole = is_integer_type(a->starts) || a->start == NULL;
     s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
     return s;
 }

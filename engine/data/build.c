@@ -59,7 +59,7 @@ void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
  * all lines or, under GRID, a range of them, and the entries of each line in
  * each part must be counted. */
 
-static strads_err no_memory(const sti_build *b)
+static strads_err no_build_memory(const sti_build *b)
 {
     return strads_fail(STRADS_ENOMEM,
                        "%s: the system refused memory that it had promised; "
@@ -126,7 +126,7 @@ static strads_err take_bounds(sti_build *b, uint32_t ranges)
     return STRADS_OK;
 }
 
-static strads_err cut(sti_build *b)
+static strads_err cut_lines(sti_build *b)
 {
     const uint32_t parts = b->options.partitions;
     const uint32_t columns = is_grid(b) ? b->options.grid_cols : parts;
@@ -135,7 +135,7 @@ static strads_err cut(sti_build *b)
     b->row_bounds = calloc((size_t)parts + 1, sizeof *b->row_bounds);
     b->col_bounds = calloc((size_t)parts + 1, sizeof *b->col_bounds);
     if (b->row_bounds == NULL || b->col_bounds == NULL)
-        return no_memory(b);
+        return no_build_memory(b);
     if (splits_cols(b))
         sti_partition_cut(s->col_nnz, s->cols, columns, b->col_bounds);
     if (splits_rows(b) && b->options.row_bounds != NULL)
@@ -206,7 +206,7 @@ static strads_err shape(sti_build *b, sti_side *side, bool by_col)
     side->count = side->cross ? o->keep_count : (o->keep_count > 0);
     side->parts = calloc((size_t)side->count + 1, sizeof *side->parts);
     if (side->parts == NULL)
-        return no_memory(b);
+        return no_build_memory(b);
     for (uint32_t p = 0; p < side->count; p++) {
         const uint64_t *at = bounds + o->keep_first + p;
         side->parts[p].line = along ? kept(b, bounds) : lines;
@@ -231,7 +231,7 @@ static strads_err allocate_side(sti_build *b, sti_side *side)
                    (side->lent ||
                     sti_side_make_entries(side, b->options.values))
                ? STRADS_OK
-               : no_memory(b);
+               : no_build_memory(b);
 }
 
 strads_err sti_build_begin(sti_build *b)
@@ -241,9 +241,9 @@ strads_err sti_build_begin(sti_build *b)
     strads_data *d = calloc(1, sizeof *d);
     b->data = d;
     if (d == NULL)
-        return no_memory(b);
+        return no_build_memory(b);
     settle_partitions(b);
-    strads_err err = cut(b);
+    strads_err err = cut_lines(b);
     if (err != STRADS_OK)
         return err;
     d->rows = s->rows;
@@ -282,7 +282,7 @@ strads_err sti_build_allocate(sti_build *b)
         err = allocate_side(b, &d->by_row);
     if (err == STRADS_OK && b->has_labels) {
         d->label = sti_big_alloc(d->label_count * sizeof *d->label);
-        err = d->label != NULL ? STRADS_OK : no_memory(b);
+        err = d->label != NULL ? STRADS_OK : no_build_memory(b);
     }
     return err;
 }
@@ -292,7 +292,7 @@ bool sti_build_must_count(const sti_build *b)
     return b->data->by_col.cross || b->data->by_row.cross;
 }
 
-static void count_entries(sti_feed *f, const sti_batch *batch)
+static void count_cross_entries(sti_feed *f, const sti_batch *batch)
 {
     sti_build *b = f->context;
     if (b->data->by_col.cross)
@@ -301,7 +301,7 @@ static void count_entries(sti_feed *f, const sti_batch *batch)
         sti_side_count(&b->data->by_row, batch);
 }
 
-const sti_sink sti_build_count_sink = {.entries = count_entries};
+const sti_sink sti_build_count_sink = {.entries = count_cross_entries};
 
 bool sti_build_affords(const sti_build *b, size_t chunks)
 {
@@ -358,7 +358,7 @@ strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks)
     strads_data *d = b->data;
     bool enough = open_side(&d->by_col, d->col_nnz, tallies, chunks) &&
                   open_side(&d->by_row, b->counts->row_nnz, NULL, chunks);
-    return enough ? STRADS_OK : no_memory(b);
+    return enough ? STRADS_OK : no_build_memory(b);
 }
 
 void sti_value_range_add(sti_value_range *r, double value)
@@ -481,7 +481,7 @@ static strads_err finish_side(sti_build *b, sti_side *side)
     if (!side->cross && b->options.partitions > 1 &&
         !sti_side_split(side, bounds + b->options.keep_first,
                         b->options.keep_count))
-        return no_memory(b);
+        return no_build_memory(b);
     sti_side_rebase(side);
     return STRADS_OK;
 }
@@ -506,7 +506,7 @@ static strads_err make_shares(sti_build *b)
     strads_data *d = b->data;
     d->shares = calloc((size_t)d->keep_count + 1, sizeof *d->shares);
     if (d->shares == NULL)
-        return no_memory(b);
+        return no_build_memory(b);
     for (uint32_t k = 0; k < d->keep_count; k++) {
         uint32_t p = d->keep_first + k;
         strads_share *share = &d->shares[k];

@@ -113,7 +113,7 @@ static strads_err check_needs(const char *path, const sti_totals *s,
 
 /* Checks the memory for everything that depends on `cols` columns, and grows
  * this chunk's column counts. */
-static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
+static bool widen_tally(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
 {
     const sti_needs n = sti_needs_of(s->options, t->rows, cols, t->nnz);
     const uint64_t tallies = cols * sizeof *t->col * s->count;
@@ -135,14 +135,14 @@ static bool widen(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
     return false;
 }
 
-static void count_entries(sti_feed *f, const sti_batch *b)
+static void count_tally_entries(sti_feed *f, const sti_batch *b)
 {
     sti_totals *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
     uint32_t most = 0;
     for (size_t i = 0; i < b->n; i++)
         most = b->col[i] > most ? b->col[i] : most;
-    if (most >= t->col_capacity && !widen(f, s, t, (uint64_t)most + 1))
+    if (most >= t->col_capacity && !widen_tally(f, s, t, (uint64_t)most + 1))
         return;
     if (most >= t->cols)
         t->cols = (uint64_t)most + 1;
@@ -169,7 +169,7 @@ static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
     t->rows = row + 1;
 }
 
-static const sti_sink count_sink = {.entries = count_entries,
+static const sti_sink count_sink = {.entries = count_tally_entries,
                                     .row_end = count_row};
 
 static void free_tally_rows(sti_tally *t)
@@ -235,7 +235,8 @@ static void add_tallies(sti_totals *s, sti_chunk *chunks)
     }
 }
 
-static strads_err total(sti_totals *s, const sti_pass *pass, uint64_t min_cols)
+static strads_err total_tallies(sti_totals *s, const sti_pass *pass,
+                                uint64_t min_cols)
 {
     const char *path = pass->text->path;
     s->cols = min_cols;
@@ -284,7 +285,7 @@ strads_err sti_count_rows(sti_totals *s, sti_pass *pass, uint64_t min_cols)
         s->too_wide = false;
         strads_err err = sti_pass_run(pass);
         if (err == STRADS_OK)
-            return total(s, pass, min_cols);
+            return total_tallies(s, pass, min_cols);
         for (size_t i = 0; i < s->count && err == STRADS_ENOMEM; i++)
             if (check_needs(pass->text->path, s, &s->tallies[i].needs) !=
                 STRADS_OK)
@@ -374,13 +375,13 @@ static void observe_label(observer *o, uint64_t row, double label)
     o->label_digest += sti_digest_label(row, label);
 }
 
-static void take_label(sti_feed *f, uint64_t row, double label)
+static void observe_row_label(sti_feed *f, uint64_t row, double label)
 {
     observer *all = f->context;
     observe_label(&all[f->chunk], row, label);
 }
 
-static void take_entries(sti_feed *f, const sti_batch *b)
+static void observe_entries(sti_feed *f, const sti_batch *b)
 {
     observer *all = f->context;
     observer *o = &all[f->chunk];
@@ -391,10 +392,10 @@ static void take_entries(sti_feed *f, const sti_batch *b)
     o->entry_digest += sti_digest_entries(b);
 }
 
-static const sti_sink observe_sink = {.entries = take_entries,
-                                      .label = take_label};
+static const sti_sink observe_sink = {.entries = observe_entries,
+                                      .label = observe_row_label};
 
-static void merge(observer *into, const observer *from)
+static void merge_observers(observer *into, const observer *from)
 {
     into->value_min = fmin(into->value_min, from->value_min);
     into->value_max = fmax(into->value_max, from->value_max);
@@ -473,8 +474,8 @@ static strads_err observe_labels_file(sti_reading *r, observer *o)
     return STRADS_OK;
 }
 
-static strads_err observe(sti_reading *r, observer *all,
-                          strads_data_summary *out)
+static strads_err observe_pass(sti_reading *r, observer *all,
+                               strads_data_summary *out)
 {
     for (size_t i = 0; i < r->pass.count; i++) {
         all[i].value_min = all[i].label_min = INFINITY;
@@ -491,7 +492,7 @@ static strads_err observe(sti_reading *r, observer *all,
     if (err != STRADS_OK)
         return err;
     for (size_t i = 1; i < r->pass.count; i++)
-        merge(&all[0], &all[i]);
+        merge_observers(&all[0], &all[i]);
     strads_data_summary s = {0};
     fill_sizes(r, &s);
     fill_content(&all[0], r->label_names.names, &s);
@@ -566,7 +567,7 @@ strads_err strads_data_summarize(const char *path,
     err = sti_reading_count(&reading);
     if (err == STRADS_OK) {
         all = calloc(reading.pass.count, sizeof *all);
-        err = all != NULL ? observe(&reading, all, out)
+        err = all != NULL ? observe_pass(&reading, all, out)
                           : strads_fail(STRADS_ENOMEM,
                                         "%s: no memory to look it over", path);
     }

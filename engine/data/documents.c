@@ -17,7 +17,7 @@ static const char *take_whole(const char *p, char ends, uint64_t *out)
     return q;
 }
 
-static void end_document(sti_feed *f, const char *at)
+static void end_ldac_row(sti_feed *f, const char *at)
 {
     if (!f->in_row)
         return;
@@ -87,7 +87,7 @@ static const char *take_pair(sti_feed *f, const char *p, const char *end)
     return f->trouble.err == STRADS_OK ? after : NULL;
 }
 
-static void take(sti_feed *f, const char *p, const char *end)
+static void parse_ldac(sti_feed *f, const char *p, const char *end)
 {
     while (p != NULL) {
         while (sti_is_blank(*p))
@@ -95,7 +95,7 @@ static void take(sti_feed *f, const char *p, const char *end)
         if (p >= end)
             return;
         if (*p == '\n') {
-            end_document(f, p);
+            end_ldac_row(f, p);
             p = f->trouble.err == STRADS_OK ? p + 1 : NULL;
         } else {
             p = f->in_row ? take_pair(f, p, end) : take_length(f, p, end);
@@ -103,9 +103,9 @@ static void take(sti_feed *f, const char *p, const char *end)
     }
 }
 
-static void finish(sti_feed *f)
+static void finish_ldac(sti_feed *f)
 {
-    end_document(f, f->piece.end);
+    end_ldac_row(f, f->piece.end);
 }
 
 const sti_parser sti_ldac_parser = {.name = "ldac",
@@ -113,5 +113,5 @@ const sti_parser sti_ldac_parser = {.name = "ldac",
                                     .col = "word",
                                     .row_form = "N word:count ...",
                                     .cut = ' ',
-                                    .take = take,
-                                    .finish = finish};
+                                    .take = parse_ldac,
+                                    .finish = finish_ldac};

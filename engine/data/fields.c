@@ -6,7 +6,7 @@
 #include "engine/data/parse_number.h"
 #include "engine/data/read.h"
 
-static bool separates(const char *p, char separator)
+static bool is_separator(const char *p, char separator)
 {
     return separator == ':' ? p[0] == ':' && p[1] == ':' : *p == separator;
 }
@@ -28,7 +28,7 @@ static const char *take_quoted(const char *p, const char *end, sti_field *out)
     return NULL;
 }
 
-static const char *skip_blanks(const char *p, const char *line_end)
+static const char *skip_field_blanks(const char *p, const char *line_end)
 {
     while (p < line_end && (*p == ' ' || *p == '\r'))
         p++;
@@ -57,18 +57,18 @@ static bool take_field(place *at, sti_field *out)
         out->end = at->p = p;
         return true;
     }
-    p = skip_blanks(p, line_end);
+    p = skip_field_blanks(p, line_end);
     if (p < line_end && *p == '"') {
         at->p = p = take_quoted(p, at->end, out);
         if (p == NULL)
             return false;
         if (p > line_end)
             at->line_end = sti_line_end(p, at->end);
-        at->p = skip_blanks(p, at->line_end);
-        return at->p == at->line_end || separates(at->p, at->separator);
+        at->p = skip_field_blanks(p, at->line_end);
+        return at->p == at->line_end || is_separator(at->p, at->separator);
     }
     *out = (sti_field){.begin = p};
-    while (p < line_end && !separates(p, at->separator))
+    while (p < line_end && !is_separator(p, at->separator))
         p++;
     out->end = at->p = p;
     while (out->end > out->begin && sti_is_blank(out->end[-1]))
@@ -90,8 +90,8 @@ static bool next_field(place *at)
 }
 
 /* Returns NULL, or the start of the first field with malformed quotes. */
-static const char *split(place *at, sti_field *fields, uint32_t capacity,
-                         uint32_t *n)
+static const char *split_fields(place *at, sti_field *fields, uint32_t capacity,
+                                uint32_t *n)
 {
     sti_field other;
     *n = 0;
@@ -109,7 +109,7 @@ const char *sti_fields_split(const char *p, const char *line_end,
                              uint32_t capacity, uint32_t *n)
 {
     place at = {p, line_end, line_end, separator};
-    return split(&at, fields, capacity, n);
+    return split_fields(&at, fields, capacity, n);
 }
 
 const char *sti_record_split(const char *p, const char *end, char separator,
@@ -117,7 +117,7 @@ const char *sti_record_split(const char *p, const char *end, char separator,
                              const char **after)
 {
     place at = {p, sti_line_end(p, end), end, separator};
-    const char *wrong = split(&at, fields, capacity, n);
+    const char *wrong = split_fields(&at, fields, capacity, n);
     *after = at.p;
     return wrong;
 }

@@ -57,7 +57,7 @@ static bool is_comment(const char *p)
 }
 
 /* Known names of the first two columns of a header. */
-static bool is_header(const sti_field *u, const sti_field *v)
+static bool is_graph_header(const sti_field *u, const sti_field *v)
 {
     static const char *const pair[][2] = {{"source", "target"},
                                           {"from", "to"},
@@ -88,7 +88,7 @@ strads_err sti_graph_look(const char *path, const char *begin, const char *end,
         sti_field u, v;
         if (p < line_end && !is_comment(p)) {
             if (take_part(&at, line_end, &u) && take_part(&at, line_end, &v)) {
-                const bool header = is_header(&u, &v);
+                const bool header = is_graph_header(&u, &v);
                 *body = (size_t)((header && line_end < end ? line_end + 1
                                   : header                 ? end
                                                            : line) -
@@ -137,7 +137,7 @@ static bool take_weight(sti_feed *f, const sti_field *at, double *out)
     return false;
 }
 
-static void take_line(sti_feed *f, const char *p, const char *line_end)
+static void parse_link(sti_feed *f, const char *p, const char *line_end)
 {
     const char *begin = p;
     sti_field u, v, w;
@@ -164,14 +164,14 @@ static void take_line(sti_feed *f, const char *p, const char *line_end)
     }
 }
 
-static void take(sti_feed *f, const char *p, const char *end)
+static void parse_links(sti_feed *f, const char *p, const char *end)
 {
     while (p < end && f->trouble.err == STRADS_OK) {
         const char *line_end = sti_line_end(p, end);
         const char *next = line_end < end ? line_end + 1 : end;
         p = first_of(p, line_end);
         if (p < line_end && !is_comment(p))
-            take_line(f, p, line_end);
+            parse_link(f, p, line_end);
         p = next;
     }
 }
@@ -180,4 +180,4 @@ const sti_parser sti_graph_parser = {.name = "edge list",
                                      .row = "node",
                                      .col = "node",
                                      .cut = '\n',
-                                     .take = take};
+                                     .take = parse_links};

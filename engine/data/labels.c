@@ -53,7 +53,7 @@ static bool is_spelled_number(const char *p, size_t size)
     return false;
 }
 
-static bool is_number(const char *p, const char *after)
+static bool is_label_number(const char *p, const char *after)
 {
     double number;
     const char *read = p;
@@ -72,7 +72,8 @@ static bool is_number(const char *p, const char *after)
  * contain colons; so names must not. */
 bool sti_label_is_name(const char *p, const char *after)
 {
-    if (p == after || after - p > STRADS_LABEL_NAME_MAX || is_number(p, after))
+    if (p == after || after - p > STRADS_LABEL_NAME_MAX ||
+        is_label_number(p, after))
         return false;
     for (const char *q = p; q < after;) {
         const size_t n =
@@ -107,7 +108,7 @@ bool sti_label_names_are(const char *begin, const char *end, const char **form)
         *form = "a label (a name without , : = #, as in the first row)";
         return true;
     }
-    *form = is_number(p, after)
+    *form = is_label_number(p, after)
                 ? "a label (a number, as in the first row)"
                 : "a label (a number, or a name without , : = #)";
     return false;
@@ -140,8 +141,8 @@ void sti_label_names_free(sti_label_names *n)
     *n = (sti_label_names){0};
 }
 
-static bool collect(sti_feed *f, const char *p, const char *after,
-                    const char *end)
+static bool collect_label(sti_feed *f, const char *p, const char *after,
+                          const char *end)
 {
     sti_label_names *n = f->label_names;
     const size_t size = (size_t)(after - p);
@@ -166,8 +167,8 @@ static bool collect(sti_feed *f, const char *p, const char *after,
 }
 
 /* If names are given, an unknown name gets the number behind the last one. */
-static bool look_up(sti_feed *f, const char *p, const char *after,
-                    double *number)
+static bool look_up_label(sti_feed *f, const char *p, const char *after,
+                          double *number)
 {
     const sti_label_names *n = f->label_names;
     uint32_t found = strads_names_count(n->names);
@@ -186,7 +187,7 @@ bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
 {
     const char *after = sti_label_end(p, end);
     if (f->label_names->names != NULL)
-        return look_up(f, p, after, number);
+        return look_up_label(f, p, after, number);
     if (!sti_label_is_name(p, after)) {
         if (after - p > STRADS_LABEL_NAME_MAX)
             sti_feed_trouble(f, STRADS_EFORMAT, p, end,
@@ -197,7 +198,7 @@ bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
         return false;
     }
     *number = 0;
-    return collect(f, p, after, end);
+    return collect_label(f, p, after, end);
 }
 
 /* ---- order of names ------------------------------------------------------ */

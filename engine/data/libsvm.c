@@ -45,7 +45,7 @@ static const char *begin_row(sti_feed *f, const char *p, const char *end,
     return after;
 }
 
-static const char *take_name(sti_feed *f, const char *p, const char *end)
+static const char *parse_label_name(sti_feed *f, const char *p, const char *end)
 {
     const char *after = sti_label_end(p, end);
     double label = 0;
@@ -55,12 +55,12 @@ static const char *take_name(sti_feed *f, const char *p, const char *end)
 }
 
 /* Returns the end of the label, or NULL after an error. */
-static const char *take_label(sti_feed *f, const char *p, const char *end)
+static const char *parse_label(sti_feed *f, const char *p, const char *end)
 {
     double label;
     const char *after;
     if (f->label_names != NULL)
-        return take_name(f, p, end);
+        return parse_label_name(f, p, end);
     int status = (int)sti_number_read(p, &after, &label);
     if (status != STI_NUMBER_OK)
         return refuse_label(f, status, p, end);
@@ -129,7 +129,7 @@ static const char *refuse_order(sti_feed *f, const char *p, const char *end)
 }
 
 /* Reads one entry in any notation; NULL after an error. */
-static const char *take_entry(sti_feed *f, const char *p, const char *end)
+static const char *parse_pair(sti_feed *f, const char *p, const char *end)
 {
     uint64_t index;
     unsigned digits = sti_digits(p, &index);
@@ -158,11 +158,11 @@ static const char *take_entry(sti_feed *f, const char *p, const char *end)
 }
 
 /* Fast path for entries of the most common form, one blank apart. It stops
- * before the first entry of another form and leaves it to take_entry; it never
+ * before the first entry of another form and leaves it to parse_pair; it never
  * reports an error. It searches for the blank to find the next entry, without
  * parsing, so that the processor works on several entries at once. */
-static inline const char *take_entries(sti_feed *f, const char *p,
-                                       const char *end, const bool values)
+static inline const char *parse_pairs(sti_feed *f, const char *p,
+                                      const char *end, const bool values)
 {
     sti_batch *b = &f->batch;
     const uint64_t limit = f->keep_cols;
@@ -202,8 +202,8 @@ static inline const char *take_entries(sti_feed *f, const char *p,
 }
 
 /* Reads tokens until `end` or until an error. */
-static inline void take_text(sti_feed *f, const char *p, const char *end,
-                             const bool values)
+static inline void parse_rows(sti_feed *f, const char *p, const char *end,
+                              const bool values)
 {
     if (f->in_comment)
         p = sti_feed_skip_comment(f, p, end);
@@ -218,23 +218,23 @@ static inline void take_text(sti_feed *f, const char *p, const char *end,
         } else if (*p == '#') {
             p = sti_feed_skip_comment(f, p, end);
         } else if (!f->in_row) {
-            p = take_label(f, p, end);
+            p = parse_label(f, p, end);
         } else {
-            const char *q = take_entries(f, p, end, values);
-            p = q == p ? take_entry(f, p, end) : q;
+            const char *q = parse_pairs(f, p, end, values);
+            p = q == p ? parse_pair(f, p, end) : q;
         }
     }
 }
 
-static void take(sti_feed *f, const char *begin, const char *end)
+static void parse_libsvm(sti_feed *f, const char *begin, const char *end)
 {
     if (f->values)
-        take_text(f, begin, end, true);
+        parse_rows(f, begin, end, true);
     else
-        take_text(f, begin, end, false);
+        parse_rows(f, begin, end, false);
 }
 
-static void finish(sti_feed *f)
+static void finish_libsvm(sti_feed *f)
 {
     end_row(f);
 }
@@ -245,8 +245,8 @@ const sti_parser sti_libsvm_parser = {.name = "libsvm",
                                       .row_form = "label index:value ...",
                                       .base = 1,
                                       .cut = ' ',
-                                      .take = take,
-                                      .finish = finish};
+                                      .take = parse_libsvm,
+                                      .finish = finish_libsvm};
 
 static bool is_row(const char *p, const char *end)
 {

@@ -33,7 +33,7 @@ typedef struct header {
     sti_feed *feed;
 } header;
 
-static void skip_blanks(header *h)
+static void skip_header_blanks(header *h)
 {
     while (h->p < h->end && sti_is_blank(*h->p))
         h->p++;
@@ -41,9 +41,10 @@ static void skip_blanks(header *h)
 
 /* Returns the index in `words` of the word at this position, or -1 with an
  * error. */
-static int take_word(header *h, const char *const *words, const char *expected)
+static int match_header_word(header *h, const char *const *words,
+                             const char *expected)
 {
-    skip_blanks(h);
+    skip_header_blanks(h);
     const char *word_end = h->p;
     while (word_end < h->end && (unsigned char)*word_end > ' ')
         word_end++;
@@ -71,19 +72,20 @@ static bool take_banner(header *h, sti_market *m)
                                              "skew-symmetric", "hermitian",
                                              NULL};
     h->p += sizeof banner - 1;
-    if (take_word(h, objects, "'matrix' in the first line") < 0)
+    if (match_header_word(h, objects, "'matrix' in the first line") < 0)
         return false;
-    int format =
-        take_word(h, formats, "'coordinate' or 'array' in the first line");
+    int format = match_header_word(h, formats,
+                                   "'coordinate' or 'array' in the first line");
     if (format < 0)
         return false;
     const char *field_at = h->p;
-    int field = take_word(h, fields,
+    int field =
+        match_header_word(h, fields,
                           "'real', 'integer', 'unsigned-integer' or 'pattern' "
                           "in the first line");
     if (field < 0)
         return false;
-    int symmetry = take_word(
+    int symmetry = match_header_word(
         h, symmetries,
         "'general', 'symmetric' or 'skew-symmetric' in the first line");
     if (symmetry < 0)
@@ -103,7 +105,7 @@ static bool take_banner(header *h, sti_market *m)
 
 static bool take_line_end(header *h)
 {
-    skip_blanks(h);
+    skip_header_blanks(h);
     if (h->p >= h->end)
         return true;
     if (*h->p != '\n') {
@@ -118,7 +120,7 @@ static bool take_line_end(header *h)
 static void skip_comments(header *h)
 {
     for (;;) {
-        skip_blanks(h);
+        skip_header_blanks(h);
         if (h->p < h->end && *h->p == '%') {
             const char *line_end = memchr(h->p, '\n', (size_t)(h->end - h->p));
             h->p = line_end != NULL ? line_end : h->end;
@@ -132,7 +134,7 @@ static void skip_comments(header *h)
 static bool take_size(header *h, const char *what, uint64_t limit,
                       uint64_t *out)
 {
-    skip_blanks(h);
+    skip_header_blanks(h);
     const char *from = h->p;
     const uint64_t value = sti_whole_read(from, limit, &h->p);
     bool number = h->p > from;
@@ -329,7 +331,7 @@ static bool may_read(sti_feed *f, const char *p, const char *end)
     return false;
 }
 
-static const char *end_line(sti_feed *f, const char *p, const char *end)
+static const char *end_market_line(sti_feed *f, const char *p, const char *end)
 {
     while (sti_is_blank(*p))
         p++;
@@ -340,8 +342,8 @@ static const char *end_line(sti_feed *f, const char *p, const char *end)
     return NULL;
 }
 
-static inline const char *take_entry(sti_feed *f, const char *p,
-                                     const char *end, const bool values)
+static inline const char *parse_market_entry(sti_feed *f, const char *p,
+                                             const char *end, const bool values)
 {
     uint64_t row = 0;
     uint64_t col = 0;
@@ -357,7 +359,7 @@ static inline const char *take_entry(sti_feed *f, const char *p,
     if (values && !f->market->pattern)
         q = take_value(f, q, end, &value);
     if (q != NULL && values)
-        q = end_line(f, q, end);
+        q = end_market_line(f, q, end);
     if (q == NULL)
         return NULL;
     f->read++;
@@ -402,8 +404,8 @@ static const char *take_array_value(sti_feed *f, const char *p, const char *end)
     return f->trouble.err == STRADS_OK ? q : NULL;
 }
 
-static inline void take_text(sti_feed *f, const char *p, const char *end,
-                             const bool values)
+static inline void parse_entries(sti_feed *f, const char *p, const char *end,
+                                 const bool values)
 {
     if (f->in_comment)
         p = sti_feed_skip_comment(f, p, end);
@@ -419,16 +421,16 @@ static inline void take_text(sti_feed *f, const char *p, const char *end,
         else if (f->market->array)
             p = take_array_value(f, p, end);
         else
-            p = take_entry(f, p, end, values);
+            p = parse_market_entry(f, p, end, values);
     }
 }
 
-static void take(sti_feed *f, const char *begin, const char *end)
+static void parse_market(sti_feed *f, const char *begin, const char *end)
 {
     if (f->values)
-        take_text(f, begin, end, true);
+        parse_entries(f, begin, end, true);
     else
-        take_text(f, begin, end, false);
+        parse_entries(f, begin, end, false);
 }
 
 const sti_parser sti_market_parser = {.name = "matrixmarket",
@@ -436,11 +438,11 @@ const sti_parser sti_market_parser = {.name = "matrixmarket",
                                       .col = "column",
                                       .base = 1,
                                       .cut = '\n',
-                                      .take = take};
+                                      .take = parse_market};
 
 const sti_parser sti_bag_parser = {.name = "uci-bow",
                                    .row = "document",
                                    .col = "word",
                                    .base = 1,
                                    .cut = '\n',
-                                   .take = take};
+                                   .take = parse_market};

@@ -37,7 +37,7 @@ struct strads_names {
     uint32_t count;
 };
 
-static strads_err no_memory(const strads_names *n)
+static strads_err no_names_memory(const strads_names *n)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for more than %u names",
                        n != NULL ? n->count : 0);
@@ -47,7 +47,7 @@ strads_err strads_names_new(strads_names **out)
 {
     strads_names *n = calloc(1, sizeof *n);
     if (n == NULL)
-        return no_memory(n);
+        return no_names_memory(n);
     n->slots = FIRST_SLOTS;
     n->at_capacity = FIRST_SLOTS / 2;
     n->bytes_capacity = FIRST_BYTES;
@@ -56,7 +56,7 @@ strads_err strads_names_new(strads_names **out)
     n->bytes = sti_big_alloc(n->bytes_capacity);
     if (n->slot == NULL || n->at == NULL || n->bytes == NULL) {
         strads_names_free(n);
-        return no_memory(NULL);
+        return no_names_memory(NULL);
     }
     n->at[0] = (uint32_t)sizeof(name_head);
     *out = n;
@@ -102,7 +102,7 @@ static void put_in(strads_names *n, uint32_t at)
         (name_slot){.at = at, .tag = (uint32_t)(hash >> 32)};
 }
 
-static bool widen(strads_names *n)
+static bool widen_name_table(strads_names *n)
 {
     name_slot *slot = sti_big_alloc(n->slots * 2 * sizeof *slot);
     uint32_t *at = realloc(n->at, n->slots * 2 * sizeof *at);
@@ -122,7 +122,7 @@ static bool widen(strads_names *n)
     return true;
 }
 
-static bool reserve(strads_names *n, size_t size)
+static bool reserve_names(strads_names *n, size_t size)
 {
     uint64_t wanted = n->at[n->count] + size + 1 + sizeof(name_head);
     uint64_t capacity = n->bytes_capacity;
@@ -135,7 +135,7 @@ static bool reserve(strads_names *n, size_t size)
         n->bytes = bytes;
         n->bytes_capacity = capacity;
     }
-    return (n->count + UINT64_C(2)) * 2 <= n->slots || widen(n);
+    return (n->count + UINT64_C(2)) * 2 <= n->slots || widen_name_table(n);
 }
 
 strads_err strads_names_add(strads_names *n, const char *name, size_t size,
@@ -149,8 +149,8 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
                            "more names than fit: there are %u already, which "
                            "take %u bytes",
                            n->count, n->at[n->count]);
-    if (!reserve(n, size))
-        return no_memory(n);
+    if (!reserve_names(n, size))
+        return no_names_memory(n);
     const uint32_t k = n->count;
     const name_head head = {.number = k, .size = (uint32_t)size};
     char *to = n->bytes + n->at[k];
@@ -210,7 +210,7 @@ typedef struct lines {
     uint64_t line; /* the current line, from 1 */
 } lines;
 
-static strads_err add_name(lines *l, const char *name, size_t size)
+static strads_err add_line_name(lines *l, const char *name, size_t size)
 {
     uint32_t count = strads_names_count(l->names);
     uint32_t number;
@@ -238,7 +238,7 @@ static strads_err add_name(lines *l, const char *name, size_t size)
     return err;
 }
 
-static strads_err take_lines(lines *l)
+static strads_err add_lines(lines *l)
 {
     sti_text text;
     sti_text_bytes bytes;
@@ -251,7 +251,7 @@ static strads_err take_lines(lines *l)
         err = sti_text_refuse_page(l->path, bytes.begin, bytes.end);
     for (const char *p = bytes.begin; err == STRADS_OK && p < bytes.end;) {
         const char *line_end = sti_line_end(p, bytes.end);
-        err = add_name(l, p, (size_t)(line_end - p));
+        err = add_line_name(l, p, (size_t)(line_end - p));
         p = line_end < bytes.end ? line_end + 1 : line_end;
     }
     sti_text_bytes_free(&bytes);
@@ -266,7 +266,7 @@ strads_err strads_names_read(const char *path, strads_names **out)
     lines l = {.path = path, .line = 1};
     strads_err err = strads_names_new(&l.names);
     if (err == STRADS_OK)
-        err = take_lines(&l);
+        err = add_lines(&l);
     if (err != STRADS_OK) {
         strads_names_free(l.names);
         return err;
@@ -298,7 +298,7 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
     return STRADS_OK;
 }
 
-static strads_err grow(sti_naming *n, uint32_t word)
+static strads_err grow_word_counts(sti_naming *n, uint32_t word)
 {
     uint64_t capacity = n->df_capacity == 0 ? FIRST_CAPACITY : n->df_capacity;
     while (capacity <= word)
@@ -320,7 +320,8 @@ static strads_err grow(sti_naming *n, uint32_t word)
 
 strads_err sti_naming_count(sti_naming *n, uint32_t word, uint64_t row)
 {
-    strads_err err = word >= n->df_capacity ? grow(n, word) : STRADS_OK;
+    strads_err err =
+        word >= n->df_capacity ? grow_word_counts(n, word) : STRADS_OK;
     if (err != STRADS_OK || n->last_row[word] == row + 1)
         return err;
     n->last_row[word] = row + 1;

@@ -41,7 +41,7 @@ typedef struct array {
     size_t owned_size;
 } array;
 
-static strads_err refuse(const file *f, const char *what)
+static strads_err refuse_array_file(const file *f, const char *what)
 {
     return strads_fail(STRADS_EFORMAT, "%s: %s", f->path, what);
 }
@@ -107,7 +107,7 @@ static uint64_t little(const unsigned char *p, unsigned bytes)
     return value;
 }
 
-static uint64_t big(const unsigned char *p, unsigned bytes)
+static uint64_t read_big_endian(const unsigned char *p, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned k = 0; k < bytes; k++)
@@ -118,7 +118,7 @@ static uint64_t big(const unsigned char *p, unsigned bytes)
 /* ---- arrays -------------------------------------------------------------- */
 
 /* Returns the text behind 'key': in the header's dictionary. */
-static const char *member(const char *header, const char *key)
+static const char *find_header_key(const char *header, const char *key)
 {
     const char *at = strstr(header, key);
     if (at == NULL)
@@ -154,19 +154,22 @@ static strads_err take_array(const file *f, const unsigned char *bytes,
     char header[4096];
     const size_t fixed = size > 6 && bytes[6] > 1 ? 12 : 10;
     if (size < fixed || memcmp(bytes, npy_magic, 6) != 0)
-        return refuse(f, "is cut short, expected the header of a NumPy array");
+        return refuse_array_file(
+            f, "is cut short, expected the header of a NumPy array");
     const uint64_t length = little(bytes + 8, fixed == 12 ? 4 : 2);
     if (length >= sizeof header || length > size - fixed)
-        return refuse(f, "its header of a NumPy array is cut short, or longer "
-                         "than 4095 bytes");
+        return refuse_array_file(
+            f, "its header of a NumPy array is cut short, or longer "
+               "than 4095 bytes");
     memcpy(header, bytes + fixed, length);
     header[length] = '\0';
-    const char *type = member(header, "'descr':");
-    const char *order = member(header, "'fortran_order':");
+    const char *type = find_header_key(header, "'descr':");
+    const char *order = find_header_key(header, "'fortran_order':");
     if (*type != '\'' || (type[1] != '<' && type[1] != '|') ||
         strchr("fiubS", type[2]) == NULL || type[2] == '\0')
-        return refuse(f, "holds elements of another type, expected float or "
-                         "int of 1 to 8 bytes, little-endian");
+        return refuse_array_file(
+            f, "holds elements of another type, expected float or "
+               "int of 1 to 8 bytes, little-endian");
     out->type = type[2];
     out->width = (uint32_t)strtoul(type + 3, NULL, 10);
     out->by_col = strncmp(order, "True", 4) == 0;
@@ -174,11 +177,13 @@ static strads_err take_array(const file *f, const unsigned char *bytes,
                       out->width == 8;
     if (out->type == 'S' ? out->width > 64
                          : !wide || (out->type == 'f' && out->width < 4))
-        return refuse(f, "holds numbers of a width that is not read, expected "
-                         "float32, float64, or int of 1 to 8 bytes");
-    if (!take_shape(member(header, "'shape':"), out))
-        return refuse(f, "its shape is not one or two dimensions of up to "
-                         "4294967294 (three of a bsr matrix's blocks)");
+        return refuse_array_file(
+            f, "holds numbers of a width that is not read, expected "
+               "float32, float64, or int of 1 to 8 bytes");
+    if (!take_shape(find_header_key(header, "'shape':"), out))
+        return refuse_array_file(
+            f, "its shape is not one or two dimensions of up to "
+               "4294967294 (three of a bsr matrix's blocks)");
     uint64_t all = 0;
     if (__builtin_mul_overflow(out->rows, out->cols, &all) ||
         __builtin_mul_overflow(all, out->depth, &all) ||
@@ -197,7 +202,8 @@ static strads_err take_array(const file *f, const unsigned char *bytes,
 static double number_at(const array *a, uint64_t k)
 {
     const unsigned char *p = a->data + k * a->width;
-    const uint64_t bits = a->big ? big(p, a->width) : little(p, a->width);
+    const uint64_t bits =
+        a->big ? read_big_endian(p, a->width) : little(p, a->width);
     const unsigned unused = 64 - 8 * a->width;
     if (a->type == 'f' && a->width == 4) {
         const uint32_t narrow = (uint32_t)bits;
@@ -233,12 +239,13 @@ static strads_err take_idx(const file *f, array *out)
     const unsigned char *head = f->bytes;
     uint64_t size = 0;
     if (f->size < 4 || !begins_idx(head))
-        return refuse(f, "is no array in IDX format");
+        return refuse_array_file(f, "is no array in IDX format");
     const size_t body = 4 + 4 * (size_t)head[3];
     if (f->size < body)
-        return refuse(f, "is cut short, expected the sizes of an IDX array");
+        return refuse_array_file(
+            f, "is cut short, expected the sizes of an IDX array");
     *out = (array){.data = f->bytes + body,
-                   .rows = big(head + 4, 4),
+                   .rows = read_big_endian(head + 4, 4),
                    .cols = 1,
                    .depth = 1,
                    .big = true,
@@ -246,10 +253,12 @@ static strads_err take_idx(const file *f, array *out)
                    .width = kinds[head[2] - 8].width};
     out->image = out->type == 'u' && head[3] > 1;
     for (unsigned d = 1; d < head[3]; d++)
-        if (__builtin_mul_overflow(out->cols, big(head + 4 + (size_t)4 * d, 4),
+        if (__builtin_mul_overflow(out->cols,
+                                   read_big_endian(head + 4 + (size_t)4 * d, 4),
                                    &out->cols) ||
             out->cols > STI_MOST_LINES)
-            return refuse(f, "its rows have more than 4294967294 elements");
+            return refuse_array_file(
+                f, "its rows have more than 4294967294 elements");
     if (out->rows > STI_MOST_LINES ||
         __builtin_mul_overflow(out->rows * out->width, out->cols, &size) ||
         size > f->memory)
@@ -296,8 +305,9 @@ static strads_err inflate_member(const file *f, const unsigned char *from,
             "more (--memory)",
             f->path, (unsigned long long)size, (unsigned long long)f->memory);
     if (packed > UINT32_MAX || size > UINT32_MAX)
-        return refuse(f, "holds a packed array of more than 4 GB: save it "
-                         "without compression, as .npy");
+        return refuse_array_file(
+            f, "holds a packed array of more than 4 GB: save it "
+               "without compression, as .npy");
     out->owned = sti_big_alloc(size);
     out->owned_size = size;
     if (out->owned == NULL || inflateInit2(&z, -MAX_WBITS) != Z_OK)
@@ -310,7 +320,8 @@ static strads_err inflate_member(const file *f, const unsigned char *from,
     const int end = inflate(&z, Z_FINISH);
     const bool whole = end == Z_STREAM_END && z.total_out == size;
     (void)inflateEnd(&z);
-    return whole ? STRADS_OK : refuse(f, "a packed array is damaged");
+    return whole ? STRADS_OK
+                 : refuse_array_file(f, "a packed array is damaged");
 }
 
 /* Finds the array `name`.npy in the archive; *there: it exists. */
@@ -321,32 +332,33 @@ static strads_err find_array(const file *f, const char *name, array *out,
     *there = false;
     *out = (array){0};
     if (end == NULL)
-        return refuse(f, "is a zip archive that is cut short");
+        return refuse_array_file(f, "is a zip archive that is cut short");
     uint64_t at = little(end + 16, 4), count = little(end + 10, 2);
     const size_t length = strlen(name);
     for (; count > 0; count--) {
         if (at > f->size || f->size - at < ENTRY ||
             memcmp(f->bytes + at, "PK\x01\x02", 4) != 0)
-            return refuse(f, "its list of arrays is damaged");
+            return refuse_array_file(f, "its list of arrays is damaged");
         const unsigned char *p = f->bytes + at;
         const uint64_t method = little(p + 10, 2), packed = little(p + 20, 4);
         const uint64_t size = little(p + 24, 4), named = little(p + 28, 2);
         const uint64_t local = little(p + 42, 4);
         if (f->size - at - ENTRY < named)
-            return refuse(f, "its list of arrays is damaged");
+            return refuse_array_file(f, "its list of arrays is damaged");
         at += ENTRY + named + little(p + 30, 2) + little(p + 32, 2);
         if (named != length + 4 || memcmp(p + ENTRY, name, length) != 0 ||
             memcmp(p + ENTRY + length, ".npy", 4) != 0)
             continue;
         if (local > f->size || f->size - local < LOCAL)
-            return refuse(f, "its list of arrays is damaged");
+            return refuse_array_file(f, "its list of arrays is damaged");
         const unsigned char *q = f->bytes + local;
         const uint64_t skip = LOCAL + little(q + 26, 2) + little(q + 28, 2);
         if (f->size - local < skip || f->size - local - skip < packed ||
             (method != STORED && method != DEFLATED) ||
             (method == STORED && packed != size))
-            return refuse(f, "an array in it is cut short, or packed in a way "
-                             "that is not read");
+            return refuse_array_file(
+                f, "an array in it is cut short, or packed in a way "
+                   "that is not read");
         strads_err err = STRADS_OK;
         if (method == DEFLATED)
             err = inflate_member(f, q + skip, packed, size, out);
@@ -401,11 +413,13 @@ static strads_err no_room(const file *f)
 static strads_err take_dense(const file *f, const array *x, samples *s)
 {
     if (x->type == 'S')
-        return refuse(f, "holds text, expected numbers");
+        return refuse_array_file(f, "holds text, expected numbers");
     if (x->depth != 1)
-        return refuse(f, "has three dimensions, expected one or two");
+        return refuse_array_file(f,
+                                 "has three dimensions, expected one or two");
     if (x->cols == 0)
-        return refuse(f, "is an array without columns, expected at least one");
+        return refuse_array_file(
+            f, "is an array without columns, expected at least one");
     s->value = to_doubles(f, x, &s->value_size);
     s->a = (strads_arrays){.rows = x->rows,
                            .cols = x->cols,
@@ -573,8 +587,8 @@ static bool fits_form(const sparse *m)
 
 /* Sorts each line and adds up entries with the same index, as scipy's
  * sum_duplicates does. */
-static void order_lines(samples *s, const triplet *from, triplet *line,
-                        uint64_t lines)
+static void sum_triplets(samples *s, const triplet *from, triplet *line,
+                         uint64_t lines)
 {
     uint64_t *start = s->start, n = 0;
     uint32_t *index = s->index;
@@ -614,7 +628,8 @@ static strads_err build_sparse(const file *f, const sparse *m, samples *s)
     if (s->start == NULL)
         return no_room(f);
     if (!each_entry(m, &e))
-        return refuse(f, "its arrays hold an index outside of its shape");
+        return refuse_array_file(
+            f, "its arrays hold an index outside of its shape");
     uint64_t n = 0, longest = 0;
     for (uint64_t k = 0; k < lines; k++) {
         const uint64_t count = e.start[k + 1];
@@ -638,9 +653,9 @@ static strads_err build_sparse(const file *f, const sparse *m, samples *s)
     if (!e.triplet || !line || !s->index || !s->value || longest > UINT32_MAX)
         err = no_room(f);
     else if (!each_entry(m, &e))
-        err = refuse(f, "was changed while it was read");
+        err = refuse_array_file(f, "was changed while it was read");
     else
-        order_lines(s, e.triplet, line, lines);
+        sum_triplets(s, e.triplet, line, lines);
     sti_big_free(e.triplet, triplets);
     sti_big_free(line, line_size);
     s->a = (strads_arrays){.rows = m->rows,
@@ -670,8 +685,9 @@ static strads_err take_sparse(const file *f, sparse *m, samples *s)
     bool there[3] = {true, true, true};
     m->form = form_of(&m->format);
     if (m->form == FORMS)
-        return refuse(f, "is a sparse matrix in another form, expected csr, "
-                         "csc, bsr, coo or dia (x.tocsr())");
+        return refuse_array_file(
+            f, "is a sparse matrix in another form, expected csr, "
+               "csc, bsr, coo or dia (x.tocsr())");
     strads_err err = find_array(f, "data", &m->data, &there[0]);
     for (int k = 0; k < 2 && err == STRADS_OK; k++)
         if (forms[m->form].array[k] != NULL)
@@ -680,20 +696,23 @@ static strads_err take_sparse(const file *f, sparse *m, samples *s)
     if (err != STRADS_OK)
         return err;
     if (!there[0] || !there[1] || !there[2])
-        return refuse(f, "lacks an array that its form of sparse matrix has");
+        return refuse_array_file(
+            f, "lacks an array that its form of sparse matrix has");
     if (m->shape.rows * m->shape.cols * m->shape.depth != 2 ||
         m->shape.type != 'i')
-        return refuse(f, "its array shape is not two whole numbers");
+        return refuse_array_file(f, "its array shape is not two whole numbers");
     const double rows = number_at(&m->shape, 0), cols = number_at(&m->shape, 1);
     if (!(rows >= 0 && rows <= STI_MOST_LINES && cols >= 0 &&
           cols <= STI_MOST_LINES))
-        return refuse(f, "its shape is not two sizes of up to 4294967294");
+        return refuse_array_file(
+            f, "its shape is not two sizes of up to 4294967294");
     m->rows = (uint64_t)rows;
     m->cols = (uint64_t)cols;
     return fits_form(m)
                ? build_sparse(f, m, s)
-               : refuse(f, "its arrays have types or sizes that contradict "
-                           "its form or each other");
+               : refuse_array_file(
+                     f, "its arrays have types or sizes that contradict "
+                        "its form or each other");
 }
 
 static void free_sparse(sparse *m)
@@ -721,18 +740,19 @@ static strads_err take_archive(const file *f, samples *s)
             err = find_array(f, "arr_0", &x, &there);
         if (err == STRADS_OK)
             err = there ? take_dense(f, &x, s)
-                        : refuse(f, "is a zip archive without a matrix: "
-                                    "expected scipy.sparse.save_npz's arrays, "
-                                    "or one called X or arr_0; unzip it if a "
-                                    "text is in it");
+                        : refuse_array_file(
+                              f, "is a zip archive without a matrix: "
+                                 "expected scipy.sparse.save_npz's arrays, "
+                                 "or one called X or arr_0; unzip it if a "
+                                 "text is in it");
     }
     free_array(&x);
     free_sparse(&m);
     return err;
 }
 
-static strads_err give(const file *f, samples *s, const strads_data_options *o,
-                       strads_data **out)
+static strads_err make_samples(const file *f, samples *s,
+                               const strads_data_options *o, strads_data **out)
 {
     sti_label_names names = {0};
     const sti_labels_options how = {.rows = s->a.rows,
@@ -782,7 +802,7 @@ strads_err sti_npy_read(const char *path, const strads_data_options *options,
         free_array(&x);
     }
     if (err == STRADS_OK)
-        err = give(&f, &s, options, out);
+        err = make_samples(&f, &s, options, out);
     sti_big_free(s.start, s.start_size);
     sti_big_free(s.index, s.index_size);
     sti_big_free(s.value, s.value_size);

@@ -15,7 +15,7 @@
 
 enum { LONGEST_NAME = 4096 };
 
-static bool is_whole(const sti_field *f)
+static bool is_whole_field(const sti_field *f)
 {
     for (const char *p = f->begin; p < f->end; p++)
         if (*p < '0' || *p > '9')
@@ -39,7 +39,7 @@ static char find_separator(const char *p, const char *line_end)
     return ' ';
 }
 
-static bool is_number(const sti_field *at)
+static bool is_number_field(const sti_field *at)
 {
     double value;
     return sti_field_number(at, &value) == STI_NUMBER_OK;
@@ -93,11 +93,12 @@ static bool is_commonly(const sti_field *at, uint32_t role)
 
 /* True for a first line that is a header. Two ids that are numbers, followed
  * by another string, are not a header but a malformed rating. */
-static bool is_header(const columns *c, uint32_t n)
+static bool is_ratings_header(const columns *c, uint32_t n)
 {
     if (n >= 3)
-        return !is_number(&c->fields[2]) &&
-               !(is_whole(&c->fields[0]) && is_whole(&c->fields[1]));
+        return !is_number_field(&c->fields[2]) &&
+               !(is_whole_field(&c->fields[0]) &&
+                 is_whole_field(&c->fields[1]));
     return is_commonly(&c->fields[0], USER) || is_commonly(&c->fields[0], ITEM);
 }
 
@@ -184,11 +185,12 @@ strads_err sti_ratings_look(const char *path, const char *begin,
                            quoted);
     }
     const bool told = given[USER] || given[ITEM] || given[RATING];
-    const bool header = told || is_header(&c, r.fields);
+    const bool header = told || is_ratings_header(&c, r.fields);
     r.rated = r.fields >= 3;
     strads_err err =
         header ? find_columns(path, p, line_end, &c, given, &r) : STRADS_OK;
-    r.named = header || !is_number(&c.fields[0]) || !is_number(&c.fields[1]);
+    r.named = header || !is_number_field(&c.fields[0]) ||
+              !is_number_field(&c.fields[1]);
     if (header)
         p = line_end < end ? line_end + 1 : end;
     r.body = (size_t)(p - begin);
@@ -210,12 +212,12 @@ static bool refuse_number(sti_feed *f, const sti_field *at, const char *what)
 
 /* Reads a whole number from 0, below `limit`. While numbers are only
  * measured, a number that is too large counts as the largest. */
-static bool take_number(sti_feed *f, const sti_field *at, const char *what,
-                        uint64_t limit, uint32_t *out)
+static bool parse_id_number(sti_feed *f, const sti_field *at, const char *what,
+                            uint64_t limit, uint32_t *out)
 {
     const char *after;
     uint64_t value = sti_whole_read(at->begin, limit - 1, &after);
-    if (!is_whole(at))
+    if (!is_whole_field(at))
         return refuse_number(f, at, what);
     if (value >= limit && f->ratings->measured)
         value = limit - 1;
@@ -226,8 +228,8 @@ static bool take_number(sti_feed *f, const sti_field *at, const char *what,
 }
 
 /* Reads a name and removes doubled quotes; false after an error. */
-static bool take_name(sti_feed *f, sti_axis *axis, const sti_field *at,
-                      const char *what, uint32_t *number, bool *known)
+static bool find_id_name(sti_feed *f, sti_axis *axis, const sti_field *at,
+                         const char *what, uint32_t *number, bool *known)
 {
     char plain[LONGEST_NAME];
     const char *name = at->begin;
@@ -272,22 +274,22 @@ static bool take_ids(sti_feed *f, const sti_field *fields, uint32_t *row,
     *known = true;
     const sti_field *user = &fields[f->ratings->column[USER]];
     const sti_field *item = &fields[f->ratings->column[ITEM]];
-    if (f->ratings->numbers && (!is_whole(user) || !is_whole(item)))
-        return refuse_number(f, is_whole(user) ? item : user,
-                             is_whole(user) ? "an item" : "a user");
+    if (f->ratings->numbers && (!is_whole_field(user) || !is_whole_field(item)))
+        return refuse_number(f, is_whole_field(user) ? item : user,
+                             is_whole_field(user) ? "an item" : "a user");
     if (!f->ratings->named)
-        return take_number(f, user, "a user", f->row_limit, row) &&
-               take_number(f, item, "an item", f->col_limit, col);
+        return parse_id_number(f, user, "a user", f->row_limit, row) &&
+               parse_id_number(f, item, "an item", f->col_limit, col);
     bool row_known;
     bool col_known;
-    if (!take_name(f, &f->naming->row, user, "a user", row, &row_known) ||
-        !take_name(f, &f->naming->col, item, "an item", col, &col_known))
+    if (!find_id_name(f, &f->naming->row, user, "a user", row, &row_known) ||
+        !find_id_name(f, &f->naming->col, item, "an item", col, &col_known))
         return false;
     *known = row_known && col_known;
     return true;
 }
 
-static void take_line(sti_feed *f, const char *p, const char *line_end)
+static void parse_rating(sti_feed *f, const char *p, const char *line_end)
 {
     const sti_ratings *r = f->ratings;
     sti_field fields[STI_RATINGS_COLUMNS];
@@ -321,7 +323,7 @@ static void take_line(sti_feed *f, const char *p, const char *line_end)
         __atomic_fetch_add(&f->naming->unknown, 1, __ATOMIC_RELAXED);
 }
 
-static void take(sti_feed *f, const char *p, const char *end)
+static void parse_ratings(sti_feed *f, const char *p, const char *end)
 {
     while (p < end && f->trouble.err == STRADS_OK) {
         const char *line_end = sti_line_end(p, end);
@@ -329,10 +331,13 @@ static void take(sti_feed *f, const char *p, const char *end)
         while (p < line_end && sti_is_blank(*p))
             p++;
         if (p < line_end)
-            take_line(f, p, line_end);
+            parse_rating(f, p, line_end);
         p = next;
     }
 }
 
-const sti_parser sti_ratings_parser = {
-    .name = "ratings", .row = "user", .col = "item", .cut = '\n', .take = take};
+const sti_parser sti_ratings_parser = {.name = "ratings",
+                                       .row = "user",
+                                       .col = "item",
+                                       .cut = '\n',
+                                       .take = parse_ratings};

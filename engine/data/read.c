@@ -146,7 +146,7 @@ static void give_axis(sti_axis *axis, const strads_names *given,
 }
 
 /* Moves the names to the data set and counts the entries with unknown names. */
-static void give_names(sti_reading *r, strads_data *data)
+static void move_names(sti_reading *r, strads_data *data)
 {
     sti_naming *n = &r->naming;
     give_axis(&n->row, r->options.row_names, &data->row_names,
@@ -168,7 +168,7 @@ static void give_names(sti_reading *r, strads_data *data)
 
 enum { CHUNK_AT_LEAST = 64 << 10 };
 
-static strads_err no_memory(const char *path)
+static strads_err no_reading_memory(const char *path)
 {
     return strads_fail(STRADS_ENOMEM, "%s: no memory to begin reading it",
                        path);
@@ -195,7 +195,7 @@ static strads_err open_label_names(sti_reading *r)
     return sti_label_names_open(&r->label_names, r->options.label_names);
 }
 
-static strads_err prepare(sti_reading *r)
+static strads_err prepare_pass(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
     strads_err err = sti_format_find(&r->text, &r->options, &r->format);
@@ -222,7 +222,7 @@ static strads_err prepare(sti_reading *r)
     pass->count = chunks_for(r);
     pass->chunks = calloc(pass->count, sizeof *pass->chunks);
     if (pass->chunks == NULL)
-        return no_memory(r->text.path);
+        return no_reading_memory(r->text.path);
     sti_pass_cut(r->text.bytes + pass->skip, r->text.bytes + r->text.size,
                  pass->chunks, pass->count);
     return STRADS_OK;
@@ -273,7 +273,7 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         err = sti_text_open(&r->text, path, r->options.memory_limit);
     }
     if (err == STRADS_OK)
-        err = prepare(r);
+        err = prepare_pass(r);
     if (err == STRADS_OK)
         err = check_labels(r);
     if (err == STRADS_OK)
@@ -295,7 +295,7 @@ void sti_reading_close(sti_reading *r)
 
 /* The counting pass checks little. If it fails, a checking pass reads the
  * file in order and reports the first error. */
-static strads_err explain(sti_reading *r, strads_err found)
+static strads_err explain_failure(sti_reading *r, strads_err found)
 {
     if (found != STRADS_EFORMAT && found != STRADS_ELIMIT)
         return found;
@@ -321,7 +321,7 @@ static strads_err check_entries(sti_reading *r)
                     (unsigned long long)r->format.market.body_line - 1);
     /* If there are too many entries, the checking pass reports the line of
      * the first surplus one. */
-    return read > r->format.market.entries ? explain(r, err) : err;
+    return read > r->format.market.entries ? explain_failure(r, err) : err;
 }
 
 strads_err sti_reading_count(sti_reading *r)
@@ -337,7 +337,7 @@ strads_err sti_reading_count(sti_reading *r)
         err = r->format.by_row ? sti_count_rows(s, &r->pass, cols)
                                : sti_count_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
-        return explain(r, err);
+        return explain_failure(r, err);
     if (r->options.most_cols > 0 && s->cols > 0) /* 0 would mean all columns */
         r->pass.keep_cols = s->cols;
     else if (r->options.most_cols == 0 && r->format.by_row)
@@ -389,7 +389,7 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
                          .every_line = r->format.parser->every_line,
                          .found = calloc(parts, sizeof(sti_chunk))};
     if (search.found == NULL)
-        return no_memory(r->text.path);
+        return no_reading_memory(r->text.path);
     sti_parallel(r->options.threads, r->pass.count, search_chunk, &search);
     for (uint32_t k = 0; k < parts; k++)
         search.found[k].end = k + 1 < parts
@@ -420,8 +420,8 @@ static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
     return STRADS_OK;
 }
 
-static strads_err run(sti_reading *r, sti_build *b, const sti_sink *sink,
-                      bool values)
+static strads_err run_pass(sti_reading *r, sti_build *b, const sti_sink *sink,
+                           bool values)
 {
     r->pass.sink = sink;
     r->pass.context = b;
@@ -429,16 +429,16 @@ static strads_err run(sti_reading *r, sti_build *b, const sti_sink *sink,
     return sti_pass_run(&r->pass);
 }
 
-static strads_err place_all(sti_reading *r, sti_build *b)
+static strads_err run_placing_pass(sti_reading *r, sti_build *b)
 {
     strads_err err = arrange_chunks(r, b);
     if (err == STRADS_OK && sti_build_must_count(b))
-        err = run(r, b, &sti_build_count_sink, false);
+        err = run_pass(r, b, &sti_build_count_sink, false);
     if (err == STRADS_OK)
         err = sti_build_open(b, r->counts.tallies, r->pass.count);
     sti_totals_free_tallies(&r->counts);
     if (err == STRADS_OK)
-        err = run(r, b, &sti_build_place_sink, true);
+        err = run_pass(r, b, &sti_build_place_sink, true);
     return err;
 }
 
@@ -456,7 +456,7 @@ strads_err sti_reading_labels(sti_reading *r, double **out)
     }
     double *labels = sti_big_alloc(rows * sizeof *labels);
     if (labels == NULL)
-        return no_memory(path);
+        return no_reading_memory(path);
     strads_err err = sti_labels_read(path, &options, &r->label_names, labels);
     if (err == STRADS_OK)
         *out = labels;
@@ -487,7 +487,7 @@ static strads_err merge_repeats(sti_reading *r, sti_build *b,
     return sti_repeats_merge(b, &r->pass, r->format.repeats);
 }
 
-static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
+static strads_err finish_data(sti_reading *r, sti_build *b, strads_data **out)
 {
     sti_twice twice;
     strads_data *data = NULL;
@@ -504,7 +504,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
         return err;
     }
     data->index_base = r->format.parser->base;
-    give_names(r, data);
+    move_names(r, data);
     *out = data;
     return STRADS_OK;
 }
@@ -517,10 +517,10 @@ static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
     if (err == STRADS_OK)
         err = sti_build_allocate(b);
     if (err == STRADS_OK)
-        err = place_all(r, b);
+        err = run_placing_pass(r, b);
     if (err == STRADS_OK)
         err = add_labels(r, b);
-    return err == STRADS_OK ? finish(r, b, out) : err;
+    return err == STRADS_OK ? finish_data(r, b, out) : err;
 }
 
 /* Reads a text. *needs_f64: the options ask for f32, which would round away

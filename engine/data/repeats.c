@@ -83,13 +83,13 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static repeat *find(const repeats *r, uint64_t key)
+static repeat *find_repeat(const repeats *r, uint64_t key)
 {
     repeat wanted = {.key = key};
     return bsearch(&wanted, r->at, r->n, sizeof *r->at, by_key);
 }
 
-static bool add(repeats *r, uint64_t key)
+static bool add_repeat(repeats *r, uint64_t key)
 {
     if (r->n > 0 && r->at[r->n - 1].key == key)
         return true;
@@ -117,7 +117,8 @@ static bool collect_part(repeats *r, const sti_side *s, const sti_part *p)
 {
     for (uint64_t k = 0; k < p->line.end - p->line.begin; k++)
         for (uint64_t i = p->start[k] + 1; i < p->start[k + 1]; i++)
-            if (s->index[i] == s->index[i - 1] && !add(r, key_at(s, p, k, i)))
+            if (s->index[i] == s->index[i - 1] &&
+                !add_repeat(r, key_at(s, p, k, i)))
                 return false;
     return true;
 }
@@ -143,7 +144,7 @@ static void note_last(sti_feed *f, const sti_batch *b)
 {
     const repeats *r = f->context;
     for (size_t i = 0; i < b->n; i++) {
-        repeat *at = find(r, key_of(b->row[i], b->col[i]));
+        repeat *at = find_repeat(r, key_of(b->row[i], b->col[i]));
         if (at != NULL)
             at->last = b->value[i];
     }
@@ -156,7 +157,8 @@ static double value_at(const sti_side *s, uint64_t i)
     return s->f64 != NULL ? s->f64[i] : (double)s->f32[i];
 }
 
-static void put(sti_side *s, uint64_t to, uint32_t index, double value)
+static void put_side_entry(sti_side *s, uint64_t to, uint32_t index,
+                           double value)
 {
     s->index[to] = index;
     if (s->f64 != NULL)
@@ -182,8 +184,8 @@ static uint64_t close_part(sti_side *s, sti_part *p, uint64_t to,
             while (from < end && s->index[from] == s->index[i])
                 value += value_at(s, from++);
             if (r != NULL && from > i + 1)
-                value = find(r, key_at(s, p, k, i))->last;
-            put(s, to++, s->index[i], value);
+                value = find_repeat(r, key_at(s, p, k, i))->last;
+            put_side_entry(s, to++, s->index[i], value);
         }
     }
     p->start[lines] = to;

@@ -171,9 +171,9 @@ typedef struct target {
 
 /* Compiled separately for each width, and for shared and unshared places,
  * because most of the reading time is spent in this loop. */
-static inline bool place_all(const target *t, const uint32_t *line,
-                             const uint32_t *minor, const double *value,
-                             size_t n, const bool narrow, const bool shared)
+static inline bool place_batch(const target *t, const uint32_t *line,
+                               const uint32_t *minor, const double *value,
+                               size_t n, const bool narrow, const bool shared)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t k = line[i] - t->first_line;
@@ -206,10 +206,11 @@ static bool place_along(sti_side *s, size_t chunk, const sti_batch *b)
                 .f32 = s->f32};
     bool shared = s->writers == STI_WRITERS_ATOMIC;
     if (s->f32 != NULL)
-        return shared ? place_all(&t, line, minor, b->value, b->n, true, true)
-                      : place_all(&t, line, minor, b->value, b->n, true, false);
-    return shared ? place_all(&t, line, minor, b->value, b->n, false, true)
-                  : place_all(&t, line, minor, b->value, b->n, false, false);
+        return shared
+                   ? place_batch(&t, line, minor, b->value, b->n, true, true)
+                   : place_batch(&t, line, minor, b->value, b->n, true, false);
+    return shared ? place_batch(&t, line, minor, b->value, b->n, false, true)
+                  : place_batch(&t, line, minor, b->value, b->n, false, false);
 }
 
 static bool place_across(sti_side *s, const sti_batch *b)
@@ -413,7 +414,7 @@ static void remember_first(ordering *o, uint64_t line)
         continue;
 }
 
-static void order_lines(void *context, size_t task)
+static void order_side_lines(void *context, size_t task)
 {
     ordering *o = context;
     uint64_t lines = o->part->line.end - o->part->line.begin;
@@ -440,7 +441,7 @@ sti_twice sti_side_order(sti_side *side, uint32_t threads)
                       .part = &side->parts[p],
                       .tasks = (uint64_t)threads * TASKS_PER_THREAD};
         atomic_init(&o.twice_line, UINT64_MAX);
-        sti_parallel(threads, o.tasks, order_lines, &o);
+        sti_parallel(threads, o.tasks, order_side_lines, &o);
         uint64_t k = atomic_load(&o.twice_line);
         if (k == UINT64_MAX || twice.found)
             continue;

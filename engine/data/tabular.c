@@ -92,7 +92,7 @@ static strads_err wrong_field(const table *t, uint32_t k, const char *expected)
                        name_of(t, k), expected);
 }
 
-static strads_err no_memory(const table *t)
+static strads_err no_table_memory(const table *t)
 {
     return strads_fail(STRADS_ENOMEM,
                        "%s: the table takes more memory than may be used, %llu "
@@ -107,7 +107,7 @@ static uint64_t held(const table *t)
            t->capacity * (sizeof(double) + sizeof(uint32_t));
 }
 
-static bool grow(void *array, uint64_t old, uint64_t wanted, size_t size)
+static bool grow_array(void *array, uint64_t old, uint64_t wanted, size_t size)
 {
     void *grown = sti_big_grow(*(void **)array, old * size, wanted * size);
     if (grown != NULL)
@@ -129,7 +129,7 @@ static strads_err open_text(table *t)
         err = sti_text_refuse_page(t->path, t->begin, t->end);
     if (err == STRADS_OK)
         t->begin += sti_text_mark(t->begin, t->end);
-    return err == STRADS_ENOMEM ? no_memory(t) : err;
+    return err == STRADS_ENOMEM ? no_table_memory(t) : err;
 }
 
 /* True for a line with an entry `number:value`, which no header has. */
@@ -184,8 +184,8 @@ static bool is_text(const char *p, size_t size)
 
 /* Copies the field's text to `out` and sets its size. STRADS_EFORMAT if it
  * is not a valid name. `k` is the field's number, for messages. */
-static strads_err take_name(const table *t, const sti_field *f, uint32_t k,
-                            char *out, size_t *size)
+static strads_err copy_field_name(const table *t, const sti_field *f,
+                                  uint32_t k, char *out, size_t *size)
 {
     const bool fits = f->end - f->begin < LONGEST_NAME;
     *size = fits ? sti_field_plain(f, out) : 0;
@@ -242,7 +242,7 @@ static strads_err read_header(table *t)
     t->fields = calloc(t->n, sizeof *t->fields);
     t->entries = calloc(t->n, sizeof *t->entries);
     if (!t->columns || !t->fields || !t->entries)
-        return no_memory(t);
+        return no_table_memory(t);
     (void)sti_record_split(t->begin, t->end, t->separator, t->fields, t->n,
                            &t->n, &after);
     strads_err err = strads_names_new(&t->header);
@@ -252,7 +252,7 @@ static strads_err read_header(table *t)
         c->use = c->unnamed ? DROPPED : NUMBER;
         size = c->unnamed ? stand_in(k, name) : 0;
         err = c->unnamed ? STRADS_OK
-                         : take_name(t, &t->fields[k], k, name, &size);
+                         : copy_field_name(t, &t->fields[k], k, name, &size);
         if (err == STRADS_OK)
             err = strads_names_add(t->header, name, size, &number);
         if (err == STRADS_OK && number != k)
@@ -495,7 +495,8 @@ static strads_err look_for_text(table *t)
 /* `name` has space for LONGEST_NAME and STI_TEXT_SLACK bytes. */
 static strads_err take_label_name(const table *t, char *name, size_t *size)
 {
-    strads_err err = take_name(t, &t->fields[t->target], t->target, name, size);
+    strads_err err =
+        copy_field_name(t, &t->fields[t->target], t->target, name, size);
     if (err == STRADS_OK)
         memset(name + *size, 0, STI_TEXT_SLACK);
     return err == STRADS_OK && sti_label_is_name(name, name + *size)
@@ -517,7 +518,7 @@ static strads_err collect_levels(table *t)
             continue;
         err = c->levels ? STRADS_OK : strads_names_new(&c->levels);
         if (err == STRADS_OK)
-            err = take_name(t, &t->fields[k], k, name, &size);
+            err = copy_field_name(t, &t->fields[k], k, name, &size);
         if (err == STRADS_OK)
             err = strads_names_add(c->levels, name, size, &number);
     }
@@ -534,8 +535,8 @@ static strads_err collect_levels(table *t)
 
 /* ---- columns of the data set --------------------------------------------- */
 
-static strads_err add_name(table *t, const char *field, const char *level,
-                           uint32_t *number)
+static strads_err add_column_name(table *t, const char *field,
+                                  const char *level, uint32_t *number)
 {
     char name[2 * LONGEST_NAME];
     const uint32_t before = strads_names_count(t->own_names);
@@ -556,7 +557,7 @@ static strads_err add_levels(table *t, uint32_t k)
     uint32_t count, number;
     strads_err err = sti_names_sorted(t->columns[k].levels, &sorted, &count);
     for (uint32_t j = 0; j < count && err == STRADS_OK; j++)
-        err = add_name(t, name_of(t, k), sorted[j], &number);
+        err = add_column_name(t, name_of(t, k), sorted[j], &number);
     free(sorted);
     return err;
 }
@@ -566,7 +567,7 @@ static strads_err make_names(table *t)
     strads_err err = strads_names_new(&t->own_names);
     for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++)
         if (t->columns[k].use == NUMBER)
-            err = add_name(t, name_of(t, k), NULL, &t->columns[k].at);
+            err = add_column_name(t, name_of(t, k), NULL, &t->columns[k].at);
         else if (t->columns[k].use == LEVELS)
             err = add_levels(t, k);
     t->names = t->own_names;
@@ -586,14 +587,14 @@ static strads_err refuse_missing(const table *t, uint32_t k)
 }
 
 /* True if a missing field may be filled in. */
-static bool fills(const table *t)
+static bool may_fill(const table *t)
 {
     return t->o.col_names != NULL
                ? t->o.col_means != NULL
                : t->o.missing != NULL && strcmp(t->o.missing, "mean") == 0;
 }
 
-static strads_err take_number(table *t, uint32_t k, entry *out)
+static strads_err parse_table_number(table *t, uint32_t k, entry *out)
 {
     column *c = &t->columns[k];
     out->at = c->at;
@@ -618,7 +619,7 @@ static strads_err take_level(table *t, uint32_t k, uint32_t *n)
     size_t size;
     uint32_t at;
     const int begin = snprintf(name, LONGEST_NAME + 1, "%s=", name_of(t, k));
-    strads_err err = take_name(t, &t->fields[k], k, name + begin, &size);
+    strads_err err = copy_field_name(t, &t->fields[k], k, name + begin, &size);
     if (err != STRADS_OK)
         return err;
     if (strads_names_find(t->names, name, (size_t)begin + size, &at))
@@ -628,7 +629,7 @@ static strads_err take_level(table *t, uint32_t k, uint32_t *n)
     return STRADS_OK;
 }
 
-static strads_err take_label(table *t)
+static strads_err parse_table_label(table *t)
 {
     char name[LONGEST_NAME + STI_TEXT_SLACK];
     size_t size;
@@ -647,21 +648,21 @@ static strads_err take_label(table *t)
     return err;
 }
 
-static bool reserve(table *t)
+static bool reserve_row(table *t)
 {
     const uint64_t rows = t->row_capacity ? 2 * t->row_capacity : 4096;
     if (t->rows + 1 >= t->row_capacity) {
         if (held(t) + rows * 16 > t->o.memory_limit ||
-            !grow(&t->start, t->row_capacity, rows, sizeof *t->start) ||
-            !grow(&t->label, t->row_capacity, rows, sizeof *t->label))
+            !grow_array(&t->start, t->row_capacity, rows, sizeof *t->start) ||
+            !grow_array(&t->label, t->row_capacity, rows, sizeof *t->label))
             return false;
         t->row_capacity = rows;
     }
     if (t->nnz + t->n > t->capacity) {
         const uint64_t capacity = 2 * t->capacity + 4096 + t->n;
         if (held(t) + capacity * 12 > t->o.memory_limit ||
-            !grow(&t->index, t->capacity, capacity, sizeof *t->index) ||
-            !grow(&t->value, t->capacity, capacity, sizeof *t->value))
+            !grow_array(&t->index, t->capacity, capacity, sizeof *t->index) ||
+            !grow_array(&t->value, t->capacity, capacity, sizeof *t->value))
             return false;
         t->capacity = capacity;
     }
@@ -678,21 +679,21 @@ static strads_err encode(table *t)
 {
     uint32_t n = 0;
     bool ascends = true;
-    strads_err err = reserve(t) ? STRADS_OK : no_memory(t);
+    strads_err err = reserve_row(t) ? STRADS_OK : no_table_memory(t);
     for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
         column *c = &t->columns[k];
         if (c->use == TARGET)
-            err = take_label(t);
+            err = parse_table_label(t);
         if (c->use != NUMBER && c->use != LEVELS)
             continue;
         const bool missing = is_missing(&t->fields[k]);
-        if (missing && !fills(t))
+        if (missing && !may_fill(t))
             err = refuse_missing(t, k);
         else if (missing && c->use == NUMBER) {
             c->missing++;
             t->entries[n++] = (entry){c->at, NAN};
         } else if (c->use == NUMBER) {
-            err = take_number(t, k, &t->entries[n]);
+            err = parse_table_number(t, k, &t->entries[n]);
             n += t->entries[n].value != 0;
         } else if (!missing)
             err = take_level(t, k, &n);
@@ -716,12 +717,12 @@ static strads_err fill_in(table *t)
 {
     const uint32_t cols = strads_names_count(t->names);
     const double *means = t->o.col_means;
-    if (!fills(t))
+    if (!may_fill(t))
         return STRADS_OK;
     if (means == NULL) {
         t->means = calloc((size_t)cols + 1, sizeof *t->means);
         if (t->means == NULL)
-            return no_memory(t);
+            return no_table_memory(t);
         for (uint32_t k = 0; k < t->n; k++) {
             const column *c = &t->columns[k];
             if (c->use != NUMBER)
@@ -743,7 +744,7 @@ static strads_err fill_in(table *t)
 
 /* ---- making the data set ------------------------------------------------- */
 
-static strads_err give(table *t, strads_data **out)
+static strads_err make_table_data(table *t, strads_data **out)
 {
     strads_data_options o = t->o;
     const strads_arrays a = {.rows = t->rows,
@@ -823,7 +824,7 @@ static strads_err read_rows(table *t, strads_data **out)
         err = fill_in(t);
     if (err == STRADS_OK)
         err = sti_text_unchanged(&t->text);
-    return err == STRADS_OK ? give(t, out) : err;
+    return err == STRADS_OK ? make_table_data(t, out) : err;
 }
 
 static void free_table(table *t)

@@ -26,7 +26,7 @@
 /* CR_WINDOW: the number of bytes that decide which line ends a text has. */
 enum { PAGE = 4096, FIRST_READ = 1 << 20, CR_WINDOW = 1 << 20 };
 
-static strads_err refuse(const char *path, int error)
+static strads_err refuse_open(const char *path, int error)
 {
     return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
                        strerror(error));
@@ -39,11 +39,11 @@ static strads_err map_file(sti_text *text, int fd)
     char *reserved = mmap(NULL, text->reserved, PROT_READ,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (reserved == MAP_FAILED)
-        return refuse(text->path, errno);
+        return refuse_open(text->path, errno);
     text->bytes = reserved;
     if (mmap(reserved, text->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
         MAP_FAILED)
-        return refuse(text->path, errno);
+        return refuse_open(text->path, errno);
     (void)madvise(reserved, text->size, MADV_WILLNEED);
     return STRADS_OK;
 }
@@ -76,7 +76,7 @@ static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
         if (got == 0)
             return STRADS_OK;
         if (got < 0 && errno != EINTR)
-            return refuse(text->path, errno);
+            return refuse_open(text->path, errno);
         text->size += got > 0 ? (size_t)got : 0;
     }
 }
@@ -223,7 +223,7 @@ static strads_err end_lines_by_newline(sti_text *text, uint64_t limit)
 static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
 {
     if (fstat(fd, &text->seen) != 0)
-        return refuse(text->path, errno);
+        return refuse_open(text->path, errno);
     if (S_ISDIR(text->seen.st_mode))
         return strads_fail(STRADS_EIO, "%s: is a directory, expected a file",
                            text->path);
@@ -244,7 +244,7 @@ strads_err sti_text_open_any(sti_text *text, const char *path, uint64_t limit)
     *text = (sti_text){.path = path};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return refuse(path, errno);
+        return refuse_open(path, errno);
     strads_err err = take_bytes(text, fd, limit);
     (void)close(fd);
     if (err == STRADS_OK)
@@ -561,8 +561,8 @@ static size_t find_cut(const buffer *b, char cut)
 
 /* Fills a buffer behind the carried bytes; returns true at the end of the
  * text. */
-static bool fill(sti_stream *s, buffer *b, const buffer *before,
-                 strads_err *err)
+static bool fill_buffer(sti_stream *s, buffer *b, const buffer *before,
+                        strads_err *err)
 {
     b->size = before != NULL ? before->size - before->cut : 0;
     if (b->size > 0)
@@ -604,7 +604,7 @@ static void *produce(void *arg)
     bool end = false;
     for (size_t i = 0; !end && wait_for_buffer(s); i = (i + 1) % BUFFERS) {
         strads_err err = STRADS_OK;
-        end = fill(s, &s->buffers[i], before, &err);
+        end = fill_buffer(s, &s->buffers[i], before, &err);
         before = &s->buffers[i];
         pthread_mutex_lock(&s->mutex);
         if (err != STRADS_OK) {
@@ -651,7 +651,7 @@ strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out)
 }
 
 /* Returns the held piece to the producer and counts its lines. */
-static void release(sti_stream *s)
+static void release_piece(sti_stream *s)
 {
     if (!s->holding)
         return;
@@ -664,7 +664,7 @@ static void release(sti_stream *s)
 strads_err sti_stream_next(sti_stream *s, sti_piece *piece)
 {
     pthread_mutex_lock(&s->mutex);
-    release(s);
+    release_piece(s);
     while (s->made == s->taken && !s->done)
         pthread_cond_wait(&s->moved, &s->mutex);
     bool more = s->made != s->taken;
@@ -796,7 +796,7 @@ void sti_text_quote(const char *at, const char *end, char *out, size_t capacity)
 }
 
 /* Describes the text at the place of a trouble. */
-static void describe(const sti_trouble *t, char *out, size_t capacity)
+static void describe_trouble(const sti_trouble *t, char *out, size_t capacity)
 {
     char quoted[4 * QUOTED + 8];
     if (t->empty) {
@@ -818,7 +818,7 @@ strads_err sti_trouble_fail(const char *path, const sti_trouble *t)
     char found[4 * QUOTED + 16];
     if (t->at == NULL)
         return strads_fail(t->err, "%s: %s", path, t->expected);
-    describe(t, found, sizeof found);
+    describe_trouble(t, found, sizeof found);
     return strads_fail(t->err, "%s: line %llu: found %s, expected %s", path,
                        (unsigned long long)t->line, found, t->expected);
 }

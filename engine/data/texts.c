@@ -19,7 +19,7 @@ typedef struct gathered {
     uint64_t limit;
 } gathered;
 
-static strads_err put(gathered *g, const char *bytes, size_t n)
+static strads_err put_bytes(gathered *g, const char *bytes, size_t n)
 {
     if (g->size + n + STI_TEXT_SLACK > g->capacity) {
         size_t capacity = g->capacity ? 2 * g->capacity : FIRST_CAPACITY;
@@ -47,16 +47,16 @@ static strads_err put(gathered *g, const char *bytes, size_t n)
 static strads_err put_text(gathered *g, const char *p, const char *end)
 {
     const size_t at = g->size;
-    const strads_err err = put(g, p, (size_t)(end - p));
+    const strads_err err = put_bytes(g, p, (size_t)(end - p));
     for (size_t k = at; err == STRADS_OK && k < g->size; k++)
         if (g->bytes[k] == '\n')
             g->bytes[k] = ' ';
     return err;
 }
 
-static strads_err end_document(gathered *g)
+static strads_err end_gathered(gathered *g)
 {
-    return put(g, "\n", 1);
+    return put_bytes(g, "\n", 1);
 }
 
 /* Opens and unpacks a file and passes its text to `take`. */
@@ -94,7 +94,7 @@ static int is_shown(const struct dirent *entry)
 static strads_err take_folder(gathered *g, const char *path);
 
 /* Handles a file or a folder; other kinds are ignored. */
-static strads_err take_entry(gathered *g, const char *path)
+static strads_err gather_entry(gathered *g, const char *path)
 {
     struct stat info;
     if (lstat(path, &info) != 0)
@@ -108,9 +108,9 @@ static strads_err take_entry(gathered *g, const char *path)
     if (!S_ISREG(info.st_mode))
         return STRADS_OK;
     if (info.st_size == 0)
-        return end_document(g);
+        return end_gathered(g);
     const strads_err err = with_text(g, path, put_text);
-    return err == STRADS_OK ? end_document(g) : err;
+    return err == STRADS_OK ? end_gathered(g) : err;
 }
 
 static strads_err take_folder(gathered *g, const char *path)
@@ -127,7 +127,7 @@ static strads_err take_folder(gathered *g, const char *path)
         char *whole = err == STRADS_OK ? malloc(size) : NULL;
         if (whole != NULL) {
             (void)snprintf(whole, size, "%s/%s", path, name);
-            err = take_entry(g, whole);
+            err = gather_entry(g, whole);
         } else if (err == STRADS_OK) {
             err = strads_fail(STRADS_ENOMEM, "%s: no memory to read it", path);
         }
@@ -195,7 +195,7 @@ static strads_err take_record(gathered *g, const char *begin, const char **p,
         return wrong_record(g, begin, record, numbers);
     }
     strads_err err = put_text(g, fields[wanted].begin, fields[wanted].end);
-    return err == STRADS_OK ? end_document(g) : err;
+    return err == STRADS_OK ? end_gathered(g) : err;
 }
 
 static strads_err take_table(gathered *g, const char *begin, const char *end)

@@ -190,7 +190,7 @@ static inline const char *next_word(const char *p, const char *end, word *w,
 
 /* ---- one document per line ----------------------------------------------- */
 
-static void end_line(sti_feed *f)
+static void end_words_row(sti_feed *f)
 {
     if (f->sink->row_end != NULL)
         f->sink->row_end(f, f->row, f->row_nnz);
@@ -201,7 +201,7 @@ static void end_line(sti_feed *f)
         f->naming->rows = f->row;
 }
 
-static void take_word(sti_feed *f, const char *bytes, size_t size)
+static void count_word(sti_feed *f, const char *bytes, size_t size)
 {
     sti_naming *naming = f->naming;
     uint32_t number;
@@ -221,27 +221,27 @@ static void take_word(sti_feed *f, const char *bytes, size_t size)
         __atomic_fetch_add(&naming->unknown, 1, __ATOMIC_RELAXED);
 }
 
-static void take_lines(sti_feed *f, const char *p, const char *end)
+static void parse_words(sti_feed *f, const char *p, const char *end)
 {
     word w;
     bool found;
     while (p < end && f->trouble.err == STRADS_OK) {
         if (*p == '\n') {
-            end_line(f);
+            end_words_row(f);
             p++;
             continue;
         }
         f->in_row = true;
         p = next_word(p, end, &w, &found);
         if (found)
-            take_word(f, w.bytes, w.size);
+            count_word(f, w.bytes, w.size);
     }
 }
 
 static void finish_lines(sti_feed *f)
 {
     if (f->in_row)
-        end_line(f);
+        end_words_row(f);
 }
 
 const sti_parser sti_words_parser = {.name = "text",
@@ -251,7 +251,7 @@ const sti_parser sti_words_parser = {.name = "text",
                                      .base = 1,
                                      .every_line = true,
                                      .cut = ' ',
-                                     .take = take_lines,
+                                     .take = parse_words,
                                      .finish = finish_lines};
 
 /* ---- lists of words ------------------------------------------------------ */
