@@ -31,6 +31,7 @@ docs/gallery
 engine
 engine/base
 engine/exec
+engine/net
 engine/round
 engine/sim
 engine/store

@@ -105,7 +105,7 @@ second=$child
 until_there '"event": "round"' over.jsonl
 start third join "$url" --workers 1
 third=$child
-until_there "this one waits" third.err
+until_there "this node waits" third.err
 kill -INT "$first"
 ends first "$first" 130
 ends second "$second" 0

@@ -45,7 +45,7 @@ late empty "empty.svm" --data empty.svm
 late zeros "zeros.svm" --data zeros.svm
 start many join "$url" --workers 20 # more than there are partitions: it waits
 many=$child
-until_there "this one waits" many.err
+until_there "this node waits" many.err
 "$STRADS_BUILD/tests/crowd" "${url##*:}" 600 >crowd.out
 start third join "$url" --workers 2
 third=$child

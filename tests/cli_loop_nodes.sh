@@ -125,7 +125,7 @@ left=${others# }
 ends lost2 "${left%% *}" 0
 ends late "$late" 0
 says lost.err "was lost" "the model is in lost.json"
-says late.err "waits until it is taken in" "keeps " "the run is over"
+says late.err "waits until it is accepted" "keeps " "the run is over"
 sed -n 's/.*"\(round\|end\)", .*"seconds": \([^,]*\),.*"bytes_sent": \([0-9]*\).*/\2 \3/p' \
     lost.jsonl | awk '$1 < s || $2 < b { exit bad = 1 }
                       { s = $1; b = $2; n++ } END { exit bad || n < 3 }' ||

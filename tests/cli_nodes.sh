@@ -144,7 +144,7 @@ second=$child
 until_there '"event": "round"' full.jsonl
 start third join "ipc://$folder/full.sock" --timeout 1
 third=$child
-until_there "has all its 2 nodes: this one waits" third.err
+until_there "has all its 2 nodes: this node waits" third.err
 kill -INT "$first"
 ends first "$first" 130
 ends second "$second" 0

@@ -259,7 +259,7 @@ until_there '"event": "round"' first.jsonl
 kill -STOP "$second"
 until_there "the run goes on from its last cut" first.err
 kill -CONT "$second"
-until_there "gone on without this node" second.err
+until_there "continued without this node" second.err
 until_there "now keeps" second.err
 start third join "ipc://$folder/first.sock" --workers 1
 third=$child

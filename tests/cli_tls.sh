@@ -47,7 +47,7 @@ cat ours.pem theirs.pem >both.pem
 refuses 2 "not signed by the authority" join "$url" $(as theirs alien)
 refuses 2 "does not accept this node's certificate" join "$url" \
     --tls-ca both.pem --tls-cert alien.pem --tls-key alien.key
-refuses 2 "this run is at a tls+tcp:// address" join "tcp://127.0.0.1:$port"
+refuses 2 "this run uses tls+tcp:// addresses" join "tcp://127.0.0.1:$port"
 refuses 2 "give --tls-ca" join "$url"
 client() {
     openssl s_client -connect "127.0.0.1:$port" -CAfile ours.pem "$@" \
@@ -93,7 +93,7 @@ url=$(url_of first)
 refuses 1 "closed in the middle of the TLS handshake" join "tls+$url" \
     $(as ours zero)
 # shellcheck disable=SC2046 # words
-refuses 2 "meet at tls+tcp:// addresses" join "$url" $(as ours zero)
+refuses 2 "all addresses are tls+tcp://" join "$url" $(as ours zero)
 start second join "$url" --workers 1
 second=$child
 ends first "$first" 0

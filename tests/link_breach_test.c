@@ -180,13 +180,15 @@ Test(link_breach, a_member_that_breaks_the_rules_loses_its_link)
     static const struct {
         sti_header header;
         const char *word;
-    } cases[] = {
-        {{.kind = KIND_DATA, .from = 5, .size = 1000001}, "1000001 bytes"},
-        {{.kind = KIND_DATA, .from = 1}, "in the name of node 1"},
-        {{.kind = STI_KIND_HELLO, .from = 5}, "no HELLO is expected"},
-        {{.kind = STI_KIND_FIRST_MESSAGE - 1, .from = 5}, "does not know"},
-        {{.kind = STI_KIND_BYE_ACK, .from = 5}, "not said BYE"},
-        {{.kind = STI_KIND_PING, .from = 5, .size = 4096}, "with a payload"}};
+    } cases[] = {{{.kind = KIND_DATA, .from = 5, .size = 1000001},
+                  "1000001 bytes"},
+                 {{.kind = KIND_DATA, .from = 1}, "in the name of node 1"},
+                 {{.kind = STI_KIND_HELLO, .from = 5}, "no HELLO is expected"},
+                 {{.kind = STI_KIND_FIRST_MESSAGE - 1, .from = 5},
+                  "is unknown in this protocol"},
+                 {{.kind = STI_KIND_BYE_ACK, .from = 5}, "not sent BYE"},
+                 {{.kind = STI_KIND_PING, .from = 5, .size = 4096},
+                  "with a payload"}};
     const sti_net_options options = {.frame_limit = 1000000};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         open_both(&options);
@@ -254,7 +256,7 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
     link_node_open(&friend, 1, "", NULL);
     friends_link = link_node_join(&friend, &victim);
     link_node_wait_strangers(&victim, CROWD - STI_STRANGERS_EACH);
-    expect_said("silent for longest");
+    expect_said("the oldest of too many connections");
     for (int i = 0; i < CROWD; i++)
         (void)shutdown(fd[i], SHUT_WR);
     for (int i = 0; i < CROWD; i++)
@@ -308,7 +310,7 @@ Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
     }
     cr_expect_eq(victim.lost, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_said("the rest of a frame did not come");
+    expect_said("the rest of a frame did not arrive");
     raw_wait_closed(fd);
     close_both();
 }
@@ -376,7 +378,7 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     kill(pid, SIGSTOP);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_said("nothing was heard for 2 s");
+    expect_said("nothing was received for 2 s");
     expect_said("node 5");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -438,7 +440,7 @@ Test(link_breach, a_file_that_is_no_socket_stays_and_a_dead_socket_is_replaced)
     cr_assert_not_null(file);
     (void)fputs("precious", file);
     (void)fclose(file);
-    expect_refused(url, STRADS_EIO, "no socket");
+    expect_refused(url, STRADS_EIO, "not a socket");
     cr_assert_eq(stat(path, &about), 0);
     cr_expect_eq(about.st_size, 8);
     (void)unlink(path);
@@ -491,7 +493,7 @@ Test(link_breach, urls_that_are_none_are_refused_with_a_sentence)
     expect_refused("tcp://127.0.0.1:70000", STRADS_EINVAL, "65535");
     expect_refused("tcp://127.0.0.1:-1", STRADS_EINVAL, "port");
     expect_refused("tcp://127.0.0.1:80/x", STRADS_EINVAL, "port");
-    expect_refused("tcp://a/b:80", STRADS_EINVAL, "nothing else");
+    expect_refused("tcp://a/b:80", STRADS_EINVAL, "only a host and a port");
     expect_refused("ipc://relative", STRADS_EINVAL, "absolute");
     expect_refused("ipc:///no/such/folder/socket", STRADS_EIO, "listen");
 }

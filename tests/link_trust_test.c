@@ -263,7 +263,8 @@ Test(link_trust, a_frame_that_was_changed_with_its_checksums_is_found_out)
     send_forged(&p);
     link_node_wait_lost(&a, 1);
     cr_expect_eq(a.why, STRADS_EIO);
-    cr_expect_not_null(strstr(a.text, "changed, on its way"), "%s", a.text);
+    cr_expect_not_null(strstr(a.text, "damaged or changed on the way"), "%s",
+                       a.text);
     cr_expect_eq(a.received, 0);
     close_forged(&p);
 }

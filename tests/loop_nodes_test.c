@@ -295,7 +295,7 @@ static void expect_found_out(sti_msg msg, const char *text)
 
 Test(loop_nodes, a_node_that_speaks_for_another_is_found_out)
 {
-    const char *const text = "spoke for another node";
+    const char *const text = "sent a message for another node";
     expect_found_out((sti_msg){.kind = STI_MSG_ACK,
                                .from = STI_SHARD_0, /* shard 0 is on node 0 */
                                .to = STI_CLIENT_0,

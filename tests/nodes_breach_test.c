@@ -79,8 +79,8 @@ Test(nodes_breach, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
     expect_breach(long_failure, "kind 38 that is larger");
     expect_breach(unknown_message, "kind 41 that is larger");
     expect_breach(choice, "kind 37 that is larger");
-    expect_breach(unknown_kind, "nobody has asked it for");
-    expect_breach(answer_of_a_part, "it sent TELL, which nobody");
+    expect_breach(unknown_kind, "which was not due");
+    expect_breach(answer_of_a_part, "it sent TELL, which was not due");
     expect_breach(other_name, "in the name of node 0");
     expect_breach(just_leaves, "left the run before it was over");
     expect_breach(leaves_when_ready, "left the run before it was over");
@@ -95,5 +95,5 @@ static void ready_twice(forger *f)
 
 Test(nodes_breach, who_is_ready_twice_is_dropped)
 {
-    expect_breach(ready_twice, "nobody has asked it for");
+    expect_breach(ready_twice, "which was not due");
 }

@@ -450,7 +450,7 @@ Test(nodes_join, who_joins_itself_is_told_so, .timeout = 20)
     const team t = {.program = &nodes_toy, .joins = {NULL, url}};
     strads_engine *engine;
     expect_said(team_join(&t, 1, url, &engine), STRADS_EMISMATCH,
-                "joins a run itself");
+                "is not the coordinator of its run");
 }
 
 Test(nodes_join, two_that_join_each_other_are_told_so, .timeout = 20)

@@ -78,7 +78,7 @@ static void expect_loss(const char *listen)
     team_node_wait(&s);
     cr_expect_eq(s.end.err, STRADS_EPEER, "%s", s.end.text);
     cr_expect_not_null(strstr(s.end.text, "was lost"), "%s", s.end.text);
-    cr_expect_null(strstr(s.end.text, "nothing was heard"), "by its silence");
+    cr_expect_null(strstr(s.end.text, "nothing was received"), "by its silence");
     cr_assert_eq(waitpid(v.pid, NULL, 0), v.pid);
     close(v.pipe[0]);
     close(v.pipe[1]);

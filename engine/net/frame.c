@@ -78,13 +78,13 @@ static strads_err check_header(const sti_header *wire, uint64_t limit)
             m[0], m[1], m[2], m[3]);
     if (wire->protocol != STI_PROTOCOL)
         return strads_fail(STRADS_EIO,
-                           "the peer speaks protocol %u and this node %u: run "
-                           "the same strads on all nodes",
+                           "the peer has protocol %u and this node %u: run the "
+                           "same strads on all nodes",
                            (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
     if (wire->check != header_check(*wire))
         return strads_fail(STRADS_EIO,
-                           "a frame's header does not have the checksum that "
-                           "it tells: it was damaged on its way");
+                           "the header of a frame does not match its checksum: "
+                           "it was damaged on the way");
     if (wire->size > limit)
         return strads_fail(STRADS_EPEER,
                            "the peer announced a payload of %llu bytes where "
@@ -156,8 +156,7 @@ strads_err sti_frame_verify(const sti_frame *frame)
     if (found != frame->header.checksum)
         return strads_fail(STRADS_EIO,
                            "the payload of a frame (kind %u, %llu bytes) does "
-                           "not have the checksum that its header tells: it "
-                           "was damaged on its way",
+                           "not match its checksum: it was damaged on the way",
                            (unsigned)frame->header.kind,
                            (unsigned long long)frame->header.size);
     return STRADS_OK;

@@ -162,7 +162,7 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     conn->has_reader =
         pthread_create(&conn->reader, NULL, sti_conn_read_all, conn) == 0;
     if (!conn->has_reader) {
-        sti_conn_end(conn, STRADS_ENOMEM, "no thread to receive what comes");
+        sti_conn_end(conn, STRADS_ENOMEM, "cannot start a thread to receive");
         sti_conn_finish(conn);
     }
     sti_conn_release(conn);
@@ -253,7 +253,7 @@ void sti_conn_finish(sti_conn *conn)
     if (conn->left && (conn->bye_written || conn->bye_acked)) {
         conn->why = STRADS_OK;
         (void)snprintf(conn->text, sizeof conn->text,
-                       "%s: both sides have said goodbye", conn->where);
+                       "%s: closed by both sides", conn->where);
     }
     pthread_mutex_unlock(&conn->lock);
     sti_queue_free(conn->first);
@@ -360,7 +360,7 @@ static strads_err connect_url(const sti_net_options *o, const sti_url *to,
                 STRADS_EIO, "cannot connect to %s: %s%s", url,
                 sti_socket_text(e),
                 worth_another_try(e)
-                    ? " until the time was over: is a node listening there?"
+                    ? " until the time limit: is a node listening there?"
                 : e == EMFILE ? ": raise the limit of open files (ulimit -n)"
                               : ": check the host's name");
         if (o->gives_up && o->gives_up(o->arg))
@@ -379,25 +379,24 @@ static strads_err check_trust(const sti_net *net, const sti_url *url,
 {
     if (url->tls && net->tls == NULL)
         return strads_fail(STRADS_EINVAL,
-                           "%s: tls+tcp:// takes certificates: give --tls-ca, "
-                           "--tls-cert and --tls-key",
+                           "%s: tls+tcp:// requires certificates: give "
+                           "--tls-ca, --tls-cert and --tls-key",
                            text);
     if (!url->tls && net->tls != NULL)
-        return strads_fail(STRADS_EINVAL,
-                           "%s: with --tls-ca, --tls-cert and --tls-key nodes "
-                           "meet at tls+tcp:// addresses: write tls+tcp://, or "
-                           "leave them out",
-                           text);
+        return strads_fail(
+            STRADS_EINVAL,
+            "%s: with --tls-ca, --tls-cert and --tls-key all addresses are "
+            "tls+tcp://: write tls+tcp://, or omit these options",
+            text);
     if (url->tls || net->trust.token.size > 0 || net->trust.insecure ||
         sti_url_is_local(url))
         return STRADS_OK;
-    return strads_fail(
-        STRADS_EINVAL,
-        "%s: over a network nodes need a token: give all of them "
-        "the same --token-file FILE (or STRADS_TOKEN), or certificates and a "
-        "tls+tcp:// address; with --insecure whoever reaches the port may take "
-        "part",
-        text);
+    return strads_fail(STRADS_EINVAL,
+                       "%s: over a network nodes need a token: give all of "
+                       "them the same --token-file FILE (or STRADS_TOKEN), or "
+                       "certificates and a tls+tcp:// address; with --insecure "
+                       "any process that reaches the port may take part",
+                       text);
 }
 
 /* Waits until the handshake is complete. */
@@ -469,7 +468,7 @@ strads_err sti_net_probe(const char *url)
     }
     return strads_fail(e == ECONNREFUSED || e == ENOENT ? STRADS_EPEER
                                                         : STRADS_EIO,
-                       "nobody answers at %s: %s", url, sti_socket_text(e));
+                       "no answer at %s: %s", url, sti_socket_text(e));
 }
 
 /* ---- housekeeping: heartbeats and deadlines ---------------------------- */
@@ -550,31 +549,31 @@ static void check_conn(sti_conn *conn, uint64_t now)
         break;
     case SILENT:
         (void)snprintf(text, sizeof text,
-                       "nothing was heard for %.3g s: the peer is stopped, its "
-                       "machine is down, or the network between is cut",
+                       "nothing was received for %.3g s: the peer is stopped, "
+                       "its machine is down, or the network is cut",
                        1e-9 * (double)conn->net->options.dead_ns);
         sti_conn_end(conn, STRADS_EIO, text);
         break;
     case NO_REST:
         (void)snprintf(text, sizeof text,
-                       "the rest of a frame did not come for %.3g s: the "
-                       "network between loses bytes",
+                       "the rest of a frame did not arrive for %.3g s: the "
+                       "network loses bytes",
                        1e-9 * (double)conn->net->options.dead_ns);
         sti_conn_end(conn, STRADS_EIO, text);
         break;
     case NO_HELLO:
-        end_stranger(conn, "no complete HELLO came in time: not a strads node, "
-                           "or one that hangs");
+        end_stranger(conn, "no complete HELLO arrived in time: it is not a "
+                           "strads node, or it hangs");
         break;
     case NO_GRANT:
-        sti_conn_end(conn, STRADS_EIO,
-                     "it has not answered in time whether it belongs to the "
-                     "run: is it a strads node?");
+        sti_conn_end(
+            conn, STRADS_EIO,
+            "it did not complete the handshake in time: is it a strads node?");
         break;
     case NO_BYE:
         sti_conn_end(conn, STRADS_EPEER,
-                     "the goodbye was not answered in time: what was sent "
-                     "last may be lost");
+                     "the goodbye was not answered in time: the last messages "
+                     "may be lost");
         break;
     }
 }
@@ -677,7 +676,8 @@ static void evict_stranger(sti_net *net, const char *host)
     pthread_mutex_unlock(&net->lock);
     if (conn == NULL)
         return;
-    end_stranger(conn, "others came, and it had been silent for longest");
+    end_stranger(conn,
+                 "evicted: the oldest of too many connections without a HELLO");
     sti_conn_release(conn);
 }
 
@@ -693,8 +693,8 @@ static bool accept_one(sti_net *net, int listener)
         return true;
     if (fd < 0) {
         (void)snprintf(text, sizeof text,
-                       "somebody who connects to %s cannot be accepted: %s%s",
-                       net->url, strerror(errno),
+                       "a connection to %s cannot be accepted: %s%s", net->url,
+                       strerror(errno),
                        errno == EMFILE
                            ? ": raise the limit of open files (ulimit -n)"
                            : "");
@@ -788,10 +788,11 @@ static strads_err check_options(const sti_net_options *o)
 {
     const uint64_t day_ns = 86400 * second_ns;
     if (o->events.received == NULL)
-        return strads_fail(STRADS_EINVAL, "a net needs somebody who receives");
+        return strads_fail(STRADS_EINVAL,
+                           "a net needs a callback for received frames");
     if (o->heartbeat_ns > day_ns || o->dead_ns < 2 * o->heartbeat_ns)
         return strads_fail(STRADS_EINVAL,
-                           "a peer cannot be dead after %.3g s when heartbeats "
+                           "a peer cannot be dead after %.3g s if heartbeats "
                            "are %.3g s apart: at least two must fit",
                            1e-9 * (double)o->dead_ns,
                            1e-9 * (double)o->heartbeat_ns);
@@ -838,9 +839,9 @@ strads_err sti_net_listen(sti_net *net, const char *url)
             STRADS_EIO, "cannot listen on %s: %s%s", text, sti_socket_text(e),
             e == EADDRINUSE ? ": another process has it; choose another port, "
                               "or port 0 for a free one"
-            : e == ENOTSOCK ? ": there is a file that is no socket, and it "
-                              "stays; choose another path"
-                            : "");
+            : e == ENOTSOCK
+                ? ": a file that is not a socket is there; choose another path"
+                : "");
     pthread_mutex_lock(&net->lock);
     net->listens_at = at;
     net->listener = fd;

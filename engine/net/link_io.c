@@ -231,11 +231,11 @@ static void write_at_once(sti_conn *conn)
     if (p == EMPTY)
         part_if_done(conn);
     else if (!leave_moved(conn))
-        sti_conn_end(conn, STRADS_ENOMEM, "no thread to send what is queued");
+        sti_conn_end(conn, STRADS_ENOMEM, "cannot start a thread to send");
 }
 
-/* Waits for bytes to write. False: the connection is dead and no other thread
- * writes. */
+/* Waits for bytes to write. False: the connection is dead, and `writing` is
+ * clear. */
 static bool await_stuck(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
@@ -273,7 +273,7 @@ static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
                            (unsigned)kind);
     if (size > net->options.frame_limit)
         return strads_fail(STRADS_ELIMIT,
-                           "a payload of %llu bytes where a frame takes %llu",
+                           "a payload of %llu bytes exceeds the limit of %llu",
                            (unsigned long long)size,
                            (unsigned long long)net->options.frame_limit);
     return STRADS_OK;
@@ -328,7 +328,7 @@ strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
 {
     if (frame->part_count > STI_PARTS_MAX)
         return strads_fail(STRADS_EINVAL,
-                           "a frame of %u parts, where %d is the most",
+                           "a frame of %u parts: at most %d are allowed",
                            frame->part_count, STI_PARTS_MAX);
     const uint64_t size = sti_frame_size(frame->parts, frame->part_count);
     strads_err err = check_outgoing(net, frame, size);
@@ -357,7 +357,7 @@ void sti_conn_part(sti_conn *conn, uint64_t by)
     pthread_mutex_unlock(&conn->lock);
     if (!introduced)
         sti_conn_end(conn, STRADS_ECANCELED,
-                     "closed here before anything was said");
+                     "closed by this node before any frame was sent");
     else if (first &&
              sti_conn_send_control(conn, STI_KIND_BYE, NULL, 0) != STRADS_OK)
         sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
@@ -370,7 +370,7 @@ static void part_if_done(sti_conn *conn)
     bool done = conn->bye_received && conn->bye_acked && conn->ack_written;
     pthread_mutex_unlock(&conn->lock);
     if (done)
-        sti_conn_end(conn, STRADS_OK, "both sides have said goodbye");
+        sti_conn_end(conn, STRADS_OK, "closed by both sides");
 }
 
 /* ---- frames that are due ----------------------------------------------- */
@@ -394,7 +394,7 @@ static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
     if (h->size != 0)
         return fail_breach(h, "with a payload, which this kind does not have");
     if (h->kind == STI_KIND_BYE_ACK && !conn->parting)
-        return fail_breach(h, "though this node has not said BYE");
+        return fail_breach(h, "although this node has not sent BYE");
     return STRADS_OK;
 }
 
@@ -404,7 +404,7 @@ static strads_err check_size(const sti_conn *conn, const sti_header *h)
     if (conn->stage != STI_OPEN || h->kind == STI_KIND_KNOCK)
         return STRADS_OK; /* check_handshake has checked the size */
     return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
-               ? fail_breach(h, "that is larger than this kind may be")
+               ? fail_breach(h, "that is larger than its kind allows")
                : STRADS_OK;
 }
 
@@ -465,7 +465,7 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     case STI_KIND_REJECT:
         return conn->dialled
                    ? STRADS_OK
-                   : fail_breach(h, "though it is the one that joins");
+                   : fail_breach(h, "although it is the joining side");
     case STI_KIND_PING:
     case STI_KIND_BYE:
     case STI_KIND_BYE_ACK:
@@ -474,7 +474,7 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
         break;
     }
     if (h->kind < STI_KIND_FIRST_MESSAGE)
-        return fail_breach(h, "that this protocol does not know");
+        return fail_breach(h, "that is unknown in this protocol");
     if (!conn->dialled && !conn->bound)
         return fail_breach(h, "before it was welcomed");
     return STRADS_OK;
@@ -583,10 +583,11 @@ static strads_err start_handshake(sti_conn *conn)
     if (plain) {
         sti_tls_free(conn->tls);
         conn->tls = NULL;
-        return turn_away(conn,
-                         "this run is at a tls+tcp:// address: write that, and "
-                         "give this node --tls-ca, --tls-cert and --tls-key",
-                         "it came by tcp://, without TLS");
+        return turn_away(
+            conn,
+            "this run uses tls+tcp:// addresses: write tls+tcp://, and give "
+            "this node --tls-ca, --tls-cert and --tls-key",
+            "it connected by tcp://, without TLS");
     }
     conn->is_own = conn->tls || conn->net->trust.token.size > 0 ||
                    conn->net->trust.insecure;
@@ -616,9 +617,8 @@ static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
         if (conn->stage == STI_OPEN)
             return turn_away(
                 conn,
-                "this run has no token: leave it out, or give node "
-                "0 the same one",
-                "it wants a token, and this run has none");
+                "this run has no token: omit it, or give node 0 the same one",
+                "it uses a token, but this run has none");
         memcpy(h->nonce[STI_DIALS], frame->payload, STI_NONCE_BYTES);
         set_stage(conn, STI_AWAITS_PROOF);
         return sti_conn_send_control(conn, STI_KIND_CHALLENGE,
@@ -638,14 +638,14 @@ static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
     case STI_KIND_GRANT:
         if (!sti_proof_is(h, STI_ACCEPTS, frame->payload))
             return strads_fail(STRADS_EMISMATCH,
-                               "it does not have this node's token, and only "
-                               "pretends to be of the run");
+                               "it does not have this node's token: it is not "
+                               "a node of the run");
         return open_up(conn, STI_DIALS);
     case STI_KIND_HELLO:
         return turn_away(conn,
                          "this run has a token: give this node the same "
                          "--token-file, or STRADS_TOKEN",
-                         "it came without a token");
+                         "it connected without a token");
     default:
         err = sti_reject_decode(frame->payload, frame->header.size, &answer);
         return err ? err : strads_fail(answer.code, "%s", answer.text);
@@ -673,8 +673,8 @@ static strads_err check_owner(sti_conn *conn)
     if (conn->is_own)
         return STRADS_OK;
     return turn_away(conn,
-                     "this run has no token, and takes processes of its own "
-                     "user alone: give both sides the same --token-file",
+                     "this run has no token and accepts only processes of its "
+                     "own user: give both sides the same --token-file",
                      "it is another user's process, or it has ended: a run of "
                      "several users needs a --token-file");
 }
@@ -713,10 +713,8 @@ static strads_err check_tag(sti_conn *conn, const void *bytes, uint64_t size,
     const sti_part all = {bytes, size};
     return sti_tag_is(conn->receives, &all, 1, tag)
                ? STRADS_OK
-               : strads_fail(STRADS_EIO,
-                             "a frame does not have the tag that the run's "
-                             "token gives it: it was damaged, or changed, on "
-                             "its way");
+               : strads_fail(STRADS_EIO, "a frame does not match its tag: it "
+                                         "was damaged or changed on the way");
 }
 
 /* Returns the bytes of a header with its tag. */
@@ -734,8 +732,8 @@ static strads_err check_number(sti_conn *conn, const sti_header *h)
     if (h->number == due || conn->stage != STI_OPEN)
         return STRADS_OK;
     return strads_fail(STRADS_EIO,
-                       "frame %u of the link came where frame %u was due: the "
-                       "network between loses or repeats data",
+                       "frame %u of the link arrived instead of frame %u: the "
+                       "network loses or repeats data",
                        (unsigned)h->number, (unsigned)due);
 }
 

@@ -85,11 +85,12 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
              (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_ROWS))
         good = sti_run_node_of(run, msg->from) == node &&
                sti_run_node_of(run, msg->to) == mesh->node;
-    return good ? STRADS_OK
-                : strads_fail(STRADS_EPEER,
-                              "node %u spoke for another node, or to one that "
-                              "is not here: it runs another version",
-                              node);
+    return good
+               ? STRADS_OK
+               : strads_fail(STRADS_EPEER,
+                             "node %u sent a message for another node, or to a "
+                             "role that is not here: it runs another version",
+                             node);
 }
 
 /* Records the failure that another node reports. A node that ends the
@@ -440,9 +441,8 @@ static void handle_frame(void *arg, sti_link link, sti_frame *frame)
     if (v == REFUSED) {
         char text[128];
         (void)snprintf(text, sizeof text,
-                       "it sent %s, which nobody has asked it for: it "
-                       "runs another version",
-                       kind ? kind->name : "a kind that is not known");
+                       "it sent %s, which was not due: it runs another version",
+                       kind ? kind->name : "an unknown kind");
         sti_net_drop(mesh->net, link, text);
     }
     if (v != KEPT)
@@ -481,14 +481,14 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
         (void)snprintf(sentence, sizeof sentence, "node %u at %s was lost: %s",
                        node, mesh->peers[node].url, text);
     else
-        (void)snprintf(sentence, sizeof sentence,
-                       "node %u at %s left the run before it was over%s", node,
-                       mesh->peers[node].url,
-                       loss == STRADS_EREGROUP
-                           ? ""
-                           : ": every node has to stay until its part is done; "
-                             "see there why it went, then start all nodes "
-                             "again");
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "node %u at %s left the run before it was over%s", node,
+            mesh->peers[node].url,
+            loss == STRADS_EREGROUP
+                ? ""
+                : ": every node must stay until its part is done; see its "
+                  "output for the reason, then start all nodes again");
     sti_mesh_note_failure(mesh, loss, sentence);
     if (mesh->failure && mesh->attached && !mesh->leaving)
         mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
@@ -670,13 +670,14 @@ static strads_err fail_loss(sti_mesh *mesh, uint32_t to)
     if (failure)
         return failure;
     const strads_err loss = loss_of(mesh, to);
-    return strads_fail(loss,
-                       "node %u at %s was lost, or left the run before it was "
-                       "over (%s)%s",
-                       to, mesh->peers[to].url, text,
-                       loss == STRADS_EREGROUP
-                           ? ""
-                           : ": see there why, then start all nodes again");
+    return strads_fail(
+        loss,
+        "node %u at %s was lost, or left the run before it was "
+        "over (%s)%s",
+        to, mesh->peers[to].url, text,
+        loss == STRADS_EREGROUP
+            ? ""
+            : ": see its output for the reason, then start all nodes again");
 }
 
 /* Called before the message is sent, because its receiver may send DONE at

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Refuses a node whose data differ. In a later generation that node has just
+/* Refuses a node with other data. In a later generation that node has just
  * joined: the run continues without it. */
 static strads_err refuse_data(sti_mesh *mesh, const sti_arrival *a)
 {

@@ -164,16 +164,16 @@ static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
                            sti_mesh_url(mesh));
     if (hello->run)
         return strads_fail(STRADS_EREGROUP,
-                           "the run at %s has gone on without this node, which "
-                           "was lost: it may join again",
+                           "the run at %s has continued without this node, "
+                           "which was lost: it may join again",
                            sti_mesh_url(mesh));
     pthread_mutex_lock(&mesh->lock);
     if (mesh->attached && mesh->options.late)
         mesh->options.late(mesh->options.arg, hello->workers);
     pthread_mutex_unlock(&mesh->lock);
     return strads_fail(STRADS_EREGROUP,
-                       "the run at %s has all its %u nodes: this one waits "
-                       "until it is taken in",
+                       "the run at %s has all its %u nodes: this node waits "
+                       "until it is accepted",
                        sti_mesh_url(mesh), mesh->nodes);
 }
 
@@ -187,8 +187,8 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         err = sti_hello_check(&mine, &hello);
     if (!err && mesh->joins)
         err = strads_fail(STRADS_EMISMATCH,
-                          "the node at %s joins a run itself and takes nobody "
-                          "in: join at the coordinator's URL",
+                          "the node at %s is not the coordinator of its run: "
+                          "join at the coordinator's URL",
                           sti_mesh_url(mesh));
     else if (!err && mesh->generation)
         err = put_off(mesh, &hello);
@@ -344,7 +344,7 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
     while (!err && nodes == 1 && !sti_mesh_settle(mesh)) {
         sti_arrival *a = next_arrival(mesh, 0);
         if (a && a->frame)
-            sti_net_drop(mesh->net, a->link, "it is to join again");
+            sti_net_drop(mesh->net, a->link, "it must join again");
         sti_mesh_free_arrival(a);
     }
     while (!err && nodes > 1 &&
@@ -357,7 +357,7 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
         err = sti_mesh_await(mesh, short_of ? 0 : until, &a);
         if (err == STRADS_EIO) {
             (void)strads_fail(STRADS_EIO,
-                              "%u of %u nodes have not come back in time",
+                              "%u of %u nodes have not joined in time",
                               nodes - joined, nodes);
             *out = joined - 1;
             reject_joined(mesh);
@@ -675,8 +675,8 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
         err = sti_mesh_await(mesh, until, &a);
         if (err == STRADS_EIO)
             err = strads_fail(STRADS_EIO,
-                              "%u of the other nodes have not met this one in "
-                              "time: can all of them reach %s?",
+                              "%u of the other nodes have not connected to "
+                              "this one in time: can all of them reach %s?",
                               waiting, sti_mesh_url(mesh));
         if (err)
             break;

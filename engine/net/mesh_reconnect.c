@@ -69,7 +69,7 @@ void sti_reconnect_count(sti_mesh *mesh, sti_link link,
 static void refuse_number(sti_mesh *mesh, sti_link link)
 {
     sti_net_drop(mesh->net, link,
-                 "it counts frames that were not sent, or forgets some: it "
+                 "it acknowledges frames that were not sent, or too few: it "
                  "runs another version");
 }
 

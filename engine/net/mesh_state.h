@@ -6,8 +6,8 @@
  * table. Once `settled` is set, the membership is fixed: new nodes are refused,
  * a node that leaves fails the run, and messages go to the attached host.
  *
- * Leaving. A node whose roles have ended well sends DONE to all nodes as its
- * last message. A node that has received it needs no more messages from the
+ * Leaving. When a node's roles have ended well, it sends DONE to all nodes as
+ * its last message. A node that has received it needs no more messages from the
  * sender; how their link ends no longer matters to it. Other nodes may receive
  * their DONE later: each node judges by its own link only, so that the order
  * among links does not matter. A goodbye without DONE is a loss, and the link

@@ -433,8 +433,8 @@ static void drive_client(client_box *c, bool may_wait)
     (void)send_all(c->store, b, may_wait);
 }
 
-/* Called after unlocking a box or leaving a message: handles inboxes whose
- * boxes are not locked, so that no message is left behind. */
+/* Called after unlocking a box or leaving a message: handles the inboxes of
+ * unlocked boxes, so that no message is left behind. */
 static void handle_inboxes(sti_node_store *store)
 {
     bool again = true;

@@ -85,13 +85,13 @@ static strads_err wait_for_capacity(sti_retransmit *box, uint64_t size,
     while (!box->closed && box->first && box->bytes + size > limit) {
         if (late)
             return strads_fail(STRADS_ELIMIT,
-                               "%llu bytes wait to be received by a node "
-                               "already, %llu more do not fit",
+                               "%llu bytes for a node are not acknowledged "
+                               "yet: %llu more do not fit into its queue",
                                (unsigned long long)box->bytes,
                                (unsigned long long)size);
         late = !sti_monotonic_wait(&box->moved, &box->lock, until);
     }
-    return box->closed ? strads_fail(STRADS_EPEER, "the node is gone")
+    return box->closed ? strads_fail(STRADS_EPEER, "the node is lost")
                        : STRADS_OK;
 }
 

@@ -40,10 +40,10 @@ static strads_err read_file(const char *path, sti_token *out)
         err = strads_fail(STRADS_EIO, "%s: the token cannot be read: %s", path,
                           strerror(errno));
     else if (about.st_mode & S_IRWXO)
-        err = strads_fail(STRADS_EINVAL,
-                          "%s: everybody on this machine may read this token: "
-                          "chmod 600 %s",
-                          path, path);
+        err = strads_fail(
+            STRADS_EINVAL,
+            "%s: all users of this machine may read this token: chmod 600 %s",
+            path, path);
     else
         (void)!fgets(text, sizeof text, file);
     if (err == STRADS_OK)

@@ -58,8 +58,7 @@ static strads_err parse_tcp(const char *url, const char *rest, sti_url *out)
         (void)snprintf(out->host, sizeof out->host, "%.*s", (int)length, rest);
     if (strpbrk(out->host, "/@?#% ") != NULL)
         return strads_fail(STRADS_EINVAL,
-                           "%s: a host and a port are expected, nothing else",
-                           url);
+                           "%s: only a host and a port are expected", url);
     out->tcp = true;
     out->port = (unsigned)port;
     return STRADS_OK;
@@ -81,7 +80,7 @@ strads_err sti_url_parse(const char *url, sti_url *out)
         err = parse_tcp(url, url + 10, &parsed);
     else
         err = strads_fail(STRADS_EINVAL,
-                          "%s: not a URL that nodes use: tcp://host:port, "
+                          "%s: not a URL of a node: tcp://host:port, "
                           "tls+tcp://host:port or ipc:///path is expected",
                           url);
     parsed.tls = strncmp(url, "tls+", 4) == 0;
@@ -290,7 +289,7 @@ static int remove_stale(const sti_url *url)
 }
 
 /* Restricts the socket file to this user. The mode is set before the socket
- * listens, so that no other user can connect first. */
+ * listens, so that other users can never connect. */
 static int bind_path(int fd, const sti_url *url)
 {
     const struct sockaddr_un at = path_address(url);

@@ -42,8 +42,8 @@ const char *sti_socket_text(int error);
 /* Connects within `ms`. Blocks. */
 int sti_socket_dial(const sti_url *url, unsigned ms, int *fd);
 
-/* Binds and listens; fills in the port. Replaces the file of an ipc socket
- * whose process has ended. */
+/* Binds and listens; fills in the port. Replaces the file of an ipc socket if
+ * no process listens there any more. */
 int sti_socket_listen(sti_url *url, int *fd);
 
 /* Sets the socket options of a connected socket. */

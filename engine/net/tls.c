@@ -152,14 +152,14 @@ static strads_err check_files(const sti_tls_files *files)
     struct stat about;
     if (!files->ca || !files->cert || !files->key)
         return strads_fail(STRADS_EINVAL,
-                           "tls+tcp:// addresses take three files, --tls-ca, "
+                           "tls+tcp:// addresses need three files, --tls-ca, "
                            "--tls-cert and --tls-key, and %s is missing",
                            !files->ca     ? "--tls-ca"
                            : !files->cert ? "--tls-cert"
                                           : "--tls-key");
     if (stat(files->key, &about) == 0 && about.st_mode & S_IRWXO)
         return strads_fail(STRADS_EINVAL,
-                           "--tls-key %s: everybody on this machine may read "
+                           "--tls-key %s: all users of this machine may read "
                            "this key: chmod 600 %s",
                            files->key, files->key);
     return STRADS_OK;
@@ -356,7 +356,7 @@ strads_err sti_tls_handshake(sti_tls *tls, bool *plain)
     int rv;
     *plain = !tls->dials && is_plain(tls);
     if (*plain)
-        return strads_fail(STRADS_EMISMATCH, "it does not speak TLS");
+        return strads_fail(STRADS_EMISMATCH, "it does not use TLS");
     do {
         pthread_mutex_lock(&tls->config->lock);
         rv = mbedtls_ssl_handshake(&tls->ssl);
