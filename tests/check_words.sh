@@ -20,6 +20,7 @@ R/src
 R/tests
 apps
 apps/lda
+apps/mf
 apps/sgd_logistic
 bench
 cmake

@@ -27,8 +27,8 @@ static const char **classes_option(const cli_job *j)
 
 /* from[k]: index in the start model of the run's class k. False: the classes
  * differ. */
-static bool match(const cli_labels *start, const cli_labels *run,
-                  uint32_t *from)
+static bool match_labels(const cli_labels *start, const cli_labels *run,
+                         uint32_t *from)
 {
     bool same = start->n == run->n;
     for (uint32_t k = 0; same && k < run->n; k++) {
@@ -78,7 +78,7 @@ static strads_err match_classes(cli_job *j, const char *given)
     if (!cli_labels_read(given, run))
         return STRADS_OK; /* the program will report the error */
     if (!cli_labels_read(j->start.classes, start) ||
-        !match(start, run, order)) {
+        !match_labels(start, run, order)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: its labels are %s, those of --classes are "
                            "%s; a start has the same labels, in any order",

@@ -338,7 +338,7 @@ static strads_err add_process(const launch *l, uint32_t k, words *w)
     return err;
 }
 
-static strads_err start(launch *l, uint32_t k)
+static strads_err launch_process(launch *l, uint32_t k)
 {
     words w = {0};
     strads_err err = add_process(l, k, &w);
@@ -351,7 +351,7 @@ static strads_err start(launch *l, uint32_t k)
 static strads_err start_rest(launch *l)
 {
     for (; l->begun < l->n; l->begun++)
-        CLI_TRY(start(l, l->begun));
+        CLI_TRY(launch_process(l, l->begun));
     return STRADS_OK;
 }
 
@@ -458,7 +458,7 @@ static strads_err start_again(launch *l)
             (void)close(p->guard);
         cli_say(false, "process %u is started again (%u of --max-restarts %u)",
                 k, p->restarts, l->options->max_restarts);
-        CLI_TRY(start(l, k));
+        CLI_TRY(launch_process(l, k));
     }
     return STRADS_OK;
 }
@@ -674,7 +674,7 @@ static strads_err start_all(launch *l)
                        option_of(&l->command, "--tls-ca") ? "tls+" : "",
                        l->all[0].host);
         l->begun = 1; /* start the others once its port is known */
-        return start(l, 0);
+        return launch_process(l, 0);
     }
     if (option_of(&l->command, "--tls-ca")) {
         return strads_fail(STRADS_EINVAL,

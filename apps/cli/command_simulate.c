@@ -293,27 +293,27 @@ static strads_err read_line(sim *s, int argc, char **argv, bool *done)
 /* ---- output ------------------------------------------------------------ */
 
 /* The busy share of a time, 0 to 1. */
-static double share(double busy, double all)
+static double busy_share(double busy, double all)
 {
     return all > 0 ? busy / all : 0;
 }
 
 static double workers_busy(const point *p)
 {
-    return share(p->outcome.workers_busy,
-                 p->outcome.makespan * p->outcome.workers);
+    return busy_share(p->outcome.workers_busy,
+                      p->outcome.makespan * p->outcome.workers);
 }
 
 static double coordinator_busy(const point *p)
 {
-    return share(p->outcome.coordinator_busy, p->outcome.makespan);
+    return busy_share(p->outcome.coordinator_busy, p->outcome.makespan);
 }
 
 /* Mean over the schedulers; loops have none. */
 static double schedulers_busy(const point *p)
 {
     const strads_sim_outcome *o = &p->outcome;
-    return share(o->schedulers_busy, o->makespan * o->schedulers);
+    return busy_share(o->schedulers_busy, o->makespan * o->schedulers);
 }
 
 static double rounds_of(const point *p)
@@ -456,8 +456,9 @@ static void print_one(const sim *s, const point *p, FILE *out)
     print_percent(out, "workers busy", workers_busy(p));
     if (loop) {
         print_percent(out, "waiting for clocks",
-                      share(p->progress.waiting_seconds, all));
-        print_percent(out, "network", share(p->progress.network_seconds, all));
+                      busy_share(p->progress.waiting_seconds, all));
+        print_percent(out, "network",
+                      busy_share(p->progress.network_seconds, all));
     } else {
         print_percent(out, "coordinator busy", coordinator_busy(p));
         (void)fprintf(out, "  %-24s %10.1f %%, of %" PRIu32 "\n",

@@ -16,9 +16,9 @@ void mf_equations_mirror(uint32_t width, float *matrix)
             matrix[(size_t)j * width + i] = matrix[(size_t)i * width + j];
 }
 
-const mf_equations mf_equations_portable = {.gather = gather,
+const mf_equations mf_equations_portable = {.gather = gather_outer,
                                             .subtract = subtract,
-                                            .solve = solve,
+                                            .solve = solve_cholesky,
                                             .solve_nonnegative =
                                                 solve_nonnegative};
 

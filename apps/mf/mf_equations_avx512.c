@@ -15,9 +15,9 @@ const mf_equations *mf_equations_avx512(void)
 
 const mf_equations *mf_equations_avx512(void)
 {
-    static const mf_equations table = {.gather = gather,
+    static const mf_equations table = {.gather = gather_outer,
                                        .subtract = subtract,
-                                       .solve = solve,
+                                       .solve = solve_cholesky,
                                        .solve_nonnegative = solve_nonnegative};
 
     return __builtin_cpu_supports("avx512f") &&

@@ -67,8 +67,8 @@ gather_tile(const mf_line *line, const tile *t, bool weighted, bool sided)
         *lanes_in(t->side) += right;
 }
 
-static void gather(const mf_line *line, uint32_t from, uint32_t width,
-                   float *matrix, float *side)
+static void gather_outer(const mf_line *line, uint32_t from, uint32_t width,
+                         float *matrix, float *side)
 {
     for (uint32_t begin = 0; begin < line->n; begin += GATHER_PANEL) {
         const uint32_t left = line->n - begin;
@@ -195,7 +195,7 @@ solve_of(uint32_t width, float *matrix, float *x)
 }
 
 /* Most rows are solved in one tile, so that case gets constant loop bounds. */
-static void solve(uint32_t width, float *matrix, float *x)
+static void solve_cholesky(uint32_t width, float *matrix, float *x)
 {
     if (width == MF_TILE)
         solve_of(MF_TILE, matrix, x);

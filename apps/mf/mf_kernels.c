@@ -31,12 +31,12 @@ static void move_pair(float *restrict p, float *restrict q, float *restrict r,
     }
 }
 
-static float *user_row(const mf_step *step, mf_rating x)
+static float *user_row_of(const mf_step *step, mf_rating x)
 {
     return step->p + (size_t)x.user * step->stride;
 }
 
-static float *item_row(const mf_step *step, mf_rating x)
+static float *item_row_of(const mf_step *step, mf_rating x)
 {
     return step->q + (size_t)x.item * step->stride;
 }
@@ -62,19 +62,19 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
         m = batch_of(step, paired, n - at);
         for (size_t k = 0; k < m; k++) {
             const float e =
-                x[k].value - mf_dot(user_row(step, x[k]), item_row(step, x[k]),
-                                    step->stride);
+                x[k].value - mf_dot(user_row_of(step, x[k]),
+                                    item_row_of(step, x[k]), step->stride);
             loss += (double)e * (double)e;
             g[k] = step->size * e;
         }
         if (paired)
             for (size_t k = 0; k < m; k += 2)
-                move_pair(user_row(step, x[k]), item_row(step, x[k]),
-                          item_row(step, x[k + 1]), g + k, step);
+                move_pair(user_row_of(step, x[k]), item_row_of(step, x[k]),
+                          item_row_of(step, x[k + 1]), g + k, step);
         else
             for (size_t k = 0; k < m; k++)
-                update_rows(user_row(step, x[k]), item_row(step, x[k]), g[k],
-                            step);
+                update_rows(user_row_of(step, x[k]), item_row_of(step, x[k]),
+                            g[k], step);
     }
     return loss;
 }
@@ -95,7 +95,7 @@ mf_kernel mf_kernel_choose(uint32_t stride)
 mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
                                    const float *factor, float was, float now)
 {
-    return swap(line, factor, was, now);
+    return swap_rank(line, factor, was, now);
 }
 
 mf_rank_swap mf_rank_swap_choose(void)

@@ -12,7 +12,7 @@ mf_kernel mf_kernel_avx2(uint32_t stride)
 
 mf_rank_swap mf_rank_swap_avx2(void)
 {
-    return runs_here() ? swap : NULL;
+    return runs_here() ? swap_rank : NULL;
 }
 
 #else

@@ -63,8 +63,8 @@ INLINE void fetch_ahead(ahead *a)
 }
 
 /* p_u q_i, lane by lane, for `each` ratings by one user. */
-INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
-                     vec *out, const uint32_t vectors)
+INLINE void multiply_rows(const mf_step *s, const mf_rating *x,
+                          const uint32_t each, vec *out, const uint32_t vectors)
 {
     const float *p = user_row(s, x, vectors), *q[PAIR];
     vec a = load(p);
@@ -93,16 +93,16 @@ INLINE vec products(const mf_step *s, const mf_rating *x, const uint32_t each,
 
 #pragma GCC unroll 16
     for (uint32_t j = 0; j < LANES; j += each)
-        multiply(s, x + j, each, a + j, vectors);
+        multiply_rows(s, x + j, each, a + j, vectors);
     return sums_of(a);
 }
 
 /* Updates the rows of `each` ratings by one user; `decay_all` is decay^each. An
  * item's row is written before the next one is read, which needs fewer
  * registers. */
-INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
-                 const uint32_t each, vec decay, vec decay_all,
-                 const uint32_t vectors)
+INLINE void move_rows(const mf_step *s, const mf_rating *x, const float *g,
+                      const uint32_t each, vec decay, vec decay_all,
+                      const uint32_t vectors)
 {
     float *p = user_row(s, x, vectors), *q[PAIR];
     vec f[PAIR];
@@ -143,7 +143,7 @@ INLINE errors errors_of(const mf_step *s, const mf_rating *x,
 #pragma GCC unroll 2
     for (uint32_t h = 0; h < PARTS; h++) {
         const mf_rating *y = x + (size_t)h * LANES;
-        e.part[h] = values(y) - products(s, y, each, vectors);
+        e.part[h] = load_values(y) - products(s, y, each, vectors);
         store(g + (size_t)h * LANES, e.part[h] * spread(s->size));
     }
     return e;
@@ -170,7 +170,7 @@ INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
 
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < MF_BATCH; k += each) {
-        move(s, x + k, g + k, each, decay, decay_all, vectors);
+        move_rows(s, x + k, g + k, each, decay, decay_all, vectors);
 #pragma GCC unroll 2
         for (uint32_t j = 0; j < each; j++)
             fetch_item(s, next + k + j, vectors);
@@ -193,7 +193,7 @@ INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
     memset(e + n, 0, sizeof(*e) * (MF_BATCH - n));
     memcpy(&all, e, sizeof(e));
     for (uint32_t k = 0; k < n; k++)
-        move(s, last + k, g + k, 1, decay, decay, vectors);
+        move_rows(s, last + k, g + k, 1, decay, decay, vectors);
     return all;
 }
 
@@ -241,8 +241,9 @@ SHORT(4)
 /* ---- long rows: a rating or a pair at a time ---------------------------- */
 
 /* The errors of x[0] and, for a pair, of x[1]. */
-INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
-                    float e[PAIR], const uint32_t vectors)
+INLINE void predict_batch(const mf_step *s, const mf_rating *x,
+                          const uint32_t each, float e[PAIR],
+                          const uint32_t vectors)
 {
     const float *p = user_row(s, x, vectors), *q[PAIR];
     vec sum[PAIR][PER];
@@ -291,13 +292,13 @@ INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
 #pragma GCC unroll 2
         for (uint32_t k = 0; k < each; k++)
             fetch_item(s, soon + k, vectors);
-        predict(s, x, each, e, vectors);
+        predict_batch(s, x, each, e, vectors);
 #pragma GCC unroll 2
         for (uint32_t k = 0; k < each; k++) {
             loss += (double)e[k] * (double)e[k];
             g[k] = s->size * e[k];
         }
-        move(s, x, g, each, decay, decay_all, vectors);
+        move_rows(s, x, g, each, decay, decay_all, vectors);
     }
     return loss;
 }

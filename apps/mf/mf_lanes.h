@@ -66,7 +66,7 @@ INLINE vec sums_of(const vec a[LANES])
 }
 
 /* The values of LANES ratings. */
-INLINE vec values(const mf_rating *x)
+INLINE vec load_values(const mf_rating *x)
 {
     const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13,
                                          11, 9, 7, 5, 3, 1);
@@ -112,7 +112,7 @@ INLINE vec sums_of(const vec s[LANES])
                          _mm256_permute2f128_ps(low, high, 0x31));
 }
 
-INLINE vec values(const mf_rating *x)
+INLINE vec load_values(const mf_rating *x)
 {
     const float *from = (const float *)(const void *)x;
     const __m256 mixed = _mm256_shuffle_ps(_mm256_loadu_ps(from),

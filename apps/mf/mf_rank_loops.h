@@ -43,8 +43,8 @@ static float add_up_rank(float *lane)
     return lane[0];
 }
 
-static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
-                         float was, float now)
+static mf_rank_sums swap_rank(const mf_rank_line *line, const float *factor,
+                              float was, float now)
 {
     rank_lanes sum = {0};
     uint32_t at = 0;

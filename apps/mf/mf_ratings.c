@@ -390,8 +390,8 @@ static bool is_known(const mf_local *l, uint64_t user, uint32_t item)
     return user < l->users && item < l->items;
 }
 
-static void count(mf_local *l, uint64_t user, uint32_t item, double rating,
-                  uint64_t *at)
+static void count_rating(mf_local *l, uint64_t user, uint32_t item,
+                         double rating, uint64_t *at)
 {
     (void)rating;
     if (is_known(l, user, item))
@@ -427,7 +427,7 @@ strads_err mf_test_read(mf_local *l, const strads_share *share)
     if (!err && (!at || !l->test.start))
         err = mf_no_memory("test ratings", 16ULL * l->blocks);
     if (!err) {
-        go_through(l, share, data, count, l->test.start);
+        go_through(l, share, data, count_rating, l->test.start);
         for (uint32_t b = 0; b < l->blocks; b++)
             l->test.start[b + 1] += l->test.start[b];
         err = mf_samples_alloc(&l->test, l->blocks);

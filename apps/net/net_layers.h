@@ -96,8 +96,8 @@ static void activate(const net_sizes *s, uint32_t l, uint32_t n,
 }
 
 /* delta *= s'(z), computed from a = s(z). */
-static void slope(const net_sizes *s, uint32_t l, uint32_t n, const NET_REAL *a,
-                  NET_REAL *delta)
+static void multiply_slope(const net_sizes *s, uint32_t l, uint32_t n,
+                           const NET_REAL *a, NET_REAL *delta)
 {
     for (uint64_t i = 0; i < n; i++)
         for (uint64_t u = 0; u < s->size[l]; u++) {
@@ -162,7 +162,7 @@ static void backward(const net_sizes *s, const void *weights, uint32_t n,
              ld, 1, grad + units_at(s, l), ld);
         gemm(false, false, n, s->size[l], s->size[l + 1], 1, above, stride,
              w + units_at(s, l), ld, 0, below, ld);
-        slope(s, l, n, a, below);
+        multiply_slope(s, l, n, a, below);
         above = below;
         stride = ld;
     }

@@ -209,7 +209,7 @@ strads_err strads_engine_listen(const strads_program *program,
 }
 
 /* Numbers the workers node by node. Nodes without workers host the shards. */
-static strads_err spread(strads_engine *engine)
+static strads_err number_workers(strads_engine *engine)
 {
     const sti_run_terms *terms = &engine->terms;
     const uint32_t self = sti_mesh_node(engine->mesh);
@@ -359,7 +359,7 @@ static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
         options->partitions = options->plan_given->partitions;
     else if (!options->partitions && options->resume)
         options->partitions = sti_cut_partitions(options->resume);
-    err = spread(engine);
+    err = number_workers(engine);
     if (!err)
         err = spread_by_pace(engine);
     if (!err)
@@ -450,7 +450,7 @@ static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
     strads_err err =
         sti_run_terms_read(told->options, &engine->strings, &engine->terms);
     if (!err)
-        err = spread(engine);
+        err = number_workers(engine);
     if (!err)
         err = take_hosted(engine);
     if (!err)
