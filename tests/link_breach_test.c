@@ -18,7 +18,7 @@
 #include "link_node.h"
 #include "tests/expect.h"
 
-/* A node under attack and a friend whose link must survive it. */
+/* A node under attack, and a friend; their link must survive. */
 static link_node victim, friend;
 static sti_link friends_link;
 

@@ -78,7 +78,8 @@ static void expect_loss(const char *listen)
     team_node_wait(&s);
     cr_expect_eq(s.end.err, STRADS_EPEER, "%s", s.end.text);
     cr_expect_not_null(strstr(s.end.text, "was lost"), "%s", s.end.text);
-    cr_expect_null(strstr(s.end.text, "nothing was received"), "by its silence");
+    cr_expect_null(strstr(s.end.text, "nothing was received"),
+                   "by its silence");
     cr_assert_eq(waitpid(v.pid, NULL, 0), v.pid);
     close(v.pipe[0]);
     close(v.pipe[1]);
@@ -268,7 +269,7 @@ Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
     strads_engine_free(engine);
 }
 
-/* Runs a mesh whose node 1 sends DONE, or nothing, and then breaks its link
+/* Runs a mesh in which node 1 sends DONE, or nothing, and then breaks its link
  * without a goodbye. Returns the failure that node 0 has recorded. */
 static strads_err break_off(bool done)
 {

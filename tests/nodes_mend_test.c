@@ -235,7 +235,7 @@ static void damage_all(void *arg, const strads_progress *progress)
     relay_cut(r->way[1]);
 }
 
-/* Runs two nodes whose link breaks for good at a report. */
+/* Runs two nodes; a report breaks their link for good. */
 static void end_all(void (*breaks)(void *arg, const strads_progress *progress),
                     team_end end[TEAM_MAX])
 {

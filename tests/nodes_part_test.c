@@ -244,7 +244,7 @@ static void compare_topics(const strads_result *one, const strads_result *many)
     strads_lda_model_free(b);
 }
 
-/* Compares with one process whose partitions have the same bounds. */
+/* Compares with one process that has the same bounds of partitions. */
 static void compare(trial t)
 {
     member m[NODES];

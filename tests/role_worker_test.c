@@ -212,7 +212,7 @@ static strads_err add_moved(strads_task *task, const strads_change *changes,
     return STRADS_OK;
 }
 
-/* Makes a round whose updates change parameters 0 to MOVED - 1 by 1. */
+/* Makes a round with updates that change parameters 0 to MOVED - 1 by 1. */
 static sti_dispatch *with_updates(toy_roles *r, uint64_t seq)
 {
     sti_update *update;
