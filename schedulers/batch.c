@@ -1,20 +1,21 @@
-/* Drawing. Each draw takes what it hits out of the sampler, so the next one hits
- * something else; a block comes as a whole. Draws end when as many blocks are
- * gathered as the request wants (OVERSAMPLE times as many when they are to be
- * checked), counting what is loose as the blocks that it will make, or when a
- * bound is met: VAIN draws of what is hidden, POOL_MAX parameters to compare
- * pair by pair, PASS_OVER blocks beyond what is needed while what is loose is
- * too light for a block.
+/* Drawing. Each draw removes its result from the sampler, so the next one
+ * finds another item; a block is drawn as a whole. Drawing ends when enough
+ * blocks are gathered: as many as the request wants, or OVERSAMPLE times as
+ * many if they are to be checked. Loose parameters count as the blocks that
+ * they will make. It also ends at a bound: VAIN draws of hidden items, POOL_MAX
+ * parameters to compare pair by pair, or PASS_OVER surplus blocks while the
+ * loose parameters are too light for a block.
  *
- * Blocks change only where that pays for the new probes. One that mostly rests
- * (less than half of its weight moves) is dissolved: at once when there are no
- * probes, else when the work wasted on it comes up to 1 / WASTE of what it
- * costs to compare as many members with each other, that is, of its weight
- * times their number; most pairs are known by then. A light one (under half the
- * work that it should have) joins what else is loose when the union is at least
- * half as heavy again, so that a parameter changes its block O(log) times while
- * blocks grow; after TRIES batches in which it found nobody it is taken as it
- * is. Where a block should have all the work there is, whatever moves joins. */
+ * Blocks change only if that pays for the new probes. A block that is mostly
+ * inactive (less than half of its weight is active) is dissolved. Without
+ * probes this happens at once. Otherwise it happens when the wasted work
+ * reaches 1 / WASTE of the cost of comparing as many members with each other,
+ * which is its weight times their number; by then most pairs are known. A light
+ * block (less than half of the wanted work) joins other loose parameters if the
+ * union is at least half as heavy again. So a parameter changes its block
+ * O(log) times while blocks grow. After TRIES batches without a partner the
+ * block is used as it is. If a block should have all the work there is, all
+ * active parameters join it. */
 #include "schedulers/batch.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static strads_err add_to_pool(sti_batch *b, const sti_batch_source *s,
     return sti_numbers_push(&b->pool, i);
 }
 
-/* Whether a block that was drawn should be dissolved, for what rests in it. */
+/* True if a drawn block should be dissolved because of its inactive members. */
 static bool wastes_work(const sti_batch_source *s, sti_block_entry *entry)
 {
     if (2 * entry->active >= entry->weight)
@@ -64,7 +65,7 @@ static bool wastes_work(const sti_batch_source *s, sti_block_entry *entry)
            WASTE * entry->wasted >= entry->weight * entry->block.n;
 }
 
-/* Dissolves a block. Its members go into the pool: all, or those that move. */
+/* Dissolves a block. Its members go into the pool: all, or the active ones. */
 static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
                            bool all)
 {
@@ -78,23 +79,24 @@ static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
     return err;
 }
 
-/* How far a batch has come, in blocks. */
+/* Progress of a batch, in blocks. */
 typedef struct progress {
     double work;
-    double loose_weight; /* in the pool and in light blocks */
+    double loose_weight; /* of the pool and of light blocks */
     double light_weight; /* of the heaviest light block */
-    uint32_t loose;      /* parameters there */
+    uint32_t loose;      /* parameters in these */
     uint32_t full;       /* blocks that are not light */
-    bool all;            /* that moves fits one block: nobody is left out */
+    bool all;            /* all active parameters fit in one block: leave
+                          * none out */
 } progress;
 
-/* Whether one block is wanted of all that moves. */
+/* True if one block of all active parameters is wanted. */
 static bool is_endless(const sti_batch_source *s, const progress *p)
 {
     return p->work >= s->total;
 }
 
-/* Whether a block is to join others, if there are any. */
+/* True if a block should join others, if there are any. */
 static bool is_light(const sti_batch_source *s, const progress *p,
                      sti_block_entry *entry)
 {
@@ -141,7 +143,7 @@ static strads_err take_block(sti_batch *b, const sti_batch_source *s,
     return sti_numbers_push(&b->block, e);
 }
 
-/* Takes drawn parameter i, and its block, into the batch. */
+/* Adds drawn parameter i, and its block, to the batch. */
 static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
                        uint32_t i)
 {
@@ -152,7 +154,7 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
     b->pool_first = b->pool_first || first;
     uint32_t n = b->pool.n;
     double weight = b->pool_weight;
-    /* What the floor has drawn counts, though it rests. */
+    /* A parameter that the floor has drawn counts, although it is inactive. */
     bool alone = e == STI_BLOCK_NONE || !(s->table->entry[e].active > 0);
     strads_err err = STRADS_OK;
     if (e != STI_BLOCK_NONE)
@@ -164,7 +166,7 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
     return err;
 }
 
-/* One block of all that moves: nothing need be drawn. */
+/* One block of all active parameters: no drawing is needed. */
 static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
 {
     strads_err err = STRADS_OK;
@@ -177,10 +179,10 @@ static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
     return err;
 }
 
-/* Dissolves the light blocks into the pool if that makes a real difference. All
- * that moves fits one block: where it does not with what rests beside it, that
- * is left out, or there would be the same two blocks again and again, of which
- * the first one is taken. */
+/* Dissolves the light blocks into the pool if the union is much heavier.
+ * With `all`, the active parameters fit in one block. If they do not fit
+ * together with the inactive ones, the latter are left out. Otherwise the same
+ * two blocks would be made again and again, and the first one taken. */
 static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
                               const progress *p)
 {
@@ -230,7 +232,8 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     b->pool_first = false;
     if (s->due != STI_BLOCK_NONE)
         err = take_block(b, s, &p, s->due);
-    /* More than one block may hold are drawn, so that none of them starves. */
+    /* If there are more than one block can hold, they are drawn, so that
+     * none of them starves. */
     p.all = !check && is_endless(s, &p) &&
             s->sampler->positive <= s->setup->block_max;
     if (!err && p.all)

@@ -1,5 +1,5 @@
-/* Entries in an array that grows, the dissolved ones in a stack to be used
- * again. of[param[k]] names the entry for each of its members, always. */
+/* Entries are in an array that grows; dissolved ones are in a stack for
+ * reuse. Invariant: of[param[k]] is the entry of each of its members. */
 #include "schedulers/block_table.h"
 
 #include <stdlib.h>

@@ -1,12 +1,13 @@
-/* Dependencies come from the engine, pair by pair of parameters. A pair that
- * has not been probed is asked for once, as one of two blocks; if the answer
- * does not come even then, the pair is taken to depend: that is slow, never
+/* Dependencies come from the engine, for pairs of parameters. A pair that
+ * has not been probed is requested once, as part of two blocks. If the answer
+ * still lacks it, the pair is assumed to be dependent: that is slow, but never
  * wrong.
  *
- * Two blocks are compared once, and their value is kept by their ids, in a hash
- * table with open addressing, at most half full. Ids are never used again, so pairs of blocks that are gone are never
- * asked for; they stay until the table is full at its largest size. Then
- * everything goes, and what is asked for again is compared again. */
+ * Two blocks are compared once. Their value is stored by their ids, in a hash
+ * table with open addressing that is at most half full. Ids are never reused,
+ * so pairs of dissolved blocks are never looked up. They stay until the table
+ * is full at its largest size. Then the table is cleared, and blocks are
+ * compared again on demand. */
 #include "schedulers/dependency.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static uint64_t mix(uint64_t x)
     return x;
 }
 
-/* Where the pair a < b is, or the empty place where it belongs. */
+/* The place of the pair a < b, or the empty place for it. */
 static sti_dependency_pair *place(const sti_dependency *d, uint64_t a,
                                   uint64_t b)
 {
@@ -117,7 +118,7 @@ static double value_of(const sti_dependency *d, uint32_t i, uint32_t j)
     return d->request->dependency(d->request->engine, i, j);
 }
 
-/* Whether a block's diagonal is known: no pair is without it. */
+/* True if a block's diagonal is known: pairs need it. */
 static bool knows_diagonal(const sti_dependency *d, const strads_block *a)
 {
     for (uint32_t k = 0; k < a->n; k++) {
@@ -128,7 +129,7 @@ static bool knows_diagonal(const sti_dependency *d, const strads_block *a)
     return true;
 }
 
-/* Asks for what two blocks lack, unless it was asked for before. */
+/* Requests the missing pairs of two blocks, unless requested before. */
 static strads_err ask_for(sti_dependency *d, const strads_block *a,
                           const strads_block *b)
 {
@@ -141,8 +142,8 @@ static strads_err ask_for(sti_dependency *d, const strads_block *a,
 
 /* ---- comparisons -------------------------------------------------------- */
 
-/* The strongest dependency between two blocks, or the first found above the
- * threshold; NaN when there is none above and a pair is not known. */
+/* The strongest dependency between two blocks, or the first one found above
+ * the threshold; NaN if none is above and a pair is unknown. */
 static double compare(const sti_dependency *d, const strads_block *a,
                       const strads_block *b)
 {

@@ -1,5 +1,5 @@
-/* Which blocks depend on each other, and what has to be probed to know. A
- * comparison that lacks a probe notes it in `ask`; the caller then answers with
+/* Which blocks depend on each other, and the probes needed for that. A
+ * comparison that lacks a probe records it in `ask`; the caller then returns
  * STRADS_CHOOSE_PROBE. */
 #ifndef STI_DEPENDENCY_H
 #define STI_DEPENDENCY_H
@@ -13,14 +13,14 @@ typedef struct sti_dependency_pair {
 } sti_dependency_pair;
 
 typedef struct sti_dependency {
-    const strads_choice_request *request; /* the one being answered */
+    const strads_choice_request *request; /* the current one */
     double threshold;
     sti_dependency_pair *pair; /* [pairs_size] a hash table of known values */
     uint32_t pairs_size;       /* a power of two, or 0 */
     uint32_t n_pairs;
     bool missing;            /* a probe is needed: */
-    strads_block ask, about; /* of these two */
-    uint64_t *asked;         /* [2 x n_asked] ids of probes asked already */
+    strads_block ask, about; /* of these two blocks */
+    uint64_t *asked;         /* [2 x n_asked] ids of requested probes */
     uint32_t n_asked, asked_size;
 } sti_dependency;
 
@@ -28,21 +28,21 @@ typedef struct sti_dependency {
 void sti_dependency_begin(sti_dependency *d,
                           const strads_choice_request *request);
 
-/* Forgets which probes have been asked for: a new batch begins. */
+/* Clears the list of requested probes: a new batch begins. */
 void sti_dependency_forget_asked(sti_dependency *d);
 void sti_dependency_close(sti_dependency *d);
 
-/* Whether two blocks may not be in flight together. STRADS_ENOMEM. */
+/* *depend: two blocks must not be in flight together. STRADS_ENOMEM. */
 strads_err sti_dependency_check(sti_dependency *d, const strads_block *a,
                                 const strads_block *b, bool *depend);
 
-/* Fills value[n x n] with the dependencies within a pool, diagonal included.
- * STRADS_ENOMEM. */
+/* Fills value[n x n] with the dependencies within a pool, including the
+ * diagonal. STRADS_ENOMEM. */
 strads_err sti_dependency_within(sti_dependency *d, const strads_block *pool,
                                  float *value);
 
-/* Raises value[n] to the strongest dependency of each of a pool's parameters
- * on any of a block. STRADS_ENOMEM. */
+/* Raises value[n] to the strongest dependency between each of a pool's
+ * parameters and a block. STRADS_ENOMEM. */
 strads_err sti_dependency_across(sti_dependency *d, const strads_block *pool,
                                  const strads_block *block, float *value);
 

@@ -1,11 +1,12 @@
-/* Two steps. Groups: dependencies above the threshold are edges, taken from the
- * strongest to the weakest; the two groups that an edge joins become one where
- * the bounds allow it (Kruskal's algorithm, bounded). Bins: groups go, from the heaviest to the lightest, to
- * the lightest bin that has room (longest processing time first), so that bins
- * of free groups end within one group's weight of each other.
+/* Two steps. Groups: dependencies above the threshold are edges, processed
+ * from the strongest to the weakest. The two groups of an edge are joined if
+ * the bounds allow it (Kruskal's algorithm, bounded). Bins: groups are
+ * assigned, from the heaviest to the lightest, to the lightest bin with space
+ * (longest processing time first), so the final loads of bins of free groups
+ * differ by at most one group's weight.
  *
- * Every order is settled by the place in the input where the values are equal:
- * the same input gives the same blocks. */
+ * Ties are broken by the position in the input: the same input gives the same
+ * blocks. */
 #include "schedulers/packing.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRENGTHS = 256 }; /* edges are told apart in so many steps */
+enum { STRENGTHS = 256 }; /* number of steps that distinguish edges */
 
 typedef struct edge {
     uint32_t a, b;
@@ -22,7 +23,7 @@ typedef struct edge {
 typedef struct group {
     double weight;
     uint32_t n;
-    uint32_t root; /* the member that stands for it */
+    uint32_t root; /* the member that represents it */
     bool busy;
 } group;
 
@@ -34,7 +35,7 @@ typedef struct bin_load {
 
 typedef struct work {
     uint32_t *parent; /* [n] union-find */
-    group *group;     /* [n] by root at first, then the list of groups */
+    group *group;     /* [n] by root at first, then a list of groups */
     bin_load *load;   /* [n] */
     edge *edges;      /* [n_edges] strongest first */
     uint32_t n_edges;
@@ -60,7 +61,7 @@ static bool binds(const sti_packing *p, uint32_t a, uint32_t b)
     return (double)p->dependency[(size_t)a * p->n + b] > p->threshold;
 }
 
-/* Lists the edges, the strongest first, by counting. */
+/* Lists the edges by counting sort, the strongest first. */
 static strads_err list_edges(const sti_packing *p, work *w)
 {
     uint32_t start[STRENGTHS] = {0};
@@ -115,7 +116,7 @@ static int heavier_first(const void *x, const void *y)
     return a->root < b->root ? -1 : a->root > b->root;
 }
 
-/* The lightest bin of its kind with room for a group, or a new one. */
+/* The lightest bin of the group's kind with space for it, or a new bin. */
 static uint32_t choose_bin(const sti_packing *p, const work *w, const group *g,
                            uint32_t bins)
 {
@@ -127,8 +128,8 @@ static uint32_t choose_bin(const sti_packing *p, const work *w, const group *g,
     return best;
 }
 
-/* Opens as many bins for groups of one kind as their work and number ask for;
- * there are not more of them than groups. */
+/* Opens bins for groups of one kind, as many as their work and number
+ * require, but at most one per group. */
 static uint32_t open_bins(const sti_packing *p, work *w, uint32_t groups,
                           bool busy, uint32_t bins)
 {

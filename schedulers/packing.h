@@ -1,5 +1,5 @@
-/* Packs parameters into blocks: those that depend on each other into the same
- * one, and all blocks to about the same work. */
+/* Packs parameters into blocks: dependent ones into the same block, and all
+ * blocks to about the same work. */
 #ifndef STI_PACKING_H
 #define STI_PACKING_H
 
@@ -7,23 +7,24 @@
 
 #include "strads/error.h"
 
-/* What is to be packed. */
+/* Input of the packing. */
 typedef struct sti_packing {
     uint32_t n;
     const double *weight;    /* [n] */
     const float *dependency; /* [n x n] symmetric dependencies, or NULL: none */
-    const float
-        *busy; /* [n] dependency on something outside, or NULL: none. Those
- above the threshold share blocks with their like only */
-    double threshold;   /* dependencies above it bind */
-    double work;        /* weight that a block should have */
-    uint32_t block_max; /* members of a block at most */
+    const float *busy;  /* [n] dependency on parameters outside, or NULL: none.
+                * Parameters above the threshold share blocks only with each
+                * other */
+    double threshold;   /* dependencies above it keep parameters together */
+    double work;        /* wanted weight of a block */
+    uint32_t block_max; /* largest number of members of a block */
 } sti_packing;
 
-/* bin[i], out, is the block that i goes to, 0 .. bins - 1; each has a member.
- * Parameters bound by dependencies, directly or through others, share a block as long
- * as that has at most block_max members and at most 2 x work; where it would
- * have more, the strongest dependencies hold. O(n^2 + n log n). STRADS_ENOMEM. */
+/* Output: bin[i] is the block of i, 0 .. bins - 1; each block has a member.
+ * Parameters connected by dependencies, directly or through others, share a
+ * block as long as it has at most block_max members and at most 2 x work;
+ * beyond that, the strongest dependencies are kept. O(n^2 + n log n).
+ * STRADS_ENOMEM. */
 strads_err sti_packing_run(const sti_packing *packing, uint32_t *bin,
                            uint32_t *bins);
 

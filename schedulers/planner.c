@@ -1,9 +1,10 @@
-/* Planners of static runs, and the greedy partition of parameters into blocks.
+/* Planners of static runs, and the greedy partition of parameters into
+ * blocks.
  *
- * A plan has blocks in groups, one to begin with for each partition, that all
- * move on by one partition in each step. Planners differ in which blocks are in
- * a group. Everything is settled by weights and numbers alone: each node and
- * each machine comes to the same. */
+ * A plan has groups of blocks, initially one for each partition; all of them
+ * move by one partition in each step. Planners differ in the grouping. All
+ * decisions depend on weights and numbers only, so each node and machine gets
+ * the same plan. */
 #include "strads/plan.h"
 
 #include <math.h>
@@ -26,8 +27,8 @@ static int heavier_first(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* order[n] becomes 0 .. n - 1 by falling weight, equal ones by number; weight
- * NULL: all are equal. */
+/* Fills order[n] with 0 .. n - 1 by descending weight, ties by number;
+ * weight NULL: all are equal. */
 static strads_err sort_descending(uint32_t n, const double *weight,
                                   uint32_t *order)
 {
@@ -90,7 +91,7 @@ static void list_members(const uint32_t *group, uint32_t K, uint32_t B,
     first[0] = 0;
 }
 
-/* In step t partition p has the group that began at p - t. */
+/* In step t partition p has the group that started at p - t. */
 static strads_err rotate(const strads_plan *sizes, const uint32_t *group,
                          strads_plan **out)
 {
@@ -146,8 +147,8 @@ static double weight_of(const double *weight, uint32_t b)
     return weight ? weight[b] : 1;
 }
 
-/* Longest processing time first (Graham 1969); of groups with as little work
- * the one with fewer blocks, then the first. */
+/* Longest processing time first (Graham 1969); ties go to the group with
+ * fewer blocks, then to the first one. */
 static strads_err group_by_work(uint32_t K, uint32_t B, const double *weight,
                                 uint32_t *group)
 {
@@ -207,14 +208,14 @@ void strads_cut_free(strads_cut *cut)
     free(cut);
 }
 
-/* Which block the k-th parameter goes to, back and forth. */
+/* The block of the k-th parameter, in snake order. */
 static uint32_t snake(uint32_t k, uint32_t blocks)
 {
     uint32_t row = k / blocks, at = k % blocks;
     return row % 2 ? blocks - 1 - at : at;
 }
 
-/* Sizes first, then every parameter in ascending order into its
+/* Counts sizes first, then puts every parameter in ascending order into its
  * block. */
 static void fill(strads_cut *cut, uint32_t n, const uint32_t *block_of,
                  const double *weight)

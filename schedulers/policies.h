@@ -1,4 +1,4 @@
-/* The built-in policies, and what they share. */
+/* The built-in policies, and functions that they share. */
 #ifndef STI_POLICIES_H
 #define STI_POLICIES_H
 
@@ -22,8 +22,7 @@ static inline double sti_policy_total(const strads_policy_setup *setup)
     return total;
 }
 
-/* What a request's `work` comes to: a program may ask for all there is by
- * INFINITY. */
+/* A request's `work`, at most all there is: a program may request INFINITY. */
 static inline double sti_policy_work(const strads_choice_request *request,
                                      double total)
 {

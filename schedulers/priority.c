@@ -1,16 +1,16 @@
-/* The priority policy: STRADS' dynamic schedule. Parameters are drawn by how
- * much they move, checked against each other and against what is in flight,
- * and those that depend on each other are put into one block instead of being
- * thrown away (Kim et al., EuroSys 2016, sections 3 and 4; there parameters are
- * scheduled one by one, and who depends on another is dropped).
+/* The priority policy: STRADS' dynamic schedule. Parameters are drawn by the
+ * size of their changes and checked for dependencies on each other and on
+ * blocks in flight. Dependent parameters are put into one block instead of
+ * being dropped (Kim et al., EuroSys 2016, sections 3 and 4, schedule single
+ * parameters and drop dependent ones).
  *
- * A parameter is free, in the batch, or held (in a block in flight). The sampler
- * shows the free ones only. Blocks stay in the table until they rest for the
- * most part or have become too small; see batch.c. A choice costs O(log J) for
- * each block and each parameter in no block that it moves between these three,
- * one look-up for each pair of blocks that it compares again, and n^2 for a
- * pool of n parameters, once, when it is packed into blocks. New priorities
- * cost O(log J) each, or O(1) and O(log J) for their block. */
+ * A parameter is free, in the batch, or held (in a block in flight). The
+ * sampler shows the free ones only. Blocks stay in the table until they are
+ * mostly inactive or have become too small; see batch.c. A choice costs O(log
+ * J) for each block and each parameter without a block that changes between
+ * these three states, one look-up for each pair of blocks that it compares
+ * again, and n^2 once for a pool of n parameters that is packed into blocks.
+ * New priorities cost O(log J) each, or O(1) and O(log J) for their block. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ typedef struct priority {
     sti_block_table table;
     sti_dependency dependency;
     sti_batch batch;
-    double remaining; /* sum of all priorities, when a batch was opened last */
+    double remaining; /* sum of all priorities when the last batch was opened */
     bool stale;       /* all priorities were set since the batch was drawn */
-    uint32_t due;     /* an entry that has been passed by too often, or none */
+    uint32_t due;     /* an entry that was skipped too often, or none */
     sti_numbers held; /* entries in flight */
     sti_numbers chosen; /* entries, while choosing */
     strads_block *out;
@@ -92,14 +92,14 @@ static void priority_prioritise(void *state, uint32_t n, const uint32_t *param,
                                 const double *value)
 {
     priority *p = state;
-    /* A block of all parameters is a block: only when no block can be that
-     * large have all been scanned. */
+    /* All parameters may also form a block, so n = J is a scan only if no
+     * block can be that large. */
     bool all = n >= p->setup.parameters && n > p->setup.block_max;
     sti_sampler_set(&p->sampler, n, param, value, all);
     p->stale = p->stale || all;
 }
 
-/* ---- what is in flight -------------------------------------------------- */
+/* ---- blocks in flight ---------------------------------------------------- */
 
 static bool is_in_flight(const strads_choice_request *r, uint64_t id)
 {
@@ -133,8 +133,8 @@ static bool is_held(const priority *p, uint64_t id)
     return false;
 }
 
-/* A block in flight that this policy did not choose may hold any parameter:
- * nothing is chosen beside it. */
+/* A block in flight that this policy did not choose may hold any parameter,
+ * so this policy chooses no block beside it. */
 static bool foreign_in_flight(const priority *p, const strads_choice_request *r)
 {
     for (uint32_t k = 0; k < r->n_in_flight; k++)
@@ -145,7 +145,7 @@ static bool foreign_in_flight(const priority *p, const strads_choice_request *r)
 
 /* ---- from pool to blocks ------------------------------------------------ */
 
-/* Makes a block of those members of the pool whose bin is `which`. */
+/* Makes a block of the pool's members in bin `which`. */
 static strads_err make_block(priority *p, const uint32_t *bin, uint32_t which,
                              bool whole)
 {
@@ -168,7 +168,7 @@ static strads_err make_block(priority *p, const uint32_t *bin, uint32_t which,
     return err;
 }
 
-/* Puts the blocks made last, from `first` on, in front of the others. */
+/* Moves the blocks made last, from `first` on, to the front. */
 static void move_to_front(sti_numbers *blocks, uint32_t first)
 {
     for (uint32_t k = first; k < blocks->n; k++) {
@@ -181,13 +181,13 @@ static void move_to_front(sti_numbers *blocks, uint32_t first)
 
 typedef struct pool_work {
     double *weight;    /* [n] of the pool's parameters */
-    float *dependency; /* [n x n], or NULL: not to be checked */
-    float *busy;       /* [n] strongest dependency on anything in flight */
+    float *dependency; /* [n x n], or NULL: no check */
+    float *busy;       /* [n] strongest dependency on blocks in flight */
     uint32_t *bin;     /* [n] */
 } pool_work;
 
-/* Packs the pool into bins. Those that depend on something in flight share
- * bins with their like only, so that they do not hold up the others. */
+/* Packs the pool into bins. Parameters that depend on blocks in flight share
+ * bins only with each other, so that they do not delay the others. */
 static strads_err pack(priority *p, double work, const pool_work *w,
                        uint32_t *bins)
 {
@@ -280,7 +280,8 @@ static bool needs_check(const priority *p, const strads_choice_request *r)
            (r->want > 1 || r->n_in_flight > 0);
 }
 
-/* Whether entry e may leave beside what is in flight and chosen so far. */
+/* True if entry e may be dispatched beside the blocks in flight and the
+ * chosen ones. */
 static strads_err is_independent(priority *p, uint32_t e, bool *independent)
 {
     const strads_choice_request *r = p->dependency.request;
@@ -302,16 +303,17 @@ static strads_err is_independent(priority *p, uint32_t e, bool *independent)
     return STRADS_OK;
 }
 
-/* A block that depends on what is in flight has to let others go first, and
- * might for ever, since they keep something in flight. So at last it is due. */
+/* A block that depends on blocks in flight lets others go first. That could
+ * last forever, because others are always in flight. So after some skips it is
+ * due. */
 static void pass_by(priority *p, uint32_t e)
 {
     if (++p->table.entry[e].skipped >= SKIPS && p->due == STI_BLOCK_NONE)
         p->due = e;
 }
 
-/* Whether nothing may be chosen until what is in flight has made room for the
- * block that is due. */
+/* True if no block may be chosen until the due block fits beside those in
+ * flight. */
 static strads_err wait_for_due(priority *p, bool *wait)
 {
     bool independent = true;
@@ -331,7 +333,7 @@ static strads_err wait_for_due(priority *p, bool *wait)
     return err;
 }
 
-/* Chooses from the batch's blocks, in their order. */
+/* Chooses from the batch's blocks, in order. */
 static strads_err select_blocks(priority *p)
 {
     const strads_choice_request *r = p->dependency.request;
@@ -353,7 +355,7 @@ static strads_err select_blocks(priority *p)
     return STRADS_OK;
 }
 
-/* The chosen blocks leave the batch for those in flight. */
+/* Moves the chosen blocks from the batch to those in flight. */
 static strads_err dispatch(priority *p, strads_choice *choice)
 {
     if (p->chosen.n > p->out_size) {
@@ -387,7 +389,7 @@ static strads_err dispatch(priority *p, strads_choice *choice)
     return STRADS_OK;
 }
 
-/* What is in flight weighs, and is hidden in the sampler. */
+/* The weight of the blocks in flight, which the sampler hides. */
 static double held_weight(priority *p)
 {
     double sum = 0;
@@ -456,7 +458,7 @@ static strads_err priority_choose(void *state,
     request.work = sti_policy_work(asked, p->total);
     sti_dependency_begin(&p->dependency, &request);
     release_committed(p, &request);
-    if (!p->batch.open) /* which hides what is in it */
+    if (!p->batch.open) /* which hides its items */
         p->remaining = sti_sampler_sum(&p->sampler) + held_weight(p);
     if (foreign_in_flight(p, &request))
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};

@@ -1,21 +1,22 @@
-/* The cyclic and the uniform policy: all parameters are cut into blocks once,
- * and dispatched whatever they depend on.
+/* The cyclic and the uniform policy: all parameters are cut into blocks
+ * once, and dispatched whatever their dependencies.
  *
- * Cyclic takes the blocks in their order. Uniform cuts a random order and draws
- * blocks at random, each as often as any other: this is what Shotgun does
- * (Bradley, Kyrola, Bickson, Guestrin, ICML 2011), and what the priority policy
- * is measured against. Both rest after as many parameters as there are.
+ * Cyclic takes the blocks in order. Uniform cuts a random order and draws
+ * blocks at random with equal probability, as Shotgun does (Bradley, Kyrola,
+ * Bickson, Guestrin, ICML 2011); it is the baseline for the priority policy.
+ * Both are idle after as many parameters as there are.
  *
  * Blocks are runs of an order of all parameters: start[b] .. start[b + 1] - 1.
- * A block has the work that a round asks for, or as many parameters as a block
- * may have. They are cut anew, under new ids, only between two sweeps (nothing
- * is in flight then) and only when the work asked for has changed twofold. */
+ * A block has the work that a round requests, or as many parameters as a block
+ * may have. Blocks are cut again, under new ids, only between two sweeps (when
+ * no block is in flight) and only if the requested work has changed by a factor
+ * of two. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "schedulers/policies.h"
 
-/* How often uniform may draw a block in vain, for each block wanted. */
+/* Unsuccessful draws of uniform for each wanted block. */
 enum { TRIES = 16 };
 
 typedef struct sweep {
@@ -23,16 +24,17 @@ typedef struct sweep {
     double total;      /* weight */
     uint32_t *order;   /* [J], or NULL: 0, 1, 2, ... */
     uint32_t *start;   /* [blocks + 1] where in the order each one begins */
-    uint32_t blocks;   /* 0: not cut yet */
+    uint32_t blocks;   /* 0: no blocks yet */
     uint32_t next;     /* of cyclic: the next block */
     uint64_t first_id; /* of block 0 */
-    double work;       /* that the cut was made for */
-    uint64_t sent;     /* parameters dispatched since the last rest */
-    strads_block *out; /* [out_size] what was chosen */
+    double work;       /* requested work when blocks were cut */
+    uint64_t sent;     /* parameters dispatched since the policy was last
+                        * idle */
+    strads_block *out; /* [out_size] chosen blocks */
     uint32_t out_size;
 } sweep;
 
-/* 64 random bits to a number in 0 .. n - 1. */
+/* Maps 64 random bits to a number in 0 .. n - 1. */
 static uint32_t below(uint64_t bits, uint32_t n)
 {
     return (uint32_t)((bits >> 32) * n >> 32);
@@ -98,7 +100,7 @@ static strads_err sweep_open(const strads_policy_setup *setup, bool shuffle,
     return STRADS_OK;
 }
 
-/* Lays cuts through the order; with `start` NULL it only counts the blocks. */
+/* Cuts the order into blocks; if `start` is NULL it only counts them. */
 static uint32_t lay_cuts(const sweep *s, double work, uint32_t *start)
 {
     uint32_t n = (uint32_t)s->setup.parameters;
@@ -139,7 +141,7 @@ static strads_err cut(sweep *s, double work)
     return STRADS_OK;
 }
 
-/* Whether a block that this policy did not choose is in flight: it may hold
+/* True if a block that this policy did not choose is in flight: it may hold
  * any parameter. */
 static bool foreign_in_flight(const strads_choice_request *request)
 {
@@ -162,9 +164,9 @@ static strads_err reserve_out(sweep *s, uint32_t want)
     return STRADS_OK;
 }
 
-/* Gets ready to choose: cuts where needed, makes room in `out`. When a block
+/* Prepares a choice: cuts blocks if needed, and reserves `out`. If a block
  * may be chosen, choice->kind is STRADS_CHOOSE_BLOCKS with n = 0; otherwise the
- * answer is complete. */
+ * choice is complete. */
 static strads_err begin(sweep *s, const strads_choice_request *request,
                         strads_choice *choice)
 {
@@ -196,7 +198,7 @@ static bool has(const strads_block *blocks, uint32_t n, uint64_t id)
     return false;
 }
 
-/* Adds block b to the choice, unless it is in it already or in flight. */
+/* Adds block b to the choice, unless it is already chosen or in flight. */
 static bool add_block(sweep *s, const strads_choice_request *request,
                       uint32_t b, strads_choice *choice)
 {

@@ -1,15 +1,16 @@
 /* A tree of sums for the weights of items, and a list for the floor.
  *
- * The tree has eight children a node, one cache line each, level by level in
- * arrays. A node's sum is always added up afresh in the same order: sums depend
- * on the weights alone, so they never drift, and are 0 exactly when all that is
- * shown weighs 0. A hidden item is stored negated (-0.0 for weight 0) and
- * counts as 0. Changes are noted, and the sums follow when they are needed.
+ * The tree has eight children per node, one cache line each, stored level by
+ * level in arrays. A node's sum is always computed from its children in the
+ * same order. So sums depend on the weights alone, never drift, and are 0
+ * exactly if all shown items weigh 0. A hidden item is stored negated (-0.0 for
+ * weight 0) and counts as 0. Changes are recorded, and sums are updated when
+ * they are needed.
  *
- * The floor is the same for all that have it, so one of them is drawn from the
- * list in O(1), and a change of the mean costs nothing. The list only grows
- * until all priorities are set; a hidden one stays in it and is drawn in vain,
- * which leaves the chances of the others as they should be. */
+ * The floor is the same for all its parameters, so one of them is drawn from
+ * the list in O(1), and a change of the mean costs nothing. The list only grows
+ * until all priorities are set. A hidden parameter stays in it; if it is drawn,
+ * the draw is rejected, which keeps the probabilities of the others correct. */
 #include "schedulers/weighted_sampler.h"
 
 #include <math.h>
@@ -33,14 +34,14 @@ static double shown(double weight)
     return weight > 0 ? weight : 0;
 }
 
-/* Four children, by the tree of additions that both uses below agree on. */
+/* Adds four children, in the order of additions that both uses below share. */
 static double add_four(const double *child)
 {
     return (shown(child[0]) + shown(child[1])) +
            (shown(child[2]) + shown(child[3]));
 }
 
-/* The sum of the children of node `up`, which are on level `l`. */
+/* The sum of the children of node `up`; the children are on level `l`. */
 static double add_up(const sti_sampler *s, uint32_t l, size_t up)
 {
     const double *child = s->level[l] + up * FAN;
@@ -57,8 +58,8 @@ static void rebuild(sti_sampler *s)
     }
 }
 
-/* Level by level, so that a node that many items share is added up once (or
- * seldom, when they come in no order). */
+/* Goes level by level, so that a node with several changed items is added up
+ * once (or rarely more often, if the items are not in order). */
 static void update_sums(sti_sampler *s)
 {
     for (uint32_t l = 0, shift = 3; l + 1 < s->levels; l++, shift += 3) {
@@ -72,8 +73,9 @@ static void update_sums(sti_sampler *s)
     }
 }
 
-/* Which of a node's children `place` is in; what comes before it is taken off.
- * Three halvings without a branch: which way they go cannot be predicted. */
+/* Finds the child of a node that contains `place`, and subtracts the sums
+ * before it. Three branch-free halvings, because the direction is
+ * unpredictable. */
 static size_t find_child(const double *child, double *place)
 {
     double half = add_four(child);
@@ -89,14 +91,14 @@ static size_t find_child(const double *child, double *place)
     return at + step;
 }
 
-/* The item at `place` in [0, sum) of the weights laid end to end. */
+/* The item at `place` in [0, sum) of the concatenated weights. */
 static uint32_t find_item(const sti_sampler *s, double place)
 {
     size_t node = 0;
     for (uint32_t l = s->levels; l-- > 0;) {
         const double *child = s->level[l] + node * FAN;
         size_t at = find_child(child, &place);
-        /* Rounding may leave `place` at the very end of what there is. */
+        /* Rounding may put `place` behind the last positive weight. */
         if (!(child[at] > 0)) {
             for (at = FAN - 1; at > 0 && !(child[at] > 0);)
                 at--;
@@ -109,8 +111,8 @@ static uint32_t find_item(const sti_sampler *s, double place)
 
 /* ---- changes ------------------------------------------------------------ */
 
-/* Notes that the sums are to follow an item. Beyond a share of all items, and
- * when there is no memory, the list overflows and all is summed. */
+/* Records that sums must follow an item. Beyond a share of all items, or
+ * without memory, the list overflows and all sums are recomputed. */
 static void note(sti_sampler *s, uint32_t item)
 {
     const uint32_t first = 512, share = 8;
@@ -133,8 +135,8 @@ static void put_weight(sti_sampler *s, uint32_t i, double weight)
     s->level[0][i] = copysign(weight, s->level[0][i]);
 }
 
-/* A block's weight is always added up afresh over its members, so it is 0
- * exactly when all of them rest. */
+/* A block's weight is always summed over all its members, so it is 0 exactly
+ * if all of them are inactive. */
 static void weigh(sti_sampler *s, sti_block_entry *entry)
 {
     double sum = 0, active = 0;
@@ -148,7 +150,7 @@ static void weigh(sti_sampler *s, sti_block_entry *entry)
     put_weight(s, entry->param[0], sum);
 }
 
-/* Brings blocks and sums up to date with all that was noted. */
+/* Updates blocks and sums for all recorded changes. */
 static void settle(sti_sampler *s)
 {
     sti_block_table *table = s->table;
@@ -277,7 +279,7 @@ void sti_sampler_join(sti_sampler *s, uint32_t e)
 {
     sti_block_entry *entry = &s->table->entry[e];
     weigh(s, entry);
-    /* All are hidden or weigh nothing: no sum changes. */
+    /* All members are hidden or weigh 0, so no sum changes. */
     for (uint32_t k = 1; k < entry->block.n; k++)
         s->level[0][entry->param[k]] = 0;
 }

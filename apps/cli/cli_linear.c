@@ -490,7 +490,7 @@ static linear_interval find_auc(evaluation *e)
     return (linear_interval){sum.value / n, sum.low / n, sum.high / n};
 }
 
-static double share_of(uint64_t part, uint64_t all)
+static double ratio_of(uint64_t part, uint64_t all)
 {
     return all > 0 ? (double)part / (double)all : 0;
 }
@@ -503,8 +503,8 @@ static void measure_class(evaluation *e, uint32_t c)
     (void)snprintf(name, sizeof e->names[c], "%s",
                    cli_labels_text(&e->l.of, c, buffer));
     add_measure(e, "rows", name, interval_of((double)t->rows));
-    add_measure(e, "precision", name, interval_of(share_of(t->both, t->given)));
-    add_measure(e, "recall", name, interval_of(share_of(t->both, t->rows)));
+    add_measure(e, "precision", name, interval_of(ratio_of(t->both, t->given)));
+    add_measure(e, "recall", name, interval_of(ratio_of(t->both, t->rows)));
     add_measure(e, "f1", name, linear_evaluate_f1(t->both, t->given, t->rows));
 }
 

@@ -1,6 +1,6 @@
-/* The portable inner loops, and the choice among all of them.
- * The partial sums of a dot product are eight in a fixed order, so that a
- * compiler may use vectors without changing a bit. */
+/* The portable inner loops, and the choice of kernels. A dot product has
+ * eight partial sums in a fixed order, so that a compiler may use vectors
+ * without changing a bit. */
 #include "column_kernels.h"
 
 #include <strads/version.h>
@@ -12,7 +12,8 @@ static double sum_lanes(const double s[LANES])
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-/* For values of either type: a sparse column, or a full one without index. */
+/* For values of either type: a sparse column, or a full one without an
+ * index. */
 #define DEFINE_DOT(name, real)                                               \
     static double name(uint64_t n, const uint32_t *index, const real *value, \
                        const double *v)                                      \
@@ -132,8 +133,8 @@ static const double *moved_of(const column_view *view, uint64_t j)
     return view->moved ? view->moved[j] : NULL;
 }
 
-/* The end of the columns from j on that follow each other in memory and are all
- * full, or all not. */
+/* The end of the run of columns from j on that are adjacent in memory and
+ * all full, or all sparse. */
 static uint64_t run_from(const column_view *view, uint64_t j, uint64_t end,
                          bool full)
 {
@@ -173,6 +174,6 @@ const column_kernels *column_kernels_choose(uint64_t rows)
         : level == STRADS_KERNELS_AVX2 ? column_kernels_avx2()
                                        : NULL;
 
-    /* A vector kernel takes an index for a signed number. */
+    /* A vector kernel reads indices as signed numbers. */
     return fast && rows <= INT32_MAX ? fast : &column_kernels_portable;
 }

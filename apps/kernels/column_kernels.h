@@ -1,5 +1,5 @@
-/* Columns of a share, and the inner loops over them that linear models have in
- * common. Sums are formed in a fixed order for each kind of processor. */
+/* Columns of a share, and the inner loops over them that linear models
+ * share. Sums are formed in a fixed order for each kind of processor. */
 #ifndef COLUMN_KERNELS_H
 #define COLUMN_KERNELS_H
 
@@ -29,8 +29,8 @@ static inline data_column data_column_of(const strads_share *share, uint64_t j)
                          .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
-/* A share's columns as a program computes with them: where moved[j] is not NULL,
- * these are the values of column j, which is full. */
+/* A share's columns as a program computes with them. If moved[j] is not
+ * NULL, it has the values of column j, which is then full. */
 typedef struct column_view {
     const strads_share *share;
     const double *const *moved; /* [columns], NULL: all are the share's */
@@ -46,19 +46,19 @@ static inline data_column column_view_of(const column_view *view, uint64_t j)
 
 enum { COLUMN_TILE_SIDE = 4 };
 
-/* The inner loops, one table for each kind of processor. */
+/* The inner loops, one table for each instruction set. */
 struct column_kernels {
     const char *name;
     /* x'v, and v += a x. */
     double (*dot)(const data_column *x, const double *v);
     void (*add)(const data_column *x, double a, double *v);
-    /* The same x'v of m full columns, x and those that follow it in memory. */
+    /* x'v of m full columns that are adjacent in memory, starting with x. */
     void (*dot_full)(const data_column *x, uint64_t m, const double *v,
                      double *products);
-    /* The same of columns `begin` to before `end`, none of them full. */
+    /* x'v of columns `begin` to `end` - 1, all of them sparse. */
     void (*dot_sparse)(const strads_sparse *x, uint64_t begin, uint64_t end,
                        const double *v, double *products);
-    /* Dense: sum a_i b_i, and v += a u, of n numbers. */
+    /* Dense, n numbers: sum a_i b_i, and v += a u. */
     double (*dot_dense)(uint64_t n, const double *a, const double *b);
     void (*add_dense)(uint64_t n, double a, const double *u, double *v);
     /* All products of four with four: sum[k][l] = a_k'b_l, of n numbers. */
@@ -68,16 +68,16 @@ struct column_kernels {
 };
 
 extern const column_kernels column_kernels_portable;
-/* NULL where this build or processor has not got what they are named for. */
+/* NULL if this build or processor does not support the instruction set. */
 const column_kernels *column_kernels_avx2(void);
 const column_kernels *column_kernels_avx512(void);
-/* sum c x^2, in a fixed order; for what is computed once. */
+/* sum c x^2, in a fixed order; for values that are computed once. */
 double column_squares(const data_column *x, const double *c);
-/* products[j - begin] = x_j'v of the columns j, from `begin` to before `end`. */
+/* products[j - begin] = x_j'v for the columns j from `begin` to `end` - 1. */
 void column_scan(const column_kernels *kernels, const column_view *view,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products);
-/* The fastest that runs here on partitions of `rows` rows. */
+/* The fastest table on this processor, for partitions of `rows` rows. */
 const column_kernels *column_kernels_choose(uint64_t rows);
 
 #endif

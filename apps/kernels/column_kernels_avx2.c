@@ -1,6 +1,7 @@
 /* The inner loops for AVX2 and FMA. The build compiles this file for such
- * processors; it is entered on them alone. Sixteen registers of four numbers:
- * eight sums hide what an addition takes, and leave room for what is loaded. */
+ * processors, and only they call it. There are sixteen registers of four
+ * numbers: eight sums hide the latency of additions and leave registers for
+ * loads. */
 #include "column_kernels.h"
 
 #ifndef __AVX2__
@@ -16,8 +17,8 @@ const column_kernels *column_kernels_avx2(void)
 
 enum { LANES = WIDE_LANES, SUMS = 8 };
 
-/* Sums in arrays stay in registers only where the loops over them are gone
- * before the compiler deals registers out. */
+/* Sums in arrays stay in registers only if the loops over them are unrolled
+ * before register allocation. */
 #define UNROLL _Pragma("GCC unroll 16")
 
 static inline __m256d load_f64(const double *from)
@@ -35,13 +36,13 @@ static inline __m128d pair(const uint32_t *index, const double *v)
     return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
 }
 
-/* v[index[0 .. 3]]: four loads take less than a gather. */
+/* v[index[0 .. 3]]: four loads are faster than a gather. */
 static inline __m256d gather(const uint32_t *index, const double *v)
 {
     return _mm256_set_m128d(pair(index + 2, v), pair(index, v));
 }
 
-/* The lanes of four sums, each added up. */
+/* The sum of the lanes of each of four vectors. */
 static inline __m256d add_lanes_of_four(const __m256d s[LANES])
 {
     const __m256d low = _mm256_hadd_pd(s[0], s[1]);
@@ -99,8 +100,8 @@ DEFINE_DOT(dot_f32, float, load_f32)
 DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
 DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
 
-/* The columns x, x + n, ... of n numbers each: v is loaded once for eight of
- * them. */
+/* The columns x, x + n, ... of n numbers each: v is loaded once for eight
+ * columns. */
 #define DEFINE_DOT_EIGHT(name, real, load)                                  \
     static inline void name(uint64_t n, const real *x, const double *v,     \
                             double *products)                               \
@@ -126,8 +127,8 @@ DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
 DEFINE_DOT_EIGHT(dot_eight_f64, double, load_f64)
 DEFINE_DOT_EIGHT(dot_eight_f32, float, load_f32)
 
-/* Eight streams of a few lines each end before the processor has seen where
- * they lead: short columns come one after the other. */
+/* Below this length, eight streams end before the processor's prefetcher
+ * detects them. So short columns are read one after the other. */
 enum { SHORT = 512 };
 
 #define DEFINE_DOT_COLUMNS(name, eight, one, real)                           \
@@ -143,7 +144,7 @@ enum { SHORT = 512 };
 DEFINE_DOT_COLUMNS(dot_columns_f64, dot_eight_f64, dot_full_f64, double)
 DEFINE_DOT_COLUMNS(dot_columns_f32, dot_eight_f32, dot_full_f32, float)
 
-/* What is a few columns ahead is asked for on the way. */
+/* Prefetches a few columns ahead. */
 static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
                        const double *v, double *products)
 {
@@ -176,8 +177,7 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
 DEFINE_ADD_FULL(add_full_f64, double, load_f64)
 DEFINE_ADD_FULL(add_full_f32, float, load_f32)
 
-/* Two lines of a tile: each number that is loaded takes part in two products
- * or in four. */
+/* Two rows of a tile: each loaded number is used in two or four products. */
 static inline void dot_half_tile(uint64_t n, const double *const a[2],
                                  const double *const b[COLUMN_TILE_SIDE],
                                  double sum[2][COLUMN_TILE_SIDE])

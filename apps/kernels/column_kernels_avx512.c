@@ -1,6 +1,6 @@
-/* The inner loops for AVX-512. The build compiles this file for
- * such processors; it is entered on them alone. Index values are below 2^31:
- * column_kernels_choose sees to that. */
+/* The inner loops for AVX-512. The build compiles this file for such
+ * processors, and only they call it. Index values are below 2^31:
+ * column_kernels_choose ensures it. */
 #include "column_kernels.h"
 
 #ifndef __AVX512F__
@@ -16,11 +16,11 @@ const column_kernels *column_kernels_avx512(void)
 
 enum { LANES = 8 };
 
-/* Sums in arrays stay in registers only where the loops over them are gone
- * before the compiler deals registers out. */
+/* Sums in arrays stay in registers only if the loops over them are unrolled
+ * before register allocation. */
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Loads of the lanes in `mask`, the others 0. */
+/* Loads the lanes in `mask`; others are 0. */
 static inline __m512d load_f64(__mmask8 mask, const void *from)
 {
     return _mm512_maskz_loadu_pd(mask, from);
@@ -36,7 +36,7 @@ static inline __m128d pair(const uint32_t *index, const double *v)
     return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
 }
 
-/* v[index[0 .. 7]]: eight loads take less than a gather. */
+/* v[index[0 .. 7]]: eight loads are faster than a gather. */
 static inline __m512d gather_all(const uint32_t *index, const double *v)
 {
     const __m256d low = _mm256_set_m128d(pair(index + 2, v), pair(index, v));
@@ -46,13 +46,13 @@ static inline __m512d gather_all(const uint32_t *index, const double *v)
     return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
 }
 
-/* Without optimisation gcc's gather is a macro with a conversion of its own. */
+/* Without optimisation gcc's gather is a macro that contains a conversion. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 
-/* v[index[0 .. left - 1]], eight of them at most; the other lanes are 0. */
+/* v[index[0 .. left - 1]], at most eight; the other lanes are 0. */
 static inline __m512d gather(uint64_t left, const uint32_t *index,
                              const double *v)
 {
@@ -114,7 +114,7 @@ DEFINE_DOT(dot_f32, float, load_f32)
 DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
 DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
 
-/* The sums of eight vectors' lanes. */
+/* The sum of the lanes of each of eight vectors. */
 static inline __m512d add_lanes(const __m512d s[LANES])
 {
     __m512d two[LANES / 2], four[LANES / 4];
@@ -133,8 +133,8 @@ static inline __m512d add_lanes(const __m512d s[LANES])
                          _mm512_shuffle_f64x2(four[0], four[1], 0xdd));
 }
 
-/* The columns x, x + n, ... of n numbers each: v is loaded once for `side` of
- * them, and their lanes are added up together. */
+/* The columns x, x + n, ... of n numbers each: v is loaded once for `side`
+ * columns, and their lanes are added up together. */
 #define DEFINE_DOT_SIDE(name, side, real, load)                              \
     static inline void name(uint64_t n, const real *x, const double *v,      \
                             double *products)                                \
@@ -159,9 +159,9 @@ DEFINE_DOT_SIDE(dot_four_f64, 4, double, load_f64)
 DEFINE_DOT_SIDE(dot_eight_f32, 8, float, load_f32)
 DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32)
 
-/* The same of eight columns one after the other. Eight streams of a few lines
- * each end before the processor has seen where they lead; this is one, which it
- * fetches by itself. */
+/* Likewise for eight columns one after the other. Eight short streams end
+ * before the processor's prefetcher detects them; this is a single stream,
+ * which it prefetches. */
 enum { SHORT = 512 };
 
 #define DEFINE_DOT_SHORT(name, real, load)                                    \
@@ -204,8 +204,8 @@ DEFINE_DOT_COLUMNS(dot_columns_f64, dot_short_f64, dot_eight_f64, dot_four_f64,
 DEFINE_DOT_COLUMNS(dot_columns_f32, dot_short_f32, dot_eight_f32, dot_four_f32,
                    dot_full_f32, float)
 
-/* Eight sparse columns, each in lanes of its own, which are added up together;
- * what is a few columns ahead is asked for on the way. */
+/* Eight sparse columns, each with its own lanes, which are added up
+ * together. Prefetches a few columns ahead. */
 #define DEFINE_DOT_SPARSE(name, real, load)                        \
     static inline __m512d name(uint64_t n, const uint32_t *index,  \
                                const real *value, const double *v) \
@@ -256,7 +256,7 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
 DEFINE_ADD_FULL(add_full_f64, double, load_f64)
 DEFINE_ADD_FULL(add_full_f32, float, load_f32)
 
-/* Each number that is loaded takes part in four products. */
+/* Each loaded number is used in four products. */
 static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
                      const double *const b[COLUMN_TILE_SIDE],
                      double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])

@@ -1,5 +1,5 @@
-/* Which loop a column takes, and the loop that has no vectors, whatever the
- * registers. Included by the files that hold the others, behind them. */
+/* Selects the loop for a column, and defines the loop without vectors, for
+ * any register width. The files with the vector loops include it after them. */
 #ifndef COLUMN_KERNELS_CALLS_H
 #define COLUMN_KERNELS_CALLS_H
 
@@ -23,8 +23,8 @@ static void dot_full(const data_column *x, uint64_t m, const double *v,
         dot_columns_f32(x->n, m, x->f32, v, products);
 }
 
-/* Rows of a column differ, so that eight sums need not wait for each other's
- * stores; and eight stores take less than a scatter. */
+/* The rows of a column are distinct, so eight sums need not wait for each
+ * other's stores; and eight stores are faster than a scatter. */
 enum { APART = 8 };
 
 #define DEFINE_ADD_SPARSE(name, real)                                        \

@@ -1,5 +1,5 @@
-/* The portable loops over rows, and the choice among all of them. With
- * m = y z and e = exp(-|m|) nothing overflows:
+/* The portable loops over rows, and the choice of loops. With m = y z and e
+ * = exp(-|m|) nothing overflows:
  *
  *     u = 1 / (1 + exp(m)),   f = log(1 + e) + max(-m, 0),
  *     u (1 - u) = e / (1 + e)^2,   u / (1 - u) = exp(-m). */
@@ -53,12 +53,12 @@ void logistic_freeze_portable(uint64_t n, const double *c, double least,
     }
 }
 
-/* H(t u) is bounded from below without another look at the rows. Its first
- * half is -t u (log t + log u). The second, -(1 - t u) log(1 - t u), has at
- * t = 1 the value (1 - u) f, the slope u (1 - f), and on [t, 1] a curvature of
- * at most u^2 / (1 - u). Far from 1 the chord t H(u) is the better bound, as H
- * is concave. Near the optimum t is 1 up to the gap, and the bound exact up to
- * its square. */
+/* Bounds H(t u) from below without another pass over the rows. Its first
+ * half is -t u (log t + log u). The second, -(1 - t u) log(1 - t u), has at t =
+ * 1 the value (1 - u) f, the slope u (1 - f), and on [t, 1] a curvature of at
+ * most u^2 / (1 - u). Far from 1 the chord t H(u) is the better bound, because
+ * H is concave. Near the optimum t is 1 up to the gap, and the bound is exact
+ * up to its square. */
 double logistic_entropy(const logistic_side *side, double t)
 {
     const double whole = side->loss + side->margin;

@@ -1,6 +1,6 @@
-/* The logistic loss, and the loops over rows that a scan and a quadratic model
- * need of it: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is
- * minus the gradient of sum c_i f(m_i) with respect to z. */
+/* The logistic loss, and the loops over rows for a scan and for a quadratic
+ * model: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is minus
+ * the gradient of sum c_i f(m_i) with respect to z. */
 #ifndef LOGISTIC_LOOPS_H
 #define LOGISTIC_LOOPS_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a scan adds up over the rows of one class. */
+/* Sums of a scan over the rows of one class. */
 typedef struct logistic_side {
     double loss;     /* sum c f */
     double sum;      /* sum c u */
@@ -27,7 +27,7 @@ enum {
     LOGISTIC_SIDES = sizeof(logistic_sides) / sizeof(double)
 };
 
-/* Adds sums to those of a class, in the order in which they stand above. */
+/* Adds sums to those of a class, in the order of the fields above. */
 static inline void logistic_side_add(logistic_side *side,
                                      const double sum[LOGISTIC_SUMS])
 {
@@ -39,7 +39,7 @@ static inline void logistic_side_add(logistic_side *side,
     side->squares += sum[5];
 }
 
-/* Rows as the loops over them see them, [n] each. */
+/* The rows of a partition, [n] each. */
 typedef struct logistic_rows {
     uint64_t n;
     const double *y; /* 1 or -1 */
@@ -47,19 +47,19 @@ typedef struct logistic_rows {
     const double *z;
 } logistic_rows;
 
-/* With H of f(m) = max_a H(a) - a m, a lower bound of sum c H(t u) over the rows
- * of one class. */
+/* With H defined by f(m) = max_a H(a) - a m: a lower bound of sum c H(t u)
+ * over the rows of one class. */
 double logistic_entropy(const logistic_side *side, double t);
 
-/* The loops over rows, one table for each kind of processor. */
+/* The loops over rows, one table for each instruction set. */
 typedef struct logistic_loops {
     const char *name;
-    /* r, and the sums of both classes. */
+    /* Computes r, and the sums of both classes. */
     void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
-    /* r and h = c f''; either may be NULL. Returns sum c f. */
+    /* Computes r and h = c f''; either may be NULL. Returns sum c f. */
     double (*curve)(const logistic_rows *rows, double *r, double *h);
-    /* The quadratic model of any loss: root = sqrt(max(h, least c)) in the place
-     * of h, and r / root, 0 where root is, in that of r. */
+    /* The quadratic model of any loss: replaces h by root = sqrt(max(h,
+     * least c)), and r by r / root, or 0 if root is 0. */
     void (*freeze)(uint64_t n, const double *c, double least, double *h,
                    double *r);
 } logistic_loops;
@@ -67,7 +67,7 @@ typedef struct logistic_loops {
 extern const logistic_loops logistic_loops_portable;
 void logistic_freeze_portable(uint64_t n, const double *c, double least,
                               double *h, double *r);
-/* NULL where this build or processor has not got what they are named for. */
+/* NULL if this build or processor does not support the instruction set. */
 const logistic_loops *logistic_loops_avx2(void);
 const logistic_loops *logistic_loops_avx512(void);
 const logistic_loops *logistic_loops_choose(void);

@@ -1,5 +1,5 @@
 /* The loops over rows for AVX2. The build compiles this file for such
- * processors; it is entered on them alone. */
+ * processors, and only they call it. */
 #include "logistic_loops.h"
 
 #ifdef __AVX2__

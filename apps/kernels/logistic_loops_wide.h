@@ -1,8 +1,9 @@
-/* The loops over rows for the registers of the file that includes it. */
+/* The loops over rows, for the vector registers of the including file. */
 #include "logistic_loops.h"
 #include "vector_lanes.h"
 
-/* What both loops need of some rows; lanes outside of `mask` have weight 0. */
+/* Values of some rows that both loops use; lanes outside of `mask` have
+ * weight 0. */
 typedef struct lanes {
     wide y, c, m, e, one_e, u, f;
     wide_mask right; /* m > 0 */

@@ -1,5 +1,5 @@
 /* Sums of outer products for AVX2. The build compiles this file for such
- * processors; it is entered on them alone. */
+ * processors, and only they call it. */
 #include "outer_kernels.h"
 
 #ifdef __AVX2__

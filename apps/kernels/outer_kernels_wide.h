@@ -1,5 +1,5 @@
-/* Sums of outer products: tiles of a register's lines by three registers'
- * columns stay in registers while the panel's rows pass by. */
+/* Sums of outer products: tiles of one register's rows by three registers'
+ * columns stay in registers while the loop runs over the panel's rows. */
 #include "outer_kernels.h"
 #include "vector_lanes.h"
 

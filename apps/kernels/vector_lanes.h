@@ -1,12 +1,12 @@
-/* As many numbers at once as a register holds, for files that are compiled for
- * AVX-512 or AVX2: what a loop is written with that stands once for both, exp
- * and log among it. Sums, products and quotients are C's own, as compilers know
- * these vectors.
+/* Vectors of one register, for files that are compiled for AVX-512 or AVX2.
+ * Loops use these definitions and are written once for both; exp and log are
+ * included. Sums, products and quotients are plain C on the compiler's vector
+ * types.
  *
  * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
- * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series, where the
- * argument is halved first when it is above sqrt(2). Both are within some units
- * of the last place of libm's. */
+ * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series; an argument
+ * above sqrt(2) is halved first. Both are within a few units in the last place
+ * of libm's. */
 #ifndef VECTOR_LANES_H
 #define VECTOR_LANES_H
 
@@ -21,7 +21,7 @@ enum { WIDE_LANES = 8 };
 typedef __m512d wide;
 typedef __mmask8 wide_mask;
 
-/* Whether this processor is one of those that the file is for. */
+/* True if this processor supports the instruction set of the file. */
 static inline bool wide_runs_here(void)
 {
     return __builtin_cpu_supports("avx512f") &&
@@ -30,7 +30,7 @@ static inline bool wide_runs_here(void)
            __builtin_cpu_supports("avx512bw");
 }
 
-/* The first of `left` lanes. */
+/* Mask of the first `left` lanes. */
 static inline wide_mask lanes_first(uint64_t left)
 {
     return (wide_mask)(left < WIDE_LANES ? (1u << left) - 1 : 0xff);
@@ -46,10 +46,11 @@ static inline wide_mask lanes_first(uint64_t left)
 #define wide_sum _mm512_reduce_add_pd
 #define wide_load_all _mm512_loadu_pd
 #define wide_store_all _mm512_storeu_pd
-#define wide_store _mm512_mask_storeu_pd /* to, mask, what */
-/* Lanes in the mask from memory, others 0. */
+#define wide_store _mm512_mask_storeu_pd /* to, mask, value */
+/* Loads the lanes in the mask; others are 0. */
 #define wide_load _mm512_maskz_loadu_pd
-/* a where the mask is, else b; else 0. */
+/* pick: a in lanes of the mask, else b; keep: a in lanes of the mask, else
+ * 0. */
 #define wide_pick(mask, a, b) _mm512_mask_mov_pd(b, mask, a)
 #define wide_keep _mm512_maskz_mov_pd
 #define wide_above(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ)
@@ -125,7 +126,7 @@ static inline wide wide_times_power(wide p, wide big)
 
 #endif
 
-/* exp(-t) for t >= 0; 0 from some 708 on. */
+/* exp(-t) for t >= 0; 0 above about 708. */
 static inline wide wide_exp_minus(wide t)
 {
     /* 1 / k! from k = 13 down to 0. */
@@ -144,7 +145,7 @@ static inline wide wide_exp_minus(wide t)
                                     1,
                                     1};
     const wide x = wide_max(-t, wide_all(-708));
-    /* Added to 1.5 x 2^52 a number loses what is behind its point. */
+    /* Adding 1.5 x 2^52 rounds a number to an integer. */
     const wide big =
         wide_fma(x, wide_all(1.4426950408889634), wide_all(0x1.8p52));
     const wide k = big - wide_all(0x1.8p52);
