@@ -52,13 +52,13 @@ DEFINE_DOT(dot_f32, float)
 DEFINE_ADD(add_f64, double)
 DEFINE_ADD(add_f32, float)
 
-static double dot(const data_column *x, const double *v)
+static double dot_portable(const data_column *x, const double *v)
 {
     return x->f64 ? dot_f64(x->n, x->index, x->f64, v)
                   : dot_f32(x->n, x->index, x->f32, v);
 }
 
-static void add(const data_column *x, double a, double *v)
+static void add_portable(const data_column *x, double a, double *v)
 {
     if (x->f64)
         add_f64(x->n, x->index, x->f64, a, v);
@@ -66,20 +66,20 @@ static void add(const data_column *x, double a, double *v)
         add_f32(x->n, x->index, x->f32, a, v);
 }
 
-static void dot_full(const data_column *x, uint64_t m, const double *v,
-                     double *products)
+static void dot_full_portable(const data_column *x, uint64_t m, const double *v,
+                              double *products)
 {
     data_column at = *x;
 
     for (uint64_t j = 0; j < m; j++) {
-        products[j] = dot(&at, v);
+        products[j] = dot_portable(&at, v);
         at.f64 = at.f64 ? at.f64 + at.n : NULL;
         at.f32 = at.f32 ? at.f32 + at.n : NULL;
     }
 }
 
-static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
-                       const double *v, double *products)
+static void dot_sparse_portable(const strads_sparse *x, uint64_t begin,
+                                uint64_t end, const double *v, double *products)
 {
     for (uint64_t j = begin; j < end; j++) {
         const uint64_t at = x->start[j], n = x->start[j + 1] - at;
@@ -89,23 +89,24 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
     }
 }
 
-static double dot_dense(uint64_t n, const double *a, const double *b)
+static double dot_dense_portable(uint64_t n, const double *a, const double *b)
 {
     return dot_f64(n, NULL, a, b);
 }
 
-static void add_dense(uint64_t n, double a, const double *u, double *v)
+static void add_dense_portable(uint64_t n, double a, const double *u, double *v)
 {
     add_f64(n, NULL, u, a, v);
 }
 
-static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
-                     const double *const b[COLUMN_TILE_SIDE],
-                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
+static void dot_tile_portable(uint64_t n,
+                              const double *const a[COLUMN_TILE_SIDE],
+                              const double *const b[COLUMN_TILE_SIDE],
+                              double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
 {
     for (int k = 0; k < COLUMN_TILE_SIDE; k++)
         for (int l = 0; l < COLUMN_TILE_SIDE; l++)
-            sum[k][l] = dot_dense(n, a[k], b[l]);
+            sum[k][l] = dot_dense_portable(n, a[k], b[l]);
 }
 
 double column_squares(const data_column *x, const double *c)
@@ -120,13 +121,14 @@ double column_squares(const data_column *x, const double *c)
 }
 
 const column_kernels column_kernels_portable = {.name = "portable",
-                                                .dot = dot,
-                                                .add = add,
-                                                .dot_full = dot_full,
-                                                .dot_sparse = dot_sparse,
-                                                .dot_dense = dot_dense,
-                                                .add_dense = add_dense,
-                                                .dot_tile = dot_tile};
+                                                .dot = dot_portable,
+                                                .add = add_portable,
+                                                .dot_full = dot_full_portable,
+                                                .dot_sparse =
+                                                    dot_sparse_portable,
+                                                .dot_dense = dot_dense_portable,
+                                                .add_dense = add_dense_portable,
+                                                .dot_tile = dot_tile_portable};
 
 static const double *moved_of(const column_view *view, uint64_t j)
 {

@@ -21,17 +21,17 @@ enum { LANES = 8 };
 #define UNROLL _Pragma("GCC unroll 16")
 
 /* Loads the lanes in `mask`; others are 0. */
-static inline __m512d load_f64(__mmask8 mask, const void *from)
+static inline __m512d load_f64_avx512(__mmask8 mask, const void *from)
 {
     return _mm512_maskz_loadu_pd(mask, from);
 }
 
-static inline __m512d load_f32(__mmask8 mask, const void *from)
+static inline __m512d load_f32_avx512(__mmask8 mask, const void *from)
 {
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, from));
 }
 
-static inline __m128d pair(const uint32_t *index, const double *v)
+static inline __m128d load_pair_avx512(const uint32_t *index, const double *v)
 {
     return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
 }
@@ -39,9 +39,10 @@ static inline __m128d pair(const uint32_t *index, const double *v)
 /* v[index[0 .. 7]]: eight loads are faster than a gather. */
 static inline __m512d gather_all(const uint32_t *index, const double *v)
 {
-    const __m256d low = _mm256_set_m128d(pair(index + 2, v), pair(index, v));
-    const __m256d high =
-        _mm256_set_m128d(pair(index + 6, v), pair(index + 4, v));
+    const __m256d low = _mm256_set_m128d(load_pair_avx512(index + 2, v),
+                                         load_pair_avx512(index, v));
+    const __m256d high = _mm256_set_m128d(load_pair_avx512(index + 6, v),
+                                          load_pair_avx512(index + 4, v));
 
     return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
 }
@@ -53,8 +54,8 @@ static inline __m512d gather_all(const uint32_t *index, const double *v)
 #endif
 
 /* v[index[0 .. left - 1]], at most eight; the other lanes are 0. */
-static inline __m512d gather(uint64_t left, const uint32_t *index,
-                             const double *v)
+static inline __m512d gather_avx512(uint64_t left, const uint32_t *index,
+                                    const double *v)
 {
     if (left >= LANES)
         return gather_all(index, v);
@@ -85,12 +86,12 @@ static inline __m512d gather(uint64_t left, const uint32_t *index,
             const uint64_t left = n - k;                                     \
             const __mmask8 m = lanes_first(left);                            \
             s = _mm512_fmadd_pd(load(m, value + k),                          \
-                                gather(left, index + k, v), s);              \
+                                gather_avx512(left, index + k, v), s);       \
         }                                                                    \
         return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                    \
     }
-DEFINE_DOT(dot_f64, double, load_f64)
-DEFINE_DOT(dot_f32, float, load_f32)
+DEFINE_DOT(dot_f64, double, load_f64_avx512)
+DEFINE_DOT(dot_f32, float, load_f32_avx512)
 
 #define DEFINE_DOT_FULL(name, real, load)                                      \
     static double name(uint64_t n, const real *value, const double *v)         \
@@ -107,12 +108,13 @@ DEFINE_DOT(dot_f32, float, load_f32)
         for (; k < n; k += LANES) {                                            \
             const uint64_t left = n - k;                                       \
             const __mmask8 m = lanes_first(left);                              \
-            s = _mm512_fmadd_pd(load(m, value + k), load_f64(m, v + k), s);    \
+            s = _mm512_fmadd_pd(load(m, value + k), load_f64_avx512(m, v + k), \
+                                s);                                            \
         }                                                                      \
         return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                      \
     }
-DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
-DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
+DEFINE_DOT_FULL(dot_full_f64, double, load_f64_avx512)
+DEFINE_DOT_FULL(dot_full_f32, float, load_f32_avx512)
 
 /* The sum of the lanes of each of eight vectors. */
 static inline __m512d add_lanes(const __m512d s[LANES])
@@ -146,7 +148,7 @@ static inline __m512d add_lanes(const __m512d s[LANES])
         for (uint64_t k = 0; k < n; k += LANES) {                            \
             const uint64_t left = n - k;                                     \
             const __mmask8 mask = lanes_first(left);                         \
-            const __m512d at = load_f64(mask, v + k);                        \
+            const __m512d at = load_f64_avx512(mask, v + k);                 \
             UNROLL                                                           \
             for (uint64_t i = 0; i < (side); i++)                            \
                 s[i] = _mm512_fmadd_pd(load(mask, x + i * n + k), at, s[i]); \
@@ -154,36 +156,36 @@ static inline __m512d add_lanes(const __m512d s[LANES])
         _mm512_mask_storeu_pd(products, (__mmask8)((1u << (side)) - 1),      \
                               add_lanes(s));                                 \
     }
-DEFINE_DOT_SIDE(dot_eight_f64, 8, double, load_f64)
-DEFINE_DOT_SIDE(dot_four_f64, 4, double, load_f64)
-DEFINE_DOT_SIDE(dot_eight_f32, 8, float, load_f32)
-DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32)
+DEFINE_DOT_SIDE(dot_eight_f64, 8, double, load_f64_avx512)
+DEFINE_DOT_SIDE(dot_four_f64, 4, double, load_f64_avx512)
+DEFINE_DOT_SIDE(dot_eight_f32, 8, float, load_f32_avx512)
+DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32_avx512)
 
 /* Likewise for eight columns one after the other. Eight short streams end
  * before the processor's prefetcher detects them; this is a single stream,
  * which it prefetches. */
 enum { SHORT = 512 };
 
-#define DEFINE_DOT_SHORT(name, real, load)                                    \
-    static inline void name(uint64_t n, const real *x, const double *v,       \
-                            double *products)                                 \
-    {                                                                         \
-        __m512d s[LANES];                                                     \
-        UNROLL                                                                \
-        for (uint64_t i = 0; i < LANES; i++, x += n) {                        \
-            __m512d t = _mm512_setzero_pd();                                  \
-            uint64_t k = 0;                                                   \
-            for (; k + LANES <= n; k += LANES)                                \
-                t = _mm512_fmadd_pd(load(0xff, x + k), load_f64(0xff, v + k), \
-                                    t);                                       \
-            const __mmask8 rest = (__mmask8)((1u << (n - k)) - 1);            \
-            s[i] =                                                            \
-                _mm512_fmadd_pd(load(rest, x + k), load_f64(rest, v + k), t); \
-        }                                                                     \
-        _mm512_storeu_pd(products, add_lanes(s));                             \
+#define DEFINE_DOT_SHORT(name, real, load)                              \
+    static inline void name(uint64_t n, const real *x, const double *v, \
+                            double *products)                           \
+    {                                                                   \
+        __m512d s[LANES];                                               \
+        UNROLL                                                          \
+        for (uint64_t i = 0; i < LANES; i++, x += n) {                  \
+            __m512d t = _mm512_setzero_pd();                            \
+            uint64_t k = 0;                                             \
+            for (; k + LANES <= n; k += LANES)                          \
+                t = _mm512_fmadd_pd(load(0xff, x + k),                  \
+                                    load_f64_avx512(0xff, v + k), t);   \
+            const __mmask8 rest = (__mmask8)((1u << (n - k)) - 1);      \
+            s[i] = _mm512_fmadd_pd(load(rest, x + k),                   \
+                                   load_f64_avx512(rest, v + k), t);    \
+        }                                                               \
+        _mm512_storeu_pd(products, add_lanes(s));                       \
     }
-DEFINE_DOT_SHORT(dot_short_f64, double, load_f64)
-DEFINE_DOT_SHORT(dot_short_f32, float, load_f32)
+DEFINE_DOT_SHORT(dot_short_f64, double, load_f64_avx512)
+DEFINE_DOT_SHORT(dot_short_f32, float, load_f32_avx512)
 
 #define DEFINE_DOT_COLUMNS(name, brief, eight, four, one, real)              \
     static void name(uint64_t n, uint64_t m, const real *x, const double *v, \
@@ -206,27 +208,27 @@ DEFINE_DOT_COLUMNS(dot_columns_f32, dot_short_f32, dot_eight_f32, dot_four_f32,
 
 /* Eight sparse columns, each with its own lanes, which are added up
  * together. Prefetches a few columns ahead. */
-#define DEFINE_DOT_SPARSE(name, real, load)                        \
-    static inline __m512d name(uint64_t n, const uint32_t *index,  \
-                               const real *value, const double *v) \
-    {                                                              \
-        enum { AHEAD = 256 };                                      \
-        __m512d s = _mm512_setzero_pd();                           \
-        _mm_prefetch((const char *)(value + AHEAD), _MM_HINT_T0);  \
-        _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);  \
-        for (uint64_t k = 0; k < n; k += LANES) {                  \
-            const uint64_t left = n - k;                           \
-            const __mmask8 m = lanes_first(left);                  \
-            s = _mm512_fmadd_pd(load(m, value + k),                \
-                                gather(left, index + k, v), s);    \
-        }                                                          \
-        return s;                                                  \
+#define DEFINE_DOT_SPARSE(name, real, load)                            \
+    static inline __m512d name(uint64_t n, const uint32_t *index,      \
+                               const real *value, const double *v)     \
+    {                                                                  \
+        enum { AHEAD = 256 };                                          \
+        __m512d s = _mm512_setzero_pd();                               \
+        _mm_prefetch((const char *)(value + AHEAD), _MM_HINT_T0);      \
+        _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);      \
+        for (uint64_t k = 0; k < n; k += LANES) {                      \
+            const uint64_t left = n - k;                               \
+            const __mmask8 m = lanes_first(left);                      \
+            s = _mm512_fmadd_pd(load(m, value + k),                    \
+                                gather_avx512(left, index + k, v), s); \
+        }                                                              \
+        return s;                                                      \
     }
-DEFINE_DOT_SPARSE(lanes_f64, double, load_f64)
-DEFINE_DOT_SPARSE(lanes_f32, float, load_f32)
+DEFINE_DOT_SPARSE(lanes_f64, double, load_f64_avx512)
+DEFINE_DOT_SPARSE(lanes_f32, float, load_f32_avx512)
 
-static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
-                       const double *v, double *products)
+static void dot_sparse_avx512(const strads_sparse *x, uint64_t begin,
+                              uint64_t end, const double *v, double *products)
 {
     for (uint64_t j = begin; j < end; j += LANES) {
         const uint64_t left = end - j;
@@ -249,17 +251,17 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
         for (uint64_t k = 0; k < n; k += LANES) {                           \
             const __mmask8 m = lanes_first(n - k);                          \
             const __m512d sum = _mm512_fmadd_pd(factor, load(m, value + k), \
-                                                load_f64(m, v + k));        \
+                                                load_f64_avx512(m, v + k)); \
             _mm512_mask_storeu_pd(v + k, m, sum);                           \
         }                                                                   \
     }
-DEFINE_ADD_FULL(add_full_f64, double, load_f64)
-DEFINE_ADD_FULL(add_full_f32, float, load_f32)
+DEFINE_ADD_FULL(add_full_f64, double, load_f64_avx512)
+DEFINE_ADD_FULL(add_full_f32, float, load_f32_avx512)
 
 /* Each loaded number is used in four products. */
-static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
-                     const double *const b[COLUMN_TILE_SIDE],
-                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
+static void dot_tile_avx512(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
+                            const double *const b[COLUMN_TILE_SIDE],
+                            double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
 {
     enum { SUMS = COLUMN_TILE_SIDE * COLUMN_TILE_SIDE };
     __m512d s[SUMS];
@@ -273,10 +275,10 @@ static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
         __m512d across[COLUMN_TILE_SIDE];
         UNROLL
         for (int l = 0; l < COLUMN_TILE_SIDE; l++)
-            across[l] = load_f64(m, b[l] + i);
+            across[l] = load_f64_avx512(m, b[l] + i);
         UNROLL
         for (int k = 0; k < COLUMN_TILE_SIDE; k++) {
-            const __m512d down = load_f64(m, a[k] + i);
+            const __m512d down = load_f64_avx512(m, a[k] + i);
             UNROLL
             for (int l = 0; l < COLUMN_TILE_SIDE; l++)
                 s[k * COLUMN_TILE_SIDE + l] =
@@ -292,13 +294,13 @@ static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
 #include "column_kernels_calls.h"
 
 static const column_kernels avx512 = {.name = "avx512",
-                                      .dot = dot,
-                                      .add = add,
-                                      .dot_full = dot_full,
-                                      .dot_sparse = dot_sparse,
+                                      .dot = dot_column,
+                                      .add = add_column,
+                                      .dot_full = dot_full_columns,
+                                      .dot_sparse = dot_sparse_avx512,
                                       .dot_dense = dot_full_f64,
                                       .add_dense = add_dense,
-                                      .dot_tile = dot_tile};
+                                      .dot_tile = dot_tile_avx512};
 
 const column_kernels *column_kernels_avx512(void)
 {

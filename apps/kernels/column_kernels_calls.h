@@ -5,7 +5,7 @@
 
 #include "column_kernels.h"
 
-static double dot(const data_column *x, const double *v)
+static double dot_column(const data_column *x, const double *v)
 {
     if (x->f64)
         return x->index ? dot_f64(x->n, x->index, x->f64, v)
@@ -14,8 +14,8 @@ static double dot(const data_column *x, const double *v)
                     : dot_full_f32(x->n, x->f32, v);
 }
 
-static void dot_full(const data_column *x, uint64_t m, const double *v,
-                     double *products)
+static void dot_full_columns(const data_column *x, uint64_t m, const double *v,
+                             double *products)
 {
     if (x->f64)
         dot_columns_f64(x->n, m, x->f64, v, products);
@@ -46,7 +46,7 @@ enum { APART = 8 };
 DEFINE_ADD_SPARSE(add_sparse_f64, double)
 DEFINE_ADD_SPARSE(add_sparse_f32, float)
 
-static void add(const data_column *x, double a, double *v)
+static void add_column(const data_column *x, double a, double *v)
 {
     if (x->f64 && x->index)
         add_sparse_f64(x->n, x->index, x->f64, a, v);

@@ -9,7 +9,8 @@
 
 #include "logistic_loops.h"
 
-static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
+static void look_portable(const logistic_rows *rows, double *r,
+                          logistic_sides *sums)
 {
     for (uint64_t i = 0; i < rows->n; i++) {
         const double y = rows->y[i], c = rows->c[i], m = y * rows->z[i];
@@ -28,7 +29,7 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     }
 }
 
-static double curve(const logistic_rows *rows, double *r, double *h)
+static double curve_portable(const logistic_rows *rows, double *r, double *h)
 {
     double loss = 0;
 
@@ -76,8 +77,8 @@ double logistic_entropy(const logistic_side *side, double t)
 }
 
 const logistic_loops logistic_loops_portable = {.name = "portable",
-                                                .look = look,
-                                                .curve = curve,
+                                                .look = look_portable,
+                                                .curve = curve_portable,
                                                 .freeze =
                                                     logistic_freeze_portable};
 

@@ -6,9 +6,9 @@
 #include "logistic_loops_wide.h"
 
 static const logistic_loops avx2 = {.name = "avx2",
-                                    .look = look,
-                                    .curve = curve,
-                                    .freeze = freeze};
+                                    .look = look_wide,
+                                    .curve = curve_wide,
+                                    .freeze = freeze_wide};
 
 const logistic_loops *logistic_loops_avx2(void)
 {

@@ -24,7 +24,8 @@ static inline lanes read_lanes(const logistic_rows *rows, uint64_t i,
     return v;
 }
 
-static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
+static void look_wide(const logistic_rows *rows, double *r,
+                      logistic_sides *sums)
 {
     wide sum[2][LOGISTIC_SUMS];
 
@@ -54,7 +55,7 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     }
 }
 
-static double curve(const logistic_rows *rows, double *r, double *h)
+static double curve_wide(const logistic_rows *rows, double *r, double *h)
 {
     wide loss = wide_all(0);
 
@@ -70,8 +71,8 @@ static double curve(const logistic_rows *rows, double *r, double *h)
     return wide_sum(loss);
 }
 
-static void freeze(uint64_t n, const double *c, double least, double *h,
-                   double *r)
+static void freeze_wide(uint64_t n, const double *c, double least, double *h,
+                        double *r)
 {
     for (uint64_t i = 0; i < n; i += WIDE_LANES) {
         const wide_mask mask = lanes_first(n - i);
