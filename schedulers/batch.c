@@ -66,8 +66,8 @@ static bool wastes_work(const sti_batch_source *s, sti_block_entry *entry)
 }
 
 /* Dissolves a block. Its members go into the pool: all, or the active ones. */
-static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
-                           bool all)
+static strads_err dissolve_block(sti_batch *b, const sti_batch_source *s,
+                                 uint32_t e, bool all)
 {
     strads_err err = STRADS_OK;
     const sti_block_entry *entry = &s->table->entry[e];
@@ -144,8 +144,8 @@ static strads_err take_block(sti_batch *b, const sti_batch_source *s,
 }
 
 /* Adds drawn parameter i, and its block, to the batch. */
-static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
-                       uint32_t i)
+static strads_err take_drawn(sti_batch *b, const sti_batch_source *s,
+                             progress *p, uint32_t i)
 {
     uint32_t e = s->table->of[i];
     bool first = !b->pool.n && !b->block.n;
@@ -158,7 +158,7 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
     bool alone = e == STI_BLOCK_NONE || !(s->table->entry[e].active > 0);
     strads_err err = STRADS_OK;
     if (e != STI_BLOCK_NONE)
-        err = dissolve(b, s, e, false);
+        err = dissolve_block(b, s, e, false);
     if (!err && alone)
         err = add_to_pool(b, s, i);
     p->loose += b->pool.n - n;
@@ -174,7 +174,7 @@ static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
         uint32_t i = s->sampler->floor[k];
         if (s->sampler->priority[i] > 0 &&
             !sti_sampler_is_hidden(s->sampler, sti_sampler_item(s->sampler, i)))
-            err = take(b, s, p, i);
+            err = take_drawn(b, s, p, i);
     }
     return err;
 }
@@ -200,7 +200,7 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
             continue;
         }
         b->pool_first = b->pool_first || k == 0;
-        err = dissolve(b, s, e, rests_too);
+        err = dissolve_block(b, s, e, rests_too);
     }
     b->block.n = kept;
     return err;
@@ -214,7 +214,7 @@ static bool is_sorted(const sti_numbers *numbers)
     return true;
 }
 
-static int ascending(const void *x, const void *y)
+static int compare_numbers(const void *x, const void *y)
 {
     uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
     return (a > b) - (a < b);
@@ -247,13 +247,13 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
         if (i == STI_DRAW_NONE || (i == STI_DRAW_AGAIN && ++vain == VAIN))
             break;
         if (i != STI_DRAW_AGAIN)
-            err = take(b, s, &p, i);
+            err = take_drawn(b, s, &p, i);
     }
     if (!err)
         err = merge_light(b, s, &p);
     if (b->pool.n) {
         if (!is_sorted(&b->pool))
-            qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, ascending);
+            qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, compare_numbers);
         b->pool_id = sti_block_table_id(s->table);
     }
     return err;

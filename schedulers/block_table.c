@@ -7,7 +7,7 @@
 
 #include "strads/policy.h"
 
-static strads_err no_memory(void)
+static strads_err no_table_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for another block of "
                                       "parameters; try larger blocks");
@@ -19,7 +19,7 @@ strads_err sti_block_table_open(uint32_t parameters, sti_block_table *table)
     table->last_id = STRADS_POLICY_BLOCK_IDS;
     table->of = malloc(parameters * sizeof *table->of);
     if (!table->of)
-        return no_memory();
+        return no_table_memory();
     for (uint32_t i = 0; i < parameters; i++)
         table->of[i] = STI_BLOCK_NONE;
     return STRADS_OK;
@@ -40,18 +40,18 @@ uint64_t sti_block_table_id(sti_block_table *table)
     return ++table->last_id;
 }
 
-static strads_err grow(sti_block_table *table)
+static strads_err grow_table(sti_block_table *table)
 {
     uint32_t capacity = table->capacity ? 2 * table->capacity : 64;
     sti_block_entry *entry =
         realloc(table->entry, capacity * sizeof *table->entry);
     if (!entry)
-        return no_memory();
+        return no_table_memory();
     table->entry = entry;
     uint32_t *free_entry =
         realloc(table->free_entry, capacity * sizeof *table->free_entry);
     if (!free_entry)
-        return no_memory();
+        return no_table_memory();
     table->free_entry = free_entry;
     table->capacity = capacity;
     return STRADS_OK;
@@ -62,13 +62,13 @@ strads_err sti_block_table_add(sti_block_table *table, uint64_t id, uint32_t n,
                                uint32_t *entry)
 {
     if (!table->n_free && table->n == table->capacity) {
-        strads_err err = grow(table);
+        strads_err err = grow_table(table);
         if (err)
             return err;
     }
     uint32_t *copy = malloc(n * (sizeof *copy + sizeof(float)));
     if (!copy)
-        return no_memory();
+        return no_table_memory();
     float *copy_weight = (float *)(copy + n);
     memcpy(copy, param, n * sizeof *copy);
     uint32_t at =

@@ -18,7 +18,7 @@ enum { FIRST_SIZE = 1 << 10, LAST_SIZE = 1 << 21 };
 
 /* ---- the cache ---------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x ^= x >> 32;
     x *= UINT64_C(0xd6e8feb86659fd93);
@@ -27,11 +27,11 @@ static uint64_t mix(uint64_t x)
 }
 
 /* The place of the pair a < b, or the empty place for it. */
-static sti_dependency_pair *place(const sti_dependency *d, uint64_t a,
-                                  uint64_t b)
+static sti_dependency_pair *find_pair(const sti_dependency *d, uint64_t a,
+                                      uint64_t b)
 {
     uint32_t mask = d->pairs_size - 1;
-    uint32_t at = (uint32_t)mix(mix(a) + b) & mask;
+    uint32_t at = (uint32_t)mix_bits(mix_bits(a) + b) & mask;
     while (d->pair[at].b && (d->pair[at].a != a || d->pair[at].b != b))
         at = (at + 1) & mask;
     return &d->pair[at];
@@ -59,7 +59,7 @@ static strads_err reserve_pair(sti_dependency *d)
     d->pairs_size = size;
     for (uint32_t i = 0; i < old_size; i++)
         if (old[i].b)
-            *place(d, old[i].a, old[i].b) = old[i];
+            *find_pair(d, old[i].a, old[i].b) = old[i];
     free(old);
     return STRADS_OK;
 }
@@ -144,8 +144,8 @@ static strads_err ask_for(sti_dependency *d, const strads_block *a,
 
 /* The strongest dependency between two blocks, or the first one found above
  * the threshold; NaN if none is above and a pair is unknown. */
-static double compare(const sti_dependency *d, const strads_block *a,
-                      const strads_block *b)
+static double compare_blocks(const sti_dependency *d, const strads_block *a,
+                             const strads_block *b)
 {
     double most = 0;
     bool unknown = false;
@@ -169,9 +169,9 @@ strads_err sti_dependency_check(sti_dependency *d, const strads_block *a,
     strads_err err = reserve_pair(d);
     if (err)
         return err;
-    sti_dependency_pair *pair = place(d, low, high);
+    sti_dependency_pair *pair = find_pair(d, low, high);
     if (!pair->b) {
-        double value = compare(d, a, b);
+        double value = compare_blocks(d, a, b);
         if (isnan(value)) {
             *depend = true;
             return ask_for(d, a, b);

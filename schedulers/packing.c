@@ -108,7 +108,7 @@ static void join_edges(const sti_packing *p, work *w)
     }
 }
 
-static int heavier_first(const void *x, const void *y)
+static int compare_group_weights(const void *x, const void *y)
 {
     const group *a = x, *b = y;
     if (a->weight != b->weight)
@@ -157,7 +157,7 @@ static uint32_t fill_bins(const sti_packing *p, work *w, uint32_t *bin)
     for (uint32_t i = 0; i < p->n; i++)
         if (w->group[i].n)
             w->group[groups++] = w->group[i];
-    qsort(w->group, groups, sizeof *w->group, heavier_first);
+    qsort(w->group, groups, sizeof *w->group, compare_group_weights);
     uint32_t bins = open_bins(p, w, groups, false, 0);
     bins = open_bins(p, w, groups, true, bins);
     for (uint32_t g = 0; g < groups; g++) {

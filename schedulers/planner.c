@@ -19,7 +19,7 @@ typedef struct item {
     uint32_t number;
 } item;
 
-static int heavier_first(const void *a, const void *b)
+static int compare_item_weights(const void *a, const void *b)
 {
     const item *x = a, *y = b;
     if (x->weight != y->weight)
@@ -46,7 +46,7 @@ static strads_err sort_descending(uint32_t n, const double *weight,
                                k, wrong);
         }
     }
-    qsort(items, n, sizeof *items, heavier_first);
+    qsort(items, n, sizeof *items, compare_item_weights);
     for (uint32_t k = 0; k < n; k++)
         order[k] = items[k].number;
     free(items);
@@ -55,7 +55,7 @@ static strads_err sort_descending(uint32_t n, const double *weight,
 
 /* ---- plans --------------------------------------------------------------- */
 
-static strads_err no_memory(void)
+static strads_err no_plan_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a plan");
 }
@@ -92,15 +92,15 @@ static void list_members(const uint32_t *group, uint32_t K, uint32_t B,
 }
 
 /* In step t partition p has the group that started at p - t. */
-static strads_err rotate(const strads_plan *sizes, const uint32_t *group,
-                         strads_plan **out)
+static strads_err rotate_groups(const strads_plan *sizes, const uint32_t *group,
+                                strads_plan **out)
 {
     uint32_t K = sizes->partitions, B = sizes->blocks;
     uint32_t *first = calloc((size_t)K + 1, sizeof *first);
     uint32_t *member = malloc(sizeof *member * B);
     uint32_t *start = malloc(sizeof *start * ((size_t)K * K + 1));
     uint32_t *block = malloc(sizeof *block * K * B);
-    strads_err err = no_memory();
+    strads_err err = no_plan_memory();
     if (first && member && start && block) {
         list_members(group, K, B, first, member);
         uint32_t n = 0;
@@ -133,11 +133,11 @@ strads_err strads_plan_rotation(uint32_t partitions, uint32_t blocks,
         return err;
     uint32_t *group = malloc(sizeof *group * blocks);
     if (!group)
-        return no_memory();
+        return no_plan_memory();
     for (uint32_t b = 0; b < blocks; b++)
         group[b] = b % partitions;
     const strads_plan sizes = {.partitions = partitions, .blocks = blocks};
-    err = rotate(&sizes, group, out);
+    err = rotate_groups(&sizes, group, out);
     free(group);
     return err;
 }
@@ -155,7 +155,7 @@ static strads_err group_by_work(uint32_t K, uint32_t B, const double *weight,
     uint32_t *order = malloc(sizeof *order * B);
     double *load = calloc(K, sizeof *load);
     uint32_t *count = calloc(K, sizeof *count);
-    strads_err err = no_memory();
+    strads_err err = no_plan_memory();
     if (order && load && count)
         err = sort_descending(B, weight, order);
     for (uint32_t k = 0; k < B && !err; k++) {
@@ -184,14 +184,14 @@ strads_err strads_plan_weighted(uint32_t partitions, uint32_t blocks,
         return err;
     uint32_t *group = malloc(sizeof *group * blocks);
     if (!group)
-        return no_memory();
+        return no_plan_memory();
     const strads_plan sizes = {.partitions = partitions,
                                .blocks = blocks,
                                .block_weight = block_weight,
                                .partition_weight = partition_weight};
     err = group_by_work(partitions, blocks, block_weight, group);
     if (!err)
-        err = rotate(&sizes, group, out);
+        err = rotate_groups(&sizes, group, out);
     free(group);
     return err;
 }
@@ -209,7 +209,7 @@ void strads_cut_free(strads_cut *cut)
 }
 
 /* The block of the k-th parameter, in snake order. */
-static uint32_t snake(uint32_t k, uint32_t blocks)
+static uint32_t snake_block(uint32_t k, uint32_t blocks)
 {
     uint32_t row = k / blocks, at = k % blocks;
     return row % 2 ? blocks - 1 - at : at;
@@ -217,8 +217,8 @@ static uint32_t snake(uint32_t k, uint32_t blocks)
 
 /* Counts sizes first, then puts every parameter in ascending order into its
  * block. */
-static void fill(strads_cut *cut, uint32_t n, const uint32_t *block_of,
-                 const double *weight)
+static void fill_blocks(strads_cut *cut, uint32_t n, const uint32_t *block_of,
+                        const double *weight)
 {
     uint32_t at = 0;
     for (uint32_t j = 0; j < n; j++)
@@ -260,10 +260,10 @@ strads_err strads_cut_deal(uint32_t n, const double *weight, uint32_t blocks,
     if (err)
         goto fail;
     for (uint32_t k = 0; k < n; k++)
-        block_of[order[k]] = snake(k, blocks);
+        block_of[order[k]] = snake_block(k, blocks);
     for (uint32_t b = 0; b < blocks; b++)
         cut->block[b] = (strads_block){.id = b, .owner = b % partitions};
-    fill(cut, n, block_of, weight);
+    fill_blocks(cut, n, block_of, weight);
     free(order);
     free(block_of);
     *out = cut;

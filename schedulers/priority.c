@@ -135,7 +135,8 @@ static bool is_held(const priority *p, uint64_t id)
 
 /* A block in flight that this policy did not choose may hold any parameter,
  * so this policy chooses no block beside it. */
-static bool foreign_in_flight(const priority *p, const strads_choice_request *r)
+static bool has_foreign_flight(const priority *p,
+                               const strads_choice_request *r)
 {
     for (uint32_t k = 0; k < r->n_in_flight; k++)
         if (r->in_flight[k].n && !is_held(p, r->in_flight[k].id))
@@ -188,8 +189,8 @@ typedef struct pool_work {
 
 /* Packs the pool into bins. Parameters that depend on blocks in flight share
  * bins only with each other, so that they do not delay the others. */
-static strads_err pack(priority *p, double work, const pool_work *w,
-                       uint32_t *bins)
+static strads_err pack_bins(priority *p, double work, const pool_work *w,
+                            uint32_t *bins)
 {
     sti_packing packing = {
         .n = p->batch.pool.n,
@@ -261,7 +262,7 @@ static strads_err pack_pool(priority *p)
         err = compare_pool(p, &w);
     if (err || p->dependency.missing)
         goto done;
-    err = pack(p, p->dependency.request->work, &w, &bins);
+    err = pack_bins(p, p->dependency.request->work, &w, &bins);
     if (!err)
         err = blocks_from_bins(p, w.bin, bins);
 done:
@@ -356,7 +357,7 @@ static strads_err select_blocks(priority *p)
 }
 
 /* Moves the chosen blocks from the batch to those in flight. */
-static strads_err dispatch(priority *p, strads_choice *choice)
+static strads_err dispatch_chosen(priority *p, strads_choice *choice)
 {
     if (p->chosen.n > p->out_size) {
         strads_block *out = realloc(p->out, p->chosen.n * sizeof *out);
@@ -399,7 +400,7 @@ static double held_weight(priority *p)
     return sum;
 }
 
-static strads_err draw(priority *p, const strads_choice_request *r)
+static strads_err draw_batch(priority *p, const strads_choice_request *r)
 {
     sti_batch_source from = source(p);
     from.floor = sti_sampler_floor(&p->sampler, held_weight(p));
@@ -417,7 +418,7 @@ static strads_err open_batch(priority *p, const strads_choice_request *r)
     strads_err err = wait_for_due(p, &wait);
     if (err || wait || p->dependency.missing)
         return err;
-    return draw(p, r);
+    return draw_batch(p, r);
 }
 
 static strads_err choose_free(priority *p, const strads_choice_request *r,
@@ -443,7 +444,7 @@ static strads_err choose_free(priority *p, const strads_choice_request *r,
         return STRADS_OK;
     }
     if (!err && p->chosen.n)
-        err = dispatch(p, choice);
+        err = dispatch_chosen(p, choice);
     sti_batch_return(&p->batch, &to);
     return err;
 }
@@ -460,7 +461,7 @@ static strads_err priority_choose(void *state,
     release_committed(p, &request);
     if (!p->batch.open) /* which hides its items */
         p->remaining = sti_sampler_sum(&p->sampler) + held_weight(p);
-    if (foreign_in_flight(p, &request))
+    if (has_foreign_flight(p, &request))
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
     else
         err = choose_free(p, &request, choice);

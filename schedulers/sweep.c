@@ -35,12 +35,12 @@ typedef struct sweep {
 } sweep;
 
 /* Maps 64 random bits to a number in 0 .. n - 1. */
-static uint32_t below(uint64_t bits, uint32_t n)
+static uint32_t draw_below(uint64_t bits, uint32_t n)
 {
     return (uint32_t)((bits >> 32) * n >> 32);
 }
 
-static strads_err no_memory(const sweep *s)
+static strads_err no_sweep_memory(const sweep *s)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory to cut %llu parameters into blocks",
@@ -54,7 +54,7 @@ static void shuffle_order(sweep *s, uint32_t n)
     for (uint32_t i = n; i-- > 1;) {
         uint64_t bits =
             strads_random_bits(s->setup.seed, STI_PURPOSE_SHUFFLE, 0, i);
-        uint32_t k = below(bits, i + 1);
+        uint32_t k = draw_below(bits, i + 1);
         uint32_t swap = s->order[i];
         s->order[i] = s->order[k];
         s->order[k] = swap;
@@ -90,7 +90,7 @@ static strads_err sweep_open(const strads_policy_setup *setup, bool shuffle,
     if (shuffle && n) {
         s->order = malloc(n * sizeof *s->order);
         if (!s->order) {
-            strads_err err = no_memory(s);
+            strads_err err = no_sweep_memory(s);
             sweep_close(s);
             return err;
         }
@@ -126,12 +126,12 @@ static bool still_fits(const sweep *s, double work)
     return s->blocks && work < 2 * s->work && s->work < 2 * work;
 }
 
-static strads_err cut(sweep *s, double work)
+static strads_err cut_blocks(sweep *s, double work)
 {
     uint32_t blocks = lay_cuts(s, work, NULL);
     uint32_t *start = malloc((blocks + (size_t)1) * sizeof *start);
     if (!start)
-        return no_memory(s);
+        return no_sweep_memory(s);
     lay_cuts(s, work, start);
     free(s->start);
     s->start = start;
@@ -143,7 +143,7 @@ static strads_err cut(sweep *s, double work)
 
 /* True if a block that this policy did not choose is in flight: it may hold
  * any parameter. */
-static bool foreign_in_flight(const strads_choice_request *request)
+static bool has_foreign_block(const strads_choice_request *request)
 {
     for (uint32_t k = 0; k < request->n_in_flight; k++)
         if (request->in_flight[k].id < STRADS_POLICY_BLOCK_IDS &&
@@ -158,7 +158,7 @@ static strads_err reserve_out(sweep *s, uint32_t want)
         return STRADS_OK;
     strads_block *out = realloc(s->out, want * sizeof *out);
     if (!out)
-        return no_memory(s);
+        return no_sweep_memory(s);
     s->out = out;
     s->out_size = want;
     return STRADS_OK;
@@ -167,11 +167,11 @@ static strads_err reserve_out(sweep *s, uint32_t want)
 /* Prepares a choice: cuts blocks if needed, and reserves `out`. If a block
  * may be chosen, choice->kind is STRADS_CHOOSE_BLOCKS with n = 0; otherwise the
  * choice is complete. */
-static strads_err begin(sweep *s, const strads_choice_request *request,
-                        strads_choice *choice)
+static strads_err begin_choice(sweep *s, const strads_choice_request *request,
+                               strads_choice *choice)
 {
     *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
-    if (foreign_in_flight(request))
+    if (has_foreign_block(request))
         return STRADS_OK;
     if (s->sent >= s->setup.parameters) {
         if (request->n_in_flight)
@@ -182,7 +182,7 @@ static strads_err begin(sweep *s, const strads_choice_request *request,
     }
     double work = sti_policy_work(request, s->total);
     if (!s->sent && !still_fits(s, work)) {
-        strads_err err = cut(s, work);
+        strads_err err = cut_blocks(s, work);
         if (err)
             return err;
     }
@@ -217,7 +217,7 @@ static bool add_block(sweep *s, const strads_choice_request *request,
     return true;
 }
 
-static void finish(sweep *s, strads_choice *choice)
+static void finish_choice(sweep *s, strads_choice *choice)
 {
     choice->blocks = s->out;
     if (!choice->n)
@@ -245,7 +245,7 @@ static strads_err cyclic_choose(void *state,
                                 strads_choice *choice)
 {
     sweep *s = state;
-    strads_err err = begin(s, request, choice);
+    strads_err err = begin_choice(s, request, choice);
     if (err || choice->kind != STRADS_CHOOSE_BLOCKS)
         return err;
     if (!s->sent)
@@ -253,7 +253,7 @@ static strads_err cyclic_choose(void *state,
     while (choice->n < request->want && s->next < s->blocks &&
            add_block(s, request, s->next, choice))
         s->next++;
-    finish(s, choice);
+    finish_choice(s, choice);
     return STRADS_OK;
 }
 
@@ -262,16 +262,16 @@ static strads_err uniform_choose(void *state,
                                  strads_choice *choice)
 {
     sweep *s = state;
-    strads_err err = begin(s, request, choice);
+    strads_err err = begin_choice(s, request, choice);
     if (err || choice->kind != STRADS_CHOOSE_BLOCKS)
         return err;
     uint64_t tries = (uint64_t)TRIES * request->want;
     for (uint64_t k = 0; k < tries && choice->n < request->want; k++) {
         uint64_t bits = strads_random_bits(s->setup.seed, STI_PURPOSE_UNIFORM,
                                            request->draw, k);
-        add_block(s, request, below(bits, s->blocks), choice);
+        add_block(s, request, draw_below(bits, s->blocks), choice);
     }
-    finish(s, choice);
+    finish_choice(s, choice);
     return STRADS_OK;
 }
 

@@ -24,7 +24,7 @@ static const double LARGEST = 0x1p900; /* sums of priorities stay finite */
 
 /* ---- the tree ----------------------------------------------------------- */
 
-static size_t groups(size_t n)
+static size_t group_count(size_t n)
 {
     return (n + FAN - 1) / FAN;
 }
@@ -42,7 +42,7 @@ static double add_four(const double *child)
 }
 
 /* The sum of the children of node `up`; the children are on level `l`. */
-static double add_up(const sti_sampler *s, uint32_t l, size_t up)
+static double add_children(const sti_sampler *s, uint32_t l, size_t up)
 {
     const double *child = s->level[l] + up * FAN;
     return add_four(child) + add_four(child + 4);
@@ -52,9 +52,9 @@ static void rebuild(sti_sampler *s)
 {
     size_t n = s->n;
     for (uint32_t l = 0; l + 1 < s->levels; l++) {
-        n = groups(n);
+        n = group_count(n);
         for (size_t up = 0; up < n; up++)
-            s->level[l + 1][up] = add_up(s, l, up);
+            s->level[l + 1][up] = add_children(s, l, up);
     }
 }
 
@@ -67,7 +67,7 @@ static void update_sums(sti_sampler *s)
         for (uint32_t k = 0; k < s->n_change; k++) {
             uint32_t up = s->change[k] >> shift;
             if (up != last)
-                s->level[l + 1][up] = add_up(s, l, up);
+                s->level[l + 1][up] = add_children(s, l, up);
             last = up;
         }
     }
@@ -113,7 +113,7 @@ static uint32_t find_item(const sti_sampler *s, double place)
 
 /* Records that sums must follow an item. Beyond a share of all items, or
  * without memory, the list overflows and all sums are recomputed. */
-static void note(sti_sampler *s, uint32_t item)
+static void note_item(sti_sampler *s, uint32_t item)
 {
     const uint32_t first = 512, share = 8;
     uint32_t size = s->change_size;
@@ -137,7 +137,7 @@ static void put_weight(sti_sampler *s, uint32_t i, double weight)
 
 /* A block's weight is always summed over all its members, so it is 0 exactly
  * if all of them are inactive. */
-static void weigh(sti_sampler *s, sti_block_entry *entry)
+static void weigh_block(sti_sampler *s, sti_block_entry *entry)
 {
     double sum = 0, active = 0;
     for (uint32_t k = 0; k < entry->block.n; k++) {
@@ -151,7 +151,7 @@ static void weigh(sti_sampler *s, sti_block_entry *entry)
 }
 
 /* Updates blocks and sums for all recorded changes. */
-static void settle(sti_sampler *s)
+static void settle_sums(sti_sampler *s)
 {
     sti_block_table *table = s->table;
     const bool all = s->n_change > s->change_size;
@@ -159,17 +159,17 @@ static void settle(sti_sampler *s)
         return;
     for (uint32_t e = 0; all && e < table->n; e++)
         if (table->entry[e].changed)
-            weigh(s, &table->entry[e]);
+            weigh_block(s, &table->entry[e]);
     for (uint32_t k = 0; !all && k < s->n_change; k++) {
         uint32_t e = table->of[s->change[k]];
         if (e != STI_BLOCK_NONE && table->entry[e].changed)
-            weigh(s, &table->entry[e]);
+            weigh_block(s, &table->entry[e]);
     }
-    if (all || (uint64_t)s->n_change * s->levels >= groups(s->n))
+    if (all || (uint64_t)s->n_change * s->levels >= group_count(s->n))
         rebuild(s);
     else
         update_sums(s);
-    s->sum = add_up(s, s->levels - 1, 0);
+    s->sum = add_children(s, s->levels - 1, 0);
     s->n_change = 0;
 }
 
@@ -185,7 +185,7 @@ strads_err sti_sampler_open(uint32_t n, sti_block_table *table, sti_sampler *s)
     s->has_floor = malloc(n * sizeof *s->has_floor);
     s->floor = malloc(n * sizeof *s->floor);
     for (size_t size = n; complete && (size > 1 || !s->levels);) {
-        size = groups(size);
+        size = group_count(size);
         double *level = aligned_alloc(64, size * FAN * sizeof *level);
         complete = level;
         if (level)
@@ -204,7 +204,7 @@ strads_err sti_sampler_open(uint32_t n, sti_block_table *table, sti_sampler *s)
     }
     s->n_floor = s->positive = n;
     rebuild(s);
-    s->sum = add_up(s, s->levels - 1, 0);
+    s->sum = add_children(s, s->levels - 1, 0);
     return STRADS_OK;
 }
 
@@ -232,10 +232,10 @@ static void set_one(sti_sampler *s, uint32_t i, double priority)
     uint32_t e = s->table->of[i];
     if (e == STI_BLOCK_NONE) {
         put_weight(s, i, clean);
-        note(s, i);
+        note_item(s, i);
     } else if (!s->table->entry[e].changed) {
         s->table->entry[e].changed = true;
-        note(s, s->table->entry[e].param[0]);
+        note_item(s, s->table->entry[e].param[0]);
     }
 }
 
@@ -264,7 +264,7 @@ void sti_sampler_hide(sti_sampler *s, uint32_t item)
     if (sti_sampler_is_hidden(s, item))
         return;
     s->level[0][item] = -s->level[0][item];
-    note(s, item);
+    note_item(s, item);
 }
 
 void sti_sampler_show(sti_sampler *s, uint32_t item)
@@ -272,13 +272,13 @@ void sti_sampler_show(sti_sampler *s, uint32_t item)
     if (!sti_sampler_is_hidden(s, item))
         return;
     s->level[0][item] = -s->level[0][item];
-    note(s, item);
+    note_item(s, item);
 }
 
 void sti_sampler_join(sti_sampler *s, uint32_t e)
 {
     sti_block_entry *entry = &s->table->entry[e];
-    weigh(s, entry);
+    weigh_block(s, entry);
     /* All members are hidden or weigh 0, so no sum changes. */
     for (uint32_t k = 1; k < entry->block.n; k++)
         s->level[0][entry->param[k]] = 0;
@@ -290,19 +290,19 @@ void sti_sampler_split(sti_sampler *s, uint32_t e)
     for (uint32_t k = 0; k < entry->block.n; k++) {
         uint32_t i = entry->param[k];
         s->level[0][i] = s->priority[i];
-        note(s, i);
+        note_item(s, i);
     }
 }
 
 double sti_sampler_sum(sti_sampler *s)
 {
-    settle(s);
+    settle_sums(s);
     return s->sum;
 }
 
 double sti_sampler_weight(sti_sampler *s, uint32_t item)
 {
-    settle(s);
+    settle_sums(s);
     return fabs(s->level[0][item]);
 }
 

@@ -19,6 +19,7 @@ R/man
 R/src
 R/tests
 apps
+apps/kernels
 apps/lda
 apps/mf
 apps/sgd_logistic
@@ -53,6 +54,7 @@ packaging
 python
 python/strads
 python/tests
+schedulers
 tests/criterion
 tests/fuzz
 tests/swarm
