@@ -1,8 +1,7 @@
 /* Anderson extrapolation of sweeps over a block (Bertrand and Massias,
- * "Anderson acceleration of coordinate descent", AISTATS 2021): the combination
- * of their ends that cancels most of their movement. `lasting` is affine in w,
- * so the same combination of it is right there, and nothing is computed anew.
- */
+ * "Anderson acceleration of coordinate descent", AISTATS 2021): the linear
+ * combination of the iterates that cancels most of their movement. `lasting` is
+ * affine in w, so the same combination gives it without another computation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +67,7 @@ uint32_t linear_past_turned(const linear_set *set, uint32_t n,
     return turned;
 }
 
-/* Goes to sum c_i (w, lasting) of the sweeps' ends. */
+/* Moves to sum c_i (w, lasting) over the iterates after sweeps. */
 static void go(linear_set *set, const double c[STEPS], uint32_t n,
                const uint32_t *place)
 {

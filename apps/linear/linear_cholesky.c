@@ -2,13 +2,14 @@
 
 #include <math.h>
 
-/* A pivot below this share of its diagonal: a column that others span. */
+/* A pivot below this share of its diagonal means that the column depends on
+ * others. */
 #define DEPENDENT 1e-12
 
 enum { SIDE = COLUMN_TILE_SIDE };
 
-/* Line i in the columns from `first` to before `end`, where what the columns
- * before them take off is known: the rest of the usual recurrence. */
+/* Computes row i in columns `first` to `end` - 1, given the products with
+ * the columns before them in `off`: the remainder of the usual recurrence. */
 static void finish(uint32_t stride, double *matrix, uint32_t i, uint32_t first,
                    uint32_t end, const double *off)
 {
@@ -27,7 +28,7 @@ static void finish(uint32_t stride, double *matrix, uint32_t i, uint32_t first,
     }
 }
 
-/* Tile by tile, so that each line is read once for four others. */
+/* Goes tile by tile, so that each row is read once for four others. */
 void linear_factor_from(const column_kernels *kernels, uint32_t begin,
                         uint32_t n, uint32_t stride, double *matrix)
 {

@@ -1,4 +1,4 @@
-/* Labels, classes and weights, as the data and the options have them. */
+/* Labels, classes and weights, from the data and the options. */
 #include "linear_classes.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- which labels there are -------------------------------------------- */
+/* ---- labels -------------------------------------------------------------- */
 
 static uint32_t labels_for(uint32_t width)
 {
@@ -30,8 +30,8 @@ void linear_survey_begin(linear_survey *survey, uint32_t width)
     *survey = (linear_survey){.most = labels_for(width)};
 }
 
-/* How many of n ascending numbers, each so many before the next, are below one.
- */
+/* Returns how many of n ascending numbers, `each` apart in memory, are below
+ * `label`. */
 static uint32_t count_below(const double *sorted, size_t each, uint32_t n,
                             double label)
 {
@@ -74,7 +74,7 @@ void linear_survey_merge(void *into, const void *from, size_t bytes)
         linear_survey_add(into, other->of[k].label, other->of[k].weight);
 }
 
-/* ---- which of them are the classes ------------------------------------- */
+/* ---- classes ------------------------------------------------------------- */
 
 strads_err linear_classes_new(uint32_t n, linear_classes *out)
 {
@@ -96,7 +96,7 @@ void linear_classes_free(linear_classes *classes)
     *classes = (linear_classes){0};
 }
 
-/* The number at *text, and what follows it must be one of `ends`. */
+/* Reads the number at *text; the next character must be one of `ends`. */
 static bool read_number(const char **text, const char *ends, double *out)
 {
     char *end;
@@ -114,7 +114,7 @@ static bool is_given(const char *text)
     return text && *text;
 }
 
-/* The label at *text, a name's number where labels have names. */
+/* Reads the label at *text; if labels have names, returns the name's number. */
 static bool read_label(const char **text, const char *ends,
                        const strads_names *names, double *out)
 {
@@ -190,7 +190,7 @@ fail:
     return err;
 }
 
-/* The classes are mostly in order, unless a user has named them. */
+/* Classes are usually in ascending order, unless a user has listed them. */
 static bool find_class(const linear_classes *classes, double label,
                        uint32_t *out)
 {
@@ -210,7 +210,7 @@ double linear_classes_weight(const linear_classes *classes, double label)
     return find_class(classes, label, &k) ? classes->weight[k] : 1;
 }
 
-/* "LABEL=WEIGHT,...": each label a class, each weight above 0. */
+/* "LABEL=WEIGHT,...": each label must be a class, each weight above 0. */
 static strads_err read_class_weights(const char *text,
                                      const strads_names *names,
                                      linear_classes *out)
@@ -223,7 +223,7 @@ static strads_err read_class_weights(const char *text,
         uint32_t k;
         const size_t size = strcspn(begin, "=");
         const bool known = read_label(&at, "=", names, &label);
-        at = names ? begin + size : at; /* of another name, too */
+        at = names ? begin + size : at; /* for another name as well */
         if ((!known && !names) || *at++ != '=' ||
             !read_number(&at, ",", &weight) || !(weight > 0))
             return strads_fail(STRADS_EINVAL,
@@ -272,7 +272,7 @@ static strads_err check_labels(const linear_survey *survey,
     return STRADS_OK;
 }
 
-/* Every label of the data is one of the classes, and the other way round. */
+/* Checks that every label of the data is a class, and every class a label. */
 static strads_err match(const linear_class_options *options,
                         const linear_survey *survey, linear_classes *out)
 {
@@ -341,7 +341,7 @@ strads_err linear_classes_of(const linear_class_options *options,
     return err;
 }
 
-/* ---- before a run, and after it ----------------------------------------- */
+/* ---- before and after a run ---------------------------------------------- */
 
 static void survey_share(const strads_share *share, uint64_t rows,
                          linear_survey *survey)
@@ -381,7 +381,7 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
     }
     if (rows == strads_data_rows(data)) {
         n = (uint32_t)survey->n;
-        if (n > 1) /* fewer: whoever comes to the classes says it */
+        if (n > 1) /* for fewer, the code that needs classes reports it */
             err = check_labels(survey, names);
     }
     free(survey);
@@ -425,7 +425,7 @@ strads_err linear_classes_write(const linear_classes *classes,
     return STRADS_OK;
 }
 
-/* ---- numbers of rows, one a line ---------------------------------------- */
+/* ---- numbers of rows, one per line --------------------------------------- */
 
 static strads_err bad_number(const linear_lines *lines, const char *path,
                              uint64_t line, const char *text)

@@ -4,23 +4,23 @@
  *     (V_S'V_S - l l'/mass + l2 + damping D) d = g
  *
  * where a product costs two passes over the support's columns. The solution
- * need not be exact: any of its steps goes downhill, and the weights are frozen
- * anew behind it (Dembo, Eisenstat, Steihaug, 1982). Among columns that depend
- * on each other, g may have a share for which there is no d at all; damping
- * keeps the step finite there, and hardly changes what bends. */
+ * need not be exact: each of its steps goes downhill, and the weights are
+ * frozen again afterwards (Dembo, Eisenstat, Steihaug, 1982). If columns are
+ * linearly dependent, g may have a component without any d. Damping then keeps
+ * the step finite, and hardly changes directions with curvature. */
 #include <string.h>
 
 #include "linear_set.h"
 
 enum { STEPS_MAX = 40 };
-/* Where weights stay as they are, steps end when one gains less than this share
- * of their mean. */
+/* If weights are constant, steps end when one gains less than this share of
+ * their mean. */
 #define SLOW .1
-/* ... or when more than this share of the members would change their signs, so
- * that another face is due. */
+/* ... or if more than this share of the members would change their signs, so
+ * that another support is needed. */
 #define CROSSING .01
-/* The residual, relative to the right side, at which it is solved: where weights
- * stay as they are it is worth more. */
+/* The relative residual at which it is solved: smaller if weights are
+ * constant. */
 static double enough_of(const linear_set *set)
 {
     return set->is.constant ? 1e-3 : .3;
@@ -33,7 +33,7 @@ static double damping_of(const linear_set *set)
 /* A member's part of the system. */
 typedef struct term {
     data_column v;
-    double level, shrink, inverse; /* l, what the diagonal has besides, 1/D */
+    double level, shrink, inverse; /* l, additional diagonal terms, 1/D */
 } term;
 
 static term term_of(const linear_set *set, const linear_member *m)
@@ -63,8 +63,8 @@ static void multiply(const linear_set *set, uint32_t n, const term *t,
                  t[i].level * level;
 }
 
-/* How many members a step takes out of the range in which their penalties are
- * as they are. */
+/* The number of members that a step takes out of the range in which their
+ * penalties are linear or quadratic. */
 static uint32_t crossing(const linear_set *set, uint32_t n,
                          const uint32_t *place, const double *step)
 {

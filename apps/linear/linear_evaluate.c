@@ -5,10 +5,10 @@
 
 #define NORMAL_95 1.959963984540054
 
-/* Both figures are functions of means, so by the delta method their variance
- * is that of each row's influence: of e^2 on MSE, and of
- * (e^2 - MSE / V d^2) / V on R2 = 1 - MSE / V, where d = y - mean(y). No
- * distribution of errors is assumed. */
+/* Both measures are functions of means. By the delta method their variance
+ * is that of each row's influence: of e^2 on MSE, and of (e^2 - MSE / V d^2) /
+ * V on R2 = 1 - MSE / V, where d = y - mean(y). No distribution of errors is
+ * assumed. */
 linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
                                       const double *label)
 {
@@ -16,7 +16,8 @@ linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
     double shift = 0, squares = 0, spread = 0, absolute = 0;
     double of_squares = 0, of_r2 = 0;
 
-    /* From the first label on, so that equal ones have no spread at all. */
+    /* Shifts by the first label, so that equal labels have exactly no
+     * variance. */
     for (uint64_t i = 0; i < n; i++)
         shift += (label[i] - label[0]) / rows;
     const double mean = label[0] + shift;
@@ -74,13 +75,13 @@ static int by_score(const void *a, const void *b)
     return (u > v) - (u < v);
 }
 
-/* Rows of one score on each side, and those below it. */
+/* Rows with one score on each side, and those below it. */
 typedef struct tie {
     double here[2], below[2]; /* others, members */
 } tie;
 
-/* Per row, the share of the other side that it is in the right order with: sums
- * and sums of squares of them, of others and members. */
+/* For each row, the share of the other side that is in the right order with
+ * it: sums and sums of squares, for others and members. */
 typedef struct placements {
     double n[2], sum[2], squares[2];
 } placements;
@@ -98,7 +99,7 @@ static void place(placements *p, const tie *t, const double all[2])
     }
 }
 
-/* Of the mean of a side's placements. */
+/* The variance of the mean of a side's placements. */
 static double variance_of(const placements *p, int side)
 {
     const double n = p->n[side], mean = p->sum[side] / n;
@@ -150,8 +151,8 @@ linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares)
     return (linear_interval){mean, mean - reach, mean + reach};
 }
 
-/* Of the rows that have the class or were given it a share J are both, and F1 =
- * 2 J / (1 + J) rises with it. */
+/* Of the rows that have the class or were assigned to it, a share J is both,
+ * and F1 = 2 J / (1 + J) increases with it. */
 static double f1_of(double share)
 {
     return 2 * share / (1 + share);

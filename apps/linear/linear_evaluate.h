@@ -1,5 +1,5 @@
-/* How good predictions are: figures for people to choose models by, each from
- * rows with labels. Intervals hold with 95 %, and ask for many rows. */
+/* Quality of predictions: measures to choose models by, from rows with
+ * labels. Intervals have 95 % confidence for many rows. */
 #ifndef LINEAR_EVALUATE_H
 #define LINEAR_EVALUATE_H
 
@@ -9,8 +9,8 @@ typedef struct linear_interval {
     double value, low, high;
 } linear_interval;
 
-/* Numbers: n predictions and labels. r2 is NaN where all labels are equal; one
- * row has no interval: its bounds are NaN. */
+/* Numbers: n predictions and labels. r2 is NaN if all labels are equal; with
+ * one row the bounds are NaN. */
 typedef struct linear_errors {
     linear_interval rmse, r2;
     double absolute; /* mean |error| */
@@ -19,23 +19,23 @@ typedef struct linear_errors {
 linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
                                       const double *label);
 
-/* The share of `right` among n, by Wilson's interval (1927). */
+/* The share of `right` in n, with Wilson's interval (1927). */
 linear_interval linear_evaluate_share(uint64_t right, uint64_t n);
 
-/* A mean of n rows, from the sums of their values and of their squares; of one
- * row the bounds are NaN. */
+/* The mean of n rows, from the sums of their values and of their squares;
+ * with one row the bounds are NaN. */
 linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares);
 
-/* F1 of a class: `both` rows have it and were given it, `given` were given it,
- * `rows` have it; by Wilson's interval of a share. NaN where no row has it or
- * was given it. */
+/* F1 of a class: `both` rows have it and were assigned to it, `given` were
+ * assigned, `rows` have it; with Wilson's interval of a share. NaN if no row
+ * has it or was assigned. */
 linear_interval linear_evaluate_f1(uint64_t both, uint64_t given,
                                    uint64_t rows);
 
-/* The share of pairs, one row of the class and one not, that `score` has in
- * the right order, equal scores counting half: the area under the ROC curve, by
- * DeLong's interval (Biometrics 44, 1988). NaN where a side has no rows; or
- * when memory runs out. */
+/* The share of pairs, one row of the class and one outside, that `score`
+ * orders correctly; equal scores count half. This is the area under the ROC
+ * curve, with DeLong's interval (Biometrics 44, 1988). NaN if a side has no
+ * rows, or if memory is exhausted. */
 linear_interval linear_evaluate_auc(uint64_t n, const double *score,
                                     const unsigned char *is_class);
 

@@ -1,10 +1,10 @@
-/* The quadratic model of a working set: the policy's blocks are solved within it
- * by coordinate descent.
+/* The quadratic model of a working set: the policy's blocks are solved
+ * within it by coordinate descent.
  *
- * With v_j = x_j root one coordinate's slope is q_j = v_j' rest, its curvature
- * |v_j|^2. An intercept is at its best all the time: a step d of w_j moves it
- * by -d v_j'root / mass, which leaves the curvature |v_j|^2 - (v_j'root)^2 /
- * mass. */
+ * With v_j = x_j root, the slope of a coordinate is q_j = v_j' rest and its
+ * curvature |v_j|^2. The intercept always has its optimal value: a step d of
+ * w_j moves it by -d v_j'root / mass, which leaves the curvature |v_j|^2 -
+ * (v_j'root)^2 / mass. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,16 @@
 
 enum { VISITS_MAX = 50, GRAM_MAX = 128, SQUARINGS = 5 };
 
-/* With fewer entries a set stays in a processor's cache, and a member that
- * rests costs no more than to find out that it does. */
+/* With fewer entries a set stays in a processor's cache, and checking an
+ * inactive member is as cheap as skipping it. */
 enum { LARGE_SET = 1 << 17 };
 
-/* A round goes on for so many entries a member, and a visit costs as much as
- * so many more. */
+/* A round lasts for this many entries per member; a visit counts as VISIT
+ * additional entries. */
 #define ROUND_ENTRIES 800
 #define VISIT 20
-/* What is left of a curvature once b is taken out: below, it is rounding. */
+/* Share of a curvature below which, after b is removed, it is rounding
+ * error. */
 #define ROUNDING 1e-12
 
 /* ---- the model --------------------------------------------------------- */
@@ -68,7 +69,7 @@ void linear_set_open(linear_set *set)
         set->member[k].base = set->member[k].w;
 }
 
-/* Room for what is scaled wherever there is room for a value. */
+/* Allocates `scaled` to the size of `value`. */
 static strads_err reserve_scaled(linear_set *set)
 {
     const uint64_t capacity = linear_packed_room(&set->columns);
@@ -90,7 +91,7 @@ static strads_err reserve_scaled(linear_set *set)
     return STRADS_OK;
 }
 
-/* v_j, and what is known of it. */
+/* Computes v_j and its level and curvature. */
 static void scale_member(linear_set *set, linear_member *m)
 {
     const column_kernels *kernels = set->is.kernels;
@@ -110,10 +111,10 @@ static void scale_member(linear_set *set, linear_member *m)
     m->model = set->model;
 }
 
-/* ---- groups of several ------------------------------------------------- */
+/* ---- groups of several columns ------------------------------------------- */
 
-/* The largest eigenvalue of a, n x n, at most: the root of the norm of a power
- * of it. `b` has room for as much. */
+/* An upper bound of the largest eigenvalue of a [n x n]: a root of the norm
+ * of a power of it. `b` is workspace of the same size. */
 static double largest(uint32_t n, double *a, double *b)
 {
     double scale = 1, power = 1, most = 0;
@@ -122,7 +123,8 @@ static double largest(uint32_t n, double *a, double *b)
         most = fmax(most, fabs(a[i]));
     if (most == 0)
         return 0;
-    double unit = scalbn(1, ilogb(most)); /* of a; its powers are about 1 */
+    double unit = scalbn(1, ilogb(most)); /* of a; scaled so that its powers
+                                           * are about 1 */
     for (uint32_t square = 0;; square++) {
         double sum = 0;
         for (size_t i = 0; i < (size_t)n * n; i++)
@@ -146,8 +148,8 @@ static double largest(uint32_t n, double *a, double *b)
     }
 }
 
-/* How much a group bends at most, by the products of its columns; of many, by
- * their sum. */
+/* A bound of a group's curvature, from the products of its columns; for many
+ * columns, their sum. */
 static void bend_group(linear_set *set, linear_member *m)
 {
     const uint32_t n = m->size;
@@ -178,7 +180,7 @@ static void bend_group(linear_set *set, linear_member *m)
     free(gram);
 }
 
-/* A group's best step; returns what it gains, at least. */
+/* Takes a group's best step; returns a lower bound of its gain. */
 static double move_group(linear_set *set, linear_member *m, double *left)
 {
     double *u = set->group, *to = set->group + m->size;
@@ -217,8 +219,8 @@ static double move_group(linear_set *set, linear_member *m, double *left)
 
 /* ---- a block ----------------------------------------------------------- */
 
-/* The members among a block's parameters, groups as a whole, in the order in
- * which their entries lie; others of them are at rest. */
+/* The members among a block's parameters, groups as a whole, in the order of
+ * their entries; other parameters are inactive. */
 static uint32_t find_members(linear_set *set, const strads_commit *commit,
                              uint32_t *place)
 {
@@ -240,8 +242,8 @@ static uint32_t find_members(linear_set *set, const strads_commit *commit,
     return n;
 }
 
-/* Those of n members that a model begins with. What rests costs a look at
- * most, and no column of the model's. */
+/* Of n members, those that a model starts with. An inactive member costs at
+ * most a check, and does not enter the model. */
 static uint32_t wake_members(linear_set *set, uint32_t n, uint32_t *place)
 {
     uint32_t awake = 0;
@@ -271,8 +273,8 @@ static bool is_solved(const linear_set *set)
            set->visits > (uint64_t)VISITS_MAX * set->n;
 }
 
-/* Makes the n members those that a sweep visits, groups by their first ones.
- * Returns how many visits that takes. */
+/* Fills the list of members for a sweep, groups by their first ones. Returns
+ * the number of visits. */
 static uint32_t fill_visits(linear_set *set, uint32_t n, const uint32_t *place)
 {
     uint32_t visits = 0;
@@ -303,8 +305,7 @@ static uint32_t fill_visits(linear_set *set, uint32_t n, const uint32_t *place)
     return visits;
 }
 
-/* The member's best step; returns what it gains. *left: its urgency is added.
- */
+/* Takes the member's best step; returns its gain. Adds its urgency to *left. */
 static double move(linear_set *set, linear_visit *visit, double *left)
 {
     const column_kernels *kernels = set->is.kernels;
@@ -335,7 +336,7 @@ static double move(linear_set *set, linear_visit *visit, double *left)
     return gain;
 }
 
-/* One round of n visits. */
+/* One sweep of n visits. */
 static void sweep(linear_set *set, uint32_t n)
 {
     double gain = 0, left = 0, entries = 0;
@@ -357,8 +358,8 @@ static void sweep(linear_set *set, uint32_t n)
     set->solved = is_solved(set);
 }
 
-/* Sweeps over n members, then goes to the point beyond that they show. One
- * sweep is enough to tell a light support's signs. */
+/* Sweeps over n members, then extrapolates. For a light support, one sweep
+ * is enough to determine the signs. */
 static strads_err descend(linear_set *set, uint32_t n, const uint32_t *place)
 {
     const bool light = linear_newton_is_light(set, n, place);
@@ -378,7 +379,7 @@ static strads_err descend(linear_set *set, uint32_t n, const uint32_t *place)
     return linear_newton(set, n, place);
 }
 
-/* Those of n members that are not at rest. */
+/* Keeps those of n members that are active. */
 static uint32_t keep_moving(const linear_set *set, uint32_t n, uint32_t *place)
 {
     uint32_t left = 0;
@@ -393,8 +394,9 @@ static uint32_t keep_moving(const linear_set *set, uint32_t n, uint32_t *place)
     return left;
 }
 
-/* Descends until the round has paid for itself: choosing a member costs as much
- * as some hundred entries. Members that have come to rest wait for the next. */
+/* Descends until the round has paid for itself: choosing a member costs as
+ * much as some hundred entries. Members that have become inactive wait for the
+ * next round. */
 static strads_err work_off(linear_set *set, uint32_t n, uint32_t *place)
 {
     const double enough = set->spent_in_all + (double)n * ROUND_ENTRIES;
@@ -445,14 +447,14 @@ strads_err linear_set_solve(linear_set *set, strads_commit *commit,
         const double change = m->w - m->told;
         commit->change[(size_t)k * width + target] = change;
         commit->priority[k] = m->urgency;
-        m->told += change; /* as the store adds it */
+        m->told += change; /* the sum that the store has */
     }
     return err;
 }
 
-/* ---- its value --------------------------------------------------------- */
+/* ---- value of the model -------------------------------------------------- */
 
-/* Of a group by its first member. */
+/* For a group, computed at its first member. */
 static double member_penalty(const linear_set *set, const linear_member *m,
                              double step)
 {

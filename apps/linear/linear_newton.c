@@ -1,25 +1,25 @@
-/* Newton's step on the support: where signs stay as they are, and bounds are not
- * met, Q is a quadratic function of the support's coefficients, and its minimum
- * takes one solution of
+/* Newton's step on the support. While no sign changes and no bound is
+ * reached, Q is a quadratic function of the support's coefficients, and its
+ * minimum needs one solution of
  *
  *     (V_S'V_S + l2) d = V_S' rest - l2 w_S - l1 sign(w_S),
  *
- * V_S centred by root where there is an intercept. The step goes to that
- * minimum. Where a sign would change, or a bound be left, either those
- * coefficients stay at 0, or at the bound, or the step ends at the first of
- * them, whichever lowers Q more; a step of
- * conjugate gradients is halved instead, as long as that lowers nothing. What
- * lowers nothing at all is left out.
+ * with V_S centred by root if there is an intercept. The step goes to that
+ * minimum. If a sign would change or a bound would be exceeded, there are two
+ * ends: those coefficients stay at 0 or at the bound, or the step ends at the
+ * first of them. The one with lower Q is taken. A step of conjugate gradients
+ * is halved instead, until it lowers Q. A step that does not lower Q is
+ * rejected.
  *
- * It is taken once the signs are settled and when sweeps have cost as much
- * since the last one: an easy set never pays for it, and on correlated columns,
+ * The step is taken once the signs are stable and sweeps since the last step
+ * have cost as much. So an easy set never pays for it. On correlated columns,
  * where descent may need thousands of sweeps, the total is at most about twice
  * the cheaper of the two. A large support is solved by conjugate gradients.
  *
- * Where the support's columns stay in a processor's cache, a pass of conjugate
- * gradients costs no more than a sweep, and does more: on such a light support
- * they follow each sweep that has left nearly all signs alone, and a step of
- * theirs ends the model. */
+ * If the support's columns stay in a processor's cache, a pass of conjugate
+ * gradients costs no more than a sweep and achieves more. On such a light
+ * support they follow each sweep that has changed few signs, and their step
+ * ends the model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,41 +27,43 @@
 #include "linear_set.h"
 
 enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
-/* Where models are to be solved as sharply as this, their ends have not brought
- * scans to an end: a larger matrix is worth its time then. */
+/* Models are solved to a smaller tolerance than this only if looser ones did
+ * not suffice. Then a larger matrix is worth its time. */
 #define SHARP 1e-4
 enum { SHARP_MATRIX_MAX = 1500 };
-/* Passes over the support in the time of conjugate gradients; where weights stay
- * as they are, and a few signs may turn before. */
+/* Passes over the support in the time of conjugate gradients; fewer if
+ * weights are constant. */
 #define CONJUGATE 30
 #define CONSTANT 10
-/* Then steps of conjugate gradients go over so many faces before the next sweep,
- * which finds more of the signs that turn than they do. */
+/* With constant weights, steps of conjugate gradients visit this many
+ * supports before the next sweep, which finds more of the changing signs. */
 enum { CONSTANT_FACES = 4 };
-/* A light support: so many columns at least, so many entries at most, and this
- * share of its signs may have turned in the last sweep. */
+/* A light support: at least LIGHT_MIN columns, at most LIGHT_ENTRIES
+ * entries, and at most this share of its signs changed in the last sweep. */
 enum { LIGHT_MIN = 50, LIGHT_ENTRIES = 1 << 17 };
 #define LIGHT_TURNED .03
-/* The least part of a step of conjugate gradients. */
+/* The smallest fraction of a step of conjugate gradients. */
 #define SHARE_MIN .1
-/* Multiplications of dense lines in the time of one entry that is looked up. */
+/* Dense multiplications in the time of one sparse entry. */
 #define DENSE 4
 
-/* A block's members, those that are not 0, and the system above. */
+/* A block's members, the nonzero ones, and the system above. */
 typedef struct support {
     uint32_t n_block;
     const uint32_t *block; /* [n_block] */
     uint32_t n;
     bool conjugate;  /* no matrix */
     uint32_t *place; /* [n] */
-    double *matrix;  /* [n x n] its lower half, then its factor; where n is
-                        large, workspace of conjugate gradients */
+    double *matrix;  /* [n x n] its lower half, then its factor; for large n,
+                      * workspace of conjugate gradients */
     double *step;    /* [n] right side, then d */
     double *w;       /* [n] before the step */
-    double *line;    /* [rows] a column, spread; then what `lasting` was */
+    double *line;    /* [rows] a column, as a dense vector; then the old
+                      * `lasting` */
 } support;
 
-/* The range in which the member's penalty is as it is around w. */
+/* Lower end of the range around w in which the member's penalty keeps its
+ * form. */
 static double low_of(const linear_term *t, double w)
 {
     return t->l1 > 0 && w > 0 ? fmax(t->low, 0) : t->low;
@@ -71,7 +73,7 @@ static double high_of(const linear_term *t, double w)
     return t->l1 > 0 && w < 0 ? fmin(t->high, 0) : t->high;
 }
 
-/* It is quadratic around w, and so is Q. */
+/* True if the penalty is quadratic around w, and so Q is. */
 static bool is_inside(const linear_member *m)
 {
     return (m->w != 0 || m->term.l1 == 0) && m->w > m->term.low &&
@@ -138,7 +140,7 @@ static strads_err reserve(linear_set *set, support *s)
     return STRADS_OK;
 }
 
-/* Spreads a sparse column over all rows; line is 0 elsewhere. */
+/* Makes a sparse column dense; line is 0 elsewhere. */
 static const double *spread(const linear_set *set, const linear_member *m,
                             double *line)
 {
@@ -152,7 +154,7 @@ static const double *spread(const linear_set *set, const linear_member *m,
     return line;
 }
 
-/* The right side, and w. */
+/* Fills the right side, and w. */
 static void fill_slopes(const linear_set *set, support *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -193,8 +195,7 @@ static void solve(const linear_set *set, support *s)
     linear_solve(set->is.kernels, s->n, s->matrix, s->step);
 }
 
-/* The share of the step until the first sign changes or bound is met, at most
- * 1. */
+/* The fraction of the step until the first sign change or bound, at most 1. */
 static double first_change(const linear_set *set, const support *s)
 {
     double share = 1;
@@ -210,8 +211,8 @@ static double first_change(const linear_set *set, const support *s)
     return share;
 }
 
-/* w + share d, as far as signs and bounds go, 0 where a sign all but changes;
- * returns Q. A share of 0 is w, whatever d is. */
+/* Sets w + share d, clipped at signs and bounds, and 0 if a sign almost
+ * changes; returns Q. A share of 0 is w, whatever d is. */
 static double go(linear_set *set, const support *s, double share)
 {
     memcpy(set->lasting, s->line, set->n_rows * sizeof(double));
@@ -228,7 +229,7 @@ static double go(linear_set *set, const support *s, double share)
     return linear_set_value(set, s->n_block, s->block);
 }
 
-/* The better end of a step that cuts signs off; returns Q there. */
+/* Takes the better end of a step that changes signs; returns Q there. */
 static double end_at_best(linear_set *set, const support *s, double *share)
 {
     const double first = first_change(set, s);
@@ -238,7 +239,7 @@ static double end_at_best(linear_set *set, const support *s, double *share)
     return part < whole ? part : go(set, s, 1);
 }
 
-/* Halves a step until Q falls below `before`; returns Q there. */
+/* Halves a step until Q is below `before`; returns Q there. */
 static double halve(linear_set *set, const support *s, double before,
                     double *share)
 {
@@ -249,7 +250,7 @@ static double halve(linear_set *set, const support *s, double before,
     return after;
 }
 
-/* One step; *cut: a sign changed on the way, so that another may follow. */
+/* One step; *cut: a sign changed on the way, so another step may follow. */
 static bool step_once(linear_set *set, support *s, bool *cut)
 {
     const double before = linear_set_value(set, s->n_block, s->block);
@@ -262,14 +263,14 @@ static bool step_once(linear_set *set, support *s, bool *cut)
         after = halve(set, s, before, &share);
     else
         after = *cut ? end_at_best(set, s, &share) : go(set, s, 1);
-    /* The minimum of a face is worth having even where Q is flat. */
+    /* The minimum of a support is taken even if Q is flat. */
     if (*cut ? after < before : isfinite(after))
         return share > 0;
     (void)go(set, s, 0);
     return false;
 }
 
-/* Steps from face to face, on which supports only shrink. */
+/* Takes steps from support to support; supports only shrink. */
 static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place,
                              bool conjugate)
 {

@@ -1,7 +1,6 @@
-/* Options that linear programs have in common: rows for their tables, of a
- * struct `type` that has a field of that name; and what a number that a program
- * gave must be. A path's options begin with those of a fit, whose rows they
- * share. */
+/* Options that linear programs share: rows for their option tables, for a
+ * struct `type` with fields of those names; and checks of numbers. A path's
+ * options begin with those of a fit and share their rows. */
 #ifndef LINEAR_OPTIONS_H
 #define LINEAR_OPTIONS_H
 
@@ -38,7 +37,7 @@
     STRADS_OPTION(STRING, type, classes, "classes", "A,B,..", \
                   "labels in order, of two the positive last (ascending)")
 
-/* What all that tell classes apart end with. */
+/* Last options of all programs with classes. */
 #define LINEAR_CLASS_OPTIONS(type)                                     \
     LINEAR_OPTION_INTERCEPT(type),                                     \
         LINEAR_OPTION_STANDARDIZE(type, .rare = false),                \

@@ -3,21 +3,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows that a partition samples, at most. */
+/* The largest number of sampled rows per partition. */
 enum { SAMPLES_MAX = 16 };
 
-/* What a partial has of each column; FIRST is its value in the first row of all. */
+/* Contents of a partial for each column; FIRST is its value in the first row
+ * of all. */
 enum { SUM, SQUARES, ROWS, FIRST, SAMPLED };
 
-/* A column moves where its mean is above so many deviations. */
+/* A column is shifted if its mean exceeds this many standard deviations. */
 #define FAR 64.
-/* The first value is its origin if it is within so many deviations of the mean, and
- * what rounding leaves of these: then a constant becomes 0, and whole numbers stay
- * whole. */
+/* The first value is the origin if it is within this many standard
+ * deviations of the mean, plus rounding error. So a constant becomes 0, and
+ * integers stay integers. */
 #define NEAR 4.
 #define ROUNDING 1e-14
 
-/* Kernels may read so many numbers beyond a column's end. */
+/* Kernels may read this many numbers beyond a column's end. */
 enum { SLACK = 16 };
 
 uint32_t linear_origins_list(const strads_data *data, uint32_t *column)
@@ -73,7 +74,7 @@ void linear_origins_sample(strads_task *task)
     }
 }
 
-/* The origin of the block's column k; 0: it keeps its own. */
+/* The origin of the block's column k; 0: not shifted. */
 static double origin_of(const double *merged, uint32_t k)
 {
     const double *from = merged + (size_t)k * SAMPLED;

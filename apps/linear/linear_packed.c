@@ -1,7 +1,7 @@
-/* A partition's piece: how many columns have entries there, which ones and how
- * many, their values, and their rows; a multiple of 8 bytes. Columns without
- * entries are not named: of a thousand partitions each has few of the columns,
- * and the coordinator takes in the pieces of all. */
+/* A partition's piece: the number of columns with entries, their numbers and
+ * counts, their values, and their rows; a multiple of 8 bytes. Columns without
+ * entries are not listed: with a thousand partitions each has few of the
+ * columns, and the coordinator receives the pieces of all. */
 #include "linear_packed.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "linear_room.h"
 
-/* Entries of one column in one partition; `column` counts in the block. */
+/* Entries of one column in one partition; `column` is an index in the block. */
 typedef struct part {
     uint32_t column, count;
 } part;
@@ -28,7 +28,7 @@ void linear_packed_free(linear_packed *packed)
     *packed = (linear_packed){0};
 }
 
-/* ---- a worker ---------------------------------------------------------- */
+/* ---- workers ------------------------------------------------------------- */
 
 size_t linear_packed_bytes(const strads_task *task)
 {
@@ -37,7 +37,7 @@ size_t linear_packed_bytes(const strads_task *task)
     return piece_bytes(task->block.n, entries);
 }
 
-/* The block's column k, as far as it is in the view. */
+/* The part of the block's column k in the view. */
 static data_column column_of(const strads_task *task, const column_view *view,
                              uint32_t k)
 {
@@ -85,7 +85,7 @@ strads_err linear_packed_write(strads_task *task, const column_view *view)
     return STRADS_OK;
 }
 
-/* ---- the coordinator --------------------------------------------------- */
+/* ---- coordinator --------------------------------------------------------- */
 
 typedef struct piece {
     uint64_t n;
@@ -102,7 +102,7 @@ static strads_err bad_piece(void)
                        "node runs another version or is broken");
 }
 
-/* The piece that begins at byte `at`. */
+/* Reads the piece at byte `at`. */
 static strads_err read_piece(const strads_commit *commit, size_t at, piece *p)
 {
     const char *bytes = (const char *)commit->partial + at;
@@ -158,7 +158,8 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
     return STRADS_OK;
 }
 
-/* Where the new columns begin, from all pieces; nothing is there yet. */
+/* Sets the starts of the new columns, from all pieces; no entries are stored
+ * yet. */
 static strads_err measure(linear_packed *packed, const strads_commit *commit)
 {
     const uint32_t n = commit->block.n;
@@ -176,7 +177,8 @@ static strads_err measure(linear_packed *packed, const strads_commit *commit)
     for (uint32_t k = 0; k < n && !err; k++) {
         packed->at[packed->n + k] = entries;
         entries += packed->count[packed->n + k];
-        packed->count[packed->n + k] = 0; /* and fill counts again */
+        packed->count[packed->n + k] = 0; /* and counts the entries again
+                                           * while filling */
     }
     if (!err)
         err = reserve(packed, packed->n + n, entries);
@@ -207,7 +209,7 @@ static void fill(linear_packed *packed, const piece *p)
     }
 }
 
-/* Rows that a peer sent are looked at once: kernels take them as they are. */
+/* Rows from a peer are checked once, because kernels do not check them. */
 static bool has_valid_rows(const linear_packed *packed, uint32_t k)
 {
     const uint64_t end = packed->at[k] + packed->count[k];

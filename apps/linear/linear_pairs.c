@@ -1,20 +1,20 @@
-/* Gram entries X_A' X_B of two blocks on one partition. Columns that are all
- * but full are multiplied with each other (linear_panel.c). Where sparse columns
- * A join a working set, and are the last ones of B, all of B is laid out by row,
- * a stretch of rows after the other, so that it stays close: the products are a
- * sum of the rows' outer products, of which the half that mirrors is left out.
- * A few, and others, are spread out, one after the other. */
+/* Gram entries X_A' X_B of two blocks on one partition. Columns that are
+ * almost full are multiplied as dense ones (linear_panel.c). If sparse columns
+ * A join a working set, and are the last ones of B, all of B is transposed to
+ * rows, some rows at a time, so that it stays in the cache. The products are a
+ * sum of the rows' outer products, without the mirrored half. For few columns,
+ * and in other cases, each column is made dense in turn. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "linear_pairs.h"
 
-/* A row with more than 1 in MANY columns is spread out; so many columns are
- * multiplied one by one. */
+/* A row with entries in more than 1 of MANY columns is made dense; at most
+ * FEW columns are multiplied one by one. */
 enum { MANY = 6, FEW = 4 };
 
-/* Place in `against` of its first column that is also the first line, when the
- * lines are its tail; against.n otherwise. */
+/* The index in `against` of its first column that is also the first of
+ * `lines`, if `lines` is its tail; otherwise against.n. */
 static uint32_t tail_start(const strads_block *lines,
                            const strads_block *against)
 {
@@ -37,8 +37,8 @@ static strads_err no_memory(uint64_t numbers)
                        (unsigned long long)numbers);
 }
 
-/* Room for n columns, kept for the next time; all start at their first entry.
- */
+/* Allocates space for n columns, kept for the next call; all start at their
+ * first entry. */
 static strads_err begin(linear_pairs *rows, uint32_t n)
 {
     if (n > rows->columns || !rows->line) {
@@ -75,8 +75,8 @@ static uint64_t row_of(const data_column *x, uint64_t k)
     return x->index ? x->index[k] : k;
 }
 
-/* Counts the entries of each of the rows from `first` on, two places on, so
- * that start[i + 1] can run. */
+/* Counts the entries of each of the rows from `first` on, two places
+ * further, so that start[i + 1] can advance. */
 static void count(const linear_products *of, uint64_t first, linear_pairs *rows)
 {
     const strads_block *block = &of->against;
@@ -109,7 +109,7 @@ static void place(const linear_products *of, uint64_t first, linear_pairs *rows)
     }
 }
 
-/* A stretch of rows, those from `first` on, of `against` by row. */
+/* Transposes the rows from `first` on of `against`. */
 static strads_err lay_out(const linear_products *of, uint64_t first,
                           linear_pairs *rows)
 {
@@ -131,7 +131,7 @@ static uint64_t entries_of(const linear_products *of, const strads_block *block)
 }
 
 /* A row's entries by place; the products of those from place `tail` on are
- * lines of a partial of m columns. */
+ * rows of a partial of m columns. */
 typedef struct one_row {
     const uint32_t *place;
     const double *value;
@@ -144,7 +144,7 @@ static double *line_of(const one_row *row, uint32_t k)
     return row->partial + (size_t)(row->place[k] - row->tail) * row->m;
 }
 
-/* Entry k with all up to it. */
+/* Entry k with all entries up to it. */
 static void add_entry(const one_row *row, uint32_t k)
 {
     double *line = line_of(row, k);
@@ -153,9 +153,9 @@ static void add_entry(const one_row *row, uint32_t k)
         line[row->place[l]] += row->value[k] * row->value[l];
 }
 
-/* Entry k and the three before it, with all up to k: rows are short, and what
- * costs is to leave a loop. What gets above the diagonal is written over in the
- * end. */
+/* Entry k and the three before it, with all up to k: rows are short, and
+ * leaving a loop is what costs. Values above the diagonal are overwritten
+ * later. */
 static void add_four(const one_row *row, uint32_t k)
 {
     double *line[4], value[4];
@@ -172,7 +172,7 @@ static void add_four(const one_row *row, uint32_t k)
     }
 }
 
-/* Entries from place `tail` on with all up to each. */
+/* Entries from place `tail` on, with all up to each. */
 static void add_few(const one_row *row)
 {
     uint32_t left = row->n;
@@ -183,8 +183,8 @@ static void add_few(const one_row *row)
         add_entry(row, left - 1);
 }
 
-/* The same for many entries, which are spread out on `spread`, which is 0
- * before and after. */
+/* The same for many entries, made dense in `spread`, which is 0 before and
+ * after. */
 static void add_many(const one_row *row, const column_kernels *kernels,
                      double *spread)
 {
@@ -262,7 +262,8 @@ static strads_err multiply_apart(const linear_products *of)
 
 /* ---- all --------------------------------------------------------------- */
 
-/* Of the square of A with itself the lower half is there. */
+/* The lower half of the square of A with itself is complete; copies it to
+ * the upper half. */
 static void mirror(const linear_products *of, uint32_t tail)
 {
     const uint32_t m = of->against.n;

@@ -1,5 +1,5 @@
-/* Products of columns, X_A'C X_B, on a partition. A square problem of few columns
- * can be solved by them without the data (linear_reduced.c). */
+/* Products of columns, X_A'C X_B, on a partition. A quadratic problem of few
+ * columns can be solved by them without the data (linear_reduced.c). */
 #ifndef LINEAR_PAIRS_H
 #define LINEAR_PAIRS_H
 
@@ -9,29 +9,29 @@
 
 enum { LINEAR_STRETCH = 1024 };
 
-/* Workspace, kept between calls; zeroed at first. Columns by row, a stretch of
- * rows at a time: its row i has the entries start[i] to start[i + 1] - 1, in the
- * order of columns. */
+/* Workspace, kept between calls; initially zero. It holds columns by row,
+ * some rows at a time: its row i has the entries start[i] to start[i + 1] - 1,
+ * in column order. */
 typedef struct linear_pairs {
     uint32_t start[LINEAR_STRETCH + 2];
     uint32_t *place; /* [capacity] a column's place in the block */
     double *value;   /* [capacity] */
     uint64_t capacity;
-    double *line;   /* [columns] one row, spread out */
-    uint64_t *next; /* [columns] a column's first entry beyond the stretch */
+    double *line;   /* [columns] one row, dense */
+    uint64_t *next; /* [columns] a column's first entry behind these rows */
     uint32_t columns;
 } linear_pairs;
 
 void linear_pairs_free(linear_pairs *pairs);
 
-/* What is multiplied, and where it goes to: of two blocks of a share's columns,
- * its row i times root[i], the root of its weight; NULL: all are 1. */
+/* The factors and the result of products: two blocks of a share's columns,
+ * with row i times root[i], the root of its weight; NULL: all are 1. */
 typedef struct linear_products {
     const column_view *view;
     const double *root;
     const column_kernels *kernels;
     strads_block lines, against;
-    double *partial; /* [lines.n x against.n], 0 at first */
+    double *partial; /* [lines.n x against.n], initially 0 */
 } linear_products;
 
 /* STRADS_ENOMEM. */
@@ -55,8 +55,9 @@ static inline double linear_pairs_value(const linear_products *of,
     return of->root ? value * of->root[x->index ? x->index[k] : k] : value;
 }
 
-/* The same for columns that are all but full, where those from `tail` on are the
- * lines' own: of their square the lower half alone. */
+/* The same for columns that are almost full. Columns of `against` from
+ * `tail` on are those of `lines`: only the lower half of their square is
+ * computed. */
 strads_err linear_panel_multiply(const linear_products *of, uint32_t tail);
 
 #endif

@@ -1,27 +1,27 @@
-/* Gram entries of columns that are all but full: a stretch of rows after the
- * other, where a few rows of many columns stay close, they are multiplied four
- * by four. Columns with zeros left out are spread out first. */
+/* Gram entries of columns that are almost full. They are multiplied four by
+ * four, over some rows at a time, so that a few rows of many columns stay in
+ * the cache. Columns with omitted zeros are made dense first. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "linear_pairs.h"
 #include "linear_room.h"
 
-/* Rows of a stretch; columns of `against` that stay close to the processor
- * while all lines pass by. */
+/* Rows at a time; columns of `against` that stay in the cache while the loop
+ * runs over all lines. */
 enum { STRETCH = 256, ACROSS = 2 * COLUMN_TILE_SIDE };
 
-/* The columns of both blocks on a stretch: lines of the first are those from
- * `line` on, which may be among the second's. */
+/* The columns of both blocks over some rows. Those of the first block start
+ * at `line`; they may be among the second's. */
 typedef struct panel {
     const linear_products *of;
     uint32_t columns;    /* of both */
     uint32_t line, tail; /* tail: where `against` repeats the block */
-    double *value;       /* STRETCH numbers of each that is spread out */
-    uint32_t n_spread;   /* how many have been, of this stretch */
-    const double **at;   /* [columns] where a column's rows are */
-    uint64_t *next;      /* [columns] a column's first entry not yet seen */
-    uint64_t begin, end; /* the rows of the stretch */
+    double *value;       /* STRETCH numbers of each dense copy */
+    uint32_t n_spread;   /* number of dense copies over these rows */
+    const double **at;   /* [columns] start of a column's rows */
+    uint64_t *next;      /* [columns] a column's next entry */
+    uint64_t begin, end; /* the current rows */
 } panel;
 
 static data_column column_of(const panel *p, uint32_t k)
@@ -32,7 +32,7 @@ static data_column column_of(const panel *p, uint32_t k)
                  : linear_pairs_column(p->of, &p->of->lines, k - m);
 }
 
-/* A full column of f64 is as good where it stands. */
+/* A full column of f64 is used in place. */
 static bool is_plain(const panel *p, const data_column *x)
 {
     return !x->index && x->f64 && !p->of->root;
@@ -49,7 +49,7 @@ static uint32_t count_spread(const panel *p)
     return n;
 }
 
-/* Column k on the stretch; spread out if need be. */
+/* Finds column k over these rows; makes it dense if necessary. */
 static void find(panel *p, uint32_t k)
 {
     const data_column x = column_of(p, k);
@@ -71,7 +71,7 @@ static void find(panel *p, uint32_t k)
     p->next[k] = e;
 }
 
-/* Four columns from the k-th on; the last one fills up. */
+/* Four columns from the k-th on; repeats the last one to fill up. */
 static void four(const panel *p, uint32_t k, uint32_t end,
                  const double *column[COLUMN_TILE_SIDE])
 {
@@ -79,8 +79,8 @@ static void four(const panel *p, uint32_t k, uint32_t end,
         column[i] = p->at[k + i < end ? k + i : end - 1];
 }
 
-/* Adds the products of four lines, from the k-th on, with ACROSS columns of
- * `against`, from the first-th on. */
+/* Adds the products of four columns, from the k-th on, with ACROSS columns
+ * of `against`, from the first-th on. */
 static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
 {
     const uint32_t n = p->of->lines.n, m = p->of->against.n;

@@ -1,5 +1,5 @@
-/* What commits have changed that a partition's rows have not been told of:
- * between two scans a working set's coefficients move many times. */
+/* Committed changes that a partition's rows do not include yet: between two
+ * scans a working set's coefficients move many times. */
 #ifndef LINEAR_PENDING_H
 #define LINEAR_PENDING_H
 
@@ -11,20 +11,21 @@
 
 typedef struct linear_pending {
     double *change;  /* [columns + 1]: coefficients, and the intercept */
-    uint32_t *param; /* the n of them that may not be 0 */
+    uint32_t *param; /* the n of them that may be nonzero */
     uint64_t n, columns;
 } linear_pending;
 
-/* False when memory runs out. */
+/* False if memory is exhausted. */
 bool linear_pending_new(uint64_t columns, linear_pending *pending);
 void linear_pending_free(linear_pending *pending);
 
-/* Parameter j has moved; all of some changes, of problem `target` of `width`,
- * but those of parameters that are no coefficients. */
+/* Records a change of parameter j; or all of some changes, for problem
+ * `target` of `width`, except those of parameters that are not coefficients. */
 void linear_pending_move(linear_pending *pending, uint32_t j, double change);
 void linear_pending_add(linear_pending *pending, const strads_change *changes,
                         uint32_t n, uint32_t width, uint32_t target);
-/* v += sign (X change + the intercept's) on the view's rows; nothing pends. */
+/* v += sign (X change + the intercept's change) on the view's rows;
+ * afterwards no change is pending. */
 void linear_pending_apply(linear_pending *pending, const column_view *view,
                           const column_kernels *kernels, double sign,
                           double *v);

@@ -1,18 +1,13 @@
-/* A working set by the pairs of its columns. Where the curvatures C of the rows
- * stay as they are, all that a model knows of the data is X'CX of its members and
- * their slopes q = X'r. With the column of ones before them, where there is an
- * intercept, and
+/* A working set by the pairs of its columns. If the curvatures C of the rows
+ * are constant, a model needs of the data only X'CX of its members and their
+ * slopes q = X'r. With a first column of ones if there is an intercept, and
  *
  *     X'CX = R'R,     rest = R^-T q,
  *
- * |rest - R d|^2 / 2 is the loss at w + d but for a constant, over as many rows as
- * there are columns; and R's columns take the place of the data's. Column k of R,
- * which ends at the diagonal, is line k of Cholesky's factor, so that a column
- * that joins adds a line. What a model's solution then costs has nothing to do
- * with how many rows there are, which stay where they are.
+ * rest - R d|^2 / 2 is the loss at w + d up to a constant, with as many rows as columns. R's columns replace the data's. Column k of R, which ends at the diagonal, is row k of Cholesky's factor, so a new column adds a row. The cost of a model's solution then does not depend on the number of rows, which stay on the workers.
  *
- * Pairs of columns whose means are large beside what they vary by have few digits
- * left: whether slopes come to what they should is seen at the next scan. */
+ * Pairs of columns with means that are large compared to their variation have
+ * few correct digits. The next scan shows whether slopes are as expected. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +15,9 @@
 #include "linear_room.h"
 #include "linear_set.h"
 
-/* Sets of more columns are solved by these. */
+/* The largest set that is solved this way. */
 enum { REDUCED_MAX = 4096 };
-/* Rows for each of full ones, at least. */
+/* The least number of rows per full column. */
 enum { ROWS_MIN = 2 };
 
 bool linear_set_reduces(const linear_set *set, uint64_t n, double entries)
@@ -56,7 +51,7 @@ static strads_err reserve(linear_set *set, uint32_t n)
     return STRADS_OK;
 }
 
-/* The column of ones. */
+/* 1 if there is a column of ones. */
 static uint32_t ones(const linear_set *set)
 {
     return set->is.intercept;
@@ -71,7 +66,7 @@ strads_err linear_set_reduce(linear_set *set)
     return err;
 }
 
-/* The block's id says how many of its columns have been there before. */
+/* The block's id is the number of its columns that were there before. */
 strads_block linear_set_pairs(const linear_set *set, uint32_t *column)
 {
     for (uint32_t k = 0; k < set->n; k++)
@@ -95,7 +90,7 @@ size_t linear_set_pairs_size(const strads_task *task)
     return (size_t)linear_set_joined(&task->block).n * task->block.n;
 }
 
-/* Where the members' columns are, now that they are. */
+/* Sets the members' column positions once the columns are there. */
 static void place_members(linear_set *set)
 {
     for (uint32_t k = 0; k < set->n; k++) {
@@ -137,7 +132,7 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
     return STRADS_OK;
 }
 
-/* Slopes are less what the line of ones takes off: it is left out. */
+/* Slopes already exclude the part of the row of ones, so it is skipped. */
 double linear_set_freeze_reduced(linear_set *set)
 {
     const column_kernels *kernels = set->is.kernels;

@@ -8,13 +8,13 @@
 #include "linear_cholesky.h"
 
 enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
-/* A factor is made anew after a step that took more products than this. */
+/* A factor is recomputed after a step that took more products than this. */
 #define MANY_PRODUCTS 16
 /* The largest residual of a step, relative to its right side. */
 #define LOOSEST .25
-/* What a sample says of dependent columns is not to be trusted. */
+/* Regularises the sample, which is unreliable for dependent columns. */
 #define JITTER 1e-8
-/* After so many steps that lower P by rounding alone it is over. */
+/* The fit ends after this many steps that lower P only within rounding. */
 enum { IDLE_MAX = 3 };
 
 bool linear_ridge_suits(const strads_data *data)
@@ -77,7 +77,7 @@ void linear_ridge_clear(linear_ridge *ridge)
 
 /* ---- steps ------------------------------------------------------------- */
 
-/* The numbers of a line. */
+/* The length of a row. */
 static uint32_t count(const linear_ridge *ridge)
 {
     return (uint32_t)ridge->columns + 1;
@@ -91,7 +91,7 @@ static linear_ridge_next go(linear_ridge *ridge, double share)
     return LINEAR_RIDGE_STEP;
 }
 
-/* To the direction `scaled + share x the one before`. */
+/* Changes to the direction `scaled + share x the previous one`. */
 static linear_ridge_next turn_to(linear_ridge *ridge, double share)
 {
     for (uint32_t j = 0; j < count(ridge); j++) {
@@ -102,7 +102,7 @@ static linear_ridge_next turn_to(linear_ridge *ridge, double share)
     return LINEAR_RIDGE_PRODUCT;
 }
 
-/* scaled = M^-1 rest, over what may move. */
+/* scaled = M^-1 rest, over the movable parameters. */
 static void precondition(linear_ridge *ridge)
 {
     const uint32_t n = ridge->n, last = (uint32_t)ridge->columns;
@@ -122,8 +122,8 @@ static double fall_of(const linear_ridge *ridge)
     return ridge->kernels->dot_dense(count(ridge), ridge->rest, ridge->scaled);
 }
 
-/* Conjugate gradients from a step of 0. Workers have the direction of the step
- * before, as the store has it: so nothing is wrong after a resume. */
+/* Starts conjugate gradients from a step of 0. Workers have the previous
+ * step's direction from the store, so this also works after a resume. */
 static linear_ridge_next begin(linear_ridge *ridge, const strads_commit *commit)
 {
     const double *value = strads_store_dense(commit->store, 0);
@@ -160,7 +160,8 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
                : LINEAR_RIDGE_HESSIAN;
 }
 
-/* What the sample says of b and the columns, as if it were all rows. */
+/* Computes the matrix of b and the columns from the sample, scaled to all
+ * rows. */
 static void fill_matrix(linear_ridge *ridge, const double *merged)
 {
     const double stride = (double)ridge->stride;
@@ -179,11 +180,11 @@ static void fill_matrix(linear_ridge *ridge, const double *merged)
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t j = ridge->column[i];
         double *at = &matrix[(size_t)i * all + i];
-        if (!(*at > 0)) /* all rows of the sample are 0 there */
+        if (!(*at > 0)) /* all sampled rows are 0 there */
             *at = ridge->norm[j];
         *at += ridge->l2[j];
     }
-    if (all > n && !(level[n] > 0)) /* no row of the sample has a weight */
+    if (all > n && !(level[n] > 0)) /* no sampled row has a weight */
         matrix[(size_t)n * all + n] = ridge->weight;
 }
 
@@ -196,8 +197,8 @@ linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
     return begin(ridge, commit);
 }
 
-/* How small the residual has to be: steps that are nearly right already are
- * worth being exact, but no more than the tolerance asks. */
+/* The relative residual to reach: near the optimum steps are solved more
+ * exactly, but not beyond the tolerance. */
 static double enough(double gap, double tolerance)
 {
     const double useful = fmax(sqrt(gap), .3 * sqrt(tolerance / gap));
@@ -205,7 +206,7 @@ static double enough(double gap, double tolerance)
     return fmin(useful, LOOSEST);
 }
 
-/* rest -= length x A d, step += length x d; d'A d is what length needs. */
+/* rest -= length x A d, step += length x d; d'A d gives the length. */
 static bool advance(linear_ridge *ridge, const double *merged)
 {
     const column_kernels *kernels = ridge->kernels;

@@ -1,5 +1,5 @@
-/* What workers give to Newton's method on the whole: products for conjugate
- * gradients, and for their preconditioner the Hessian of every n-th row. */
+/* The workers' part of Newton's method: products for conjugate gradients,
+ * and the Hessian of every n-th row for their preconditioner. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "apps/kernels/outer_kernels.h"
 #include "linear_ridge.h"
 
-/* Rows that are sampled: so many times the columns at least. */
+/* Sampled rows: at least this many times the columns. */
 enum { SAMPLED = 8 };
 
 uint64_t linear_ridge_stride(const strads_shape *shape)
@@ -60,15 +60,15 @@ size_t linear_hessian_size(uint32_t n)
     return (size_t)n * n + n + 1;
 }
 
-/* A walk through a partition's rows, `stride` apart. */
+/* An iteration over a partition's rows, `stride` apart. */
 typedef struct row_walk {
-    uint64_t first; /* of the panel at hand */
+    uint64_t first; /* of the current panel */
     uint64_t stride;
     uint64_t *at; /* [columns of the block] the next entry */
 } row_walk;
 
-/* A panel of the rows first, first + stride, ...: all columns, each times its
- * root; walk->at moves on to the first entry after them. */
+/* Fills a panel of the rows first, first + stride, ...: all columns, each
+ * times its root; walk->at advances to the first entry after them. */
 static void fill_panel(const strads_task *task, const column_view *view,
                        const double *h, row_walk *walk, uint32_t rows,
                        double *panel)
@@ -92,7 +92,7 @@ static void fill_panel(const strads_task *task, const column_view *view,
     }
 }
 
-/* X'HX of the rows looked at, X'h and sum h. */
+/* X'HX of the sampled rows, X'h and sum h. */
 static void add_up(const strads_task *task, const column_view *view,
                    const column_kernels *kernels, const double *h,
                    row_walk *walk, double *panel, double *sum)

@@ -17,8 +17,8 @@ double *linear_room(uint64_t n)
     return at;
 }
 
-/* Where the system does not know the call, or its pages are larger, pages come
- * one by one as before. */
+/* If the system does not support the call, or its pages are larger, pages
+ * are allocated one by one as before. */
 void linear_room_ready(void *array, uint64_t from, uint64_t to, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

@@ -1,4 +1,4 @@
-/* Large arrays that are filled soon after they are made. */
+/* Large arrays that are filled soon after their allocation. */
 #ifndef LINEAR_ROOM_H
 #define LINEAR_ROOM_H
 
@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for n numbers on lines' boundaries, and on huge pages where it fills
- * some: the first touch of a small page costs as much as filling it. NULL: no
+/* Allocates n numbers on cache-line boundaries, and on huge pages if large
+ * enough: the first touch of a small page costs as much as filling it. NULL: no
  * memory. free() frees it. */
 double *linear_room(uint64_t n);
-/* Asks for the pages of an array that are about to be filled from number `from`
- * to before `to`, of so many bytes each: together they cost less than one by
- * one. The array may have more room behind, which stays untouched. */
+/* Requests the pages of an array for numbers `from` to `to` - 1, of `bytes`
+ * bytes each: together they cost less than one by one. Space behind stays
+ * untouched. */
 void linear_room_ready(void *array, uint64_t from, uint64_t to, size_t bytes);
-/* Makes the array that *array points to one of n elements of `size` bytes. False:
- * no memory, and it is as it was. */
+/* Resizes the array *array to n elements of `size` bytes. False: no memory,
+ * and the array is unchanged. */
 bool linear_widen(void *array, uint64_t n, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* The line search that ends a quadratic model: along its step P falls, for a
- * while at least (Yuan, Ho, Lin, "An improved GLMNET", JMLR 2012). Where
- * it ends the weights are frozen anew. The coordinator has all rows, so this
- * costs no message; workers follow the commits. */
+/* The line search that ends a quadratic model: along its step P falls at
+ * least at first (Yuan, Ho, Lin, "An improved GLMNET", JMLR 2012). At its end
+ * the weights are frozen again. The coordinator has all rows, so this costs no
+ * messages; workers follow the commits. */
 #include <math.h>
 #include <string.h>
 
@@ -9,20 +9,22 @@
 
 enum { HALVINGS_MAX = 40 };
 
-/* Falls below this share of P say nothing about where it is lower. */
+/* Decreases below this share of P are not significant. */
 #define ROUNDING 1e-12
-/* And what sums over rows are off by: by so much P may rise where the model
- * promises less, which is right there about slopes that P does not show. */
+/* The rounding error of sums over rows: P may rise by this share if the
+ * model promises less, because its slopes may be right where P does not show
+ * it. */
 #define NOISE 1e-13
 
-/* `lasting` holds the residual r / root, and a move dz changes it by root dz. Where the
- * loss hardly bends and the label is far off, r / root is so large that the rounding of
- * `lasting` swallows dz. `lasting` is read only up to this ratio of r to the curvature;
- * the error of dz is then about 1e-12 of z, or of 1. */
+/* `lasting` holds the residual r / root, and a move dz changes it by root
+ * dz. If the loss has little curvature and the label is far off, r / root is so
+ * large that the rounding of `lasting` swallows dz. `lasting` is read only up
+ * to this ratio of r to the curvature; the error of dz is then about 1e-12 of
+ * z, or of 1. */
 #define READABLE_RATIO 1e4
 
-/* Whether `lasting` shows dz in all rows. An extrapolation multiplies `lasting` by
- * large factors, and their rounding stays. */
+/* True if `lasting` shows dz in all rows. An extrapolation multiplies
+ * `lasting` by large factors, and their rounding remains. */
 static bool is_readable(const linear_set *set)
 {
     for (uint64_t i = 0; i < set->n_rows && !set->leapt; i++)
@@ -32,7 +34,7 @@ static bool is_readable(const linear_set *set)
     return !set->leapt;
 }
 
-/* dz from the steps of the columns. */
+/* Computes dz from the steps of the columns. */
 static void add_up_direction(linear_set *set)
 {
     for (uint64_t i = 0; i < set->n_rows; i++)
@@ -54,7 +56,8 @@ static void read_direction(linear_set *set)
                 : 0;
 }
 
-/* `along`, and d'H d of the direction d: what P falls by at first, at least. */
+/* Computes `along`, and d'H d of the direction d: a lower bound of P's
+ * initial slope of descent. */
 static double find_direction(linear_set *set)
 {
     double fall = 0;
@@ -80,12 +83,12 @@ static double penalties(const linear_set *set, double step)
                              : linear_set_penalties(set, step);
 }
 
-/* A point on the way: z + step along. */
+/* A point on the line: z + step along. */
 typedef struct point {
     double step, loss, value; /* value: P there */
 } point;
 
-/* The model there is left in root_trial and rest_trial. */
+/* Leaves the model at that point in root_trial and rest_trial. */
 static point try_step(linear_set *set, double step)
 {
     point to = {.step = step};
@@ -98,8 +101,8 @@ static point try_step(linear_set *set, double step)
     return to;
 }
 
-/* By how much Q falls from base to w: P falls as much where the loss bends as
- * the model does. */
+/* The decrease of Q from base to w; P decreases as much if the model's
+ * curvature is right. */
 static double promised_fall(const linear_set *set)
 {
     const column_kernels *kernels = set->is.kernels;
@@ -112,10 +115,10 @@ static double promised_fall(const linear_set *set)
            linear_set_penalties(set, 1);
 }
 
-/* Halves the step until P falls as it should, and then on for as long as it
- * has fallen by less than half of what the model promised and a shorter step
- * takes it lower: far from the minimum the model is too flat, and its whole
- * step ends high up on the other side. */
+/* Halves the step until P decreases sufficiently. Then it continues while
+ * the decrease is less than half of the model's promise and a shorter step is
+ * lower: far from the minimum the model's curvature is too small, and its whole
+ * step ends high on the other side. */
 static point search(linear_set *set, double before, double promised,
                     double slack)
 {
@@ -144,7 +147,7 @@ static void swap(double **a, double **b)
     *b = held;
 }
 
-/* Of a reduced set, whose model is P itself: there is nothing to search. */
+/* For a reduced set the model is P itself: no search is needed. */
 static linear_step settle(linear_set *set)
 {
     const double promised = promised_fall(set);

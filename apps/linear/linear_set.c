@@ -1,13 +1,13 @@
-/* The columns of the working set, over all rows, at the coordinator: solving a
- * block there needs no message. Workers write a column's entries of their rows,
- * one after the other; what they write is put together here. */
+/* The columns of the working set, over all rows, at the coordinator: solving
+ * a block there needs no messages. Workers write a column's entries of their
+ * rows, one partition after the other; this file assembles them. */
 #include "linear_set.h"
 
 #include <stdlib.h>
 
 #include "linear_room.h"
 
-/* Entries of one fetch, so that what is on its way stays small. */
+/* Entries of one fetch, to limit the data in flight. */
 #define FETCH_ENTRIES (UINT64_C(1) << 22)
 
 strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set)
@@ -120,9 +120,9 @@ strads_err linear_set_take(linear_set *set, const strads_commit *commit)
     return err;
 }
 
-/* The first set has one of so many columns that violate at w = 0, where most
- * slope for what a few explain: most of the others never enter, and yet each
- * has all its entries fetched and scaled. */
+/* The first set has one in this many of the columns that violate at w = 0.
+ * Most of them violate because of a few others and never enter, yet each would
+ * be fetched and scaled. */
 #define FIRST_OF 6
 
 uint32_t linear_growth(const linear_set *set, uint64_t columns,

@@ -1,18 +1,19 @@
-/* The working set of a solver by columns, at the coordinator: its columns over
- * all rows, and a quadratic model of the loss in it, whose weights are frozen at
- * the margins z (proximal Newton; Yuan, Ho, Lin, "An improved GLMNET", JMLR
- * 2012). With h the rows' curvatures there, r minus their slopes, root^2 = h and
- * v_j = root x_j,
+/* The working set of a solver by columns, at the coordinator: its columns
+ * over all rows, and a quadratic model of the loss in it, with weights frozen
+ * at the margins z (proximal Newton; Yuan, Ho, Lin, "An improved GLMNET", JMLR
+ * 2012). With h the rows' curvatures there, r minus their slopes, root^2 = h
+ * and v_j = root x_j,
  *
  *     Q(w) = 1/2 |rest|^2 + penalties,   rest_i = (r_i - h_i dz_i) / root_i
  *
- * with dz = X (w - base) + beta, beta the change of b. It is kept apart, so
- * that a sparse column's step stays sparse: rest = lasting - beta root.
+ * with dz = X (w - base) + beta, beta the change of b. beta is stored
+ * separately, so that a sparse column's step stays sparse: rest = lasting -
+ * beta root.
  *
  * The policy's blocks are solved within a model, one after the other; then a
- * line search ends it, and the weights are frozen anew. It knows the loss by one
- * function, and penalties as l1 |w| + l2/2 w^2 between bounds, each member's
- * own; or of groups of columns by two functions. */
+ * line search ends it, and the weights are frozen again. The set accesses the
+ * loss through one function. Penalties are l1 |w| + l2/2 w^2 between bounds,
+ * for each member; or of groups of columns, through two functions. */
 #ifndef LINEAR_SET_H
 #define LINEAR_SET_H
 
@@ -25,114 +26,119 @@
 #include "linear_packed.h"
 #include "linear_steps.h"
 
-/* What a coefficient costs; of a group of several l1 alone, of all of it. */
+/* The penalty of a coefficient; for a group of several columns only l1, for
+ * the whole group. */
 typedef struct linear_term {
     double l1, l2;
     double low, high; /* bounds, with 0 between them */
 } linear_term;
 
-/* A member: its column over all rows, and where it stands in the model. Groups'
- * members are neighbours. */
+/* A member: its column over all rows, and its state in the model. Members of
+ * a group are adjacent. */
 typedef struct linear_member {
     uint32_t column;
-    uint32_t size;    /* of its group; 0: not its first one */
+    uint32_t size;    /* of its group; 0: not the first of its group */
     bool full;        /* n is the number of rows: no index is needed */
     uint64_t at, n;   /* entries are at + 0 .. at + n - 1 */
     double w;         /* the trial point */
     double base;      /* where the model was frozen */
-    double told;      /* what is committed */
-    double unit;      /* what the group's penalty multiplies it by */
-    double urgency;   /* what its own step would gain; the group's first one */
+    double told;      /* the last committed value */
+    double unit;      /* factor from the group's penalty */
+    double urgency;   /* gain of its own step; for a group, at its first
+                       * member */
     double curvature; /* sum h x^2 */
     double level;     /* sum h x */
-    double bend;      /* of the group at most, as b follows at once */
+    double bend;      /* upper bound for the group, including the reaction of
+                       * b */
     linear_term term; /* in the model */
-    uint64_t round;   /* the last that had it in its block */
-    uint64_t model;   /* the model that these and `scaled` belong to */
+    uint64_t round;   /* the last round with it in a block */
+    uint64_t model;   /* the model to which these and `scaled` belong */
 } linear_member;
 
-/* What a visit needs to know of a member, all of it together, because in memory
- * the members that move lie far apart in a large set. */
+/* A member's data for a visit in one place, because the active members of a
+ * large set are far apart in memory. */
 typedef struct linear_visit {
     uint64_t at;
     uint32_t n, size, place;
     bool full;
     double w, level, l1, low, high;
-    double bend;      /* of the loss alone, b at its best */
+    double bend;      /* of the loss alone, with optimal b */
     double curvature; /* l2 included */
     double inverse;   /* 1 / curvature, or 0 */
 } linear_visit;
 
-/* What a program says of its loss and its penalties. */
+/* The program's loss and penalties. */
 typedef struct linear_model {
-    /* At z: root, and rest = r / root, 0 where r is. Returns the loss. */
+    /* At z: computes root, and rest = r / root, 0 if r is 0. Returns the
+     * loss. */
     double (*freeze)(const void *program, const double *z, double *root,
                      double *rest);
     /* All penalties of P at base + step (w - base); NULL: the members' terms. */
     double (*penalties)(const void *program, double step);
-    /* Of groups of n, NULL where every column is one: w = argmin a/2 |w|^2 - u'w
-     * + l1 g(w), and g(w). */
+    /* For groups of n; NULL if every column is a group of its own: w =
+     * argmin a/2 |w|^2 - u'w + l1 g(w), and g(w). */
     void (*prox)(const void *program, uint32_t n, double l1, const double *u,
                  double a, double *w);
     double (*value)(const void *program, uint32_t n, double l1,
                     const double *w);
     const void *program;
     const double
-        *slope; /* [columns + 1] X'r of the last scan, of r less its mean
-                            where there is an intercept; at the end its sum */
+        *slope; /* [columns + 1] X'r of the last scan, with r minus its mean
+                 * if there is an intercept; the last is its sum */
     const column_kernels *kernels;
     bool intercept; /* there is a b */
     bool constant;  /* h is the same at all z */
-    bool restless;  /* no member is left alone in a model: where P has many
-                       minima the first models choose among them */
+    bool restless;  /* no member is skipped in a model: if P has many minima,
+                     * the first models choose among them */
 } linear_model;
 
 typedef struct linear_set {
     linear_model is;
     uint32_t n, capacity;
     linear_member *member;
-    linear_visit *visit;   /* [capacity] those that sweeps go to now */
+    linear_visit *visit;   /* [capacity] members of the current sweeps */
     uint32_t *place;       /* [columns + 1] 1 + place, 0: no member */
-    uint64_t fetches;      /* blocks of columns asked for */
-    linear_packed columns; /* the first members', as far as they are here: x */
-    double *scaled; /* [room_scaled]: v, in the same places; unless plain */
+    uint64_t fetches;      /* requested blocks of columns */
+    linear_packed columns; /* x of the first members, as far as fetched */
+    double *scaled; /* [room_scaled]: v, at the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
     bool plain; /* x is v: all roots are 1 */
 
-    bool reduced;   /* its columns are not the data's, but lines of a factor of
-                     their products (linear_reduced.c): */
+    bool reduced;   /* its columns are rows of a factor of the data columns'
+                     * products (linear_reduced.c): */
     double *factor; /* [stride x stride], of the first `factored` members */
     uint32_t stride, factored;
 
     uint64_t parameters;    /* columns of all data */
     uint64_t rows;          /* of the data */
     uint64_t n_rows;        /* of the model: the same, unless reduced */
-    double *y, *c, *z;      /* [rows] as all that follows */
+    double *y, *c, *z;      /* [rows], like all that follows */
     double *root, *lasting; /* of the model */
     double *frozen;         /* `lasting` when it was frozen */
     double *along;          /* dz */
-    double *trial;          /* z + step dz */
+    double *trial;          /* its number; increases when weights are frozen
+                             * again */
     double *root_trial, *rest_trial;
 
     uint64_t model;       /* its number; goes up when weights are frozen anew */
     bool columns_changed; /* since the last one */
-    bool looked;          /* root and lasting are those at z, and so is loss */
+    bool looked;          /* root, lasting and loss are those at z */
     bool open;            /* a model is being solved */
     bool solved;          /* and it is */
-    bool leapt;           /* ... by other steps than single coordinates' */
-    bool vain;   /* ... and a light step of Newton's has lowered nothing */
-    double loss; /* at z */
-    double mass; /* sum h */
+    bool leapt;           /* ... by steps of several coordinates */
+    bool vain;            /* ... and a light Newton step did not lower Q */
+    double loss;          /* at z */
+    double mass;          /* sum h */
     double beta;
-    double settled;    /* a model is solved when a sweep gains this share of the
-                        first one, */
-    double worth;      /* or the tenth part of this */
-    double first;      /* the most that a first sweep has gained in it */
+    double settled;    /* a model is solved when a sweep gains this share of
+                        * the first one, */
+    double worth;      /* or a tenth of this */
+    double first;      /* the largest gain of a first sweep in it */
     double left;       /* sum of members' urgencies */
-    double listed;     /* of those that sweeps go to */
-    uint64_t visits;   /* members that blocks have had in it */
-    double spent;      /* entries read in sweeps since Newton's last step */
-    double unfactored; /* ... and since its last one by a matrix */
+    double listed;     /* of the members of the current sweeps */
+    uint64_t visits;   /* members of all its blocks so far */
+    double spent;      /* entries read in sweeps since the last Newton step */
+    double unfactored; /* ... and since the last one by a matrix */
     double spent_in_all;
     double *newton; /* [room_newton] its workspace */
     size_t room_newton;
@@ -144,8 +150,8 @@ typedef struct linear_set {
     uint64_t room_rest;
 } linear_set;
 
-/* A member at 0 whose slope is below this share of l1 is left alone until the
- * next model, or scan; by pairs it costs as good as nothing to look at. */
+/* A member at 0 with a slope below this share of l1 is skipped until the
+ * next model or scan. By pairs, checking it costs almost nothing. */
 #define LINEAR_AT_REST 0.9
 
 static inline double linear_at_rest(const linear_set *set)
@@ -155,20 +161,20 @@ static inline double linear_at_rest(const linear_set *set)
 
 /* ---- linear_set.c: memory and columns ------------------------------------ */
 
-/* `is` remains to be said. STRADS_ENOMEM. */
+/* The caller sets `is`. STRADS_ENOMEM. */
 strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set);
 void linear_set_free(linear_set *set);
-/* Empties it, but for its memory. */
+/* Empties it and keeps the memory. */
 void linear_set_clear(linear_set *set);
-/* Column j joins from w, its entries to be fetched; of a group `size` of them,
- * one after the other, all but the first with size 0. STRADS_ENOMEM. */
+/* Column j joins with value w; its entries are fetched later. In a group of
+ * `size` columns they join one after the other, all except the first with size
+ * 0. STRADS_ENOMEM. */
 strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
                            double unit);
-/* The block of the next members that fit one fetch, which are put into
- * column[]. */
+/* The block of the next members that fit in one fetch; fills column[]. */
 strads_block linear_set_fetch(linear_set *set, const strads_data *data,
                               uint32_t *column);
-/* Takes in their columns, as linear_packed_write wrote them. */
+/* Takes their columns, as written by linear_packed_write. */
 strads_err linear_set_take(linear_set *set, const strads_commit *commit);
 /* A member's x; its v in the model. */
 static inline data_column linear_set_entries(const linear_set *set,
@@ -184,7 +190,7 @@ static inline data_column linear_set_column(const linear_set *set,
 {
     return linear_set_entries(set, m, set->columns.value);
 }
-/* What all v are in. */
+/* The array with all v. */
 static inline const double *linear_set_values(const linear_set *set)
 {
     return set->reduced ? set->factor
@@ -199,71 +205,74 @@ static inline data_column linear_set_scaled(const linear_set *set,
 
 /* ---- linear_reduced.c: by pairs ------------------------------------------ */
 
-/* Whether a set of n columns costs less by their products, where the data's have so
- * many entries each. */
+/* True if a set of n columns with `entries` entries each costs less by its
+ * products. */
 bool linear_set_reduces(const linear_set *set, uint64_t n, double entries);
-/* Solves it so from now on, with room for its members. STRADS_ENOMEM. */
+/* Solves it by products from now on, with space for its members.
+ * STRADS_ENOMEM. */
 strads_err linear_set_reduce(linear_set *set);
-/* The block of a phase that brings the products of members that have joined with
- * all, which are put into column[]; those of its columns that have; how many
- * numbers. */
+/* The block of a phase that computes the products of new members with all
+ * members, which are put into column[]; the new ones among its columns; the
+ * length of its partial. */
 strads_block linear_set_pairs(const linear_set *set, uint32_t *column);
 strads_block linear_set_joined(const strads_block *all);
 size_t linear_set_pairs_size(const strads_task *task);
-/* Takes them in, with means of columns and the rows' weight, where there is an
- * intercept. STRADS_EPROGRAM: they are not those that were asked for. */
+/* Takes the products, with the means of columns and the rows' weight if
+ * there is an intercept. STRADS_EPROGRAM: they are not the requested ones. */
 strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
                                  const double *mean, double mass);
-/* What column j, or b, has come to slope by in the model that has ended last. */
+/* The slope of column j, or b, at the end of the last model. */
 double linear_set_slope(const linear_set *set, uint64_t j);
-/* What linear_set_open does then, from is.slope. */
+/* linear_set_open for a reduced set, from is.slope. */
 double linear_set_freeze_reduced(linear_set *set);
-/* Solves it by columns from now on, which are to be fetched. */
+/* Solves it by columns from now on, which must be fetched. */
 void linear_set_use_columns(linear_set *set);
 
 /* ---- linear_model.c: a block --------------------------------------------- */
 
-/* Freezes a model at z; linear_set_solve does where none is open. */
+/* Freezes a model at z; linear_set_solve calls it if no model is open. */
 void linear_set_open(linear_set *set);
-/* Aggregate of a block: descent on its members, whose changes and priorities it
- * fills in, of problem `target` of `width`. `place` has room for all columns. */
+/* Aggregate of a block: descends on its members and fills in their changes
+ * and priorities, for problem `target` of `width`. `place` has space for all
+ * columns. */
 strads_err linear_set_solve(linear_set *set, strads_commit *commit,
                             uint32_t *place, uint32_t width, uint32_t target);
 /* The members' penalties in the model, at base + step (w - base). */
 double linear_set_penalties(const linear_set *set, double step);
-/* Q at the set's (w, lasting), but for what others than these members add, with
- * the best beta, which is left there. */
+/* Q at the set's (w, lasting), without the penalties of other members, with
+ * the best beta, which is stored. */
 double linear_set_value(linear_set *set, uint32_t n, const uint32_t *place);
 
 /* ---- linear_search.c ----------------------------------------------------- */
 
-/* How a model ended: step times its solution is where P falls as it should; 0:
- * nowhere. By how much it has fallen, and by how much the model would have. */
+/* The end of a model: P decreases sufficiently at `step` times its solution;
+ * 0: at no step. Then the decrease, and the model's promise. */
 typedef struct linear_step {
     double step, fall, promised;
 } linear_step;
 
-/* Ends an open model; z, loss and members follow. */
+/* Ends an open model; updates z, loss and members. */
 linear_step linear_set_search(linear_set *set);
-/* The end of it, before a scan: a Newton step of b alone, after which slopes
- * cancel out but for a square, if it lowers the loss. Returns it. */
+/* Before a scan: a Newton step of b alone, after which slopes sum to 0 up to
+ * a quadratic term, if it lowers the loss. Returns the step. */
 double linear_set_step_intercept(linear_set *set);
-/* How many of n columns that violate join a set, with so many nonzeros in the
- * model: twice the support, which seldom has more columns than there are rows. */
+/* The number of n violating columns that join a set, given the nonzeros of
+ * the model: twice the support, which rarely has more columns than there are
+ * rows. */
 uint32_t linear_growth(const linear_set *set, uint64_t columns,
                        uint64_t nonzeros, uint32_t n);
-/* What another model would gain, about: what this one has left, and what comes
- * of the part of the fall that it had wrong, which squares from one to the
- * next. Where the set is as good as complete that ends a round without a model
- * that only tells that there was nothing to gain. */
+/* An estimate of the gain of another model: the remaining gain of this one,
+ * plus the effect of its error in the decrease, which is squared from one model
+ * to the next. If the set is almost complete, this ends a round without a model
+ * that would gain nothing. */
 double linear_next_fall(const linear_set *set, const linear_step *to);
-/* Then: what has to be told of members so that all know their w. */
+/* Then: the members and changes that all must know to have the same w. */
 uint32_t linear_set_told(linear_set *set, uint32_t *column, double *change);
 
 /* ---- within: linear_beyond.c, linear_newton.c, linear_conjugate.c -------- */
 
-/* Notes where the sweeps over a block's members stand; goes back there; how
- * many signs are not those of step 0; goes beyond the last ones where that
+/* Records the state after sweeps over a block's members; returns to a
+ * recorded state; counts signs that differ from step 0; extrapolates if that
  * lowers Q. */
 strads_err linear_past_reserve(linear_set *set, uint32_t n);
 void linear_past_note(linear_set *set, uint32_t step, uint32_t n,
@@ -272,16 +281,15 @@ uint32_t linear_past_turned(const linear_set *set, uint32_t n,
                             const uint32_t *place);
 void linear_beyond(linear_set *set, uint32_t n, const uint32_t *place);
 
-/* Whether a block's n members are such that conjugate gradients pay from the
- * start; Newton's step on their support, if the sweeps so far have cost as much,
- * or it is light. */
+/* True if conjugate gradients pay from the start for a block's n members.
+ * Newton's step on their support, if the sweeps so far have cost as much, or if
+ * it is light. */
 bool linear_newton_is_light(const linear_set *set, uint32_t n,
                             const uint32_t *place);
 strads_err linear_newton(linear_set *set, uint32_t n, const uint32_t *place);
 
-/* Solves for that step on n members, as far as it is worth while, in place:
- * `step` is the right side at first. `work` has that room, `rows` a number a
- * row. */
+/* Solves for that step on n members, as far as it pays, in place: `step` is
+ * initially the right side. `work` has that size, `rows` one number per row. */
 size_t linear_conjugate_room(uint32_t n);
 void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
                       double *step, double *work, double *rows);

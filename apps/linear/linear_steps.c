@@ -31,7 +31,8 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
     }
 }
 
-/* Neighbours are multiplied together, where most of them are in the block. */
+/* Adjacent columns are multiplied together, if most of them are in the
+ * block. */
 void linear_multiply(const column_kernels *kernels, const column_view *view,
                      const strads_block *block, const double *r,
                      double *product)
@@ -62,7 +63,7 @@ void linear_multiply(const column_kernels *kernels, const column_view *view,
     }
 }
 
-/* Solves a z = 1 by Cholesky in place; false when a is not positive. */
+/* Solves a z = 1 by Cholesky in place; false if a is not positive definite. */
 static bool solve_ones(double a[LINEAR_STEPS][LINEAR_STEPS],
                        double z[LINEAR_STEPS])
 {
