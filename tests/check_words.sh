@@ -21,6 +21,7 @@ R/tests
 apps
 apps/kernels
 apps/lda
+apps/linear
 apps/mf
 apps/sgd_logistic
 bench

@@ -68,8 +68,8 @@ uint32_t linear_past_turned(const linear_set *set, uint32_t n,
 }
 
 /* Moves to sum c_i (w, lasting) over the iterates after sweeps. */
-static void go(linear_set *set, const double c[STEPS], uint32_t n,
-               const uint32_t *place)
+static void move_to_combination(linear_set *set, const double c[STEPS],
+                                uint32_t n, const uint32_t *place)
 {
     for (uint32_t k = 0; k < n; k++) {
         double w = 0;
@@ -94,7 +94,7 @@ void linear_beyond(linear_set *set, uint32_t n, const uint32_t *place)
         past[i] = past_w(set, i);
     if (!linear_combine(past, n, c))
         return;
-    go(set, c, n, place);
+    move_to_combination(set, c, n, place);
     if (linear_set_value(set, n, place) < before) {
         set->leapt = true;
         return;

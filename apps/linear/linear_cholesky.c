@@ -10,8 +10,8 @@ enum { SIDE = COLUMN_TILE_SIDE };
 
 /* Computes row i in columns `first` to `end` - 1, given the products with
  * the columns before them in `off`: the remainder of the usual recurrence. */
-static void finish(uint32_t stride, double *matrix, uint32_t i, uint32_t first,
-                   uint32_t end, const double *off)
+static void finish_line(uint32_t stride, double *matrix, uint32_t i,
+                        uint32_t first, uint32_t end, const double *off)
 {
     double *line = matrix + (size_t)i * stride;
 
@@ -44,7 +44,7 @@ void linear_factor_from(const column_kernels *kernels, uint32_t begin,
             }
             kernels->dot_tile(l, down, across, off);
             for (uint32_t k = 0; k < SIDE && i + k < n; k++)
-                finish(stride, matrix, i + k, l, l + SIDE, off[k]);
+                finish_line(stride, matrix, i + k, l, l + SIDE, off[k]);
         }
 }
 

@@ -273,8 +273,9 @@ static strads_err check_labels(const linear_survey *survey,
 }
 
 /* Checks that every label of the data is a class, and every class a label. */
-static strads_err match(const linear_class_options *options,
-                        const linear_survey *survey, linear_classes *out)
+static strads_err match_classes(const linear_class_options *options,
+                                const linear_survey *survey,
+                                linear_classes *out)
 {
     const uint32_t n = (uint32_t)survey->n;
     char text[LINEAR_LABEL_TEXT];
@@ -319,7 +320,7 @@ strads_err linear_classes_of(const linear_class_options *options,
         for (uint32_t k = 0; k < out->n; k++)
             out->label[k] = survey->of[k].label;
     if (!err)
-        err = match(options, survey, out);
+        err = match_classes(options, survey, out);
     if (err) {
         linear_classes_free(out);
         return err;

@@ -47,8 +47,8 @@ static term term_of(const linear_set *set, const linear_member *m)
 }
 
 /* out = A v; `rows` is workspace. */
-static void multiply(const linear_set *set, uint32_t n, const term *t,
-                     const double *v, double *rows, double *out)
+static void multiply_support(const linear_set *set, uint32_t n, const term *t,
+                             const double *v, double *rows, double *out)
 {
     double level = 0;
 
@@ -65,8 +65,8 @@ static void multiply(const linear_set *set, uint32_t n, const term *t,
 
 /* The number of members that a step takes out of the range in which their
  * penalties are linear or quadratic. */
-static uint32_t crossing(const linear_set *set, uint32_t n,
-                         const uint32_t *place, const double *step)
+static uint32_t count_crossings(const linear_set *set, uint32_t n,
+                                const uint32_t *place, const double *step)
 {
     uint32_t crossed = 0;
 
@@ -85,8 +85,8 @@ size_t linear_conjugate_room(uint32_t n)
 }
 
 /* scaled = rest / D; returns rest'scaled. */
-static double precondition(uint32_t n, const term *t, const double *rest,
-                           double *scaled)
+static double precondition_residual(uint32_t n, const term *t,
+                                    const double *rest, double *scaled)
 {
     double slope = 0;
 
@@ -109,12 +109,12 @@ void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
         t[i] = term_of(set, &set->member[place[i]]);
     memcpy(rest, step, n * sizeof(*rest));
     memset(step, 0, n * sizeof(*step));
-    double slope = precondition(n, t, rest, scaled);
+    double slope = precondition_residual(n, t, rest, scaled);
     const double first = slope, enough = enough_of(set);
     double gained = 0;
     memcpy(along, scaled, n * sizeof(*along));
     for (int k = 0; k < STEPS_MAX && slope > enough * enough * first; k++) {
-        multiply(set, n, t, along, rows, product);
+        multiply_support(set, n, t, along, rows, product);
         const double bend = kernels->dot_dense(n, along, product);
         if (!(bend > 0))
             break;
@@ -123,12 +123,12 @@ void linear_conjugate(const linear_set *set, uint32_t n, const uint32_t *place,
         kernels->add_dense(n, slope / bend, along, step);
         kernels->add_dense(n, -slope / bend, product, rest);
         const double before = slope;
-        slope = precondition(n, t, rest, scaled);
+        slope = precondition_residual(n, t, rest, scaled);
         for (uint32_t i = 0; i < n; i++)
             along[i] = scaled[i] + slope / before * along[i];
         if (set->is.constant &&
             (gain <= .01 * set->worth || gain < SLOW * gained / (k + 1) ||
-             crossing(set, n, place, step) > CROSSING * n))
+             count_crossings(set, n, place, step) > CROSSING * n))
             break;
     }
 }

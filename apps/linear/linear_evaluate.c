@@ -86,7 +86,7 @@ typedef struct placements {
     double n[2], sum[2], squares[2];
 } placements;
 
-static void place(placements *p, const tie *t, const double all[2])
+static void place_ties(placements *p, const tie *t, const double all[2])
 {
     for (int side = 0; side < 2; side++) {
         const int other = 1 - side;
@@ -128,7 +128,7 @@ linear_interval linear_evaluate_auc(uint64_t n, const double *score,
         t.here[0] = t.here[1] = 0;
         for (; k < n && sorted[k].score == sorted[i].score; k++)
             t.here[sorted[k].is_class != 0]++;
-        place(&p, &t, all);
+        place_ties(&p, &t, all);
         t.below[0] += t.here[0];
         t.below[1] += t.here[1];
     }

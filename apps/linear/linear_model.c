@@ -115,7 +115,7 @@ static void scale_member(linear_set *set, linear_member *m)
 
 /* An upper bound of the largest eigenvalue of a [n x n]: a root of the norm
  * of a power of it. `b` is workspace of the same size. */
-static double largest(uint32_t n, double *a, double *b)
+static double largest_eigenvalue(uint32_t n, double *a, double *b)
 {
     double scale = 1, power = 1, most = 0;
 
@@ -176,7 +176,9 @@ static void bend_group(linear_set *set, linear_member *m)
         for (uint64_t e = 0; e < u.n; e++)
             set->along[u.index ? u.index[e] : e] = 0;
     }
-    m->bend = fmin(trace, (1 + 1e-9) * largest(n, gram, gram + (size_t)n * n));
+    m->bend =
+        fmin(trace,
+             (1 + 1e-9) * largest_eigenvalue(n, gram, gram + (size_t)n * n));
     free(gram);
 }
 
@@ -306,7 +308,7 @@ static uint32_t fill_visits(linear_set *set, uint32_t n, const uint32_t *place)
 }
 
 /* Takes the member's best step; returns its gain. Adds its urgency to *left. */
-static double move(linear_set *set, linear_visit *visit, double *left)
+static double move_member(linear_set *set, linear_visit *visit, double *left)
 {
     const column_kernels *kernels = set->is.kernels;
     linear_member *m = &set->member[visit->place];
@@ -337,7 +339,7 @@ static double move(linear_set *set, linear_visit *visit, double *left)
 }
 
 /* One sweep of n visits. */
-static void sweep(linear_set *set, uint32_t n)
+static void sweep_members(linear_set *set, uint32_t n)
 {
     double gain = 0, left = 0, entries = 0;
 
@@ -345,7 +347,7 @@ static void sweep(linear_set *set, uint32_t n)
         linear_visit *visit = &set->visit[i];
         gain += visit->size > 1
                     ? move_group(set, &set->member[visit->place], &left)
-                    : move(set, visit, &left);
+                    : move_member(set, visit, &left);
         entries += visit->size * (double)visit->n;
     }
     set->left += left - set->listed;
@@ -360,17 +362,18 @@ static void sweep(linear_set *set, uint32_t n)
 
 /* Sweeps over n members, then extrapolates. For a light support, one sweep
  * is enough to determine the signs. */
-static strads_err descend(linear_set *set, uint32_t n, const uint32_t *place)
+static strads_err descend_members(linear_set *set, uint32_t n,
+                                  const uint32_t *place)
 {
     const bool light = linear_newton_is_light(set, n, place);
     const uint32_t visits = fill_visits(set, n, place);
 
     linear_past_note(set, 0, n, place);
     if (light)
-        sweep(set, visits);
+        sweep_members(set, visits);
     for (uint32_t step = 1; step <= LINEAR_STEPS && !light && !set->solved;
          step++) {
-        sweep(set, visits);
+        sweep_members(set, visits);
         if (!set->solved)
             linear_past_note(set, step, n, place);
     }
@@ -402,12 +405,12 @@ static strads_err work_off(linear_set *set, uint32_t n, uint32_t *place)
     const double enough = set->spent_in_all + (double)n * ROUND_ENTRIES;
     strads_err err = STRADS_OK;
 
-    sweep(set, fill_visits(set, n, place));
+    sweep_members(set, fill_visits(set, n, place));
     n = keep_moving(set, n, place);
     if (!set->solved)
         err = linear_past_reserve(set, n);
     while (!err && n > 0 && !set->solved) {
-        err = descend(set, n, place);
+        err = descend_members(set, n, place);
         if (set->spent_in_all >= enough)
             break;
         n = keep_moving(set, n, place);

@@ -119,7 +119,7 @@ static double cost_of(const linear_set *set, const support *s, bool conjugate)
     return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
 }
 
-static strads_err reserve(linear_set *set, support *s)
+static strads_err reserve_newton(linear_set *set, support *s)
 {
     const size_t matrix =
         s->conjugate ? linear_conjugate_room(s->n) : (size_t)s->n * s->n;
@@ -141,8 +141,8 @@ static strads_err reserve(linear_set *set, support *s)
 }
 
 /* Makes a sparse column dense; line is 0 elsewhere. */
-static const double *spread(const linear_set *set, const linear_member *m,
-                            double *line)
+static const double *spread_column(const linear_set *set,
+                                   const linear_member *m, double *line)
 {
     const double *v = linear_set_scaled(set, m).f64;
 
@@ -167,11 +167,11 @@ static void fill_slopes(const linear_set *set, support *s)
     }
 }
 
-static void fill_matrix(const linear_set *set, support *s)
+static void fill_system(const linear_set *set, support *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         const linear_member *m = &set->member[s->place[i]];
-        const double *v = spread(set, m, s->line);
+        const double *v = spread_column(set, m, s->line);
         double *row = s->matrix + (size_t)i * s->n;
         for (uint32_t l = 0; l <= i; l++) {
             const linear_member *o = &set->member[s->place[l]];
@@ -183,14 +183,14 @@ static void fill_matrix(const linear_set *set, support *s)
     }
 }
 
-static void solve(const linear_set *set, support *s)
+static void solve_system(const linear_set *set, support *s)
 {
     fill_slopes(set, s);
     if (s->conjugate) {
         linear_conjugate(set, s->n, s->place, s->step, s->matrix, s->line);
         return;
     }
-    fill_matrix(set, s);
+    fill_system(set, s);
     linear_factor(set->is.kernels, s->n, s->matrix);
     linear_solve(set->is.kernels, s->n, s->matrix, s->step);
 }
@@ -213,7 +213,7 @@ static double first_change(const linear_set *set, const support *s)
 
 /* Sets w + share d, clipped at signs and bounds, and 0 if a sign almost
  * changes; returns Q. A share of 0 is w, whatever d is. */
-static double go(linear_set *set, const support *s, double share)
+static double move_on_support(linear_set *set, const support *s, double share)
 {
     memcpy(set->lasting, s->line, set->n_rows * sizeof(double));
     for (uint32_t i = 0; i < s->n; i++) {
@@ -233,20 +233,21 @@ static double go(linear_set *set, const support *s, double share)
 static double end_at_best(linear_set *set, const support *s, double *share)
 {
     const double first = first_change(set, s);
-    const double whole = go(set, s, 1), part = go(set, s, first);
+    const double whole = move_on_support(set, s, 1),
+                 part = move_on_support(set, s, first);
 
     *share = part < whole ? first : 1;
-    return part < whole ? part : go(set, s, 1);
+    return part < whole ? part : move_on_support(set, s, 1);
 }
 
 /* Halves a step until Q is below `before`; returns Q there. */
-static double halve(linear_set *set, const support *s, double before,
-                    double *share)
+static double halve_step(linear_set *set, const support *s, double before,
+                         double *share)
 {
-    double after = go(set, s, 1);
+    double after = move_on_support(set, s, 1);
 
     for (*share = 1; !(after < before) && *share > SHARE_MIN;)
-        after = go(set, s, *share /= 2);
+        after = move_on_support(set, s, *share /= 2);
     return after;
 }
 
@@ -256,17 +257,17 @@ static bool step_once(linear_set *set, support *s, bool *cut)
     const double before = linear_set_value(set, s->n_block, s->block);
     double share = 1, after;
 
-    solve(set, s);
+    solve_system(set, s);
     memcpy(s->line, set->lasting, set->n_rows * sizeof(double));
     *cut = first_change(set, s) < 1;
     if (s->conjugate)
-        after = halve(set, s, before, &share);
+        after = halve_step(set, s, before, &share);
     else
-        after = *cut ? end_at_best(set, s, &share) : go(set, s, 1);
+        after = *cut ? end_at_best(set, s, &share) : move_on_support(set, s, 1);
     /* The minimum of a support is taken even if Q is flat. */
     if (*cut ? after < before : isfinite(after))
         return share > 0;
-    (void)go(set, s, 0);
+    (void)move_on_support(set, s, 0);
     return false;
 }
 
@@ -281,7 +282,7 @@ static strads_err walk_faces(linear_set *set, uint32_t n, const uint32_t *place,
         s.conjugate = conjugate;
         if (conjugate && set->is.constant && face == CONSTANT_FACES)
             break;
-        const strads_err err = s.n > 0 ? reserve(set, &s) : STRADS_OK;
+        const strads_err err = s.n > 0 ? reserve_newton(set, &s) : STRADS_OK;
         if (err)
             return err;
         if (s.n == 0 || !step_once(set, &s, &cut))
@@ -300,7 +301,7 @@ static strads_err step_lightly(linear_set *set, support *s)
     bool cut;
 
     s->conjugate = true;
-    const strads_err err = reserve(set, s);
+    const strads_err err = reserve_newton(set, s);
     if (err)
         return err;
     if (step_once(set, s, &cut))

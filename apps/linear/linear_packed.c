@@ -38,8 +38,8 @@ size_t linear_packed_bytes(const strads_task *task)
 }
 
 /* The part of the block's column k in the view. */
-static data_column column_of(const strads_task *task, const column_view *view,
-                             uint32_t k)
+static data_column view_column(const strads_task *task, const column_view *view,
+                               uint32_t k)
 {
     return column_view_of(view, strads_block_param(&task->block, k));
 }
@@ -50,7 +50,7 @@ static uint64_t write_parts(const strads_task *task, const column_view *view,
     uint64_t n = 0;
 
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const uint64_t count = column_of(task, view, k).n;
+        const uint64_t count = view_column(task, view, k).n;
         if (count > 0)
             parts[n++] = (part){.column = k, .count = (uint32_t)count};
     }
@@ -67,7 +67,7 @@ strads_err linear_packed_write(strads_task *task, const column_view *view)
     *n_parts = write_parts(task, view, parts);
     double *value = (double *)(void *)(parts + *n_parts);
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = column_of(task, view, parts[i].column);
+        const data_column x = view_column(task, view, parts[i].column);
         entries += x.n;
         if (x.f64)
             memcpy(value, x.f64, x.n * sizeof(*value));
@@ -77,7 +77,7 @@ strads_err linear_packed_write(strads_task *task, const column_view *view)
     }
     uint32_t *row = (uint32_t *)(void *)value;
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = column_of(task, view, parts[i].column);
+        const data_column x = view_column(task, view, parts[i].column);
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }
@@ -128,7 +128,7 @@ static strads_err read_piece(const strads_commit *commit, size_t at, piece *p)
     return STRADS_OK;
 }
 
-static strads_err no_memory(uint32_t columns, uint64_t entries)
+static strads_err no_packed_memory(uint32_t columns, uint64_t entries)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory for a working set of %u columns and %llu "
@@ -136,7 +136,8 @@ static strads_err no_memory(uint32_t columns, uint64_t entries)
                        columns, (unsigned long long)entries);
 }
 
-static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
+static strads_err reserve_packed(linear_packed *packed, uint32_t n,
+                                 uint64_t entries)
 {
     const uint32_t columns = n + n / 2 + 64;
     const uint64_t capacity = entries + entries / 2 + 64;
@@ -144,7 +145,7 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
     if (n > packed->capacity) {
         if (!linear_widen(&packed->at, columns, sizeof(*packed->at)) ||
             !linear_widen(&packed->count, columns, sizeof(*packed->count)))
-            return no_memory(n, entries);
+            return no_packed_memory(n, entries);
         packed->capacity = columns;
     }
     if (entries > packed->room_entries) {
@@ -152,7 +153,7 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
                           sizeof(double)) ||
             !linear_widen(&packed->index, capacity + LINEAR_PACKED_SLACK,
                           sizeof(uint32_t)))
-            return no_memory(n, entries);
+            return no_packed_memory(n, entries);
         packed->room_entries = capacity;
     }
     return STRADS_OK;
@@ -160,12 +161,13 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
 
 /* Sets the starts of the new columns, from all pieces; no entries are stored
  * yet. */
-static strads_err measure(linear_packed *packed, const strads_commit *commit)
+static strads_err measure_pieces(linear_packed *packed,
+                                 const strads_commit *commit)
 {
     const uint32_t n = commit->block.n;
     uint64_t entries = packed->entries;
     piece p = {0};
-    strads_err err = reserve(packed, packed->n + n, entries);
+    strads_err err = reserve_packed(packed, packed->n + n, entries);
 
     for (uint32_t k = 0; k < n && !err; k++)
         packed->count[packed->n + k] = 0;
@@ -181,7 +183,7 @@ static strads_err measure(linear_packed *packed, const strads_commit *commit)
                                            * while filling */
     }
     if (!err)
-        err = reserve(packed, packed->n + n, entries);
+        err = reserve_packed(packed, packed->n + n, entries);
     if (err)
         return err;
     linear_room_ready(packed->value, packed->entries, entries,
@@ -226,7 +228,7 @@ strads_err linear_packed_take(linear_packed *packed,
 {
     const uint32_t n = commit->block.n;
     piece p = {0};
-    strads_err err = measure(packed, commit);
+    strads_err err = measure_pieces(packed, commit);
 
     for (size_t at = 0; at < commit->partial_bytes && !err; at += p.bytes) {
         err = read_piece(commit, at, &p);

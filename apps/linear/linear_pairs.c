@@ -30,7 +30,7 @@ static uint32_t tail_start(const strads_block *lines,
 
 /* ---- by rows ----------------------------------------------------------- */
 
-static strads_err no_memory(uint64_t numbers)
+static strads_err no_pairs_memory(uint64_t numbers)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory for %llu numbers of pairs by rows",
@@ -39,7 +39,7 @@ static strads_err no_memory(uint64_t numbers)
 
 /* Allocates space for n columns, kept for the next call; all start at their
  * first entry. */
-static strads_err begin(linear_pairs *rows, uint32_t n)
+static strads_err begin_transpose(linear_pairs *rows, uint32_t n)
 {
     if (n > rows->columns || !rows->line) {
         rows->columns = n + n / 2 + 1;
@@ -48,14 +48,14 @@ static strads_err begin(linear_pairs *rows, uint32_t n)
         rows->line = malloc(rows->columns * sizeof(*rows->line));
         rows->next = malloc(rows->columns * sizeof(*rows->next));
         if (!rows->line || !rows->next)
-            return no_memory(2 * (uint64_t)rows->columns);
+            return no_pairs_memory(2 * (uint64_t)rows->columns);
     }
     memset(rows->line, 0, n * sizeof(*rows->line));
     memset(rows->next, 0, n * sizeof(*rows->next));
     return STRADS_OK;
 }
 
-static strads_err reserve(linear_pairs *rows, uint64_t entries)
+static strads_err reserve_pairs(linear_pairs *rows, uint64_t entries)
 {
     if (entries <= rows->capacity)
         return STRADS_OK;
@@ -67,7 +67,7 @@ static strads_err reserve(linear_pairs *rows, uint64_t entries)
     if (rows->place && rows->value)
         return STRADS_OK;
     rows->capacity = 0;
-    return no_memory(2 * entries);
+    return no_pairs_memory(2 * entries);
 }
 
 static uint64_t row_of(const data_column *x, uint64_t k)
@@ -77,7 +77,8 @@ static uint64_t row_of(const data_column *x, uint64_t k)
 
 /* Counts the entries of each of the rows from `first` on, two places
  * further, so that start[i + 1] can advance. */
-static void count(const linear_products *of, uint64_t first, linear_pairs *rows)
+static void count_row_entries(const linear_products *of, uint64_t first,
+                              linear_pairs *rows)
 {
     const strads_block *block = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
@@ -92,7 +93,8 @@ static void count(const linear_products *of, uint64_t first, linear_pairs *rows)
         rows->start[i + 2] += rows->start[i + 1];
 }
 
-static void place(const linear_products *of, uint64_t first, linear_pairs *rows)
+static void place_entries(const linear_products *of, uint64_t first,
+                          linear_pairs *rows)
 {
     const strads_block *block = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
@@ -113,11 +115,11 @@ static void place(const linear_products *of, uint64_t first, linear_pairs *rows)
 static strads_err lay_out(const linear_products *of, uint64_t first,
                           linear_pairs *rows)
 {
-    count(of, first, rows);
-    const strads_err err = reserve(rows, rows->start[LINEAR_STRETCH + 1]);
+    count_row_entries(of, first, rows);
+    const strads_err err = reserve_pairs(rows, rows->start[LINEAR_STRETCH + 1]);
 
     if (!err)
-        place(of, first, rows);
+        place_entries(of, first, rows);
     return err;
 }
 
@@ -220,7 +222,7 @@ static strads_err multiply_rows(linear_pairs *rows, const linear_products *of,
                                 uint32_t tail)
 {
     const uint64_t n = of->view->share->rows.end - of->view->share->rows.begin;
-    strads_err err = begin(rows, of->against.n);
+    strads_err err = begin_transpose(rows, of->against.n);
 
     for (uint64_t row = 0; row < n && !err; row += LINEAR_STRETCH) {
         err = lay_out(of, row, rows);
@@ -240,7 +242,7 @@ static strads_err multiply_apart(const linear_products *of)
     double *spread = calloc(n + 1, sizeof(*spread));
 
     if (!spread)
-        return no_memory(n);
+        return no_pairs_memory(n);
     for (uint32_t k = 0; k < of->lines.n; k++) {
         const data_column z = linear_pairs_column(of, &of->lines, k);
         for (uint64_t e = 0; e < z.n; e++) {
@@ -264,7 +266,7 @@ static strads_err multiply_apart(const linear_products *of)
 
 /* The lower half of the square of A with itself is complete; copies it to
  * the upper half. */
-static void mirror(const linear_products *of, uint32_t tail)
+static void mirror_tail(const linear_products *of, uint32_t tail)
 {
     const uint32_t m = of->against.n;
 
@@ -289,7 +291,7 @@ strads_err linear_pairs_multiply(linear_pairs *pairs, const linear_products *of)
     const strads_err err = is_full ? linear_panel_multiply(of, tail)
                                    : multiply_rows(pairs, of, tail);
     if (!err && tail < of->against.n)
-        mirror(of, tail);
+        mirror_tail(of, tail);
     return err;
 }
 

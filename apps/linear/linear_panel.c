@@ -24,7 +24,7 @@ typedef struct panel {
     uint64_t begin, end; /* the current rows */
 } panel;
 
-static data_column column_of(const panel *p, uint32_t k)
+static data_column panel_column(const panel *p, uint32_t k)
 {
     const uint32_t m = p->of->against.n;
 
@@ -43,16 +43,16 @@ static uint32_t count_spread(const panel *p)
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < p->columns; k++) {
-        const data_column x = column_of(p, k);
+        const data_column x = panel_column(p, k);
         n += !is_plain(p, &x);
     }
     return n;
 }
 
 /* Finds column k over these rows; makes it dense if necessary. */
-static void find(panel *p, uint32_t k)
+static void find_column(panel *p, uint32_t k)
 {
-    const data_column x = column_of(p, k);
+    const data_column x = panel_column(p, k);
     uint64_t e = p->next[k];
 
     if (is_plain(p, &x)) {
@@ -72,8 +72,8 @@ static void find(panel *p, uint32_t k)
 }
 
 /* Four columns from the k-th on; repeats the last one to fill up. */
-static void four(const panel *p, uint32_t k, uint32_t end,
-                 const double *column[COLUMN_TILE_SIDE])
+static void find_four(const panel *p, uint32_t k, uint32_t end,
+                      const double *column[COLUMN_TILE_SIDE])
 {
     for (uint32_t i = 0; i < COLUMN_TILE_SIDE; i++)
         column[i] = p->at[k + i < end ? k + i : end - 1];
@@ -88,11 +88,11 @@ static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
     const double *a[COLUMN_TILE_SIDE], *b[COLUMN_TILE_SIDE];
     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE];
 
-    four(p, p->line + k, p->line + n, a);
+    find_four(p, p->line + k, p->line + n, a);
     for (uint32_t l = first; l < end; l += COLUMN_TILE_SIDE) {
         if (l >= p->tail + k + COLUMN_TILE_SIDE)
             break; /* mirrored */
-        four(p, l, m, b);
+        find_four(p, l, m, b);
         p->of->kernels->dot_tile(p->end - p->begin, a, b, sum);
         for (uint32_t i = 0; i < COLUMN_TILE_SIDE && k + i < n; i++)
             for (uint32_t j = 0; j < COLUMN_TILE_SIDE && l + j < m; j++)
@@ -104,7 +104,7 @@ static void multiply_stretch(panel *p)
 {
     p->n_spread = 0;
     for (uint32_t k = 0; k < p->columns; k++)
-        find(p, k);
+        find_column(p, k);
     for (uint32_t l = 0; l < p->of->against.n; l += ACROSS)
         for (uint32_t k = 0; k < p->of->lines.n; k += COLUMN_TILE_SIDE)
             multiply_lines(p, k, l);

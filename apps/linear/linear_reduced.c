@@ -30,7 +30,7 @@ bool linear_set_reduces(const linear_set *set, uint64_t n, double entries)
     return (double)n * (dense ? ROWS_MIN : 1) <= entries;
 }
 
-static strads_err reserve(linear_set *set, uint32_t n)
+static strads_err reserve_factor(linear_set *set, uint32_t n)
 {
     if (n <= set->stride)
         return STRADS_OK;
@@ -52,14 +52,14 @@ static strads_err reserve(linear_set *set, uint32_t n)
 }
 
 /* 1 if there is a column of ones. */
-static uint32_t ones(const linear_set *set)
+static uint32_t ones_count(const linear_set *set)
 {
     return set->is.intercept;
 }
 
 strads_err linear_set_reduce(linear_set *set)
 {
-    const strads_err err = reserve(set, set->n + ones(set));
+    const strads_err err = reserve_factor(set, set->n + ones_count(set));
 
     set->reduced = true;
     set->looked = false;
@@ -95,7 +95,7 @@ static void place_members(linear_set *set)
 {
     for (uint32_t k = 0; k < set->n; k++) {
         linear_member *m = &set->member[k];
-        const uint32_t i = k + ones(set);
+        const uint32_t i = k + ones_count(set);
         m->at = (uint64_t)i * set->stride;
         m->n = set->factor[m->at + i] == LINEAR_DEPENDENT ? i : i + 1;
         m->full = true;
@@ -107,7 +107,8 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
 {
     const uint32_t m = commit->block.n;
     const uint32_t n = linear_set_joined(&commit->block).n;
-    const uint32_t first = set->factored > 0 ? set->factored + ones(set) : 0;
+    const uint32_t first =
+        set->factored > 0 ? set->factored + ones_count(set) : 0;
 
     if (set->factored + n != set->n || m != set->n)
         return strads_fail(STRADS_EPROGRAM,
@@ -116,14 +117,14 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
     if (set->is.intercept)
         set->factor[0] = set->factored > 0 ? set->factor[0] : mass;
     for (uint32_t k = 0; k < n; k++) {
-        const uint32_t i = set->factored + k + ones(set);
+        const uint32_t i = set->factored + k + ones_count(set);
         double *line = set->factor + (size_t)i * set->stride;
         if (set->is.intercept)
             line[0] = mass * mean[set->member[set->factored + k].column];
-        memcpy(line + ones(set), commit->partial + (size_t)k * m,
-               (i + 1 - ones(set)) * sizeof(*line));
+        memcpy(line + ones_count(set), commit->partial + (size_t)k * m,
+               (i + 1 - ones_count(set)) * sizeof(*line));
     }
-    set->n_rows = set->n + ones(set);
+    set->n_rows = set->n + ones_count(set);
     linear_factor_from(set->is.kernels, first, (uint32_t)set->n_rows,
                        set->stride, set->factor);
     place_members(set);
@@ -136,7 +137,7 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
 double linear_set_freeze_reduced(linear_set *set)
 {
     const column_kernels *kernels = set->is.kernels;
-    const uint32_t n = (uint32_t)set->n_rows, first = ones(set);
+    const uint32_t n = (uint32_t)set->n_rows, first = ones_count(set);
 
     memset(set->root, 0, n * sizeof(*set->root));
     set->root[0] = first ? set->factor[0] : 1;
@@ -154,7 +155,8 @@ double linear_set_freeze_reduced(linear_set *set)
 
 double linear_set_slope(const linear_set *set, uint64_t j)
 {
-    const uint64_t i = j == set->parameters ? 0 : set->place[j] - 1 + ones(set);
+    const uint64_t i =
+        j == set->parameters ? 0 : set->place[j] - 1 + ones_count(set);
     const double *line = set->factor + i * set->stride;
     const uint64_t n = line[i] == LINEAR_DEPENDENT ? i : i + 1;
     const double sum = set->is.kernels->dot_dense(n, line, set->lasting);

@@ -78,23 +78,23 @@ void linear_ridge_clear(linear_ridge *ridge)
 /* ---- steps ------------------------------------------------------------- */
 
 /* The length of a row. */
-static uint32_t count(const linear_ridge *ridge)
+static uint32_t line_length(const linear_ridge *ridge)
 {
     return (uint32_t)ridge->columns + 1;
 }
 
 /* Moves all coefficients and b by `share` of the step. */
-static linear_ridge_next go(linear_ridge *ridge, double share)
+static linear_ridge_next move_by_share(linear_ridge *ridge, double share)
 {
-    for (uint32_t j = 0; j < count(ridge); j++)
+    for (uint32_t j = 0; j < line_length(ridge); j++)
         ridge->value[j] = share * ridge->step[j];
     return LINEAR_RIDGE_STEP;
 }
 
 /* Changes to the direction `scaled + share x the previous one`. */
-static linear_ridge_next turn_to(linear_ridge *ridge, double share)
+static linear_ridge_next turn_direction(linear_ridge *ridge, double share)
 {
-    for (uint32_t j = 0; j < count(ridge); j++) {
+    for (uint32_t j = 0; j < line_length(ridge); j++) {
         const double to = ridge->scaled[j] + share * ridge->told[j];
         ridge->value[j] = to - ridge->told[j];
         ridge->told[j] += ridge->value[j];
@@ -103,7 +103,7 @@ static linear_ridge_next turn_to(linear_ridge *ridge, double share)
 }
 
 /* scaled = M^-1 rest, over the movable parameters. */
-static void precondition(linear_ridge *ridge)
+static void precondition_rest(linear_ridge *ridge)
 {
     const uint32_t n = ridge->n, last = (uint32_t)ridge->columns;
     double *x = ridge->value;
@@ -119,24 +119,26 @@ static void precondition(linear_ridge *ridge)
 
 static double fall_of(const linear_ridge *ridge)
 {
-    return ridge->kernels->dot_dense(count(ridge), ridge->rest, ridge->scaled);
+    return ridge->kernels->dot_dense(line_length(ridge), ridge->rest,
+                                     ridge->scaled);
 }
 
 /* Starts conjugate gradients from a step of 0. Workers have the previous
  * step's direction from the store, so this also works after a resume. */
-static linear_ridge_next begin(linear_ridge *ridge, const strads_commit *commit)
+static linear_ridge_next begin_gradients(linear_ridge *ridge,
+                                         const strads_commit *commit)
 {
     const double *value = strads_store_dense(commit->store, 0);
-    const uint32_t n = count(ridge);
+    const uint32_t n = line_length(ridge);
 
     for (uint32_t j = 0; j < n; j++)
         ridge->told[j] = value[(size_t)(n + j) * ridge->width + ridge->target];
     memset(ridge->step, 0, n * sizeof(double));
     memset(ridge->scaled, 0, n * sizeof(double));
-    precondition(ridge);
+    precondition_rest(ridge);
     ridge->fall = ridge->first = fall_of(ridge);
     ridge->products = 0;
-    return turn_to(ridge, 0);
+    return turn_direction(ridge, 0);
 }
 
 linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
@@ -149,20 +151,20 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
     ridge->target = target;
     if (ridge->share > 0 && !better && ridge->halvings++ < HALVINGS_MAX) {
         ridge->share /= 2;
-        return go(ridge, -ridge->share);
+        return move_by_share(ridge, -ridge->share);
     }
     if (ridge->share > 0 && ridge->before - primal <= 1e-16 * primal &&
         ++watch->idle >= IDLE_MAX)
         watch->stalled = true;
     ridge->before = primal;
     return ridge->factored && ridge->products <= MANY_PRODUCTS
-               ? begin(ridge, commit)
+               ? begin_gradients(ridge, commit)
                : LINEAR_RIDGE_HESSIAN;
 }
 
 /* Computes the matrix of b and the columns from the sample, scaled to all
  * rows. */
-static void fill_matrix(linear_ridge *ridge, const double *merged)
+static void fill_preconditioner(linear_ridge *ridge, const double *merged)
 {
     const double stride = (double)ridge->stride;
     const uint32_t n = ridge->n, all = n + ridge->intercept;
@@ -191,15 +193,15 @@ static void fill_matrix(linear_ridge *ridge, const double *merged)
 linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
                                       const strads_commit *commit)
 {
-    fill_matrix(ridge, commit->partial);
+    fill_preconditioner(ridge, commit->partial);
     linear_factor(ridge->kernels, ridge->n + ridge->intercept, ridge->matrix);
     ridge->factored = true;
-    return begin(ridge, commit);
+    return begin_gradients(ridge, commit);
 }
 
 /* The relative residual to reach: near the optimum steps are solved more
  * exactly, but not beyond the tolerance. */
-static double enough(double gap, double tolerance)
+static double residual_bound(double gap, double tolerance)
 {
     const double useful = fmax(sqrt(gap), .3 * sqrt(tolerance / gap));
 
@@ -207,10 +209,10 @@ static double enough(double gap, double tolerance)
 }
 
 /* rest -= length x A d, step += length x d; d'A d gives the length. */
-static bool advance(linear_ridge *ridge, const double *merged)
+static bool advance_gradients(linear_ridge *ridge, const double *merged)
 {
     const column_kernels *kernels = ridge->kernels;
-    const uint32_t n = count(ridge), last = n - 1;
+    const uint32_t n = line_length(ridge), last = n - 1;
     double *product = ridge->product;
 
     memset(product, 0, n * sizeof(*product));
@@ -232,25 +234,25 @@ linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
                                         const strads_commit *commit, double gap,
                                         double tolerance)
 {
-    const double small = enough(gap, tolerance), before = ridge->fall;
-    const bool advanced = advance(ridge, commit->partial);
+    const double small = residual_bound(gap, tolerance), before = ridge->fall;
+    const bool advanced = advance_gradients(ridge, commit->partial);
 
     if (advanced)
-        precondition(ridge);
+        precondition_rest(ridge);
     ridge->fall = advanced ? fall_of(ridge) : 0;
     if (ridge->fall > small * small * ridge->first &&
         ++ridge->products < PRODUCTS_MAX)
-        return turn_to(ridge, ridge->fall / before);
+        return turn_direction(ridge, ridge->fall / before);
     ridge->share = 1;
     ridge->halvings = 0;
-    return go(ridge, 1);
+    return move_by_share(ridge, 1);
 }
 
 strads_err linear_ridge_tell(const linear_ridge *ridge, strads_commit *commit,
                              linear_ridge_next next, bool is_product,
                              double *wide)
 {
-    const uint32_t n = count(ridge), width = ridge->width;
+    const uint32_t n = line_length(ridge), width = ridge->width;
     const bool turns = next == LINEAR_RIDGE_PRODUCT;
 
     if (next == LINEAR_RIDGE_HESSIAN)

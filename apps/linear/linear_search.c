@@ -77,7 +77,7 @@ static double find_direction(linear_set *set)
     return fall;
 }
 
-static double penalties(const linear_set *set, double step)
+static double penalties_at(const linear_set *set, double step)
 {
     return set->is.penalties ? set->is.penalties(set->is.program, step)
                              : linear_set_penalties(set, step);
@@ -97,7 +97,7 @@ static point try_step(linear_set *set, double step)
     set->is.kernels->add_dense(set->n_rows, step, set->along, set->trial);
     to.loss = set->is.freeze(set->is.program, set->trial, set->root_trial,
                              set->rest_trial);
-    to.value = to.loss + penalties(set, step);
+    to.value = to.loss + penalties_at(set, step);
     return to;
 }
 
@@ -119,8 +119,8 @@ static double promised_fall(const linear_set *set)
  * the decrease is less than half of the model's promise and a shorter step is
  * lower: far from the minimum the model's curvature is too small, and its whole
  * step ends high on the other side. */
-static point search(linear_set *set, double before, double promised,
-                    double slack)
+static point search_line(linear_set *set, double before, double promised,
+                         double slack)
 {
     const double fall = find_direction(set);
     point best = try_step(set, 1);
@@ -148,7 +148,7 @@ static void swap(double **a, double **b)
 }
 
 /* For a reduced set the model is P itself: no search is needed. */
-static linear_step settle(linear_set *set)
+static linear_step settle_reduced(linear_set *set)
 {
     const double promised = promised_fall(set);
     const uint64_t n = set->n_rows;
@@ -163,12 +163,12 @@ static linear_step settle(linear_set *set)
 linear_step linear_set_search(linear_set *set)
 {
     if (set->reduced)
-        return settle(set);
-    const double before = set->loss + penalties(set, 0);
+        return settle_reduced(set);
+    const double before = set->loss + penalties_at(set, 0);
     const double promised = promised_fall(set);
     const double noise = NOISE * fabs(before);
     const double slack = promised > noise ? 1e-15 * fabs(before) : noise;
-    point to = search(set, before, promised, slack);
+    point to = search_line(set, before, promised, slack);
     const double fall = before - to.value;
 
     if (to.value <= before + slack) {

@@ -91,8 +91,8 @@ static bool solve_ones(double a[LINEAR_STEPS][LINEAR_STEPS],
     return true;
 }
 
-static bool extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
-                        double c[LINEAR_STEPS])
+static bool combine_steps(double a[LINEAR_STEPS][LINEAR_STEPS],
+                          double c[LINEAR_STEPS])
 {
     double trace = 0, sum = 0;
 
@@ -124,7 +124,7 @@ bool linear_combine(const double *const past[LINEAR_STEPS + 1], uint64_t n,
             for (uint32_t j = 0; j < LINEAR_STEPS; j++)
                 a[i][j] += d[i] * d[j];
     }
-    return extrapolate(a, c);
+    return combine_steps(a, c);
 }
 
 void linear_watch_scan(linear_watch *watch, double primal, double dual_gain)
