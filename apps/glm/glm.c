@@ -1,16 +1,16 @@
-/* Generalised linear models as a program: what is computed where, phase by
- * phase. It knows no loss and no penalty by name: glm_loss.h and glm_penalty.h
- * have the tables.
+/* Generalised linear models as a program: the computation of each phase. No
+ * loss or penalty is named here: glm_loss.h and glm_penalty.h have their
+ * tables.
  *
- * Workers hold rows, their margins z = o + X w + b, which refresh keeps up with
- * the commits, and nothing that is a number per column. The coordinator holds
- * the working set.
+ * Workers hold rows and their margins z = o + X w + b, which refresh updates
+ * after commits; they store no number per column. The coordinator holds the
+ * working set.
  *
- *     origins  samples of full columns -> which are moved, and how far
- *     labels   which there are, sums   -> targets, weights, b at w = 0
+ *     origins  samples of full columns -> which are shifted, and how far
+ *     labels   labels and sums         -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
- *     moments  X'r, sum c x^2, sum c x -> scales, and what a scan tells
+ *     moments  X'r, sum c x^2, sum c x -> scales, and the results of a scan
  *     scan     X'r of columns          -> gap, working set, priorities
  *     pair-scan  nothing               -> the same by pairs
  *     pairs    X_A'C X_B               -> a set that is solved without the data
@@ -22,11 +22,11 @@
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
  *     certify  X'(Y - P), losses       -> softmax: the gap of the whole
- *     tell     nothing                 -> b of columns that were not moved, at
+ *     tell     nothing                 -> b of columns that were not shifted, at
  *                                         the end
  *
- * At first all that is penalised is kept at 0 until the rest has been fitted:
- * the slopes there tell lambda_max. */
+ * At first all penalised coefficients are kept at 0 until the others have been
+ * fitted: the slopes there give lambda_max. */
 #include <strads/glm.h>
 
 #include <math.h>
@@ -35,16 +35,16 @@
 
 #include "glm_parts.h"
 
-/* By how much of it the loss may be off that pairs tell of: those of columns
- * whose means are large have too few digits. */
+/* Largest relative error of the loss that pairs predict: pairs of columns
+ * with large means have too few digits. */
 #define BLUR 1e-6
-/* The fit that tells lambda_max is as good as this. */
+/* The relative gap of the fit that determines lambda_max. */
 #define ALONE 1e-10
-/* Which rows a loss with a flat side bends at changes on the way of a step, so that
- * where columns fit nearly all labels a model of it holds for a small part of that.
- * Below this share of lambda_max, with at most so many rows a column, lambda is
- * gone down to instead: by this share from one to the next, each solved to this
- * gap. */
+/* For a loss with a flat side, the rows with curvature change along a step.
+ * So if columns fit nearly all labels, a model holds only for a small part of
+ * the step. Below this share of lambda_max, with at most this many rows per
+ * column, lambda is reduced in steps instead: by this factor each, and each
+ * solved to this gap. */
 #define DOWN_FROM .01
 #define DOWN_ROWS 4
 #define DOWN_BY .3
@@ -66,7 +66,7 @@ static size_t scan_size(const strads_task *task)
     return (size_t)task->block.n + GLM_REST;
 }
 
-/* Of a loss that is square all else that a certificate takes of rows. */
+/* For a squared loss, all other sums that a certificate takes over rows. */
 void glm_end_scan(const glm_local *local, double *rest)
 {
     const column_kernels *kernels = local->kernels;
@@ -120,8 +120,8 @@ static bool is_penalised(const glm_state *state, uint32_t j)
     return !glm_is_free(&t);
 }
 
-/* Start values have to go until lambda is found, where they are penalised.
- * *some: there are. */
+/* Resets penalised start values until lambda is found. *some: there are
+ * some. */
 static strads_err hold_start(strads_commit *commit, bool *some)
 {
     glm_state *state = commit->state;
@@ -132,7 +132,7 @@ static strads_err hold_start(strads_commit *commit, bool *some)
         const double w = commit->value[glm_at(state, k)];
         if (j == state->columns || w == 0 || !is_penalised(state, j))
             continue;
-        if (state->lambda > 0) { /* nothing has to be found */
+        if (state->lambda > 0) { /* lambda is given */
             state->alone = false;
             return STRADS_OK;
         }
@@ -173,7 +173,7 @@ static bool goes_down(const glm_state *state, double lambda)
            state->set.rows <= DOWN_ROWS * state->columns;
 }
 
-/* Where no column says anything about the labels any lambda is as good. */
+/* If no column has a slope, any lambda gives the same fit. */
 void glm_find_lambda(glm_state *state, double critical)
 {
     strads_glm_options *o = &state->problem.options;
@@ -202,7 +202,7 @@ double glm_next_down(const glm_state *state)
     return fmax(state->goal, DOWN_BY * state->lambda);
 }
 
-/* The next lambda on the way down, as long as the one at hand is solved. */
+/* The next lambda on the way down, if the current one is solved. */
 static void go_down(glm_state *state, strads_commit *commit)
 {
     while (state->goal > 0 &&
@@ -245,7 +245,7 @@ static bool is_through(const glm_state *state, double tolerance)
            (state->gap <= tolerance || state->watch.stalled);
 }
 
-/* What is not penalised has been fitted. *over: the scan is. */
+/* The unpenalised coefficients have been fitted. *over: the scan is done. */
 static void end_alone(strads_commit *commit, bool *over)
 {
     glm_state *state = commit->state;
@@ -262,8 +262,8 @@ static void end_alone(strads_commit *commit, bool *over)
         glm_certify(commit);
 }
 
-/* What a square loss takes of a scan: its sums, and slopes of r less its mean. The
- * loss that pairs had predicted should be there. */
+/* For a squared loss, takes a scan's sums, and slopes of r minus its mean.
+ * Compares the loss with the one that pairs predicted. */
 static void take_square(glm_state *state, const strads_commit *commit)
 {
     const double *rest = commit->partial + commit->block.n;
@@ -286,8 +286,9 @@ static void take_square(glm_state *state, const strads_commit *commit)
     state->predicted = -1;
 }
 
-/* Sets parameter j to its value `to` of this scan, and adds the move to `travel`. The
- * margins are kept less the level, so the first move of b by the level rounds nothing. */
+/* Sets parameter j to its value `to` of this scan, and adds the move to
+ * `travel`. Margins are stored minus the level, so the first move of b by the
+ * level causes no rounding. */
 static void move_parameter(glm_state *state, uint32_t j, double to)
 {
     const bool is_b = j == state->columns;
@@ -367,8 +368,8 @@ static void report_joint(const glm_state *state, strads_report *report)
         report->gap = 1;
 }
 
-/* Of all problems together. One whose turn has not come has no dual value yet
- * but 0. */
+/* Of all problems together. A problem that has not started yet has dual
+ * value 0. */
 strads_err glm_objective(void *user, strads_report *report)
 {
     const glm_state *state = user;
@@ -403,7 +404,7 @@ strads_err glm_objective(void *user, strads_report *report)
     return STRADS_OK;
 }
 
-/* ---- what comes next ----------------------------------------------------- */
+/* ---- next phase ---------------------------------------------------------- */
 
 static strads_err dispatch(strads_turn *turn, uint32_t phase,
                            strads_block block)
@@ -423,7 +424,7 @@ static strads_err dispatch_scan(strads_turn *turn, uint32_t phase)
                                        state->n_scan < n ? state->scan : NULL});
 }
 
-/* Of all parameters; a softmax begins where w is 0. */
+/* Of all parameters; a softmax starts at w = 0. */
 static strads_err dispatch_target(strads_turn *turn)
 {
     const glm_state *state = turn->state;

@@ -1,28 +1,30 @@
-/* A scan leaves out columns whose slopes are bounded. Between two r
+/* A scan leaves out columns with bounded slopes. For two r
  *
  *     |x_j'r - x_j'r0| <= |x_j| |r - r0|,   |x|^2 = sum c x^2, |r|^2 = sum r^2 / c,
  *
- * so a column whose slope was well below its limit when it was scanned last still
- * is, until r has moved far (Gap-safe rules bound it by the dual: Ndiaye et al.,
- * JMLR 2017; Johnson and Guestrin, ICML 2015, keep the same kind of bound). The
- * coordinator knows how far each outer step moves r, adds these distances up since
- * the last scan of all columns, and lists the columns that are not bounded. All
- * others are at 0, where slopes below their limits neither cost nor gain anything:
- * a certificate holds as it would after a scan of all. On a path the limits are
- * those of the next point, which then needs no scan of its own to begin. */
+ * so a column with a slope well below its limit in its last scan is still below
+ * it, until r has moved far (Gap-safe rules bound it by the dual: Ndiaye et
+ * al., JMLR 2017; Johnson and Guestrin, ICML 2015, keep the same kind of
+ * bound). The coordinator knows how far each outer step moves r. It adds these
+ * distances up since the last scan of all columns, and lists the columns that
+ * are not bounded. All other columns are at 0, where slopes below their limits
+ * contribute nothing: the certificate is the same as after a scan of all
+ * columns. On a path the limits are those of the next point, which then needs
+ * no initial scan. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
 
-/* Columns of fewer entries cost less to scan than to bound. */
+/* Columns with fewer entries are cheaper to scan than to bound. */
 #define ENTRIES 32
 /* Above this share of all columns, all are scanned. */
 #define SHARE .5
-/* Sums below this share of what workers found last have too few digits left. */
+/* Below this share of the last value from workers, sums have too few correct
+ * digits. */
 #define DIGITS 1e-3
-/* Rounding of a slope, as a share of |x_j| |r|; of a bound. */
+/* Rounding of a slope, relative to |x_j| |r|; safety factor of a bound. */
 #define ROUNDING 1e-13
 #define SAFE (1 + 1e-8)
 
@@ -57,7 +59,7 @@ void glm_bounds_free(glm_bounds *bounds)
     free(bounds->reference);
 }
 
-/* The size of a group's slope at 0, in the direction in which it may move. */
+/* The norm of a group's slope at 0, in the directions in which it may move. */
 static double abs_slope(const glm_state *state, uint32_t g)
 {
     const strads_glm_options *o = &state->problem.options;
@@ -103,7 +105,7 @@ void glm_bounds_note_scan(const strads_commit *commit)
     }
 }
 
-/* ---- how far r moves ------------------------------------------------------- */
+/* ---- movement of r ------------------------------------------------------- */
 
 void glm_bounds_keep_reference(glm_state *state)
 {
@@ -115,7 +117,7 @@ void glm_bounds_keep_reference(glm_state *state)
         state->bounds.reference[i] = set->root[i] * set->frozen[i];
 }
 
-/* A model that has ended nowhere has left `frozen` where z is. */
+/* If a model's line search failed, `frozen` is still at z. */
 void glm_bounds_add_distance(glm_state *state)
 {
     const linear_set *set = &state->set;
@@ -137,7 +139,7 @@ void glm_bounds_add_distance(glm_state *state)
 
 /* ---- the next scan ---------------------------------------------------------- */
 
-/* The lambda after this one. */
+/* The lambda after the current one. */
 static double next_lambda(const glm_state *state)
 {
     const glm_path *path = state->path;
@@ -157,8 +159,8 @@ void glm_bounds_take_all(glm_state *state)
         state->scan[state->n_scan++] = (uint32_t)state->columns;
 }
 
-/* Whether a scan of members alone needs no workers: at points of a path but the
- * last. */
+/* True if a scan of members alone needs no workers: at all points of a path
+ * except the last. */
 static bool pairs_suffice(const glm_state *state)
 {
     const linear_set *set = &state->set;
@@ -169,7 +171,7 @@ static bool pairs_suffice(const glm_state *state)
            2 * state->predicted >= DIGITS * state->bounds.scanned_square;
 }
 
-/* The residual over the set's rows tells the slopes of its columns. */
+/* Computes the slopes of the set's columns from the residual over its rows. */
 strads_err glm_bounds_pair_scan(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -189,7 +191,7 @@ strads_err glm_bounds_pair_scan(strads_commit *commit)
     return glm_aggregate_scan(commit);
 }
 
-/* The slope that a group may have before it moves. */
+/* The limit of a group's slope, above which it moves. */
 static double limit_of(const glm_state *state, uint32_t g)
 {
     return state->groups.start ? glm_term_of(state, g).l1

@@ -1,21 +1,21 @@
-/* How far a model is from the minimum, as a fact.
+/* A certified bound of a model's distance from the minimum.
  *
- * With u_i = -theta_i / c_i and Fenchel's f(z) >= u z - f*(u), and the same of
- * the penalty, every theta gives a bound from below:
+ * With u_i = -theta_i / c_i and Fenchel's f(z) >= u z - f*(u), and the same
+ * inequality for the penalty, every theta gives a lower bound:
  *
  *     P >= D(theta) = - sum c_i f*(y_i, -theta_i / c_i) - theta'o
  *                     - sum_g pen_g*(X_g'theta)
  *
- * over all w in the boxes that a free coefficient is taken to be in: what is
- * not penalised has pen* = R |q| there instead of infinity, which is next to
- * nothing once its slope is. At the minimum theta = r. Elsewhere pen* of r may be
- * infinite; theta = s r with the largest s <= 1 is not, as all f* and pen* are 0
- * at 0 and convex. */
+ * over all w in the boxes that free coefficients are assumed to be in: an
+ * unpenalised coefficient has pen* = R |q| there instead of infinity, which is
+ * negligible once its slope is. At the minimum theta = r. Elsewhere pen* of r
+ * may be infinite. theta = s r with the largest feasible s <= 1 makes it
+ * finite, because all f* and pen* are convex and 0 at 0. */
 #include <math.h>
 
 #include "glm_parts.h"
 
-/* So much of a label is nothing, where its row is met but for rounding. */
+/* Residuals below this share of a label are rounding error. */
 #define ROUNDING 1e-14
 #define BOX 10
 #define EPS 2.2e-16
@@ -92,13 +92,13 @@ double glm_conjugates(const glm_state *state, double s)
     return sum;
 }
 
-/* All of it but what the intercept's box takes away. */
+/* The dual value without the term of the intercept's box. */
 static double dual_at(const glm_state *state, double *r, double s)
 {
     return -conjugate_rows(state, r, s) - glm_conjugates(state, s);
 }
 
-/* A dual point has this much less where b is taken to be in its box. */
+/* A dual value minus the term of b's box. */
 static double boxed(const glm_state *state, double dual, double s)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
@@ -114,9 +114,9 @@ bool glm_has_free_columns(const glm_state *state)
            (state->lambda == 0 && !state->alone);
 }
 
-/* The best of all scans' dual points for the box of now: those of free columns
- * grow with them, so that what is known of others is no bound any more. Returns
- * by how much this one is above all others, bounds or not. */
+/* Keeps the best dual point of all scans for the current box. The boxes of
+ * free columns grow with their coefficients, so older points are then no longer
+ * bounds. Returns the improvement over all others, bounds or not. */
 static double keep_best(glm_state *state, double unboxed, double share)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
@@ -175,8 +175,8 @@ static double residual_square(const glm_state *state, const double *r)
     return sum;
 }
 
-/* Of a slope that is off by so much, with a column of this norm: the share of
- * what it and its penalty's may be at most, but for rounding. */
+/* The share of a slope's error `off`, for a column of this norm, in its
+ * largest possible value including the penalty's, apart from rounding. */
 static double violation_share(const glm_state *state, double off, double norm,
                               double l1, double square)
 {
@@ -184,7 +184,7 @@ static double violation_share(const glm_state *state, double off, double norm,
     return off > 0 ? off / (l1 + sqrt(norm) * sqrt(square)) : 0;
 }
 
-/* Without a dual there is nothing else. */
+/* Used if there is no dual. */
 double glm_worst_violation(const glm_state *state, double square)
 {
     const glm_penalty *pen = glm_convex(state);
@@ -216,8 +216,9 @@ static double free_slope(const glm_state *state, uint64_t j)
                            : fabs(state->slope[j]);
 }
 
-/* An upper estimate of the root mean square of f'' over the rows. `r` is the norm of
- * the slopes. A loss that flattens has small f'' where its slopes are small. */
+/* An upper estimate of the root mean square of f'' over the rows. `r` is the
+ * norm of the slopes. A loss that flattens has small f'' where its slopes are
+ * small. */
 static double mean_bend(const glm_state *state, double r)
 {
     return state->problem.loss->constant   ? 0
@@ -225,17 +226,18 @@ static double mean_bend(const glm_state *state, double r)
                                            : 1;
 }
 
-/* In norms by rows, |v|^2 = sum v_i^2 / c_i of slopes and sum c_i v_i^2 of margins:
+/* In norms over rows, |v|^2 = sum v_i^2 / c_i of slopes and sum c_i v_i^2 of
+ * margins, the rounding errors are:
  *
- *     z   is off by EPS |x_j| times each move of a w_j, so that P is by |r| times
- *         this; and so are slopes by f'' times this, where the coordinator keeps
- *         margins of its own,
- *     X'r by EPS |x_j| |r|, so that D is by |w_j| times this; and by its share
- *         of the slope of the penalty, where that slope is what scales theta.
+ *     z    EPS |x_j| times each move of a w_j, so that P is off by |r| times
+ *          this. Slopes are off by f'' times this, if the coordinator keeps its
+ *          own margins.
+ *     X'r  EPS |x_j| |r|, so that D is off by |w_j| times this; and by its share
+ *          of the slope of the penalty, if that slope scales theta.
  *
- * A slope that points out of the column's bounds does not scale theta. Errors of
- * columns, and those of rows, are as good as independent: their squares are added,
- * and a sum over n rows has the root of n of them. */
+ * A slope that points out of the column's bounds does not scale theta. Errors
+ * of columns, and those of rows, are nearly independent: their squares are
+ * added, and a sum over n rows has the root of n of them. */
 double glm_rounding(const glm_state *state, double square, double penalty)
 {
     const double r = sqrt(square);
@@ -257,8 +259,8 @@ double glm_rounding(const glm_state *state, double square, double penalty)
     return r * z + z * z / 2 + off * reach + fmin(steep, 1) * penalty;
 }
 
-/* A descent that does not halve the excess in so many scans has ended: columns that
- * depend on each other would take it for ever. */
+/* A descent that does not halve the excess in this many scans has ended:
+ * dependent columns would continue forever. */
 static void watch_progress(glm_state *state)
 {
     enum { PROGRESS_SCANS = 2000 };
@@ -288,7 +290,7 @@ void glm_certify(strads_commit *commit)
     const double floor =
         fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
              state->weight * pow(ROUNDING * state->unit, 2));
-    if (state->bounds.unscanned > state->lambda) { /* too steep, perhaps */
+    if (state->bounds.unscanned > state->lambda) { /* may be too steep */
         state->excess = state->primal;
         state->gap = 1;
         return;
@@ -316,7 +318,7 @@ void glm_certify(strads_commit *commit)
         glm_rounding(state, residual_square(state, r), sum.penalty);
     if (state->primal > floor && rounding > GLM_ROUNDING_MIN * unit)
         state->gap += rounding / unit;
-    if (state->ridge.used) /* its steps watch themselves */
+    if (state->ridge.used) /* its steps detect stalls themselves */
         return;
     linear_watch_scan(&state->watch, state->primal, gained);
     watch_progress(state);

@@ -1,9 +1,9 @@
-/* After a scan: who joins the working set, the policy's priorities, and how exactly
- * the next models are solved.
+/* After a scan: selects columns for the working set, sets the policy's
+ * priorities, and how exactly the next models are solved.
  *
- * One unit throughout: by how much a group's own step would lower P. The set
- * only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are fetched
- * once. */
+ * All quantities have one unit: the decrease of P by a group's own step. The
+ * set only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are
+ * fetched once. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -12,30 +12,33 @@
 
 /* Gains below this share of P are rounding. */
 #define ROUNDING 1e-24
-/* A gap of t is reached when an outer step gains this share of t^2. */
+/* A gap of t is reached when an outer step gains less than this share of
+ * t^2. */
 #define SQUARE .05
-/* Models need not become sharper while scans find gaps of this share of the one
- * before. */
+/* The accuracy of models stays the same while each scan's gap is at most
+ * this share of the previous one. */
 #define FALLING .1
 /* A member at 0 whose slope is below this share of its limit stays there. */
 #define AT_REST .8
-/* A model is solved when a pass gains this share of the best one's gain: one
- * that is exact better than one that the next replaces. */
+/* A model is solved when a sweep gains less than this share of the best
+ * sweep's gain; an exact model deserves more than one that the next replaces.
+ */
 #define SETTLED .2
 #define SETTLED_EXACT .01
-/* Of a softmax no other model follows; and an outer step of a turn may gain less
- * by this before it is the last. */
+/* For a softmax no other model follows. And the threshold on the gain of a
+ * turn's last outer step is multiplied by this. */
 #define SETTLED_TURN .02
 #define TURN .01
-/* A set that is solved by its pairs costs little beside the next scan. */
+/* A set that is solved by its pairs costs little compared to the next scan. */
 #define SETTLED_REDUCED 1e-6
 #define REDUCED 1e-4
 
-/* Entries of a column for each of a path that has all in its set. */
+/* A path may have all columns in its set up to this many entries of pairs
+ * per entry of a column. */
 enum { ALL_ENTRIES = 4 };
 
-/* More columns may join while they have no more than this share of all entries:
- * sweeps over them then cost little beside the scan that they save. */
+/* More columns may join while they have at most this share of all entries:
+ * sweeps over them then cost little compared to the scan that they save. */
 #define JOINING .02
 
 static double settled(const glm_state *state)
@@ -61,8 +64,8 @@ void glm_begin_lambda(glm_state *state, double lambda)
     glm_bounds_take_all(state);
 }
 
-/* What a group's own step would gain, about: the curvature of rows is taken to
- * be what it is in the mean. */
+/* An estimate of the gain of a group's own step, with the mean curvature of
+ * rows. */
 static double own_gain(const glm_state *state, uint32_t g, double h)
 {
     const glm_groups *groups = &state->groups;
@@ -109,7 +112,7 @@ static double entries_of(const glm_state *state, uint32_t g)
     return entries;
 }
 
-/* How many of n candidates join; these are moved to the front. */
+/* Chooses how many of n candidates join, and moves these to the front. */
 static uint32_t choose_joining(const glm_state *state, uint32_t n)
 {
     const bool all = state->problem.options.l1_ratio == 0 ||
@@ -140,14 +143,14 @@ static bool is_zero(const glm_state *state, uint32_t g)
     return true;
 }
 
-/* Of all columns, in the mean. */
+/* Mean entries per column. */
 static double mean_entries(const glm_state *state)
 {
     return (double)strads_data_nnz(state->data) / (double)state->columns;
 }
 
-/* Paths over few, long columns have them all as members at once, whose pairs cost
- * less than a scan for each point. */
+/* True for paths over few, long columns: all of them join at once, because
+ * their pairs cost less than a scan for each point. */
 static bool joins_all(const glm_state *state)
 {
     const uint64_t p = state->columns;
@@ -191,10 +194,10 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     return err;
 }
 
-/* How little an outer step may gain before the next scan. While many columns
- * violate one step is enough; with few left the set is nearly right, and only a
- * sharper solution within it shows the last of them. Near its minimum what is
- * left to gain falls as the square of the gap. */
+/* Sets the gain of an outer step below which the next scan is due. While
+ * many columns violate, one step is enough. With few left the set is nearly
+ * right, and only a sharper solution within it reveals the last ones. Near the
+ * minimum, the remaining gain decreases as the square of the gap. */
 static void set_targets(glm_state *state, uint32_t violators, double tolerance,
                         bool warm)
 {
@@ -226,7 +229,7 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance,
                  state->primal);
 }
 
-/* Members that may move have a priority; those at rest have none until the next
+/* Movable members get a priority; inactive ones have none until the next
  * scan. */
 static void tell_priorities(strads_commit *commit)
 {
@@ -272,7 +275,8 @@ static void tell_priorities(strads_commit *commit)
     strads_commit_prioritise(commit, n, state->candidate, state->told);
 }
 
-/* How the set is solved: by its pairs for as long as they pay and are good. */
+/* Chooses how the set is solved: by its pairs while they pay and are
+ * accurate. */
 static strads_err choose_way(glm_state *state)
 {
     linear_set *set = &state->set;
@@ -281,7 +285,7 @@ static strads_err choose_way(glm_state *state)
     if (!state->by_columns && set->columns.n == 0 &&
         linear_set_reduces(set, set->n, mean_entries(state)))
         return linear_set_reduce(set);
-    if (set->reduced) { /* whose margins have not been told of */
+    if (set->reduced) { /* its changes are not in the margins yet */
         linear_set_use_columns(set);
         state->by_columns = state->slopes_known = true;
         state->next = GLM_TO_ROWS;

@@ -1,7 +1,7 @@
 /* Cross-validation of a path: a run for each fold, on a copy of the others'
- * rows, several at once. Every thread takes the next fold that nobody has; what
- * a fold gives stands in its own line, and lines are added up in their order,
- * so it does not matter who was when. */
+ * rows, several folds at once. Every thread takes the next free fold. Each
+ * fold's results are stored separately and added up in fold order, so the
+ * result does not depend on timing. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,15 +16,16 @@
 #include "glm_parts.h"
 
 enum { THREADS_MAX = 64, FOLDS_DEFAULT = 10 };
-/* Names the stream of draws that deals rows to folds. */
+/* Names the random stream that assigns rows to folds. */
 enum { DEAL = 0x666f6c64 };
 
 typedef struct study {
     const strads_data *data;
     strads_glm_cv_options o; /* defaults filled in */
     glm_problem problem;
-    /* The two of the whole data, of which each fold has about its share, and
-     * which a fold's rest is asked for; none: labels are numbers. */
+    /* The two classes of the whole data. Each fold gets about its share of
+     * each, and the fit of each fold is required to have the same classes.
+     * Empty: labels are numbers. */
     linear_classes classes;
     char *classes_text;
     glm_path *path; /* the lambdas */
@@ -34,15 +35,15 @@ typedef struct study {
     double *size;   /* [folds] rows in each, by their weights */
     double all;     /* of all folds */
     double *error;  /* [folds x points] means of losses */
-    double *right;  /* [folds x points] labels that were found, in rows */
+    double *right;  /* [folds x points] correctly predicted labels, in rows */
     double *gap;    /* [folds x points] of the fits */
-    double begin;   /* when it did, by now() */
-    uint64_t *line; /* [rows] rows, label by label */
+    double begin;   /* start time, by now() */
+    uint64_t *line; /* [rows] rows, sorted by label */
     _Atomic uint32_t next;
     _Atomic bool failed;
     pthread_mutex_t lock; /* guards err and why */
     strads_err err;
-    char why[512]; /* the first failure's sentence */
+    char why[512]; /* the first failure's message */
 } study;
 
 static linear_weights weights_of(const study *s)
@@ -50,7 +51,7 @@ static linear_weights weights_of(const study *s)
     return (linear_weights){s->o.path.fit.weights, s->o.path.fit.row_weight};
 }
 
-/* ---- who is in which fold ---------------------------------------------- */
+/* ---- assignment to folds ------------------------------------------------- */
 
 static double label_of(const study *s, uint64_t row)
 {
@@ -61,8 +62,8 @@ static double label_of(const study *s, uint64_t row)
     return share->label[row - share->rows.begin];
 }
 
-/* Puts the rows from `begin` on that have the label of the first one next to
- * it; returns where they end. Labels are few. */
+/* Moves the rows from `begin` on with the same label as the first one next
+ * to it; returns the end of that run. There are few labels. */
 static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
 {
     uint64_t end = begin + 1;
@@ -79,8 +80,8 @@ static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
     return end;
 }
 
-/* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates), label by label
- * where that is asked for, so that each fold has about its share of each. */
+/* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates); label by
+ * label if requested, so that each fold has about its share of each. */
 static void deal(study *s, uint64_t rows)
 {
     for (uint64_t i = 0; i < rows; i++)
@@ -99,13 +100,13 @@ static void deal(study *s, uint64_t rows)
     }
 }
 
-/* By a file, and how many folds it has. */
+/* Reads the assignment from a file, and determines the number of folds. */
 static strads_err read_folds(study *s, uint64_t rows)
 {
     static const linear_lines lines = {.option = "--fold-file",
                                        .what = "the fold of a row",
                                        .of = "rows"};
-    /* weight is free until it is read */
+    /* weight is not in use yet */
     strads_err err =
         linear_read_lines(&lines, s->o.fold_file, &(strads_range){0, rows},
                           rows, s->weight);
@@ -130,7 +131,7 @@ static strads_err read_folds(study *s, uint64_t rows)
     return err;
 }
 
-/* What a row counts where a fit is judged. */
+/* The weight of a row when a fit is evaluated. */
 static double count_row(const study *s, uint64_t row, double label)
 {
     return s->weight[row] *
@@ -147,13 +148,13 @@ static void weigh_folds(study *s, uint64_t rows)
 
 /* ---- one fold ---------------------------------------------------------- */
 
-/* Rows of the other folds, by columns, and what they are made of. */
+/* The rows of the other folds, by columns, with their arrays. */
 typedef struct rest {
     uint64_t *start;
-    uint32_t *index, *place; /* place: [rows] a row's number among them */
+    uint32_t *index, *place; /* place: [rows] a row's number in the copy */
     double *value, *label, *weight, *offset;
-    double *sum;                     /* [rows] of the fold's: x'w */
-    strads_glm_path_options options; /* with their weights */
+    double *sum;                     /* [rows] x'w of the fold's rows */
+    strads_glm_path_options options; /* including their weights */
 } rest;
 
 static void rest_free(rest *r)
@@ -200,7 +201,8 @@ static double entry(const strads_sparse *by_col, uint64_t e)
     return by_col->f64 ? by_col->f64[e] : (double)by_col->f32[e];
 }
 
-/* Column j's entries in rows of other folds, behind those at n. */
+/* Copies column j's entries in rows of other folds, starting at n; returns
+ * the end. */
 static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
                             uint64_t n)
 {
@@ -279,7 +281,7 @@ static double twice_the_loss(const study *s, double label, double sum)
     return 2 * s->problem.loss->value(y, sum, s->problem.p);
 }
 
-/* What a point is worth on the fold's rows. */
+/* Evaluates a point on the fold's rows. */
 static void judge(const study *s, rest *r, uint32_t f,
                   const strads_path_point *point, double *error, double *right)
 {
@@ -315,7 +317,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What is left of the time; 0: there is no bound. */
+/* The remaining time; 0: no limit. */
 static double time_left(const study *s)
 {
     const double left = s->begin + s->o.time_limit - now();
@@ -323,7 +325,8 @@ static double time_left(const study *s)
     return s->o.time_limit > 0 ? fmax(left, 1e-9) : 0;
 }
 
-/* What a fit on the others' rows has to complain of is not so of all rows. */
+/* Adds the fold to a message, because an error on the others' rows may not
+ * apply to all rows. */
 static strads_err name_fold(strads_err err, uint32_t f)
 {
     char why[512];
@@ -402,7 +405,8 @@ static void *take_folds(void *arg)
     return NULL;
 }
 
-/* The caller is one of the threads; fewer than wanted are enough. */
+/* The calling thread is one of them; fewer threads than requested are
+ * enough. */
 static void run_folds(study *s)
 {
     pthread_t thread[THREADS_MAX];
@@ -416,8 +420,7 @@ static void run_folds(study *s)
         pthread_join(thread[--n], NULL);
 }
 
-/* Means over folds, each as heavy as its rows; K counts those that weigh
- * anything. */
+/* Means over folds, weighted by their rows; K counts folds with weight. */
 static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
                    uint32_t *simplest)
 {
@@ -478,8 +481,8 @@ static strads_err check_options(study *s)
     return STRADS_OK;
 }
 
-/* Classes are those of the whole data: a fold's rest must be asked for the same
- * two. */
+/* Takes the classes of the whole data, because the fit of each fold must
+ * have the same two. */
 static strads_err find_classes(study *s)
 {
     const strads_names *names = strads_data_label_names(s->data);
@@ -552,7 +555,7 @@ static strads_err reserve_folds(study *s)
                              s->o.folds);
 }
 
-/* Everything that folds are run by. */
+/* Prepares all data that the folds share. */
 static strads_err prepare(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);

@@ -1,15 +1,15 @@
-/* What a softmax does between two cycles over its classes.
+/* The step of a softmax between two cycles over its classes.
  *
- * The loss does not change when a column's coefficients of all classes move by
+ * The loss does not change if a column's coefficients of all classes move by
  * the same t, but the penalty does. Class after class can follow that only in
- * small steps, so the best t is taken out after each cycle (as in Friedman,
+ * small steps, so the best t is subtracted after each cycle (as in Friedman,
  * Hastie, Tibshirani, "Regularization paths for generalized linear models via
  * coordinate descent", J. Statistical Software 33, 2010, section 4.1).
  *
- * What is left converges by a constant factor a cycle in the end. So where cycles
- * ended is extrapolated as sweeps over a block are (Bertrand and Massias,
- * AISTATS 2021); the next evaluation of the whole says whether P fell, and if
- * not, it is taken back. */
+ * The remainder converges by a constant factor per cycle in the end. So the
+ * ends of cycles are extrapolated like sweeps over a block (Bertrand and
+ * Massias, AISTATS 2021). The next evaluation of the whole checks that P
+ * decreased; if not, the extrapolation is taken back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #include "apps/linear/linear_steps.h"
 #include "glm_parts.h"
 
-/* Where a cycle has more numbers than so many, their past costs too much. */
+/* With more numbers per cycle, keeping past cycles costs too much. */
 #define NUMBERS_MAX (UINT64_C(1) << 22)
 
-/* P may be so much higher, which is rounding. */
+/* An increase of P by this share is rounding error. */
 #define ROUNDING 1e-15
 
 enum { PAST = LINEAR_STEPS + 1 };
@@ -58,8 +58,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The t that makes sum_k (l1 |w_k - t| + l2/2 (w_k - t)^2) smallest: the median
- * of all w_k and of where the slope is 0 if i of them are below t. */
+/* The t that minimises sum_k (l1 |w_k - t| + l2/2 (w_k - t)^2): the median
+ * of all w_k and of the points where the slope is 0 if i of them are below t.
+ */
 static double best_shift(const glm_term *term, uint32_t k, const double *w)
 {
     double at[2 * GLM_SOFTMAX_MAX + 1], mean = 0;
@@ -78,7 +79,8 @@ static double best_shift(const glm_term *term, uint32_t k, const double *w)
     return at[k];
 }
 
-/* Takes the best t out of each column; returns what the penalty falls by. */
+/* Subtracts the best t from each column; returns the decrease of the
+ * penalty. */
 static double take_out_shifts(const glm_state *state, double *numbers)
 {
     const glm_penalty *pen = state->problem.penalty;
@@ -99,7 +101,7 @@ static double take_out_shifts(const glm_state *state, double *numbers)
     return fall;
 }
 
-/* `beyond` becomes what lies beyond the cycles; false where they show no
+/* Sets `beyond` to the extrapolation of the cycles; false if they show no
  * direction. */
 static bool extrapolate(const glm_cycles *cycles, size_t n, double *beyond)
 {
@@ -118,7 +120,7 @@ static bool extrapolate(const glm_cycles *cycles, size_t n, double *beyond)
     return true;
 }
 
-/* Whether there is a way from where all stands to `to`, which it goes. */
+/* Moves all numbers to `to`; returns false if nothing changes. */
 static bool go(strads_commit *commit, const double *to)
 {
     const glm_state *state = commit->state;

@@ -1,16 +1,16 @@
-/* Groups of columns whose penalty is one term, and what a term is at the lambda
- * at hand. Without --groups every column is a group, by its own number.
+/* Groups of columns with one penalty term each, and the term at the current
+ * lambda. Without --groups every column is its own group.
  *
- * A group of several is penalised in units in which all its columns are alike:
- * v_j = s_j w_j, with slopes q_j / s_j. Of one column the scale is in the term.
- */
+ * A group of several columns is penalised in units in which all its columns
+ * have the same scale: v_j = s_j w_j, with slopes q_j / s_j. For a single
+ * column the scale is in the term. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
 
-/* ---- which there are ----------------------------------------------------- */
+/* ---- reading groups ------------------------------------------------------ */
 
 static int by_group(const void *a, const void *b)
 {
@@ -19,7 +19,7 @@ static int by_group(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Columns in the order of their groups' numbers. */
+/* Sorts columns by the numbers of their groups. */
 static void sort_groups(glm_state *state, uint64_t *key)
 {
     glm_groups *groups = &state->groups;
@@ -61,7 +61,7 @@ static strads_err read_numbers(const glm_state *state, double *number)
     return err;
 }
 
-/* All columns of a group have one penalty, and so one factor. */
+/* Checks that all columns of a group have the same penalty factor. */
 static strads_err check_factors(const glm_state *state)
 {
     for (uint64_t j = 0; j < state->columns && state->factor; j++) {
@@ -132,7 +132,7 @@ void glm_groups_free(glm_groups *groups)
     free(groups->v);
 }
 
-/* ---- one of them --------------------------------------------------------- */
+/* ---- terms --------------------------------------------------------------- */
 
 static double bound(double given)
 {

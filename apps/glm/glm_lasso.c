@@ -1,5 +1,5 @@
-/* The Lasso and the elastic net, and their paths, as strads/lasso.h has them: glm
- * under other options. */
+/* The Lasso and the elastic net, and their paths, as declared in
+ * strads/lasso.h: glm under other options. */
 #include <float.h>
 
 #include <strads/lasso.h>
@@ -32,7 +32,8 @@ static const strads_option option_table[] = {
         strads_glm_options, "lambda as a share of lambda_max (default 0.01)"),
     ROWS_AFTER_LAMBDA};
 
-/* What the table has, and nothing else: other nodes are told no more. */
+/* Uses only the options of the table, because other nodes receive only
+ * these. */
 static strads_err resolve(const void *config, glm_problem *out)
 {
     const strads_glm_options *given = config ? config : &defaults;

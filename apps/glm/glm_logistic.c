@@ -1,5 +1,5 @@
-/* Logistic regression and its paths, as strads/logistic.h has them: glm under
- * other options. */
+/* Logistic regression and its paths, as declared in strads/logistic.h: glm
+ * under other options. */
 #include <float.h>
 #include <string.h>
 

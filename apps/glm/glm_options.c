@@ -1,6 +1,6 @@
-/* The options: their table, their defaults, and what must hold between them.
- * The table checks what the command line and JSON say; structs filled in by
- * programs are checked here. */
+/* The options: their table, their defaults, and conditions between them. The
+ * table checks values from the command line and JSON; structs that programs
+ * fill in are checked here. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
                                                    .points = GLM_POINTS,
                                                    .ratio = .01};
 
-/* A path has the same options but lambda, at the same places. */
+/* A path has the same options except lambda, at the same offsets. */
 #define ROWS_BEFORE_LAMBDA                                                     \
     STRADS_OPTION(STRING, strads_glm_options, loss, "loss", "NAME",            \
                   "what is minimised (squared)", .choices = GLM_LOSS_CHOICES), \
@@ -128,7 +128,7 @@ static strads_err check_parameters(const glm_problem *p)
                                  "above %g",
                                  o->gamma, o->penalty, p->penalty->least);
     const bool groups = o->column_group || (o->groups && *o->groups);
-    if (groups && !p->penalty->grouped) /* other nodes do not have them */
+    if (groups && !p->penalty->grouped) /* other nodes do not have the groups */
         return strads_fail(
             STRADS_EINVAL,
             "there are groups, and the penalty %s has no use for "

@@ -1,12 +1,13 @@
-/* What the files of the program hand to each other.
+/* Declarations that the files of the program share.
  *
  *     P(w, b) = sum c_i f(y_i, z_i) + sum_g pen_g(w_g),   z = o + X w + b
  *
- * is W-fold what users see, W = sum c_i, and so is every lambda and gap here.
- * g is a group of columns, mostly of one. With r = -c f'(z), a column's slope is
- * x_j'r: where slopes are subgradients of the penalty, w is optimal.
+ * is W times the objective that users see, W = sum c_i, and so is every lambda
+ * and gap here. g is a group of columns, mostly of one. With r = -c f'(z), a
+ * column's slope is x_j'r: if slopes are subgradients of the penalty, w is
+ * optimal.
  *
- * More than two classes are as many problems, each class against all others, one
+ * More than two classes are one problem each, against all others, solved one
  * after the other: a parameter has a number for each. */
 #ifndef GLM_PARTS_H
 #define GLM_PARTS_H
@@ -48,28 +49,28 @@ enum {
     GLM_PHASES
 };
 
-/* Classes of a softmax, whose certificate has sums of all pairs. */
+/* Limit on the classes of a softmax; its certificate has sums for all pairs. */
 enum { GLM_SOFTMAX_MAX = 1000 };
 
-/* Labels and columns, by their root mean square, have squares and sums of squares with
- * all their digits between these. */
+/* If labels and columns have root mean squares in this range, their squares
+ * and sums of squares keep all digits. */
 #define GLM_NUMBER_MIN 1e-140
 #define GLM_NUMBER_MAX 1e140
 
-/* Numbers that a scan ends with: sum r^2 / c and r'(y - mean y - o) of a loss that
- * is square. */
+/* Numbers at the end of a scan: sum r^2 / c and r'(y - mean y - o) for a
+ * squared loss. */
 enum { GLM_REST = 2 };
 
-/* Ids of blocks of the program's own. */
+/* Ids of the program's blocks. */
 enum {
     GLM_SCALARS_ID = 1,
     GLM_DIRECTION_ID = 3,
     GLM_ORIGINS_ID = 4,
-    GLM_TARGET_ID = 16, /* and the problem's */
+    GLM_TARGET_ID = 16, /* plus the problem's number */
     GLM_SCAN_ID = GLM_TARGET_ID + LINEAR_LABELS_MAX
 };
 
-/* Options that have been looked at: names found, defaults filled in. */
+/* Checked options: names found, defaults filled in. */
 typedef struct glm_problem {
     strads_glm_options options;
     const glm_loss *loss;
@@ -82,22 +83,22 @@ enum { GLM_POINTS_MAX = 10000, GLM_POINTS = 100 };
 
 typedef struct glm_path {
     uint32_t points;
-    double *lambda;           /* [points], falling */
+    double *lambda;           /* [points], descending */
     strads_path_point *point; /* [points], n of them reached */
     uint32_t n;
     bool given;          /* lambda[] is a list */
-    double first, ratio; /* where it is none */
-    double worst;        /* of the gaps of points reached */
+    double first, ratio; /* otherwise */
+    double worst;        /* of the gaps of the points reached */
 } glm_path;
 
-/* Of the Lasso's path, and logistic regression's. */
+/* Defaults of the Lasso's path and of logistic regression's. */
 #define GLM_PATH_DEFAULTS(loss_)                                         \
     {                                                                    \
         .fit = {.loss = loss_, .penalty = "elastic-net", .l1_ratio = 1}, \
         .points = GLM_POINTS, .ratio = .01                               \
     }
 
-/* Which lambdas a path has. */
+/* Options for the lambdas of a path. */
 #define GLM_PATH_OPTIONS                                                      \
     STRADS_OPTION(U32, strads_glm_path_options, points, "points", "N",        \
                   "how many lambdas (default 100)", .min = 1,                 \
@@ -116,7 +117,7 @@ extern const strads_option glm_option_table[], glm_path_option_table[];
 extern const strads_glm_options glm_defaults;
 extern const strads_glm_path_options glm_path_defaults;
 
-/* STRADS_EINVAL: a sentence what is wrong. */
+/* STRADS_EINVAL, with the reason. */
 strads_err glm_options_resolve(const strads_glm_options *given,
                                glm_problem *out);
 bool glm_named_labels(const void *config);
@@ -130,20 +131,19 @@ typedef struct glm_local {
     linear_classes classes;    /* of the whole data */
     uint32_t target;           /* the problem that y and z belong to */
     double *y, *c, *o, *z, *r; /* [rows] */
-    double
-        *margins;  /* of a softmax: [rows x classes] margins; o is less what the
-                     other classes come to; or NULL */
-    double *odds;  /* the same: exp(margin - shift) */
-    double *shift; /* [rows] about the largest margin of each */
-    double *h;     /* [rows] curvatures at z, */
-    bool fresh;    /* if they are */
-    column_view view;       /* the share's columns, less their origins */
-    linear_moved moved;     /* those that have one */
+    double *margins;  /* of a softmax: [rows x classes] margins; o then excludes
+                    * the part of the other classes; or NULL */
+    double *odds;     /* likewise: exp(margin - shift) */
+    double *shift;    /* [rows] approximately the largest margin of each */
+    double *h;        /* [rows] curvatures at z, */
+    bool fresh;       /* h is up to date */
+    column_view view; /* the share's columns, shifted by their origins */
+    linear_moved moved;     /* the shifted ones */
     linear_pending pending; /* not yet in z */
     linear_pairs pairs;
-    double level; /* that y, o and z are less than they are */
-    bool plain;   /* no row counts otherwise than once: all c are 1 */
-    double *root; /* [rows] sqrt c, where f'' is 1; NULL: all are */
+    double level; /* subtracted from y, o and z */
+    bool plain;   /* all weights c are 1 */
+    double *root; /* [rows] sqrt c, if f'' is 1; NULL: all are 1 */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -162,51 +162,53 @@ typedef enum glm_next {
     GLM_TO_CERTIFY
 } glm_next;
 
-/* Where a problem stands that is not at hand. */
+/* State of a problem that is not current. */
 typedef struct glm_outcome {
     double primal, gap; /* relative */
     uint64_t nonzeros;
 } glm_outcome;
 
-/* A softmax as a whole, when last evaluated. */
+/* A softmax as a whole, at its last evaluation. */
 typedef struct glm_joint {
     bool used;      /* problems are turns of one */
-    bool began;     /* the first evaluation, where w is 0, has been */
-    bool certified; /* it has been */
+    bool began;     /* the first evaluation, at w = 0, is done */
+    bool certified; /* it has been certified */
     double primal, dual, first, gap;
     uint64_t nonzeros;
     linear_watch watch;
 } glm_joint;
 
-/* Where its last cycles ended (glm_cycles.c). */
+/* The ends of its last cycles (glm_cycles.c). */
 typedef struct glm_cycles {
     uint64_t numbers;  /* of a cycle: coefficients of all columns, then b's */
     double *past;      /* [cycles x numbers], NULL: not kept */
     uint32_t n;        /* cycles in it */
-    double *to;        /* [numbers] where the next cycle begins */
-    double before;     /* P where the last cycle ended */
-    bool extrapolated; /* this cycle began beyond those before */
+    double *to;        /* [numbers] start of the next cycle */
+    double before;     /* P at the end of the last cycle */
+    bool extrapolated; /* this cycle started from an extrapolation */
 } glm_cycles;
 
-/* Bounds of the slopes that the last scan has left out (glm_bounds.c). */
+/* Bounds of the slopes that the last scan left out (glm_bounds.c). */
 typedef struct glm_bounds {
     bool used, known;
-    double *base; /* [groups] the slope's size at the group's last scan, less
-                          norm x the distance until then; of members INFINITY */
-    double *norm; /* [groups] |x| */
-    double *reference; /* [rows] r at the last scan */
-    double distance;   /* that r has moved since the last scan of all columns */
-    double unscanned; /* the largest lambda at which a column that the last scan
-                          left out may move */
-    bool pairs_suffice;    /* the next scan needs no workers */
-    double scanned_square; /* sum r^2 / c at the last one that they made */
+    double *base;       /* [groups] the slope's norm at the group's last scan,
+                   * minus norm x the distance up to then; INFINITY for members
+                   */
+    double *norm;       /* [groups] |x| */
+    double *reference;  /* [rows] r at the last scan */
+    double distance;    /* the distance that r has moved since the last scan
+                        * of all columns */
+    double unscanned;   /* the largest lambda at which a column that the last
+                       * scan left out may move */
+    bool pairs_suffice; /* the next scan needs no workers */
+    double scanned_square; /* sum r^2 / c at the last scan by workers */
 } glm_bounds;
 
 typedef struct glm_groups {
     uint32_t n;
-    uint32_t *start, *column, *of; /* NULL: each column is one */
-    double *v, *q, *to; /* [largest] one group's coefficients, slopes, and what
-                           is made of them */
+    uint32_t *start, *column, *of; /* NULL: each column is a group */
+    double *v, *q, *to; /* [largest] one group's coefficients, slopes, and
+                         * results */
 } glm_groups;
 
 typedef struct glm_state {
@@ -214,88 +216,94 @@ typedef struct glm_state {
     const strads_data *data;
     const column_kernels *kernels;
     uint64_t columns;
-    uint32_t width, target; /* problems, and the one at hand */
-    bool surveys;           /* they are gone through for lambda_max alone */
+    uint32_t width, target; /* problems, and the current one */
+    bool surveys;           /* problems are visited only to find lambda_max */
     glm_outcome *done;      /* [width] */
-    double *wide;           /* [(columns + 1) x width] changes, spread */
+    double *wide;           /* [(columns + 1) x width] changes, at their
+                             * places */
     glm_joint joint;
     glm_cycles cycles;
-    char *classes; /* what options.classes points to */
+    char *classes; /* text of options.classes */
     double weight; /* W */
-    double unit; /* what margins are about: of numbers their root mean square */
+    double unit;   /* unit of margins: for numbers, the root mean square of
+                  * labels */
     glm_groups groups;
-    double *w;                 /* [columns] of the last scan */
+    double *w;                 /* [columns] at the last scan */
     double *norm;              /* [columns] sum c x^2 */
-    double *scale;             /* [columns] what |w_j| is multiplied by */
-    double *factor;            /* [columns] and its penalty; or NULL */
-    double *mean;              /* [columns] of a softmax with an intercept */
+    double *scale;             /* [columns] factor of |w_j| */
+    double *factor;            /* [columns] and of its penalty; or NULL */
+    double *mean;              /* [columns] for a softmax with an intercept */
     double lambda, lambda_max; /* as users see them */
-    double goal; /* the lambda that this one is on the way to; 0: it is */
-    bool alone;  /* lambda is to be found: so far all that is not penalised */
+    double goal;    /* the wanted lambda, while a larger one is solved; 0: this
+                  * is it */
+    bool alone;     /* lambda is not known yet: only unpenalised coefficients
+                  * move */
     glm_path *path; /* NULL: one lambda */
-    bool known;     /* scales and norms are */
-    bool began;     /* the first scan has been; */
+    bool known;     /* scales and norms are known */
+    bool began;     /* the first scan is done; */
     double *held;   /* [columns] start values, until lambda is found; or NULL */
-    double *b;      /* [width], less c'w of origins c until the run ends */
+    double *b;      /* [width], minus c'w of origins c until the run ends */
     double *origin; /* [columns], NULL: all are 0 */
-    uint32_t n_full; /* columns without zeros left out, which may have one */
-    bool over;       /* b is that of the columns as they stand */
+    uint32_t n_full; /* number of columns without omitted zeros; they may
+                      * have an origin */
+    bool over;       /* b is that of the unshifted columns */
     double *slope, *urgency, *told; /* [columns + 1] */
     uint32_t *candidate;            /* [columns + 1] */
     uint32_t *scan; /* [columns + 1] the n_scan columns of the next scan */
     uint32_t n_scan;
     glm_bounds bounds;
-    uint32_t
-        *active; /* [groups] those that are not at rest (glm_find_active) */
+    uint32_t *active; /* [groups] the active ones (glm_find_active) */
     uint32_t n_active;
-    /* Of the last scan, W-fold. */
+    /* Of the last scan, times W. */
     double primal, dual, first_primal;
     double loss;
-    double square, response; /* sum r^2 / c and r'(y - o), where f'' is 1, of r
-                                less its mean if glm_centres() */
-    double level, offsets;   /* what y, o and z are less by; sum c o */
-    double predicted;        /* the loss by pairs; below 0: there is none */
-    bool by_columns;         /* the set is solved by columns and not by pairs */
-    bool slopes_known;       /* of the rows that are to come: no scan is due */
+    double square, response; /* sum r^2 / c and r'(y - o), if f'' is 1; with
+                              * r minus its mean if glm_centres() */
+    double level, offsets;   /* subtracted from y, o and z; sum c o */
+    double predicted;        /* the loss by pairs; below 0: none */
+    bool by_columns;         /* the set is solved by columns instead of pairs */
+    bool slopes_known;       /* of the rows that will come: no scan is due */
     double unboxed,
-        intercept_slope;  /* the best dual value but for b's box, and what that
-                          takes away of it by its size */
-    double best_dual;     /* dual value of all scans, in whatever box */
-    double null;          /* P at z = o, of the problem at hand */
-    double gap;           /* what is reported, relative */
-    double *margins;      /* [rows] z of the last scan; NULL: not looked at */
+        intercept_slope;  /* the best dual value without b's box, and the
+                           * term of the box per unit of its size */
+    double best_dual;     /* best dual value of all scans, for any box */
+    double null;          /* P at z = o, for the current problem */
+    double gap;           /* the reported relative gap */
+    double *margins;      /* [rows] z of the last scan; NULL: not checked */
     bool separable;       /* there is no minimum: glm_separable.c; */
-    bool ended;           /* the last problem is solved, or cannot be */
-    double excess;        /* about what is left to be gained; */
-    double excess_before; /* some scans before, */
-    uint32_t watched;     /* of so many at this lambda */
-    double travel;        /* sum |x_j dw_j|^2 of all moves since z was made */
+    bool ended;           /* the last problem is solved, or cannot be solved */
+    double excess;        /* estimate of the remaining gain; */
+    double excess_before; /* the same some scans earlier, */
+    uint32_t watched;     /* this many scans at this lambda */
+    double travel;        /* sum |x_j dw_j|^2 of all moves since z was
+                           * computed */
     bool travels;         /* z has moved from there */
     uint64_t nonzeros, scans;
     linear_watch watch;
-    double gap_before; /* of the last scan */
-    double ease;       /* how far below the excess the set is solved */
-    bool complete;     /* hardly a column outside violated at the last scan */
+    double gap_before; /* at the last scan */
+    double ease;       /* the set is solved to this factor below the excess */
+    bool complete;     /* almost no column outside violated at the last scan */
     uint32_t searches;
     glm_next next;
-    linear_set set; /* on the whole (glm_whole.c) but its rows */
+    linear_set set; /* for Newton's method (glm_whole.c) only its rows are
+                     * used */
     linear_ridge ridge;
     double *offset; /* [rows] */
 } glm_state;
 
-/* Where the problem at hand has its number of parameter k of a block. */
+/* Index of parameter k's number of the current problem in a block. */
 static inline size_t glm_at(const glm_state *state, uint32_t k)
 {
     return (size_t)k * state->width + state->target;
 }
 
-/* Nothing but bounds holds it. */
+/* True if only bounds limit it. */
 static inline bool glm_is_free(const glm_term *t)
 {
     return t->l1 == 0 && t->l2 == 0;
 }
 
-/* Groups: how many columns, which, and whose. */
+/* Groups: the number of columns, the columns, and the group of a column. */
 static inline uint32_t glm_size(const glm_state *state, uint32_t g)
 {
     const uint32_t *start = state->groups.start;
@@ -313,21 +321,21 @@ static inline uint32_t glm_group_of(const glm_state *state, uint64_t column)
 {
     return state->groups.of ? state->groups.of[column] : (uint32_t)column;
 }
-/* What a column's coefficient is multiplied by where its group is penalised. */
+/* The factor of a column's coefficient in its group's penalty. */
 static inline double glm_unit(const glm_state *state, uint32_t g, uint32_t j)
 {
     return glm_size(state, g) > 1 ? state->scale[j] : 1;
 }
 
-/* Whether slopes and sums are those of r less its mean, where a square loss has b at
- * its best: only b's own slope tells of the mean. */
+/* True if slopes and sums use r minus its mean, because a squared loss has b
+ * at its optimum: then only b's own slope depends on the mean. */
 static inline bool glm_centres(const glm_state *state)
 {
     return state->problem.loss->constant && state->problem.options.intercept &&
            !state->ridge.used;
 }
 
-/* What penalties are multiplied by. Alone, nothing that is penalised moves. */
+/* The factor of penalties. If `alone`, no penalised coefficient moves. */
 static inline double glm_penalty_weight(const glm_state *state)
 {
     return state->problem.penalty->off ? 0
@@ -335,7 +343,8 @@ static inline double glm_penalty_weight(const glm_state *state)
                                        : state->weight * state->lambda;
 }
 
-/* l1 of the term of a column by itself: one for all, times what is its own. */
+/* l1 of the term of a single column: the common value times the column's own
+ * factor. */
 static inline double glm_common_l1(const glm_state *state)
 {
     return glm_penalty_weight(state) * state->problem.options.l1_ratio;
@@ -349,8 +358,8 @@ static inline double glm_own_l1(const glm_state *state, uint32_t j)
     return glm_common_l1(state) * glm_column_weight(state, j);
 }
 
-/* Whether the slope of a column by itself, times this, is none that would move
- * it from 0: as almost all are. Its conjugate is 0 then. */
+/* True if s times the slope of a single column does not move it from 0, as
+ * for almost all columns. Its conjugate is then 0. */
 static inline bool glm_is_within(const glm_state *state, uint32_t g, double s)
 {
     return !state->groups.start &&
@@ -360,8 +369,8 @@ static inline bool glm_is_within(const glm_state *state, uint32_t g, double s)
 /* glm_groups.c. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. */
 strads_err glm_groups_read(glm_state *state);
 void glm_groups_free(glm_groups *groups);
-/* The term of a group at the lambda at hand; that in a model at its
- * coefficients, whose penalty is glm_convex(). */
+/* The term of a group at the current lambda; and its term in a model at its
+ * coefficients, for the penalty glm_convex(). */
 glm_term glm_term_of(const glm_state *state, uint32_t g);
 glm_term glm_tangent_of(const glm_state *state, uint32_t g);
 static inline const glm_penalty *glm_convex(const glm_state *state)
@@ -370,9 +379,9 @@ static inline const glm_penalty *glm_convex(const glm_state *state)
 
     return penalty->tangent ? &glm_penalty_l1 : penalty;
 }
-/* Its coefficients and slopes of the last scan, into v and q. */
+/* Copies its coefficients and slopes of the last scan into v and q. */
 void glm_gather(const glm_state *state, uint32_t g);
-/* sum c |x|^2 of its columns, at most their curvature together. */
+/* sum c |x|^2 of its columns, a bound of their joint curvature. */
 double glm_group_norm(const glm_state *state, uint32_t g);
 
 /* glm_state.c: memory of both. */
@@ -384,18 +393,18 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
                          const strads_shape *shape, void **state);
 void glm_close(void *local);
 void glm_end(void *state);
-/* strads_commit_also for the problem at hand. */
+/* strads_commit_also for the current problem. */
 strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
                     const double *change);
-/* Forgets all that belongs to a problem. */
+/* Resets all state of a problem. */
 void glm_begin_problem(glm_state *state);
 
-/* glm_logistic.c: the options of a fit of classes, lambda as users give it. */
+/* glm_logistic.c: the options of a fit of classes, with the user's lambda. */
 strads_glm_options glm_of_classes(const strads_logistic_options *options,
                                   const char *loss);
 
-/* glm_path.c: what strads_program says of slots with these names, for other
- * programs that are paths. */
+/* glm_path.c: slots of strads_program with these names, for other programs
+ * that are paths. */
 strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
 strads_err glm_path_begin(const void *config, const strads_data *data,
@@ -405,34 +414,33 @@ strads_err glm_path_pack(const void *state, strads_bytes *out);
 strads_err glm_path_unpack(void *state, const void *bytes, size_t size);
 strads_err glm_path_objective(void *state, strads_report *report);
 extern const char *const glm_path_measures[];
-/* Fills defaults in, and says what is wrong. STRADS_EINVAL. */
+/* Fills in defaults. STRADS_EINVAL, with the reason. */
 strads_err glm_path_check(strads_glm_path_options *options);
-/* The lambdas of options that were checked. Lists are sorted, and may end at 0.
- * STRADS_EINVAL, STRADS_EFORMAT: what is wrong with a list. STRADS_ENOMEM. */
+/* Makes the lambdas of checked options. Lists are sorted, and may end at 0.
+ * STRADS_EINVAL, STRADS_EFORMAT: errors in a list. STRADS_ENOMEM. */
 strads_err glm_path_new(const strads_glm_path_options *options, glm_path **out);
 void glm_path_free(glm_path *path);
-/* The first lambda that is not reached, when lambda_max is known. */
+/* The first lambda that is not reached, once lambda_max is known. */
 double glm_path_first(glm_path *path, double lambda_max);
-/* Whether all points are reached. */
+/* True if all points are reached. */
 bool glm_path_is_over(const glm_path *path);
-/* After a scan that is certified: keeps the point at hand if it is reached, and
- * goes on. STRADS_ENOMEM. */
+/* After a certified scan: keeps the current point if it is reached, and
+ * continues with the next. STRADS_ENOMEM. */
 strads_err glm_path_advance(strads_commit *commit);
 
-/* glm_start.c: what is known before the first scan. */
-/* Origins of columns, where b makes up for them. */
+/* glm_start.c: computations before the first scan. */
+/* Origins of columns, if b compensates for them. */
 strads_err glm_update_origins(strads_task *task);
 strads_err glm_aggregate_origins(strads_commit *commit);
 strads_err glm_receive_origins(strads_task *task);
 /* c'w of the origins c; the numbers of w are `step` apart. */
 double glm_origins_sum(const glm_state *state, const double *w, uint32_t step);
 strads_err glm_aggregate_tell(strads_commit *commit);
-/* The offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */
+/* Reads the offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */
 strads_err glm_read_offsets(const strads_glm_options *options,
                             const strads_range *rows, uint64_t total,
                             double *offset);
-/* Whoever has the survey comes to the same classes; of numbers there are none.
- */
+/* The classes; the same in every process with the survey. Empty for numbers. */
 strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
                           const linear_survey *labels, uint32_t width,
                           linear_classes *out);
@@ -441,23 +449,23 @@ strads_err glm_update_labels(strads_task *task);
 void glm_merge_labels(void *into, const void *from, size_t bytes);
 strads_err glm_aggregate_labels(strads_commit *commit);
 strads_err glm_receive_labels(strads_task *task);
-/* One of several problems begins, from the w and b that all agree on. */
+/* Begins one of several problems, from the common w and b. */
 size_t glm_target_size(const strads_task *task);
 strads_err glm_update_target(strads_task *task);
 strads_err glm_aggregate_target(strads_commit *commit);
-/* The first scan tells of columns what scans do not. */
+/* The first scan also computes values that do not change. */
 size_t glm_moments_size(const strads_task *task);
 strads_err glm_update_moments(strads_task *task);
 strads_err glm_aggregate_moments(strads_commit *commit);
 size_t glm_rows_size(const strads_task *task);
 strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
-/* The margins follow all commits. */
+/* Updates the margins for all commits. */
 void glm_catch_up(glm_local *local);
 
-/* glm_softmax.c, a worker's: whether classes are one problem; margins of the
- * block's values, of none where w is 0; another class's turn; the
- * whole. The coordinator's: its certificate; what comes after a turn. */
+/* glm_softmax.c. Workers: whether classes are one problem; margins of the
+ * block's values, or of none at w = 0; another class's turn; the whole.
+ * Coordinator: its certificate; the phase after a turn. */
 bool glm_is_joint(const glm_local *local);
 strads_err glm_softmax_start(const strads_task *task);
 void glm_softmax_turn(glm_local *local, const strads_share *share,
@@ -467,62 +475,63 @@ strads_err glm_update_certify(strads_task *task);
 strads_err glm_aggregate_certify(strads_commit *commit);
 void glm_softmax_next(glm_state *state);
 
-/* glm_cycles.c: after the whole has been evaluated, by the commit that has its numbers: whether
- * the next cycle begins elsewhere, as it is told then. STRADS_ENOMEM. */
+/* glm_cycles.c: call after an evaluation of the whole, in the commit that
+ * has its numbers. Returns true if the next cycle starts elsewhere; the commit
+ * then changes the numbers. STRADS_ENOMEM. */
 strads_err glm_cycles_new(glm_state *state);
 void glm_cycles_free(glm_cycles *cycles);
 bool glm_cycles_next(strads_commit *commit);
 
-/* glm.c: what is not penalised has been fitted, and lambda_max is known. */
+/* glm.c: call when the unpenalised coefficients are fitted and lambda_max is
+ * known. */
 void glm_find_lambda(glm_state *state, double critical);
-/* The next lambda on the way down to the one that is wanted. */
+/* The next lambda on the way down to the wanted one. */
 double glm_next_down(const glm_state *state);
-/* r at the margins of all commits. */
+/* Computes r at the margins of all commits. */
 void glm_take_slopes(glm_local *local);
 strads_err glm_aggregate_scan(strads_commit *commit);
-/* What a scan ends with, behind the slopes of its columns. */
+/* The end of a scan, behind the slopes of its columns. */
 void glm_end_scan(const glm_local *local, double *rest);
 
-/* glm_certificate.c: primal value, dual value, gap, from a scan's slopes. */
+/* glm_certificate.c: primal value, dual value and gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
-/* By how much rounding may have made P - D too small, with sum r^2 / c and the
- * penalty of the problem at hand. */
+/* The amount by which rounding may have made P - D too small, given sum r^2
+ * / c and the penalty of the current problem. */
 double glm_rounding(const glm_state *state, double square, double penalty);
-/* Where that is below this share of P it is not counted. */
+/* A rounding error below this share of P is ignored. */
 #define GLM_ROUNDING_MIN 1e-9
-/* So much of the first P counts as nothing: where rows can be met exactly P
- * goes to 0, and so would every gap relative to it be of rounding alone. */
+/* This share of the first P counts as 0: if rows can be fitted exactly P
+ * tends to 0, and every gap relative to it would be rounding error. */
 #define GLM_NOTHING 1e-14
-/* Gaps are relative to P, or to this share of P at w = 0 where P is below it: a model
- * that meets all labels has a P that is next to nothing. */
+/* Gaps are relative to P, or to this share of P at w = 0 if P is below it,
+ * because a model that fits all labels has a tiny P. */
 #define GLM_LEAST 1e-6
 /* The smallest lambda at which these slopes, of rows with that sum r^2 / c,
- * leave all at 0. */
+ * leave all coefficients at 0. */
 double glm_critical(const glm_state *state, double square);
-/* Lists the groups that are not at rest at w = 0 by slopes that leave them there,
- * as almost all are: all others neither cost nor gain anything. */
+/* Lists the active groups: those that are not at w = 0 with slopes that keep
+ * them there. Almost all groups are inactive, and contribute nothing. */
 void glm_find_active(glm_state *state);
 /* sum r^2 / c; changes set.trial. */
 double glm_square(glm_state *state);
-/* Of all groups: penalty, and what r is to be multiplied by for a finite dual
- * value, and for one without l2. */
+/* Sums over all groups: the penalty, and the factor of r that makes the dual
+ * value finite, with and without l2. */
 typedef struct glm_totals {
     double penalty, widest, tight;
 } glm_totals;
-/* They, and how many coefficients are not 0, of those that are active. */
+/* These sums and the number of nonzero coefficients, over the active groups. */
 glm_totals glm_add_up(glm_state *state);
 /* sum pen*(s X'r) */
 double glm_conjugates(const glm_state *state, double s);
-/* Whether dual values hold for the coefficients at hand alone, as boxes grow with
- * those that nothing else holds. */
+/* True if dual values hold for the current coefficients only, because the
+ * boxes of free columns grow with them. */
 bool glm_has_free_columns(const glm_state *state);
-/* The largest violation, as a share of what it may be. */
+/* The largest relative violation. */
 double glm_worst_violation(const glm_state *state, double square);
 
-/* glm_choice.c: after a scan, who is in the working set, and when it is solved.
- */
+/* glm_choice.c: after a scan, chooses the working set and its accuracy. */
 strads_err glm_choose(strads_commit *commit);
-/* Nothing is known of the problem at the lambda at hand. */
+/* Resets the problem's state for a new lambda. */
 void glm_begin_lambda(glm_state *state, double lambda);
 
 /* glm_bounds.c: columns that scans leave out; whether that can pay.
@@ -532,29 +541,31 @@ strads_err glm_bounds_new(glm_state *state, uint64_t rows);
 void glm_bounds_free(glm_bounds *bounds);
 /* After a scan: bounds of its columns. */
 void glm_bounds_note_scan(const strads_commit *commit);
-/* At the first model after a scan, and at the end of the last: how far r moves. */
+/* At the first model after a scan, and at the end of the last: the distance
+ * that r moves. */
 void glm_bounds_keep_reference(glm_state *state);
 void glm_bounds_add_distance(glm_state *state);
-/* The next scan's columns: all; those that are not bounded. */
+/* Selects the next scan's columns: all; those that are not bounded. */
 void glm_bounds_take_all(glm_state *state);
 void glm_bounds_choose_columns(glm_state *state);
-/* Aggregate of a scan that pairs tell. */
+/* Aggregate of a scan by pairs. */
 strads_err glm_bounds_pair_scan(strads_commit *commit);
 
-/* glm_whole.c: Newton's method on the whole where the penalty is smooth and
- * columns are few; whether it is the way. */
+/* glm_whole.c: Newton's method on the whole problem, for a smooth penalty
+ * and few columns; whether it is used. */
 bool glm_on_whole(const glm_problem *problem, const strads_data *data);
-/* Whether the step at hand was too long: then P is not what it may come to. */
+/* True if the current step was too long; then P may still decrease. */
 static inline bool glm_overshot(const glm_state *state)
 {
     return state->ridge.share > 0 && !(state->primal <= state->ridge.before);
 }
-/* After a scan: half of a step that was too long is taken back, or the next one
- * begins. */
+/* After a scan: takes back half of a step that was too long, or begins the
+ * next one. */
 strads_err glm_whole_judge(strads_commit *commit);
 
-/* glm_separable.c: after a scan, notes in `separable` that there is no minimum; a
- * softmax, of which so many rows are not predicted. STRADS_ENOMEM. */
+/* glm_separable.c: after a scan, detects that there is no minimum and sets
+ * `separable`; for a softmax, with the number of wrongly predicted rows.
+ * STRADS_ENOMEM. */
 strads_err glm_find_separation(glm_state *state, double tolerance);
 bool glm_is_separable_softmax(const glm_state *state, double wrong);
 strads_err glm_update_hessian(strads_task *task);
@@ -565,11 +576,12 @@ strads_err glm_aggregate_product(strads_commit *commit);
 strads_err glm_dispatch_hessian(strads_turn *turn);
 strads_err glm_dispatch_product(strads_turn *turn);
 
-/* glm_set.c: the working set of apps/linear, with the loss and the penalties. */
+/* glm_set.c: the working set of apps/linear, with this loss and these
+ * penalties. */
 linear_model glm_model(const glm_state *state);
-/* All columns of a group. STRADS_ENOMEM. */
+/* Adds all columns of a group. STRADS_ENOMEM. */
 strads_err glm_set_join(glm_state *state, uint32_t g);
-/* Aggregates of columns, of a block, and of the line search behind it. */
+/* Aggregates of columns, of a block, and of the line search after it. */
 strads_err glm_set_take(strads_commit *commit);
 strads_err glm_update_pairs(strads_task *task);
 strads_err glm_take_pairs(strads_commit *commit);
@@ -578,7 +590,7 @@ strads_err glm_search(strads_commit *commit);
 
 /* ---- programs -------------------------------------------------------------- */
 
-/* glm.c: of every program that has these phases. */
+/* glm.c: for every program with these phases. */
 extern const strads_phase glm_phases[GLM_PHASES];
 strads_err glm_refresh(strads_task *task, const strads_change *changes,
                        uint32_t n);
@@ -597,8 +609,8 @@ strads_err glm_objective(void *state, strads_report *report);
                  .measures = glm_path_measures, .shape = glm_path_shape,       \
                  .begin = glm_path_begin, .open = glm_path_open
 
-/* Slots of a fit whose config resolve(config, &problem) turns into a problem, or
- * a sentence what is wrong; then the program that has them. */
+/* Slots of a fit; resolve(config, &problem) converts its config to a
+ * problem, or fails with a message. Then the program with these slots. */
 #define GLM_FIT(resolve)                                                     \
     static strads_err shape_fit(const void *config, const strads_data *data, \
                                 strads_shape *shape)                         \

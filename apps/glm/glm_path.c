@@ -1,8 +1,8 @@
-/* A path: one run that goes from lambda to lambda, in which margins and the
- * working set stay. A scan that shows one point to be reached is the first scan
- * of the next: what is known of the columns is the same, and only bounds and
- * thresholds are others. Each point has a certificate of its own, from the scan
- * that ends it. */
+/* A path: one run that goes from lambda to lambda and keeps margins and the
+ * working set. A scan that shows that one point is reached is also the first
+ * scan of the next: the columns' values are the same, and only bounds and
+ * thresholds change. Each point has a certificate, from the scan that ends it.
+ */
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #include "glm_parts.h"
 
-/* ---- which lambdas ------------------------------------------------------- */
+/* ---- lambdas ------------------------------------------------------------- */
 
 strads_err glm_path_check(strads_glm_path_options *o)
 {
@@ -46,8 +46,8 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Numbers with commas or white space between, from `text`; `where` is its file,
- * or NULL. */
+/* Parses numbers separated by commas or white space from `text`; `where` is
+ * its file, or NULL. */
 static strads_err parse_lambdas(const char *text, const char *where,
                                 glm_path *path)
 {
@@ -172,7 +172,7 @@ void glm_path_free(glm_path *path)
     free(path);
 }
 
-/* ---- a fit that has one --------------------------------------------------- */
+/* ---- a fit with a path --------------------------------------------------- */
 
 static strads_err resolve(const strads_glm_path_options *given,
                           glm_problem *problem, strads_glm_path_options *out)
@@ -253,7 +253,7 @@ double glm_path_first(glm_path *path, double lambda_max)
     return path->lambda[glm_path_is_over(path) ? path->n - 1 : path->n];
 }
 
-/* The coefficients that are not 0, for a point to own. */
+/* Copies the nonzero coefficients for a point. */
 static strads_err keep_coefficients(const strads_commit *commit,
                                     uint64_t columns, strads_path_point *point)
 {
@@ -282,7 +282,7 @@ static strads_err keep_coefficients(const strads_commit *commit,
     return STRADS_OK;
 }
 
-/* b of the columns as they stand. */
+/* b of the unshifted columns. */
 static double intercept_at(const strads_commit *commit)
 {
     const glm_state *state = commit->state;
@@ -332,8 +332,8 @@ bool glm_path_is_over(const glm_path *path)
     return path->n == path->points;
 }
 
-/* The gap of a path is the worst of its points'; one that is not reached may
- * have any gap up to 1. */
+/* The gap of a path is the worst gap of its points; a point that is not
+ * reached may have any gap up to 1. */
 strads_err glm_path_objective(void *user, strads_report *report)
 {
     const glm_state *state = user;
@@ -356,10 +356,10 @@ const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
     return path ? path->point : NULL;
 }
 
-/* ---- cuts ------------------------------------------------------------------ */
+/* ---- checkpoints --------------------------------------------------------- */
 
-/* A point, and behind it its coefficients. When it is read, arrays are no larger
- * than what is left may fill, and the point's to free. */
+/* A point, followed by its coefficients. When reading, arrays are at most as
+ * large as the remaining data, and the point owns them. */
 static strads_err pass_point(strads_walk *w, strads_path_point *point)
 {
     uint32_t *index = (uint32_t *)(uintptr_t)point->index;

@@ -1,24 +1,25 @@
-/* Whether there is a minimum. Without a penalty a loss that falls for ever in some
- * rows' margins has none where a direction d separates the rows:
+/* Existence of a minimum. Without a penalty, a loss that decreases forever
+ * in some rows' margins has no minimum if a direction d separates the rows:
  *
  *     s_i x_i'd >= 0 for all rows, and > 0 for some,
  *
- * s_i the sign of z in which the row's loss falls for ever; x_i'd = 0 where it has
- * no such sign (a count above 0). P then falls along d from any point. (Albert and
- * Anderson, Biometrika 71, 1984, for logistic regression.)
+ * with s_i the sign of z in which the row's loss decreases forever; x_i'd = 0
+ * if it has no such sign (a count above 0). P then decreases along d from any
+ * point. (Albert and Anderson, Biometrika 71, 1984, for logistic regression.)
  *
- * Two directions are tried after each scan. w itself is one as soon as it predicts
- * every row: complete separation. When the gap is closed, the last step is one if
- * margins still move by about 1 and none moves back: quasi-complete separation, in
- * which P has a limit above 0. */
+ * Two directions are tried after each scan. w itself is one as soon as it
+ * predicts every row: complete separation. When the gap is closed, the last
+ * step is one if margins still move by about 1 and none moves back:
+ * quasi-complete separation, in which P has a limit above 0. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
 
-/* A step against a row's sign by less than this share of the largest is rounding,
- * and a last step that moves no margin by so much ends at a minimum. */
+/* Moves against a row's sign by less than this share of the largest move are
+ * rounding; and a last step that moves no margin by more than this ends at a
+ * minimum. */
 #define SEPARABLE_ROUNDING 1e-3
 #define SEPARABLE_STEP .05
 
@@ -31,8 +32,8 @@ static bool is_flat(const glm_state *state)
     return free_columns && o->lower <= -DBL_MAX && o->upper >= DBL_MAX;
 }
 
-/* Whether margins move along such a direction from `from` to z, but for a share
- * `rounding` of the largest move. */
+/* True if margins move along such a direction from `from` to z, except for a
+ * share `rounding` of the largest move. */
 static bool separates(const glm_state *state, const double *from,
                       double rounding, double least)
 {

@@ -1,15 +1,16 @@
-/* The working set of apps/linear, with the loss and the penalties at hand: what
- * the set asks of a program, and what comes of a block and of a model's end. */
+/* The working set of apps/linear, with the current loss and penalties: the
+ * functions that the set needs from a program, and the aggregates of a block
+ * and of a model's end. */
 #include <math.h>
 
 #include "glm_parts.h"
 
 enum { SEARCHES_MAX = 12 };
-/* Curvatures below this share of c are taken to be it: rows so far out that
- * they hardly bend. */
+/* Least curvature as a share of c, for rows so far out that they have almost
+ * none. */
 #define FLAT 1e-20
 
-/* ---- what the set asks --------------------------------------------------- */
+/* ---- functions for the set ----------------------------------------------- */
 
 static double freeze(const void *program, const double *z, double *root,
                      double *rest)
@@ -24,7 +25,7 @@ static double freeze(const void *program, const double *z, double *root,
     return loss;
 }
 
-/* P's, where the model has their tangents. */
+/* The penalties of P; the model has their tangents. */
 static double penalties(const void *program, double step)
 {
     const glm_state *state = program;
@@ -118,7 +119,7 @@ strads_err glm_take_pairs(strads_commit *commit)
 
 /* ---- a block, and the end of a model --------------------------------------- */
 
-/* Tangents at the coefficients where a model begins. */
+/* Sets tangents at the coefficients at which a model begins. */
 static void open_model(glm_state *state)
 {
     const glm_penalty *pen = state->problem.penalty;
@@ -140,7 +141,7 @@ strads_err glm_solve_block(strads_commit *commit)
 
     if (!state->set.open)
         open_model(state);
-    /* candidate: free between scans */
+    /* candidate: not in use between scans */
     return linear_set_solve(&state->set, commit, state->candidate, state->width,
                             state->target);
 }

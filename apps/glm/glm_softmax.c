@@ -1,23 +1,24 @@
-/* Several classes at once: P(class k) = exp(z_k) / sum_l exp(z_l), the softmax.
+/* Several classes at once: P(class k) = exp(z_k) / sum_l exp(z_l), the
+ * softmax.
  *
  *     P(W, b) = sum c_i (log sum_l exp(z_il) - z_i,label) + sum_k pen(w_k)
  *
- * With o_i = -log sum_{l != k} exp(z_il), what depends on class k alone is a
- * problem of two classes with these offsets: so it is solved by the same scans,
- * sets and models as those, class after class, turn after turn (block coordinate
- * descent; the penalty falls apart by class). A cycle is a turn of each; between
- * cycles the whole is evaluated, and glm_cycles.c goes on from there.
+ * With o_i = -log sum_{l != k} exp(z_il), the part that depends on class k
+ * alone is a problem of two classes with these offsets. So it is solved by the
+ * same scans, sets and models, class after class, in turns (block coordinate
+ * descent; the penalty is separable by class). A cycle is a turn of each class.
+ * Between cycles the whole is evaluated, and glm_cycles.c continues from there.
  *
- * The certificate is the whole problem's. With p the probabilities, Y the
- * labels' indicators and G = c (Y - Q), rows of Q of the simplex,
+ * The certificate is that of the whole problem. With p the probabilities, Y the
+ * labels' indicators and G = c (Y - Q), rows of Q in the simplex,
  *
  *     D(Q) = sum c_i H(q_i) - sum_k pen*(X'G_k),
  *
  * where with an intercept sum_i G_ik = 0. Q = Y + t (P - Y), t one number for
- * each label: the sums of G are 0 where t is in balance between the labels,
- * t_k sum_m A_km = sum_l t_l A_lk, A_lk = sum c p_k over the rows of label l,
- * and one factor for all makes pen* finite. H(q) has the form that it has for
- * two classes, u = 1 - p_label. */
+ * each label: the sums of G are 0 if t balances the labels, t_k sum_m A_km =
+ * sum_l t_l A_lk, A_lk = sum c p_k over the rows of label l, and one factor for
+ * all makes pen* finite. H(q) has the same form as for two classes, u = 1 -
+ * p_label. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ static double *margins_of(const glm_local *local, uint64_t i)
     return local->margins + i * local->classes.n;
 }
 
-/* Margins may be so far above `shift` before their odds are too large, and sums of
- * odds so small before they are too rough. */
+/* Above `shift` by more than this, odds are too large; sums of odds below
+ * this are too inaccurate. */
 #define EXPONENT_MAX 500
 #define SUM_MIN 1e-250
 
@@ -58,7 +59,7 @@ static void find_odds(glm_local *local, uint64_t i)
         odds[l] = exp(z[l] - most);
 }
 
-/* log sum exp(z[l]) over l other than `but`. */
+/* log sum exp(z[l]) over all l except `but`. */
 static double log_sum(const double *z, uint32_t n, uint32_t but)
 {
     double most = -INFINITY, sum = 0;
@@ -70,7 +71,7 @@ static double log_sum(const double *z, uint32_t n, uint32_t but)
     return most + log(sum);
 }
 
-/* The same of row i, by its odds if these are good for it. */
+/* The same for row i, by its odds if they are accurate for it. */
 static double others(const glm_local *local, uint64_t i, uint32_t but)
 {
     const double *odds = odds_of(local, i);
@@ -109,8 +110,8 @@ static void begin_turn(glm_local *local, const strads_share *share,
     }
 }
 
-/* Margins of class k, from the block's values; of no values, where w is 0: b is
- * best there at the log of the class's share. */
+/* Margins of class k, from the block's values; without values, at w = 0: the
+ * best b there is the log of the class's share. */
 static void find_margins(const strads_task *task, uint32_t k)
 {
     glm_local *local = task->local;
@@ -152,7 +153,7 @@ strads_err glm_softmax_start(const strads_task *task)
         find_margins(task, k);
     for (uint64_t i = 0; i < local->rows; i++)
         find_odds(local, i);
-    linear_pending_forget(&local->pending); /* it is in the values */
+    linear_pending_forget(&local->pending); /* the values include it */
     begin_turn(local, task->share, 0);
     return STRADS_OK;
 }
@@ -164,13 +165,14 @@ void glm_softmax_turn(glm_local *local, const strads_share *share,
     begin_turn(local, share, target);
 }
 
-/* What an evaluation adds up behind the slopes of n parameters x k classes. */
+/* Sums of an evaluation, behind the slopes of n parameters x k classes. */
 typedef struct sums {
-    logistic_side *side; /* [k], by the rows' label; `margin` is the entropy of
-                            the other classes less loss_sum, `squares` sum c
-                            |Y - p|^2 */
+    logistic_side *side; /* [k], by the rows' label; `margin` is the entropy
+                          * of the other classes minus loss_sum, `squares` sum c
+                          * |Y - p|^2 */
     double *flow;        /* [k x k] A */
-    double *wrong;       /* rows whose own class has not the largest margin */
+    double *wrong;       /* rows in which another class has the largest
+                          * margin */
 } sums;
 
 static sums sums_of(const double *merged, uint32_t n, uint32_t k)
@@ -189,7 +191,7 @@ size_t glm_certify_size(const strads_task *task)
     return n * k + k * LOGISTIC_SUMS + k * k + 1;
 }
 
-/* One row: probabilities into p, sums of its label. */
+/* One row: puts probabilities into p, and adds to the sums of its label. */
 static void add_row(const double *z, double c, uint32_t n, uint32_t label,
                     double *p, sums *out)
 {
@@ -272,8 +274,8 @@ strads_err glm_update_certify(strads_task *task)
 
 /* ---- the coordinator: the certificate ------------------------------------- */
 
-/* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and Heyman's
- * elimination, which subtracts nothing. Changes A. */
+/* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and
+ * Heyman's elimination, which does no subtractions. Changes A. */
 static void balance_flows(uint32_t k, double *flow, double *t)
 {
     double most = 0;
@@ -302,13 +304,14 @@ static void balance_flows(uint32_t k, double *flow, double *t)
         t[n] = most > 0 && isfinite(most) ? t[n] / most : 0;
 }
 
-/* The whole as the coordinator has it. */
+/* An evaluation of the whole at the coordinator. */
 typedef struct evaluation {
     const strads_commit *commit;
     sums of;
     double loss, square;             /* sum c f, sum c |Y - p|^2 */
     double balance[GLM_SOFTMAX_MAX]; /* t by label */
-    double slope_error; /* of slopes, by t, in units of their columns' norms */
+    double slope_error; /* rounding error of slopes, by t, in units of their
+                         * columns' norms */
 } evaluation;
 
 static evaluation evaluate(const strads_commit *commit)
@@ -331,7 +334,7 @@ static evaluation evaluate(const strads_commit *commit)
     return e;
 }
 
-/* w and slopes of one class, as a scan would leave them. */
+/* Takes w and slopes of one class, as after a scan. */
 static void take_class(glm_state *state, const evaluation *e, uint32_t k)
 {
     const size_t width = state->width;
@@ -347,8 +350,8 @@ static void take_class(glm_state *state, const evaluation *e, uint32_t k)
     glm_find_active(state);
 }
 
-/* The same, with slopes at least as steep as those of the balanced dual point:
- * under its intercept columns are as good as centred. */
+/* The same, with slopes at least as steep as those of the balanced dual
+ * point: with its intercept, columns are as good as centred. */
 static void take_balanced(glm_state *state, const evaluation *e, uint32_t k)
 {
     take_class(state, e, k);
@@ -419,10 +422,10 @@ static void certify(glm_state *state, const evaluation *e)
     joint->watch.stalled = joint->watch.stalled || state->separable;
 }
 
-/* ---- the coordinator: what comes next ------------------------------------- */
+/* ---- the coordinator: next phase ----------------------------------------- */
 
-/* The first evaluation is at w = 0, whose slopes tell lambda_max. Whether the
- * model begins elsewhere. */
+/* The first evaluation is at w = 0; its slopes give lambda_max. Returns true
+ * if the model starts elsewhere. */
 static bool begin(glm_state *state, const evaluation *e)
 {
     const strads_commit *commit = e->commit;
@@ -456,7 +459,7 @@ strads_err glm_aggregate_certify(strads_commit *commit)
                            "the sum of the losses overflows: scale the columns "
                            "down");
     state->joint.certified = true;
-    /* A run that ends here keeps the model that was certified. */
+    /* A run that ends here keeps the certified model. */
     const bool over =
         state->joint.gap <= commit->tolerance || state->joint.watch.stalled;
     state->next =

@@ -1,5 +1,6 @@
-/* What is known before the first scan: labels become targets, columns have
- * norms and scales, and the coordinator has of each row what a model needs. */
+/* Computations before the first scan: labels become targets, columns get
+ * norms and scales, and the coordinator receives the values of each row that a
+ * model needs. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 
 /* ---- labels -------------------------------------------------------------- */
 
-/* What the labels of some rows are like. */
+/* Statistics of the labels of some rows. */
 typedef struct survey {
     double weight, sum, squares; /* sum c, c y, c y^2 */
-    double least;                /* label; 0 at most */
-    double largest; /* |label| of a row with a weight; the labels' survey
-                       follows */
+    double least;                /* least label, at most 0 */
+    double largest; /* largest |label| of a row with a weight; the survey of
+                     * labels follows */
 } survey;
 
 size_t glm_labels_size(const strads_task *task)
@@ -121,8 +122,9 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
     return STRADS_OK;
 }
 
-/* The program works on weights times this power of 2, which changes no result: sums
- * of squares of weights that are all tiny or all huge would underflow or overflow. */
+/* The program uses weights times this power of 2, which changes no result.
+ * Otherwise sums of squares of tiny or huge weights would underflow or
+ * overflow. */
 static int weight_exponent(double total)
 {
     enum { EXPONENT_MAX = 100 };
@@ -131,7 +133,7 @@ static int weight_exponent(double total)
     return abs(exponent) > EXPONENT_MAX ? -exponent : 0;
 }
 
-/* *exponent: of the weights, which `out` does not have yet. */
+/* *exponent: of the weights; `out` does not include it yet. */
 static strads_err classes_of(const glm_problem *problem,
                              const strads_names *names, const survey *s,
                              uint32_t width, linear_classes *out, int *exponent)
@@ -153,7 +155,7 @@ static strads_err classes_of(const glm_problem *problem,
     return err;
 }
 
-/* Who is positive in the problem at hand. */
+/* Sets the signs of the current problem's positive rows. */
 static void take_signs(glm_local *local, const strads_share *share)
 {
     const linear_classes *classes = &local->classes;
@@ -164,7 +166,7 @@ static void take_signs(glm_local *local, const strads_share *share)
         local->y[i] = share->label[i] == positive ? 1 : -1;
 }
 
-/* Rows as the classes have them, which are the partition's from then on. */
+/* Converts rows by the classes, which the partition owns from then on. */
 static void take_classes(glm_local *local, const strads_share *share,
                          linear_classes *classes, int exponent)
 {
@@ -182,8 +184,8 @@ static void take_classes(glm_local *local, const strads_share *share,
         local->c[i] = scalbn(local->c[i], exponent);
 }
 
-/* What numbers and margins are kept without where b makes up for it, so that they
- * have all their digits. */
+/* The level that numbers and margins exclude if b compensates for it, so
+ * that they keep all their digits. */
 static double mean_label(const glm_problem *problem, const survey *s)
 {
     return problem->loss->labels == GLM_NUMBERS && problem->options.intercept
@@ -201,7 +203,7 @@ static void take_level(glm_local *local, double level)
     }
 }
 
-/* Weights are what they will be. */
+/* Call when the weights are final. */
 static strads_err take_roots(glm_local *local)
 {
     local->plain = true;
@@ -275,7 +277,7 @@ double glm_origins_sum(const glm_state *state, const double *w, uint32_t step)
     return (double)sum;
 }
 
-/* b becomes that of the columns as they stand. */
+/* Converts b to that of the unshifted columns. */
 strads_err glm_aggregate_tell(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -293,8 +295,8 @@ strads_err glm_aggregate_tell(strads_commit *commit)
 
 /* ---- the first intercepts -------------------------------------------------- */
 
-/* All b at their best where w is 0, but for offsets; or at the start's, unless
- * that has to wait until lambda is found. */
+/* Sets every b to its optimum at w = 0, ignoring offsets; or to the start's,
+ * unless that has to wait until lambda is found. */
 static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
                                        const linear_classes *classes)
 {
@@ -322,7 +324,7 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
     return strads_commit_also(commit, 1, &last, change);
 }
 
-/* Of problems whose turn has not come: P at w = 0. */
+/* For problems that have not started: P at w = 0. */
 static void note_first_values(glm_state *state, const linear_classes *classes)
 {
     const glm_loss *loss = state->problem.loss;
@@ -337,7 +339,7 @@ static void note_first_values(glm_state *state, const linear_classes *classes)
     }
 }
 
-/* Now that W is known. */
+/* Call when W is known. */
 static void take_c(glm_state *state)
 {
     strads_glm_options *o = &state->problem.options;
@@ -416,13 +418,14 @@ strads_err glm_aggregate_target(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- the first scan: sum c x^2 and sum c x, too --------------------------- */
+/* ---- the first scan: also sum c x^2 and sum c x -------------------------- */
 
-/* From this lambda on a column whose squares underflow has no coefficient that
- * counts. */
+/* From this lambda on, a column with underflowing squares has a negligible
+ * coefficient. */
 #define LAMBDA_LEAST 1e-100
 
-/* Deviations take the sums of columns, a softmax' certificate, and pairs. */
+/* Standard deviations, a softmax certificate and pairs need the sums of
+ * columns. */
 static bool sums_columns(const glm_problem *problem)
 {
     return problem->options.intercept &&
@@ -435,8 +438,8 @@ size_t glm_moments_size(const strads_task *task)
     return (size_t)task->block.n + GLM_REST + 2 * (size_t)task->shape->cols;
 }
 
-/* A sum of squares that underflows is the least number, so that its column is known
- * not to be 0. */
+/* A sum of squares that underflows becomes the smallest number, so that its
+ * column is not mistaken for 0. */
 static double tell_from_zero(const data_column *x, const double *c,
                              double squares)
 {
@@ -476,8 +479,8 @@ strads_err glm_update_moments(strads_task *task)
     return STRADS_OK;
 }
 
-/* Whether the penalty holds a column whose squares underflow at about 0: then no
- * square of its coefficient counts. */
+/* True if the penalty keeps a column with underflowing squares at about 0;
+ * then no square of its coefficient matters. */
 static bool is_held(const glm_state *state, uint64_t j)
 {
     const strads_glm_options *o = &state->problem.options;
@@ -491,7 +494,8 @@ static bool is_held(const glm_state *state, uint64_t j)
            !(state->factor && state->factor[j] == 0) && lambda >= LAMBDA_LEAST;
 }
 
-/* STRADS_EINVAL: the squares of a column underflow that may have a coefficient. */
+/* STRADS_EINVAL: the squares of a column that may have a coefficient
+ * underflow. */
 static strads_err check_columns(const glm_state *state)
 {
     const double least = state->weight * GLM_NUMBER_MIN * GLM_NUMBER_MIN;

@@ -1,19 +1,19 @@
-/* The memory of a partition and of the coordinator, and what others may ask of
- * it afterwards. */
+/* The memory of a partition and of the coordinator, and functions that read
+ * it after a run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "glm_parts.h"
 
-/* The working set is one block, if the policy likes. */
+/* The working set may be one block, if the policy chooses so. */
 enum {
     BLOCK_MAX = 1 << 20,
     PARAM_BYTES = 112,
-    BOUND_BYTES = 16, /* of a slope that scans may leave out */
-    CLASS_BYTES = 24, /* of each class after the first */
-    /* Of each class of a softmax: cycles and looks; and of each row margins, odds
-     * and slopes. */
+    BOUND_BYTES = 16, /* for a slope that scans may leave out */
+    CLASS_BYTES = 24, /* for each class after the first */
+    /* For each class of a softmax: cycles and evaluations; and for each row,
+     * margins, odds and slopes. */
     SOFTMAX_BYTES = 80,
     SOFTMAX_ROW_BYTES = 24
 };
@@ -105,7 +105,7 @@ void glm_close(void *opened)
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* Those of which this process keeps the data. */
+/* The number of rows in this process. */
 static double rows_here(const strads_data *data)
 {
     const strads_share *share;

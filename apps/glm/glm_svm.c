@@ -1,6 +1,7 @@
-/* SVMs with an L1 penalty, or by columns: the squared hinge under the options of
- * strads/svm.h. With an L1 penalty they have no dual of a variable a row
- * (liblinear's solver 5; Yuan, Chang, Hsieh, Lin, JMLR 2010). */
+/* SVMs with an L1 penalty, or by columns: the squared hinge under the
+ * options of strads/svm.h. With an L1 penalty there is no dual with one
+ * variable per row (liblinear's solver 5; Yuan, Chang, Hsieh, Lin, JMLR 2010).
+ */
 #include <string.h>
 
 #include <strads/svm.h>

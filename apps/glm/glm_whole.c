@@ -1,7 +1,7 @@
-/* Newton's method on the whole (apps/linear/linear_ridge.h), where the penalty is
- * smooth: the columns of a working set would be all of them. After each step the
- * margins come to the coordinator, whose certificate is that of all others.
- * Curvatures above f'' would take steps that only halve what is left. */
+/* Newton's method on the whole problem (apps/linear/linear_ridge.h), for a
+ * smooth penalty, for which a working set would have all columns. After each
+ * step the coordinator receives the margins; its certificate is the usual one.
+ * With curvatures above f'', steps would only halve the remainder. */
 #include <float.h>
 
 #include "glm_parts.h"
@@ -20,7 +20,7 @@ bool glm_on_whole(const glm_problem *problem, const strads_data *data)
 
 /* ---- workers ------------------------------------------------------------- */
 
-/* Curvatures at z, once after each scan. */
+/* Computes curvatures at z, once after each scan. */
 static void take_curvature(glm_local *local)
 {
     const glm_rows rows = {local->rows, local->y, local->c, local->z};
@@ -70,7 +70,7 @@ static strads_err follow(strads_commit *commit, linear_ridge_next next)
                              commit->phase == GLM_PRODUCT, state->wide);
 }
 
-/* Alone, what is penalised stays where it is. */
+/* If `alone`, penalised coefficients do not move. */
 strads_err glm_whole_judge(strads_commit *commit)
 {
     glm_state *state = commit->state;

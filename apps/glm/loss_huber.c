@@ -1,5 +1,5 @@
 /* Huber's loss: least squares of errors up to p, and beyond it p |z - y| -
- * p^2 / 2; the conjugate is that of least squares, between -p and p. */
+ * p^2 / 2; the conjugate is that of least squares, restricted to [-p, p]. */
 #include <math.h>
 
 #include "glm_loss.h"
@@ -16,7 +16,8 @@ static double slope(double y, double z, double p)
     return fmin(fmax(z - y, -p), p);
 }
 
-/* f'' is 0 beyond p: the parabola through both arms that lies above f. */
+/* f'' is 0 beyond p, so this is the curvature of the parabola that lies
+ * above f and touches both arms. */
 static double curve(double y, double z, double p)
 {
     return fmin(1, p / fabs(z - y));

@@ -4,7 +4,7 @@
 
 #include "glm_loss.h"
 
-/* 1 / (1 + exp(z)), however far out z is. */
+/* 1 / (1 + exp(z)), for any z without overflow. */
 static double sigmoid(double z)
 {
     const double e = exp(-fabs(z));
@@ -37,7 +37,7 @@ static double conjugate(double y, double u, double p)
     return s < 0 || s > 1 ? INFINITY : part(s) + part(1 - s);
 }
 
-/* All rows at once, from the sums of both classes: about exact near s = 1. */
+/* All rows at once, from the sums of both classes: nearly exact near s = 1. */
 static double conjugates(const glm_rows *rows, double s, double *r)
 {
     logistic_sides sides = {0};

@@ -1,11 +1,12 @@
-/* Poisson regression of counts: f = exp(z) - y z - (y - y log y), half of the
- * deviance; with m = u + y >= 0 the conjugate is m log m - m + y - y log y. Both
- * are 0 where rows are met, and small near that: written so that rounding is. */
+/* Poisson regression of counts: f = exp(z) - y z - (y - y log y), half of
+ * the deviance; with m = u + y >= 0 the conjugate is m log m - m + y - y log y.
+ * Both are 0 for an exact fit and small near it, and are computed so that
+ * rounding errors are small there too. */
 #include <math.h>
 
 #include "glm_loss.h"
 
-/* exp(d) - 1 - d, of a small d as precisely as that is. */
+/* exp(d) - 1 - d, accurate for small d. */
 static double over_tangent(double d)
 {
     return fabs(d) < 1e-5 ? d * d * (.5 + d / 6) : expm1(d) - d;

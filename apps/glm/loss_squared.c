@@ -1,4 +1,4 @@
-/* Least squares: f = (z - y)^2 / 2, whose conjugate is u y + u^2 / 2. */
+/* Least squares: f = (z - y)^2 / 2; the conjugate is u y + u^2 / 2. */
 #include <string.h>
 
 #include "glm_loss.h"
@@ -9,7 +9,7 @@ static double value(double y, double z, double p)
     return (z - y) * (z - y) / 2;
 }
 
-/* Eight sums, so that a compiler may make vectors of them. */
+/* Eight sums, so that a compiler may vectorise them. */
 static double evaluate(const glm_rows *rows, double p, double *r, double *h)
 {
     enum { LANES = 8 };

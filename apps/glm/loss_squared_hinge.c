@@ -1,8 +1,9 @@
-/* The squared hinge, y = -1 or 1: f = a max(1 - y z, 0)^2, whose conjugate is
- * y u + u^2 / (4 a) where y u <= 0; a is 1/2, and 1 where SVMs are asked for
- * (strads/svm.h). Where a share p of rows is positive the best margin is 2 p -
- * 1. Its Hessian is a generalised one (Keerthi and DeCoste, JMLR 2005): steps in
- * its model end at the minimum once the rows that bend are those of the minimum. */
+/* The squared hinge, y = -1 or 1: f = a max(1 - y z, 0)^2, with the
+ * conjugate y u + u^2 / (4 a) for y u <= 0; a is 1/2, or 1 for SVMs
+ * (strads/svm.h). If a share p of rows is positive the best margin is 2 p - 1.
+ * Its Hessian is a generalised one (Keerthi and DeCoste, JMLR 2005): steps in
+ * its model end at the minimum once the rows with curvature are those of the
+ * minimum. */
 #include <math.h>
 
 #include "glm_loss.h"

@@ -1,5 +1,6 @@
-/* Penalties that rise like l1 |w| at 0 and are flat far out, so that large
- * coefficients are not shrunk. With L = l1 / unit and g = gamma, over unit:
+/* Penalties that rise like l1 |w| at 0 and are constant far out, so that
+ * large coefficients are not shrunk. With L = l1 / unit and g = gamma, divided
+ * by unit:
  *
  *     MCP (Zhang, Ann. Statist. 38, 2010)
  *         L |w| - w^2 / 2g up to g L, then g L^2 / 2
@@ -7,8 +8,8 @@
  *         L |w| up to L, (2 g L |w| - w^2 - L^2) / (2 (g - 1)) up to g L, then
  *         L^2 (g + 1) / 2
  *
- * They are not convex. A tangent in |w| is above them and is an L1 penalty: each
- * model takes that (Zou and Li, Ann. Statist. 36, 2008). */
+ * They are not convex. A tangent in |w| lies above them and is an L1 penalty:
+ * each model uses that (Zou and Li, Ann. Statist. 36, 2008). */
 #include <math.h>
 
 #include "glm_penalty.h"

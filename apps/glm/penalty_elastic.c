@@ -1,5 +1,5 @@
-/* l1 |w| + l2/2 w^2 between bounds: the Lasso, ridge and what lies between them;
- * both are 0 of a coefficient that is not penalised. */
+/* l1 |w| + l2/2 w^2 between bounds: the Lasso, ridge, and elastic nets
+ * between them; l1 and l2 are 0 for an unpenalised coefficient. */
 #include <math.h>
 
 #include "glm_penalty.h"

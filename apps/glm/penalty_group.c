@@ -1,11 +1,11 @@
 /* The group Lasso (Yuan and Lin, J. R. Stat. Soc. B 68, 2006): l1 |w|_2 of a
- * group of n coefficients, which are 0 together; l1 has the root of n in it. */
+ * group of n coefficients, which are 0 together; l1 includes the root of n. */
 #include <float.h>
 #include <math.h>
 
 #include "glm_penalty.h"
 
-/* |w|_2, also where squares underflow or overflow. */
+/* |w|_2, without underflow or overflow of squares. */
 static double size_of(const glm_term *t, const double *w)
 {
     double sum = 0, size = 0;
@@ -33,7 +33,7 @@ static void prox(const glm_term *t, const double *u, double a, double *w)
         w[k] = share * u[k];
 }
 
-/* A group that is not penalised is taken to be in a ball: `high`. */
+/* An unpenalised group is assumed to be in a ball of radius `high`. */
 static double conjugate(const glm_term *t, const double *q)
 {
     const double over = size_of(t, q) - t->l1;
