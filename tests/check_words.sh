@@ -19,6 +19,7 @@ R/man
 R/src
 R/tests
 apps
+apps/glm
 apps/kernels
 apps/lda
 apps/linear

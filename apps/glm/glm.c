@@ -406,8 +406,8 @@ strads_err glm_objective(void *user, strads_report *report)
 
 /* ---- next phase ---------------------------------------------------------- */
 
-static strads_err dispatch(strads_turn *turn, uint32_t phase,
-                           strads_block block)
+static strads_err dispatch_phase(strads_turn *turn, uint32_t phase,
+                                 strads_block block)
 {
     return strads_turn_dispatch(turn, phase, 1, &block);
 }
@@ -417,11 +417,12 @@ static strads_err dispatch_scan(strads_turn *turn, uint32_t phase)
     const glm_state *state = turn->state;
     const uint64_t n = state->columns + state->problem.options.intercept;
 
-    return dispatch(turn, phase,
-                    (strads_block){.id = GLM_SCAN_ID + turn->round,
-                                   .n = state->n_scan,
-                                   .param =
-                                       state->n_scan < n ? state->scan : NULL});
+    return dispatch_phase(turn, phase,
+                          (strads_block){.id = GLM_SCAN_ID + turn->round,
+                                         .n = state->n_scan,
+                                         .param = state->n_scan < n
+                                                      ? state->scan
+                                                      : NULL});
 }
 
 /* Of all parameters; a softmax starts at w = 0. */
@@ -431,7 +432,7 @@ static strads_err dispatch_target(strads_turn *turn)
     const uint32_t n = (uint32_t)state->columns;
     const bool none = state->joint.used && !state->known;
 
-    return dispatch(
+    return dispatch_phase(
         turn, GLM_TARGET,
         (strads_block){.id = GLM_TARGET_ID + state->target,
                        .n = none ? 0 : n + state->problem.options.intercept});
@@ -443,9 +444,10 @@ static strads_err dispatch_all(strads_turn *turn, uint32_t phase)
     const glm_state *state = turn->state;
     const uint32_t n = (uint32_t)state->columns;
 
-    return dispatch(turn, phase,
-                    (strads_block){.id = GLM_SCAN_ID + turn->round,
-                                   .n = n + state->problem.options.intercept});
+    return dispatch_phase(
+        turn, phase,
+        (strads_block){.id = GLM_SCAN_ID + turn->round,
+                       .n = n + state->problem.options.intercept});
 }
 
 strads_err glm_schedule(strads_turn *turn)
@@ -461,18 +463,18 @@ strads_err glm_schedule(strads_turn *turn)
                                              : strads_turn_stop(turn);
     switch (state->next) {
     case GLM_TO_ORIGINS:
-        return dispatch(turn, GLM_ORIGINS,
-                        (strads_block){.id = GLM_ORIGINS_ID,
-                                       .n = state->n_full,
-                                       .param = state->candidate});
+        return dispatch_phase(turn, GLM_ORIGINS,
+                              (strads_block){.id = GLM_ORIGINS_ID,
+                                             .n = state->n_full,
+                                             .param = state->candidate});
     case GLM_TO_LABELS:
-        return dispatch(turn, GLM_LABELS, none);
+        return dispatch_phase(turn, GLM_LABELS, none);
     case GLM_TO_MOMENTS:
         return dispatch_scan(turn, GLM_MOMENTS);
     case GLM_TO_TARGET:
         return dispatch_target(turn);
     case GLM_TO_ROWS:
-        return dispatch(turn, GLM_ROWS, one);
+        return dispatch_phase(turn, GLM_ROWS, one);
     case GLM_TO_CERTIFY:
         return dispatch_all(turn, GLM_CERTIFY);
     case GLM_TO_SCAN:
@@ -480,12 +482,13 @@ strads_err glm_schedule(strads_turn *turn)
                                                                : GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.reduced && state->set.factored < state->set.n)
-            return dispatch(turn, GLM_PAIRS,
-                            linear_set_pairs(&state->set, state->candidate));
+            return dispatch_phase(turn, GLM_PAIRS,
+                                  linear_set_pairs(&state->set,
+                                                   state->candidate));
         if (!state->set.reduced && state->set.columns.n < state->set.n)
-            return dispatch(turn, GLM_FETCH,
-                            linear_set_fetch(&state->set, state->data,
-                                             state->candidate));
+            return dispatch_phase(turn, GLM_FETCH,
+                                  linear_set_fetch(&state->set, state->data,
+                                                   state->candidate));
         state->next = GLM_TO_SOLVE;
         break;
     case GLM_TO_SOLVE:
@@ -496,7 +499,7 @@ strads_err glm_schedule(strads_turn *turn)
         return glm_dispatch_product(turn);
     }
     if (state->set.solved || turn->at_rest)
-        return dispatch(turn, GLM_SEARCH, none);
+        return dispatch_phase(turn, GLM_SEARCH, none);
     return strads_turn_policy(turn, GLM_SOLVE);
 }
 
@@ -599,12 +602,12 @@ const strads_phase glm_phases[GLM_PHASES] = {
                   .aggregate = glm_aggregate_tell},
 };
 
-static strads_err resolve(const void *config, glm_problem *out)
+static strads_err resolve_glm(const void *config, glm_problem *out)
 {
     return glm_options_resolve(config, out);
 }
 
-GLM_FIT(resolve)
+GLM_FIT(resolve_glm)
 
 const strads_program strads_program_glm = {
     GLM_FIT_PROGRAM,

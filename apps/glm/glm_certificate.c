@@ -93,13 +93,13 @@ double glm_conjugates(const glm_state *state, double s)
 }
 
 /* The dual value without the term of the intercept's box. */
-static double dual_at(const glm_state *state, double *r, double s)
+static double dual_value(const glm_state *state, double *r, double s)
 {
     return -conjugate_rows(state, r, s) - glm_conjugates(state, s);
 }
 
 /* A dual value minus the term of b's box. */
-static double boxed(const glm_state *state, double dual, double s)
+static double box_dual(const glm_state *state, double dual, double s)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
 
@@ -121,7 +121,7 @@ static double keep_best(glm_state *state, double unboxed, double share)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
     const double box = BOX * (fabs(state->b[state->target]) + state->unit);
-    const double dual = boxed(state, unboxed, share);
+    const double dual = box_dual(state, unboxed, share);
     const double before =
         glm_has_free_columns(state)
             ? 0
@@ -302,10 +302,11 @@ void glm_certify(strads_commit *commit)
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
     }
-    double unboxed = dual_at(state, r, sum.widest), share = sum.widest;
+    double unboxed = dual_value(state, r, sum.widest), share = sum.widest;
     if (sum.tight < sum.widest) {
-        const double other = dual_at(state, r, sum.tight);
-        if (boxed(state, other, sum.tight) > boxed(state, unboxed, share)) {
+        const double other = dual_value(state, r, sum.tight);
+        if (box_dual(state, other, sum.tight) >
+            box_dual(state, unboxed, share)) {
             unboxed = other;
             share = sum.tight;
         }

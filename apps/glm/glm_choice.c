@@ -18,7 +18,7 @@
 /* The accuracy of models stays the same while each scan's gap is at most
  * this share of the previous one. */
 #define FALLING .1
-/* A member at 0 whose slope is below this share of its limit stays there. */
+/* A member at 0 with a slope below this share of its limit stays there. */
 #define AT_REST .8
 /* A model is solved when a sweep gains less than this share of the best
  * sweep's gain; an exact model deserves more than one that the next replaces.

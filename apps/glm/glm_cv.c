@@ -64,7 +64,7 @@ static double label_of(const study *s, uint64_t row)
 
 /* Moves the rows from `begin` on with the same label as the first one next
  * to it; returns the end of that run. There are few labels. */
-static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
+static uint64_t gather_label(study *s, uint64_t begin, uint64_t rows)
 {
     uint64_t end = begin + 1;
 
@@ -82,12 +82,12 @@ static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
 
 /* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates); label by
  * label if requested, so that each fold has about its share of each. */
-static void deal(study *s, uint64_t rows)
+static void deal_folds(study *s, uint64_t rows)
 {
     for (uint64_t i = 0; i < rows; i++)
         s->line[i] = i;
     for (uint64_t begin = 0, end; begin < rows; begin = end) {
-        end = gather(s, begin, rows);
+        end = gather_label(s, begin, rows);
         for (uint64_t i = begin; i < end; i++)
             s->fold[s->line[i]] = (uint32_t)(i % s->o.folds);
         for (uint64_t i = end; i > begin + 1; i--) {
@@ -257,8 +257,8 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
 }
 
 /* x'w + b of all rows of a share. */
-static void predict(const strads_share *share, const strads_path_point *point,
-                    double *sum)
+static void predict_rows(const strads_share *share,
+                         const strads_path_point *point, double *sum)
 {
     const strads_sparse *x = &share->by_col;
     const uint64_t rows = share->rows.end - share->rows.begin;
@@ -282,8 +282,9 @@ static double twice_the_loss(const study *s, double label, double sum)
 }
 
 /* Evaluates a point on the fold's rows. */
-static void judge(const study *s, rest *r, uint32_t f,
-                  const strads_path_point *point, double *error, double *right)
+static void judge_point(const study *s, rest *r, uint32_t f,
+                        const strads_path_point *point, double *error,
+                        double *right)
 {
     const strads_share *first = strads_data_share(s->data, 0);
     double loss = 0;
@@ -293,7 +294,7 @@ static void judge(const study *s, rest *r, uint32_t f,
         const strads_share *share = strads_data_share(s->data, k);
         double *sum = r->sum + share->rows.begin;
         const uint64_t rows = share->rows.end - share->rows.begin;
-        predict(share, point, sum);
+        predict_rows(share, point, sum);
         for (uint64_t i = 0; i < rows; i++) {
             const uint64_t row = share->rows.begin + i;
             const double label = share->label[i];
@@ -360,7 +361,8 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
             strads_glm_path(strads_result_state(result), &n);
         const size_t at = (size_t)f * s->path->points;
         for (uint32_t k = 0; k < n; k++) {
-            judge(s, r, f, &point[k], &s->error[at + k], &s->right[at + k]);
+            judge_point(s, r, f, &point[k], &s->error[at + k],
+                        &s->right[at + k]);
             s->gap[at + k] = point[k].gap;
         }
     }
@@ -556,7 +558,7 @@ static strads_err reserve_folds(study *s)
 }
 
 /* Prepares all data that the folds share. */
-static strads_err prepare(study *s)
+static strads_err prepare_study(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);
     const strads_share *share;
@@ -568,7 +570,7 @@ static strads_err prepare(study *s)
         (err = reserve_rows(s, rows)))
         return err;
     if (!s->o.fold_file)
-        deal(s, rows);
+        deal_folds(s, rows);
     else if ((err = read_folds(s, rows)))
         return err;
     err = reserve_folds(s);
@@ -587,7 +589,7 @@ strads_err strads_glm_cv(const strads_data *data,
                .o = *options,
                .begin = now(),
                .lock = PTHREAD_MUTEX_INITIALIZER};
-    strads_err err = prepare(&s);
+    strads_err err = prepare_study(&s);
 
     if (!err) {
         (void)glm_path_first(s.path, 0);

@@ -51,7 +51,7 @@ static double *past_of(const glm_cycles *cycles, uint32_t cycle)
     return cycles->past + cycle * cycles->numbers;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
@@ -75,7 +75,7 @@ static double best_shift(const glm_term *term, uint32_t k, const double *w)
         else
             at[k + i] = above == 0 ? 0 : copysign(INFINITY, above);
     }
-    qsort(at, 2 * (size_t)k + 1, sizeof(*at), ascending);
+    qsort(at, 2 * (size_t)k + 1, sizeof(*at), compare_doubles);
     return at[k];
 }
 
@@ -121,7 +121,7 @@ static bool extrapolate(const glm_cycles *cycles, size_t n, double *beyond)
 }
 
 /* Moves all numbers to `to`; returns false if nothing changes. */
-static bool go(strads_commit *commit, const double *to)
+static bool move_to(strads_commit *commit, const double *to)
 {
     const glm_state *state = commit->state;
     const size_t n = (size_t)commit->block.n * state->width;
@@ -148,7 +148,7 @@ bool glm_cycles_next(strads_commit *commit)
     cycles->extrapolated = false;
     if (extrapolated &&
         !(state->joint.primal <= cycles->before * (1 + ROUNDING)))
-        return go(commit, past_of(cycles, LINEAR_STEPS));
+        return move_to(commit, past_of(cycles, LINEAR_STEPS));
     double *to = past_of(cycles, cycles->n++);
     memcpy(to, commit->value, n * sizeof(*to));
     cycles->before = state->joint.primal - take_out_shifts(state, to);
@@ -156,5 +156,5 @@ bool glm_cycles_next(strads_commit *commit)
         cycles->n = 0;
         cycles->extrapolated = extrapolate(cycles, n, cycles->to);
     }
-    return go(commit, cycles->extrapolated ? cycles->to : to);
+    return move_to(commit, cycles->extrapolated ? cycles->to : to);
 }

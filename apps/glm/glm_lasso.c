@@ -34,7 +34,7 @@ static const strads_option option_table[] = {
 
 /* Uses only the options of the table, because other nodes receive only
  * these. */
-static strads_err resolve(const void *config, glm_problem *out)
+static strads_err resolve_lasso(const void *config, glm_problem *out)
 {
     const strads_glm_options *given = config ? config : &defaults;
     strads_glm_options o = defaults;
@@ -50,7 +50,7 @@ static strads_err resolve(const void *config, glm_problem *out)
     return glm_options_resolve(&o, out);
 }
 
-GLM_FIT(resolve)
+GLM_FIT(resolve_lasso)
 
 const strads_program strads_program_lasso = {
     GLM_FIT_PROGRAM,

@@ -48,7 +48,7 @@ static const strads_option option_table[] = {
                   .choices = "ovr|softmax"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
-static strads_err resolve(const void *config, glm_problem *out)
+static strads_err resolve_logistic(const void *config, glm_problem *out)
 {
     const strads_logistic_options *o = config ? config : &defaults;
     const char *how = o->multiclass && *o->multiclass ? o->multiclass : "ovr";
@@ -65,7 +65,7 @@ static strads_err resolve(const void *config, glm_problem *out)
     return glm_options_resolve(&fit, out);
 }
 
-GLM_FIT(resolve)
+GLM_FIT(resolve_logistic)
 
 const strads_program strads_program_logistic = {
     GLM_FIT_PROGRAM,

@@ -174,8 +174,9 @@ void glm_path_free(glm_path *path)
 
 /* ---- a fit with a path --------------------------------------------------- */
 
-static strads_err resolve(const strads_glm_path_options *given,
-                          glm_problem *problem, strads_glm_path_options *out)
+static strads_err resolve_path(const strads_glm_path_options *given,
+                               glm_problem *problem,
+                               strads_glm_path_options *out)
 {
     strads_glm_path_options o = *given;
     strads_err err;
@@ -201,7 +202,7 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
 {
     strads_glm_path_options options;
     glm_problem problem;
-    strads_err err = resolve(config, &problem, &options);
+    strads_err err = resolve_path(config, &problem, &options);
 
     if (!err)
         err = glm_shape_problem(&problem, data, shape);
@@ -219,7 +220,7 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     strads_glm_path_options options;
     glm_problem problem;
     void *begun = NULL;
-    strads_err err = resolve(config, &problem, &options);
+    strads_err err = resolve_path(config, &problem, &options);
 
     if (!err)
         err = glm_begin_fit(&problem, data, shape, &begun);

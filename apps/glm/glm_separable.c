@@ -34,8 +34,8 @@ static bool is_flat(const glm_state *state)
 
 /* True if margins move along such a direction from `from` to z, except for a
  * share `rounding` of the largest move. */
-static bool separates(const glm_state *state, const double *from,
-                      double rounding, double least)
+static bool separates_rows(const glm_state *state, const double *from,
+                           double rounding, double least)
 {
     const linear_set *set = &state->set;
     double most = 0, against = 0;
@@ -51,7 +51,7 @@ static bool separates(const glm_state *state, const double *from,
     return most > least && against <= rounding * most;
 }
 
-static bool keep_margins(glm_state *state)
+static bool keep_scan_margins(glm_state *state)
 {
     const linear_set *set = &state->set;
 
@@ -67,11 +67,12 @@ strads_err glm_find_separation(glm_state *state, double tolerance)
     if (!state->problem.loss->toward || state->joint.used || !is_flat(state))
         return STRADS_OK;
     const bool known = state->margins && state->scans > 0;
-    if (separates(state, state->offset, 0, 0) ||
+    if (separates_rows(state, state->offset, 0, 0) ||
         (known && state->gap <= tolerance &&
-         separates(state, state->margins, SEPARABLE_ROUNDING, SEPARABLE_STEP)))
+         separates_rows(state, state->margins, SEPARABLE_ROUNDING,
+                        SEPARABLE_STEP)))
         state->separable = state->watch.stalled = true;
-    return keep_margins(state)
+    return keep_scan_margins(state)
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM, "no memory for margins of rows");
 }

@@ -12,8 +12,8 @@ enum { SEARCHES_MAX = 12 };
 
 /* ---- functions for the set ----------------------------------------------- */
 
-static double freeze(const void *program, const double *z, double *root,
-                     double *rest)
+static double freeze_set(const void *program, const double *z, double *root,
+                         double *rest)
 {
     const glm_state *state = program;
     const linear_set *set = &state->set;
@@ -26,7 +26,7 @@ static double freeze(const void *program, const double *z, double *root,
 }
 
 /* The penalties of P; the model has their tangents. */
-static double penalties(const void *program, double step)
+static double set_penalties(const void *program, double step)
 {
     const glm_state *state = program;
     const linear_set *set = &state->set;
@@ -41,15 +41,16 @@ static double penalties(const void *program, double step)
     return sum;
 }
 
-static void prox(const void *program, uint32_t n, double l1, const double *u,
-                 double a, double *w)
+static void set_prox(const void *program, uint32_t n, double l1,
+                     const double *u, double a, double *w)
 {
     const glm_state *state = program;
 
     state->problem.penalty->prox(&(glm_term){.l1 = l1, .n = n}, u, a, w);
 }
 
-static double value(const void *program, uint32_t n, double l1, const double *w)
+static double set_value(const void *program, uint32_t n, double l1,
+                        const double *w)
 {
     const glm_state *state = program;
 
@@ -60,10 +61,10 @@ linear_model glm_model(const glm_state *state)
 {
     const glm_penalty *pen = state->problem.penalty;
 
-    return (linear_model){.freeze = freeze,
-                          .penalties = pen->tangent ? penalties : NULL,
-                          .prox = pen->grouped ? prox : NULL,
-                          .value = pen->grouped ? value : NULL,
+    return (linear_model){.freeze = freeze_set,
+                          .penalties = pen->tangent ? set_penalties : NULL,
+                          .prox = pen->grouped ? set_prox : NULL,
+                          .value = pen->grouped ? set_value : NULL,
                           .program = state,
                           .slope = state->slope,
                           .kernels = state->kernels,

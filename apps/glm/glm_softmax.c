@@ -72,7 +72,7 @@ static double log_sum(const double *z, uint32_t n, uint32_t but)
 }
 
 /* The same for row i, by its odds if they are accurate for it. */
-static double others(const glm_local *local, uint64_t i, uint32_t but)
+static double log_sum_others(const glm_local *local, uint64_t i, uint32_t but)
 {
     const double *odds = odds_of(local, i);
     double sum = 0;
@@ -85,7 +85,7 @@ static double others(const glm_local *local, uint64_t i, uint32_t but)
                          : log_sum(margins_of(local, i), local->classes.n, but);
 }
 
-static void keep_margins(glm_local *local)
+static void keep_class_margins(glm_local *local)
 {
     const uint32_t k = local->target;
 
@@ -104,7 +104,7 @@ static void begin_turn(glm_local *local, const strads_share *share,
 {
     local->target = target;
     for (uint64_t i = 0; i < local->rows; i++) {
-        local->o[i] = -others(local, i, target);
+        local->o[i] = -log_sum_others(local, i, target);
         local->z[i] = margins_of(local, i)[target] + local->o[i];
         local->y[i] = share->label[i] == local->classes.label[target] ? 1 : -1;
     }
@@ -161,7 +161,7 @@ strads_err glm_softmax_start(const strads_task *task)
 void glm_softmax_turn(glm_local *local, const strads_share *share,
                       uint32_t target)
 {
-    keep_margins(local);
+    keep_class_margins(local);
     begin_turn(local, share, target);
 }
 
@@ -257,7 +257,7 @@ strads_err glm_update_certify(strads_task *task)
                            "no memory for the slopes of %llu rows",
                            (unsigned long long)local->rows);
     glm_catch_up(local);
-    keep_margins(local);
+    keep_class_margins(local);
     for (uint64_t i = 0; i < local->rows; i++) {
         uint32_t label = 0;
         while (task->share->label[i] != local->classes.label[label])
@@ -314,7 +314,7 @@ typedef struct evaluation {
                          * columns' norms */
 } evaluation;
 
-static evaluation evaluate(const strads_commit *commit)
+static evaluation evaluate_softmax(const strads_commit *commit)
 {
     const glm_state *state = commit->state;
     const uint32_t k = state->width;
@@ -368,7 +368,7 @@ static void take_balanced(glm_state *state, const evaluation *e, uint32_t k)
     glm_find_active(state);
 }
 
-static double dual_at(glm_state *state, const evaluation *e, double t)
+static double softmax_dual(glm_state *state, const evaluation *e, double t)
 {
     double sum = 0;
 
@@ -381,7 +381,7 @@ static double dual_at(glm_state *state, const evaluation *e, double t)
 }
 
 /* P and D of the whole. */
-static void certify(glm_state *state, const evaluation *e)
+static void certify_whole(glm_state *state, const evaluation *e)
 {
     const bool tangent = state->problem.penalty->tangent != NULL;
     glm_joint *joint = &state->joint;
@@ -405,9 +405,9 @@ static void certify(glm_state *state, const evaluation *e)
     }
     joint->first = fmax(joint->first, joint->primal);
     if (!tangent) {
-        double dual = dual_at(state, e, widest);
+        double dual = softmax_dual(state, e, widest);
         if (tight < widest)
-            dual = fmax(dual, dual_at(state, e, tight));
+            dual = fmax(dual, softmax_dual(state, e, tight));
         gained = fmax(dual - joint->dual, 0);
         joint->dual =
             glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
@@ -426,7 +426,7 @@ static void certify(glm_state *state, const evaluation *e)
 
 /* The first evaluation is at w = 0; its slopes give lambda_max. Returns true
  * if the model starts elsewhere. */
-static bool begin(glm_state *state, const evaluation *e)
+static bool begin_model(glm_state *state, const evaluation *e)
 {
     const strads_commit *commit = e->commit;
     bool starts = state->problem.options.start_intercept != NULL;
@@ -447,13 +447,13 @@ static bool begin(glm_state *state, const evaluation *e)
 strads_err glm_aggregate_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
-    const evaluation e = evaluate(commit);
+    const evaluation e = evaluate_softmax(commit);
 
-    if (!state->joint.began && begin(state, &e)) {
+    if (!state->joint.began && begin_model(state, &e)) {
         state->next = GLM_TO_TARGET;
         return STRADS_OK;
     }
-    certify(state, &e);
+    certify_whole(state, &e);
     if (!isfinite(state->joint.primal))
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "

@@ -25,7 +25,7 @@ static strads_err check(const strads_svm_l1_options *o)
     return STRADS_OK;
 }
 
-static strads_err resolve(const void *config, glm_problem *out)
+static strads_err resolve_svm(const void *config, glm_problem *out)
 {
     const strads_svm_l1_options *o = config;
     const strads_logistic_options *fit = &o->fit;
@@ -44,7 +44,7 @@ static strads_err resolve(const void *config, glm_problem *out)
     return err;
 }
 
-GLM_FIT(resolve)
+GLM_FIT(resolve_svm)
 
 static const strads_svm_l1_options defaults = {.fit = {.c = 1, .l1_ratio = 1},
                                                .loss = "squared-hinge"};

@@ -12,13 +12,14 @@ static double sigmoid(double z)
     return (z > 0 ? e : 1) / (1 + e);
 }
 
-static double value(double y, double z, double p)
+static double logistic_value(double y, double z, double p)
 {
     (void)p;
     return fmax(-y * z, 0) + log1p(exp(-fabs(z)));
 }
 
-static double evaluate(const glm_rows *rows, double p, double *r, double *h)
+static double logistic_evaluate(const glm_rows *rows, double p, double *r,
+                                double *h)
 {
     (void)p;
     return logistic_loops_choose()->curve(rows, r, h);
@@ -29,7 +30,7 @@ static double part(double s)
     return s > 0 ? s * log(s) : 0;
 }
 
-static double conjugate(double y, double u, double p)
+static double logistic_conjugate(double y, double u, double p)
 {
     const double s = -y * u;
 
@@ -38,7 +39,7 @@ static double conjugate(double y, double u, double p)
 }
 
 /* All rows at once, from the sums of both classes: nearly exact near s = 1. */
-static double conjugates(const glm_rows *rows, double s, double *r)
+static double logistic_conjugates(const glm_rows *rows, double s, double *r)
 {
     logistic_sides sides = {0};
 
@@ -47,25 +48,26 @@ static double conjugates(const glm_rows *rows, double s, double *r)
            logistic_entropy(&sides.of[1], s);
 }
 
-static double mean(double z)
+static double logistic_mean(double z)
 {
     return sigmoid(-z);
 }
 
-static double link(double mean)
+static double logistic_link(double mean)
 {
     return log(mean / (1 - mean));
 }
 
-static double toward(double y)
+static double logistic_toward(double y)
 {
     return y;
 }
 
-#define LOGISTIC                                                            \
-    .labels = GLM_CLASSES, .flattens = true, .value = value,                \
-    .evaluate = evaluate, .conjugate = conjugate, .conjugates = conjugates, \
-    .mean = mean, .link = link, .toward = toward
+#define LOGISTIC                                                      \
+    .labels = GLM_CLASSES, .flattens = true, .value = logistic_value, \
+    .evaluate = logistic_evaluate, .conjugate = logistic_conjugate,   \
+    .conjugates = logistic_conjugates, .mean = logistic_mean,         \
+    .link = logistic_link, .toward = logistic_toward
 
 const glm_loss glm_loss_logistic = {LOGISTIC};
 const glm_loss glm_loss_multinomial = {LOGISTIC, .joint = true};

@@ -12,28 +12,28 @@ static double over_tangent(double d)
     return fabs(d) < 1e-5 ? d * d * (.5 + d / 6) : expm1(d) - d;
 }
 
-static double value(double y, double z, double p)
+static double poisson_value(double y, double z, double p)
 {
     (void)p;
     return y > 0 ? y * over_tangent(z - log(y)) : exp(z);
 }
 
-static double slope(double y, double z, double p)
+static double poisson_slope(double y, double z, double p)
 {
     (void)p;
     return exp(z) - y;
 }
 
-static double curve(double y, double z, double p)
+static double poisson_curve(double y, double z, double p)
 {
     (void)y, (void)p;
     return exp(z);
 }
 
-GLM_EVALUATE(value, slope, curve)
+GLM_EVALUATE(poisson_value, poisson_slope, poisson_curve)
 
 /* u log y + y ((1 + t) log(1 + t) - t) with t = u / y. */
-static double conjugate(double y, double u, double p)
+static double poisson_conjugate(double y, double u, double p)
 {
     const double t = y > 0 ? u / y : u;
 
@@ -47,25 +47,25 @@ static double conjugate(double y, double u, double p)
                                             : 1);
 }
 
-static double mean(double z)
+static double poisson_mean(double z)
 {
     return exp(z);
 }
 
-static double link(double mean)
+static double poisson_link(double mean)
 {
     return log(mean);
 }
 
-static double toward(double y)
+static double poisson_toward(double y)
 {
     return y > 0 ? 0 : -1;
 }
 
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
-                                   .value = value,
+                                   .value = poisson_value,
                                    .evaluate = evaluate,
-                                   .conjugate = conjugate,
-                                   .mean = mean,
-                                   .link = link,
-                                   .toward = toward};
+                                   .conjugate = poisson_conjugate,
+                                   .mean = poisson_mean,
+                                   .link = poisson_link,
+                                   .toward = poisson_toward};

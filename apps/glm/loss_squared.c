@@ -3,14 +3,15 @@
 
 #include "glm_loss.h"
 
-static double value(double y, double z, double p)
+static double squared_value(double y, double z, double p)
 {
     (void)p;
     return (z - y) * (z - y) / 2;
 }
 
 /* Eight sums, so that a compiler may vectorise them. */
-static double evaluate(const glm_rows *rows, double p, double *r, double *h)
+static double squared_evaluate(const glm_rows *rows, double p, double *r,
+                               double *h)
 {
     enum { LANES = 8 };
     double sum[LANES] = {0}, rest = 0;
@@ -36,26 +37,26 @@ static double evaluate(const glm_rows *rows, double p, double *r, double *h)
     return rest / 2;
 }
 
-static double conjugate(double y, double u, double p)
+static double squared_conjugate(double y, double u, double p)
 {
     (void)p;
     return u * y + u * u / 2;
 }
 
-static double mean(double z)
+static double squared_mean(double z)
 {
     return z;
 }
 
-static double link(double mean)
+static double squared_link(double mean)
 {
     return mean;
 }
 
 const glm_loss glm_loss_squared = {.labels = GLM_NUMBERS,
                                    .constant = true,
-                                   .value = value,
-                                   .evaluate = evaluate,
-                                   .conjugate = conjugate,
-                                   .mean = mean,
-                                   .link = link};
+                                   .value = squared_value,
+                                   .evaluate = squared_evaluate,
+                                   .conjugate = squared_conjugate,
+                                   .mean = squared_mean,
+                                   .link = squared_link};

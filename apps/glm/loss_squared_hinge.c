@@ -18,41 +18,42 @@ static double scale(double a)
     return a > 0 ? a : .5;
 }
 
-static double value(double y, double z, double a)
+static double squared_hinge_value(double y, double z, double a)
 {
     return scale(a) * over(y, z) * over(y, z);
 }
 
-static double slope(double y, double z, double a)
+static double squared_hinge_slope(double y, double z, double a)
 {
     return -2 * scale(a) * y * over(y, z);
 }
 
-static double curve(double y, double z, double a)
+static double squared_hinge_curve(double y, double z, double a)
 {
     return over(y, z) > 0 ? 2 * scale(a) : 0;
 }
 
-GLM_EVALUATE(value, slope, curve)
+GLM_EVALUATE(squared_hinge_value, squared_hinge_slope, squared_hinge_curve)
 
-static double conjugate(double y, double u, double a)
+static double squared_hinge_conjugate(double y, double u, double a)
 {
     return y * u > 0 ? INFINITY : y * u + u * u / (4 * scale(a));
 }
 
-static double mean(double z)
+static double squared_hinge_mean(double z)
 {
     return fmin(fmax((1 + z) / 2, 0), 1);
 }
 
-static double link(double mean)
+static double squared_hinge_link(double mean)
 {
     return 2 * mean - 1;
 }
 
-#define HINGE                                                                  \
-    .labels = GLM_CLASSES, .flat = true, .value = value, .evaluate = evaluate, \
-    .conjugate = conjugate, .mean = mean, .link = link
+#define HINGE                                                          \
+    .labels = GLM_CLASSES, .flat = true, .value = squared_hinge_value, \
+    .evaluate = evaluate, .conjugate = squared_hinge_conjugate,        \
+    .mean = squared_hinge_mean, .link = squared_hinge_link
 
 const glm_loss glm_loss_squared_hinge = {HINGE};
 const glm_loss glm_loss_svm = {HINGE, .usual = 1};

@@ -14,20 +14,21 @@ static double soft(double q, double l1)
     return copysign(fmax(fabs(q) - l1, 0), q);
 }
 
-static double value(const glm_term *t, const double *w)
+static double elastic_value(const glm_term *t, const double *w)
 {
     return *w < t->low || *w > t->high ? INFINITY
                                        : t->l1 * fabs(*w) + t->l2 / 2 * *w * *w;
 }
 
-static void prox(const glm_term *t, const double *u, double a, double *w)
+static void elastic_prox(const glm_term *t, const double *u, double a,
+                         double *w)
 {
     const double over = soft(*u, t->l1);
 
     *w = over != 0 && a + t->l2 > 0 ? clamp(t, over / (a + t->l2)) : 0;
 }
 
-static double conjugate(const glm_term *t, const double *q)
+static double elastic_conjugate(const glm_term *t, const double *q)
 {
     const double over = soft(*q, t->l1);
     const double edge = over > 0 ? t->high : t->low;
@@ -40,7 +41,7 @@ static double conjugate(const glm_term *t, const double *q)
     return over * w - t->l2 / 2 * w * w;
 }
 
-static double shrink(const glm_term *t, const double *q)
+static double elastic_shrink(const glm_term *t, const double *q)
 {
     const double edge = *q > 0 ? t->high : t->low;
 
@@ -49,7 +50,8 @@ static double shrink(const glm_term *t, const double *q)
                : (1 - GLM_SHRINK_MARGIN) * t->l1 / fabs(*q);
 }
 
-static double violation(const glm_term *t, const double *w, const double *q)
+static double elastic_violation(const glm_term *t, const double *w,
+                                const double *q)
 {
     const double d =
         *w != 0 ? *q - copysign(t->l1, *w) - t->l2 * *w : soft(*q, t->l1);
@@ -57,9 +59,10 @@ static double violation(const glm_term *t, const double *w, const double *q)
     return (d > 0 && *w >= t->high) || (d < 0 && *w <= t->low) ? 0 : fabs(d);
 }
 
-#define ELASTIC                                                             \
-    .value = value, .prox = prox, .conjugate = conjugate, .shrink = shrink, \
-    .violation = violation
+#define ELASTIC                                               \
+    .value = elastic_value, .prox = elastic_prox,             \
+    .conjugate = elastic_conjugate, .shrink = elastic_shrink, \
+    .violation = elastic_violation
 
 const glm_penalty glm_penalty_l1 = {.share = 1, ELASTIC};
 const glm_penalty glm_penalty_elastic_net = {.share = .5,

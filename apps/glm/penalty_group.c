@@ -19,12 +19,12 @@ static double size_of(const glm_term *t, const double *w)
     return size;
 }
 
-static double value(const glm_term *t, const double *w)
+static double group_value(const glm_term *t, const double *w)
 {
     return t->l1 * size_of(t, w);
 }
 
-static void prox(const glm_term *t, const double *u, double a, double *w)
+static void group_prox(const glm_term *t, const double *u, double a, double *w)
 {
     const double size = size_of(t, u);
     const double share = a > 0 && size > t->l1 ? (1 - t->l1 / size) / a : 0;
@@ -34,14 +34,14 @@ static void prox(const glm_term *t, const double *u, double a, double *w)
 }
 
 /* An unpenalised group is assumed to be in a ball of radius `high`. */
-static double conjugate(const glm_term *t, const double *q)
+static double group_conjugate(const glm_term *t, const double *q)
 {
     const double over = size_of(t, q) - t->l1;
 
     return over > 0 ? over * t->high : 0;
 }
 
-static double shrink(const glm_term *t, const double *q)
+static double group_shrink(const glm_term *t, const double *q)
 {
     const double size = size_of(t, q);
 
@@ -50,7 +50,8 @@ static double shrink(const glm_term *t, const double *q)
                : (1 - GLM_SHRINK_MARGIN) * t->l1 / size;
 }
 
-static double violation(const glm_term *t, const double *w, const double *q)
+static double group_violation(const glm_term *t, const double *w,
+                              const double *q)
 {
     const double size = size_of(t, w);
     double off = 0;
@@ -64,8 +65,8 @@ static double violation(const glm_term *t, const double *w, const double *q)
 
 const glm_penalty glm_penalty_group = {.share = 1,
                                        .grouped = true,
-                                       .value = value,
-                                       .prox = prox,
-                                       .conjugate = conjugate,
-                                       .shrink = shrink,
-                                       .violation = violation};
+                                       .value = group_value,
+                                       .prox = group_prox,
+                                       .conjugate = group_conjugate,
+                                       .shrink = group_shrink,
+                                       .violation = group_violation};
