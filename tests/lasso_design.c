@@ -137,7 +137,8 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
 static void take(const lasso_design *d, const strads_program *program,
                  const strads_result *result, linear_fit *fit)
 {
-    const bool dual = program == &strads_program_logistic_dual;
+    const bool dual = program == &strads_program_logistic_dual ||
+                      program == &strads_program_svm;
     const strads_progress *last = strads_result_progress(result);
     const void *state = strads_result_state(result);
     const double *b =

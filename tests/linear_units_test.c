@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "strads/glm.h"
+#include "strads/svm.h"
 #include "tests/expect.h"
 #include "tests/lasso_design.h"
 
@@ -143,4 +144,83 @@ Test(linear_units, fits_do_not_depend_on_them_or_are_refused)
 
     for (uint64_t seed = 1; seed <= n; seed++)
         try_units(seed);
+}
+
+/* ---- SVMs ------------------------------------------------------------------ */
+
+typedef struct svm_case {
+    const char *loss;
+    double epsilon; /* 0: of classes */
+} svm_case;
+
+static const svm_case svm_cases[] = {{"hinge", 0},
+                                     {"squared-hinge", 0},
+                                     {"epsilon", .1},
+                                     {"squared-epsilon", .1}};
+enum { SVM_CASES = sizeof svm_cases / sizeof svm_cases[0] };
+
+static linear_fit run_svm(const svm_case *c, const lasso_design *d, double cost,
+                          const double *weight)
+{
+    const strads_engine_options engine = {.workers = 1,
+                                          .partitions = 2,
+                                          .deterministic = true,
+                                          .time_limit = 20};
+    const strads_svm_options o = {.loss = c->loss,
+                                  .c = cost,
+                                  .epsilon = c->epsilon,
+                                  .intercept = true,
+                                  .row_weight = weight};
+
+    return linear_fit_run(d, &strads_program_svm, &o, 1e-8, &engine);
+}
+
+static lasso_design svm_design(const svm_case *c, uint64_t seed)
+{
+    lasso_design d = lasso_design_random(
+        &(lasso_recipe){.rows = ROWS, .cols = COLS, .seed = seed, .noise = .5});
+
+    for (uint64_t i = 0; i < ROWS && c->epsilon == 0; i++)
+        d.y[i] = d.y[i] > 0 ? 1 : -1;
+    return d;
+}
+
+Test(linear_units, an_svm_depends_on_c_times_the_weights_alone)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        const svm_case *c = &svm_cases[seed % SVM_CASES];
+        uint64_t state = seed;
+        const double unit = pow(10, power(&state, 200) + power(&state, 80));
+        lasso_design d = svm_design(c, seed);
+        double weight[ROWS], scaled[ROWS];
+        for (uint64_t i = 0; i < ROWS; i++) {
+            weight[i] = .5 + uniform(&state);
+            scaled[i] = weight[i] * unit;
+        }
+        linear_fit usual = run_svm(c, &d, 1, weight);
+        linear_fit fit = run_svm(c, &d, 1 / unit, scaled);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, %g: gap %g", c->loss,
+                     unit, fit.gap);
+        cr_expect(distance(&usual, &fit, 1) <= 1e-3, "%s, %g", c->loss, unit);
+        linear_fit_free(&usual);
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
+Test(linear_units, labels_of_svms_that_overflow_are_refused)
+{
+    for (uint32_t k = 0; k < SVM_CASES; k++) {
+        const svm_case *c = &svm_cases[k];
+        if (c->epsilon == 0)
+            continue;
+        lasso_design d = svm_design(c, k);
+        d.y[3] = 1e200;
+        linear_fit fit = run_svm(c, &d, 1, NULL);
+        cr_expect_eq(fit.err, STRADS_EINVAL);
+        expect_says("scale the labels down");
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
 }

@@ -101,6 +101,7 @@ typedef struct dual_problem {
     const dual_loss *loss;
     linear_weights weights; /* of rows */
     double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
+    double cost;   /* C times the mean weight of a row, from the survey on */
 } dual_problem;
 
 /* Of fewer columns than this Newton's steps in w take the last digits of any

@@ -277,8 +277,7 @@ strads_err dual_aggregate_seed(strads_commit *commit)
     state->seed_due = false;
     if (commit->block.owner == state->partitions - 1)
         commit->total_change[DUAL_SIGMA] =
-            DUAL_SIGMA_FIRST * state->problem.options.c -
-            commit->total[DUAL_SIGMA];
+            DUAL_SIGMA_FIRST * state->problem.cost - commit->total[DUAL_SIGMA];
     state->moved = state->spread = true;
     state->joined = false;
     return STRADS_OK;
@@ -288,7 +287,7 @@ strads_err dual_aggregate_seed(strads_commit *commit)
 
 double dual_level_bias(const dual_problem *problem, double square)
 {
-    const double bend = square + problem->loss->strong / problem->options.c;
+    const double bend = square + problem->loss->strong / problem->cost;
 
     if (!problem->options.intercept)
         return problem->options.bias;
@@ -391,7 +390,8 @@ strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
     const double rounding = 2 * EPS * sums[DUAL_SPAN];
 
     state->primal = sums[DUAL_LOSS] + at.square / 2;
-    state->gap = fmax(state->primal - dual_value(state, sums, at), 0);
+    const double gap = state->primal - dual_value(state, sums, at);
+    state->gap = isnan(gap) ? INFINITY : fmax(gap, 0);
     state->rounding = rounding > ROUNDING_MIN * state->primal ? rounding : 0;
     state->gap += state->rounding;
     state->supports = (uint64_t)sums[DUAL_SUPPORTS];

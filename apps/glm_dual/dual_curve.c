@@ -37,11 +37,11 @@ void dual_curve_free(dual_curve *curve)
     free(curve);
 }
 
-/* The largest h that a row of weight 1 may have, of losses whose h changes:
+/* The largest h that a row of the mean weight may have, of losses whose h changes:
  * steps of the others are never far too long. */
 static double largest_h(const dual_local *local)
 {
-    return local->loss->smooth ? local->loss->bend * local->problem.options.c
+    return local->loss->smooth ? local->loss->bend * local->problem.cost
                                : local->curve->sigma;
 }
 

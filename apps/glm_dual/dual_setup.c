@@ -377,8 +377,13 @@ static strads_err list_full(dual_state *state)
  * each, and what an intercept begins with. */
 typedef struct survey {
     double rows, squares; /* how many, and sum |x|^2; */
-    double weight, sum;   /* sum c, and sum c y; the labels' survey follows */
+    double weight, sum;   /* sum c, and sum c y; */
+    double largest;       /* |label| of a row with a weight; the labels' survey
+                       follows */
 } survey;
+
+/* Squares of larger labels, and sums of them, overflow. */
+#define LABEL_MAX 1e140
 
 size_t dual_partial_survey(const strads_task *task)
 {
@@ -395,6 +400,7 @@ void dual_merge_survey(void *into, const void *from, size_t bytes)
     all->squares += other->squares;
     all->weight += other->weight;
     all->sum += other->sum;
+    all->largest = fmax(all->largest, other->largest);
 }
 
 /* Everything of a partition's problem begins anew, from the w of all; the
@@ -426,12 +432,14 @@ strads_err dual_update_survey(strads_task *task)
         found->squares += local->sample[i].square - local->bias * local->bias;
         found->weight += c;
         found->sum += c * y;
+        found->largest = c > 0 ? fmax(found->largest, fabs(y)) : found->largest;
     }
     found->rows += (double)local->rows;
     return STRADS_OK;
 }
 
-/* The classes; and C, where the sum of all weights tells it. */
+/* The classes; and C, where the sum of all weights tells it. STRADS_EINVAL: squares
+ * overflow, or options and labels do not fit. */
 static strads_err classes_of(dual_problem *problem, const strads_names *names,
                              const survey *found, linear_classes *out)
 {
@@ -443,13 +451,25 @@ static strads_err classes_of(dual_problem *problem, const strads_names *names,
     strads_err err;
 
     linear_classes_free(out);
-    if (!problem->loss->classifies)
+    if (!isfinite(found->squares))
+        return strads_fail(STRADS_EINVAL,
+                           "the squares of the rows overflow: scale the "
+                           "columns down");
+    if (!problem->loss->classifies && found->largest > LABEL_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a label is %g in size, and its square would "
+                           "overflow: scale the labels down",
+                           found->largest);
+    if (!problem->loss->classifies) {
+        problem->cost = options->c * (found->weight / found->rows);
         return STRADS_OK;
+    }
     err = linear_classes_of(&given,
                             (const linear_survey *)(const void *)(found + 1),
                             out);
     if (!err && problem->lambda > 0)
         options->c = 1 / (problem->lambda * out->total);
+    problem->cost = options->c * (out->total / found->rows);
     return err;
 }
 
@@ -589,8 +609,7 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     state->bias = bias_of(&state->problem, found, state->columns);
     begin_level(commit, found);
     commit->total_change[DUAL_SIGMA] =
-        (resumes ? DUAL_SIGMA_KEEP
-                 : DUAL_SIGMA_FIRST * state->problem.options.c) -
+        (resumes ? DUAL_SIGMA_KEEP : DUAL_SIGMA_FIRST * state->problem.cost) -
         commit->total[DUAL_SIGMA];
     state->safety = state->partitions;
     dual_set_safety(commit);
