@@ -1,32 +1,32 @@
-/* The dual programs: what is computed where, phase by phase, whatever the loss.
+/* The dual programs: the computation of each phase, for any loss.
  *
  * Parameters are w = X'b, groups of rows, and the rows' dual variables b. Each
- * pool of partitions owns its groups, and each partition has a w of its own,
- * ahead of the common one by what it has done since the last join.
+ * pool of partitions owns its groups. Each partition has its own w, which is
+ * ahead of the common one by the partition's changes since the last join.
  *
- *     origins  samples of full columns     -> which have their 0 far away
- *     survey   labels, and their counts    -> classes, what a row weighs
- *     moments  sum c x, sum c x^2           -> the columns' scales and shifts
- *     seed     the b that a start's w asks for
- *     ascend   blocks that the policy chose of each pool's groups: each b to
- *              its best, in turn            -> shares of the gap: priorities
- *     join     the change of a pool's w     -> how safe adding is
- *     merge    the change of everybody's w  -> the common w
- *     scan     all rows, at the common w    -> b, gap, priorities of all
- *     curve    X'HX at w                    -> Newton's steps, of few columns
+ *     origins  samples of full columns     -> columns far from 0, to be shifted
+ *     survey   labels, and their counts    -> classes, weights of rows
+ *     moments  sum c x, sum c x^2          -> the columns' scales and shifts
+ *     seed     the b for a start's w
+ *     ascend   blocks that the policy chose of each pool's groups: moves each b
+ *              to its best value in turn   -> shares of the gap: priorities
+ *     join     the change of a pool's w    -> how safe adding is
+ *     merge    the change of all pools' w  -> the common w
+ *     scan     all rows, at the common w   -> b, gap, priorities of all
+ *     curve    X'HX at w                   -> Newton's steps, of few columns
  *     gradient the same without its matrix, and
- *     product  X'HX by a direction          -> a step, where that is cheaper
- *     slope    along a step                 -> how far it goes
- *     take     the b that w asks for
+ *     product  X'HX times a direction      -> a step, if that is cheaper
+ *     slope    along a step                -> its length
+ *     take     the b for w
  *     face     steps in the b between their bounds, of many columns
- *     tell     nothing                      -> w of the columns as they stand, at
- *                                              the last look
+ *     tell     nothing                     -> w of the original columns, at the
+ *                                             end
  *
- * The policy rests when what is left to gain is below what was asked for; a
- * scan then tells whether it is. docs/svm.md has the rest. */
+ * The policy is idle when the remaining gain is below the tolerance; a scan
+ * then checks it. docs/svm.md describes the details. */
 #include "dual.h"
 
-/* ---- what comes next --------------------------------------------------- */
+/* ---- next phase ---------------------------------------------------------- */
 
 /* A phase of all coefficients. */
 static strads_err dispatch_all(strads_turn *turn, const dual_state *state,
@@ -47,9 +47,9 @@ static strads_err dispatch_none(strads_turn *turn, const dual_state *state,
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
-/* A phase of all coefficients, whose id says which problem begins. While none
- * has been committed, by a start or another problem, all are 0: then of that of
- * the bias alone, to which a start's intercept may go. */
+/* A phase of all coefficients; its id is the problem that begins. As long as
+ * no coefficient was committed, by a start or another problem, all are 0. Then
+ * it has only the bias's coefficient, which may receive a start's intercept. */
 static strads_err dispatch_survey(strads_turn *turn, const dual_state *state)
 {
     const bool blank = strads_store_version(turn->store, 0) == 0;
@@ -62,21 +62,21 @@ static strads_err dispatch_survey(strads_turn *turn, const dual_state *state)
     return strads_turn_dispatch(turn, DUAL_SURVEY, 1, &told);
 }
 
-/* Whether what comes next looks at the w of all. */
+/* True if the next phase uses the common w. */
 static bool w_is_due(const dual_state *state)
 {
     return state->scan_due || state->step != DUAL_ASCEND;
 }
 
-/* What several partitions have done is joined before any goes on; what one has
- * done, when others are to see it. */
+/* True if the work of several partitions must be joined before any
+ * continues; or that of one, if others must see it. */
 static bool join_is_due(const dual_state *state)
 {
     return state->moved && state->partitions > 1 && !state->joined &&
            (state->spread || !state->alone || w_is_due(state));
 }
 
-/* Other pools, too, begin from the w of all. */
+/* True if other pools also start from the common w. */
 static bool merge_is_due(const dual_state *state)
 {
     return state->moved && (state->pools > 1 || w_is_due(state));

@@ -1,31 +1,30 @@
-/* The dual program: what its files hand to each other.
+/* The dual program: declarations that its files share.
  *
  *     minimise  1/2 |w|^2 + C sum_i c_i loss(y_i, x_i'w)
  *     maximise  D(b) = sum_i g_i(b_i) - 1/2 |w|^2   with w = X'b
  *
- * with a variable b_i for each row, and g_i as its loss says (dual_loss.h). What
- * the policy schedules are groups of some neighbouring rows: enough of them that
- * the coordinator has little to do for each, and few enough that they are worth
- * choosing. Their values are their parts of D, their priorities their shares of
- * the duality gap.
+ * with a variable b_i for each row, and g_i given by its loss (dual_loss.h).
+ * The policy schedules groups of some adjacent rows: large enough that the
+ * coordinator has little work for each, and small enough that choosing among
+ * them pays. Their values are their parts of D, their priorities their shares
+ * of the duality gap.
  *
- * Groups are dealt out among the partitions of a pool anew in each pass: any of
- * them may be given any group. Each ascends with a w of its own. What all have
- * done since is added up (joined, within a pool; merged, for the store); that
- * this cannot overshoot is bought with a curvature s times the true one, s
- * measured each time: for changes d_k of w |sum d_k|^2 / sum |d_k|^2, which is
- * 1 where partitions do not meet and K at worst. Ma et al., "Adding vs.
- * Averaging in Distributed Primal-Dual Optimization", ICML 2015, prove it for
- * s = K.
+ * In each pass groups are dealt again to the partitions of a pool: any
+ * partition may get any group. Each ascends with its own w. All changes since
+ * are added up (joined, within a pool; merged, for the store). To prevent
+ * overshooting, the curvature is taken s times as large. s is measured each
+ * time: for changes d_k of w it is |sum d_k|^2 / sum |d_k|^2, which is 1 if
+ * partitions do not interact and K at worst. Ma et al., "Adding vs. Averaging
+ * in Distributed Primal-Dual Optimization", ICML 2015, prove it for s = K.
  *
- * An intercept that is not penalised is a bias column and an offset of all
- * rows' z, the level, which takes over what the column's coefficient comes to
- * from time to time (dual_certificate.c). Rows may be trained on in a copy whose
- * columns are shifted and scaled (dual_setup.c); w is then of the copy's columns
- * from the survey until the run ends.
+ * An unpenalised intercept is a bias column plus an offset of all rows' z, the
+ * level, which takes over the contribution of the bias column from time to time
+ * (dual_certificate.c). Rows may be trained on in a copy with shifted and
+ * scaled columns (dual_setup.c). w then belongs to the copy's columns from the
+ * survey until the run ends.
  *
- * Parameters: the coefficients of the columns, that of the bias; the groups; the
- * rows' b_i, as of the last scan, which no policy chooses. */
+ * Parameters: the coefficients of the columns, that of the bias; the groups;
+ * the rows' b_i at the last scan, which no policy chooses. */
 #ifndef DUAL_H
 #define DUAL_H
 
@@ -41,9 +40,9 @@
 #include "dual_entropy.h"
 #include "dual_loss.h"
 
-/* ---- which parameter is what ------------------------------------------- */
+/* ---- layout of parameters ------------------------------------------------ */
 
-/* Rows of a group, at most so many: a bit each. */
+/* Limit on the rows of a group: one bit each. */
 enum { DUAL_GROUP_MAX = 32 };
 
 static inline uint64_t dual_group_rows(uint64_t rows)
@@ -53,8 +52,8 @@ static inline uint64_t dual_group_rows(uint64_t rows)
     return few < 1 ? 1 : few > DUAL_GROUP_MAX ? DUAL_GROUP_MAX : few;
 }
 
-/* The first group of a partition whose rows begin there; the groups up to the
- * next partition's first one are its own, the last of which may be empty. */
+/* The first group of a partition with rows from `begin` on. The groups up to
+ * the next partition's first one are its own; the last one may be empty. */
 static inline uint64_t dual_group_at(uint64_t rows, uint64_t begin,
                                      uint32_t partition)
 {
@@ -79,10 +78,10 @@ static inline uint64_t dual_first_sample(const strads_shape *shape)
            dual_group_at(shape->rows, shape->rows, shape->partitions);
 }
 
-/* Shared totals: s; a fall of D that lets a row rest, below 0 while a pass looks
- * at rows that rest as well; the level; sigma of dual_newton.c; and of
- * dual_face.c how far a step goes, how much it keeps of the one before, and what
- * of the gap needs none. */
+/* Shared totals: s; the descent of D at which a row becomes inactive, below
+ * 0 while a pass also checks inactive rows; the level; sigma of dual_newton.c;
+ * and for dual_face.c the length of a step, the share that it keeps of the
+ * previous direction, and the part of the gap that needs no step. */
 enum {
     DUAL_SAFETY,
     DUAL_STEEP,
@@ -94,55 +93,56 @@ enum {
     DUAL_TOTALS
 };
 
-/* What a program's options come to. */
+/* A program's options, resolved. */
 typedef struct dual_problem {
-    strads_svm_options options; /* defaults filled in; c is 0 until the survey
-                                   where lambda tells it */
+    strads_svm_options options; /* defaults filled in; c is 0 until the
+                                 * survey, if lambda determines it */
     const dual_loss *loss;
     linear_weights weights; /* of rows */
     double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
     double cost;   /* C times the mean weight of a row, from the survey on */
 } dual_problem;
 
-/* Of fewer columns than this Newton's steps in w take the last digits of any
- * loss; the square of more costs more than it brings, and losses without kinks
- * go by products. */
+/* With fewer columns than this, Newton's steps in w give the last digits for
+ * any loss. With more, the square matrix costs too much, and losses without
+ * kinks use products. */
 enum { DUAL_NEWTON_COLUMNS = 1200 };
 
 /* ---- a partition ------------------------------------------------------- */
 
-/* dual_curve.c: what steps in w need; dual_face.c: rows between bounds. */
+/* dual_curve.c: data for steps in w; dual_face.c: rows between bounds. */
 typedef struct dual_curve dual_curve;
 typedef struct dual_face dual_face;
 
-/* Its rows, a b for each, and a w of its own. */
+/* Its rows, a b for each, and its own w. */
 struct dual_local {
     dual_problem problem;
     const dual_loss *loss; /* the problem's */
     linear_classes classes;
     double *origin;         /* [columns], NULL: all are 0 */
     strads_share copied;    /* the rows with shifted or scaled columns, */
-    double *value;          /* whose values these are; NULL: no copy (yet) */
-    uint32_t width, target; /* problems, and the one at hand */
+    double *value;          /* with these values; NULL: no copy (yet) */
+    uint32_t width, target; /* problems, and the current one */
     uint64_t rows, columns;
-    uint64_t first_group; /* as dual_group_at counts */
-    strads_range span;    /* of [columns + 1]: what it joins for its pool */
+    uint64_t first_group; /* by dual_group_at */
+    strads_range span;    /* of [columns + 1]: the part that it joins for its
+                           * pool */
     const column_kernels *kernels;
     dual_entropy_move *move;
     double bias;         /* B */
-    double level;        /* what x'w is counted from */
+    double level;        /* offset of x'w */
     dual_sample *sample; /* [rows] */
-    uint32_t *awake;     /* [groups] rows that do not rest, a bit each, */
-    double *resting;     /* [groups] and the part of D of those that do */
-    uint64_t groups;     /* of its own at most, empty ones included */
-    double *weight;      /* [rows] c_i, until the survey is over */
-    double *base;        /* [columns + 1] the w that all agree on */
-    double *joint;       /* [columns + 1] its span of the pool's w; the same as
-                            w where there is one partition */
-    double *w;           /* [columns + 1] with what was done here since */
+    uint32_t *awake;     /* [groups] active rows, a bit each, */
+    double *resting;     /* [groups] and the part of D of the inactive ones */
+    uint64_t groups;     /* limit of its own groups, including empty ones */
+    double *weight;      /* [rows] c_i, until the survey is done */
+    double *base;        /* [columns + 1] the common w */
+    double *joint;       /* [columns + 1] its span of the pool's w; the same
+                          * as w if there is one partition */
+    double *w;           /* [columns + 1] with this partition's changes since */
     bool based;          /* base is newer than joint */
-    bool behind;         /* w is to begin from the newer of the two */
-    uint64_t moved;      /* the round in which w moved last, */
+    bool behind;         /* w must start from the newer of the two */
+    uint64_t moved;      /* the last round in which w moved, */
     uint64_t joined;     /* and that of the last join */
     double *anchor;      /* [rows] b at the last scan */
     dual_curve *curve;   /* NULL: none yet */
@@ -151,7 +151,7 @@ struct dual_local {
     uint32_t capacity;
 };
 
-/* The rows of a partition as they are trained on. */
+/* The rows of a partition that are trained on. */
 static inline const strads_share *dual_share(const dual_local *local,
                                              const strads_share *given)
 {
@@ -180,13 +180,13 @@ static inline double dual_entry(const data_column *row, uint64_t k)
     return row->f64 ? row->f64[k] : (double)row->f32[k];
 }
 
-/* Where the problem at hand has its number of parameter k of a block. */
+/* Index of parameter k's number of the current problem in a block. */
 static inline size_t dual_at(const dual_local *local, size_t k)
 {
     return k * local->width + local->target;
 }
 
-/* z of a row: x'w with the bias, from the level on; and w += a x. */
+/* z of a row: x'w with the bias, plus the level; and w += a x. */
 static inline double dual_dot(const dual_local *local, const data_column *row,
                               const double *w)
 {
@@ -201,7 +201,8 @@ static inline void dual_add(const dual_local *local, const data_column *row,
     w[local->columns] += a * local->bias;
 }
 
-/* A fall of D that lets a row rest; nothing does before it is known. */
+/* The descent of D at which a row becomes inactive; none does before it is
+ * known. */
 static inline double dual_steep(const strads_task *task)
 {
     const double steep = fabs(task->total[DUAL_STEEP]);
@@ -211,35 +212,35 @@ static inline double dual_steep(const strads_task *task)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-/* Parts of a pass at most; a merge comes after each. */
+/* Largest number of parts of a pass; a merge comes after each. */
 enum { DUAL_PARTS_MAX = 4 };
 
-/* The groups of one pool of partitions, as the coordinator sees them. A pass is
- * over when each group that does not rest has been visited once. */
+/* The groups of one pool of partitions, at the coordinator. A pass ends when
+ * each active group was visited once. */
 typedef struct dual_pool {
     uint64_t begin, end;
-    uint64_t left;  /* groups yet to be visited in this pass, */
-    uint64_t told;  /* those of them that the policy knows of, and */
-    uint64_t awake; /* all that this pass visits */
-    uint32_t part[DUAL_PARTS_MAX]; /* the most promising comes first */
+    uint64_t left;  /* groups to visit in this pass, */
+    uint64_t told;  /* those of them that the policy knows, and */
+    uint64_t awake; /* all of this pass */
+    uint32_t part[DUAL_PARTS_MAX]; /* the most promising first */
     uint32_t parts;
     uint64_t pass;          /* its number */
-    uint32_t next;          /* part that the policy is to be told of */
+    uint32_t next;          /* the next part for the policy */
     double sum;             /* of the gaps found in this pass, */
-    double before;          /* and in the one before, */
-    double falls;           /* which is this share of what another before had */
+    double before;          /* and in the previous pass, */
+    double falls;           /* and its ratio to the one before */
     double worst_now;       /* the steepest ascent of D found in this pass, */
-    double worst;           /* and in the one before */
-    double inside, crossed; /* rows of this pass, as a dual_visit has them */
-    uint32_t since;         /* passes since steps of dual_face.c */
-    bool settled;  /* the last pass changed little but b between bounds */
-    bool sleepers; /* rows may have been let rest in haste */
-    bool wakes;    /* this pass looks at rows that rest as well */
+    double worst;           /* and in the previous pass */
+    double inside, crossed; /* rows of this pass, see dual_visit */
+    uint32_t since;         /* passes since the last steps of dual_face.c */
+    bool settled;  /* the last pass changed almost only b between bounds */
+    bool sleepers; /* rows may have become inactive in haste */
+    bool wakes;    /* this pass also checks inactive rows */
 } dual_pool;
 
-/* What is summed up over all rows, to know P and D: of rows whose b is above 0,
- * and below, their part of D but for what the intercept takes, sum |b|,
- * sum b (z - intercept), and sum |b| |x|. Of all rows: sum |b| sum_j |w_j x_j|. */
+/* Sums over all rows that give P and D. For rows with b above 0, and for
+ * those below: their part of D without the intercept's term, sum |b|, sum b (z
+ * - intercept), and sum |b| |x|. For all rows: sum |b| sum_j |w_j x_j|. */
 typedef enum dual_sum {
     DUAL_LOSS,
     DUAL_SUPPORTS,
@@ -251,39 +252,39 @@ typedef enum dual_sum {
     DUAL_SUMS
 } dual_sum;
 
-/* Where a problem stands that is not at hand: as its last scan left it, or as
- * w = 0 would. */
+/* State of a problem that is not current: after its last scan, or at w = 0. */
 typedef struct dual_outcome {
     double primal, gap;
     uint64_t nonzeros, supports;
 } dual_outcome;
 
-/* How steps of conjugate gradients go on: dual_face.c. */
+/* State of conjugate gradients: dual_face.c. */
 typedef struct dual_heading {
-    double *v;      /* [columns + 1] where w goes */
+    double *v;      /* [columns + 1] direction of w */
     double square;  /* r'r at the last step, */
     double first;   /* and at the first one */
-    uint32_t steps; /* in this face */
-    double alpha;   /* of the next step: how far, */
-    double beta;    /* and how much of the last p is in its p */
+    uint32_t steps; /* in this set of rows */
+    double alpha;   /* of the next step: its length, */
+    double beta;    /* and the share of the last p in its p */
 } dual_heading;
 
-/* How conjugate gradients find a Newton's step: dual_newton.c. Lines have a
- * number a column, then that of the bias. */
+/* A Newton step by conjugate gradients: dual_newton.c. Vectors have one
+ * number per column, then that of the bias. */
 typedef struct dual_conjugate {
-    bool used;          /* products are cheaper than the matrix, so far */
-    double left;        /* products that are, at most */
-    double *line;       /* what all of these are in; NULL: none yet */
-    double *gradient;   /* X'c - w, downhill, */
-    double *rest;       /* and less what the step so far makes of it */
-    double *inverse;    /* 1 over the diagonal, which preconditions, */
-    double *shrink;     /* and what of it is not X_J' diag(h) X_J's */
+    bool used;          /* products have been cheaper than the matrix so far */
+    double left;        /* remaining products for which that holds */
+    double *line;       /* memory of all of these; NULL: none yet */
+    double *gradient;   /* X'c - w, the direction of descent, */
+    double *rest;       /* and the residual of the step so far */
+    double *inverse;    /* 1 over the diagonal, the preconditioner, */
+    double *shrink;     /* and its part that is not in X_J' diag(h) X_J */
     double *diagonal;   /* that, */
-    double *least;      /* and what all rows would add */
+    double *least;      /* and the contribution of all rows */
     double *step;       /* so far */
-    double *p;          /* what w is further by now */
-    double *product;    /* of it */
-    double fall, first; /* rest'(inverse rest), and at the step's beginning */
+    double *p;          /* the current displacement of w */
+    double *product;    /* with p */
+    double fall, first; /* rest'(inverse rest), now and at the step's
+                         * beginning */
     uint32_t products;
 } dual_conjugate;
 
@@ -291,24 +292,24 @@ typedef struct dual_state {
     dual_problem problem;
     char *classes_text; /* options.classes points to it */
     linear_classes classes;
-    double *scale;   /* [columns] while w is that of copied columns, which are
-                      over these, 0: left out; */
-    double *shift;   /* [columns] and less these, behind them, */
+    double *scale;   /* [columns] while w belongs to copied columns, which
+                      * are divided by these, 0: left out; */
+    double *shift;   /* [columns] and shifted by these, after scaling, */
     double *mean;    /* [columns] which are these over the scales; else NULL */
     double *origin;  /* [columns], NULL: all are 0 */
-    uint32_t *full;  /* [n_full] columns without zeros left out, */
+    uint32_t *full;  /* [n_full] columns without omitted zeros, */
     uint32_t n_full; /* which may have an origin */
-    bool originated; /* it is known which have */
+    bool originated; /* their origins are known */
     const strads_data *data;
-    uint32_t width, target; /* problems, and the one at hand */
-    dual_outcome *done;     /* [width] of those that are not */
+    uint32_t width, target; /* problems, and the current one */
+    dual_outcome *done;     /* [width] outcomes of the others */
     dual_pool *pool;        /* [pools] */
     double *urgency;    /* [groups] share of the gap at the last pass over it */
-    double *entries;    /* [groups] of rows that do not rest */
-    uint8_t *waits;     /* [groups] for a visit in this pass: dual_pass.c */
-    uint32_t *awake;    /* [groups] of each pool those of its pass in a row */
-    uint32_t *told;     /* [groups] workspace: what the policy is told, */
-    double *how;        /* [groups] and how urgent it is */
+    double *entries;    /* [groups] of active rows */
+    uint8_t *waits;     /* [groups] state in this pass: dual_pass.c */
+    uint32_t *awake;    /* [groups] for each pool, those of its pass */
+    uint32_t *told;     /* [groups] workspace: groups for the policy, */
+    double *how;        /* [groups] and their urgencies */
     strads_block *own;  /* [partitions] rows of each, */
     strads_range *held; /* [partitions] and groups */
     uint32_t partitions, pools;
@@ -317,66 +318,67 @@ typedef struct dual_state {
     bool surveyed, measured, seed_due;
     bool moved;    /* groups were visited since the last merge, */
     bool joined;   /* and none since the last join */
-    bool spread;   /* visits were others than the first partition's */
+    bool spread;   /* visits were not only the first partition's */
     bool alone;    /* the first partition does all passes: dual_pass.c, */
-    bool little;   /* since they go over so few entries */
-    double safety; /* s, as measured last */
+    bool little;   /* because they have so few entries */
+    double safety; /* s, as last measured */
     bool scan_due;
-    bool rested; /* the scan to come was called by the policy's rest */
+    bool rested; /* the idle policy caused the next scan */
     bool stalled;
-    double near, far;   /* sums of |sum d|^2 and sum |d|^2, fading */
+    double near, far;   /* sums of |sum d|^2 and sum |d|^2, with decay */
     double apart;       /* sum |d|^2 of the last join */
-    uint64_t visits;    /* rows that passes have looked at, */
+    uint64_t visits;    /* rows visited by passes, */
     double parts;       /* the sum of their parts of D, */
-    double reached;     /* and |w|^2, both as told by passes */
-    uint64_t next_scan; /* so many visits until one is due */
+    double reached;     /* and |w|^2, both as reported by passes */
+    uint64_t next_scan; /* number of visits at which one is due */
     uint64_t scans;
     double aim;             /* a scan is due at this share of the tolerance */
     double enough;          /* that share of P: see dual_pass.c */
-    double sums[DUAL_SUMS]; /* of the scan, so far */
+    double sums[DUAL_SUMS]; /* of the current scan */
     uint64_t supports;
     uint64_t nonzeros;  /* of w */
-    uint32_t seen;      /* blocks of the scan that have come in */
+    uint32_t seen;      /* blocks of the scan received */
     double primal, gap; /* P and P - D of the last scan, */
-    double rounding;    /* how much of that is an estimate of rounding, */
+    double rounding;    /* the part of it that is estimated rounding, */
     double level_gap;   /* and P - D while the level is held */
-    double least, most; /* the best P and D so far */
-    uint32_t idle;      /* scans in a row that bettered neither */
+    double least, most; /* the best P and D of all scans */
+    uint32_t idle;      /* consecutive scans that improved neither */
     double bias;        /* B */
-    double bias_before; /* what the bias came to, before the level */
-    double level_step;  /* went so far; */
-    double level_share; /* of what the level lacks the bias is this share */
-    double *intercept;  /* [width] of the columns as they are trained on */
+    double bias_before; /* the contribution of the bias before the level */
+    double level_step;  /* moved by this much; */
+    double level_share; /* the bias is this share of the level's error */
+    double *intercept;  /* [width] of the columns in training */
 
-    /* dual_newton.c; `step` is the phase that comes next, or DUAL_ASCEND. */
+    /* dual_newton.c; `step` is the next phase, or DUAL_ASCEND. */
     uint32_t step;
     uint32_t inner, vain;
     double judged_gap; /* at the last scan, */
     uint64_t judged_visits;
-    bool gave_up, keeps;        /* Newton's steps; and the b as they are */
+    bool gave_up, keeps;        /* no more Newton steps; b stay unchanged */
     bool blunt;                 /* the last step was within rounding, */
-    double gradient;            /* from where the gradient was that long, */
-    double ballast;             /* of the diagonal, over what partitions say */
+    double gradient;            /* started from a gradient of this length, */
+    double ballast;             /* factor of the diagonal that partitions
+                                 * report */
     double *matrix;             /* [(columns + 1)^2] */
     double *direction;          /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */
     dual_conjugate conjugate;
-    const double *off; /* what the w that is committed has too much, or NULL */
-    double nearest;    /* the least gap so far */
+    const double *off; /* difference of the committed w, or NULL */
+    double nearest;    /* the least gap of all scans */
 
     /* dual_face.c */
     dual_heading heading;
-    uint32_t patience; /* passes before the next */
-    double gap_before; /* the gap before the last one */
+    uint32_t patience; /* passes before the next steps */
+    double gap_before; /* the gap before the last steps */
 } dual_state;
 
-/* How many coefficients are penalised; the bias's is the last one. */
+/* The number of penalised coefficients; the bias's is the last one. */
 static inline uint64_t dual_penalised(const dual_state *state)
 {
     return state->columns + !state->problem.options.intercept;
 }
 
-/* As dual_at, on the coordinator. */
+/* Like dual_at, on the coordinator. */
 static inline size_t dual_place(const dual_state *state, size_t k)
 {
     return k * state->width + state->target;
@@ -384,8 +386,8 @@ static inline size_t dual_place(const dual_state *state, size_t k)
 
 /* ---- phases ------------------------------------------------------------ */
 
-/* Their places in the programs' table (dual.c). What they compute stands in the
- * file that is named; each has slots of strads_phase. */
+/* Their indices in the programs' table (dual.c). The named file has each
+ * phase's computation; each has slots of strads_phase. */
 enum {
     DUAL_ORIGINS,  /* dual_setup.c */
     DUAL_SURVEY,   /* dual_setup.c */
@@ -455,8 +457,7 @@ strads_err dual_aggregate_face(strads_commit *commit);
 
 /* ---- dual_setup.c ------------------------------------------------------ */
 
-/* What strads_program says of slots with these names, but for the problem, which
- * is the program's. */
+/* Slots of strads_program with these names; the program adds the problem. */
 strads_err dual_open(const strads_task *task, const dual_problem *problem,
                      void **out);
 void dual_close(void *opened);
@@ -468,43 +469,43 @@ double dual_weight(const void *config, const strads_data *data, uint32_t j);
 strads_err dual_begin(const dual_problem *problem, const strads_data *data,
                       const strads_shape *shape, void **out);
 void dual_end(void *begun);
-/* The entries of all rows of group i. */
+/* The number of entries of the rows of group i. */
 double dual_group_entries(const dual_state *state, uint64_t i);
 
-/* Several classes are as many problems, each class against all others, one after
- * the other. The id of a survey's block says whose problem begins; ids below are
- * the partitions' and dual.c's. */
+/* Several classes are one problem each, against all others, solved in turn.
+ * The id of a survey's block is the problem that begins; ids below are the
+ * partitions' and dual.c's. */
 static inline uint64_t dual_survey_id(uint32_t partitions, uint32_t target)
 {
     return (uint64_t)partitions + 2 + target;
 }
 
-/* After a scan, or when b has been taken over: what comes next in this problem,
- * or, if it is through, the next one. */
+/* After a scan, or when b was taken over: sets the next phase of this
+ * problem or, if it is done, the next problem. */
 void dual_judge(dual_state *state, double tolerance);
-/* Of all problems together. */
+/* Over all problems. */
 dual_outcome dual_total(const dual_state *state);
-/* A report but for what it counts, with objectives times `unit`. Before the
- * first scan nothing is known of the gap, which tells the command that a run
- * cut short there has not converged. */
+/* A report without its counts, with objectives times `unit`. Before the
+ * first scan the gap is unknown, which shows the command that a run stopped
+ * there has not converged. */
 void dual_report(const dual_state *state, double unit, strads_report *report);
 /* Takes the intercept from a commit of all coefficients. */
 void dual_take_intercept(const strads_commit *commit);
 
-/* ---- dual_pass.c: what the policy is told ------------------------------ */
+/* ---- dual_pass.c: groups for the policy ---------------------------------- */
 
-/* So that it chooses each group that does not rest once a pass. The first pass
- * of a problem; and a partition's scan, of which the last one counts state->seen
- * up to the partitions. */
+/* The policy chooses each active group once per pass. The first pass of a
+ * problem; and a partition's scan, of which the last one counts state->seen up
+ * to the partitions. */
 strads_err dual_begin_first_passes(strads_commit *commit);
 void dual_pass_scanned(strads_commit *commit);
 
 /* ---- dual_ascend.c ----------------------------------------------------- */
 
-/* What a block's partial has behind its groups' gaps (-1 when all rows of one
- * rest) and entries: the steepest ascent of D that was found, how many rows were
- * looked at, how many of them are between their bounds, how many came there or
- * left, and |w|^2 where the block began. */
+/* The end of a block's partial, behind its groups' gaps (-1 if all rows of a
+ * group are inactive) and entries: the steepest ascent of D, the numbers of
+ * rows visited, of those between their bounds, and of those that came there or
+ * left, and |w|^2 at the beginning of the block. */
 enum {
     DUAL_WORST,
     DUAL_VISITS,
@@ -513,52 +514,52 @@ enum {
     DUAL_REACHED,
     DUAL_ASCEND_MORE
 };
-/* To be called by who is about to move w. */
+/* Call before moving w. */
 void dual_begin_w(const strads_task *task);
-/* Has the rows' problems s times as curved from now on, where nothing has moved
- * since the last join: as measured, or 1 where one partition moves alone. */
+/* Sets the factor s of the curvature, if nothing has moved since the last
+ * join: as measured, or 1 if one partition moves alone. */
 void dual_set_safety(strads_commit *commit);
 
 /* ---- dual_certificate.c ------------------------------------------------ */
 
-/* Where P and D are taken: squares of w and of X'b, with their bias if it is
- * penalised, and how far the two are apart. */
+/* The point of P and D: squares of w and of X'b, with their bias if it is
+ * penalised, and the distance of the two. */
 typedef struct dual_point {
     double square, dual_square, apart;
 } dual_point;
 
-/* P and D at some w and b, from sums over all rows. Then whether that betters
- * anything. */
+/* P and D at some w and b, from sums over all rows. Then whether they
+ * improve a bound. */
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at);
 void dual_watch(dual_state *state);
-/* The length of the w that all agree on, without an intercept's. */
+/* The length of the common w, without the intercept's part. */
 double dual_length(const dual_local *local);
 /* Adds a row with that b to sums at its z; `length` is dual_length. */
 void dual_add_sums(const dual_local *local, const dual_sample *x,
                    const data_column *row, double b, double z, double length,
                    double *sums);
-/* What D loses to b that do not sum to 0. */
+/* The loss of D because b do not sum to 0. */
 double dual_excess(const dual_state *state, const double *sums);
-/* B of an intercept, for rows of that |x|^2 on average. */
+/* B of an intercept, for rows with mean |x|^2 `square`. */
 double dual_level_bias(const dual_problem *problem, double square);
-/* Newton's steps, which do not penalise the bias, end: the level takes it
- * over. */
+/* Call at the end of Newton's steps, which do not penalise the bias: the
+ * level takes it over. */
 void dual_level_take(strads_commit *commit);
 
 /* ---- dual_curve.c, dual_newton.c, dual_face.c --------------------------- */
 
 void dual_curve_free(dual_curve *curve);
 void dual_face_free(dual_face *face);
-/* After a scan: whether Newton's steps come next, or dual ascent. At a pass's
+/* After a scan: decides between Newton's steps and dual ascent. At a pass's
  * end: whether it has settled, and whether steps between bounds come next. */
 void dual_newton_judge(dual_state *state, double tolerance);
 bool dual_is_settled(const dual_pool *pool);
 void dual_judge_face(dual_state *state);
-/* Another problem: how many products its steps may take. */
+/* For another problem: sets the limit on products of its steps. */
 void dual_begin_conjugate(dual_state *state);
-/* Lengths of a step that are looked at, the whole one first. They cost little
- * beside the curve where c is a line between its bounds, and the slope between
- * two of them is nearly straight; where it is not, fewer do. */
+/* Step lengths that are evaluated, the whole step first. They cost little
+ * compared to the curve if c is linear between its bounds, and the slope
+ * between two of them is nearly linear; otherwise fewer are evaluated. */
 enum { DUAL_STEPS = 64, DUAL_FEW_STEPS = 10 };
 static inline int dual_steps(const dual_loss *loss)
 {
@@ -568,7 +569,7 @@ static inline double dual_step_at(const dual_loss *loss, int t)
 {
     return pow(loss->quadratic ? .9 : .5, t);
 }
-/* In the place of sigma: b stay as they are. */
+/* In place of sigma: b stay unchanged. */
 #define DUAL_SIGMA_KEEP (-1)
 /* sigma of the first smooth problem, over C. */
 #define DUAL_SIGMA_FIRST 4
@@ -578,9 +579,9 @@ static inline double dual_step_at(const dual_loss *loss, int t)
 extern const strads_phase dual_phases[];
 strads_err dual_schedule(strads_turn *turn);
 
-/* All slots of a program but those that look at its options alone; the functions
- * of DUAL_SLOTS, which ask `resolve` what they come to, stand before its
- * table. */
+/* All slots of a program except those that use its options alone; the
+ * functions of DUAL_SLOTS, which resolve the options by `resolve`, come before
+ * its table. */
 #define DUAL_COMPUTED                                                        \
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,              \
     .layout = STRADS_LAYOUT_ROWS, .weight = dual_weight, .end = dual_end,    \

@@ -1,13 +1,13 @@
-/* A block's pass: each row of its groups to its best b, one after the other;
- * groups in an order drawn anew, a group's rows as they lie in memory. That is
- * as good as an order that is drawn row by row. Groups may be those of any
- * partition of the pool.
+/* A block's pass: moves each row of its groups to its best b, one after the
+ * other. Groups are in random order, a group's rows in memory order. That works
+ * as well as random order by row. Groups may belong to any partition of the
+ * pool.
  *
- * What is told of a group is its rows' shares of the duality gap as they were
- * found, which sum to an estimate of what the run has left to do. A row at a
- * bound which pulls outward as hard as dual_pass.c asks for rests (Hsieh et al.,
- * ICML 2008, section 3.2, "shrinking": more than anything pulled at all in the
- * pass before). */
+ * The result for a group is its rows' shares of the duality gap at their
+ * visits. They sum to an estimate of the remaining gain of the run. A row at a
+ * bound becomes inactive if its gradient points outward at least as steeply as
+ * dual_pass.c requires (Hsieh et al., ICML 2008, section 3.2, "shrinking",
+ * require more than any ascent in the previous pass). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ size_t dual_partial_ascend(const strads_task *task)
     return 2 * (size_t)task->block.n + DUAL_ASCEND_MORE;
 }
 
-/* ---- an order ---------------------------------------------------------- */
+/* ---- random order -------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *s)
 {
@@ -67,7 +67,8 @@ static void draw_order(const strads_task *task)
 
 /* ---- a group ----------------------------------------------------------- */
 
-/* The group at a place of the block, whichever partition of the pool has it. */
+/* The group at a position of the block, in whichever partition of the pool
+ * it is. */
 static dual_group group_at(const strads_task *task, uint32_t place)
 {
     const uint64_t number =
@@ -96,7 +97,8 @@ static dual_group group_at(const strads_task *task, uint32_t place)
                         .resting = &local->resting[at]};
 }
 
-/* Asks for the beginning of row i of a share; what follows lies behind it. */
+/* Prefetches the beginning of row i of a share; its remaining entries
+ * follow. */
 static void fetch_row(const strads_share *share, const dual_sample *sample,
                       uint64_t i)
 {
@@ -111,9 +113,9 @@ static void fetch_row(const strads_share *share, const dual_sample *sample,
     __builtin_prefetch(value + 64);
 }
 
-/* |w|^2 where a block begins. The first of a run without a start has a w of 0,
- * and b for it to be guessed; of several partitions no one could know the sum
- * of their guesses. */
+/* |w|^2 at the beginning of a block. The first block of a run without a
+ * start has w = 0, and guesses b for it. Several partitions cannot do that,
+ * because none knows the sum of their guesses. */
 static double begin_at(dual_local *local, const strads_share *given)
 {
     const double reached =
@@ -165,18 +167,18 @@ strads_err dual_update_ascend(strads_task *task)
     return STRADS_OK;
 }
 
-/* Everyone's change of w, added up; and how much more curved than it is each
- * row's problem has to be taken, so that adding is safe.
+/* Adds up the changes of all w, and measures the factor of the curvature of
+ * each row's problem that makes adding safe.
  *
  * The partitions of a pool read each other's w, and each adds up a span of the
- * columns for all of them: a join, of which the coordinator hears two numbers.
- * The store and other pools are told by a merge. */
+ * columns for all of them: a join, of which the coordinator receives two
+ * numbers. A merge updates the store and other pools. */
 
-/* What is measured fades by this each time, and s sinks no faster. */
+/* Decay of the measured sums; and the least factor by which s decreases. */
 #define FADE .7
 #define SINK .99
 
-/* Columns that are added up at once. */
+/* Columns that are added up together. */
 enum { STRIP = 512 };
 
 void dual_begin_w(const strads_task *task)
@@ -255,7 +257,7 @@ void dual_set_safety(strads_commit *commit)
         (state->alone ? 1 : state->safety) - commit->total[DUAL_SAFETY];
 }
 
-/* s: as measured, of late; at least 1 and at most K. */
+/* s: recently measured; at least 1 and at most K. */
 static void measure(dual_state *state, double near, double far)
 {
     if (!(far > 0)) /* nothing has moved */
@@ -282,7 +284,7 @@ strads_err dual_aggregate_join(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- for all ----------------------------------------------------------- */
+/* ---- for all pools ------------------------------------------------------- */
 
 size_t dual_partial_merge(const strads_task *task)
 {
@@ -324,8 +326,8 @@ strads_err dual_aggregate_merge(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* A commit of coefficients begins with one; all others are their owner's
- * own. */
+/* A commit of coefficients begins with coefficient 0; all others are their
+ * owner's own. */
 strads_err dual_refresh(strads_task *task, const strads_change *changes,
                         uint32_t n)
 {

@@ -1,30 +1,30 @@
-/* What a fit is worth, and an intercept that is not penalised.
+/* The certificate of a fit, and an unpenalised intercept.
  *
- * A scan looks at all rows from the w that all agree on: the duality gap, row by
- * row.
+ * A scan computes the duality gap over all rows at the common w:
  *
  *     P - D = sum over rows of  loss(z) - g(b) + b z
  *
- * where each term is 0 or more, and is that row's priority (as Csiba, Qu and
- * Richtarik, ICML 2015, and Duenner, Parnell and Jaggi, NIPS 2017, draw by).
- * P and D are bounds whatever w and b are; here w = X'b.
+ * Each term is 0 or more, and is that row's priority (as Csiba, Qu and
+ * Richtarik, ICML 2015, and Duenner, Parnell and Jaggi, NIPS 2017, draw by). P
+ * and D are bounds for any w and b; here w = X'b.
  *
- * P without a penalty of an intercept b0 has the dual of before under one more
+ * P without a penalty of an intercept b0 has the same dual with one more
  * condition, sum b_i = 0. Proximal points find both: with a level l, a problem
  *
  *     P(w, b0) + 1/(2 B^2) (b0 - l)^2,   b0 = l + B v
  *
- * is that of a bias column of value B, whose coefficient v = B sum b_i is
- * penalised as all are, with l added to each z. At its end, or near it, b0 is
- * the next level. In the dual that is the method of multipliers (Rockafellar,
- * SIAM J. Control and Optimization 14, 1976): what the level lacks becomes
- * smaller by 1 + B^2 times P's curvature in b0. So B v is a share of what it
- * lacks; two levels tell which, and the next one makes up for it.
+ * is that of a bias column of value B. Its coefficient v = B sum b_i is
+ * penalised like all others, and l is added to each z. At its end, or near it,
+ * b0 is the next level. In the dual that is the method of multipliers
+ * (Rockafellar, SIAM J. Control and Optimization 14, 1976): the error of the
+ * level decreases by the factor 1 + B^2 times P's curvature in b0. So B v is a
+ * share of the error. Two levels determine the share, and the next level
+ * corrects for it.
  *
- * D is a bound where sum b_i = 0, and the rows' b are not quite there. With the
- * larger side's b, those above 0 or those below, times t < 1 they are, t being
- * the smaller side's sum over the larger one's. All parts of D are concave and
- * 0 at 0, so that
+ * D is a bound if sum b_i = 0, which the rows' b satisfy only approximately.
+ * Multiply the larger side's b, those above 0 or those below, by t < 1, the
+ * ratio of the smaller side's sum to the larger one's. All parts of D are
+ * concave and 0 at 0, so that
  *
  *     D >= sum of the one side + t sum of the other side - 1/2 |X'b|^2
  *          + (1 - t) X'b X_s'b_s - 1/2 (1 - t)^2 (sum |b_i| |x_i|)^2
@@ -34,25 +34,25 @@
 
 #include "dual.h"
 
-/* B^2 over how much D bends in a row's b: passes over the rows suffer from a
- * column of 1 and more of it, and less makes levels slow. */
+/* B^2 relative to the curvature of D in a row's b: with 1 or more, passes
+ * over the rows become slow; with less, levels do. */
 #define BIAS_SHARE .1
 
-/* The least share of what is missing that a bias is taken for. */
+/* The least share of the error that a bias is assumed to be. */
 #define SHARE_MIN .05
 
-/* A run ends when so many scans in a row have bettered neither bound; and so
- * many passes lie between two scans at most. */
+/* A run ends after this many scans in a row without an improved bound; and
+ * the largest number of passes between two scans. */
 enum { IDLE_MAX = 20, PASSES_MAX = 300, LEVEL_PASSES = 2 };
 
-/* After so many of them s is the number of partitions again. */
+/* After this many of them s is set to the number of partitions. */
 enum { IDLE_SAFE = 3 };
 
 /* ---- certificates ------------------------------------------------------ */
 
 /* The relative rounding of one operation. */
 #define EPS 2.2e-16
-/* Rounding below this share of P is not counted. */
+/* Rounding below this share of P is ignored. */
 #define ROUNDING_MIN 1e-9
 
 double dual_length(const dual_local *local)
@@ -66,8 +66,8 @@ double dual_length(const dual_local *local)
     return sqrt(sum);
 }
 
-/* sum |w_j x_j| of a row. Where columns differ much in scale |w| |x| is far
- * larger; it is taken only where it is too small to matter, since it is known. */
+/* sum |w_j x_j| of a row. If columns differ much in scale, |w| |x| is far
+ * larger. It is already known, so it is used if it is negligible anyway. */
 static double size_of_terms(const dual_local *local, const dual_sample *x,
                             const data_column *row, double b, double length)
 {
@@ -99,7 +99,8 @@ void dual_add_sums(const dual_local *local, const dual_sample *x,
         sums[DUAL_SPAN] += fabs(b) * size_of_terms(local, x, row, b, length);
     if (!local->problem.options.intercept)
         return;
-    /* b x intercept sums to 0, and hides the rest where targets are large. */
+    /* b x intercept sums to 0, and would dominate the sum if targets are
+     * large. */
     const double intercept = local->level + bias * local->base[local->columns];
     sums[DUAL_PART + side] -= b * intercept;
     sums[DUAL_SIZE + side] += fabs(b);
@@ -141,7 +142,7 @@ static double dual_value(const dual_state *state, const double *sums,
 
 /* ---- a scan ------------------------------------------------------------ */
 
-/* The groups of the partition that a block of rows belongs to. */
+/* The groups of the partition to which a block of rows belongs. */
 static uint64_t count_groups(const strads_task *task)
 {
     const strads_block *own = &task->block;
@@ -158,8 +159,8 @@ size_t dual_partial_scan(const strads_task *task)
     return 2 * (size_t)count_groups(task) + DUAL_SUMS;
 }
 
-/* Rows that rest have no share of their group's priority; where all do, it is
- * below 0. */
+/* Inactive rows do not count in their group's priority; if all are inactive,
+ * it is below 0. */
 strads_err dual_update_scan(strads_task *task)
 {
     dual_local *local = task->local;
@@ -204,8 +205,8 @@ size_t dual_partial_none(const strads_task *task)
     return 0;
 }
 
-/* Gives each row a b, and makes the w of them; its difference to the one that
- * all know is left for the next merge to tell. */
+/* Sets each row's b, and computes its w; the next merge adds the difference
+ * to the common w. */
 static void take_over(strads_task *task, double sigma)
 {
     dual_local *local = task->local;
@@ -244,7 +245,7 @@ static void restore_row(const dual_local *local, dual_sample *x, double b)
         x->u = log(a / (1 - a));
 }
 
-/* The b that the start's w asks for, or those of a checkpoint. */
+/* Sets the b for the start's w, or those of a checkpoint. */
 strads_err dual_update_seed(strads_task *task)
 {
     const dual_local *local = task->local;
@@ -256,8 +257,8 @@ strads_err dual_update_seed(strads_task *task)
     return STRADS_OK;
 }
 
-/* The c of the smooth problem. Their own w is for the case that dual ascent is
- * to go on from here. */
+/* Sets the c of the smooth problem. Their own w is needed if dual ascent
+ * continues from here. */
 strads_err dual_update_take(strads_task *task)
 {
     dual_local *local = task->local;
@@ -283,7 +284,7 @@ strads_err dual_aggregate_seed(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- from level to level ----------------------------------------------- */
+/* ---- levels -------------------------------------------------------------- */
 
 double dual_level_bias(const dual_problem *problem, double square)
 {
@@ -294,7 +295,7 @@ double dual_level_bias(const dual_problem *problem, double square)
     return bend > 0 ? sqrt(BIAS_SHARE * bend) : 1;
 }
 
-/* What the bias comes to. */
+/* The contribution of the bias. */
 static double bias_of(const strads_commit *commit)
 {
     const dual_state *state = commit->state;
@@ -303,8 +304,8 @@ static double bias_of(const strads_commit *commit)
     return state->bias * w[dual_place(state, state->columns)];
 }
 
-/* The level goes by a multiple of what the bias comes to; what it came to
- * before, and how far the level went then, tell which. */
+/* The level moves by a multiple of the bias's contribution. The previous
+ * contribution and the previous move of the level determine the factor. */
 static void move_level(strads_commit *commit, double bias)
 {
     dual_state *state = commit->state;
@@ -340,7 +341,7 @@ void dual_level_take(strads_commit *commit)
         commit->total_change[DUAL_LEVEL] += bias_of(commit);
 }
 
-/* ---- coordinator ------------------------------------------------------- */
+/* ---- coordinator --------------------------------------------------------- */
 
 static double square_of(dual_state *state, const strads_commit *commit)
 {
@@ -356,8 +357,8 @@ static double square_of(dual_state *state, const strads_commit *commit)
     return sum;
 }
 
-/* Rounding ends every ascent: when neither bound betters any more, scan after
- * scan, the gap that is left is the arithmetic's. */
+/* Rounding ends every ascent: if neither bound improves, scan after scan,
+ * the remaining gap is due to rounding. */
 void dual_watch(dual_state *state)
 {
     const double dual = state->primal - state->gap;
@@ -371,8 +372,9 @@ void dual_watch(dual_state *state)
     state->most = fmax(state->most, dual);
 }
 
-/* When the next scan is due: at a share of what is allowed to be left. What
- * passes find is an estimate; if it was too good, the next scan comes later. */
+/* The gap at which the next scan is due: a share of the allowed gap. The
+ * value from passes is an estimate; if it was too low, the next scan comes
+ * later. */
 static double enough(dual_state *state, double tolerance)
 {
     const double wanted = tolerance * state->primal;
@@ -382,9 +384,9 @@ static double enough(dual_state *state, double tolerance)
     return state->aim * wanted;
 }
 
-/* Rounding changes z of a row by EPS sum_j |w_j x_j| and each w_j by
- * EPS sum |b x_j| over the rows; each of the two changes P - D by EPS times
- * sum |b| sum_j |w_j x_j|. */
+/* Rounding changes z of a row by EPS sum_j |w_j x_j| and each w_j by EPS sum
+ * |b x_j| over the rows; each of the two changes P - D by EPS times sum |b|
+ * sum_j |w_j x_j|. */
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
 {
     const double rounding = 2 * EPS * sums[DUAL_SPAN];
@@ -402,7 +404,7 @@ strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
     return STRADS_OK;
 }
 
-/* How many visits later a scan is due; levels change with scans alone. */
+/* The number of visits until the next scan; levels change only with scans. */
 static uint64_t passes_until(const dual_state *state)
 {
     const uint64_t most = PASSES_MAX * state->rows;
@@ -412,9 +414,9 @@ static uint64_t passes_until(const dual_state *state)
     return 2 * state->visits < most ? 2 * state->visits : most;
 }
 
-/* s is measured in the directions that partitions move w in most. In others,
- * such as that of the intercept, all of them may do what one should, and undo
- * it in the next pass, when that is too small. */
+/* s is measured in the directions in which partitions move w most. If it is
+ * too small in other directions, such as the intercept's, all partitions may
+ * repeat the same change, and undo it in the next pass. */
 static void hold_back(strads_commit *commit)
 {
     dual_state *state = commit->state;

@@ -1,5 +1,5 @@
-/* What workers give to Newton's steps in w (dual_newton.c): where the losses pull
- * at w, how they bend, and how far along a direction it goes downhill. */
+/* The workers' part of Newton's steps in w (dual_newton.c): gradients and
+ * curvatures of the losses, and slopes along a direction. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,19 +8,19 @@
 
 /* ---- the curve at w ------------------------------------------------------ */
 
-/* Rows with fewer entries than this share of the columns are multiplied entry
- * by entry. */
+/* Rows with fewer entries than this share of the columns are multiplied
+ * entry by entry. */
 #define DENSE .3
 
-/* What an average row adds to the diagonal at most, times this, is there at
- * least: the lengths of a step that are looked at go down as far. */
+/* The diagonal is at least this factor times an average row's largest
+ * contribution: step lengths are evaluated down to this. */
 #define LEAST 1e-3
 
 struct dual_curve {
-    double *z;            /* [rows] x'w where it was taken */
+    double *z;            /* [rows] x'w at the point of evaluation */
     double *bend, *panel; /* X_J' diag(h) X_J, and workspace; */
-    double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
-    double *stiff;        /* [columns + 1] what an average row adds */
+    double *h, *held;     /* [rows] current h, and those in `bend`; */
+    double *stiff;        /* [columns + 1] contribution of an average row */
     double sigma;
 };
 
@@ -37,8 +37,8 @@ void dual_curve_free(dual_curve *curve)
     free(curve);
 }
 
-/* The largest h that a row of the mean weight may have, of losses whose h changes:
- * steps of the others are never far too long. */
+/* The largest h of a row with the mean weight, for losses with varying h: with
+ * constant h steps are never far too long. */
 static double largest_h(const dual_local *local)
 {
     return local->loss->smooth ? local->loss->bend * local->problem.cost
@@ -90,8 +90,8 @@ static strads_err reserve_square(dual_local *local)
                              (unsigned long long)local->columns);
 }
 
-/* sum x^2 of each column over the number of all rows: what an average row adds
- * to the diagonal. */
+/* sum x^2 of each column, divided by the number of all rows: an average
+ * row's contribution to the diagonal. */
 static void measure_columns(dual_local *local, const strads_share *share,
                             double all)
 {
@@ -144,8 +144,8 @@ static void flush(const dual_local *local, uint32_t *n)
     *n = 0;
 }
 
-/* bend += (h - held) x x' of all rows in which that is above 0; with `less` of
- * all in which it is below 0, and bend is taken the other way round. */
+/* bend += (h - held) x x' over all rows with a positive difference; with
+ * `less` over all rows with a negative one, and bend is negated. */
 static void add_rows(const strads_task *task, bool less)
 {
     dual_local *local = task->local;
@@ -179,9 +179,8 @@ static void turn_round(dual_local *local)
         local->curve->bend[k] = -local->curve->bend[k];
 }
 
-/* Brings `bend` from the h that it is made of to those of now. From one step to
- * the next few rows come into J or leave it, and the h of all others stay: of
- * most losses they are one number. */
+/* Updates `bend` to the current h. From one step to the next few rows enter
+ * or leave J, and all other h are unchanged: for most losses h is constant. */
 static void bring_up(const strads_task *task)
 {
     dual_local *local = task->local;
@@ -222,7 +221,7 @@ static void pack(const dual_local *local, double *out)
     }
 }
 
-/* z, c and h at w: X'c, and what P at w and D at c are made of. */
+/* z, c and h at w: X'c, and the sums for P at w and D at c. */
 static strads_err evaluate(strads_task *task, double *pull, double *sums)
 {
     dual_local *local = task->local;
@@ -253,8 +252,7 @@ static strads_err evaluate(strads_task *task, double *pull, double *sums)
     return STRADS_OK;
 }
 
-/* X'c; what the diagonal should have at least; X_J' diag(h) X_J, lower half,
- * line by line; the sums. */
+/* X'c; the least diagonal; X_J' diag(h) X_J, lower half, by rows; the sums. */
 strads_err dual_update_curve(strads_task *task)
 {
     dual_local *local = task->local;
@@ -278,7 +276,7 @@ size_t dual_partial_gradient(const strads_task *task)
     return 3 * (size_t)task->block.n + DUAL_SUMS;
 }
 
-/* X'c; what the diagonal should have at least; the diagonal; the sums. */
+/* X'c; the least diagonal; the diagonal; the sums. */
 strads_err dual_update_gradient(strads_task *task)
 {
     dual_local *local = task->local;
@@ -307,7 +305,7 @@ size_t dual_partial_product(const strads_task *task)
     return task->block.n;
 }
 
-/* X_J' diag(h) X_J p: w is further by p now than where z was taken. */
+/* X_J' diag(h) X_J p: w has moved by p from the point of evaluation of z. */
 strads_err dual_update_product(strads_task *task)
 {
     const dual_local *local = task->local;
@@ -333,23 +331,24 @@ size_t dual_partial_slope(const strads_task *task)
     return DUAL_STEPS;
 }
 
-/* The c that a row's z would have, as `b`. */
+/* The c for a row's z, as `b`. */
 static dual_answer answer_at(const dual_local *local, uint64_t i, double z)
 {
     return local->loss->answer(&local->sample[i], local->curve->sigma,
                                local->anchor[i], z);
 }
 
-/* Whether c is a linear line between them: on the same side of 0 and of all
+/* True if c is linear between the two: on the same side of 0 and of all
  * bounds. */
 static bool is_linear(const dual_loss *loss, dual_answer from, dual_answer to)
 {
     return loss->quadratic && from.h > 0 && to.h > 0 && from.b * to.b > 0;
 }
 
-/* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
- * taken at its beginning. As c falls with z, it is one number all along where
- * it is at both ends: most rows stay at their bound, or off it. */
+/* sum c(t) x_i'd for steps t: w is now at the end of the direction, and z
+ * was evaluated at its beginning. c decreases with z, so it is constant along
+ * the direction if it is equal at both ends: most rows stay at their bound, or
+ * away from it. */
 strads_err dual_update_slope(strads_task *task)
 {
     dual_local *local = task->local;

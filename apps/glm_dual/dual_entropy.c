@@ -1,5 +1,5 @@
-/* The logistic loss: its table, and some rows' visits for all processors. The
- * formulas are in dual_entropy.h. */
+/* The logistic loss: its table, and visits of several rows for all
+ * processors. The formulas are in dual_entropy.h. */
 #include <stddef.h>
 
 #include <strads/version.h>
@@ -62,7 +62,7 @@ static double conjugate(const dual_sample *x, double b)
     return dual_entropy_dual(x->cost, x->target * b);
 }
 
-/* An entropy has no corner to rest in, and a row may always move. */
+/* An entropy has no corner to be inactive in, and a row may always move. */
 static double ascent(const dual_sample *x, double z)
 {
     (void)z;
@@ -97,7 +97,7 @@ static dual_answer answer(const dual_sample *x, double sigma, double anchor,
 
 /* ---- visits ------------------------------------------------------------ */
 
-/* Rows begin .. end - 1 of a group, together. Those without weight do not
+/* Rows begin .. end - 1 of a group, together. Rows without weight do not
  * move. */
 static void move_together(dual_visit *v, uint64_t begin, uint64_t end)
 {
@@ -137,8 +137,7 @@ static void move_together(dual_visit *v, uint64_t begin, uint64_t end)
     v->all_rest = false;
 }
 
-/* As many rows at once as may move together, in as equal numbers as there can
- * be. */
+/* Moves as many rows together as allowed, in batches of nearly equal size. */
 static void visit(dual_visit *v)
 {
     const uint64_t n = v->group.end - v->group.begin;
@@ -155,22 +154,22 @@ static void visit(dual_visit *v)
                       v->group.begin + n * (k + 1) / times);
 }
 
-/* ---- where b begin ----------------------------------------------------- */
+/* ---- start values of b --------------------------------------------------- */
 
-/* Of the best a. On the speeches at C = 1 four passes leave 3e-6 of the minimum
- * above it from b = 0, and from shares of .3, .4, .5, .7 and 1 of the best a
- * 1.0, .9, .9, 1.3 and 2.9e-6. */
+/* Share of the best a. On the speeches at C = 1, four passes from b = 0
+ * leave a distance of 3e-6 of the minimum; from shares of .3, .4, .5, .7 and 1
+ * of the best a, 1.0, .9, .9, 1.3 and 2.9e-6. */
 #define SHARE .5
 
-/* At w = 0 each row alone would take what all of them need together, and later
- * visits have to undo it. Beside
+/* At w = 0 each row alone would take the full step that all of them need
+ * together, and later visits would have to undo it. With
  *
  *     b_i = a C c_i y_i,   w = a X'(C c y)
  *
- * with one a for all rows, D is that of a single row whose C is the sum of all
- * and whose |x| is |X'(C c y)| over it, so that its best a is known. What all
- * rows have in common is told too well by it: half of it leaves each of them
- * something to add. */
+ * with one a for all rows, D is that of a single row with the sum of all C and
+ * with |x| = |X'(C c y)| divided by that sum, so its best a is known. It
+ * represents the common part of all rows too strongly, so half of it is used
+ * and each row has something to add. */
 static double guess(dual_local *local, const strads_share *share)
 {
     double cost = 0;

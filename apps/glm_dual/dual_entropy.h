@@ -1,19 +1,19 @@
-/* The logistic loss among the others: with m = y z and a = y b / C, 0 < a < 1,
+/* The logistic loss in the dual: with m = y z and a = y b / C, 0 < a < 1,
  *
  *     C log(1 + exp(-m)) = max over a of  C H(a) - C a m,
  *     H(a) = -a log a - (1 - a) log(1 - a),
  *
- * taken at a = 1 / (1 + exp(m)). A row's best a alone has no closed form. With
- * a(u) = 1 / (1 + exp(-u)), and u0 that of the a it has, it is where the rising
- * function
+ * attained at a = 1 / (1 + exp(m)). The best a of a single row has no closed
+ * form. With a(u) = 1 / (1 + exp(-u)), and u0 that of its current a, it is the
+ * zero of the increasing function
  *
  *     h(u) = s |x|^2 C (a(u) - a(u0)) + m + u
  *
- * is 0, which is between u0 and -m. Its slope is between 1 and 1 + s |x|^2 C/4,
- * so that Newton's steps in u settle it, held within bounds; as rows keep their
- * u, one step does but at first (Yu, Huang, Lin, "Dual coordinate descent
- * methods for logistic regression and maximum entropy models", Machine Learning
- * 85, 2011, solve it in a). Here b y = C a is called `part`. */
+ * which lies between u0 and -m. The slope of h is between 1 and 1 + s |x|^2
+ * C/4, so Newton's steps in u find it, kept within bounds. Rows keep their u,
+ * so one step suffices except at first (Yu, Huang, Lin, "Dual coordinate
+ * descent methods for logistic regression and maximum entropy models", Machine
+ * Learning 85, 2011, solve it in a). Here b y = C a is called `part`. */
 #ifndef DUAL_ENTROPY_H
 #define DUAL_ENTROPY_H
 
@@ -43,8 +43,8 @@ static inline double dual_entropy_dual(double cost, double part)
                : 0;
 }
 
-/* What a row adds to the duality gap at a(u), pulled against by m: to second
- * order where that is as good. */
+/* A row's contribution to the duality gap at a(u), with margin m; to second
+ * order if that is as accurate. */
 static inline double dual_entropy_gap(double cost, double a, double u, double m)
 {
     const double off = m + u;
@@ -58,8 +58,8 @@ static inline double dual_entropy_gap(double cost, double a, double u, double m)
 
 /* A row's visit. */
 typedef struct dual_entropy {
-    double cost, curvature, m; /* in: C, s |x|^2, what part is pulled against */
-    double stride;             /* in: of Newton's steps, 1 or somewhat less */
+    double cost, curvature, m; /* in: C, s |x|^2, the margin */
+    double stride;             /* in: factor of Newton's steps, at most 1 */
     double part, u;            /* in and out; a part of 0 has no u */
     double gap;                /* out: the row's share of it before the visit */
     double a;                  /* out: part / C */
@@ -71,8 +71,8 @@ static inline double dual_entropy_left(double stride)
     return 1.1 - stride;
 }
 
-/* Moves a row to the best for it alone, or near it: h is a tenth of what it
- * was, or less, and a's logarithm as good; more where strides are shorter. */
+/* Moves a row to its optimum or near it: h becomes a tenth or less, and a's
+ * logarithm is as accurate; with shorter strides more remains. */
 static inline void dual_entropy_ascend(dual_entropy *x)
 {
     enum { STEPS_MAX = 100 };
@@ -108,7 +108,7 @@ static inline void dual_entropy_ascend(dual_entropy *x)
  *
  *     H(a) = |u| min(a, 1 - a) - log max(a, 1 - a),
  *
- * rows of one C have a logarithm together: that of a product, whose factors are
+ * rows with the same C share one logarithm: that of a product with factors
  * between 1/2 and 1. */
 enum { DUAL_ENTROPY_FACTORS = 512 };
 
@@ -125,7 +125,7 @@ static inline double dual_entropy_total(dual_entropy_sum *s)
     return s->sum;
 }
 
-/* Adds a row as a visit has left it. */
+/* Adds a row after its visit. */
 static inline void dual_entropy_add(dual_entropy_sum *s, const dual_entropy *x)
 {
     if (s->factors == DUAL_ENTROPY_FACTORS || s->cost != x->cost)
@@ -140,45 +140,47 @@ static inline void dual_entropy_add(dual_entropy_sum *s, const dual_entropy *x)
 
 /* ---- several rows at once ---------------------------------------------- */
 
-/* Rows that are moved from one w, each as if it moved alone. Their z then wait
- * for no w, and what they solve for is solved in lanes side by side. With
+/* Rows that move from the same w, each as if it moved alone. Their z then do
+ * not wait for updates of w, and vector lanes solve their equations in
+ * parallel. With
  *
  *     k = s |x|^2 C
  *
- * a row alone raises D by half of (s |x|^2 + 4/C) (b - b0)^2 at least, and what
- * two rows have in common takes at most s |x_i| |x_l| (b - b0)_i (b - b0)_l
- * off. Rows that are all alike are the worst that they can be; n of them, with
- * strides of t times whole ones, go
+ * a row alone raises D by at least half of (s |x|^2 + 4/C) (b - b0)^2, and the
+ * interaction of two rows reduces that by at most s |x_i| |x_l| (b - b0)_i (b -
+ * b0)_l. Identical rows are the worst case; n of them, with strides of t times
+ * full ones, move
  *
  *     t (n + 4/k) / (1 + 4/k)
  *
- * times as far as is best for them, and raise D where that is below 2. Up to
- * DUAL_ENTROPY_FAR are allowed.
+ * times as far as is best for them, and raise D if that is below 2. Up to
+ * DUAL_ENTROPY_FAR is allowed.
  *
- * Strides are nine tenths of whole ones, but for the first, which begins where
- * entropies bend most: from part = 0 to C a they raise D by
+ * Strides are nine tenths of full ones, except the first one, which starts
+ * where entropies have the largest curvature: from part = 0 to C a they raise D
+ * by
  *
- *     -n C (log(1 - a) + (n - 2) k/2 a^2) > 0   where (n - 2) k < 4.91,
+ *     -n C (log(1 - a) + (n - 2) k/2 a^2) > 0   if (n - 2) k < 4.91,
  *
- * as all that are allowed do. One row at a time, too, needs fewer passes so:
- * rows of text have much in common, and others go the rest of the way. Of the
- * speeches and the pages, at C = 1, six passes leave a third of what whole
- * strides do. */
+ * as for all that are allowed. Shorter strides also reduce the number of passes
+ * for single rows: rows of text have much in common, and other rows contribute
+ * the remainder. On the speeches and the pages, at C = 1, six passes leave a
+ * third of the distance that full strides leave. */
 enum { DUAL_ENTROPY_ROWS = 8 };
 #define DUAL_ENTROPY_STRIDE .9
 #define DUAL_ENTROPY_FAR 1.9
 
 typedef struct dual_entropies {
-    double cost[DUAL_ENTROPY_ROWS]; /* in: as of one row */
+    double cost[DUAL_ENTROPY_ROWS]; /* in: as for one row */
     double curvature[DUAL_ENTROPY_ROWS], m[DUAL_ENTROPY_ROWS];
     double part[DUAL_ENTROPY_ROWS], u[DUAL_ENTROPY_ROWS]; /* in and out */
-    double gap, dual; /* out: the rows' share of it before the visit, and their
-                         sum of C H(a) behind it */
+    double gap, dual; /* out: the rows' share of it before the visit, and
+                       * their sum of C H(a) after it */
 } dual_entropies;
 
-/* How many rows may move together, whose k are `most` at most: so many that
- * those which are all alike overshoot by less than they lacked; 1, where k is
- * above 4. */
+/* The number of rows, with k at most `most`, that may move together: so many
+ * that identical rows overshoot by less than their distance; 1 if k is above 4.
+ */
 static inline uint32_t dual_entropy_together(double most)
 {
     const double far = DUAL_ENTROPY_FAR / DUAL_ENTROPY_STRIDE;
@@ -193,7 +195,7 @@ static inline uint32_t dual_entropy_together(double most)
 typedef void dual_entropy_move(uint32_t n, dual_entropies *x);
 
 dual_entropy_move dual_entropy_move_portable;
-/* NULL where this build or processor has not got what they are named for. */
+/* NULL if this build or processor does not support the instruction set. */
 dual_entropy_move *dual_entropy_avx2(void);
 dual_entropy_move *dual_entropy_avx512(void);
 dual_entropy_move *dual_entropy_choose(void);

@@ -1,5 +1,5 @@
-/* Some rows' visits for AVX-512. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* Visits of several rows for AVX-512. The build compiles this file for such
+ * processors, and only they call it. */
 #include "dual_entropy.h"
 
 #include <stddef.h>

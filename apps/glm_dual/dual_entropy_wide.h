@@ -1,8 +1,8 @@
-/* Some rows' visits, a lane each, for the registers of the file that includes
- * it.
+/* Visits of several rows, one lane each, for the vector registers of the
+ * including file.
  *
- * Rows of which several are moved together have a k of 4 at most, so that h
- * rises by between 1 and 2: Newton's steps need no bounds there. */
+ * Several rows that move together have k at most 4, so the slope of h is
+ * between 1 and 2: Newton's steps need no bounds there. */
 #include "apps/kernels/vector_lanes.h"
 #include "dual_entropy.h"
 
@@ -20,14 +20,14 @@ static inline wide loss(wide m)
     return wide_log_1p(wide_exp_minus(wide_abs(m))) + wide_max(-m, wide_all(0));
 }
 
-/* A row a lane, as in dual_entropy; those in `moved` have a u. */
+/* One row per lane, as in dual_entropy; those in `moved` have a u. */
 typedef struct rows {
     wide_mask mask, moved;
     wide cost, curvature, m, was;
-    wide a, u, e; /* e: exp(-|u|), once Newton's steps are over */
+    wide a, u, e; /* e: exp(-|u|), after Newton's steps */
 } rows;
 
-/* Rows from `from` to before n, as many as there are lanes. */
+/* Rows `from` to n - 1, at most the number of lanes. */
 static inline rows read_rows(uint32_t from, uint32_t n, const dual_entropies *x)
 {
     const wide_mask mask = lanes_first(n - from);
@@ -44,13 +44,13 @@ static inline rows read_rows(uint32_t from, uint32_t n, const dual_entropies *x)
     return v;
 }
 
-/* Whether all rows are among those. */
+/* True if all rows are in `these`. */
 static inline bool has_all(const rows *v, wide_mask these)
 {
     return !wide_any(wide_without(v->mask, these));
 }
 
-/* As dual_entropy_gap, and of rows that have not moved yet their loss. */
+/* Like dual_entropy_gap; the loss for rows that have not moved yet. */
 static inline wide gap_of(const rows *v)
 {
     const wide off = v->m + v->u;
@@ -66,8 +66,8 @@ static inline wide gap_of(const rows *v)
     return wide_pick(close, near, far);
 }
 
-/* h where Newton's steps begin, with the a that rows which have not moved yet
- * would have there. */
+/* h at the start of Newton's steps; rows that have not moved yet get the a
+ * for that point. */
 static inline wide begin(rows *v)
 {
     const wide h = v->m + v->u;
@@ -79,7 +79,7 @@ static inline wide begin(rows *v)
     return wide_pick(v->moved, h, v->curvature * v->cost * v->a);
 }
 
-/* Newton's steps in u, from where h is that. */
+/* Newton's steps in u, starting with this h. */
 static inline void step(rows *v, wide h)
 {
     enum { STEPS_MAX = 100 };
@@ -110,7 +110,7 @@ static inline wide dual_of(const rows *v)
     return v->cost * wide_fma(wide_abs(v->u), less, wide_log_1p(v->e));
 }
 
-/* One row may have a k above 4. */
+/* A single row may have k above 4. */
 static void move(uint32_t n, dual_entropies *x)
 {
     wide gap = wide_all(0), dual = wide_all(0);

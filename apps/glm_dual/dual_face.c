@@ -1,8 +1,8 @@
-/* The last digits where columns are many and g is quadratic between its bounds:
- * conjugate gradients in the b that are between them.
+/* The last digits if columns are many and g is quadratic between its bounds:
+ * conjugate gradients in the b between their bounds (the free rows).
  *
- * On that face D is a quadratic, and rises by r_i = target_i - z_i -+ epsilon -
- * d_i b_i in b_i. With S = X_J'r, over the face's rows J, a step goes along p
+ * On these rows D is quadratic, with the slope r_i = target_i - z_i -+ epsilon
+ * - d_i b_i in b_i. With S = X_J'r, over the free rows J, a step goes along p
  * and v = X_J'p:
  *
  *     beta = max(0, r'(r - r before)) / (r'r before)
@@ -10,48 +10,48 @@
  *     alpha = r'p / (v'v + p'd p)        b += alpha p      w += alpha v
  *
  * (Hestenes and Stiefel, 1952; this beta is Polak's and Ribiere's, 1969). A row
- * that would leave its bounds stops there and is out of the face: w and v have
- * of it what they should not,
+ * that would leave its bounds stops there and is no longer free. w and v then
+ * include too much of it,
  *
  *     owed = sum (b - b unbounded) x,   gone = - sum p x
  *
- * and steps go on with w + owed and v + gone.
+ * and steps continue with w + owed and v + gone.
  *
- * Where there is one pool its first partition goes all steps for all in one
- * round. Otherwise a step is a round: partitions give S and the products, the
- * coordinator moves w, and partitions move their b when they hear of alpha and
- * beta, which is at the next step; so r is of w without what is owed, and r'p -
- * v'owed makes up for it.
+ * With one pool its first partition takes all steps for all rows in one round.
+ * Otherwise a step is a round: partitions send S and the products, the
+ * coordinator moves w, and partitions move their b when they receive alpha and
+ * beta, which is at the next step. So r belongs to w without the owed part, and
+ * r'p - v'owed corrects for it.
  *
- * An intercept that is not penalised asks for sum b = 0. In one pool steps keep
- * that sum: r and p are taken less their means, v less as much of u = X_J'1,
- * what rows at their bounds take off the sum all others give back, and r's mean
- * is what the level lacks.
+ * An unpenalised intercept requires sum b = 0. In one pool steps keep that sum.
+ * Means are subtracted from r and p, and as much of u = X_J'1 from v. The free
+ * rows compensate for rows that stop at their bounds. The mean of r is the
+ * error of the level.
  *
- * That J is the right one is left to passes: they come before, until next to no
- * row comes to a bound or leaves it, and after, when a scan has woken who is
- * wrong at a bound. More and Toraldo, SIAM J. Optimization 1, 1991, go from
- * face to face so. */
+ * Passes find the right J. They come before the steps, until almost no row
+ * reaches a bound or leaves it, and after them, when a scan has activated rows
+ * that are at a wrong bound. More and Toraldo, SIAM J. Optimization 1, 1991,
+ * also alternate between such steps. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dual.h"
 
-/* Steps of one face; passes before the next, and twice as many each time when
- * the last one has not halved the gap. */
+/* Steps with one set of rows; passes before the next steps, doubled each
+ * time the last steps have not halved the gap. */
 enum { STEPS_MAX = 100, PASSES = 3, PATIENCE_MAX = 96 };
 
-/* A pass has settled when it leaves so much of the gap, and when so small a
- * share of rows between bounds has come or gone. */
+/* A pass has settled if it leaves at least this share of the gap, and if at
+ * most this share of rows between bounds has come or gone. */
 #define SLOW .75
 #define CROSSED .0008
 
-/* Steps end when r'r is this share of what it was. */
+/* Steps end when r'r is this share of its first value. */
 #define SMALL 1e-6
 
-/* What a step finds over a face's rows: r'r, r'(r before), r'p, the same of d r
- * and d p, the rows' shares of the gap, how many have come to a bound, and in
- * how many groups b moved. */
+/* Sums of a step over the free rows: r'r, r'(r before), r'p, the same of d r
+ * and d p, the rows' shares of the gap, the number of rows that reached a
+ * bound, and the number of groups with moved b. */
 enum {
     SQUARE,
     BEFORE,
@@ -65,14 +65,14 @@ enum {
     FACE_SUMS
 };
 
-/* What partitions give of a step that is a round, [columns + 1] each, before
- * these; of all steps in a round they give how many groups have moved, step by
- * step, and what the level lacks. */
+/* The partitions' results of a step that is a round, [columns + 1] each,
+ * before these. For all steps in a round: the number of moved groups, step by
+ * step, and the error of the level. */
 enum { GRADIENT, OWED, GONE, VECTORS };
 enum { ALL_MOVED, LACKS, ALL_SUMS };
 
-/* Rows between their bounds, whose entries lie side by side: each step walks
- * through all of them, and they are few and far apart in the shares. */
+/* Rows between their bounds, with their entries stored contiguously: each
+ * step reads all of them, and in the shares they are few and far apart. */
 struct dual_face {
     uint64_t n;
     dual_sample **sample; /* [capacity] */
@@ -84,18 +84,19 @@ struct dual_face {
     uint32_t *index; /* [entries] */
     double *value;
     uint64_t entries;
-    uint64_t columns; /* so many have entries, where they are numbered anew: */
-    uint32_t *column; /* [columns] which these are, */
-    uint32_t *number; /* [all columns] and their numbers */
+    uint64_t columns;     /* number of columns with entries, if they are
+                       * renumbered: */
+    uint32_t *column;     /* [columns] the original columns, */
+    uint32_t *number;     /* [all columns] and their new numbers */
     double *w, *gradient; /* [columns + 1] w, S, */
     double *ones;         /* u */
-    double bias;          /* B, or 0 while the sum of b is kept instead: */
+    double bias;          /* B, or 0 if the sum of b is kept instead: */
     bool keeps_sum;
-    double level, sum; /* what z is counted from; sum b of all rows */
+    double level, sum; /* offset of z; sum b of all rows */
     dual_heading heading;
 };
 
-/* A column that has no number. */
+/* A column without a number. */
 #define NONE UINT32_MAX
 
 static void free_rows(dual_face *face)
@@ -123,7 +124,7 @@ void dual_face_free(dual_face *face)
     free(face);
 }
 
-/* ---- gathering --------------------------------------------------------- */
+/* ---- collecting rows ----------------------------------------------------- */
 
 static bool reserve_rows(dual_face *face, uint64_t rows, uint64_t entries)
 {
@@ -173,8 +174,8 @@ static bool find_row(const strads_peer *of, uint64_t *i, data_column *row)
     return true;
 }
 
-/* A row's entries to where `at` is; columns are numbered as they come, so that
- * those of many entries are near each other. */
+/* Copies a row's entries to `at`. Columns are numbered in order of
+ * appearance, so that those with many entries are close to each other. */
 static data_column pack_row(dual_face *face, const data_column *row,
                             uint64_t at)
 {
@@ -213,8 +214,8 @@ static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
     return at;
 }
 
-/* The rows of n partitions; columns are numbered anew where that is asked for,
- * and no row is full and knows no columns but all. */
+/* Collects the rows of n partitions. Columns are renumbered if requested;
+ * otherwise rows keep the original columns, and are not full. */
 static strads_err gather(const strads_task *task, const strads_peer *of,
                          uint32_t n, bool full)
 {
@@ -250,9 +251,9 @@ static strads_err gather(const strads_task *task, const strads_peer *of,
     return STRADS_OK;
 }
 
-/* ---- a step's rows ----------------------------------------------------- */
+/* ---- the rows of a step -------------------------------------------------- */
 
-/* w += a x of row k, in the face's columns. */
+/* w += a x of row k, in the renumbered columns. */
 static void add(const dual_local *local, uint64_t k, double a, double *w)
 {
     const dual_face *face = local->face;
@@ -261,7 +262,8 @@ static void add(const dual_local *local, uint64_t k, double a, double *w)
     w[face->columns] += a * face->bias;
 }
 
-/* Takes r less its mean, and S with it: the level has the mean. */
+/* Subtracts the mean of r from r, and its part from S: the level has the
+ * mean. */
 static void centre(const dual_local *local, double *gradient)
 {
     dual_face *face = local->face;
@@ -275,7 +277,7 @@ static void centre(const dual_local *local, double *gradient)
     local->kernels->add_dense(face->columns, -mean, face->ones, gradient);
 }
 
-/* How D rises at w, in all b, and S of it. */
+/* The slopes of D at w, in all b, and S of them. */
 static void evaluate(const dual_local *local, const double *w, double *gradient,
                      double *sums)
 {
@@ -292,7 +294,7 @@ static void evaluate(const dual_local *local, const double *w, double *gradient,
         face->pull[k] = r;
         add(local, k, r, gradient);
     }
-    if (face->keeps_sum && face->n > 0) /* means of r before were 0 */
+    if (face->keeps_sum && face->n > 0) /* the means of earlier r were 0 */
         centre(local, gradient);
     for (uint64_t k = 0; k < face->n; k++) {
         const double r = face->pull[k], p = face->direction[k];
@@ -312,8 +314,8 @@ static void turn(dual_face *face, double beta)
         face->direction[k] = face->pull[k] + beta * face->direction[k];
 }
 
-/* Moves b by alpha p, or all by alpha, but not out of the face. Rows that come
- * to a bound leave it; w and v are told what they have too much of them. */
+/* Moves b by alpha p, or all by alpha, but not beyond their bounds. Rows
+ * that reach a bound are removed; subtracts the excess from w and v. */
 static void move(const dual_local *local, double alpha, bool alike, double *w,
                  double *v)
 {
@@ -353,16 +355,17 @@ static uint64_t count_groups(const dual_face *face)
     return n;
 }
 
-/* ---- the way ----------------------------------------------------------- */
+/* ---- direction ----------------------------------------------------------- */
 
-/* What a step finds: S, what w and v are to be told of rows that came to a
- * bound, NULL where they have been, and sums. */
+/* Results of a step: S; corrections of w and v for rows that reached a
+ * bound, NULL if already applied; and sums. */
 typedef struct face_step {
     const double *gradient, *owed, *gone; /* [columns + 1] */
     const double *sums;
 } face_step;
 
-/* The next heading. False: D does not rise along it, or does not bend. */
+/* Computes the next direction. False: D does not increase along it, or has
+ * no curvature. */
 static bool head(dual_heading *heading, uint64_t columns,
                  const face_step *found, double beta)
 {
@@ -384,8 +387,8 @@ static bool head(dual_heading *heading, uint64_t columns,
     return bend > 1e-14 * sums[SQUARE] && along > 0;
 }
 
-/* False: there is no next step, since what is left of the gap is `enough`,
- * say. */
+/* False: there is no next step, for example because the remaining gap is
+ * below `enough`. */
 static bool head_on(dual_heading *heading, uint64_t columns,
                     const face_step *found, double enough)
 {
@@ -403,7 +406,7 @@ static bool head_on(dual_heading *heading, uint64_t columns,
             head(heading, columns, found, 0));
 }
 
-/* ---- a step a round ---------------------------------------------------- */
+/* ---- one step per round -------------------------------------------------- */
 
 size_t dual_partial_face(const strads_task *task)
 {
@@ -438,7 +441,7 @@ static strads_err step(strads_task *task)
     return STRADS_OK;
 }
 
-/* What partitions are told of a step; a stride of 0: steps begin anew. */
+/* Sends a step to partitions; a stride of 0: steps start from the beginning. */
 static void tell_step(strads_commit *commit, double stride, double by)
 {
     commit->total_change[DUAL_STRIDE] = stride - commit->total[DUAL_STRIDE];
@@ -486,9 +489,9 @@ static strads_err aggregate_step(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- all steps in a round ---------------------------------------------- */
+/* ---- all steps in a round ------------------------------------------------ */
 
-/* Gives back what the sum of b lacks, and has p keep it. */
+/* Restores the sum of b, and makes p keep it. */
 static void keep_sum(const dual_local *local)
 {
     enum { TIMES = 4 };
@@ -510,7 +513,7 @@ static void keep_sum(const dual_local *local)
     local->kernels->add_dense(face->columns, -mean, face->ones, v);
 }
 
-/* Where w stands, in the face's columns, and u. */
+/* Copies w to the renumbered columns, and computes u. */
 static void take_w(const strads_task *task)
 {
     const dual_local *local = task->local;
@@ -532,7 +535,7 @@ static void take_w(const strads_task *task)
         add(local, k, 1, face->ones);
 }
 
-/* Where it has come to: s times as far from where it was, as after a pass. */
+/* Copies w back: s times as far from its start, as after a pass. */
 static void give_w(const dual_local *local, double s)
 {
     const dual_face *face = local->face;
@@ -544,7 +547,7 @@ static void give_w(const dual_local *local, double s)
     }
 }
 
-/* How many groups have moved, step by step. */
+/* Returns the number of moved groups, over all steps. */
 static uint64_t go(const dual_local *local, double enough)
 {
     dual_face *face = local->face;
@@ -614,7 +617,7 @@ strads_err dual_aggregate_face(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- when -------------------------------------------------------------- */
+/* ---- scheduling ---------------------------------------------------------- */
 
 bool dual_is_settled(const dual_pool *pool)
 {
@@ -636,6 +639,6 @@ void dual_judge_face(dual_state *state)
                       : state->patience < PATIENCE_MAX    ? 2 * state->patience
                                                           : PATIENCE_MAX;
     state->gap_before = state->gap;
-    state->scan_due = false; /* it comes when the steps are over */
+    state->scan_due = false; /* the scan comes after the steps */
     state->step = DUAL_FACE;
 }

@@ -1,8 +1,7 @@
-/* Logistic regression with an L2 penalty alone, as one more loss of the dual
- * programs here: times W C its objective is theirs,
+/* Logistic regression with a pure L2 penalty, as another loss of the dual
+ * programs: times W C its objective is
  *
- *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda).
- */
+ *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda). */
 #include <string.h>
 
 #include <strads/logistic.h>
@@ -11,7 +10,7 @@
 #include "apps/linear/linear_options.h"
 #include "dual.h"
 
-/* Those of strads_program_logistic that this one can have. */
+/* The options of strads_program_logistic that apply here. */
 static const strads_option option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "c"),
     STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
@@ -21,12 +20,12 @@ static const strads_option option_table[] = {
                   "share of |w|_1 in the penalty: none (default 0)", .max = 1),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
-/* ---- what it is for ---------------------------------------------------- */
+/* ---- when it applies ----------------------------------------------------- */
 
 /* The largest C |x|^2 of a row. */
 #define LARGEST 1e8
 
-/* `labels`: how many there are. */
+/* `labels`: their number. */
 static bool suits_options(const strads_logistic_options *o, uint32_t labels)
 {
     if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
@@ -34,7 +33,7 @@ static bool suits_options(const strads_logistic_options *o, uint32_t labels)
     return o->l1_ratio == 0 && o->lambda_ratio == 0;
 }
 
-/* `most`: of |x|^2, a column's entry; 0: as the rows are. */
+/* `most`: largest entry of |x|^2 per column; 0: as in the rows. */
 static bool suits_share(const strads_share *share, double c, double most)
 {
     const strads_sparse *x = &share->by_row;
@@ -69,7 +68,8 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
             ? 1 / (options->lambda * (double)strads_data_rows(data))
         : options->c > 0 ? options->c
                          : 1;
-    if (options->standardize) /* one row may be all of a column's deviation */
+    if (options->standardize) /* one row may cause all of a column's
+                               * deviation */
         most = (double)strads_data_rows(data);
     for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
         if (share->by_row.start && !suits_share(share, c, most))

@@ -1,22 +1,22 @@
-/* Newton's steps in w, for problems of few columns, or of a loss without kinks:
- * partitions tell where the losses pull, how they bend, and how far along a
- * direction it goes downhill (dual_curve.c); the coordinator solves, goes, and
- * looks how far that was.
+/* Newton's steps in w, for problems of few columns, or of a loss without
+ * kinks. Partitions compute gradients and curvatures of the losses, and slopes
+ * along a direction (dual_curve.c). The coordinator solves for a step, takes it
+ * and checks its length.
  *
- * There the last digits come from the primal problem. The loss of a
- * row, made smooth around the b that is known of it (the augmented Lagrangian;
- * sigma = infinity for losses that are smooth already), is
+ * The last digits then come from the primal problem. The loss of a row, made
+ * smooth around its known b (the augmented Lagrangian; sigma = infinity for
+ * losses that are already smooth), is
  *
  *     max over low <= b <= high of
  *         b r - e |b| - d/2 b^2 - 1/(2 sigma) (b - a)^2
  *
  * with its maximum at c(r), so that the gradient in w is w - X'c and the
- * generalised Hessian I + X_J' diag(h) X_J, J the rows whose c is inside its
+ * generalised Hessian I + X_J' diag(h) X_J, J the rows with c inside its
  * bounds. X. Li, D. Sun, K.-C. Toh, SIAM J. Optimization 28, 2018, solve the
- * Lasso's dual so; Y. Yan, Q. Li, Optimization Methods and Software 35, 2020,
- * SVMs. When next to nothing of the gap is what a smooth problem still has to
- * give, the c are taken over as the rows' b, and sigma changes. w is not X'b
- * meanwhile. */
+ * Lasso's dual like this; Y. Yan, Q. Li, Optimization Methods and Software 35,
+ * 2020, SVMs. When the remaining gain of a smooth problem is a negligible part
+ * of the gap, the c become the rows' b, and sigma changes. Meanwhile w is not
+ * X'b. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,32 +25,34 @@
 
 /* ---- the coordinator: steps --------------------------------------------- */
 
-/* Steps of one smooth problem; takes in vain before dual ascent goes on; scans
- * that come before the first step: by then the policy has chosen nine times as
- * many b as a take moves. */
+/* Steps of one smooth problem; unsuccessful takes before dual ascent
+ * continues; scans before the first step: by then the policy has chosen nine
+ * times as many b as a take moves. */
 enum { INNER_MAX = 35, VAIN_MAX = 12, SCANS = 2 };
-/* Of many columns the first step is from a gap below this share of P: further out
- * a step's model holds for a thousandth of it where J has fewer rows than that. */
+/* With many columns the first step requires a gap below this share of P:
+ * further away, if J has fewer rows than columns, a step's model holds for a
+ * thousandth of it. */
 #define NEAR .8
 
-/* From take to take sigma grows: a little where the gap falls, since the next
- * problem begins near its end, and more where it does not. It falls where a problem was too hard, or rounding ended it. */
+/* From take to take sigma grows: a little if the gap decreases, because the
+ * next problem begins near its end, and more otherwise. It decreases if a
+ * problem was too hard, or if rounding ended it. */
 #define SIGMA_UP 2
 #define SIGMA_FAR_UP 4
 #define SIGMA_DOWN (1. / 16)
 
-/* This share of the gap at most is the unsolved rest of a smooth problem when
- * its c are taken. */
+/* The remaining error of a smooth problem when its c are taken, as a share
+ * of the gap. */
 #define REST .03
 
-/* Where a step takes less than this share off P, slopes along it are rounding;
- * it is gone as a whole then. The gap still gains by it, since that goes by
- * distances from the optimum and not by their squares. */
+/* If a step lowers P by less than this share, slopes along it are rounding
+ * error, and the full step is taken. The gap still gains by it, because it
+ * depends on distances from the optimum and not on their squares. */
 #define ROUNDING 1e-16
 
-/* A step that goes no further than this was far too long, and the diagonal's
- * ballast is to be as many times heavier; lighter, where the slope at a whole
- * step's end is still that share of the one at its beginning. */
+/* A step that is shortened to this or less was far too long: the ballast of
+ * the diagonal is multiplied by the inverse. It becomes lighter if the slope at
+ * the end of a full step is still this share of the one at its beginning. */
 #define TOO_LONG 1e-3
 #define TOO_SHORT .5
 #define BALLAST 10
@@ -80,9 +82,10 @@ static strads_err reserve_matrix(dual_state *state)
                              (unsigned long long)state->columns);
 }
 
-/* Where hardly a row of J has column i, only the penalty bends there, and a
- * step would lead as much too far as the column is large: ballast, a share of
- * what all rows would add, holds it (as Levenberg and Marquardt do). */
+/* If hardly any row of J has column i, only the penalty gives curvature
+ * there, and a step would be too long by a factor that grows with the column's
+ * size. The ballast, a share of the contribution of all rows, limits it (as
+ * Levenberg and Marquardt do). */
 static void unpack(const dual_state *state, const double *stiff,
                    const double *packed)
 {
@@ -98,7 +101,7 @@ static void unpack(const dual_state *state, const double *stiff,
     }
 }
 
-/* What the penalty has to pull back of coefficient j. */
+/* The gradient of the penalty in coefficient j. */
 static double penalised_at(const strads_commit *commit, uint32_t j)
 {
     const dual_state *state = commit->state;
@@ -106,7 +109,8 @@ static double penalised_at(const strads_commit *commit, uint32_t j)
     return j < dual_penalised(state) ? commit->value[dual_place(state, j)] : 0;
 }
 
-/* A direction for the next step, -slope downhill by the quadratic model. */
+/* A direction for the next step; -slope is the descent of the quadratic
+ * model. */
 static void solve(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
@@ -127,10 +131,10 @@ static void solve(strads_commit *commit, uint32_t n)
     }
 }
 
-/* Large columns of which J has fewer rows than there are columns are all but
- * singular: the pivots that are left are the penalty's, or nothing but
- * rounding, and so is the model. It tells, by more to gain than there is, or by
- * nothing where the gradient is long. */
+/* If J has fewer rows than there are columns, and columns are large, the
+ * matrix is almost singular: the remaining pivots are the penalty's, or
+ * rounding error, and so is the model. It shows: the model promises more gain
+ * than is possible, or none for a long gradient. */
 static bool is_singular(const dual_state *state)
 {
     return -state->slope > 2 * state->primal ||
@@ -138,7 +142,7 @@ static bool is_singular(const dual_state *state)
             state->gradient * state->gradient > state->primal);
 }
 
-/* Whether the last step was within rounding, and has not even halved the
+/* True if the last step was within rounding, and has not even halved the
  * gradient. */
 static bool leads_nowhere(const dual_state *state, double gradient)
 {
@@ -169,20 +173,21 @@ static void go(strads_commit *commit, uint32_t n)
 
 /* ---- a direction by products -------------------------------------------- */
 
-/* The matrix gives all directions at once, and takes as long as many products:
- * a step is found by conjugate gradients (Hestenes and Stiefel, 1952), scaled by
- * the diagonal, until those of a problem have taken as long as its matrix would.
- * Workers multiply p, by which w is further meanwhile, so that z tells X p. */
+/* The matrix gives all directions at once, and takes as long as many
+ * products. So a step is found by conjugate gradients (Hestenes and Stiefel,
+ * 1952), scaled by the diagonal, until a problem's products have taken as long
+ * as its matrix would. Workers multiply p: meanwhile w is displaced by p, so z
+ * gives X p. */
 
-/* Residuals at which a step is good enough, relative to its right side. */
+/* Relative residuals at which a step is accurate enough. */
 #define LOOSEST .25
 enum { PRODUCTS_MAX = 500, LINES = 9 };
-/* Of so many columns that there is no matrix, a problem's steps take so many at
- * most before dual ascent goes on. */
+/* With too many columns for a matrix, the limit on products of a problem's
+ * steps before dual ascent continues. */
 enum { PRODUCTS_ALL = 1000 };
 
-/* About how many products take as long as a matrix: of nanoseconds an entry, and
- * for a round. */
+/* An estimate of the number of products that take as long as a matrix: from
+ * nanoseconds per entry and per round. */
 static double products_of(const dual_state *state)
 {
     const double p = (double)state->columns, n = (double)state->rows;
@@ -203,13 +208,13 @@ void dual_begin_conjugate(dual_state *state)
     state->conjugate.used = state->conjugate.left >= 10;
 }
 
-/* Products have not done it, and there is nothing else. */
+/* True if products did not suffice, and there is no matrix. */
 static bool is_spent(const dual_state *state)
 {
     return !state->conjugate.used && state->columns >= DUAL_NEWTON_COLUMNS;
 }
 
-/* The phase that takes the curve. */
+/* The phase that computes the curve. */
 static uint32_t next_curve(const dual_state *state)
 {
     return state->conjugate.used || is_spent(state) ? DUAL_GRADIENT
@@ -244,7 +249,7 @@ static double fall_of(const dual_conjugate *c, uint32_t n)
     return sum;
 }
 
-/* p becomes inverse rest + beta p, and w goes along. */
+/* p becomes inverse rest + beta p, and w is displaced by it. */
 static void turn_to(strads_commit *commit, uint32_t n, double beta)
 {
     dual_state *state = commit->state;
@@ -259,7 +264,7 @@ static void turn_to(strads_commit *commit, uint32_t n, double beta)
     state->step = DUAL_PRODUCT;
 }
 
-/* From a step of 0. */
+/* Starts from a step of 0. */
 static void begin_steps(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
@@ -293,7 +298,7 @@ static void begin_conjugate(strads_commit *commit, uint32_t n)
     begin_steps(commit, n);
 }
 
-/* step += a p, rest -= a A p. False: A does not bend along p. */
+/* step += a p, rest -= a A p. False: A has no curvature along p. */
 static bool advance(dual_state *state, const double *merged, uint32_t n)
 {
     dual_conjugate *c = &state->conjugate;
@@ -309,7 +314,7 @@ static bool advance(dual_state *state, const double *merged, uint32_t n)
     return true;
 }
 
-/* The step becomes the direction, from where w was. */
+/* Makes the step the direction, from the undisplaced w. */
 static void take_step(const strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
@@ -326,8 +331,8 @@ static void take_step(const strads_commit *commit, uint32_t n)
     }
 }
 
-/* How small a step's residual is to be: one that is nearly right already is
- * worth being exact, but no more than the tolerance asks. */
+/* The residual to reach: near the optimum steps are solved more exactly, but
+ * not beyond the tolerance. */
 static double small_enough(const dual_state *state, double tolerance)
 {
     const double gap = state->gap / state->primal;
@@ -367,7 +372,7 @@ strads_err dual_aggregate_product(strads_commit *commit)
 
 /* ---- from curve to curve --------------------------------------------------- */
 
-/* Where w and X'c are. */
+/* The point of w and X'c. */
 static dual_point point_of(const strads_commit *commit, uint32_t n)
 {
     const dual_state *state = commit->state;
@@ -386,7 +391,8 @@ static dual_point point_of(const strads_commit *commit, uint32_t n)
     return at;
 }
 
-/* A problem that so many steps do not solve is too near to one with kinks. */
+/* A problem that is not solved by this many steps is too close to one with
+ * kinks. */
 static void soften(strads_commit *commit)
 {
     dual_state *state = commit->state;
@@ -397,8 +403,8 @@ static void soften(strads_commit *commit)
     state->step = next_curve(state);
 }
 
-/* Dual ascent goes on from the better b: those of the last scan, or those that w
- * asks for. */
+/* Dual ascent continues from the better b: those of the last scan, or those
+ * for w. */
 static void give_up(strads_commit *commit)
 {
     dual_state *state = commit->state;
@@ -410,8 +416,8 @@ static void give_up(strads_commit *commit)
             DUAL_SIGMA_KEEP - commit->total[DUAL_SIGMA];
 }
 
-/* The next step, or what is to be done where there is none. Each problem with
- * kinks has a step at least, or nothing would change with sigma. */
+/* Takes the next step, or handles the end of steps. Each problem with kinks
+ * has at least one step; otherwise a new sigma would change nothing. */
 static void go_on(strads_commit *commit, uint32_t n, double gradient,
                   bool steep)
 {
@@ -441,7 +447,7 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
     go(commit, n);
 }
 
-/* After the curve, whose sums tell P at w and D at the c. */
+/* After the curve; its sums give P at w and D at the c. */
 static strads_err judge_curve(strads_commit *commit, const double *sums)
 {
     dual_state *state = commit->state;
@@ -483,15 +489,15 @@ strads_err dual_aggregate_gradient(strads_commit *commit)
                              commit->partial + 3 * (state->columns + 1));
 }
 
-/* The slope after a step t: it rises with t, from below 0. */
+/* The slope after a step t: it increases with t, from a value below 0. */
 static double slope_at(const dual_state *state, const double *merged, int t)
 {
     return state->along + dual_step_at(state->problem.loss, t) * state->reach -
            merged[t];
 }
 
-/* The whole step if it does not lead far uphill again; otherwise the lowest
- * point along it, as the slopes on both sides tell. */
+/* The full step, unless it leads far uphill again; otherwise the lowest
+ * point along it, interpolated between slopes. */
 static double choose_step(const dual_state *state, const double *merged)
 {
     const dual_loss *loss = state->problem.loss;
@@ -512,8 +518,8 @@ static double choose_step(const dual_state *state, const double *merged)
     return dual_step_at(loss, last) * state->slope / (state->slope - above);
 }
 
-/* The ballast of the next step, by this one's length and the slope at its whole
- * length's end. */
+/* The ballast of the next step, from this one's length and the slope at the
+ * end of its full length. */
 static void weigh(dual_state *state, double step, double end)
 {
     const bool short_of_it = end < TOO_SHORT * state->slope;
@@ -538,12 +544,12 @@ strads_err dual_aggregate_slope(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* A row's best b takes so many times as long where it needs logarithms. */
+/* The cost factor of a row's best b if it needs logarithms. */
 #define LOGARITHMS 4
 
-/* Whether passes at the rate of those since the last scan reach the tolerance
- * before steps would: these take as long as some p/8 passes by their matrix, and
- * as some 40 by products. */
+/* True if passes at the rate since the last scan reach the tolerance before
+ * steps would: steps take as long as about p/8 passes by their matrix, and as
+ * about 40 by products. */
 static bool passes_do(const dual_state *state, double tolerance)
 {
     const double passes = (double)(state->visits - state->judged_visits) /
@@ -557,9 +563,9 @@ static bool passes_do(const dual_state *state, double tolerance)
     return left * passes * cost < fall * steps;
 }
 
-/* Few columns, or a smooth loss, and a start that is not too far off. Once steps
- * have begun they end by give_up alone: w is not X'b before that, and neither
- * passes nor the bound D may begin from there. */
+/* Few columns, or a smooth loss, and a start that is not too far off. Once
+ * steps have begun, only give_up ends them: before that w is not X'b, and
+ * neither passes nor the bound D may start from there. */
 void dual_newton_judge(dual_state *state, double tolerance)
 {
     const bool few = state->columns < DUAL_NEWTON_COLUMNS;
@@ -576,8 +582,8 @@ void dual_newton_judge(dual_state *state, double tolerance)
     state->judged_visits = state->visits;
 }
 
-/* Whether the take has bettered the gap, and if not, what comes of it; sigma,
- * times what, for the next problem. */
+/* Checks whether the take improved the gap, and reacts if not; returns the
+ * factor of sigma for the next problem. */
 static double judge_take(dual_state *state)
 {
     if (state->gave_up)
@@ -587,7 +593,7 @@ static double judge_take(dual_state *state)
         return SIGMA_UP;
     }
     if (++state->vain >= VAIN_MAX) {
-        /* By rounding, nothing leads on. */
+        /* Within rounding, no step helps. */
         if (state->blunt || state->gap < 2 * state->rounding)
             state->stalled = true;
         else

@@ -1,12 +1,11 @@
-/* Passes: every group that does not rest is visited once, those of which the
- * most is to be gained first.
+/* Passes: every active group is visited once, those with the largest gain
+ * first.
  *
- * What a group's visit finds is its priority for the next pass; until then it
- * has none. A pass is cut into as many parts as there are to be joins in it;
- * the policy is told of the next part's groups when those of the one before
- * have been visited, and when none are left the next pass begins. Each pool has
- * passes of its own. Groups whose rows all rest are in no pass, until a scan
- * says otherwise. */
+ * The result of a group's visit is its priority for the next pass; until then
+ * it has none. A pass is cut into as many parts as there will be joins. When
+ * all groups of one part were visited, the policy receives the next part; after
+ * the last part the next pass begins. Each pool has its own passes. Groups with
+ * only inactive rows are in no pass until a scan activates them. */
 #include <math.h>
 #include <string.h>
 
@@ -14,28 +13,28 @@
 
 #include "dual.h"
 
-/* Of groups that are neither wrong nor far from it: not at rest. */
+/* Priority of active groups without a gain. */
 #define AWAKE 1e-200
 
-/* A join goes over as many numbers as there are columns, and is worth as many
- * entries as this for each of them. */
+/* A join handles as many numbers as there are columns, and pays if there are
+ * at least this many entries for each of them. */
 enum { ENTRIES_A_COLUMN = 4 };
 
-/* Rows may rest in haste for so many passes. The first scan comes after so many
- * at the latest, and before that when this share of what is allowed to be left
- * seems to be. */
+/* Rows may become inactive in haste during this many passes. The first scan
+ * comes after at most this many passes, and earlier if the estimated gap is
+ * this share of the allowed one. */
 enum { HASTY_PASSES = 3, FIRST_PASSES = 20 };
 #define FIRST_AIM .7
 
-/* Whether a group is to be visited in this pass, and whether the policy has
- * been told so. */
+/* Whether a group must be visited in this pass, and whether the policy knows
+ * it. */
 enum { VISITED, WAITS, TOLD };
 
-/* Shares of the steepest ascent that are enough of a fall to rest. */
+/* Shares of the steepest ascent at which a row becomes inactive. */
 #define HASTY .12
 #define PATIENT .5
 
-/* Names the stream of draws that cuts passes into parts. */
+/* Names the random stream that cuts passes into parts. */
 enum { PARTS = 0x70617274 };
 
 static uint64_t group_of(const dual_state *state, uint32_t param)
@@ -54,10 +53,10 @@ static dual_pool *pool_of(dual_state *state, uint64_t group)
 
 /* ---- a pass ------------------------------------------------------------ */
 
-/* Whether the first partition does the pass for all: where there are few
- * entries, waking others and joining what they do takes longer than what they
- * save, and the rows need more visits. Partitions of several pools have nobody
- * to leave their rows to. */
+/* Decides whether the first partition does the pass for all: with few
+ * entries, waking others and joining their work takes longer than it saves, and
+ * the rows need more visits. With several pools, no partition may work on
+ * another pool's rows. */
 static void choose_hands(strads_commit *commit, double entries)
 {
     dual_state *state = commit->state;
@@ -69,7 +68,7 @@ static void choose_hands(strads_commit *commit, double entries)
         dual_set_safety(commit);
 }
 
-/* One partition has nobody to merge with. */
+/* A single partition does not merge. */
 static uint32_t count_parts(const dual_state *state, double entries)
 {
     const double parts =
@@ -81,8 +80,9 @@ static uint32_t count_parts(const dual_state *state, double entries)
                : (uint32_t)fmin(fmax(parts, 1), DUAL_PARTS_MAX);
 }
 
-/* The part of a pass that a group is in. Each pass draws anew: rows that always
- * move together move w to and fro along what they have in common. */
+/* The part of a pass in which a group is. Each pass draws again: rows that
+ * always move together would move w back and forth along their common
+ * direction. */
 static uint32_t part_of(const dual_pool *pool, uint64_t group)
 {
     return pool->parts == 1 ? 0
@@ -110,7 +110,7 @@ static void cut_parts(const dual_state *state, dual_pool *pool, double entries)
     }
 }
 
-/* Those of n groups that do not rest wait for their visit. */
+/* Marks the active ones of n groups for a visit. */
 static void begin_pass(strads_commit *commit, dual_pool *pool,
                        const uint32_t *group, uint64_t n)
 {
@@ -132,7 +132,7 @@ static void begin_pass(strads_commit *commit, dual_pool *pool,
     cut_parts(state, pool, entries);
 }
 
-/* Tells the policy of the next part's groups. */
+/* Passes the next part's groups to the policy. */
 static void tell(strads_commit *commit, dual_pool *pool)
 {
     dual_state *state = commit->state;
@@ -154,7 +154,7 @@ static void tell(strads_commit *commit, dual_pool *pool)
     strads_commit_prioritise(commit, n, state->told, state->how);
 }
 
-/* What a commit says of its own block comes last. */
+/* The priorities that a commit sets for its own block are applied last. */
 static void tell_block(strads_commit *commit)
 {
     const dual_state *state = commit->state;
@@ -201,14 +201,14 @@ strads_err dual_begin_first_passes(strads_commit *commit)
 
 /* ---- visits ------------------------------------------------------------ */
 
-/* A group's priority, from what its visit told. */
+/* A group's priority, from the result of its visit. */
 static double urgency_of(double told)
 {
     return told < 0 ? 0 : fmax(told, AWAKE);
 }
 
-/* What passes have found of late is an estimate of the gap. They found it on
- * their way, so that each has taken off its own share of it since. */
+/* The gaps that recent passes have found give an estimate of the gap. They
+ * were found during the passes, and each visit has since removed its share. */
 static double left_to_gain(const dual_state *state)
 {
     double sum = 0;
@@ -218,19 +218,20 @@ static double left_to_gain(const dual_state *state)
     return sum;
 }
 
-/* Whether rows rest soon. Most ascents are far below the steepest, so at first a
- * small share of it saves most visits; a later pass, or the first scan, wakes
- * those that rest too early. Where losses have kinks, too many b would be found
- * on the wrong side of them: dual_face.c's steps would begin from there. */
+/* Decides whether rows become inactive early. Most ascents are far below the
+ * steepest, so at first a small share of it saves most visits; a later pass, or
+ * the first scan, activates rows again if needed. If losses have kinks, too
+ * many b would stop on the wrong side of them, and dual_face.c's steps would
+ * start there. */
 static bool is_hasty(const dual_state *state)
 {
     return state->scans == 0 && state->visits < HASTY_PASSES * state->rows &&
            state->problem.loss->quadratic && state->problem.loss->smooth;
 }
 
-/* How steep a fall lets a row rest, wherever it is: a share of the steepest
- * ascent of the pass before; 0 while that is not known. Below 0 where a pool
- * looks at rows that rest. */
+/* The descent at which a row becomes inactive, anywhere: a share of the
+ * steepest ascent of the previous pass; 0 while that is unknown. Below 0 if a
+ * pool checks inactive rows. */
 static double steep(const dual_state *state)
 {
     double most = 0;
@@ -245,21 +246,21 @@ static double steep(const dual_state *state)
     return most * (wakes ? -HASTY : is_hasty(state) ? HASTY : PATIENT);
 }
 
-/* Whether the first scan may wait until passes find little: nothing else begins
- * with it. */
+/* True if the first scan may wait until passes find little, because only passes
+ * depend on it. */
 static bool first_may_wait(const dual_state *state)
 {
     return state->scans == 0 && !state->problem.options.intercept &&
            state->columns >= DUAL_NEWTON_COLUMNS;
 }
 
-/* D, as passes have told it on their way. */
+/* D, as reported by passes. */
 static double dual_so_far(const dual_state *state)
 {
     return state->parts - state->reached / 2;
 }
 
-/* Whether so many rows have been visited that a scan is due. */
+/* True if enough rows have been visited for a scan. */
 static bool scan_is_due(const dual_state *state, double tolerance)
 {
     const double enough = FIRST_AIM * tolerance * dual_so_far(state);
@@ -269,8 +270,8 @@ static bool scan_is_due(const dual_state *state, double tolerance)
              state->visits < FIRST_PASSES * state->rows);
 }
 
-/* The next pass looks at all rows if some rest in haste that no scan is soon to
- * wake. */
+/* The next pass checks all rows if some became inactive in haste and no scan
+ * is due soon. */
 static void wake(dual_state *state, dual_pool *pool)
 {
     uint32_t *awake = state->awake + pool->begin;

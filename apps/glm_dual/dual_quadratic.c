@@ -1,11 +1,12 @@
-/* Losses whose g is a parabola, or a line, between bounds:
+/* Losses with a quadratic or linear g between bounds:
  *
  *     g(b) = b target - epsilon |b| - d/2 b^2
  *
- * Four of them differ in numbers only, so they share all formulas: a row's best
- * b is a division and a comparison (Hsieh, Chang, Lin, Keerthi, Sundararajan,
- * ICML 2008; Ho and Lin, JMLR 2012, for epsilon). A row at a bound that pulls
- * outward hard enough rests (section 3.2 of the former, "shrinking"). */
+ * Four of them differ in numbers only and share all formulas: a row's best b is
+ * a division and a comparison (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML
+ * 2008; Ho and Lin, JMLR 2012, for epsilon). A row at a bound becomes inactive
+ * if its slope points outward steeply enough (section 3.2 of the former,
+ * "shrinking"). */
 #include "dual.h"
 
 /* ---- formulas ---------------------------------------------------------- */
@@ -25,7 +26,7 @@ static inline double conjugate(const dual_sample *x, double b)
     return b * (x->target - x->ridge / 2 * b) - x->flat * fabs(b);
 }
 
-/* Upward and downward; at a bound there is no way on. */
+/* Upward and downward; at a bound only one direction is allowed. */
 static inline double ascent(const dual_sample *x, double z)
 {
     const double b = x->b, slope = x->target - z - x->ridge * b;
@@ -37,7 +38,7 @@ static inline double ascent(const dual_sample *x, double z)
     return dual_larger(up, down);
 }
 
-/* Where slope - curvature b - epsilon sign(b) is 0, within bounds. */
+/* The zero of slope - curvature b - epsilon sign(b), within bounds. */
 static inline double peak(const dual_sample *x, double slope, double curvature)
 {
     const double t = fabs(slope) - x->flat;
@@ -46,7 +47,7 @@ static inline double peak(const dual_sample *x, double slope, double curvature)
     return dual_smaller(dual_larger(b, x->low), x->high);
 }
 
-/* An empty row, whose loss does not depend on w, goes to a bound. */
+/* An empty row goes to a bound, because its loss does not depend on w. */
 static inline double best(const dual_sample *x, double safety, double z)
 {
     const double own = safety * x->square;
@@ -67,8 +68,9 @@ static dual_answer answer(const dual_sample *x, double sigma, double anchor,
 
 /* ---- visits ------------------------------------------------------------ */
 
-/* A step to the best b and beyond: `stride` times as far, within bounds and not
- * over the corner of epsilon |b|. D is no lower there for strides up to 2. */
+/* A step to the best b and beyond: `stride` times as far, within bounds and
+ * not across the corner of epsilon |b|. D does not decrease for strides up to
+ * 2. */
 static inline double beyond(const dual_sample *x, double stride, double to)
 {
     const double far = x->b + stride * (to - x->b);
@@ -78,10 +80,10 @@ static inline double beyond(const dual_sample *x, double stride, double to)
                : dual_smaller(dual_larger(far, x->low), x->high);
 }
 
-/* Steps are so many times as long as to a row's best b alone where columns are
- * many: rows that are alike all go the same way, and fewer passes do (successive
- * over-relaxation, Young, Trans. AMS 76, 1954). Of losses with kinks only what
- * rows have in common bends D. */
+/* With many columns, steps are longer than to a row's own optimum: similar
+ * rows all move in the same direction, so fewer passes suffice (successive
+ * over-relaxation, Young, Trans. AMS 76, 1954). For losses with kinks, only
+ * common directions of rows give D curvature. */
 static double stride_of(const dual_local *local)
 {
     return local->columns < DUAL_NEWTON_COLUMNS ? 1
@@ -89,7 +91,7 @@ static double stride_of(const dual_local *local)
                                                 : 1.25;
 }
 
-/* One row to its best b and beyond. False: it rests from now on. */
+/* Moves one row to its best b and beyond. False: it is inactive from now on. */
 static inline bool visit_row(dual_visit *v, double stride, dual_sample *x,
                              const data_column *row)
 {
@@ -111,7 +113,7 @@ static inline bool visit_row(dual_visit *v, double stride, dual_sample *x,
     return up >= -v->steep;
 }
 
-/* Rows that rest cost nothing: what they have of D is known. */
+/* Inactive rows cost nothing: their part of D is known. */
 static void visit(dual_visit *v)
 {
     const uint64_t n = v->group.end - v->group.begin;
@@ -140,7 +142,7 @@ static void visit(dual_visit *v)
 
 /* ---- the losses -------------------------------------------------------- */
 
-/* Between 0 and what is on the target's side. */
+/* Between 0 and the bound on the target's side. */
 static void set_side(dual_sample *x, double target, double most)
 {
     x->low = target > 0 ? 0 : -most;

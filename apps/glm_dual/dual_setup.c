@@ -1,6 +1,6 @@
-/* What a run begins with: the memory of partitions and of the coordinator,
+/* The start of a run: the memory of partitions and of the coordinator,
  * labels that become classes and targets, columns that are shifted and scaled,
- * and, of several classes, one problem after the other. */
+ * and, with several classes, one problem after the other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static strads_err reserve(dual_local *local, bool alone)
                        (unsigned long long)n, (unsigned long long)p);
 }
 
-/* What this partition adds up for its pool: an even share of the columns. */
+/* The part of the columns that this partition adds up for its pool: an even
+ * share. */
 static strads_range span_of(const strads_task *task)
 {
     const uint64_t n = task->shape->cols + 1;
@@ -97,7 +98,7 @@ strads_err dual_open(const strads_task *task, const dual_problem *problem,
     local->kernels = column_kernels_choose(local->columns);
     local->move = dual_entropy_choose();
     local->bias =
-        problem->options.bias; /* for now: the survey may tell another */
+        problem->options.bias; /* preliminary: the survey may change it */
     local->first_group =
         dual_group_at(task->shape->rows, share->rows.begin, share->partition);
     local->span = span_of(task);
@@ -143,8 +144,8 @@ void dual_close(void *opened)
 static void begin_problem(dual_state *state);
 static strads_err list_full(dual_state *state);
 
-enum { PARAM_BYTES = 40 }; /* of wide data 43 were seen */
-enum { CLASS_BYTES = 24 }; /* of each class after the first */
+enum { PARAM_BYTES = 40 }; /* 43 were measured on wide data */
+enum { CLASS_BYTES = 24 }; /* for each class after the first */
 
 strads_err dual_shape(const dual_problem *problem, const strads_data *data,
                       strads_shape *shape)
@@ -165,7 +166,7 @@ strads_err dual_shape(const dual_problem *problem, const strads_data *data,
     return err;
 }
 
-/* Groups: the rows' own values follow from them. */
+/* Groups; the rows' own values follow from them. */
 strads_range dual_owned(const void *config, const strads_data *data,
                         const strads_shape *shape, uint32_t partition)
 {
@@ -178,7 +179,7 @@ strads_range dual_owned(const void *config, const strads_data *data,
     return (strads_range){first + groups.begin, first + groups.end};
 }
 
-/* The entries of a group. Nobody is asked for coefficients and rows. */
+/* The entries of a group. Coefficients and rows have no weight. */
 double dual_weight(const void *config, const strads_data *data, uint32_t j)
 {
     const uint64_t first = strads_data_cols(data) + 1;
@@ -308,7 +309,8 @@ void dual_end(void *begun)
 
 /* ---- origins ----------------------------------------------------------- */
 
-/* A row of few columns has its entries where the full ones are, too. */
+/* The entry of column j in a row. A row of few columns also stores entries
+ * at the positions of full ones. */
 static double value_at(const data_column *row, uint32_t j)
 {
     uint64_t low = 0, high = row->n;
@@ -356,7 +358,8 @@ strads_err dual_aggregate_origins(strads_commit *commit)
                                &state->origin);
 }
 
-/* Where means are taken out of columns, or of their squares. */
+/* Lists full columns if means are subtracted from columns, or from their
+ * squares. */
 static strads_err list_full(dual_state *state)
 {
     const strads_svm_options *o = &state->problem.options;
@@ -373,10 +376,10 @@ static strads_err list_full(dual_state *state)
 
 /* ---- the survey -------------------------------------------------------- */
 
-/* The first phase of each problem: which labels there are, how many rows of
- * each, and what an intercept begins with. */
+/* The first phase of each problem: the labels, the number of rows of each,
+ * and the start of an intercept. */
 typedef struct survey {
-    double rows, squares; /* how many, and sum |x|^2; */
+    double rows, squares; /* number of rows, and sum |x|^2; */
     double weight, sum;   /* sum c, and sum c y; */
     double largest;       /* |label| of a row with a weight; the labels' survey
                        follows */
@@ -403,8 +406,8 @@ void dual_merge_survey(void *into, const void *from, size_t bytes)
     all->largest = fmax(all->largest, other->largest);
 }
 
-/* Everything of a partition's problem begins anew, from the w of all; the
- * samples follow when the survey comes back. */
+/* Resets the partition's problem to the common w; the samples follow when
+ * the survey returns. */
 static void open_problem(dual_local *local, const strads_task *task)
 {
     local->target =
@@ -413,7 +416,7 @@ static void open_problem(dual_local *local, const strads_task *task)
     for (uint32_t k = 0; k < task->block.n; k++)
         local->base[task->block.first + k] = task->value[dual_at(local, k)];
     local->based = local->behind = true;
-    local->moved = 0; /* what w has is another problem's */
+    local->moved = 0; /* its changes belong to another problem */
     memset(local->anchor, 0, local->rows * sizeof(double));
 }
 
@@ -438,8 +441,8 @@ strads_err dual_update_survey(strads_task *task)
     return STRADS_OK;
 }
 
-/* The classes; and C, where the sum of all weights tells it. STRADS_EINVAL: squares
- * overflow, or options and labels do not fit. */
+/* The classes; and C, if the sum of all weights determines it. STRADS_EINVAL:
+ * squares overflow, or options and labels do not fit. */
 static strads_err classes_of(dual_problem *problem, const strads_names *names,
                              const survey *found, linear_classes *out)
 {
@@ -473,7 +476,7 @@ static strads_err classes_of(dual_problem *problem, const strads_names *names,
     return err;
 }
 
-/* Standardised rows have a square of about 1 a column. */
+/* Standardised rows have a square of about 1 per column. */
 static double bias_of(const dual_problem *problem, const survey *found,
                       uint64_t columns)
 {
@@ -482,7 +485,8 @@ static double bias_of(const dual_problem *problem, const survey *found,
                                         : found->squares / found->rows);
 }
 
-/* What the columns' shifts come to at a commit's coefficients of a problem. */
+/* The contribution of the columns' shifts at a commit's coefficients of a
+ * problem. */
 static double shifted(const strads_commit *commit, uint32_t problem)
 {
     const dual_state *state = commit->state;
@@ -506,8 +510,8 @@ void dual_take_intercept(const strads_commit *commit)
         state->bias * (commit->value[at] + commit->change[at]);
 }
 
-/* The first level: numbers are counted from their mean. The block ends with the
- * bias's coefficient, or is nothing else. */
+/* The first level: numbers are counted from their mean. The block ends with
+ * the bias's coefficient, or consists of it. */
 static void begin_level(strads_commit *commit, const survey *found)
 {
     dual_state *state = commit->state;
@@ -531,7 +535,7 @@ static void begin_level(strads_commit *commit, const survey *found)
     commit->total_change[DUAL_LEVEL] = level - commit->total[DUAL_LEVEL];
 }
 
-/* Whether any of n parameters from `first` on is not 0. */
+/* True if any of n parameters from `first` on is nonzero. */
 static bool has_values(const strads_commit *commit, uint64_t first, uint64_t n)
 {
     const dual_state *state = commit->state;
@@ -543,10 +547,11 @@ static bool has_values(const strads_commit *commit, uint64_t first, uint64_t n)
     return false;
 }
 
-/* A resumed run has values of groups, and the rows' b of its checkpoint's last scan,
- * if there was one: it begins with w = X'b of these. Its committed w may belong to a
- * step that is gone, or to scaled columns; b for it would be as wrong, times the
- * squares of the columns. Returns whether there are such b. */
+/* A resumed run has values of groups and, if there was a scan, the rows' b
+ * of its checkpoint's last scan. It starts with w = X'b of these. Its committed
+ * w may belong to an abandoned step, or to scaled columns; b for it would be
+ * wrong by the same error, times the squares of the columns. Returns true if
+ * there are such b. */
 static bool resume_problem(strads_commit *commit)
 {
     dual_state *state = commit->state;
@@ -577,7 +582,7 @@ static bool has_start(const strads_commit *commit)
     return false;
 }
 
-/* P where w is 0, for problems whose turn has not come. */
+/* P at w = 0, for problems that have not started. */
 static void note_first_values(dual_state *state)
 {
     const dual_loss *loss = state->problem.loss;
@@ -615,7 +620,7 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     dual_set_safety(commit);
     commit->total_change[DUAL_STEEP] = -commit->total[DUAL_STEEP];
     commit->total_change[DUAL_ENOUGH] = -commit->total[DUAL_ENOUGH];
-    /* A join comes between the samples and their use. */
+    /* A join must come between the samples and their use. */
     state->moved = state->spread = true;
     state->seed_due = resumes || has_start(commit);
     if (!classifies)
@@ -629,7 +634,7 @@ strads_err dual_aggregate_survey(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Labels and weights become samples, none of which rests. */
+/* Converts labels and weights to samples, all of them active. */
 static void take_samples(dual_local *local, const strads_share *share)
 {
     const linear_classes *classes = &local->classes;
@@ -668,25 +673,27 @@ strads_err dual_receive_survey(strads_task *task)
 
 /* ---- columns ----------------------------------------------------------- */
 
-/* Rows are trained on in a copy, with column j as (x - m_j) / s_j, where that is
- * asked for, or helps an intercept that is not penalised:
+/* Rows are trained on in a copy, with column j as (x - m_j) / s_j, if this
+ * is requested, or if it helps an unpenalised intercept:
  *
- *     --standardize  s_j is its deviation; without a bias its root mean square
- *     an intercept   a column that does not vary is left out: all that it could
- *                    do an intercept does for nothing. Full rows that are
- *                    further from 0 than from their mean are counted from there:
- *                    as all of them are alike, ascent would crawl. So is a
- *                    column that has an origin (linear_origins.h)
+ *     --standardize  s_j is its standard deviation; without a bias its root mean
+ *                    square
+ *     an intercept   a constant column is left out, because the intercept
+ *                    replaces it without a penalty. Full rows that are further
+ *                    from 0 than from their mean are counted from the mean:
+ *                    ascent would be slow, because all of them are similar. So
+ *                    is a column that has an origin (linear_origins.h)
  *
- * otherwise s_j = 1 and m_j = 0. The sums
+ * Otherwise s_j = 1 and m_j = 0. They follow from the sums
  *
  *     sum c x,   sum c x^2,   whether it varies,   sum c, entries, rows
  *
- * tell, of x less its origin. From then on w is S w of the data as they stand, and the level has what
- * the shifts come to; when the run ends w becomes w again. */
+ * of x minus its origin. From then on w is S w of the original data, and the
+ * level includes the contribution of the shifts. When the run ends w is
+ * converted back. */
 enum { ALL, ENTRIES, ROWS, MOMENTS_MORE };
 
-/* sum c x^2 less that of the mean: below this share of it, it is rounding. */
+/* sum c x^2 minus that of the mean: below this share of it, it is rounding. */
 #define ROUNDING 1e-12
 
 typedef struct columns_plan {
@@ -761,7 +768,7 @@ static double mean_of(const columns_plan *plan, uint64_t j)
                : 0;
 }
 
-/* sum c x^2 around the mean where there is a bias; 0 where that is rounding. */
+/* sum c x^2 around the mean if there is a bias; 0 if that is rounding. */
 static double around(const columns_plan *plan, uint64_t j)
 {
     const bool near = plan->biased && plan->more[ALL] > 0;
@@ -771,7 +778,7 @@ static double around(const columns_plan *plan, uint64_t j)
     return rest > ROUNDING * plan->squares[j] ? rest : 0;
 }
 
-/* sum c x^2 of the columns as they stand. */
+/* sum c x^2 of the original columns. */
 static double square_at(const columns_plan *plan, uint64_t j)
 {
     const double mean = mean_of(plan, j);
@@ -781,8 +788,8 @@ static double square_at(const columns_plan *plan, uint64_t j)
                : plan->squares[j];
 }
 
-/* Whether an intercept makes it needless. Partitions in each of which it is one
- * number, but not the same, have it vary. */
+/* True if an intercept replaces the column. A column that is constant in
+ * each partition, with different values, is not constant. */
 static bool is_constant(const columns_plan *plan, uint64_t j)
 {
     return plan->intercept && square_at(plan, j) > 0 && plan->varies[j] == 0 &&
@@ -820,7 +827,7 @@ static columns_plan plan_of(const double *merged, const double *origin,
     return plan;
 }
 
-/* s_j, or 0 where the column is left out; and m_j / s_j. */
+/* s_j, or 0 if the column is left out; and m_j / s_j. */
 static double scale_of(const columns_plan *plan, uint64_t j)
 {
     if (!plan->standardize)
@@ -833,7 +840,7 @@ static bool is_shifted(const columns_plan *plan, uint64_t j)
     return plan->full || (plan->intercept && at_origin(plan->origin, j) != 0);
 }
 
-/* B, as the copy's rows are. */
+/* B, for the rows of the copy. */
 static double copied_bias(const columns_plan *plan, const dual_problem *problem)
 {
     double square = 0;
@@ -860,7 +867,7 @@ static void copy_rows(const strads_share *share, const double *scale,
     }
 }
 
-/* s_j, m_j / s_j and m_j of all columns, one array behind the other. */
+/* s_j, m_j / s_j and m_j of all columns, in one array. */
 static double *tabulate(const columns_plan *plan)
 {
     const uint64_t p = plan->columns;
@@ -906,8 +913,8 @@ strads_err dual_receive_moments(strads_task *task)
     return STRADS_OK;
 }
 
-/* Start values become those of the copy's columns, and the level takes what
- * their shifts come to. */
+/* Converts start values to those of the copy's columns; the level takes the
+ * contribution of their shifts. */
 strads_err dual_aggregate_moments(strads_commit *commit)
 {
     dual_state *state = commit->state;
@@ -941,7 +948,7 @@ strads_err dual_aggregate_moments(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* A step that is not through is taken back. */
+/* Takes back an unfinished step. */
 static void return_to_scan(strads_commit *commit)
 {
     dual_state *state = commit->state;
@@ -951,7 +958,7 @@ static void return_to_scan(strads_commit *commit)
     state->off = NULL;
 }
 
-/* sum m w of a problem at the coefficients that the commit leaves. */
+/* sum m w of a problem at the coefficients after the commit. */
 static double origins_sum(const strads_commit *commit, uint32_t problem)
 {
     const dual_state *state = commit->state;
@@ -987,7 +994,7 @@ strads_err dual_aggregate_tell(strads_commit *commit)
 
 /* ---- one problem after the other --------------------------------------- */
 
-/* Everything begins anew but what is of all problems. */
+/* Resets all state except that of all problems. */
 static void begin_problem(dual_state *state)
 {
     for (uint64_t i = 0; i < state->groups; i++)

@@ -1,5 +1,5 @@
-/* The SVM as a program: its options, and what is wrong with them. The table
- * checks what the command line and JSON say; structs filled in by programs are
+/* The SVM as a program: its options and their checks. The table checks
+ * values from the command line and JSON; structs that programs fill in are
  * checked here. */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static const strads_option option_table[] = {
                   .max = DBL_MAX),
     LINEAR_CLASS_OPTIONS(strads_svm_options)};
 
-/* The logistic one has options of its own: dual_logistic.c. */
+/* The logistic loss has its own options: dual_logistic.c. */
 static strads_err find_loss(const char *name, const dual_loss **out)
 {
     for (int k = 0; k < DUAL_LOSSES; k++)
@@ -46,7 +46,7 @@ static bool is_given(const char *text)
     return text && *text && strcmp(text, "none") != 0;
 }
 
-/* A fit of numbers would leave these out without a word. */
+/* A fit of numbers would ignore these silently. */
 static strads_err refuse_classes(const strads_svm_options *o)
 {
     const bool weights = is_given(o->class_weight);
@@ -93,7 +93,7 @@ static strads_err resolve(const void *config, dual_problem *out)
 
 /* ---- the program ------------------------------------------------------- */
 
-/* What is wrong with the options is said by `shape`. */
+/* `shape` reports errors in the options. */
 static bool named_labels(const void *config)
 {
     dual_problem problem;
