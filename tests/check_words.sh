@@ -20,6 +20,7 @@ R/src
 R/tests
 apps
 apps/glm
+apps/glm_dual
 apps/kernels
 apps/lda
 apps/linear

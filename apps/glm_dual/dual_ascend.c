@@ -30,7 +30,7 @@ static uint64_t next_random(uint64_t *s)
     return *s;
 }
 
-static uint32_t draw(uint64_t *s, uint32_t n)
+static uint32_t draw_below(uint64_t *s, uint32_t n)
 {
     return (uint32_t)(((next_random(s) >> 32) * n) >> 32);
 }
@@ -59,7 +59,7 @@ static void draw_order(const strads_task *task)
     for (uint32_t k = 0; k < n; k++)
         order[k] = k;
     for (uint32_t k = 0; k < n; k++) {
-        const uint32_t other = k + draw(&s, n - k), held = order[other];
+        const uint32_t other = k + draw_below(&s, n - k), held = order[other];
         order[other] = order[k];
         order[k] = held;
     }
@@ -258,7 +258,7 @@ void dual_set_safety(strads_commit *commit)
 }
 
 /* s: recently measured; at least 1 and at most K. */
-static void measure(dual_state *state, double near, double far)
+static void measure_safety(dual_state *state, double near, double far)
 {
     if (!(far > 0)) /* nothing has moved */
         return;
@@ -277,7 +277,7 @@ strads_err dual_aggregate_join(strads_commit *commit)
     state->joined = true;
     state->apart = commit->partial[FAR];
     if (state->pools == 1 && state->spread)
-        measure(state, commit->partial[NEAR], state->apart);
+        measure_safety(state, commit->partial[NEAR], state->apart);
     state->spread = false;
     if (state->pools == 1)
         dual_set_safety(commit);
@@ -302,7 +302,7 @@ strads_err dual_update_merge(strads_task *task)
     return STRADS_OK;
 }
 
-static double square_of(const strads_commit *commit)
+static double square_of_pool(const strads_commit *commit)
 {
     double sum = 0;
 
@@ -318,7 +318,7 @@ strads_err dual_aggregate_merge(strads_commit *commit)
     for (uint32_t j = 0; j < commit->block.n; j++)
         commit->change[dual_place(state, j)] = commit->partial[j];
     if (state->pools > 1) {
-        measure(state, square_of(commit), state->apart);
+        measure_safety(state, square_of_pool(commit), state->apart);
         dual_set_safety(commit);
     }
     state->moved = state->joined = false;

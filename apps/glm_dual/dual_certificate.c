@@ -109,7 +109,8 @@ void dual_add_sums(const dual_local *local, const dual_sample *x,
 }
 
 /* t, and the side that it makes smaller. */
-static double balance(const dual_state *state, const double *sums, int *larger)
+static double balance_sides(const dual_state *state, const double *sums,
+                            int *larger)
 {
     const double *size = sums + DUAL_SIZE;
 
@@ -122,7 +123,7 @@ static double balance(const dual_state *state, const double *sums, int *larger)
 double dual_excess(const dual_state *state, const double *sums)
 {
     int larger;
-    const double t = balance(state, sums, &larger);
+    const double t = balance_sides(state, sums, &larger);
 
     return (1 - t) * fabs(sums[DUAL_PART + larger]);
 }
@@ -132,7 +133,7 @@ static double dual_value(const dual_state *state, const double *sums,
 {
     const double *part = sums + DUAL_PART;
     int larger;
-    const double t = balance(state, sums, &larger);
+    const double t = balance_sides(state, sums, &larger);
     const double reach = (1 - t) * sums[DUAL_REACH + larger];
     const double pull = (1 - t) * sums[DUAL_PULL + larger] - reach * at.apart;
 
@@ -143,7 +144,7 @@ static double dual_value(const dual_state *state, const double *sums,
 /* ---- a scan ------------------------------------------------------------ */
 
 /* The groups of the partition to which a block of rows belongs. */
-static uint64_t count_groups(const strads_task *task)
+static uint64_t count_block_groups(const strads_task *task)
 {
     const strads_block *own = &task->block;
     const uint64_t begin = own->first - dual_first_sample(task->shape);
@@ -156,7 +157,7 @@ static uint64_t count_groups(const strads_task *task)
 
 size_t dual_partial_scan(const strads_task *task)
 {
-    return 2 * (size_t)count_groups(task) + DUAL_SUMS;
+    return 2 * (size_t)count_block_groups(task) + DUAL_SUMS;
 }
 
 /* Inactive rows do not count in their group's priority; if all are inactive,
@@ -165,8 +166,8 @@ strads_err dual_update_scan(strads_task *task)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
-    double *entries = task->partial + count_groups(task);
-    double *sums = entries + count_groups(task);
+    double *entries = task->partial + count_block_groups(task);
+    double *sums = entries + count_block_groups(task);
     const uint64_t size = dual_group_rows(task->shape->rows);
     const double fall = dual_steep(task);
     const double length = dual_length(local);
@@ -296,7 +297,7 @@ double dual_level_bias(const dual_problem *problem, double square)
 }
 
 /* The contribution of the bias. */
-static double bias_of(const strads_commit *commit)
+static double bias_part(const strads_commit *commit)
 {
     const dual_state *state = commit->state;
     const double *w = strads_store_dense(commit->store, 0);
@@ -330,7 +331,7 @@ static void watch_level(strads_commit *commit)
         return;
     state->level_gap = sums[DUAL_LOSS] - sums[DUAL_PART] - sums[DUAL_PART + 1] +
                        sums[DUAL_PULL] + sums[DUAL_PULL + 1];
-    move_level(commit, bias_of(commit));
+    move_level(commit, bias_part(commit));
 }
 
 void dual_level_take(strads_commit *commit)
@@ -338,12 +339,12 @@ void dual_level_take(strads_commit *commit)
     const dual_state *state = commit->state;
 
     if (state->problem.options.intercept)
-        commit->total_change[DUAL_LEVEL] += bias_of(commit);
+        commit->total_change[DUAL_LEVEL] += bias_part(commit);
 }
 
 /* ---- coordinator --------------------------------------------------------- */
 
-static double square_of(dual_state *state, const strads_commit *commit)
+static double square_at_scan(dual_state *state, const strads_commit *commit)
 {
     const double *w = strads_store_dense(commit->store, 0);
     double sum = 0;
@@ -375,7 +376,7 @@ void dual_watch(dual_state *state)
 /* The gap at which the next scan is due: a share of the allowed gap. The
  * value from passes is an estimate; if it was too low, the next scan comes
  * later. */
-static double enough(dual_state *state, double tolerance)
+static double gap_for_scan(dual_state *state, double tolerance)
 {
     const double wanted = tolerance * state->primal;
 
@@ -430,7 +431,7 @@ static void hold_back(strads_commit *commit)
 static strads_err end_scan(strads_commit *commit)
 {
     dual_state *state = commit->state;
-    const double square = square_of(state, commit);
+    const double square = square_at_scan(state, commit);
     const dual_point at = {.square = square, .dual_square = square};
     const strads_err err = dual_certify(state, state->sums, at);
 
@@ -439,7 +440,7 @@ static strads_err end_scan(strads_commit *commit)
     dual_watch(state);
     hold_back(commit);
     watch_level(commit);
-    state->enough = enough(state, commit->tolerance);
+    state->enough = gap_for_scan(state, commit->tolerance);
     commit->total_change[DUAL_ENOUGH] =
         state->enough - commit->total[DUAL_ENOUGH];
     state->scans++;

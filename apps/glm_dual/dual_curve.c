@@ -146,7 +146,7 @@ static void flush(const dual_local *local, uint32_t *n)
 
 /* bend += (h - held) x x' over all rows with a positive difference; with
  * `less` over all rows with a negative one, and bend is negated. */
-static void add_rows(const strads_task *task, bool less)
+static void add_changed_rows(const strads_task *task, bool less)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
@@ -181,7 +181,7 @@ static void turn_round(dual_local *local)
 
 /* Updates `bend` to the current h. From one step to the next few rows enter
  * or leave J, and all other h are unchanged: for most losses h is constant. */
-static void bring_up(const strads_task *task)
+static void update_bend(const strads_task *task)
 {
     dual_local *local = task->local;
     const size_t stride = outer_product_line((uint32_t)local->columns + 1);
@@ -197,11 +197,11 @@ static void bring_up(const strads_task *task)
         memset(local->curve->held, 0, local->rows * sizeof(double));
         fewer = 0;
     }
-    add_rows(task, false);
+    add_changed_rows(task, false);
     if (fewer == 0)
         return;
     turn_round(local);
-    add_rows(task, true);
+    add_changed_rows(task, true);
     turn_round(local);
 }
 
@@ -222,7 +222,7 @@ static void pack(const dual_local *local, double *out)
 }
 
 /* z, c and h at w: X'c, and the sums for P at w and D at c. */
-static strads_err evaluate(strads_task *task, double *pull, double *sums)
+static strads_err evaluate_curve(strads_task *task, double *pull, double *sums)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
@@ -257,14 +257,14 @@ strads_err dual_update_curve(strads_task *task)
 {
     dual_local *local = task->local;
     strads_err err =
-        evaluate(task, task->partial,
-                 task->partial + dual_partial_curve(task) - DUAL_SUMS);
+        evaluate_curve(task, task->partial,
+                       task->partial + dual_partial_curve(task) - DUAL_SUMS);
 
     if (!err)
         err = reserve_square(local);
     if (err)
         return err;
-    bring_up(task);
+    update_bend(task);
     pack(local, task->partial + local->columns + 1);
     return STRADS_OK;
 }
@@ -283,7 +283,7 @@ strads_err dual_update_gradient(strads_task *task)
     const strads_share *share = dual_share(local, task->share);
     const size_t n = local->columns + 1;
     double *least = task->partial + n, *diagonal = least + n;
-    const strads_err err = evaluate(task, task->partial, diagonal + n);
+    const strads_err err = evaluate_curve(task, task->partial, diagonal + n);
 
     if (err)
         return err;

@@ -42,7 +42,8 @@ dual_entropy_move *dual_entropy_choose(void)
 
 /* ---- formulas ---------------------------------------------------------- */
 
-static void set(dual_sample *x, double target, double cost, double epsilon)
+static void set_entropy(dual_sample *x, double target, double cost,
+                        double epsilon)
 {
     (void)epsilon;
     *x = (dual_sample){.target = target,
@@ -52,24 +53,24 @@ static void set(dual_sample *x, double target, double cost, double epsilon)
                        .high = target > 0 ? cost : 0};
 }
 
-static double value(const dual_sample *x, double z)
+static double entropy_value(const dual_sample *x, double z)
 {
     return x->cost > 0 ? dual_entropy_loss(x->cost, x->target * z) : 0;
 }
 
-static double conjugate(const dual_sample *x, double b)
+static double entropy_conjugate(const dual_sample *x, double b)
 {
     return dual_entropy_dual(x->cost, x->target * b);
 }
 
 /* An entropy has no corner to be inactive in, and a row may always move. */
-static double ascent(const dual_sample *x, double z)
+static double entropy_ascent(const dual_sample *x, double z)
 {
     (void)z;
     return x->cost > 0 ? INFINITY : -INFINITY;
 }
 
-static double best(const dual_sample *x, double safety, double z)
+static double entropy_best(const dual_sample *x, double safety, double z)
 {
     dual_entropy row = {.cost = x->cost,
                         .curvature = safety * x->square,
@@ -84,8 +85,8 @@ static double best(const dual_sample *x, double safety, double z)
     return x->target * row.part;
 }
 
-static dual_answer answer(const dual_sample *x, double sigma, double anchor,
-                          double z)
+static dual_answer entropy_answer(const dual_sample *x, double sigma,
+                                  double anchor, double z)
 {
     const double a = dual_logistic(-x->target * z);
 
@@ -138,7 +139,7 @@ static void move_together(dual_visit *v, uint64_t begin, uint64_t end)
 }
 
 /* Moves as many rows together as allowed, in batches of nearly equal size. */
-static void visit(dual_visit *v)
+static void visit_entropy(dual_visit *v)
 {
     const uint64_t n = v->group.end - v->group.begin;
     double most = 0;
@@ -170,7 +171,7 @@ static void visit(dual_visit *v)
  * with |x| = |X'(C c y)| divided by that sum, so its best a is known. It
  * represents the common part of all rows too strongly, so half of it is used
  * and each row has something to add. */
-static double guess(dual_local *local, const strads_share *share)
+static double guess_start(dual_local *local, const strads_share *share)
 {
     double cost = 0;
 
@@ -204,11 +205,11 @@ const dual_loss dual_log_loss = {.name = "logistic",
                                  .smooth = true,
                                  .strong = 4,
                                  .bend = .25,
-                                 .set = set,
-                                 .value = value,
-                                 .conjugate = conjugate,
-                                 .ascent = ascent,
-                                 .best = best,
-                                 .answer = answer,
-                                 .visit = visit,
-                                 .guess = guess};
+                                 .set = set_entropy,
+                                 .value = entropy_value,
+                                 .conjugate = entropy_conjugate,
+                                 .ascent = entropy_ascent,
+                                 .best = entropy_best,
+                                 .answer = entropy_answer,
+                                 .visit = visit_entropy,
+                                 .guess = guess_start};

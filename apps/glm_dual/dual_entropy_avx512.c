@@ -9,7 +9,7 @@
 
 dual_entropy_move *dual_entropy_avx512(void)
 {
-    return wide_runs_here() ? move : NULL;
+    return wide_runs_here() ? move_lanes : NULL;
 }
 
 #else

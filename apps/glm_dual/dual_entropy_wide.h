@@ -68,7 +68,7 @@ static inline wide gap_of(const rows *v)
 
 /* h at the start of Newton's steps; rows that have not moved yet get the a
  * for that point. */
-static inline wide begin(rows *v)
+static inline wide begin_lanes(rows *v)
 {
     const wide h = v->m + v->u;
 
@@ -80,7 +80,7 @@ static inline wide begin(rows *v)
 }
 
 /* Newton's steps in u, starting with this h. */
-static inline void step(rows *v, wide h)
+static inline void step_lanes(rows *v, wide h)
 {
     enum { STEPS_MAX = 100 };
     const wide k = v->curvature * v->cost;
@@ -111,7 +111,7 @@ static inline wide dual_of(const rows *v)
 }
 
 /* A single row may have k above 4. */
-static void move(uint32_t n, dual_entropies *x)
+static void move_lanes(uint32_t n, dual_entropies *x)
 {
     wide gap = wide_all(0), dual = wide_all(0);
 
@@ -122,7 +122,7 @@ static void move(uint32_t n, dual_entropies *x)
     for (uint32_t k = 0; k < n; k += WIDE_LANES) {
         rows v = read_rows(k, n, x);
         gap += wide_keep(v.mask, v.cost * gap_of(&v));
-        step(&v, begin(&v));
+        step_lanes(&v, begin_lanes(&v));
         dual += wide_keep(v.mask, dual_of(&v));
         wide_store(x->part + k, v.mask, v.cost * v.a);
         wide_store(x->u + k, v.mask, v.u);

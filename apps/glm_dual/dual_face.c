@@ -196,8 +196,8 @@ static data_column pack_row(dual_face *face, const data_column *row,
                          .f64 = value};
 }
 
-static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
-                         uint64_t at)
+static uint64_t add_face_rows(dual_face *face, const strads_peer *of,
+                              uint64_t size, uint64_t at)
 {
     const dual_local *local = of->local;
     data_column row;
@@ -216,8 +216,8 @@ static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
 
 /* Collects the rows of n partitions. Columns are renumbered if requested;
  * otherwise rows keep the original columns, and are not full. */
-static strads_err gather(const strads_task *task, const strads_peer *of,
-                         uint32_t n, bool full)
+static strads_err gather_rows(const strads_task *task, const strads_peer *of,
+                              uint32_t n, bool full)
 {
     dual_local *local = task->local;
     const uint64_t size = dual_group_rows(task->shape->rows);
@@ -247,7 +247,7 @@ static strads_err gather(const strads_task *task, const strads_peer *of,
         face->column[j] = (uint32_t)j;
     }
     for (uint32_t k = 0; k < n; k++)
-        at = add_rows(face, &of[k], size, at);
+        at = add_face_rows(face, &of[k], size, at);
     return STRADS_OK;
 }
 
@@ -278,8 +278,8 @@ static void centre(const dual_local *local, double *gradient)
 }
 
 /* The slopes of D at w, in all b, and S of them. */
-static void evaluate(const dual_local *local, const double *w, double *gradient,
-                     double *sums)
+static void evaluate_rows(const dual_local *local, const double *w,
+                          double *gradient, double *sums)
 {
     dual_face *face = local->face;
 
@@ -308,7 +308,7 @@ static void evaluate(const dual_local *local, const double *w, double *gradient,
 }
 
 /* p = r + beta p. */
-static void turn(dual_face *face, double beta)
+static void turn_rows(dual_face *face, double beta)
 {
     for (uint64_t k = 0; k < face->n; k++)
         face->direction[k] = face->pull[k] + beta * face->direction[k];
@@ -316,8 +316,8 @@ static void turn(dual_face *face, double beta)
 
 /* Moves b by alpha p, or all by alpha, but not beyond their bounds. Rows
  * that reach a bound are removed; subtracts the excess from w and v. */
-static void move(const dual_local *local, double alpha, bool alike, double *w,
-                 double *v)
+static void move_free_rows(const dual_local *local, double alpha, bool alike,
+                           double *w, double *v)
 {
     dual_face *face = local->face;
     uint64_t n = 0;
@@ -346,7 +346,7 @@ static void move(const dual_local *local, double alpha, bool alike, double *w,
     face->n = n;
 }
 
-static uint64_t count_groups(const dual_face *face)
+static uint64_t count_own_groups(const dual_face *face)
 {
     uint64_t n = 0;
 
@@ -366,8 +366,8 @@ typedef struct face_step {
 
 /* Computes the next direction. False: D does not increase along it, or has
  * no curvature. */
-static bool head(dual_heading *heading, uint64_t columns,
-                 const face_step *found, double beta)
+static bool find_heading(dual_heading *heading, uint64_t columns,
+                         const face_step *found, double beta)
 {
     const column_kernels *kernels = column_kernels_choose(columns);
     const double *sums = found->sums;
@@ -402,8 +402,9 @@ static bool head_on(dual_heading *heading, uint64_t columns,
     heading->square = sums[SQUARE];
     return heading->steps <= STEPS_MAX && sums[GAP] > enough &&
            sums[SQUARE] > SMALL * heading->first &&
-           (head(heading, columns, found, heading->steps > 2 ? beta : 0) ||
-            head(heading, columns, found, 0));
+           (find_heading(heading, columns, found,
+                         heading->steps > 2 ? beta : 0) ||
+            find_heading(heading, columns, found, 0));
 }
 
 /* ---- one step per round -------------------------------------------------- */
@@ -415,7 +416,7 @@ size_t dual_partial_face(const strads_task *task)
                : ALL_SUMS;
 }
 
-static strads_err step(strads_task *task)
+static strads_err take_face_step(strads_task *task)
 {
     dual_local *local = task->local;
     const strads_peer self = {.share = task->share, .local = local};
@@ -424,20 +425,20 @@ static strads_err step(strads_task *task)
     strads_err err = STRADS_OK;
 
     if (!(task->total[DUAL_STRIDE] > 0))
-        err = gather(task, &self, 1, true);
+        err = gather_rows(task, &self, 1, true);
     if (err)
         return err;
     local->face->bias = local->bias;
     local->face->level = task->total[DUAL_LEVEL];
     if (task->total[DUAL_STRIDE] > 0) {
         const uint64_t before = local->face->n;
-        sums[MOVED] = (double)count_groups(local->face);
-        turn(local->face, task->total[DUAL_TURN]);
-        move(local, task->total[DUAL_STRIDE], false, task->partial + OWED * n,
-             task->partial + GONE * n);
+        sums[MOVED] = (double)count_own_groups(local->face);
+        turn_rows(local->face, task->total[DUAL_TURN]);
+        move_free_rows(local, task->total[DUAL_STRIDE], false,
+                       task->partial + OWED * n, task->partial + GONE * n);
         sums[HITS] = (double)(before - local->face->n);
     }
-    evaluate(local, local->base, task->partial + GRADIENT * n, sums);
+    evaluate_rows(local, local->base, task->partial + GRADIENT * n, sums);
     return STRADS_OK;
 }
 
@@ -502,7 +503,7 @@ static void keep_sum(const dual_local *local)
         const uint64_t n = face->n;
         const double by = -face->sum / (double)n;
         local->kernels->add_dense(face->columns, by, face->ones, face->w);
-        move(local, by, true, face->w, v);
+        move_free_rows(local, by, true, face->w, v);
         if (face->n == n)
             break;
     }
@@ -548,7 +549,7 @@ static void give_w(const dual_local *local, double s)
 }
 
 /* Returns the number of moved groups, over all steps. */
-static uint64_t go(const dual_local *local, double enough)
+static uint64_t take_steps(const dual_local *local, double enough)
 {
     dual_face *face = local->face;
     dual_heading *heading = &face->heading;
@@ -560,15 +561,15 @@ static uint64_t go(const dual_local *local, double enough)
         if (face->keeps_sum)
             keep_sum(local);
         memset(face->gradient, 0, (face->columns + 1) * sizeof(double));
-        evaluate(local, face->w, face->gradient, sums);
+        evaluate_rows(local, face->w, face->gradient, sums);
         goes_on = head_on(heading, face->columns, &found, enough);
         if (!goes_on)
             break;
-        moved += count_groups(face);
+        moved += count_own_groups(face);
         local->kernels->add_dense(face->columns + 1, heading->alpha, heading->v,
                                   face->w);
-        turn(face, heading->beta);
-        move(local, heading->alpha, false, face->w, heading->v);
+        turn_rows(face, heading->beta);
+        move_free_rows(local, heading->alpha, false, face->w, heading->v);
     }
     return moved;
 }
@@ -577,7 +578,7 @@ static strads_err go_all_steps(strads_task *task)
 {
     dual_local *local = task->local;
     const double s = task->total[DUAL_SAFETY];
-    const strads_err err = gather(task, task->peer, task->n_peers, false);
+    const strads_err err = gather_rows(task, task->peer, task->n_peers, false);
 
     if (err)
         return err;
@@ -585,7 +586,8 @@ static strads_err go_all_steps(strads_task *task)
     take_w(task);
     const dual_face *face = local->face;
     const double sum = face->sum;
-    task->partial[ALL_MOVED] = (double)go(local, task->total[DUAL_ENOUGH]);
+    task->partial[ALL_MOVED] =
+        (double)take_steps(local, task->total[DUAL_ENOUGH]);
     give_w(local, s);
     if (face->keeps_sum) {
         task->partial[LACKS] = face->level - task->total[DUAL_LEVEL];
@@ -597,7 +599,7 @@ static strads_err go_all_steps(strads_task *task)
 strads_err dual_update_face(strads_task *task)
 {
     if (task->block.n > 0)
-        return step(task);
+        return take_face_step(task);
     return task->share->partition == task->first_peer ? go_all_steps(task)
                                                       : STRADS_OK;
 }

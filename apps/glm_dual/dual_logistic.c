@@ -77,7 +77,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
     return true;
 }
 
-static strads_err resolve(const void *config, dual_problem *out)
+static strads_err resolve_logistic_dual(const void *config, dual_problem *out)
 {
     const strads_logistic_options *o = config;
     strads_err err;
@@ -117,7 +117,7 @@ static double lambda_of(const dual_state *state)
     return 1 / (state->problem.options.c * state->classes.total);
 }
 
-static strads_err objective(void *user, strads_report *report)
+static strads_err objective_of_logistic(void *user, strads_report *report)
 {
     const dual_state *state = user;
 
@@ -139,7 +139,7 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
                                      .classes = o->classes};
 }
 
-DUAL_SLOTS(resolve)
+DUAL_SLOTS(resolve_logistic_dual)
 
 const strads_program strads_program_logistic_dual = {
     DUAL_COMPUTED,
@@ -148,4 +148,4 @@ const strads_program strads_program_logistic_dual = {
     .summary = "logistic regression, L2 alone, in the dual",
     .options = option_table,
     .config_size = sizeof(strads_logistic_options),
-    .objective = objective};
+    .objective = objective_of_logistic};

@@ -111,7 +111,7 @@ static double penalised_at(const strads_commit *commit, uint32_t j)
 
 /* A direction for the next step; -slope is the descent of the quadratic
  * model. */
-static void solve(strads_commit *commit, uint32_t n)
+static void solve_step(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
     const column_kernels *kernels = column_kernels_choose(0);
@@ -154,14 +154,14 @@ static void find_direction(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
 
-    solve(commit, n);
+    solve_step(commit, n);
     while (state->ballast < BALLAST_MAX && is_singular(state)) {
         state->ballast *= BALLAST;
-        solve(commit, n);
+        solve_step(commit, n);
     }
 }
 
-static void go(strads_commit *commit, uint32_t n)
+static void go_along(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
 
@@ -299,7 +299,8 @@ static void begin_conjugate(strads_commit *commit, uint32_t n)
 }
 
 /* step += a p, rest -= a A p. False: A has no curvature along p. */
-static bool advance(dual_state *state, const double *merged, uint32_t n)
+static bool advance_products(dual_state *state, const double *merged,
+                             uint32_t n)
 {
     dual_conjugate *c = &state->conjugate;
     const column_kernels *kernels = column_kernels_choose(0);
@@ -347,7 +348,7 @@ strads_err dual_aggregate_product(strads_commit *commit)
     const uint32_t n = (uint32_t)state->columns + 1;
     const double small = small_enough(state, commit->tolerance);
     const double before = c->fall;
-    const bool advanced = advance(state, commit->partial, n);
+    const bool advanced = advance_products(state, commit->partial, n);
 
     c->left--;
     c->fall = advanced ? fall_of(c, n) : 0;
@@ -444,7 +445,7 @@ static void go_on(strads_commit *commit, uint32_t n, double gradient,
         return;
     }
     find_direction(commit, n);
-    go(commit, n);
+    go_along(commit, n);
 }
 
 /* After the curve; its sums give P at w and D at the c. */
@@ -520,7 +521,7 @@ static double choose_step(const dual_state *state, const double *merged)
 
 /* The ballast of the next step, from this one's length and the slope at the
  * end of its full length. */
-static void weigh(dual_state *state, double step, double end)
+static void weigh_ballast(dual_state *state, double step, double end)
 {
     const bool short_of_it = end < TOO_SHORT * state->slope;
 
@@ -539,7 +540,7 @@ strads_err dual_aggregate_slope(strads_commit *commit)
         commit->change[dual_place(state, j)] = (step - 1) * state->direction[j];
     dual_take_intercept(commit);
     state->off = NULL;
-    weigh(state, step, slope_at(state, commit->partial, 0));
+    weigh_ballast(state, step, slope_at(state, commit->partial, 0));
     state->step = next_curve(state);
     return STRADS_OK;
 }

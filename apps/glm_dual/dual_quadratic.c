@@ -11,7 +11,7 @@
 
 /* ---- formulas ---------------------------------------------------------- */
 
-static inline double value(const dual_sample *x, double z)
+static inline double quadratic_value(const dual_sample *x, double z)
 {
     const double r = x->target - z, t = fabs(r) - x->flat;
     const double most = r > 0 ? x->high : -x->low;
@@ -21,13 +21,13 @@ static inline double value(const dual_sample *x, double z)
     return x->ridge > 0 ? t * t / (2 * x->ridge) : most * t;
 }
 
-static inline double conjugate(const dual_sample *x, double b)
+static inline double quadratic_conjugate(const dual_sample *x, double b)
 {
     return b * (x->target - x->ridge / 2 * b) - x->flat * fabs(b);
 }
 
 /* Upward and downward; at a bound only one direction is allowed. */
-static inline double ascent(const dual_sample *x, double z)
+static inline double quadratic_ascent(const dual_sample *x, double z)
 {
     const double b = x->b, slope = x->target - z - x->ridge * b;
     const double up =
@@ -48,15 +48,16 @@ static inline double peak(const dual_sample *x, double slope, double curvature)
 }
 
 /* An empty row goes to a bound, because its loss does not depend on w. */
-static inline double best(const dual_sample *x, double safety, double z)
+static inline double quadratic_best(const dual_sample *x, double safety,
+                                    double z)
 {
     const double own = safety * x->square;
 
     return peak(x, own * x->b + x->target - z, own + x->ridge);
 }
 
-static dual_answer answer(const dual_sample *x, double sigma, double anchor,
-                          double z)
+static dual_answer quadratic_answer(const dual_sample *x, double sigma,
+                                    double anchor, double z)
 {
     const double hold = 1 / sigma, bend = hold + x->ridge;
     const double b = peak(x, x->target - z + hold * anchor, bend);
@@ -97,14 +98,16 @@ static inline bool visit_row(dual_visit *v, double stride, dual_sample *x,
 {
     dual_local *local = v->local;
     const double z = dual_dot(local, row, local->w), was = x->b;
-    const double up = ascent(x, z);
+    const double up = quadratic_ascent(x, z);
     const bool inside = dual_is_inside(x);
 
     v->visits++;
     if (up > 0) {
         v->worst = dual_larger(v->worst, up);
-        v->gap += dual_larger(value(x, z) - conjugate(x, was) + z * was, 0);
-        x->b = beyond(x, stride, best(x, v->safety, z));
+        v->gap += dual_larger(quadratic_value(x, z) -
+                                  quadratic_conjugate(x, was) + z * was,
+                              0);
+        x->b = beyond(x, stride, quadratic_best(x, v->safety, z));
         if (x->b != was)
             dual_add(local, row, v->safety * (x->b - was), local->w);
     }
@@ -114,7 +117,7 @@ static inline bool visit_row(dual_visit *v, double stride, dual_sample *x,
 }
 
 /* Inactive rows cost nothing: their part of D is known. */
-static void visit(dual_visit *v)
+static void visit_quadratic(dual_visit *v)
 {
     const uint64_t n = v->group.end - v->group.begin;
     const uint32_t all = n > 0 ? UINT32_MAX >> (DUAL_GROUP_MAX - n) : 0;
@@ -129,9 +132,9 @@ static void visit(dual_visit *v)
         if (visit_row(v, stride, x, &row)) {
             awake |= rows & (~rows + 1);
             v->entries += row.n;
-            v->part += conjugate(x, x->b);
+            v->part += quadratic_conjugate(x, x->b);
         } else {
-            resting += conjugate(x, x->b);
+            resting += quadratic_conjugate(x, x->b);
         }
     }
     *v->group.awake = awake;
@@ -183,9 +186,11 @@ static void set_squared_epsilon(dual_sample *x, double target, double cost,
     x->ridge = cost > 0 ? .5 / cost : 0;
 }
 
-#define QUADRATIC                                              \
-    .quadratic = true, .value = value, .conjugate = conjugate, \
-    .ascent = ascent, .best = best, .answer = answer, .visit = visit
+#define QUADRATIC                                                 \
+    .quadratic = true, .value = quadratic_value,                  \
+    .conjugate = quadratic_conjugate, .ascent = quadratic_ascent, \
+    .best = quadratic_best, .answer = quadratic_answer,           \
+    .visit = visit_quadratic
 
 const dual_loss dual_hinge = {QUADRATIC, .name = "hinge", .classifies = true,
                               .set = set_hinge};

@@ -61,7 +61,7 @@ static strads_err refuse_classes(const strads_svm_options *o)
                        weights ? o->class_weight : o->classes, o->loss);
 }
 
-static strads_err resolve(const void *config, dual_problem *out)
+static strads_err resolve_svm_dual(const void *config, dual_problem *out)
 {
     strads_svm_options o = *(const strads_svm_options *)config;
     const dual_loss *loss = NULL;
@@ -98,10 +98,11 @@ static bool named_labels(const void *config)
 {
     dual_problem problem;
 
-    return resolve(config, &problem) != STRADS_OK || problem.loss->classifies;
+    return resolve_svm_dual(config, &problem) != STRADS_OK ||
+           problem.loss->classifies;
 }
 
-static strads_err objective(void *user, strads_report *report)
+static strads_err objective_of_svm(void *user, strads_report *report)
 {
     dual_report(user, 1, report);
     report->nonzeros = strads_svm_supports(user);
@@ -113,10 +114,10 @@ const strads_svm_options *strads_svm_resolved(const void *state)
     return &((const dual_state *)state)->problem.options;
 }
 
-DUAL_SLOTS(resolve)
+DUAL_SLOTS(resolve_svm_dual)
 
 const strads_program strads_program_svm = {
     DUAL_COMPUTED,           .named_labels = named_labels,
     .name = "svm",           .summary = "linear support vector machine",
     .options = option_table, .config_size = sizeof(strads_svm_options),
-    .defaults = &defaults,   .objective = objective};
+    .defaults = &defaults,   .objective = objective_of_svm};
