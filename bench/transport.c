@@ -119,7 +119,7 @@ static void raw_answer(channel *c, char *buffer)
             raw_recv(c, buffer, transport_bulk_bytes[size]);
         raw_send(c, buffer, PING_BYTES);
     }
-    raw_recv(c, buffer, PING_BYTES); /* the other side has what it waited for */
+    raw_recv(c, buffer, PING_BYTES); /* the other side is done waiting */
 }
 
 static void raw_ask(channel *c, char *buffer, double *figures)

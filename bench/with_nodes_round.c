@@ -13,7 +13,7 @@
 
 enum { RUNS_MAX = 99, URL_MAX = 256 };
 
-/* Where the coordinator listens goes through one pipe, what it measured
+/* The coordinator's address is sent through one pipe, its measurements
  * through the other. */
 typedef struct pipes {
     int url[2], figure[2];

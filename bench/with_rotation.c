@@ -1,12 +1,12 @@
 /* with_rotation METHOD FILE TOPICS SWEEPS WORKERS [NS]: a topic model by the
- * same sampler with a schedule and without; prints a line "SWEEP SECONDS
- * LIKELIHOOD" a sweep, the last being log p(words, topics) per token.
+ * same sampler with a schedule and without. Prints a line "SWEEP SECONDS
+ * LIKELIHOOD" for each sweep, with LIKELIHOOD log p(words, topics) per token.
  *
- * METHOD: ring, which is `strads lda`: blocks of words go round, nobody else
- * has a word while it is sampled. A staleness or "infinite": data-parallel, all
- * workers go through the words at once, on counts in the store's tables that
- * are so many clocks old; BLOCKS clocks are a sweep.
- * NS: simulated instead, a node a worker, with so many ns for a word of a
+ * METHOD: ring is `strads lda`: blocks of words travel, and one worker at a time
+ * samples a word. A staleness or "infinite": data-parallel, all workers sample
+ * all words at once, with counts in the store's tables that are this many clocks
+ * old; BLOCKS clocks are a sweep.
+ * NS: simulates with one node per worker and this many ns for a word of a
  * document; 10 Gbit/s and 50 us between nodes. */
 #include <math.h>
 #include <pthread.h>

@@ -97,7 +97,7 @@ typedef struct sti_job_text {
 } sti_job_text;
 
 /* The part of every job that the runtime knows. After the job ran, `err` is its
- * result; if it failed, `said` holds the sentence. */
+ * result; if it failed, `said` has the message. */
 typedef struct sti_job {
     sti_call call;
     sti_address role; /* the role that requested it */

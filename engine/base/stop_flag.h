@@ -15,8 +15,8 @@
     "within "                                                              \
     "10 s"
 
-/* `stop` may be NULL: the run cannot be stopped. The flag orders no other
- * memory. */
+/* `stop` may be NULL: the run cannot be stopped. Reading the flag does
+ * not order other memory accesses. */
 static inline bool sti_stop_is_asked(const volatile bool *stop)
 {
     return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);

@@ -148,7 +148,7 @@ static strads_err loop(peer *k)
         if (!err)
             err = share(k);
     }
-    if (c < clocks) { /* early: no other peer waits for it */
+    if (c < clocks) { /* early, so that peers do not wait for it */
         strads_peers_close(k->peers);
         k->peers = NULL;
     }
