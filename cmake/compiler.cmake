@@ -16,8 +16,8 @@ if(STRADS_WERROR)
   add_compile_options(-Werror)
 endif()
 
-# Optimised builds end at an overflow instead of continuing with what it wrote.
-# Sanitizers have checks of their own. Debug has no optimisation, which
+# Optimised builds abort at a buffer overflow instead of continuing with damaged
+# memory. Sanitizers have their own checks. Debug has no optimisation, which
 # _FORTIFY_SOURCE needs.
 include(CheckCCompilerFlag)
 include(CheckPIESupported)

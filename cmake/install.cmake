@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 set(STRADS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/strads)
 
-# Two sets of targets: a user of the shared library needs no other package.
+# Two sets of targets: a user of the shared library needs no further packages.
 install(TARGETS strads EXPORT strads-shared
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS strads-static EXPORT strads-static

@@ -1,4 +1,4 @@
-# bash completion of strads: the command itself says what may come next.
+# bash completion of strads: the command itself prints the candidates.
 _strads() {
     local IFS=$'\n'
     COMPREPLY=($("$1" --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null |

@@ -1,4 +1,4 @@
-# fish completion of strads: the command itself says what may come next.
+# fish completion of strads: the command itself prints the candidates.
 function __strads_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l found ($words[1] --complete $words[2..-1] 2>/dev/null)

@@ -1,5 +1,5 @@
 #compdef strads
-# zsh completion of strads: the command itself says what may come next.
+# zsh completion of strads: the command itself prints the candidates.
 local -a found
 found=(${(f)"$(${words[1]} --complete "${(@)words[2,CURRENT]}" 2>/dev/null)"})
 if (( $#found )); then

@@ -1,8 +1,8 @@
-// Opens the page of --http in Chromium: watch_page.mjs URL FOLDER ENDS, where
-// FOLDER gets the pictures. ENDS: "stop" presses the button; "end" waits for the
-// run's end; "big" asks that all is drawn within two seconds; "lost" waits until
-// the run falls silent, as it says in the file `lost`, and goes on. What is wrong is
-// thrown. Started in a folder that has playwright-core and axe-core.
+// Opens the page of --http in Chromium: watch_page.mjs URL FOLDER ENDS; FOLDER
+// receives the pictures. ENDS: "stop" presses the button; "end" waits for the
+// run's end; "big" requires that all is drawn within two seconds; "lost" requests
+// in the file `lost` that the run be paused and continued. Errors are thrown. Start
+// it in a folder with playwright-core and axe-core.
 import {createRequire} from "node:module";
 import {readFileSync, writeFileSync} from "node:fs";
 import {performance} from "node:perf_hooks";
@@ -17,7 +17,7 @@ const browser = await chromium.launch({
 const check = (ok, what) => { if (!ok) throw new Error(what); };
 try {
   const errors = [];
-  // The rules of axe are a script of their own, which the page's policy forbids.
+  // axe is a separate script, which the page's policy forbids.
   const context = await browser.newContext({bypassCSP: true,
     viewport: {width: 1280, height: 900}});
   const page = await context.newPage();
@@ -36,7 +36,7 @@ try {
   const took = performance.now() - began;
   if (ends === "big") check(took < 2000, `drawn after ${took.toFixed(0)} ms`);
 
-  if (ends === "stop") { // charts go on while the run does
+  if (ends === "stop") { // charts update during the run
     const now = () => page.textContent("#tiles");
     const before = await now();
     await page.waitForFunction(old => document.getElementById("tiles").textContent
@@ -46,7 +46,7 @@ try {
     for (const scheme of ["light", "dark"]) {
       await page.setViewportSize({width, height: 900});
       await page.emulateMedia({colorScheme: scheme});
-      await page.waitForTimeout(600); // charts are drawn anew for the width
+      await page.waitForTimeout(600); // charts are redrawn for the width
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       check(wide <= width, `${width} pixels: the page is ${wide} wide`);
       await page.evaluate(axe);
@@ -64,7 +64,7 @@ try {
     await page.screenshot({path: `${folder}/dialog.png`});
     await page.click("#really");
   }
-  if (ends === "lost") { // whoever stops a node and lets it go on reads this
+  if (ends === "lost") { // the test that pauses and continues a node reads this
     const state = word => page.waitForFunction(w => document.getElementById("state")
       .textContent.startsWith(w), word, {timeout: 60000});
     writeFileSync("lost", "stop it\n");

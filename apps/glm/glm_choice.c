@@ -33,8 +33,8 @@
 #define SETTLED_REDUCED 1e-6
 #define REDUCED 1e-4
 
-/* A path may have all columns in its set up to this many entries of pairs
- * per entry of a column. */
+/* All p columns of a path may join if they have at least this many times p
+ * entries on average. */
 enum { ALL_ENTRIES = 4 };
 
 /* More columns may join while they have at most this share of all entries:

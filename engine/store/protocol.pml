@@ -20,7 +20,7 @@
  *   early one would only add a copy, which is a duplicate.
  * - The network is rough between the first ROUGH_WORKERS workers and the first
  *   ROUGH_SHARDS shards. Between the others pushes are delayed but arrive once
- *   and in order, and answers arrive at once. Streams share nothing but the
+ *   and in order, and answers arrive at once. Streams share only the
  *   shard's clock, and workers are alike; but a loss in one stream together
  *   with a duplicate in another is seen only where both are rough. (The rough
  *   shard is the one that is read first.)
@@ -33,15 +33,15 @@
  *   possible in both.
  *
  * Not modelled: several workers that share a client, clients that die, workers
- * that leave, eviction, snapshots, the size of anything but the window.
+ * that leave, eviction, snapshots, all sizes except the window's.
  *
  * Guarantees. Each is an assertion of the same name:
- * - P1: what is served as of clock a holds all updates of clocks below a, and
+ * - P1: a row that is served as of clock a holds all updates of clocks below a, and
  *   a reader at clock c gets a >= c - s.
  * - P2: a served row holds the reader's pushes up to `applied`, and the client
  *   still keeps all pushes above.
  * - P3: no update is twice in a row that is served, and when all have ended
- *   each row is the sum of what was sent.
+ *   each row is the sum of all increments sent.
  * - P4: neither clock nor as-of nor acknowledged numbers go back.
  * - All workers end: the first process waits for them and has no valid end
  *   state, so spin finds a deadlock; compiled with -DNP also a livelock.
@@ -51,7 +51,7 @@
  *   with each of them alone (ONE_FAULT: the first step chooses);
  * - s = 1 with both: 3 workers and 1 shard, 2 workers and 2 shards;
  * - 2 workers, 1 shard, both: with a flush, a window of one push, reads left
- *   out, or both workers rough, and the search for circles.
+ *   out, or both workers rough, and the search for cycles.
  * 3 workers, 2 shards, s = 1 and all three in one run are 10.9 M states, 1.7 GB
  * and a minute of a processor, too much for a test. A full search by hand
  * (`spin -a -DSTALENESS=1 -DALIKE`) found no fault.
@@ -103,14 +103,15 @@
 #define ROUGH(w, h) ((w) < ROUGH_WORKERS && (h) < ROUGH_SHARDS)
 #define BIT(n) (1 << (n))
 
-/* A worker's part of a row is a number in base 4: digit k counts how often
- * its update of clock k is in. This one has the first k updates once each. */
+/* A worker's part of a row is a number in base 4: digit k is the number of times
+ * that its update of clock k is included. This one has the first k updates once
+ * each. */
 #define UPDATES(k) (85 & (BIT(2 * (k)) - 1))
 #define DOUBLED 170
 
-/* Push n carries the update and the mark of clock n - 1. Where worker w
+/* Push n carries the update and the mark of clock n - 1. If worker w
  * flushed, its push number flushed[w] carries an update without a mark, the
- * next one the mark alone, and the rest are one behind. */
+ * next one only the mark, and later ones are one behind. */
 #define UP_TO(w, n) UPDATES((n) - (flushed[w] && (n) > flushed[w]))
 #define MARK(w, n) ((n) - (flushed[w] && (n) >= flushed[w]))
 
@@ -126,7 +127,7 @@ byte acked[STREAMS];
 byte cached[STREAMS]; /* as-of + 1 of the row in the cache */
 byte ended;
 
-/* Under way. */
+/* In flight. */
 byte pushes[STREAMS];  /* a bit for each number */
 byte asks[STREAMS];    /* a bit for each id */
 byte acks[STREAMS];    /* the last one; it includes those before it */
@@ -141,12 +142,12 @@ byte part[STREAMS];    /* the worker's part of the row */
 byte parked[STREAMS];  /* id */
 byte seen[SHARDS];     /* greatest as-of that left the shard */
 
-/* What may still go wrong; with ONE_FAULT, one of the two, once. */
+/* Remaining faults; with ONE_FAULT, one of the two, once. */
 byte losses = LOSSES;
 byte duplicates = DUPLICATES;
 byte flushes = FLUSHES;
 
-/* No part of the state: used within a step. */
+/* Not part of the state: used within a step. */
 hidden byte P1_staleness;
 hidden byte P2_own;
 hidden byte P3_once;
@@ -222,8 +223,8 @@ static void order(void)
 #endif
 #define ROOM(w) SETTLED(w, sent[w] + 1 - WINDOW)
 
-/* C2: to every shard. C1 is in it: the next clock's update is made as the
- * last clock ends, and what a worker has pending it sees. */
+/* C2: to every shard. It includes C1: the next clock's update is made when the
+ * last clock ends, and a worker sees its own pending updates. */
 inline push(w)
 {
     sent[w]++;
@@ -242,7 +243,7 @@ inline settle(w, h, n)
     acked[AT(w, h)] = (n > acked[AT(w, h)] -> n : acked[AT(w, h)])
 }
 
-/* C4: all that is not acknowledged. */
+/* C4: all unacknowledged pushes. */
 inline resend(w, h)
 {
     j = acked[AT(w, h)] + 1;
@@ -265,8 +266,8 @@ inline read_fresh(w)
     skip
 }
 
-/* C6: rows that a worker waits for, and that hold every push which the
- * client has dropped. The read that waited is done with them. */
+/* C6: rows that a worker waits for and that hold every push that the client
+ * has dropped. They complete the waiting read. */
 #ifdef STALE_ROWS
 #define KNOWS_OURS(w, h) true
 #else
@@ -400,8 +401,8 @@ inline accept(w, h, n)
 
 /* ---- processes -------------------------------------------------------- */
 
-/* C5: from the cache, or a question, which may be lost or doubled; and once
- * more when it, or its answer, was lost or could not be used. */
+/* C5: from the cache, or a request, which may be lost or duplicated; repeated if
+ * the request or its answer was lost, or if the answer could not be used. */
 #define MUST_ASK(w, h) (!waits[w] && next[w] == h && !FRESH(w, h))
 #define READ(w, h) \
     :: d_step { MUST_ASK(w, h) -> \
@@ -417,7 +418,7 @@ inline accept(w, h, n)
         !(asks[AT(w, h)] & BIT(clock[w] + 1)) -> \
         take_ask(w, h, clock[w] + 1); ORDER }
 
-/* C1, C2 and C5: what the worker does. */
+/* C1, C2 and C5: the worker. */
 proctype Worker(byte w)
 {
 end:
@@ -454,7 +455,7 @@ end:
 #define RESEND_TIME true
 #endif
 
-/* C3, C4 and C6: what its client does about a rough stream. */
+/* C3, C4 and C6: its client, for a rough stream. */
 proctype Answers(byte w; byte h)
 {
     byte s = AT(w, h);
@@ -534,7 +535,7 @@ end:
     od
 }
 
-/* Everybody starts, everybody ends, and the sums are right then. */
+/* Starts all processes, waits for their ends, and checks the sums. */
 init
 {
     atomic {
