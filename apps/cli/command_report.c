@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_gsl.h"
 #include "cli_options.h"
 #include "cli_plot.h"
 #include "report_topics.h"
@@ -156,9 +157,10 @@ static strads_err read_report_model(report *r)
         head[fread(head, 1, sizeof head - 1, file)] = '\0';
         (void)fclose(file);
     }
-    return strstr(head, "\"strads-lda-model\"")
-               ? strads_lda_model_read(r->model_path, &r->topics)
-               : strads_model_read(r->model_path, NULL, &r->model);
+    if (!strstr(head, "\"strads-lda-model\""))
+        return strads_model_read(r->model_path, NULL, &r->model);
+    CLI_TRY(cli_gsl_check("the map of a model's topics"));
+    return strads_lda_model_read(r->model_path, &r->topics);
 }
 
 /* A diagram that is being read. */

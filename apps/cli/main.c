@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "cli_generate.h"
+#include "cli_gsl.h"
 #include "cli_options.h"
 #include "cli_train.h"
 #include "engine/base/option_table.h"
@@ -213,7 +214,7 @@ static int dispatch_command(int argc, char **argv)
         return CLI_USAGE;
     }
     if (strcmp(argv[0], "--version") == 0) {
-        (void)printf("strads %s\n", strads_version());
+        (void)printf("strads %s (%s)\n", strads_version(), cli_gsl_text);
         return CLI_OK;
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
