@@ -102,7 +102,7 @@ class GLM(_Regressor):
         columns of a group; None: each column is its own group
     penalty_factors : float array [n_features] or None, >= 0: factor of each
         coefficient's penalty; 0: not penalised; None: 1
-    lower <= 0, upper >= 0 : float or None, bounds of all coefficients
+    lower, upper : float or None, bounds of all coefficients, lower <= 0 <= upper
     loss_parameter : float or None, for losses that have one
     fit_intercept : bool
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
