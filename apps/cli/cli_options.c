@@ -293,6 +293,8 @@ static void add_parts(cli_reader *r)
         r->n_most += *c == ' ';
         r->n_wanted += *c == ' ' && c[1] != '[';
     }
+    if (strstr(r->syntax->args, "..."))
+        r->n_most = CLI_MOST_ARGS - 1;
 }
 
 /* A user's program must not redefine an option of the command. */
@@ -467,7 +469,7 @@ static const char *file_of(const sti_config_part *part, const strads_option *o)
 static strads_err check_output(const cli_reader *r, const strads_option *output,
                                const char *path)
 {
-    for (size_t k = 0; k < r->n_args; k++) {
+    for (size_t k = 0; k < r->n_args && k < CLI_MOST_ARGS; k++) {
         if (are_one_file(path, r->arg[k])) {
             return strads_fail(STRADS_EINVAL,
                                "--%s %s: is the same file as the argument %s; "
@@ -865,6 +867,7 @@ static strads_err use(const cli_command *command, int argc, char **argv)
         .name = command->name,
         .args = command->args,
         .summary = command->about,
+        .footer = verb->footer,
         .groups = {{NULL, verb->table, u},
                    {NULL, cli_out_table(verb->usual), u},
                    {NULL, verb->has & CLI_HAS_WORKERS ? workers_table : NULL,

@@ -11,7 +11,7 @@
 #include "engine/run/run_options.h"
 #include "strads/options.h"
 
-enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 5 };
+enum { CLI_MOST_ARGS = 64, CLI_MOST_GROUPS = 5 };
 
 /* A group of options in --help, and the struct that they set. */
 typedef struct cli_group {
@@ -23,7 +23,8 @@ typedef struct cli_group {
 typedef struct cli_syntax {
     const char *name;    /* "lasso train" */
     const char *args;    /* "DATA", "MODEL DATA": all are required except those
-                          * in brackets at the end: "LOG [MODEL]" */
+                          * in brackets at the end: "LOG [MODEL]"; or one or
+                          * more up to CLI_MOST_ARGS - 1: "FILE..." */
     const char *summary; /* one or two sentences */
     const char *footer;  /* printed after the options, or NULL */
     cli_group groups[CLI_MOST_GROUPS];
@@ -34,7 +35,7 @@ typedef struct cli_syntax {
 } cli_syntax;
 
 typedef struct cli_parsed {
-    const char *arg[CLI_MOST_ARGS];
+    const char *arg[CLI_MOST_ARGS]; /* NULL behind the last one */
     bool done; /* --help or --print-config was answered: exit with 0 */
     bool intercept_by_default; /* the fit has an intercept that no option asked
                                 * for */
@@ -149,9 +150,10 @@ typedef struct cli_verb {
     const void *initial; /* the state with the options' defaults; NULL: zeros */
     const strads_option *table, *more; /* options, as fields of the state */
     const char *title;                 /* heading of `more`, or NULL */
-    const char *usual; /* default of --format; NULL: the command has neither
+    const char *usual;  /* default of --format; NULL: the command has neither
                         * --output nor --format */
-    unsigned has;      /* CLI_HAS_...: which options of cli_use it has */
+    const char *footer; /* printed by --help after the options, or NULL */
+    unsigned has;       /* CLI_HAS_...: which options of cli_use it has */
     strads_err (*read)(void *state, const char *const *args);
     strads_err (*write)(void *state, FILE *out); /* or NULL */
     void (*tell)(const void *state); /* prints text after that; or NULL */

@@ -1,15 +1,21 @@
-/* strads data info FILE: describes a data file. */
+/* strads data info FILE: describes a data file. strads data pack FILE...: writes
+ * a pack, which all commands for samples read instead. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli_options.h"
+#include "cli_terminal.h"
+#include "strads/pack.h"
 
 typedef struct info_state {
     cli_use use;
     const char *kind, *path;
     cli_samples samples;
     strads_data_summary summary;
+    bool is_pack;
+    strads_pack_result pack; /* of a pack */
 } info_state;
 
 static const strads_option info_table[] = {
@@ -122,12 +128,36 @@ static void put_info_text(const char *path, const strads_data_summary *s,
     (void)fprintf(out, "checksum     %016" PRIx64 "\n", s->checksum);
 }
 
+/* What only packs have. */
+static void put_info_pack(const strads_pack_result *p, FILE *out)
+{
+    static const char *const values[] = {"exact", "f16", "f32"};
+    (void)fprintf(out,
+                  "packed       %" PRIu64
+                  " chunks, values %s, %.2f bytes an entry%s%s%s\n",
+                  p->chunks, values[p->values], per(p->file_bytes, p->nnz),
+                  p->labels ? ", labels" : "", p->weights ? ", weights" : "",
+                  p->col_names ? ", names of columns" : "");
+}
+
 static strads_err put_info(void *state, FILE *out)
 {
     const info_state *i = state;
     if (cli_format_of(&i->use.out) != CLI_FORMAT_TEXT)
         return put_info_row(i, out);
     put_info_text(i->path, &i->summary, out);
+    if (i->is_pack)
+        put_info_pack(&i->pack, out);
+    return STRADS_OK;
+}
+
+static strads_err describe_pack(info_state *i)
+{
+    strads_pack *pack = NULL;
+    CLI_TRY(strads_pack_open(i->path, &pack));
+    i->pack.size = sizeof i->pack;
+    strads_pack_describe(pack, &i->pack);
+    strads_pack_free(pack);
     return STRADS_OK;
 }
 
@@ -143,7 +173,9 @@ static strads_err info(void *state, const char *const *path)
     };
     i->path = path[0];
     CLI_TRY(cli_samples_use(&i->samples, &wanted));
-    return strads_data_summarize(path[0], &wanted, &i->summary);
+    CLI_TRY(strads_data_summarize(path[0], &wanted, &i->summary));
+    i->is_pack = strcmp(i->summary.format, "pack") == 0;
+    return i->is_pack ? describe_pack(i) : STRADS_OK;
 }
 
 static const cli_verb info_verb = {.size = sizeof(info_state),
@@ -153,6 +185,112 @@ static const cli_verb info_verb = {.size = sizeof(info_state),
                                    .read = info,
                                    .write = put_info};
 
+/* ---- data pack ----------------------------------------------------------- */
+
+typedef struct pack_state {
+    cli_use use;
+    const char *path, *values, *by, *scratch, *weights;
+    cli_samples samples;
+    const volatile bool *stop;
+    cli_progress line;
+    strads_pack_phase phase; /* of the line */
+    uint64_t total;          /* bytes of the line's phase */
+    bool open;               /* the line is shown */
+} pack_state;
+
+static const strads_option pack_table[] = {
+    CLI_TEXT(pack_state, path, "output", "PACK", "the pack (required)"),
+    CLI_CHOICE(pack_state, values, "values", "HOW",
+               "exact, f16 or f32; up to 256 different values of a chunk are "
+               "always exact (default: exact)",
+               "exact|f16|f32"),
+    CLI_CHOICE(pack_state, by, "by", "ORDER",
+               "columns: entries in the order of columns (default: columns)",
+               "columns"),
+    CLI_TEXT(pack_state, scratch, "scratch", "DIR",
+             "sort there what exceeds --memory (default: beside the pack)"),
+    CLI_TEXT(pack_state, weights, "weights", "FILE",
+             "weights of the rows, one a line (default: all are 1)"),
+    CLI_SAMPLES_OPTIONS(pack_state, samples),
+    {.name = NULL},
+};
+
+/* Shows a line for each phase of each input, in MB. */
+static bool show_packing(void *arg, strads_pack_phase phase, uint64_t done,
+                         uint64_t total)
+{
+    static const char *const units[] = {"counting, MB", "sorting, MB",
+                                        "packing, MB"};
+    pack_state *s = arg;
+    if (!s->open || phase != s->phase || total != s->total) {
+        if (s->open)
+            cli_progress_end(&s->line);
+        s->phase = phase;
+        s->total = total;
+        s->open = true;
+        cli_progress_begin(&s->line, s->use.quiet,
+                           (cli_goal){.unit = units[phase],
+                                      .total = (double)total / 1e6});
+    }
+    cli_progress_at(&s->line, (double)done / 1e6, NULL);
+    return !*s->stop;
+}
+
+static strads_pack_values values_named(const char *name)
+{
+    return !name || *name == 'e' ? STRADS_PACK_EXACT
+           : name[1] == '1'      ? STRADS_PACK_F16
+                                 : STRADS_PACK_F32;
+}
+
+static strads_err pack(void *state, const char *const *path)
+{
+    pack_state *s = state;
+    size_t n = 0;
+    char bytes[CLI_BYTES_SIZE];
+    strads_data_options wanted = {.size = sizeof wanted,
+                                  .memory_limit = s->use.memory,
+                                  .threads = s->use.workers,
+                                  .named_labels = true};
+    const strads_pack_options options = {.size = sizeof options,
+                                         .values = values_named(s->values),
+                                         .scratch = s->scratch,
+                                         .weights_path = s->weights,
+                                         .progress = show_packing,
+                                         .arg = s};
+    strads_pack_result made = {.size = sizeof made};
+    while (path[n])
+        n++;
+    if (!s->path) {
+        return strads_fail(STRADS_EINVAL,
+                           "--output is missing: name the pack to write (-o "
+                           "X.pack)");
+    }
+    CLI_TRY(cli_samples_use(&s->samples, &wanted));
+    s->stop = cli_signal_catch();
+    const strads_err err =
+        strads_pack_files(path, n, s->path, &wanted, &options, &made);
+    if (s->open)
+        cli_progress_end(&s->line);
+    CLI_TRY(err);
+    cli_say(s->use.quiet,
+            "%s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
+            " entries in %s, %.2f bytes an entry",
+            s->path, made.rows, made.cols, made.nnz,
+            cli_bytes(made.file_bytes, bytes), per(made.file_bytes, made.nnz));
+    return STRADS_OK;
+}
+
+static const cli_verb pack_verb = {
+    .size = sizeof(pack_state),
+    .table = pack_table,
+    .footer = "Example: strads data pack part1.svm part2.svm.gz -o all.pack "
+              "joins two files, the rows of the second behind those of the "
+              "first; strads lasso train all.pack --model m.json reads them.",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = pack,
+};
+
 const cli_command cli_data_commands[] = {
     {.name = "data info",
      .args = "FILE",
@@ -160,5 +298,11 @@ const cli_command cli_data_commands[] = {
      .about = "Looks a data file over, plain, gzip or zstd, and tells what it "
               "holds.",
      .verb = &info_verb},
+    {.name = "data pack",
+     .args = "FILE...",
+     .summary = "pack samples in 2 to 4 bytes an entry",
+     .about = "Packs files of samples into one file, which all commands for "
+              "samples read in their place.",
+     .verb = &pack_verb},
     {.name = NULL},
 };

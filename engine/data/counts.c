@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "engine/data/memory.h"
+#include "engine/data/naming.h"
+#include "engine/data/pack_format.h"
 #include "engine/data/tabular.h"
 
 enum { FIRST_CAPACITY = 4096 };
@@ -549,6 +551,141 @@ static strads_err summarize_table(const char *path,
     return err;
 }
 
+/* Passes the columns of a chunk to the summary. `held` is the entries so far of
+ * the last column, which may go on in the next chunk. */
+static void observe_chunk(const sti_pack_chunk *c, const sti_pack_space *space,
+                          observer *all, uint64_t *held,
+                          strads_data_summary *out)
+{
+    for (uint64_t j = 0; j < c->cols; j++) {
+        const uint64_t n = space->start[j + 1] - space->start[j];
+        const bool goes_on = (c->flags & STI_PACK_CONTINUES) != 0;
+        const uint64_t before = goes_on ? *held : 0;
+        *held = before + n;
+        /* Only the first piece can be empty. */
+        out->empty_cols += !goes_on && n == 0;
+        out->empty_cols -= goes_on && before == 0 && n > 0;
+        if (*held > out->max_col_nnz)
+            out->max_col_nnz = *held;
+    }
+    for (uint64_t e = 0; e < c->nnz; e++) {
+        all->value_min = fmin(all->value_min, space->value[e]);
+        all->value_max = fmax(all->value_max, space->value[e]);
+    }
+}
+
+static strads_err observe_row_counts(const strads_pack *pack,
+                                     strads_data_summary *out)
+{
+    uint8_t *counts;
+    uint64_t bytes;
+    strads_err err =
+        sti_pack_section_read(pack, STI_PACK_ROW_COUNTS, &counts, &bytes);
+    for (uint64_t i = 0; err == STRADS_OK && i < bytes / 4; i++) {
+        const uint32_t n = sti_get_u32(counts + 4 * i);
+        out->empty_rows += n == 0;
+        out->max_row_nnz = n > out->max_row_nnz ? n : out->max_row_nnz;
+    }
+    if (counts != NULL)
+        sti_big_free(counts, bytes);
+    return err;
+}
+
+/* Labels of the pack or of a file beside it. */
+static strads_err observe_pack_labels(const strads_pack *pack,
+                                      const strads_data_options *o,
+                                      sti_label_names *names, observer *all)
+{
+    const double *label = strads_pack_labels(pack);
+    double *own = NULL;
+    strads_err err = STRADS_OK;
+    names->names = strads_pack_label_names(pack);
+    if (o->labels_path != NULL) {
+        const sti_labels_options how = {.rows = pack->rows,
+                                        .memory = o->memory_limit,
+                                        .named = o->named_labels,
+                                        .given = o->label_names};
+        label = own = sti_big_alloc(pack->rows * sizeof *own);
+        err = own != NULL
+                  ? sti_labels_read(o->labels_path, &how, names, own)
+                  : strads_fail(STRADS_ENOMEM, "%s: no memory to read it",
+                                o->labels_path);
+    }
+    for (uint64_t i = 0; err == STRADS_OK && label && i < pack->rows; i++)
+        observe_label(all, i, label[i]);
+    if (own != NULL)
+        sti_big_free(own, pack->rows * sizeof *own);
+    return err;
+}
+
+static strads_err observe_pack(const strads_pack *pack,
+                               const strads_data_options *o, observer *all,
+                               strads_data_summary *out)
+{
+    sti_pack_space space;
+    sti_label_names names = {0};
+    uint64_t held = 0;
+    strads_data_summary s = {.format = "pack",
+                             .compression = "none",
+                             .rows = pack->rows,
+                             .cols = pack->cols,
+                             .nnz = pack->nnz,
+                             .index_base = pack->index_base,
+                             .file_bytes = pack->file_bytes,
+                             .text_bytes = pack->file_bytes,
+                             .matrix_bytes =
+                                 pack->nnz *
+                                     (sizeof(double) + sizeof(uint32_t)) +
+                                 (pack->cols + 1) * sizeof(uint64_t)};
+    strads_err err = sti_pack_space_open(pack, &space);
+    all->value_min = all->label_min = INFINITY;
+    all->value_max = all->label_max = -INFINITY;
+    for (uint64_t k = 0; k < pack->chunks && err == STRADS_OK; k++) {
+        sti_pack_parts parts;
+        err = sti_pack_load(pack, k, &space, &parts);
+        if (err == STRADS_OK)
+            err = sti_pack_decode(pack, k, &space, &parts);
+        if (err == STRADS_OK)
+            observe_chunk(&pack->chunk[k], &space, all, &held, &s);
+    }
+    sti_pack_space_close(&space);
+    if (err == STRADS_OK)
+        err = observe_row_counts(pack, &s);
+    if (err == STRADS_OK)
+        err = observe_pack_labels(pack, o, &names, all);
+    if (err == STRADS_OK)
+        err = sti_pack_unchanged(pack);
+    if (err == STRADS_OK) {
+        all->entry_digest = pack->entry_sum;
+        fill_content(all, names.names, &s);
+        *out = s;
+    }
+    sti_label_names_free(&names);
+    return err;
+}
+
+static strads_err summarize_pack(const char *path,
+                                 const strads_data_options *options,
+                                 strads_data_summary *out)
+{
+    strads_data_options o;
+    strads_pack *pack = NULL;
+    observer *all = calloc(1, sizeof *all);
+    strads_err err =
+        all != NULL
+            ? sti_data_options(options, &o)
+            : strads_fail(STRADS_ENOMEM, "%s: no memory to look it over", path);
+    if (err == STRADS_OK)
+        err = strads_pack_open(path, &pack);
+    if (err == STRADS_OK)
+        err = sti_pack_check_use(pack, &o);
+    if (err == STRADS_OK)
+        err = observe_pack(pack, &o, all, out);
+    strads_pack_free(pack);
+    free(all);
+    return err;
+}
+
 strads_err strads_data_summarize(const char *path,
                                  const strads_data_options *options,
                                  strads_data_summary *out)
@@ -556,6 +693,8 @@ strads_err strads_data_summarize(const char *path,
     sti_reading reading;
     sti_tabular_file file = {0};
     strads_err err = STRADS_OK;
+    if (sti_pack_wanted(path, options))
+        return summarize_pack(path, options, out);
     if (sti_tabular_wanted(path, options))
         err = summarize_table(path, options, &file, out);
     if (err != STRADS_OK || file.is_table)

@@ -16,6 +16,7 @@
 #include "engine/data/build.h"
 #include "engine/data/naming.h"
 #include "engine/data/memory.h"
+#include "engine/data/pack_format.h"
 #include "engine/data/tabular.h"
 #include "engine/data/text.h"
 
@@ -555,6 +556,8 @@ strads_err strads_data_read(const char *path,
     sti_tabular_file file = {0};
     bool needs_f64 = false;
     strads_err err = STRADS_OK;
+    if (sti_pack_wanted(path, options))
+        return sti_pack_read(path, options, out);
     if (sti_tabular_wanted(path, options))
         err = sti_tabular_read(path, options, &file, out);
     if (err != STRADS_OK || file.is_table)

@@ -112,6 +112,8 @@ static const char unpack_it[] = "unpack it first, or pack it with gzip or zstd";
 static const char packed_twice[] = "unpack it once (gunzip, unzstd)";
 
 static const foreign known[] = {
+    {"\x89STPACK\n", 8, "a pack of samples",
+     "packs are read from plain files, by commands that read LIBSVM"},
     {"\x93NUMPY", 6, "a NumPy array (.npy)", by_python},
     {"PK\x03\x04", 4, "a zip archive (.zip, .npz or .xlsx, say)",
      "unzip it if it holds a text; write an array or a sheet as CSV or LIBSVM "
@@ -899,6 +901,14 @@ static void let_go(const sti_text *text, const char *from, const char *to)
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
+static void report_piece(sti_feed *feed, const sti_pass *pass, uint64_t bytes)
+{
+    if (pass->passed != NULL && feed->trouble.err == STRADS_OK &&
+        !pass->passed(pass->passed_arg, bytes))
+        sti_feed_trouble(feed, STRADS_ECANCELED, NULL, NULL,
+                         "reading was stopped");
+}
+
 static void one_chunk(void *context, size_t task)
 {
     const sti_pass *pass = context;
@@ -910,6 +920,7 @@ static void one_chunk(void *context, size_t task)
         /* The line number is computed only if it is needed. */
         feed_take(&feed, pass, (sti_piece){at, end, 0});
         let_go(pass->text, at, end);
+        report_piece(&feed, pass, (uint64_t)(end - at));
         at = end;
         if (at == chunk->end)
             break;
@@ -957,6 +968,7 @@ static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
             skip_header(&piece, pass->skip);
         first = false;
         feed_take(f, pass, piece);
+        report_piece(f, pass, (uint64_t)(piece.end - piece.begin));
     }
     feed_end(f, pass);
     pass->text_bytes = stream->bytes;

@@ -313,6 +313,10 @@ typedef struct sti_pass {
     sti_chunk *chunks;
     size_t count;        /* of chunks; 1 when the text is compressed */
     uint64_t text_bytes; /* result: bytes of decompressed text */
+    /* Called after each piece with its bytes, from any thread; false ends the
+     * pass with STRADS_ECANCELED. NULL: none. */
+    bool (*passed)(void *arg, uint64_t bytes);
+    void *passed_arg;
 } sti_pass;
 
 /* Runs another pass over the same text, in one chunk and in order. */

@@ -1,0 +1,32 @@
+/* The portable decoder of row gaps, and the choice among all of them. */
+#include "engine/data/unpack.h"
+
+#include <endian.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "strads/version.h"
+
+uint64_t sti_unpack_portable(const uint8_t *codes, uint64_t n, unsigned bits,
+                             sti_unpack_range range, uint32_t *row)
+{
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    uint64_t next = range.next;
+    for (uint64_t k = 0, bit = 0; k < n; k++, bit += bits) {
+        uint32_t window;
+        memcpy(&window, codes + (bit >> 3), sizeof window);
+        next += (le32toh(window) >> (bit & 7)) & mask;
+        row[k] = (uint32_t)next++;
+    }
+    return next <= range.rows ? next : STI_UNPACK_BAD;
+}
+
+sti_unpack_rows *sti_unpack_best(void)
+{
+    sti_unpack_rows *best = NULL;
+    if (strads_kernels() >= STRADS_KERNELS_AVX512)
+        best = sti_unpack_avx512();
+    if (best == NULL && strads_kernels() >= STRADS_KERNELS_AVX2)
+        best = sti_unpack_avx2();
+    return best != NULL ? best : sti_unpack_portable;
+}
