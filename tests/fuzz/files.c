@@ -229,10 +229,14 @@ static void take_config(const uint8_t *bytes, size_t size)
     const sti_config_part parts[] = {{strads_engine_option_table(), &engine},
                                      {strads_program_lasso.options, &lasso}};
     sti_config_strings strings = {0}, more = {0};
-    const sti_config config = {parts, 2, &strings};
+    const sti_config config = {.parts = parts,
+                               .n_parts = 2,
+                               .strings = &strings};
     if (!sti_config_parse(&config, "fuzz", (const char *)bytes, size)) {
         char *text = sti_config_text(parts, 2, 0);
-        const sti_config back = {parts, 2, &more};
+        const sti_config back = {.parts = parts,
+                                 .n_parts = 2,
+                                 .strings = &more};
         fuzz_require(!sti_config_parse(&back, "back", text, strlen(text)),
                      strads_error_text());
         free(text);

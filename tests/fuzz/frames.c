@@ -11,27 +11,44 @@
 #include "fuzz.h"
 #include "strads/lasso.h"
 
-/* A header with its payload. */
-static void take_frame(const uint8_t *bytes, size_t size)
+/* A frame whose header is `head`, then `rest` bytes of payload. */
+static void take_bytes(const unsigned char head[STI_HEADER_BYTES],
+                       const uint8_t *payload, size_t rest)
 {
-    unsigned char head[STI_HEADER_BYTES] = {0};
     sti_header header, back;
-    memcpy(head, bytes, size < sizeof head ? size : sizeof head);
     if (sti_frame_decode_header(head, STI_HELLO_LIMIT, &header))
         return;
     unsigned char again[STI_HEADER_BYTES];
     sti_frame_encode_header(&header, again);
     fuzz_require(!sti_frame_decode_header(again, STI_HELLO_LIMIT, &back) &&
-                     back.size == header.size && back.kind == header.kind,
+                     back.size == header.size && back.kind == header.kind &&
+                     back.number == header.number,
                  "a header reads back");
     sti_frame *frame = NULL;
     fuzz_require(!sti_frame_alloc(&header, &frame), "room for a frame");
-    const size_t rest = size > sizeof head ? size - sizeof head : 0;
     const size_t n = rest < header.size ? rest : (size_t)header.size;
     memset(frame->payload, 0, header.size);
-    memcpy(frame->payload, bytes + size - rest, n);
+    if (n > 0)
+        memcpy(frame->payload, payload, n);
     (void)sti_frame_verify(frame);
+    const sti_part whole = {frame->payload, header.size};
+    frame->header.checksum = sti_frame_checksum(&whole, 1);
+    fuzz_require(!sti_frame_verify(frame), "a payload with its checksum");
     sti_frame_free(frame);
+}
+
+/* Takes the bytes as they are, then with a valid checksum in the header: mutation
+ * cannot find a checksum, but a peer can compute one. */
+static void take_frame(const uint8_t *bytes, size_t size)
+{
+    unsigned char head[STI_HEADER_BYTES] = {0};
+    const size_t have = size < sizeof head ? size : sizeof head;
+    sti_header header;
+    memcpy(head, bytes, have);
+    take_bytes(head, bytes + have, size - have);
+    memcpy(&header, head, sizeof header);
+    sti_frame_encode_header(&header, head);
+    take_bytes(head, bytes + have, size - have);
 }
 
 /* Copies the bytes as decoders need them: aligned, with nothing readable
