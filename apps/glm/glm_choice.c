@@ -161,6 +161,40 @@ static bool joins_all(const glm_state *state)
            linear_set_reduces(&state->set, p, mean_entries(state));
 }
 
+/* Fails if the working set needs more than the option `memory` leaves. Arrays of
+ * entries grow by half, and a block of new columns is in flight. */
+static strads_err check_set_memory(const glm_state *state)
+{
+    enum { MEMBER_BYTES = 256, SENT_BYTES = 24, FETCH_MOST = 1 << 22 };
+    const linear_set *set = &state->set;
+    const uint64_t side = set->n + (uint64_t)1;
+    uint64_t entries = 0, fresh = 0;
+
+    if (state->spare_bytes == UINT64_MAX)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < set->n; k++) {
+        const uint64_t n =
+            strads_data_col_nnz(state->data, set->member[k].column);
+        entries += n;
+        fresh += k < set->columns.n ? 0 : n;
+    }
+    const uint64_t entry_bytes = state->problem.loss->constant ? 18 : 30;
+    const uint64_t bytes =
+        MEMBER_BYTES * side +
+        (set->reduced
+             ? sizeof(double) * side * side
+             : entry_bytes * entries +
+                   SENT_BYTES * (fresh < FETCH_MOST ? fresh : FETCH_MOST));
+    if (bytes <= state->spare_bytes)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "the working set of %u columns needs about %llu bytes "
+                       "of memory beside the data, %llu of --memory are left: "
+                       "take a larger penalty, or allow more (--memory)",
+                       set->n, (unsigned long long)bytes,
+                       (unsigned long long)state->spare_bytes);
+}
+
 static strads_err grow_set(glm_state *state, uint32_t *violators)
 {
     const double h = mean_curvature(state);
@@ -191,7 +225,7 @@ static strads_err grow_set(glm_state *state, uint32_t *violators)
     n = all ? 0 : choose_joining(state, n);
     for (uint32_t k = 0; k < n && !err; k++)
         err = glm_set_join(state, state->candidate[k]);
-    return err;
+    return err ? err : check_set_memory(state);
 }
 
 /* Sets the gain of an outer step below which the next scan is due. While

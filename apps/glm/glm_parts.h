@@ -216,6 +216,7 @@ typedef struct glm_state {
     const strads_data *data;
     const column_kernels *kernels;
     uint64_t columns;
+    uint64_t spare_bytes;   /* as in the shape, for the working set */
     uint32_t width, target; /* problems, and the current one */
     bool surveys;           /* problems are visited only to find lambda_max */
     glm_outcome *done;      /* [width] */

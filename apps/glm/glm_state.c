@@ -10,6 +10,8 @@
 enum {
     BLOCK_MAX = 1 << 20,
     PARAM_BYTES = 112,
+    USED_BYTES = 100, /* of a column with entries: messages and priorities */
+    ROW_BYTES = 160,  /* of a row: margins, slopes and their copies */
     BOUND_BYTES = 16, /* for a slope that scans may leave out */
     CLASS_BYTES = 24, /* for each class after the first */
     /* For each class of a softmax: cycles and evaluations; and for each row,
@@ -130,6 +132,15 @@ static uint32_t param_bytes(const glm_problem *problem, const strads_data *data,
     return (uint32_t)fmin(bytes, UINT32_MAX);
 }
 
+static uint64_t count_used_columns(const strads_data *data)
+{
+    uint64_t n = 0;
+
+    for (uint64_t j = 0; j < strads_data_cols(data); j++)
+        n += strads_data_col_nnz(data, j) > 0;
+    return n;
+}
+
 strads_err glm_shape_problem(const glm_problem *problem,
                              const strads_data *data, strads_shape *shape)
 {
@@ -152,6 +163,8 @@ strads_err glm_shape_problem(const glm_problem *problem,
     if (glm_on_whole(problem, data))
         shape->parameters = 2 * (shape->cols + 1);
     shape->param_bytes = param_bytes(problem, data, shape);
+    shape->run_bytes +=
+        USED_BYTES * count_used_columns(data) + ROW_BYTES * shape->rows;
     return STRADS_OK;
 }
 
@@ -239,6 +252,7 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
         return err;
     }
     state->set.is = glm_model(state);
+    state->spare_bytes = shape->spare_bytes;
     glm_begin_problem(state);
     if (problem->options.intercept)
         state->n_full = linear_origins_list(data, state->candidate);

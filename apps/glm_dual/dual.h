@@ -314,6 +314,7 @@ typedef struct dual_state {
     strads_range *held; /* [partitions] and groups */
     uint32_t partitions, pools;
     uint64_t columns, rows, groups;
+    bool by_matrix; /* Newton's steps may form the square of the columns */
 
     bool surveyed, measured, seed_due;
     bool moved;    /* groups were visited since the last merge, */

@@ -202,16 +202,15 @@ static double products_of(const dual_state *state)
 void dual_begin_conjugate(dual_state *state)
 {
     state->off = NULL;
-    state->conjugate.left = state->columns < DUAL_NEWTON_COLUMNS
-                                ? products_of(state)
-                                : PRODUCTS_ALL;
+    state->conjugate.left =
+        state->by_matrix ? products_of(state) : PRODUCTS_ALL;
     state->conjugate.used = state->conjugate.left >= 10;
 }
 
 /* True if products did not suffice, and there is no matrix. */
 static bool is_spent(const dual_state *state)
 {
-    return !state->conjugate.used && state->columns >= DUAL_NEWTON_COLUMNS;
+    return !state->conjugate.used && !state->by_matrix;
 }
 
 /* The phase that computes the curve. */

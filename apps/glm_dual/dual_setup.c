@@ -145,7 +145,35 @@ static void begin_problem(dual_state *state);
 static strads_err list_full(dual_state *state);
 
 enum { PARAM_BYTES = 40 }; /* 43 were measured on wide data */
-enum { CLASS_BYTES = 24 }; /* for each class after the first */
+enum { CLASS_BYTES = 40 }; /* for each class after the first */
+
+/* Estimates the memory beside the data and param_bytes. Columns with entries
+ * have several copies. A smooth loss adds vectors for Newton steps, another loss
+ * adds the rows of a face. */
+static uint64_t dual_estimate_memory(const dual_problem *problem,
+                                     const strads_data *data,
+                                     const strads_shape *shape)
+{
+    enum {
+        COLUMN_BYTES = 72,
+        CURVED_BYTES = 112,
+        FACE_BYTES = 40,
+        FACE_ENTRY_BYTES = 8,
+        ROW_BYTES = 96
+    };
+    const dual_loss *loss = problem->loss;
+    uint64_t column_bytes = COLUMN_BYTES, used = 0, entries = 0;
+
+    for (uint64_t j = 0; j < shape->cols; j++)
+        used += strads_data_col_nnz(data, j) > 0;
+    for (uint32_t p = 0; p < shape->partitions; p++) {
+        const strads_share *share = strads_data_share(data, p);
+        entries += share ? share->by_row.nnz : 0;
+    }
+    column_bytes += loss->smooth ? CURVED_BYTES : FACE_BYTES;
+    return used * column_bytes + ROW_BYTES * shape->rows +
+           (loss->smooth ? 0 : FACE_ENTRY_BYTES * entries);
+}
 
 strads_err dual_shape(const dual_problem *problem, const strads_data *data,
                       strads_shape *shape)
@@ -163,6 +191,7 @@ strads_err dual_shape(const dual_problem *problem, const strads_data *data,
     shape->parameters = dual_first_sample(shape) + rows;
     shape->block_max = UINT32_MAX;
     shape->param_bytes = PARAM_BYTES + (shape->width - 1) * CLASS_BYTES;
+    shape->run_bytes += dual_estimate_memory(problem, data, shape);
     return err;
 }
 
@@ -226,6 +255,17 @@ static void take_blocks(dual_state *state, const strads_data *data,
     }
 }
 
+/* Whether the coordinator's matrix, a partition's part of it and the messages fit
+ * in memory. */
+static bool matrix_fits(const strads_shape *shape)
+{
+    enum { COPIES = 4 };
+    const uint64_t n = shape->cols + 1;
+
+    return shape->cols < DUAL_NEWTON_COLUMNS &&
+           COPIES * n * n * sizeof(double) <= shape->spare_bytes;
+}
+
 static bool reserve_state(dual_state *state, const strads_shape *shape)
 {
     const uint64_t groups =
@@ -268,6 +308,7 @@ strads_err dual_begin(const dual_problem *problem, const strads_data *data,
     state->pools = shape->pools;
     state->columns = shape->cols;
     state->rows = shape->rows;
+    state->by_matrix = matrix_fits(shape);
     begin_problem(state);
     const strads_err err = list_full(state);
     if (err) {

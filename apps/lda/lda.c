@@ -121,6 +121,51 @@ static double wall_now(void)
 
 /* ---- shape and blocks -------------------------------------------------- */
 
+/* Counts the bytes for the tokens of a share and for its documents' topics. Adds
+ * to *pairs the expected number of pairs of a word and a topic while topics are
+ * random. */
+static uint64_t count_share_bytes(const strads_lda_options *options,
+                                  const strads_share *share, double *pairs)
+{
+    enum { TOKEN_BYTES = 6, DENSE_BYTES = 2, SITE_BYTES = 40, ROW_BYTES = 64 };
+    const strads_sparse *x = &share->by_col;
+    const uint64_t rows = share->rows.end - share->rows.begin;
+    const double topics = options->topics;
+    double tokens = 0;
+
+    for (uint64_t w = 0; w < x->lines; w++) {
+        double n = 0;
+        for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++)
+            n += strads_sparse_value(x, e);
+        tokens += n;
+        *pairs -= topics * expm1(-n / topics);
+    }
+    const double lists = options->topics > LDA_DENSE_TOPICS
+                             ? 4 * tokens + ROW_BYTES * (double)rows
+                             : DENSE_BYTES * topics * (double)rows;
+    return (uint64_t)(TOKEN_BYTES * tokens + lists + SITE_BYTES * topics);
+}
+
+/* Estimates the memory of the run. The data's entries are released while tokens
+ * are made. A pair is stored in a word's row and, at the end, twice in the
+ * gathered counts while these are sorted. */
+static uint64_t lda_estimate_memory(const strads_lda_options *options,
+                                    const strads_data *data,
+                                    const strads_shape *shape)
+{
+    enum { PAIR_BYTES = 32, WORD_BYTES = 48 };
+    uint64_t bytes = 0;
+    double pairs = 0;
+
+    for (uint32_t p = 0; p < shape->partitions; p++) {
+        const strads_share *share = strads_data_share(data, p);
+        if (share && share->by_col.start)
+            bytes += count_share_bytes(options, share, &pairs);
+    }
+    bytes += (uint64_t)(PAIR_BYTES * pairs) + WORD_BYTES * shape->cols;
+    return bytes > shape->run_bytes ? bytes : shape->run_bytes;
+}
+
 static strads_err lda_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
 {
@@ -131,7 +176,10 @@ static strads_err lda_shape(const void *config, const strads_data *data,
                                           "is nothing to find topics in");
     shape->block_max = UINT32_MAX;
     shape->totals = options->topics;
-    return options_check(options);
+    strads_err err = options_check(options);
+    if (!err)
+        shape->run_bytes = lda_estimate_memory(options, data, shape);
+    return err;
 }
 
 static void lda_end(void *state)

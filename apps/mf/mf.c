@@ -395,6 +395,47 @@ static strads_err check_test(const strads_mf_options *o)
     return err;
 }
 
+/* Returns the bytes that mf_large takes for a block's factors. */
+static uint64_t round_block_bytes(uint64_t bytes)
+{
+    enum { PAGE = 2 << 20, LEAST = PAGE / 8 };
+
+    return bytes < LEAST ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Estimates the memory of the run: the data as read, and the ratings and factors
+ * in the form of the method. */
+static uint64_t mf_estimate_memory(const strads_mf_options *o,
+                                   const strads_data *data,
+                                   const strads_shape *shape)
+{
+    enum { CELL = 8, SIDES = 16, FIXED = 64 };
+    const uint64_t stride = sizeof(float) * mf_stride(o->rank);
+    const uint64_t blocks = shape->blocks ? shape->blocks : 1;
+    uint64_t users = 0, ratings = 0, kept = 0;
+
+    for (uint32_t p = 0; p < shape->partitions; p++) {
+        const strads_share *share = strads_data_share(data, p);
+        if (!share)
+            continue;
+        kept++;
+        users += share->rows.end - share->rows.begin;
+        ratings += share->by_row.start ? share->by_row.nnz : share->by_col.nnz;
+    }
+    const bool sgd = !mf_by_rows(o) && !mf_by_ranks(o);
+    const uint64_t copies = sgd ? 3 : 2; /* the last, the best, a good one */
+    const uint64_t trained =
+        (sgd ? CELL : SIDES) * ratings + copies * users * stride;
+    const uint64_t gathered =
+        users * stride + 2 * sizeof(float) * shape->rows * (o->rank + 1);
+    const uint64_t items =
+        blocks * round_block_bytes(shape->cols / blocks * stride) +
+        shape->cols * (stride * (sgd ? 3 : 1 + 2 * kept) +
+                       2 * sizeof(double) * (o->rank + 1));
+    return shape->run_bytes + (trained > gathered ? trained : gathered) +
+           items + FIXED * (users + kept * shape->cols);
+}
+
 static strads_err mf_shape(const void *config, const strads_data *data,
                            strads_shape *shape)
 {
@@ -417,6 +458,7 @@ static strads_err mf_shape(const void *config, const strads_data *data,
                            "make more of them",
                            (unsigned long long)items, shape->blocks,
                            UINT16_MAX);
+    shape->run_bytes = mf_estimate_memory(&o, data, shape);
     return STRADS_OK;
 }
 

@@ -888,6 +888,33 @@ static uint32_t net_grid(const void *config)
     return columns > 0 ? columns : net_defaults.columns;
 }
 
+/* Estimates the memory beside the data: the table; in each partition its
+ * parameters, their gradient and exchanged copies; the activations of a batch. */
+static uint64_t net_estimate_memory(const strads_net_options *o,
+                                    const net_sizes *sizes,
+                                    const strads_data *data,
+                                    const strads_shape *shape)
+{
+    enum { BLAS_BYTES = 16 << 20 }; /* its buffers */
+    const uint64_t row = sizeof(double) * sizes->width;
+    uint64_t bytes = BLAS_BYTES + sizes->rows * row;
+
+    for (uint32_t p = 0; p < shape->partitions; p++) {
+        const strads_share *share = strads_data_share(data, p);
+        if (!share || !share->by_row.start)
+            continue;
+        const uint64_t rows = share->rows.end - share->rows.begin;
+        const uint64_t cols = share->cols.end - share->cols.begin;
+        const uint64_t batch = o->batch && o->batch < rows ? o->batch : rows;
+        const double full = (double)rows * (double)cols;
+        bytes += 5 * (cols + net_upper(sizes)) * row +
+                 (sizes->layers + 4) * batch * row + 8 * shape->rows;
+        if ((double)share->by_row.nnz >= DENSE_SHARE * full)
+            bytes += sizeof(double) * cols * (rows + batch);
+    }
+    return bytes;
+}
+
 static strads_err net_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
 {
@@ -908,6 +935,7 @@ static strads_err net_shape(const void *config, const strads_data *data,
                            shape->partitions, o.columns);
     shape->parameters = sizes.rows;
     shape->width = sizes.width;
+    shape->run_bytes += net_estimate_memory(&o, &sizes, data, shape);
     return STRADS_OK;
 }
 

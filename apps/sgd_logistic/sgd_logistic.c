@@ -269,9 +269,15 @@ static strads_err sgd_run(strads_task *task, strads_session *session)
 static strads_err sgd_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
 {
+    /* Bytes for a column: in the tables; in each worker's weights, cache and
+     * increments. */
+    enum { TABLE_BYTES = 24, WORKER_BYTES = 64 };
     sgd_rules rules;
-    (void)data;
-    (void)shape;
+    uint64_t workers = 0;
+
+    for (uint32_t p = 0; p < shape->partitions; p++)
+        workers += strads_data_share(data, p) != NULL;
+    shape->run_bytes += shape->cols * (TABLE_BYTES + WORKER_BYTES * workers);
     return sgd_rules_make(config, &rules);
 }
 

@@ -124,7 +124,8 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     strads_err err = sti_job_make_tables(run);
     if (!err && run->probe_phase < run->n_phases)
         err =
-            sti_pairs_new(run->shape.parameters, STI_PAIRS_BYTES, &run->pairs);
+            sti_pairs_new(run->shape.parameters,
+                          sti_pairs_limit(run->shape.spare_bytes), &run->pairs);
     if (!err && run->program->begin) {
         err = run->program->begin(run->config, run->data, &run->shape,
                                   &run->state);

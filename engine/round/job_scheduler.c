@@ -800,7 +800,9 @@ static strads_err open_range(sti_run *run, uint32_t number)
     strads_err err = STRADS_OK;
     if (run->schedulers > 1 && run->probe_phase < run->n_phases &&
         !v.range->pairs)
-        err = sti_pairs_new(v.n, STI_PAIRS_BYTES / run->schedulers,
+        err = sti_pairs_new(v.n,
+                            sti_pairs_limit(run->shape.spare_bytes) /
+                                run->schedulers,
                             &v.range->pairs);
     return err ? err : open_range_policy(&v);
 }

@@ -16,6 +16,12 @@ typedef struct sti_pairs sti_pairs;
 /* The limit of all caches of one kind together. */
 #define STI_PAIRS_BYTES ((size_t)1 << 30)
 
+/* The limit where the option `memory` leaves `spare` bytes: a quarter of them. */
+static inline size_t sti_pairs_limit(uint64_t spare)
+{
+    return spare / 4 < STI_PAIRS_BYTES ? (size_t)(spare / 4) : STI_PAIRS_BYTES;
+}
+
 /* For parameters 0 .. parameters - 1; keeps about `limit` bytes.
  * STRADS_ENOMEM. */
 strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out);

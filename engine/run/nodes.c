@@ -656,7 +656,9 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
                           : options->values == STRADS_F32 ? 4
                                                           : 8;
     if (!options->memory_limit)
-        options->memory_limit = sti_run_memory(&engine->options);
+        err = sti_run_memory(&engine->options, &options->memory_limit);
+    if (err)
+        return err;
     sti_sized_return(given, options);
     engine->kept_ns = sti_monotonic_now();
     return STRADS_OK;

@@ -318,6 +318,8 @@ strads_err sti_setup_shape(const strads_program *program, const void *config,
         .cols = strads_data_cols(data),
         .partitions = o->partitions,
         .pools = o->pools,
+        .run_bytes = strads_data_bytes(data),
+        .spare_bytes = UINT64_MAX,
     };
     return program->shape ? program->shape(config, data, shape) : STRADS_OK;
 }
@@ -353,28 +355,33 @@ static strads_err take_shape(sti_setup *setup)
 
 /* Fails before the run instead of being killed by the system during it. All
  * columns up to the largest column number are parameters, even if they have no
- * entries. */
-static strads_err check_memory(const sti_run *run, const sti_layout *layout,
+ * entries. Under the option `memory` the code and the threads count as well. */
+static strads_err check_memory(sti_run *run, const sti_layout *layout,
                                uint64_t memory)
 {
-    const strads_shape *shape = &run->shape;
-    const uint64_t bytes = shape->parameters * shape->param_bytes;
+    strads_shape *shape = &run->shape;
+    const uint64_t parameters =
+        layout->first > 0 ? 0 : shape->parameters * shape->param_bytes;
     const uint64_t data = strads_data_bytes(run->data);
-    const uint64_t left = memory > data ? memory - data : 0;
-    uint64_t capacity = bytes > 0 ? sti_memory_available() : 0;
-    if (memory && left < capacity)
-        capacity = left;
-    if (layout->first > 0 || bytes <= capacity)
+    const uint64_t bytes =
+        (memory ? STI_PROCESS_BYTES : 0) + shape->run_bytes + parameters;
+    uint64_t capacity = sti_memory_available();
+    capacity = capacity > UINT64_MAX - data ? UINT64_MAX : capacity + data;
+    if (memory && memory < capacity)
+        capacity = memory;
+    if (memory)
+        shape->spare_bytes = capacity > bytes ? capacity - bytes : 0;
+    if (bytes <= capacity)
         return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM,
-                       "program %s needs about %llu bytes of memory for %llu "
-                       "parameters of %u numbers each, %llu may be used: "
-                       "number the columns that the data has without gaps, "
-                       "take fewer classes where there are several numbers, "
-                       "or allow more (--memory)",
-                       run->program->name, (unsigned long long)bytes,
-                       (unsigned long long)shape->parameters, shape->width,
-                       (unsigned long long)capacity);
+    return strads_fail(
+        STRADS_ENOMEM,
+        "program %s needs about %llu bytes of memory for %llu parameters of %u "
+        "numbers each and its %llu bytes of data, %llu may be used: take fewer "
+        "topics, factors, units or classes, number the columns that the data "
+        "has without gaps, run more processes, or allow more (--memory)",
+        run->program->name, (unsigned long long)bytes,
+        (unsigned long long)shape->parameters, shape->width,
+        (unsigned long long)data, (unsigned long long)capacity);
 }
 
 /* Partitions of a finer split would silently train on a part of the data. */
@@ -567,10 +574,21 @@ void sti_run_cut_as(const strads_program *program, const void *config,
         cut->grid_cols = program->grid(config ? config : program->defaults);
 }
 
-uint64_t sti_run_memory(const strads_engine_options *options)
+strads_err sti_run_memory(const strads_engine_options *options, uint64_t *bytes)
 {
-    const uint64_t free = options->memory ? sti_memory_available() : 0;
-    return options->memory < free ? options->memory : free;
+    *bytes = 0;
+    if (!options->memory)
+        return STRADS_OK;
+    if (options->memory <= STI_PROCESS_BYTES)
+        return strads_fail(STRADS_ENOMEM,
+                           "a run takes %llu bytes of memory before it reads "
+                           "data, %llu may be used: allow more (--memory)",
+                           (unsigned long long)STI_PROCESS_BYTES,
+                           (unsigned long long)options->memory);
+    const uint64_t left = options->memory - STI_PROCESS_BYTES;
+    const uint64_t available = sti_memory_available();
+    *bytes = left < available ? left : available;
+    return STRADS_OK;
 }
 
 static uint32_t usual_partitions(const strads_program *program,
@@ -618,7 +636,9 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
         return err;
     sti_run_cut_as(&p, config, &c);
     if (!c.memory_limit)
-        c.memory_limit = sti_run_memory(&o);
+        err = sti_run_memory(&o, &c.memory_limit);
+    if (err)
+        return err;
     c.keep_first = c.keep_count = 0;
     c.partitions = given ? given : usual_partitions(&p, sti_setup_workers(&o));
     if (!given && c.grid_cols > 1) /* whole rows of the grid */

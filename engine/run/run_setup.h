@@ -72,8 +72,14 @@ void sti_setup_free(sti_setup *setup, bool keep_state);
  * strads_engine_options. */
 void sti_setup_tell(void *options, const strads_progress *progress);
 
-/* The `memory` option, at most the free memory; 0 if it is not set. */
-uint64_t sti_run_memory(const strads_engine_options *options);
+/* The part of the `memory` option for code, threads, buffers and mapped text of
+ * the process; measured. */
+#define STI_PROCESS_BYTES (UINT64_C(14) << 20)
+
+/* The bytes that the `memory` option leaves for data, at most the free memory; 0
+ * if it is not set. STRADS_ENOMEM: none. */
+strads_err sti_run_memory(const strads_engine_options *options,
+                          uint64_t *bytes);
 
 /* Sets the options for reading the data that follow from the program and its
  * options alone: split, layout, kind, labels, values. */

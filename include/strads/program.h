@@ -121,6 +121,17 @@ typedef struct strads_shape {
      * parameters is not available, the run fails with STRADS_ENOMEM before the
      * first callback. */
     uint32_t param_bytes;
+    /* The memory, in bytes, that this process uses at the peak of the run for its
+     * data and for the program's state that depends on them: tokens, ratings,
+     * factors, copies, the result. Preset to the bytes of the data. Together with
+     * param_bytes it is compared with the option `memory`, or with the free
+     * memory, before the first callback of a worker; a run that needs more fails
+     * with STRADS_ENOMEM. */
+    uint64_t run_bytes;
+    /* Read only, valid from `begin` on: the bytes that the option `memory` leaves
+     * for caches and working sets that grow during the run; UINT64_MAX: no
+     * limit. */
+    uint64_t spare_bytes;
 } strads_shape;
 
 /* The pool of a partition, and the first partition of a pool. pool == pools
