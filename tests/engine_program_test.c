@@ -258,8 +258,8 @@ Test(engine_program, an_impossible_shape_is_refused)
     program.shape = too_large;
     expect_error(
         toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ENOMEM,
-        "needs about 4611686018427387904 bytes of memory for 2147483648 "
-        "parameters");
+        "needs about 4611686018427390592 bytes of memory for 2147483648 "
+        "parameters of 1 numbers each and its 2688 bytes of data");
     program.shape = no_fit;
     expect_error(toy_run_it(&(toy_run){.program = &program}, NULL),
                  STRADS_EINVAL, "do not fit");
