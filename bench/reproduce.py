@@ -437,7 +437,7 @@ def loss(program):
             "the rows that they have.",
             "MALT: survivors regroup and go on. On two cores three processes are sooner than "
             "four; the rows of the lost one are not taken over. Rounds and rings go on from "
-            "a cut, to the same optimum or the same bits (docs/operations.md).",
+            "a checkpoint, to the same optimum or the same bits (docs/operations.md).",
             [plot("seconds", "objective on peer 0's rows", curves, "", marks),
              table(["", "s", "objective of rows that are left"], rows)], commands)
 

@@ -238,7 +238,7 @@ static strads_err solve_together(strads_commit *commit)
 static strads_err schedule(strads_turn *turn)
 {
     run_state *s = turn->state;
-    if (turn->at_rest && s->next == BLOCK)
+    if (turn->idle && s->next == BLOCK)
         s->next = SCAN;
     else if (s->next == BLOCK && s->blocks == BLOCKS_MEASURED)
         s->next = MEASURE;

@@ -29,7 +29,7 @@ void transport_tell_port(int tell, int port)
                    "telling the port");
 }
 
-/* ---- sockets -------------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------- */
 
 static int raw_socket(const char *path)
 {

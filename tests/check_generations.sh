@@ -64,6 +64,6 @@ silent="-DKILLS=0 -DSILENCES=1"
     keeps -DNP -l $killed
     keeps -DNP -l $silent
     finds 'got\[' $killed -DCOUNT_OLD
-    finds 'count\[1\]' $killed -DTORN_CUT
+    finds 'count\[1\]' $killed -DTORN_CHECKPOINT
     finds 'asks' $silent -DLOST_LATE
 }

@@ -4,13 +4,13 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-# until_cut DIR: waits until it has new checkpoints; a run that has ended by
+# until_checkpoint DIR: waits until it has new checkpoints; a run that has ended by
 # itself before that is fine, too.
-cuts_of() { find "$1" -name 'cut-*.strads' 2>/dev/null | sort; }
-until_cut() {
-    before=$(cuts_of "$1")
+checkpoints_of() { find "$1" -name 'checkpoint-*.strads' 2>/dev/null | sort; }
+until_checkpoint() {
+    before=$(checkpoints_of "$1")
     for _ in $(seq 200); do
-        [ "$(cuts_of "$1")" = "$before" ] && kill -0 "$child" 2>/dev/null || break
+        [ "$(checkpoints_of "$1")" = "$before" ] && kill -0 "$child" 2>/dev/null || break
         sleep 0.02
     done
 }
@@ -29,18 +29,18 @@ objective_in() { # LOG: the last objective, to 9 digits
 for program in lasso logistic svm; do
     gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
     gives 3 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
-        --max-rounds 12 --checkpoint "cuts-$program"
-    says err "to go on: the same command with --resume cuts-$program"
+        --max-rounds 12 --checkpoint "checkpoints-$program"
+    says err "to go on: the same command with --resume checkpoints-$program"
     gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
-        --resume "cuts-$program" --workers 2 --log rest.jsonl
+        --resume "checkpoints-$program" --workers 2 --log rest.jsonl
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
 done
 
 # Linear models of any loss, and paths, which keep their completed points
 gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --log whole.jsonl
 gives 3 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --max-rounds 12 \
-    --checkpoint cuts-glm
-gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --resume cuts-glm \
+    --checkpoint checkpoints-glm
+gives 0 glm train --no-intercept "$party" --loss logistic --lambda-ratio 0.01 --resume checkpoints-glm \
     --log rest.jsonl
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "glm"
 
@@ -54,30 +54,30 @@ awk 'BEGIN { srand(5); for (i = 0; i < 500; i++) { l = ""
     for (j = 1 + int(rand() * 40); j <= 1300; j += 1 + int(rand() * 80))
         l = l " " j ":" sprintf("%.4f", rand() + .5)
     print (rand() > .4 ? 1 : -1) l } }' >wide.svm
-cut_everywhere() { # ROUNDS WORDS...: at each of these rounds
-    cuts=$1
+checkpoint_everywhere() { # ROUNDS WORDS...: at each of these rounds
+    checkpoints=$1
     shift
     gives 0 "$@" --tolerance 1e-9 --log whole.jsonl
-    for rounds in $cuts; do
-        rm -rf cuts-newton
+    for rounds in $checkpoints; do
+        rm -rf checkpoints-newton
         gives 3 "$@" --tolerance 1e-9 --max-rounds "$rounds" \
-            --checkpoint cuts-newton
-        gives 0 "$@" --tolerance 1e-9 --resume cuts-newton --log rest.jsonl
+            --checkpoint checkpoints-newton
+        gives 0 "$@" --tolerance 1e-9 --resume checkpoints-newton --log rest.jsonl
         near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-9 \
-            "$*, cut at $rounds"
+            "$*, checkpoint at $rounds"
     done
 }
-cut_everywhere "3 6 9 12 15" logistic train few.svm --l1-ratio 0 --c 10 --intercept
-cut_everywhere "3 6 9 12 15" glm train few.svm --loss logistic --penalty ridge \
+checkpoint_everywhere "3 6 9 12 15" logistic train few.svm --l1-ratio 0 --c 10 --intercept
+checkpoint_everywhere "3 6 9 12 15" glm train few.svm --loss logistic --penalty ridge \
     --lambda 1e-4 --intercept
-cut_everywhere "3 6 9 12 15" svm train few.svm --loss squared-hinge --c 10 \
+checkpoint_everywhere "3 6 9 12 15" svm train few.svm --loss squared-hinge --c 10 \
     --intercept
-cut_everywhere "40 55 60 65 70 75" logistic train wide.svm --l1-ratio 0 --c 200 \
+checkpoint_everywhere "40 55 60 65 70 75" logistic train wide.svm --l1-ratio 0 --c 200 \
     --intercept --workers 1
 # A softmax fit is interrupted within a turn and between sweeps.
 awk '{ split($2, x, ":"); $1 = $1 > 0 ? "a" : x[2] > .25 ? "b" : "c"; print }' \
     few.svm >three.svm
-cut_everywhere "2 4 9 20 40" glm train three.svm --loss multinomial \
+checkpoint_everywhere "2 4 9 20 40" glm train three.svm --loss multinomial \
     --lambda-ratio 0.02 --intercept
 points_differ() { # ONE.csv OTHER.csv: lambdas differ beyond rounding, or
                   # objectives by
@@ -88,14 +88,14 @@ points_differ() { # ONE.csv OTHER.csv: lambdas differ beyond rounding, or
 }
 for path in "lasso path --no-intercept $year_train --ratio 0.01" "logistic path --no-intercept $party" \
     "glm path $party --loss squared-hinge --intercept"; do
-    rm -rf cuts-path
+    rm -rf checkpoints-path
     # shellcheck disable=SC2086 # words
     {
         gives 0 $path --points 30 --tolerance 1e-8 --output whole.csv
         gives 3 $path --points 30 --tolerance 1e-8 --output part.csv \
-            --max-rounds 25 --checkpoint cuts-path
+            --max-rounds 25 --checkpoint checkpoints-path
         gives 0 $path --points 30 --tolerance 1e-8 --output rest.csv \
-            --resume cuts-path
+            --resume checkpoints-path
     }
     [ "$(wc -l <part.csv)" -gt 2 ] || fail "no points of $path: make it longer"
     ! points_differ whole.csv rest.csv || fail "other points: $path"
@@ -177,16 +177,16 @@ sgd="sgd-logistic train --no-intercept $party --epochs 20 --partitions 3"
     more="--checkpoint loops --checkpoint-every 0.005s"
     for signal in KILL TERM KILL; do
         start killed $far $more
-        until_cut loops
+        until_checkpoint loops
         kill_child "$signal"
-        [ -z "$(cuts_of loops)" ] || more="--resume loops"
+        [ -z "$(checkpoints_of loops)" ] || more="--resume loops"
     done
-    [ "$more" = "--resume loops" ] || fail "no cut of a loop"
+    [ "$more" = "--resume loops" ] || fail "no checkpoint of a loop"
     start first $far $more --workers 1 --nodes 2 --listen "ipc://$folder/loop.sock"
     first=$child
     start second join "$(url_of first)" --workers 2
     second=$child
-    until_cut loops
+    until_checkpoint loops
     kill_child KILL
     wait "$first" 2>/dev/null || true
     gives 0 $far --resume loops --model rest.json
@@ -219,20 +219,20 @@ two() { # WORDS...: lda on two processes; the second one's number goes to $secon
 }
 rm -f whole.model* rest.model*
 gives 0 lda train "$documents" --topics 20 --sweeps 200 --partitions 2 --model whole.model
-until_cut() { # DIR
+until_checkpoint() { # DIR
     for _ in $(seq 500); do
         ls "$1" 2>/dev/null | grep -q "strads$" && break
         sleep 0.02
     done
 }
 two --checkpoint alone --checkpoint-every 0.02s --model alone.model
-until_cut alone
+until_checkpoint alone
 kill -KILL "$second"
 wait "$second" || true
 ends one "$first" 0
 cmp -s whole.model.npy alone.model.npy || fail "one that was left: other bits"
 two --checkpoint pair --checkpoint-every 0.02s
-until_cut pair
+until_checkpoint pair
 kill -KILL "$first" "$second"
 wait "$first" || true
 wait "$second" || true
@@ -251,49 +251,49 @@ more="--checkpoint factors --checkpoint-every 0.002s"
 for _ in 1 2 3 4; do
     # shellcheck disable=SC2086 # words
     start killed $far $more
-    until_cut factors
+    until_checkpoint factors
     kill_child KILL
-    [ -z "$(cuts_of factors)" ] || more="--resume factors"
+    [ -z "$(checkpoints_of factors)" ] || more="--resume factors"
 done
-[ "$more" = "--resume factors" ] || fail "no cut of factors"
+[ "$more" = "--resume factors" ] || fail "no checkpoint of factors"
 # shellcheck disable=SC2086 # words
 gives 0 $far $more --model rest.model
 same_files "killed factors"
 
 # Refused options, with the reason
-gives 2 lasso train --no-intercept "$party" --checkpoint cuts-lasso
-says err "has cuts of an earlier run: go on from them with --resume cuts-lasso"
-gives 2 lasso train --no-intercept "$party" --deterministic --resume cuts-lasso --lambda 0.5
+gives 2 lasso train --no-intercept "$party" --checkpoint checkpoints-lasso
+says err "has checkpoints of an earlier run: go on from them with --resume checkpoints-lasso"
+gives 2 lasso train --no-intercept "$party" --deterministic --resume checkpoints-lasso --lambda 0.5
 says err '"lambda: '
-gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --seed 7
+gives 2 lasso train --no-intercept "$party" --resume checkpoints-lasso --seed 7
 says err '"seed: 0", this one has "seed: 7"'
-gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --partitions 2
+gives 2 lasso train --no-intercept "$party" --resume checkpoints-lasso --partitions 2
 says err '"partitions: 1", this one has "partitions: 2"'
-gives 2 lasso train --no-intercept "$year_train" --resume cuts-lasso
+gives 2 lasso train --no-intercept "$year_train" --resume checkpoints-lasso
 says err 'is of a run with "'
-gives 2 logistic train --no-intercept "$party" --resume cuts-lasso
+gives 2 logistic train --no-intercept "$party" --resume checkpoints-lasso
 says err '"program: lasso", this one has "program: logistic"'
-gives 2 lasso train --no-intercept "$party" --resume cuts-none
-says err "resume cuts-none: has no cut of a run"
-gives 2 lasso train --no-intercept "$party" --resume cuts-lasso --start m.json
+gives 2 lasso train --no-intercept "$party" --resume checkpoints-none
+says err "resume checkpoints-none: has no checkpoint of a run"
+gives 2 lasso train --no-intercept "$party" --resume checkpoints-lasso --start m.json
 says err "leave --start out"
 
 # Damage: the previous checkpoint is used; if that is also gone, it is an error
-cp cuts-svm/cut-000001.strads cuts-svm/cut-000002.strads 2>/dev/null || true
-newest=$(find cuts-svm -name 'cut-*.strads' | sort | tail -n 1)
+cp checkpoints-svm/checkpoint-000001.strads checkpoints-svm/checkpoint-000002.strads 2>/dev/null || true
+newest=$(find checkpoints-svm -name 'checkpoint-*.strads' | sort | tail -n 1)
 printf X | dd of="$newest" bs=1 seek=100 conv=notrunc 2>/dev/null
-gives 0 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
-says err "its checksum is wrong: the cut before it is taken"
-for cut in cuts-svm/*; do : >"$cut"; done
-gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume cuts-svm
-says err "is damaged: it does not begin as a cut does"
+gives 0 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume checkpoints-svm
+says err "its checksum is wrong: the checkpoint before it is taken"
+for checkpoint in checkpoints-svm/*; do : >"$checkpoint"; done
+gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume checkpoints-svm
+says err "is damaged: it does not begin as a checkpoint does"
 
 # A checkpoint that cannot be written does not end the run
 start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partitions 2 \
     --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
 until_there . lost.err # the run has begun
 gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
-says err "another run keeps its cuts there"
+says err "another run keeps its checkpoints there"
 rm -rf lost
 until_there "cannot be written: No such file or directory): the run goes on" lost.err
 ends lost "$child" 3
@@ -308,12 +308,12 @@ for _ in 1 2 3; do
     # shellcheck disable=SC2086 # words
     start killed lasso train --no-intercept "$year_train" $far --tolerance 1e-15 \
         --checkpoint often --checkpoint-every 0.005s $resume
-    until_cut often
+    until_checkpoint often
     kill_child KILL
-    [ -z "$(cuts_of often)" ] || resume="--resume often"
+    [ -z "$(checkpoints_of often)" ] || resume="--resume often"
 done
 # shellcheck disable=SC2086 # words
 gives 0 lasso train --no-intercept "$year_train" $far --tolerance 1e-6 --resume often --log rest.jsonl
 near "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" 2e-6 "killed"
-[ "$(find often -name 'cut-*' | wc -l)" -le 2 ] || fail "more than two cuts: $(ls often)"
+[ "$(find often -name 'checkpoint-*' | wc -l)" -le 2 ] || fail "more than two checkpoints: $(ls often)"
 finish

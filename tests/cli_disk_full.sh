@@ -33,23 +33,23 @@ fill() {
 # from
 topics="$STRADS_SOURCE/data/docword.sotu-tiny.txt --topics 20"
 # shellcheck disable=SC2086 # words
-start cuts lda train $topics --sweeps 100000 --partitions 2 \
-    --checkpoint disk/cuts --checkpoint-every 0.1s
-until_there . cuts.err
+start checkpoints lda train $topics --sweeps 100000 --partitions 2 \
+    --checkpoint disk/checkpoints --checkpoint-every 0.1s
+until_there . checkpoints.err
 for _ in $(seq 500); do
-    ls disk/cuts 2>/dev/null | grep -q 'strads$' && break
+    ls disk/checkpoints 2>/dev/null | grep -q 'strads$' && break
     sleep 0.02
 done
 fill "$child"
-until_there "cannot be written: $full): the run goes on" cuts.err
-ls disk/cuts >before.list
+until_there "cannot be written: $full): the run goes on" checkpoints.err
+ls disk/checkpoints >before.list
 kill -INT "$child"
-ends cuts "$child" 130
-ls disk/cuts | cmp -s - before.list || fail "other cuts: $(ls disk/cuts)"
-grep -q 'part' before.list && fail "half a cut: $(cat before.list)"
+ends checkpoints "$child" 130
+ls disk/checkpoints | cmp -s - before.list || fail "other checkpoints: $(ls disk/checkpoints)"
+grep -q 'part' before.list && fail "half a checkpoint: $(cat before.list)"
 rm -f disk/filler
 # shellcheck disable=SC2086 # words
-gives 0 lda train $topics --sweeps 100000 --partitions 2 --resume disk/cuts \
+gives 0 lda train $topics --sweeps 100000 --partitions 2 --resume disk/checkpoints \
     --time-limit 0.5
 
 # A model: the older one stays; a log: the command reports missing lines

@@ -45,12 +45,12 @@ done
 
 # A FIFO in place of a checkpoint
 mkdir fifo
-mkfifo fifo/cut-000001.strads
+mkfifo fifo/checkpoint-000001.strads
 code=0
 # shellcheck disable=SC2086 # words
 timeout -k 1 20 "$STRADS_BIN" lasso train "$year_train" $common --resume fifo \
     --model m.json >out 2>err || code=$?
-same "$code" 2 "a FIFO for a cut"
+same "$code" 2 "a FIFO for a checkpoint"
 says err "not a plain file"
 
 # Node 0 by this machine's name reads node 0's path
@@ -88,7 +88,7 @@ END
     "$STRADS_CC" -shared -fPIC -o killer.so killer.c
     LD_PRELOAD=$folder/killer.so start away launch -n 3 -- lasso train \
         "$year_train" --lambda-ratio 0.02 --deterministic --partitions 6 \
-        --seed 5 --checkpoint cuts --model slow.json
+        --seed 5 --checkpoint checkpoints --model slow.json
     ends away "$child" 0
     says away.err "process 0 was ended by signal 9" "process 0 is started again"
     same_bits "node 0 killed at the end" one.json slow.json

@@ -63,7 +63,7 @@ gives 0 lda train "$words" --topics 20 --sweeps 300 --partitions 4 --seed 5 \
     --model one.json
 start first lda train "$words" --topics 20 --sweeps 300 --partitions 4 \
     --seed 5 --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
-    --checkpoint cuts --checkpoint-every 0.3 \
+    --checkpoint checkpoints --checkpoint-every 0.3 \
     --model ring.json --log ring.jsonl
 first=$child
 url=$(url_of first)

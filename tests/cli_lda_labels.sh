@@ -71,10 +71,10 @@ STRADS_KERNELS=portable gives 0 lda train train.txt --labels train.labels \
     $how --model slow.json --quiet
 alike slow.json "portable kernels"
 gives 0 lda train train.txt --labels train.labels $how --max-rounds 61 \
-    --checkpoint cuts
-gives 0 lda train train.txt --labels train.labels $how --resume cuts \
+    --checkpoint checkpoints
+gives 0 lda train train.txt --labels train.labels $how --resume checkpoints \
     --model rest.json --quiet
-alike rest.json "a run that went on from a cut"
+alike rest.json "a run that went on from a checkpoint"
 start first lda train train.txt --labels train.labels $how --workers 1 \
     --nodes 2 --listen tcp://127.0.0.1:0 --model nodes.json
 first=$child

@@ -39,7 +39,7 @@ pulled() {
     rm -f first.jsonl
     start first "$@" --workers 1 --nodes 2 --listen tcp://10.9.0.1:0 \
         --token-file token --partitions 2 --checkpoint-every 1s \
-        --checkpoint "cuts$seconds" --log first.jsonl --model pulled.model
+        --checkpoint "checkpoints$seconds" --log first.jsonl --model pulled.model
     first=$child
     url=$(url_of first)
     : >second.err
@@ -70,14 +70,14 @@ lda $([ -z "$STRADS_SANITIZE" ] && echo 800 || echo 100)
 for seconds in $cables; do
     # shellcheck disable=SC2086 # words
     pulled "$seconds" $lda
-    ! grep -q "goes on from its last cut" first.err ||
+    ! grep -q "goes on from its last checkpoint" first.err ||
         fail "$seconds s: not mended: $(cat first.err)"
 done
 if [ -z "$STRADS_SANITIZE" ]; then
     lda 6000
     # shellcheck disable=SC2086 # words
     pulled 20 $lda --reconnect 3
-    says first.err "was lost" "goes on from its last cut"
+    says first.err "was lost" "goes on from its last checkpoint"
     says second.err "now keeps"
 fi
 

@@ -110,7 +110,7 @@ says left.err "interrupted" "the model is in left.json"
 # A lost node: the others continue without it in the next membership epoch. A
 # late node is accepted after a checkpoint, in another epoch. Times add up.
 trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock" \
-    --checkpoint lost.cuts --checkpoint-every 0.1s
+    --checkpoint lost.checkpoints --checkpoint-every 0.1s
 until_there '"event": "round"' lost.jsonl
 kill -KILL "${others##* }"
 until_there '"event": "nodes"' lost.jsonl 2

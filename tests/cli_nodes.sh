@@ -166,7 +166,7 @@ until_there '"event": "round"' lost.jsonl
 kill -KILL "$third"
 ends third "$third" 137
 until_there "was lost" first.err
-says first.err "the run goes on from its last cut"
+says first.err "the run goes on from its last checkpoint"
 rounds=$(grep -c '"event": "round"' lost.jsonl)
 until_there '"event": "round"' lost.jsonl "$((rounds + 3))"
 kill -INT "$second" # one that is left may stop the run as before

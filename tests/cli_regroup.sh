@@ -257,7 +257,7 @@ start second join "ipc://$folder/first.sock" --workers 1
 second=$child
 until_there '"event": "round"' first.jsonl
 kill -STOP "$second"
-until_there "the run goes on from its last cut" first.err
+until_there "the run goes on from its last checkpoint" first.err
 kill -CONT "$second"
 until_there "continued without this node" second.err
 until_there "now keeps" second.err
@@ -291,7 +291,7 @@ third=$child
 until_there '"event": "round"' again.jsonl
 kill -STOP "$second"
 kill -KILL "$third"
-until_there "the run goes on from its last cut" first.err
+until_there "the run goes on from its last checkpoint" first.err
 kill -INT "$first"
 ends first "$first" 130
 gives 0 lasso predict again.json "$year_test"
@@ -315,7 +315,7 @@ for node in $others; do # one epoch each
     [ "$lost" -le 10 ] || break
     kill -KILL "$node"
     [ "$lost" -lt 10 ] || break
-    until_there "the run goes on from its last cut" first.err "$lost"
+    until_there "the run goes on from its last checkpoint" first.err "$lost"
     before=$(grep -c '"event": "round"' vain.jsonl)
     until_there '"event": "round"' vain.jsonl "$((before + 1))"
 done

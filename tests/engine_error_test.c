@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "tests/expect.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
@@ -509,7 +509,7 @@ Test(engine_error, a_walk_reads_what_it_has_packed_and_sees_what_is_short)
     const fields packed = {.number = .1, .n = 2, .byte = {7, 8}};
     char copy[SIZE + 1] = {0};
     sti_buffer *bytes = NULL;
-    expect_ok(sti_cut_pack(pack_fields, &packed, &bytes));
+    expect_ok(sti_checkpoint_pack(pack_fields, &packed, &bytes));
     cr_assert_eq(bytes->size, SIZE);
     memcpy(copy, bytes->bytes, SIZE);
     sti_object_drop(bytes);

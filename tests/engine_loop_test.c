@@ -118,7 +118,7 @@ static void remove_folder(const char *name)
 {
     for (int k = 1; k < 100; k++) {
         char path[128];
-        (void)snprintf(path, sizeof path, "%s/cut-%06d.strads", name, k);
+        (void)snprintf(path, sizeof path, "%s/checkpoint-%06d.strads", name, k);
         (void)unlink(path);
     }
     (void)rmdir(name);
@@ -144,7 +144,7 @@ Test(engine_loop, goes_on_from_the_last_clock_that_has_exact_snapshots)
     remove_folder(folder);
 }
 
-Test(engine_loop, a_loop_that_packs_nothing_has_no_cut_and_loses_nothing)
+Test(engine_loop, a_loop_that_packs_nothing_has_no_checkpoint_and_loses_nothing)
 {
     strads_program program = ledger();
     char folder[64];
@@ -159,11 +159,11 @@ Test(engine_loop, a_loop_that_packs_nothing_has_no_cut_and_loses_nothing)
     cr_assert_eq(counted, 3 * LEDGER_CLOCKS);
     expect_error(run_ledger(&program, (strads_engine_options){.resume = folder},
                             &counted, &clocks),
-                 STRADS_EFORMAT, "has no cut");
+                 STRADS_EFORMAT, "has no checkpoint");
     remove_folder(folder);
 }
 
-Test(engine_loop, a_loop_that_cannot_be_packed_is_refused_cuts)
+Test(engine_loop, a_loop_that_cannot_be_packed_is_refused_checkpoints)
 {
     strads_program program = ledger();
     double counted = 0;

@@ -84,7 +84,7 @@ static strads_err owned_schedule(strads_turn *turn)
     const strads_block coefficients = {.id = 7, .n = FREE};
     if (turn->in_flight)
         return strads_turn_wait(turn);
-    if (turn->at_rest)
+    if (turn->idle)
         return strads_turn_stop(turn);
     return ++state->asked % 2 ? strads_turn_policy(turn, 0)
                               : strads_turn_dispatch(turn, 1, 1, &coefficients);

@@ -192,7 +192,7 @@ static strads_err call_phases(strads_turn *turn)
     turns *t = turn->state;
     t->asked++;
     TOY_CHECK(turn->in_flight <= config->depth);
-    TOY_CHECK(!turn->at_rest);
+    TOY_CHECK(!turn->idle);
     if (t->waited)
         TOY_CHECK(turn->in_flight < t->in_flight_before);
     t->waited = turn->in_flight > 0 && t->asked % 4 == 0;
@@ -306,10 +306,10 @@ Test(engine_phases,
 }
 
 /* The policy's blocks until it is idle, then a scan; twice. */
-static strads_err until_at_rest(strads_turn *turn)
+static strads_err until_idle(strads_turn *turn)
 {
     turns *t = turn->state;
-    if (!turn->at_rest)
+    if (!turn->idle)
         return t->rests == 2 ? strads_turn_stop(turn)
                              : strads_turn_policy(turn, MOVE);
     t->rests++;
@@ -325,7 +325,7 @@ static strads_err note_policy_turn(strads_commit *commit)
     return STRADS_OK;
 }
 
-Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
+Test(engine_phases, schedule_is_called_when_the_policy_is_idle)
 {
     const strads_phase phases[] = {[SCAN] = {.name = "scan",
                                              .when = STRADS_WHEN_CALLED,
@@ -343,7 +343,7 @@ Test(engine_phases, schedule_hears_when_the_policy_is_at_rest)
                                     .name = "rests",
                                     .shape = six_parameters,
                                     .begin = begin_turns,
-                                    .schedule = until_at_rest,
+                                    .schedule = until_idle,
                                     .phases = phases,
                                     .n_phases = 3};
     const uint32_t want[] = {MOVE, MOVE, MOVE, SCAN, MOVE, MOVE, MOVE, SCAN};

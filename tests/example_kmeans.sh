@@ -90,9 +90,9 @@ done
 
 # Stopped and resumed
 # shellcheck disable=SC2086 # words
-gives 0 run ./kmeans.so "$year_train" $common --max-rounds 9 --checkpoint cuts
+gives 0 run ./kmeans.so "$year_train" $common --max-rounds 9 --checkpoint checkpoints
 # shellcheck disable=SC2086 # words
-gives 0 run ./kmeans.so "$year_train" $common --workers 2 --resume cuts \
+gives 0 run ./kmeans.so "$year_train" $common --workers 2 --resume checkpoints \
     --model other.json
 bits_of other.json >other.bits
 cmp -s one.bits other.bits || fail "a run that goes on and one differ"

@@ -41,16 +41,16 @@ goes_on() {
     bound=$1 name=$2 data=$3
     shift 3
     gives 0 run "$name.so" "$data" --model whole.json --quiet "$@"
-    from="--checkpoint cuts" parts=0 part=30
+    from="--checkpoint checkpoints" parts=0 part=30
     [ -z "$STRADS_SANITIZE" ] || part=300
-    rm -rf cuts
+    rm -rf checkpoints
     until [ "$parts" -gt 0 ] && ! grep -q "to go on" stop.err; do
         # shellcheck disable=SC2086 # words
         gives 0 run "$name.so" "$data" --model parts.json \
             --time-limit "$((part / 1000)).$(printf %03d $((part % 1000)))s" \
             $from "$@"
         cp err stop.err
-        from="--resume cuts" parts=$((parts + 1))
+        from="--resume checkpoints" parts=$((parts + 1))
         # On a slow machine such a short part may make no progress.
         [ $((parts % 25)) -ne 0 ] || part=$((part * 2))
         [ "$parts" -lt 200 ] || break

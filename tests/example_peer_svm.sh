@@ -91,24 +91,24 @@ epochs=1000
         eval other$k=\$child
     done
 }
-until [ -n "$(ls kept/cut-* 2>/dev/null)" ] || ! kill -0 "$first"; do
+until [ -n "$(ls kept/checkpoint-* 2>/dev/null)" ] || ! kill -0 "$first"; do
     sleep 0.02
 done
 kill -KILL "$other2"
 ends first "$first" 0
 ends other1 "$other1" 0
-says first.err "the run goes on from its last cut"
+says first.err "the run goes on from its last checkpoint"
 same_bits "a lost peer's rows" whole.json taken.json
 
 # Stopped and resumed, by threads and processes
 # shellcheck disable=SC2086 # words
 {
     gives 0 run $svm "$party" $how --partitions 4 --graph ring --mode bsp \
-        --max-rounds 77 --checkpoint cuts
+        --max-rounds 77 --checkpoint checkpoints
     gives 0 launch --processes 3 --workers 1 -- run $svm "$party" $how \
-        --partitions 4 --graph ring --mode bsp --resume cuts --model rest.json
+        --partitions 4 --graph ring --mode bsp --resume checkpoints --model rest.json
 }
-same_bits "from a cut" run.json rest.json
+same_bits "from a checkpoint" run.json rest.json
 
 printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
 gives 2 run $svm "$party" --partitions 4 --graph halves.txt

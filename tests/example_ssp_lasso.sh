@@ -51,9 +51,9 @@ gives 3 run ./ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
     --model early.json
 minimises early.json 1
 gives 3 run ./ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
-    --max-rounds 300 --checkpoint cuts
+    --max-rounds 300 --checkpoint checkpoints
 gives 0 run ./ssp_lasso.so "$year_train" --lambda $lambda --workers 2 \
-    --tolerance 1e-4 --resume cuts --model early.json
+    --tolerance 1e-4 --resume checkpoints --model early.json
 minimises early.json 1.5e-4
 refuses 2 '--lambda -1: expected' run ./ssp_lasso.so "$year_train" \
     --lambda -1

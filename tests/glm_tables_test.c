@@ -264,7 +264,7 @@ Test(glm_tables, concave_penalties_are_below_their_tangents)
             check_concave(penalties[k].word, penalties[k].penalty, &t[i]);
 }
 
-/* ---- of groups ------------------------------------------------------------ */
+/* ---- of groups ----------------------------------------------------------- */
 
 enum { GROUP = 3 };
 

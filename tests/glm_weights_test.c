@@ -150,7 +150,7 @@ Test(glm_weights, a_row_of_weight_c_is_c_rows_in_large_sets)
     lasso_design_free(&d);
 }
 
-/* ---- classes, and numbers that are not whole ------------------------------ */
+/* ---- classes, and numbers that are not whole ----------------------------- */
 
 /* The optimum of rows that count c[i] times. */
 static void expect_weighted(const lasso_design *design, const double *c,
@@ -226,7 +226,7 @@ Test(glm_weights, a_file_that_does_not_fit_is_refused)
     lasso_design_free(&d);
 }
 
-/* ---- from memory ---------------------------------------------------------- */
+/* ---- from memory --------------------------------------------------------- */
 
 static const lasso_recipe small = {.rows = 30,
                                    .cols = 5,

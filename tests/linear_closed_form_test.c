@@ -6,7 +6,7 @@
 #include "tests/expect.h"
 #include "tests/glm_design.h"
 
-/* ---- the Lasso ------------------------------------------------------------ */
+/* ---- the Lasso ----------------------------------------------------------- */
 
 static linear_fit fit_lasso(const lasso_design *design,
                             const strads_lasso_options *options)
@@ -87,7 +87,7 @@ Test(linear_closed_form, from_lambda_max_on_nothing_enters)
     lasso_design_free(&d);
 }
 
-/* ---- logistic regression -------------------------------------------------- */
+/* ---- logistic regression ------------------------------------------------- */
 
 static double logit(double p)
 {

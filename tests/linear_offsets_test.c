@@ -81,7 +81,7 @@ typedef struct outcome {
     double objective, gap;
 } outcome;
 
-/* ---- designs --------------------------------------------------------------- */
+/* ---- designs ------------------------------------------------------------- */
 
 static uint64_t bits(uint64_t *state)
 {
@@ -238,7 +238,7 @@ static void describe(const trial *t, char *to, size_t size)
                    (unsigned long long)t->far.cols, t->partitions, t->ratio);
 }
 
-/* ---- fits ------------------------------------------------------------------ */
+/* ---- fits ---------------------------------------------------------------- */
 
 static uint32_t group_of[COLS_MAX] = {0, 0, 1, 1, 2, 2};
 
@@ -346,7 +346,7 @@ static outcome fit(const trial *t, const lasso_design *d, double tolerance)
     return out;
 }
 
-/* ---- the objective --------------------------------------------------------- */
+/* ---- the objective ------------------------------------------------------- */
 
 static long double loss_at(loss l, double y, const long double *z)
 {
@@ -435,7 +435,7 @@ static long double value_of(const trial *t, const lasso_design *d,
     return value_at(t, d, w, b, fit->width);
 }
 
-/* ---- without an intercept: is there anything lower? --------------------------- */
+/* ---- without an intercept: is there anything lower? ---------------------- */
 
 /* A direction in w of one class: e_j, or what is left of it when the largest
  * column takes its mean. */
@@ -520,7 +520,7 @@ static long double lowest(const trial *t, const outcome *fit)
     return best;
 }
 
-/* ---- the tests --------------------------------------------------------------- */
+/* ---- the tests ----------------------------------------------------------- */
 
 static uint64_t trials(void)
 {

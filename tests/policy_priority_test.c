@@ -154,7 +154,7 @@ Test(policy_priority, who_has_moved_is_visited_again_by_the_floor)
     harness_close(&h);
 }
 
-Test(policy_priority, who_was_at_rest_in_a_scan_is_left_alone)
+Test(policy_priority, a_parameter_idle_in_a_scan_is_left_alone)
 {
     harness h = harness_begin(
         (harness_setup){.parameters = 40, .work = 1, .block_max = 1});

@@ -125,7 +125,7 @@ Test(policy_sampler, draws_follow_priorities_and_the_floor)
     }
 }
 
-Test(policy_sampler, what_a_scan_found_at_rest_is_not_drawn)
+Test(policy_sampler, a_parameter_found_idle_by_a_scan_is_not_drawn)
 {
     enum { N = 1000, DRAWS = 20000 };
     double *priority = calloc(N, sizeof *priority);

@@ -316,7 +316,7 @@ strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
                        strads_data_options *how, strads_data **data)
 {
     char held[CLI_BYTES_SIZE];
-    cli_say(quiet, "%s; the run goes on from its last cut",
+    cli_say(quiet, "%s; the run goes on from its last checkpoint",
             strads_error_text());
     strads_data_free(*data);
     *data = NULL;

@@ -34,13 +34,13 @@ static bool is_all_values(const strads_program *program)
 }
 
 /* A checkpoint of a path's values does not contain its lambda. */
-static bool has_cuts(const strads_program *program)
+static bool has_checkpoints(const strads_program *program)
 {
     return program->run ? program->pack != NULL
                         : program->pack_state || !program->payload;
 }
 
-static const char no_cuts[] = "it does not say how its state is packed";
+static const char no_checkpoints[] = "it does not say how its state is packed";
 
 static const struct rule {
     const char *name;
@@ -57,9 +57,9 @@ static const struct rule {
     {"drop", has_samples, "its data are no table"},
     {"categorical", has_samples, "its data are no table"},
     {"missing", has_samples, "its data are no table"},
-    {"checkpoint", has_cuts, no_cuts},
-    {"checkpoint-every", has_cuts, no_cuts},
-    {"resume", has_cuts, no_cuts},
+    {"checkpoint", has_checkpoints, no_checkpoints},
+    {"checkpoint-every", has_checkpoints, no_checkpoints},
+    {"resume", has_checkpoints, no_checkpoints},
     {"start", is_all_values, "its model is more than values"},
 };
 

@@ -20,7 +20,7 @@
 #include "cli_liblinear.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/cores.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 #include "engine/run/run_setup.h"
 
 /* ---- the command line ---------------------------------------------------- */
@@ -49,13 +49,14 @@ static const strads_option file_table[] = {
                   "start from a model's values (default: from 0)",
                   .rare = true),
     CLI_TEXT(cli_files, checkpoint, "checkpoint", "DIR",
-             "keep cuts there, for --resume DIR (default: none)"),
+             "keep checkpoints there, for --resume DIR (default: none)"),
     STRADS_OPTION(F64, cli_files, checkpoint_every, "checkpoint-every",
-                  "SECONDS", "from one cut to the next (default: 60)",
+                  "SECONDS", "from one checkpoint to the next (default: 60)",
                   .rare = true, .min = 1e-3, .max = 1e9),
-    STRADS_OPTION(STRING, cli_files, resume, "resume", "DIR",
-                  "go on from the newest cut there (default: start anew)",
-                  .rare = true),
+    STRADS_OPTION(
+        STRING, cli_files, resume, "resume", "DIR",
+        "go on from the newest checkpoint there (default: start anew)",
+        .rare = true),
     CLI_SAMPLES_OPTIONS(cli_files, samples),
     STRADS_OPTION(BOOL, cli_files, f32, "f32", NULL,
                   "values in 4 bytes instead of 8 (default: no)", .rare = true),
@@ -120,7 +121,7 @@ static strads_err check_options(const cli_job *j)
     if (j->files.resume && j->files.start) {
         return strads_fail(STRADS_EINVAL,
                            "--start and --resume are two places to start from: "
-                           "leave --start out, the cut goes on from it");
+                           "leave --start out, the checkpoint goes on from it");
     }
     if (j->files.model)
         CLI_TRY(sti_atomic_file_check(j->files.model));
@@ -311,7 +312,7 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
     struct stat info;
     char name[64];
     if (asked->instead && j->engine.resume &&
-        sti_cut_find(j->engine.resume, "program", name, sizeof name))
+        sti_checkpoint_find(j->engine.resume, "program", name, sizeof name))
         return strcmp(name, asked->other->program->name) == 0 ? asked->other
                                                               : asked;
     const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
@@ -610,12 +611,12 @@ static void summarise(const cli_job *j, const outcome *end)
             "%s after %" PRIu64 " %s and %.3g s:%s seed %" PRIu64, end->text,
             p->round, loop ? "clocks" : "rounds", p->seconds, figures,
             j->engine.seed);
-    const char *cuts =
+    const char *checkpoints =
         j->files.checkpoint ? j->files.checkpoint : j->files.resume;
-    if (cuts && sti_cut_partitions(cuts) > 0 &&
+    if (checkpoints && sti_checkpoint_partitions(checkpoints) > 0 &&
         strads_result_end(j->result) >= STRADS_END_ROUNDS) {
         cli_say(j->files.quiet, "to go on: the same command with --resume %s",
-                cuts);
+                checkpoints);
     }
     if (has_diverged(j) && end->code == CLI_BOUND) {
         cli_say(false,

@@ -25,7 +25,7 @@
 
 #include "cli_cluster.h"
 #include "cli_options.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 
 enum {
     MOST_PROCESSES = 1024,
@@ -253,7 +253,7 @@ static strads_err add_workers(const launch *l, words *w)
 }
 
 /* Process 0's folder of checkpoints; NULL: none, so it cannot be restarted. */
-static const char *cuts_of(const launch *l)
+static const char *checkpoints_of(const launch *l)
 {
     const char *checkpoint = option_of(&l->command, "--checkpoint");
     return checkpoint ? checkpoint : option_of(&l->command, "--resume");
@@ -276,15 +276,16 @@ static strads_err add_resumed(const launch *l, words *w)
         else if (word[length] == '\0' && !(word = next(&l->command, word)))
             break; /* its value is missing; the process will report that */
     }
-    return add_option(w, "--resume", cuts_of(l));
+    return add_option(w, "--resume", checkpoints_of(l));
 }
 
 static strads_err add_first(const launch *l, words *w)
 {
     /* The folder of checkpoints on another machine cannot be checked from here;
      * if it has none, the process reports that. */
-    const bool resumes = l->all[0].restarts > 0 &&
-                         (l->hosts.size || sti_cut_partitions(cuts_of(l)) > 0);
+    const bool resumes =
+        l->all[0].restarts > 0 &&
+        (l->hosts.size || sti_checkpoint_partitions(checkpoints_of(l)) > 0);
     CLI_TRY(resumes ? add_resumed(l, w) : add_all(w, &l->command));
     CLI_TRY(add_number(w, "--nodes", l->n));
     CLI_TRY(add_option(w, "--listen", l->url));
@@ -437,7 +438,8 @@ static bool comes_again(const launch *l, uint32_t k)
     const process *p = &l->all[k];
     return p->code >= 128 && p->code != CLI_INTERRUPTED && !p->told &&
            caught == 0 && p->restarts < l->options->max_restarts &&
-           (k > 0 ? l->all[0].pid > 0 || l->all[0].again : cuts_of(l) != NULL);
+           (k > 0 ? l->all[0].pid > 0 || l->all[0].again
+                  : checkpoints_of(l) != NULL);
 }
 
 /* Restarts killed processes once their output is read. */

@@ -498,7 +498,7 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_PRODUCT:
         return glm_dispatch_product(turn);
     }
-    if (state->set.solved || turn->at_rest)
+    if (state->set.solved || turn->idle)
         return dispatch_phase(turn, GLM_SEARCH, none);
     return strads_turn_policy(turn, GLM_SOLVE);
 }

@@ -418,7 +418,7 @@ strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
     return err || strads_walk_fits(&w)
                ? err
                : strads_fail(STRADS_EFORMAT,
-                             "the cut's points are not of this path");
+                             "the checkpoint's points are not of this path");
 }
 
 /* ---- the table ------------------------------------------------------------- */

@@ -105,7 +105,7 @@ strads_err dual_schedule(strads_turn *turn)
     if (state->seed_due)
         return strads_turn_dispatch(turn, DUAL_SEED, state->partitions,
                                     state->own);
-    if (turn->at_rest)
+    if (turn->idle)
         state->scan_due = state->rested = true;
     if (join_is_due(state))
         return dispatch_none(turn, state, DUAL_JOIN);

@@ -357,10 +357,11 @@ static strads_err lda_unpack_state(void *state, const void *bytes, size_t size)
     pass_state(&w, s);
     return strads_walk_fits(&w)
                ? STRADS_OK
-               : strads_fail(STRADS_EFORMAT,
-                             "the cut has not the priors and the classes of %u "
-                             "topics",
-                             s->prior.topics);
+               : strads_fail(
+                     STRADS_EFORMAT,
+                     "the checkpoint has not the priors and the classes of %u "
+                     "topics",
+                     s->prior.topics);
 }
 
 static size_t sample_partial(const strads_task *task)

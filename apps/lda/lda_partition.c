@@ -458,10 +458,11 @@ strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
     if (!strads_walk_fits(&w)) {
         lda_close(*local);
         *local = NULL;
-        return strads_fail(STRADS_EFORMAT,
-                           "the topics of partition %u in the cut are not of "
-                           "these documents",
-                           task->share->partition);
+        return strads_fail(
+            STRADS_EFORMAT,
+            "the topics of partition %u in the checkpoint are not of "
+            "these documents",
+            task->share->partition);
     }
     count_rows(*local);
     lda_use_prior(*local, task->share->by_col.lines);

@@ -38,7 +38,7 @@ typedef struct linear_products {
 strads_err linear_pairs_multiply(linear_pairs *pairs,
                                  const linear_products *of);
 
-/* ---- within: linear_panel.c ------------------------------------------------ */
+/* ---- within: linear_panel.c ---------------------------------------------- */
 
 static inline data_column linear_pairs_column(const linear_products *of,
                                               const strads_block *block,

@@ -56,7 +56,7 @@ void linear_product(const strads_task *task, const column_view *view,
 strads_err linear_hessian(const strads_task *task, const column_view *view,
                           const column_kernels *kernels, const double *h);
 
-/* ---- the coordinator: linear_ridge.c -------------------------------------- */
+/* ---- the coordinator: linear_ridge.c ------------------------------------- */
 
 /* The next request of a step. */
 typedef enum linear_ridge_next {

@@ -430,7 +430,7 @@ uint64_t mf_piece_users(uint32_t rank);
 extern const char *const mf_measures[];
 bool mf_sweep_begins(const mf_state *s);
 
-/* mf_cut.c */
+/* mf_checkpoint.c */
 strads_err mf_pack(const void *local, strads_bytes *out);
 strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
                      void **local);

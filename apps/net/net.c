@@ -402,9 +402,10 @@ static strads_err fetch_parameters(net_worker *w, uint32_t staleness)
 
 static strads_err of_other_data(const net_worker *w)
 {
-    return strads_fail(STRADS_EFORMAT,
-                       "the cut's part of partition %u is not of these data",
-                       w->task->share->partition);
+    return strads_fail(
+        STRADS_EFORMAT,
+        "the checkpoint's part of partition %u is not of these data",
+        w->task->share->partition);
 }
 
 static void forget_packed(net_worker *w)

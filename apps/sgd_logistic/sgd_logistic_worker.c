@@ -189,7 +189,8 @@ strads_err sgd_unpack(strads_task *task, const void *bytes, size_t size,
         return STRADS_OK;
     sgd_close(*local);
     *local = NULL;
-    return strads_fail(STRADS_EFORMAT,
-                       "the cut's part of partition %u is not of these data",
-                       task->share->partition);
+    return strads_fail(
+        STRADS_EFORMAT,
+        "the checkpoint's part of partition %u is not of these data",
+        task->share->partition);
 }

@@ -86,7 +86,8 @@ typedef enum sti_call {
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
     STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
     STI_CALL_PACK = 11,     /* worker: a partition's share of a checkpoint */
-    STI_CALL_CUT = 12 /* coordinator: its state, or the whole checkpoint */
+    STI_CALL_CHECKPOINT =
+        12 /* coordinator: its state, or the whole checkpoint */
 } sti_call;
 
 /* A failed job's sentence. The role keeps it (a worker keeps one for each

@@ -15,7 +15,7 @@ static const char *const verb[] = {
     [STI_CALL_REPORT] = "objective",
     [STI_CALL_CHOOSE] = "schedule",
     [STI_CALL_PACK] = "pack",
-    [STI_CALL_CUT] = "cut",
+    [STI_CALL_CHECKPOINT] = "checkpoint",
 };
 
 void sti_job_span(const sti_run *run, const sti_job *job, sti_trace *trace,

@@ -6,7 +6,7 @@
 
 /* The expected time of a job of a kind that has not run yet: long enough that
  * other threads are woken for it. */
-enum { CALLS = STI_CALL_CUT + 1, UNKNOWN_NS = 1000 * 1000 };
+enum { CALLS = STI_CALL_CHECKPOINT + 1, UNKNOWN_NS = 1000 * 1000 };
 
 /* ---- a queue ------------------------------------------------------------- */
 

@@ -432,7 +432,7 @@ void sti_node_progress(const sti_node *node, strads_progress *out)
     out->priorities = node->options.run->priorities;
 }
 
-bool sti_node_position(const sti_node *node, sti_cut_position *out)
+bool sti_node_position(const sti_node *node, sti_checkpoint_position *out)
 {
     return sti_coordinator_position(node->coordinator, out);
 }

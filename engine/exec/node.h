@@ -61,6 +61,6 @@ void sti_node_progress(const sti_node *node, strads_progress *out);
 strads_end sti_node_end(const sti_node *node);
 
 /* As sti_coordinator_position, on the coordinating node after the run. */
-bool sti_node_position(const sti_node *node, sti_cut_position *out);
+bool sti_node_position(const sti_node *node, sti_checkpoint_position *out);
 
 #endif

@@ -59,10 +59,10 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
     c->schedule.turn = (strads_turn){
         .round = c->next_round,
         .in_flight = c->in_flight,
-        .at_rest = c->at_rest,
+        .idle = c->idle,
         .ends = c->stopping,
     };
-    c->at_rest = false;
+    c->idle = false;
     sti_coord_start_job(c, &c->schedule.job, STI_CALL_SCHEDULE, c->next_round,
                         0, out);
 }
@@ -84,7 +84,7 @@ static void start_rest_phases(sti_coordinator *c, sti_effects *out)
 static void schedule_by_default(sti_coordinator *c, sti_effects *out)
 {
     const sti_run *run = c->run;
-    const bool at_rest = c->at_rest;
+    const bool idle = c->idle;
     if (c->looking && c->in_flight) {
         c->waiting = true;
         return;
@@ -100,16 +100,16 @@ static void schedule_by_default(sti_coordinator *c, sti_effects *out)
     }
     c->looking = false;
     c->look_next = 0;
-    c->at_rest = false;
+    c->idle = false;
     if (c->stopping && c->in_flight) {
         c->waiting = true;
     } else if (c->stopping && (c->fresh_report || c->looked_last)) {
         c->finalised = true;
-    } else if (c->stopping || (at_rest && c->chosen_since_rest)) {
+    } else if (c->stopping || (idle && c->chosen_since_idle)) {
         c->looked_last = c->stopping;
-        c->chosen_since_rest = 0;
+        c->chosen_since_idle = 0;
         start_rest_phases(c, out);
-    } else if (at_rest || c->policy_phase == run->n_phases) {
+    } else if (idle || c->policy_phase == run->n_phases) {
         sti_coord_stop(c, STRADS_END_STOPPED);
     } else {
         c->wants_choice = true;
@@ -132,93 +132,97 @@ static void ask_schedule(sti_coordinator *c, sti_effects *out)
  * schedule is called, its state is packed, unless it declines. Then a dispatch
  * of the engine's own packs the partitions' state. */
 
-static bool is_cut_due(const sti_coordinator *c)
+static bool is_checkpoint_due(const sti_coordinator *c)
 {
-    const sti_cuts *cuts = c->run->cuts;
-    return cuts && c->stage == STI_STAGE_RUNNING && !c->cutting &&
-           (c->last_cut ||
-            (cuts->every_ns && !c->stopping && c->now >= c->cut_at));
+    const sti_checkpoints *checkpoints = c->run->checkpoints;
+    return checkpoints && c->stage == STI_STAGE_RUNNING && !c->checkpointing &&
+           (c->last_checkpoint || (checkpoints->every_ns && !c->stopping &&
+                                   c->now >= c->checkpoint_at));
 }
 
-static void start_cut_job(sti_coordinator *c, bool whole, sti_effects *out)
+static void start_checkpoint_job(sti_coordinator *c, bool whole,
+                                 sti_effects *out)
 {
-    c->cutting = true;
-    c->cut.whole = whole;
-    (void)sti_coordinator_position(c, &c->cut.at);
-    sti_coord_start_job(c, &c->cut.job, STI_CALL_CUT, c->next_round, 0, out);
+    c->checkpointing = true;
+    c->checkpoint.whole = whole;
+    (void)sti_coordinator_position(c, &c->checkpoint.at);
+    sti_coord_start_job(c, &c->checkpoint.job, STI_CALL_CHECKPOINT,
+                        c->next_round, 0, out);
 }
 
 /* Starts a checkpoint that needs only the coordinator. */
-static bool cut_at_once(sti_coordinator *c, sti_effects *out)
+static bool checkpoint_at_once(sti_coordinator *c, sti_effects *out)
 {
-    if (!is_cut_due(c) || !sti_cut_is_committed(c->run->program))
+    if (!is_checkpoint_due(c) || !sti_checkpoint_is_committed(c->run->program))
         return false;
-    start_cut_job(c, true, out);
+    start_checkpoint_job(c, true, out);
     return true;
 }
 
 /* Whether the next decision must wait for a checkpoint of the other kind;
  * *started: it has begun. */
-static bool is_cut_next(sti_coordinator *c, bool *started, sti_effects *out)
+static bool is_checkpoint_next(sti_coordinator *c, bool *started,
+                               sti_effects *out)
 {
     *started = false;
-    if (!is_cut_due(c) || c->kept.set || c->wants_choice ||
-        c->cut_declined == c->next_round)
+    if (!is_checkpoint_due(c) || c->kept.set || c->wants_choice ||
+        c->checkpoint_declined == c->next_round)
         return false;
     *started = c->in_flight == 0;
     if (*started)
-        start_cut_job(c, false, out);
+        start_checkpoint_job(c, false, out);
     return true;
 }
 
-static void end_cut(sti_coordinator *c)
+static void end_checkpoint(sti_coordinator *c)
 {
-    sti_object_drop(c->cut.state);
-    sti_object_drop(c->cut.parts);
-    c->cut.state = c->cut.parts = NULL;
-    c->cutting = false;
+    sti_object_drop(c->checkpoint.state);
+    sti_object_drop(c->checkpoint.parts);
+    c->checkpoint.state = c->checkpoint.parts = NULL;
+    c->checkpointing = false;
 }
 
-static void finish_cut_job(sti_coordinator *c, sti_effects *out)
+static void finish_checkpoint_job(sti_coordinator *c, sti_effects *out)
 {
     const strads_program *program = c->run->program;
-    if (c->cut.job.err) {
-        sti_coord_fail_job(c, &c->cut.job, out);
-    } else if (c->cut.whole) {
-        end_cut(c);
-        c->last_cut = c->last_cut && !c->stopping;
-        c->cut_at = c->now + c->run->cuts->every_ns;
-    } else if (program->pack_state && !c->cut.state->size) {
-        end_cut(c);
-        c->cut_declined = c->next_round;
-    } else if (sti_cut_asks_workers(program)) {
+    if (c->checkpoint.job.err) {
+        sti_coord_fail_job(c, &c->checkpoint.job, out);
+    } else if (c->checkpoint.whole) {
+        end_checkpoint(c);
+        c->last_checkpoint = c->last_checkpoint && !c->stopping;
+        c->checkpoint_at = c->now + c->run->checkpoints->every_ns;
+    } else if (program->pack_state && !c->checkpoint.state->size) {
+        end_checkpoint(c);
+        c->checkpoint_declined = c->next_round;
+    } else if (sti_checkpoint_asks_workers(program)) {
         plan_internal(c, STI_PHASE_PACK);
     } else {
-        start_cut_job(c, true, out);
+        start_checkpoint_job(c, true, out);
     }
 }
 
-void sti_coord_cut_parts(sti_coordinator *c, sti_buffer *parts,
-                         sti_effects *out)
+void sti_coord_checkpoint_parts(sti_coordinator *c, sti_buffer *parts,
+                                sti_effects *out)
 {
-    c->cut.parts = parts;
-    start_cut_job(c, true, out);
+    c->checkpoint.parts = parts;
+    start_checkpoint_job(c, true, out);
 }
 
 /* Sets the position to resume at. OPEN takes a number, which the checkpoint's
  * run has already used. */
-static strads_err resume_at(sti_coordinator *c, const sti_cut *cut)
+static strads_err resume_at(sti_coordinator *c,
+                            const sti_checkpoint *checkpoint)
 {
     sti_update *update = NULL;
-    c->next_round = cut->at.next ? cut->at.next - 1 : 0;
-    c->laps = cut->at.laps;
-    c->version = cut->at.version;
-    c->progress = cut->at.progress;
-    if (!cut->parts)
+    c->next_round = checkpoint->at.next ? checkpoint->at.next - 1 : 0;
+    c->laps = checkpoint->at.laps;
+    c->version = checkpoint->at.version;
+    c->progress = checkpoint->at.progress;
+    if (!checkpoint->parts)
         return STRADS_OK;
     const strads_block none = {0};
     strads_err err =
-        sti_update_result(STI_PHASE_PACK, &none, cut->parts, &update);
+        sti_update_result(STI_PHASE_PACK, &none, checkpoint->parts, &update);
     return err ? err : sti_coord_keep_update(c, update);
 }
 
@@ -235,9 +239,9 @@ static bool decide_next(sti_coordinator *c, sti_effects *out)
         return false;
     if (c->waiting)
         return false;
-    bool cuts;
-    if (is_cut_next(c, &cuts, out))
-        return cuts;
+    bool checkpoints;
+    if (is_checkpoint_next(c, &checkpoints, out))
+        return checkpoints;
     if (is_finalising(c)) {
         ask_schedule(c, out);
         return true;
@@ -254,10 +258,10 @@ static bool decide_next(sti_coordinator *c, sti_effects *out)
     return !c->wants_choice || sti_coord_choose(c, out);
 }
 
-void sti_coord_rest(sti_coordinator *c)
+void sti_coord_set_idle(sti_coordinator *c)
 {
     c->wants_choice = false;
-    c->at_rest = true;
+    c->idle = true;
 }
 
 static void finish_schedule(sti_coordinator *c, sti_effects *out)
@@ -357,8 +361,8 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->begin.start);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->prepare.packed);
-    sti_object_drop(c->cut.state);
-    sti_object_drop(c->cut.parts);
+    sti_object_drop(c->checkpoint.state);
+    sti_object_drop(c->checkpoint.parts);
     sti_coord_free_schedulers(c);
     free(c->prepare.unknown);
     free(c->schedule.blocks);
@@ -378,12 +382,13 @@ const strads_progress *sti_coordinator_progress(const sti_coordinator *c)
     return &c->progress;
 }
 
-bool sti_coordinator_position(const sti_coordinator *c, sti_cut_position *out)
+bool sti_coordinator_position(const sti_coordinator *c,
+                              sti_checkpoint_position *out)
 {
-    *out = (sti_cut_position){.next = c->next_round,
-                              .laps = c->laps,
-                              .version = c->version,
-                              .progress = c->progress};
+    *out = (sti_checkpoint_position){.next = c->next_round,
+                                     .laps = c->laps,
+                                     .version = c->version,
+                                     .progress = c->progress};
     return c->begun;
 }
 
@@ -430,7 +435,8 @@ void sti_coord_stop(sti_coordinator *c, strads_end end)
     c->stopping = true;
     c->end = end;
     c->wants_choice = false;
-    c->last_cut = end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED;
+    c->last_checkpoint =
+        end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED;
 }
 
 strads_err sti_coord_no_memory(void)
@@ -462,9 +468,9 @@ static void finish_begin(sti_coordinator *c, sti_effects *out)
     c->begun = true;
     c->stage = STI_STAGE_OPENING;
     plan_internal(c, STI_PHASE_OPEN);
-    if (c->run->cuts) {
-        const sti_cut *from = c->run->cuts->from;
-        c->cut_at = c->now + c->run->cuts->every_ns;
+    if (c->run->checkpoints) {
+        const sti_checkpoint *from = c->run->checkpoints->from;
+        c->checkpoint_at = c->now + c->run->checkpoints->every_ns;
         if (from && resume_at(c, from)) {
             sti_coord_end(c, sti_coord_no_memory(), out);
             return;
@@ -524,8 +530,8 @@ static void finish_coordinator_job(sti_coordinator *c, const sti_job *job,
     case STI_CALL_PREPARE:
         sti_coord_prepared(c, out);
         break;
-    case STI_CALL_CUT:
-        finish_cut_job(c, out);
+    case STI_CALL_CHECKPOINT:
+        finish_checkpoint_job(c, out);
         break;
     case STI_CALL_REPORT:
         if (job->err)
@@ -554,7 +560,7 @@ static bool close_partitions(sti_coordinator *c)
 static void advance_coordinator(sti_coordinator *c, sti_effects *out)
 {
     while (!c->busy && c->stage != STI_STAGE_ENDED) {
-        if (cut_at_once(c, out))
+        if (checkpoint_at_once(c, out))
             continue;
         if (c->plan.set && sti_coord_plan_may_leave(c)) {
             sti_coord_prepare(c, out);

@@ -1,6 +1,6 @@
 /* Requests to the schedulers, in turn. The scheduler that has the turn gives
- * the next choice; schedulers that rest, or wait for rounds in flight, are
- * skipped. Other schedulers join a light block. A scheduler with nothing in
+ * the next choice; idle schedulers, and those that wait for rounds in flight,
+ * are skipped. Other schedulers join a light block. A scheduler with nothing in
  * flight is asked ahead of its turn, so that it chooses while the others'
  * rounds run; at its turn it is asked at the latest. An only scheduler always
  * has the turn. It is asked when a choice is needed, so it knows of every
@@ -31,7 +31,7 @@ static bool may_choose(const sti_coordinator *c, uint32_t s)
     return scheduler->state != STI_SCHEDULER_WAITS;
 }
 
-/* A resting scheduler that has received priorities since gets an even share. */
+/* An idle scheduler that has received priorities since gets an even share. */
 static double known_remaining(const sti_scheduler_state *scheduler)
 {
     return scheduler->state == STI_SCHEDULER_RESTS ? 0 : scheduler->remaining;
@@ -419,16 +419,16 @@ static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
     return true;
 }
 
-static void rest_all(sti_coordinator *c)
+static void mark_policy_idle(sti_coordinator *c)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         c->schedulers[s].state = STI_SCHEDULER_IDLE;
-    sti_coord_rest(c);
+    sti_coord_set_idle(c);
 }
 
 /* Whether the remaining priority of all ranges together is too small. An only
- * scheduler would then rest; here, its even share of the limit may be exceeded
- * by the last active scheduler. */
+ * scheduler would then be idle; here, its even share of the limit may be
+ * exceeded by the last active scheduler. */
 static bool is_too_little(const sti_coordinator *c)
 {
     double left = 0;
@@ -448,7 +448,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
     if (is_too_little(c)) {
         sti_coord_join_drop(c);
         c->joint.open = false;
-        rest_all(c);
+        mark_policy_idle(c);
         return;
     }
     sti_plan plan = {.set = true,
@@ -507,7 +507,7 @@ static bool handle_no_choice(sti_coordinator *c, sti_effects *out)
             out);
     if (c->waiting)
         return false;
-    rest_all(c);
+    mark_policy_idle(c);
     return true;
 }
 

@@ -107,7 +107,7 @@ static void land_internal(sti_coordinator *c, sti_inflight *f, sti_effects *out)
     if (phase == STI_PHASE_CLOSE)
         sti_coord_end(c, STRADS_OK, out);
     if (phase == STI_PHASE_PACK)
-        sti_coord_cut_parts(c, partial, out);
+        sti_coord_checkpoint_parts(c, partial, out);
     else
         sti_object_drop(partial);
 }
@@ -435,7 +435,7 @@ static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
     c->probed[0] = 0;
     sti_coord_count_chosen(c, &c->plan);
     c->progress.blocks += d->n_blocks;
-    c->chosen_since_rest++;
+    c->chosen_since_idle++;
 }
 
 static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)

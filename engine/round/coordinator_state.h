@@ -5,7 +5,7 @@
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
 
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/roles.h"
 #include "engine/round/tree.h"
 
@@ -122,8 +122,8 @@ struct sti_coordinator {
     uint64_t probed[2];    /* 1 + ids of the last pair probed for `kept` */
     uint64_t laps;         /* number of dispatches to a RING */
     bool waiting;          /* decide nothing before the next commit */
-    bool at_rest;
-    uint64_t chosen_since_rest;
+    bool idle;
+    uint64_t chosen_since_idle;
     bool stopping;
     bool fresh_report; /* nothing was committed after it */
     bool looked_last;  /* the REST phases have run again for the final report */
@@ -147,13 +147,13 @@ struct sti_coordinator {
     sti_schedule_job schedule;
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
-    sti_cut_job cut;
+    sti_checkpoint_job checkpoint;
     bool begun; /* the store holds the start values */
     /* a checkpoint is in progress; the run's last is due */
-    bool cutting, last_cut;
-    uint64_t cut_at; /* when the next checkpoint is due */
+    bool checkpointing, last_checkpoint;
+    uint64_t checkpoint_at; /* when the next checkpoint is due */
     /* the state declined to be packed before this dispatch */
-    uint64_t cut_declined;
+    uint64_t checkpoint_declined;
     strads_block *flying; /* workspace of prepare */
     size_t cap_flying;
 };
@@ -174,13 +174,13 @@ strads_err sti_coord_keep_update(sti_coordinator *c, sti_update *update);
 void sti_coord_drop_updates(sti_update **updates, size_t n);
 
 /* Marks the policies as idle. */
-void sti_coord_rest(sti_coordinator *c);
+void sti_coord_set_idle(sti_coordinator *c);
 
 /* ---- coordinator_choose.c ------------------------------------------------ */
 
 /* Makes the next choice, by the scheduler that has the turn and those that join
- * its block: a plan, a request, or nothing while all schedulers wait or rest.
- * False: nothing can be chosen now. */
+ * its block: a plan, a request, or nothing while all schedulers wait or are
+ * idle. False: nothing can be chosen now. */
 bool sti_coord_choose(sti_coordinator *c, sti_effects *out);
 /* Asks the schedulers that have nothing in flight ahead of their turn. False:
  * the run has ended. */
@@ -232,7 +232,7 @@ void sti_coord_take_report(sti_coordinator *c, sti_effects *out);
  * ------------------------------------------- */
 
 /* Receives the packed parts of the partitions. */
-void sti_coord_cut_parts(sti_coordinator *c, sti_buffer *parts,
-                         sti_effects *out);
+void sti_coord_checkpoint_parts(sti_coordinator *c, sti_buffer *parts,
+                                sti_effects *out);
 
 #endif

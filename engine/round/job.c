@@ -27,8 +27,8 @@ static strads_err carry_out(sti_run *run, sti_job *job)
         return sti_job_report(run, (sti_aggregate_job *)job);
     case STI_CALL_CHOOSE:
         return sti_job_choose(run, (sti_choose_job *)job);
-    case STI_CALL_CUT:
-        return sti_job_cut(run, (sti_cut_job *)job);
+    case STI_CALL_CHECKPOINT:
+        return sti_job_checkpoint(run, (sti_checkpoint_job *)job);
     }
     return strads_fail(STRADS_ESTATE, "a job of unknown kind %d",
                        (int)job->call);

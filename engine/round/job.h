@@ -146,21 +146,21 @@ typedef struct sti_aggregate_job {
     uint32_t n_also, cap_also;
 } sti_aggregate_job;
 
-typedef struct sti_cut_position {
+typedef struct sti_checkpoint_position {
     uint64_t next; /* number of the next dispatch; of a loop: its clock */
     uint64_t laps, version;
     strads_progress progress;
-} sti_cut_position;
+} sti_checkpoint_position;
 
 /* Two of these jobs make a checkpoint; between them the partitions pack their
  * parts. */
-typedef struct sti_cut_job {
+typedef struct sti_checkpoint_job {
     sti_job job;
-    bool whole;          /* false: only `state` */
-    sti_cut_position at; /* whole: the position of the run */
-    sti_buffer *state;   /* out: empty if the program declines; whole: in */
-    sti_buffer *parts;   /* whole: in, or NULL */
-} sti_cut_job;
+    bool whole;                 /* false: only `state` */
+    sti_checkpoint_position at; /* whole: the position of the run */
+    sti_buffer *state; /* out: empty if the program declines; whole: in */
+    sti_buffer *parts; /* whole: in, or NULL */
+} sti_checkpoint_job;
 
 /* ---- scheduler's job --------------------------------------------------- */
 
@@ -229,7 +229,7 @@ strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
-strads_err sti_job_cut(sti_run *run, sti_cut_job *job);
+strads_err sti_job_checkpoint(sti_run *run, sti_checkpoint_job *job);
 
 /* Progress before the first report. */
 static inline void sti_progress_begin(strads_progress *progress)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 #include "engine/round/owned_policy.h"
@@ -92,35 +92,40 @@ static strads_err commit_start(sti_run *run, sti_begin_job *job)
 
 /* Resumes from a checkpoint: its tables, the program's state and, for
  * partitions that are made again, the committed values as one change. */
-static strads_err load_cut(sti_run *run, const sti_cut *cut, sti_begin_job *job)
+static strads_err load_checkpoint(sti_run *run,
+                                  const sti_checkpoint *checkpoint,
+                                  sti_begin_job *job)
 {
     const strads_program *program = run->program;
-    strads_err err = sti_cut_load(run, cut);
-    if (!err && sti_cut_is_committed(program))
-        sti_cut_drop_step(run);
-    if (!err && cut->state_size && program->unpack_state)
-        err = program->unpack_state(run->state, cut->state, cut->state_size);
-    if (err || (cut->parts && program->unpack))
+    strads_err err = sti_checkpoint_load(run, checkpoint);
+    if (!err && sti_checkpoint_is_committed(program))
+        sti_checkpoint_drop_step(run);
+    if (!err && checkpoint->state_size && program->unpack_state)
+        err = program->unpack_state(run->state, checkpoint->state,
+                                    checkpoint->state_size);
+    if (err || (checkpoint->parts && program->unpack))
         return err;
-    return sti_cut_start(run, cut, &job->start);
+    return sti_checkpoint_start(run, checkpoint, &job->start);
 }
 
-strads_err sti_job_cut(sti_run *run, sti_cut_job *job)
+strads_err sti_job_checkpoint(sti_run *run, sti_checkpoint_job *job)
 {
     const strads_program *program = run->program;
     sti_buffer *bytes = NULL;
     if (!job->whole)
         return program->pack_state
-                   ? sti_cut_pack(program->pack_state, run->state, &job->state)
+                   ? sti_checkpoint_pack(program->pack_state, run->state,
+                                         &job->state)
                    : STRADS_OK;
-    (void)sti_cut_write(run, &job->at, job->state, job->parts, &bytes);
-    run->cuts->take(run->cuts->arg, bytes);
+    (void)sti_checkpoint_write(run, &job->at, job->state, job->parts, &bytes);
+    run->checkpoints->take(run->checkpoints->arg, bytes);
     return STRADS_OK;
 }
 
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
 {
-    const sti_cut *cut = run->cuts ? run->cuts->from : NULL;
+    const sti_checkpoint *checkpoint =
+        run->checkpoints ? run->checkpoints->from : NULL;
     strads_err err = sti_job_make_tables(run);
     if (!err && run->probe_phase < run->n_phases)
         err =
@@ -137,7 +142,8 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     if (!err && run->program->owned)
         err = sti_owned_open(run, &run->owned);
     if (!err)
-        err = cut ? load_cut(run, cut, job) : commit_start(run, job);
+        err = checkpoint ? load_checkpoint(run, checkpoint, job)
+                         : commit_start(run, job);
     return err;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 
@@ -97,7 +97,7 @@ static strads_err unpack_object(sti_run *run, sti_ring_step *step)
 
 strads_err sti_payload_pack(const sti_ring_step *step, sti_buffer **out)
 {
-    return sti_cut_pack(step->payload->pack, step->object, out);
+    return sti_checkpoint_pack(step->payload->pack, step->object, out);
 }
 
 static strads_err pack_object(sti_ring_step *step)
@@ -231,7 +231,7 @@ static strads_err open_partition(sti_run *run, sti_worker_job *job)
         part->opened = !(parts && run->program->unpack);
     task.local = part->local;
     if (!err && parts)
-        err = sti_cut_open_partition(run, &task, parts);
+        err = sti_checkpoint_open_partition(run, &task, parts);
     if (err)
         return err;
     part->opened = true;
@@ -318,7 +318,7 @@ static strads_err open_and_deliver(sti_run *run, sti_worker_job *job)
 static strads_err deliver_and_pack(sti_run *run, sti_worker_job *job)
 {
     strads_err err = deliver_updates(run, job);
-    return err ? err : sti_cut_pack_partition(run, job);
+    return err ? err : sti_checkpoint_pack_partition(run, job);
 }
 
 /* ---- updates ----------------------------------------------------------- */

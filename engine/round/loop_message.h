@@ -10,7 +10,8 @@
 
 typedef enum sti_loop_word {
     /* node 0: the tables hold their start values; `clock`: where loops begin;
-     * `last`, `cuts`, and `parts` of the checkpoint that they resume from */
+     * `last`, `checkpoints`, and `parts` of the checkpoint that they resume
+     * from */
     STI_LOOP_GO = 1,
     STI_LOOP_REPORT = 2, /* to node 0: `report`, and `times` so far */
     STI_LOOP_TOLD = 3,   /* node 0: the node's report has been handled */
@@ -19,18 +20,19 @@ typedef enum sti_loop_word {
      * `times`, `counted` */
     STI_LOOP_DONE = 5,
     STI_LOOP_CLOSE = 6, /* node 0: it needs nothing more from the node */
-    /* A checkpoint, see engine/run/loop_cut.c; nodes without loops do not take
-     * part. */
-    STI_LOOP_CUT_ASK = 7, /* node 0: wait at a clock that no loop has reached */
+    /* A checkpoint, see engine/run/loop_checkpoint.c; nodes without loops do
+     * not take part. */
+    /* node 0: wait at a clock that no loop has reached */
+    STI_LOOP_CHECKPOINT_ASK = 7,
     /* to node 0: that clock is `clock`; 0: it cannot wait */
-    STI_LOOP_CUT_AT = 8,
-    STI_LOOP_CUT_SET = 9, /* node 0: the checkpoint is at `clock` */
+    STI_LOOP_CHECKPOINT_AT = 8,
+    STI_LOOP_CHECKPOINT_SET = 9, /* node 0: the checkpoint is at `clock` */
     /* to node 0: all loops have reached it and their pushes are applied;
-     * `parts`; `cuts`: every loop has packed its state. Clock 0: a loop has
-     * left */
-    STI_LOOP_CUT_PART = 10,
-    /* node 0: continue; `cuts`: more checkpoints may follow */
-    STI_LOOP_CUT_GO = 11
+     * `parts`; `checkpoints`: every loop has packed its state. Clock 0: a loop
+     * has left */
+    STI_LOOP_CHECKPOINT_PART = 10,
+    /* node 0: continue; `checkpoints`: more checkpoints may follow */
+    STI_LOOP_CHECKPOINT_GO = 11
 } sti_loop_word;
 
 /* Seconds, summed over a node's workers. */
@@ -44,7 +46,7 @@ typedef struct sti_loop_note {
     strads_report report;
     sti_loop_times times;
     bool counted; /* a loop reached max_rounds */
-    bool cuts;
+    bool checkpoints;
     uint64_t clock, last;
     sti_buffer *parts; /* records, by partition; NULL: none */
 } sti_loop_note;

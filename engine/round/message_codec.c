@@ -666,7 +666,7 @@ static strads_err get_failure(const sti_run *run, sti_reader *r,
 
 /* ---- LOOP --------------------------------------------------------------- */
 
-enum { STOP = 1, COUNTED = 2, CUTS = 4 };
+enum { STOP = 1, COUNTED = 2, CHECKPOINTS = 4 };
 
 static void note_destroy(sti_object *object)
 {
@@ -694,7 +694,7 @@ static void put_loop(const sti_msg *msg, sti_writer *w, sti_part *rest)
     sti_write_u32(w, note->word);
     sti_write_u32(w, (note->report.stop ? STOP : 0) |
                          (note->counted ? COUNTED : 0) |
-                         (note->cuts ? CUTS : 0));
+                         (note->checkpoints ? CHECKPOINTS : 0));
     sti_write_u64(w, note->report.nonzeros);
     sti_write_f64(w, note->report.objective);
     sti_write_f64(w, note->report.gap);
@@ -731,14 +731,14 @@ static strads_err get_loop(const sti_run *run, sti_reader *r,
     strads_err err = sti_reader_end(r, "a LOOP");
     if (err)
         return err;
-    if (word < STI_LOOP_GO || word > STI_LOOP_CUT_GO)
+    if (word < STI_LOOP_GO || word > STI_LOOP_CHECKPOINT_GO)
         return strads_fail(STRADS_EPEER,
                            "a node sent an unknown message of a loop: it runs "
                            "another version");
     note.word = (sti_loop_word)word;
     note.report.stop = flags & STOP;
     note.counted = flags & COUNTED;
-    note.cuts = flags & CUTS;
+    note.checkpoints = flags & CHECKPOINTS;
     if (size)
         err = sti_buffer_over(backing, (void *)(uintptr_t)parts, size,
                               &note.parts);

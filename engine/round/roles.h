@@ -23,7 +23,8 @@ const strads_progress *sti_coordinator_progress(const sti_coordinator *c);
 
 /* The position of the run's next checkpoint, also after END with an error.
  * False: its tables do not hold the start values yet. */
-bool sti_coordinator_position(const sti_coordinator *c, sti_cut_position *out);
+bool sti_coordinator_position(const sti_coordinator *c,
+                              sti_checkpoint_position *out);
 
 /* Why the run ended; meaningful after END with STRADS_OK. */
 strads_end sti_coordinator_end(const sti_coordinator *c);

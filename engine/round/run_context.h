@@ -80,7 +80,8 @@ typedef struct sti_run {
     const uint32_t *hosts; /* [n_hosts] */
     uint32_t n_hosts;
     const struct sti_route *route; /* of the plan; NULL: no plan */
-    const struct sti_cuts *cuts;   /* cut.h; NULL: no checkpoints */
+    const struct sti_checkpoints
+        *checkpoints; /* checkpoint.h; NULL: no checkpoints */
     uint64_t n_start;
     const uint32_t *start_param;
     const double *start_value;

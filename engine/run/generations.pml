@@ -9,7 +9,7 @@
  *     G3  a node that asks to join is admitted or notified of the end
  *     and all processes end
  *
- * Planted errors: COUNT_OLD; TORN_CUT (a checkpoint without its last partition);
+ * Planted errors: COUNT_OLD; TORN_CHECKPOINT (a checkpoint without its last partition);
  * LOST_LATE (a request to join is lost while an epoch begins). */
 #ifndef NODES
 #define NODES 2 /* besides node 0 */
@@ -79,10 +79,10 @@ inline regroup()
 {
     d_step {
         generation++;
-        round = cut_round;
+        round = checkpoint_round;
         w = 0;
         do
-        :: w < K -> count[w] = cut_count[w]; got[w] = 0; w++
+        :: w < K -> count[w] = checkpoint_count[w]; got[w] = 0; w++
         :: else -> break
         od;
         w = 0;
@@ -100,8 +100,8 @@ inline regroup()
 
 proctype Head()
 {
-    byte round, cut_round, w, g, p, n, to;
-    byte count[K], cut_count[K], got[K], hosts[NODES];
+    byte round, checkpoint_round, w, g, p, n, to;
+    byte count[K], checkpoint_count[K], got[K], hosts[NODES];
     regroup();
     do
     :: to_head?inc(g, w, p) ->
@@ -125,7 +125,7 @@ proctype Head()
             member[w] = false; waiting[w] = true; w = 0; p = 0; g = 0;
             regroup()
 #ifdef LOST_LATE
-        :: !member[w] && round == cut_round -> w = 0; p = 0; g = 0
+        :: !member[w] && round == checkpoint_round -> w = 0; p = 0; g = 0
 #endif
         :: !member[w] -> waiting[w] = true; w = 0; p = 0; g = 0
         fi
@@ -135,19 +135,19 @@ proctype Head()
             count[0]++; count[1]++;
             got[0] = 0; got[1] = 0;
             if
-            :: true -> cut_round = round; cut_count[0] = count[0];
-#ifndef TORN_CUT
-                cut_count[1] = count[1]
+            :: true -> checkpoint_round = round; checkpoint_count[0] = count[0];
+#ifndef TORN_CHECKPOINT
+                checkpoint_count[1] = count[1]
 #endif
             :: true
             fi;
-            assert(count[0] == round && count[1] == round /* G2_cut */)
+            assert(count[0] == round && count[1] == round /* G2_checkpoint */)
         }
         if
         :: round == ROUNDS -> break
         :: round < ROUNDS -> dispatch()
         fi
-    :: round == cut_round && (waiting[0] || waiting[NODES - 1]) -> regroup()
+    :: round == checkpoint_round && (waiting[0] || waiting[NODES - 1]) -> regroup()
     :: (member[0] && dead[0]) || (member[NODES - 1] && dead[NODES - 1]) ->
         regroup()
     :: silences > 0 && (member[0] || member[NODES - 1]) ->

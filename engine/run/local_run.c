@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/exec/node.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 #include "engine/run/loops.h"
 
 /* With one process there is no peer to send to. */
@@ -73,14 +73,14 @@ strads_err strads_run(const strads_program *program, const void *config,
     const sti_layout layout = {.workers = workers, .count = workers};
     sti_setup setup = {0};
     strads_result *result = NULL;
-    sti_cut_files *cuts = NULL;
+    sti_checkpoint_files *checkpoints = NULL;
     err = sti_setup_make(&setup, program, config, data, &full, &layout);
     if (!err)
-        err = sti_cut_files_open(&setup, data, false, &cuts);
+        err = sti_checkpoint_files_open(&setup, data, false, &checkpoints);
     if (!err)
         err = setup.program.run ? sti_loop_run(&setup, &result)
                                 : drive_local_run(&setup, &result);
-    sti_cut_files_close(cuts);
+    sti_checkpoint_files_close(checkpoints);
     sti_setup_free(&setup, result != NULL);
     if (result)
         *out = result;

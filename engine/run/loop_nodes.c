@@ -15,7 +15,7 @@
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
 #include "engine/net/node_store.h"
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/store/cells.h"
 #include "engine/store/session.h"
 
@@ -50,7 +50,7 @@ struct sti_loop_nodes {
      * this node has sent its packed state. */
     bool asked, refused, declined, sent;
     uint32_t n_answers, n_parts;
-    bool has_cut; /* node 0: at least one checkpoint exists */
+    bool has_checkpoint; /* node 0: at least one checkpoint exists */
     uint64_t least;
     sti_loop_note go; /* GO, as sent or received */
     strads_err err;   /* the first failure */
@@ -143,20 +143,21 @@ static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
 }
 
 /* A checkpoint note. On node 0, with the lock held. */
-static bool take_cut_note(struct sti_loop_nodes *nodes, sti_other_node *other,
-                          const sti_loop_note *note)
+static bool take_checkpoint_note(struct sti_loop_nodes *nodes,
+                                 sti_other_node *other,
+                                 const sti_loop_note *note)
 {
-    if (!nodes->all.cut.keeps)
+    if (!nodes->all.checkpoint.keeps)
         return false;
     nodes->refused = nodes->refused || note->clock == 0;
-    if (note->word == STI_LOOP_CUT_AT) {
+    if (note->word == STI_LOOP_CHECKPOINT_AT) {
         nodes->n_answers++;
         if (note->clock > nodes->least)
             nodes->least = note->clock;
     } else if (note->clock && !other->parts && note->parts) {
         other->parts = note->parts;
         sti_object_keep(other->parts);
-        nodes->declined = nodes->declined || !note->cuts;
+        nodes->declined = nodes->declined || !note->checkpoints;
         nodes->n_parts++;
     }
     return true;
@@ -170,8 +171,9 @@ static bool take_from_other(struct sti_loop_nodes *nodes, uint32_t node,
     sti_loops *all = &nodes->all;
     if (node == 0 || other->done)
         return false;
-    if (note->word == STI_LOOP_CUT_AT || note->word == STI_LOOP_CUT_PART)
-        return take_cut_note(nodes, other, note);
+    if (note->word == STI_LOOP_CHECKPOINT_AT ||
+        note->word == STI_LOOP_CHECKPOINT_PART)
+        return take_checkpoint_note(nodes, other, note);
     if (other->reported ||
         (note->word != STI_LOOP_REPORT && note->word != STI_LOOP_DONE))
         return false;
@@ -209,22 +211,23 @@ static bool take_from_first(struct sti_loop_nodes *nodes,
     case STI_LOOP_CLOSE:
         nodes->may_leave = true;
         return true;
-    case STI_LOOP_CUT_ASK:
+    case STI_LOOP_CHECKPOINT_ASK:
         nodes->asked = true;
         return true;
-    case STI_LOOP_CUT_SET:
-        if (nodes->all.cut.keeps)
-            sti_loop_cut_choose_locked(&nodes->all, note->clock);
+    case STI_LOOP_CHECKPOINT_SET:
+        if (nodes->all.checkpoint.keeps)
+            sti_loop_checkpoint_choose_locked(&nodes->all, note->clock);
         return true;
-    case STI_LOOP_CUT_GO:
-        nodes->all.cut.over = nodes->all.cut.over || !note->cuts;
-        sti_loop_cut_release_locked(&nodes->all);
+    case STI_LOOP_CHECKPOINT_GO:
+        nodes->all.checkpoint.over =
+            nodes->all.checkpoint.over || !note->checkpoints;
+        sti_loop_checkpoint_release_locked(&nodes->all);
         nodes->sent = false;
         return true;
     case STI_LOOP_REPORT:
     case STI_LOOP_DONE:
-    case STI_LOOP_CUT_AT:
-    case STI_LOOP_CUT_PART:
+    case STI_LOOP_CHECKPOINT_AT:
+    case STI_LOOP_CHECKPOINT_PART:
         break;
     }
     return false;
@@ -403,43 +406,43 @@ static void drop_tables(sti_run *run)
 /* ---- checkpoints, on the caller's thread -------------------------------- */
 
 /* Node 0: a checkpoint to return to exists. */
-static void note_cut(struct sti_loop_nodes *nodes)
+static void note_checkpoint(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
-    nodes->has_cut = true;
+    nodes->has_checkpoint = true;
     pthread_mutex_unlock(&nodes->all.lock);
 }
 
 /* Node 0: all loops are at the checkpoint's clock. The pushes of node 0 are
  * applied here first. The run continues if there is no memory for the
  * checkpoint. */
-static strads_err make_cut(struct sti_loop_nodes *nodes)
+static strads_err make_checkpoint(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
     sti_run *run = &all->setup->run;
     sti_buffer *parts = NULL;
     strads_err err = sti_buffer_new(0, &parts);
     pthread_mutex_lock(&all->lock);
-    const uint64_t clock = all->cut.at;
-    const bool declined = nodes->declined || all->cut.declined;
+    const uint64_t clock = all->checkpoint.at;
+    const bool declined = nodes->declined || all->checkpoint.declined;
     all->progress.round = clock;
     sti_loops_sum_locked(all);
-    if (!err && all->cut.parts)
-        err = sti_cut_join(parts, all->cut.parts);
+    if (!err && all->checkpoint.parts)
+        err = sti_checkpoint_join(parts, all->checkpoint.parts);
     for (uint32_t k = 1; !err && k < nodes->n_nodes; k++)
         if (nodes->others[k].parts)
-            err = sti_cut_join(parts, nodes->others[k].parts);
+            err = sti_checkpoint_join(parts, nodes->others[k].parts);
     pthread_mutex_unlock(&all->lock);
     if (!err && !declined)
         err = sti_node_store_settle(nodes->store);
     if (!err && !declined) {
         err = gather_tables(nodes, UINT32_MAX);
         if (!err)
-            err = sti_loop_cut_make(all, parts, clock);
+            err = sti_loop_checkpoint_make(all, parts, clock);
         if (!err)
-            note_cut(nodes);
+            note_checkpoint(nodes);
         else if (err == STRADS_ENOMEM)
-            run->cuts->take(run->cuts->arg, NULL);
+            run->checkpoints->take(run->checkpoints->arg, NULL);
         err = err == STRADS_ENOMEM ? STRADS_OK : err;
         drop_tables(run);
     }
@@ -451,9 +454,9 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
 {
     sti_loops *all = &nodes->all;
     pthread_mutex_lock(&all->lock);
-    all->cut.over = all->cut.over || over;
-    all->cut.declined = all->cut.declined || nodes->declined;
-    sti_loop_cut_release_locked(all);
+    all->checkpoint.over = all->checkpoint.over || over;
+    all->checkpoint.declined = all->checkpoint.declined || nodes->declined;
+    sti_loop_checkpoint_release_locked(all);
     for (uint32_t k = 1; k < nodes->n_nodes; k++) {
         sti_object_drop(nodes->others[k].parts);
         nodes->others[k].parts = NULL;
@@ -461,8 +464,8 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
     nodes->asked = nodes->declined = false;
     nodes->n_answers = nodes->n_parts = 0;
     nodes->least = 0;
-    const sti_loop_note note = {.word = STI_LOOP_CUT_GO,
-                                .cuts = !all->cut.over};
+    const sti_loop_note note = {.word = STI_LOOP_CHECKPOINT_GO,
+                                .checkpoints = !all->checkpoint.over};
     const bool ends = all->ends && !nodes->told_end;
     nodes->told_end = nodes->told_end || ends;
     pthread_mutex_unlock(&all->lock);
@@ -472,29 +475,31 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
 }
 
 /* Node 0: the next step of a checkpoint. */
-static void lead_cut(struct sti_loop_nodes *nodes)
+static void lead_checkpoint(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
-    sti_loop_cut *cut = &all->cut;
-    sti_loop_note note = {.word = STI_LOOP_CUT_SET};
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
+    sti_loop_note note = {.word = STI_LOOP_CHECKPOINT_SET};
     pthread_mutex_lock(&all->lock);
-    const bool going = cut->keeps && !cut->over && !all->ends && !all->failed;
+    const bool going =
+        checkpoint->keeps && !checkpoint->over && !all->ends && !all->failed;
     const bool left =
         nodes->refused || nodes->n_done > 0 || all->running < all->count;
-    const bool there = cut->at < UINT64_MAX && cut->agreed &&
-                       cut->arrived == all->count &&
+    const bool there = checkpoint->at < UINT64_MAX && checkpoint->agreed &&
+                       checkpoint->arrived == all->count &&
                        nodes->n_parts == nodes->n_others;
     bool says = false;
-    if (going && !left && !nodes->asked && sti_loop_cut_is_due_locked(all)) {
+    if (going && !left && !nodes->asked &&
+        sti_loop_checkpoint_is_due_locked(all)) {
         nodes->asked = says = true;
-        const uint64_t own = sti_loop_cut_ask_locked(all);
+        const uint64_t own = sti_loop_checkpoint_ask_locked(all);
         nodes->least = own > nodes->least ? own : nodes->least;
-        note.word = STI_LOOP_CUT_ASK;
-    } else if (going && !left && nodes->asked && !cut->agreed &&
+        note.word = STI_LOOP_CHECKPOINT_ASK;
+    } else if (going && !left && nodes->asked && !checkpoint->agreed &&
                nodes->n_answers == nodes->n_others) {
         says = true;
-        sti_loop_cut_choose_locked(all, nodes->least);
-        note.clock = cut->at;
+        sti_loop_checkpoint_choose_locked(all, nodes->least);
+        note.clock = checkpoint->at;
     }
     pthread_mutex_unlock(&all->lock);
     if (says) {
@@ -502,7 +507,7 @@ static void lead_cut(struct sti_loop_nodes *nodes)
     } else if (going && left) {
         lead_go_on(nodes, true);
     } else if (going && there) {
-        strads_err err = make_cut(nodes);
+        strads_err err = make_checkpoint(nodes);
         if (err)
             record_failure(nodes, err, strads_error_text(), true);
         else if (!all->failed) /* failed: the next epoch resumes from this
@@ -512,30 +517,32 @@ static void lead_cut(struct sti_loop_nodes *nodes)
 }
 
 /* Other nodes: the next step of a checkpoint. */
-static void follow_cut(struct sti_loop_nodes *nodes)
+static void follow_checkpoint(struct sti_loop_nodes *nodes)
 {
     sti_loops *all = &nodes->all;
-    sti_loop_cut *cut = &all->cut;
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
     sti_loop_note note = {.word = 0};
     pthread_mutex_lock(&all->lock);
-    const bool going = cut->keeps && !cut->over && !all->ends && !all->failed;
+    const bool going =
+        checkpoint->keeps && !checkpoint->over && !all->ends && !all->failed;
     const bool left = all->running < all->count;
     if (going && nodes->asked) {
         nodes->asked = false;
-        note.word = STI_LOOP_CUT_AT;
-        note.clock = left ? 0 : sti_loop_cut_ask_locked(all);
+        note.word = STI_LOOP_CHECKPOINT_AT;
+        note.clock = left ? 0 : sti_loop_checkpoint_ask_locked(all);
     } else if (going && !nodes->sent &&
-               (left || (cut->agreed && cut->arrived == all->count))) {
+               (left ||
+                (checkpoint->agreed && checkpoint->arrived == all->count))) {
         nodes->sent = true;
-        note.word = STI_LOOP_CUT_PART;
-        note.clock = left ? 0 : cut->at;
-        note.cuts = !cut->declined;
-        note.parts = left ? NULL : cut->parts;
+        note.word = STI_LOOP_CHECKPOINT_PART;
+        note.clock = left ? 0 : checkpoint->at;
+        note.checkpoints = !checkpoint->declined;
+        note.parts = left ? NULL : checkpoint->parts;
         if (note.parts)
             sti_object_keep(note.parts);
     }
     pthread_mutex_unlock(&all->lock);
-    if (note.word == STI_LOOP_CUT_PART && note.clock)
+    if (note.word == STI_LOOP_CHECKPOINT_PART && note.clock)
         (void)sti_node_store_settle(nodes->store); /* records failures */
     if (note.word)
         send_note(nodes, STI_COORDINATOR, &note);
@@ -564,7 +571,7 @@ static void run_as_leader(struct sti_loop_nodes *nodes)
             wait_locked(nodes);
         }
         pthread_mutex_unlock(&all->lock);
-        lead_cut(nodes);
+        lead_checkpoint(nodes);
         say_failure(nodes);
         pthread_mutex_lock(&all->lock);
     }
@@ -598,7 +605,7 @@ static void run_as_follower(struct sti_loop_nodes *nodes)
         else
             wait_locked(nodes);
         pthread_mutex_unlock(&all->lock);
-        follow_cut(nodes);
+        follow_checkpoint(nodes);
         look_at_user(nodes);
         say_failure(nodes);
         pthread_mutex_lock(&all->lock);
@@ -662,7 +669,7 @@ static bool mesh_lost(void *arg, uint32_t node)
     const strads_engine_options *o = &nodes->setup->setup->options;
     char text[96];
     pthread_mutex_lock(&nodes->all.lock);
-    const bool goes_back = nodes->has_cut;
+    const bool goes_back = nodes->has_checkpoint;
     pthread_mutex_unlock(&nodes->all.lock);
     if (node == 0 || goes_back || !sti_node_store_lose(nodes->store, node))
         return false;
@@ -744,21 +751,22 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
         return err;
     sti_loops_go_on(&nodes->all);
     if (nodes->all.start)
-        note_cut(nodes);
-    if (run->cuts)
-        sti_loop_cuts_open(&nodes->all, run->max_rounds);
+        note_checkpoint(nodes);
+    if (run->checkpoints)
+        sti_loop_checkpoints_open(&nodes->all, run->max_rounds);
     nodes->setup->begun(nodes->setup->arg, nodes);
     if (nodes->setup->stopped)
         stop_requested(nodes);
     drop_tables(run);
     nodes->all.wall = 1e-9 * (double)sti_loops_now(&nodes->all);
-    nodes->go = (sti_loop_note){.word = STI_LOOP_GO,
-                                .clock = nodes->all.start,
-                                .last = run->max_rounds,
-                                .cuts = run->cuts != NULL,
-                                .parts = run->cuts && run->cuts->from
-                                             ? run->cuts->from->parts
-                                             : NULL};
+    nodes->go =
+        (sti_loop_note){.word = STI_LOOP_GO,
+                        .clock = nodes->all.start,
+                        .last = run->max_rounds,
+                        .checkpoints = run->checkpoints != NULL,
+                        .parts = run->checkpoints && run->checkpoints->from
+                                     ? run->checkpoints->from->parts
+                                     : NULL};
     say_note(nodes, &nodes->go);
     err = drive_loops_here(nodes);
     if (!err)
@@ -778,8 +786,8 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
         nodes->setup->begun(nodes->setup->arg, nodes);
     nodes->all.start = nodes->go.clock;
     nodes->all.from = nodes->go.parts;
-    if (!err && nodes->go.cuts && nodes->setup->count)
-        sti_loop_cuts_open(&nodes->all, nodes->go.last);
+    if (!err && nodes->go.checkpoints && nodes->setup->count)
+        sti_loop_checkpoints_open(&nodes->all, nodes->go.last);
     drop_tables(&nodes->setup->setup->run);
     if (!err && nodes->setup->count == 0)
         return wait_for(nodes, &nodes->may_leave);

@@ -12,7 +12,7 @@
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/job.h"
 #include "engine/sim/sim_loop.h"
 #include "engine/store/session.h"
@@ -35,7 +35,8 @@ static double cpu_now(void)
 void sti_loops_moved_locked(sti_loops *all)
 {
     pthread_cond_broadcast(&all->moved);
-    if (all->sim && all->cut.keeps) /* without checkpoints no loop pauses */
+    if (all->sim &&
+        all->checkpoint.keeps) /* without checkpoints no loop pauses */
         sti_sim_loop_wake(all->sim);
 }
 
@@ -50,7 +51,7 @@ void sti_loops_end_locked(sti_loops *all, strads_end end)
 
 void sti_loops_end_soon_locked(sti_loops *all, strads_end end)
 {
-    if (!sti_loop_cut_end_locked(all, end))
+    if (!sti_loop_checkpoint_end_locked(all, end))
         sti_loops_end_locked(all, end);
 }
 
@@ -150,10 +151,10 @@ static bool cut_off(void *arg)
     pthread_mutex_lock(&all->lock);
     sti_loops_look_locked(all);
     if (count || all->ends || all->failed)
-        l->cut = l->unasked++ >= STRADS_LOOP_GRACE;
-    all->counted = all->counted || (l->cut && count);
+        l->cut_off = l->unasked++ >= STRADS_LOOP_GRACE;
+    all->counted = all->counted || (l->cut_off && count);
     pthread_mutex_unlock(&all->lock);
-    return l->cut;
+    return l->cut_off;
 }
 
 void sti_loops_take_locked(sti_loops *all, const strads_report *report)
@@ -228,7 +229,7 @@ static strads_err open_partition(sti_run *run, strads_task *task,
     sti_partition *part = &run->partition[task->share->partition];
     strads_err err = STRADS_OK;
     if (from)
-        err = sti_cut_open_partition(run, task, from);
+        err = sti_checkpoint_open_partition(run, task, from);
     else if (run->program->open)
         err = run->program->open(task, &part->local);
     else
@@ -289,7 +290,7 @@ static strads_err run_loop(sti_loop *l)
         err = strads_session_barrier(l->session);
     l->session->loop = l;
     l->session->cut_off = cut_off;
-    if (all->cut.keeps) {
+    if (all->checkpoint.keeps) {
         l->session->boundary = sti_loop_boundary;
         l->session->arrive = sti_loop_arrive;
     }
@@ -297,7 +298,7 @@ static strads_err run_loop(sti_loop *l)
         err = open_partition(run, &task, all->from);
     if (!err)
         err = run->program->run(&task, l->session);
-    if (err == STRADS_ECANCELED && l->cut)
+    if (err == STRADS_ECANCELED && l->cut_off)
         err = STRADS_OK;
     return err ? err : strads_session_flush(l->session);
 }
@@ -355,12 +356,12 @@ static void tell_reports(sti_loops *all)
 
 void sti_loops_go_on(sti_loops *all)
 {
-    const sti_cuts *cuts = all->setup->run.cuts;
-    if (!cuts || !cuts->from)
+    const sti_checkpoints *checkpoints = all->setup->run.checkpoints;
+    if (!checkpoints || !checkpoints->from)
         return;
-    all->start = cuts->from->at.next;
-    all->from = cuts->from->parts;
-    all->progress = cuts->from->at.progress;
+    all->start = checkpoints->from->at.next;
+    all->from = checkpoints->from->parts;
+    all->progress = checkpoints->from->at.progress;
 }
 
 void sti_loops_prepare(sti_loops *all)
@@ -422,7 +423,7 @@ strads_err sti_loops_close(sti_loops *all, strads_err err)
     pthread_mutex_destroy(&all->lock);
     free(all->loop);
     free(all->time);
-    sti_object_drop(all->cut.parts);
+    sti_object_drop(all->checkpoint.parts);
     return sti_run_trace_close(all->trace, err);
 }
 
@@ -464,8 +465,8 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
     sti_object_drop(begin.start);
     if (!err)
         sti_loops_go_on(&all);
-    if (!err && run->cuts)
-        sti_loop_cuts_open(&all, run->max_rounds);
+    if (!err && run->checkpoints)
+        sti_loop_checkpoints_open(&all, run->max_rounds);
     if (!err)
         err = run_threads(&all);
     if (!all.ends && all.counted)

@@ -1,7 +1,7 @@
 /* engine/run/loops.h - a program's `run`: a data-parallel loop for each
  * partition, with its own thread and store session. loops.c: threads and the
- * calls of a loop. loop_nodes.c: notes between nodes. loop_cut.c: checkpoints.
- * simulate.c: loops in virtual time. */
+ * calls of a loop. loop_nodes.c: notes between nodes. loop_checkpoint.c:
+ * checkpoints. simulate.c: loops in virtual time. */
 #ifndef STI_LOOPS_H
 #define STI_LOOPS_H
 
@@ -27,14 +27,14 @@ typedef struct sti_loop {
     uint64_t reach;     /* current clock, or the one it is advancing to:
                          * guarded */
     uint32_t unasked;   /* clocks ended since the run's end without asking */
-    bool cut;           /* stopped because it never asks */
+    bool cut_off;       /* stopped because it never asks */
     strads_err err;
     char text[1024];
 } sti_loop;
 
-/* Checkpoints of loops, see loop_cut.c. All fields but the first three are
- * guarded. */
-typedef struct sti_loop_cut {
+/* Checkpoints of loops, see loop_checkpoint.c. All fields but the first three
+ * are guarded. */
+typedef struct sti_loop_checkpoint {
     bool keeps;        /* checkpoints are enabled */
     uint64_t step;     /* checkpoints are at multiples of this clock */
     uint64_t final;    /* the last possible clock */
@@ -49,7 +49,7 @@ typedef struct sti_loop_cut {
     uint32_t declines; /* abandoned in a row */
     uint32_t arrived;  /* partitions of this process that have packed */
     sti_buffer *parts; /* their packed state; NULL: none yet */
-} sti_loop_cut;
+} sti_loop_checkpoint;
 
 typedef struct sti_loops {
     sti_setup *setup;
@@ -77,7 +77,7 @@ typedef struct sti_loops {
     strads_progress progress;
     strads_worker_time *time; /* [count], in the progress for the user */
     sti_loop_times others;    /* last known times of other nodes' loops */
-    sti_loop_cut cut;
+    sti_loop_checkpoint checkpoint;
 } sti_loops;
 
 /* Nanoseconds, real or virtual. */
@@ -131,29 +131,29 @@ strads_progress sti_loops_told_locked(sti_loops *all);
 /* Copies a report into `progress`, which may end the run. */
 void sti_loops_take_locked(sti_loops *all, const strads_report *report);
 
-/* ---- checkpoints: loop_cut.c -------------------------------------------- */
+/* ---- checkpoints: loop_checkpoint.c -------------------------------------- */
 
 /* Enables checkpoints up to clock `last` (0: no bound). Before the loops
  * start. */
-void sti_loop_cuts_open(sti_loops *all, uint64_t last);
+void sti_loop_checkpoints_open(sti_loops *all, uint64_t last);
 
 /* Hooks of a session; `loop` is its sti_loop. */
 bool sti_loop_boundary(void *loop, uint64_t *clock);
 strads_err sti_loop_arrive(void *loop);
 
-bool sti_loop_cut_is_due_locked(const sti_loops *all);
+bool sti_loop_checkpoint_is_due_locked(const sti_loops *all);
 /* Asking returns a clock that no loop has reached, and makes loops wait there
  * until a clock is chosen, which is `least` or later. */
-uint64_t sti_loop_cut_ask_locked(sti_loops *all);
-void sti_loop_cut_choose_locked(sti_loops *all, uint64_t least);
+uint64_t sti_loop_checkpoint_ask_locked(sti_loops *all);
+void sti_loop_checkpoint_choose_locked(sti_loops *all, uint64_t least);
 /* Ends a checkpoint that is made or abandoned. */
-void sti_loop_cut_release_locked(sti_loops *all);
+void sti_loop_checkpoint_release_locked(sti_loops *all);
 /* Schedules a last checkpoint and the run's end after it. False: the run ends
  * without one. */
-bool sti_loop_cut_end_locked(sti_loops *all, strads_end end);
+bool sti_loop_checkpoint_end_locked(sti_loops *all, strads_end end);
 /* Makes a checkpoint of the tables in run->store. */
-strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
-                             uint64_t clock);
+strads_err sti_loop_checkpoint_make(const sti_loops *all,
+                                    const sti_buffer *parts, uint64_t clock);
 
 /* ---- in virtual time: simulate.c ---------------------------------------- */
 

@@ -21,7 +21,7 @@
 #include "engine/base/stop_flag.h"
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 #include "engine/run/data_part.h"
 #include "engine/run/loops.h"
 #include "engine/run/node_spread.h"
@@ -66,9 +66,9 @@ struct strads_engine {
     atomic_ullong own_pace; /* last measured pace; 0: none */
 
     /* On node 0, for all epochs. */
-    sti_cut_files *cuts;
+    sti_checkpoint_files *checkpoints;
     strads_progress before; /* times and bytes of earlier epochs */
-    uint64_t cut_at;        /* checkpoint that this epoch started from */
+    uint64_t checkpoint_at; /* checkpoint that this epoch started from */
     uint32_t stuck;         /* earlier epochs that started there, too */
     atomic_bool late;       /* a new node waits for the next epoch */
     atomic_bool uneven;     /* another spread is worth a new epoch */
@@ -191,8 +191,9 @@ strads_err strads_engine_listen(const strads_program *program,
         .insecure = options->insecure,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
     };
-    engine->generation = options->regroup && options->nodes > 1 &&
-                         sti_cut_files_can(&engine->program) == STRADS_OK;
+    engine->generation =
+        options->regroup && options->nodes > 1 &&
+        sti_checkpoint_files_can(&engine->program) == STRADS_OK;
     if (!err)
         err = sti_token_read(options->token_file, &engine->trust.token);
     if (!err)
@@ -358,7 +359,7 @@ static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
     if (!options->partitions && options->plan_given)
         options->partitions = options->plan_given->partitions;
     else if (!options->partitions && options->resume)
-        options->partitions = sti_cut_partitions(options->resume);
+        options->partitions = sti_checkpoint_partitions(options->resume);
     err = number_workers(engine);
     if (!err)
         err = spread_by_pace(engine);
@@ -600,7 +601,7 @@ void strads_engine_free(strads_engine *engine)
     if (!engine)
         return;
     sti_mesh_close(engine->mesh, engine->failed ? STRADS_EPEER : STRADS_OK);
-    sti_cut_files_close(engine->cuts);
+    sti_checkpoint_files_close(engine->checkpoints);
     free(engine->url);
     free(engine->pace);
     if (!engine->joined)
@@ -795,17 +796,17 @@ static void take_late(void *arg, uint32_t workers)
 {
     strads_engine *engine = arg;
     const uint64_t since = atomic_load(&engine->since_ns);
-    if (!engine->cuts ||
+    if (!engine->checkpoints ||
         engine->layout.workers + workers > engine->options.partitions ||
         !since || sti_monotonic_now() - since < STI_SECOND)
         return;
     atomic_store(&engine->late, true);
-    if (sti_cut_is_committed(&engine->program))
+    if (sti_checkpoint_is_committed(&engine->program))
         take_in(engine);
 }
 
 /* Called after each checkpoint that includes the workers' state. */
-static void cut_is_taken(void *arg)
+static void checkpoint_is_taken(void *arg)
 {
     strads_engine *engine = arg;
     if (atomic_load(&engine->late) || atomic_load(&engine->uneven))
@@ -844,7 +845,7 @@ static void take_pace(void *arg, uint32_t node, uint64_t pace)
     strads_engine *engine = arg;
     const uint32_t nodes = engine->terms.nodes;
     engine->pace[node].pace = pace;
-    if (!engine->cuts || atomic_load(&engine->uneven))
+    if (!engine->checkpoints || atomic_load(&engine->uneven))
         return;
     sti_pace *other = calloc(nodes, sizeof *other);
     bool all = other != NULL;
@@ -857,7 +858,7 @@ static void take_pace(void *arg, uint32_t node, uint64_t pace)
     if (!uneven)
         return;
     atomic_store(&engine->uneven, true);
-    if (sti_cut_is_committed(&engine->program))
+    if (sti_checkpoint_is_committed(&engine->program))
         take_in(engine);
 }
 
@@ -934,9 +935,10 @@ static strads_err drive_rounds(strads_engine *engine, sti_setup *setup,
         sti_node_progress(node, &progress);
     err = end_generation(engine, err, &progress);
     if (err == STRADS_EREGROUP && !engine->joined) {
-        sti_cut_position at;
+        sti_checkpoint_position at;
         const bool came = sti_node_position(node, &at);
-        sti_cut_files_hold(engine->cuts, &setup->run, came ? &at : NULL);
+        sti_checkpoint_files_hold(engine->checkpoints, &setup->run,
+                                  came ? &at : NULL);
     }
     if (!err && !engine->joined) {
         add_to(engine, &progress);
@@ -979,15 +981,17 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
     return end_generation(engine, err, &progress);
 }
 
-static strads_err use_cuts(strads_engine *engine, sti_setup *setup,
-                           const strads_data *data)
+static strads_err use_checkpoints(strads_engine *engine, sti_setup *setup,
+                                  const strads_data *data)
 {
     strads_err err =
-        engine->cuts ? sti_cut_files_again(engine->cuts, setup)
-                     : sti_cut_files_open(setup, data, engine->generation > 0,
-                                          &engine->cuts);
-    if (!err && engine->cuts)
-        sti_cut_files_tell(engine->cuts, cut_is_taken, engine);
+        engine->checkpoints
+            ? sti_checkpoint_files_again(engine->checkpoints, setup)
+            : sti_checkpoint_files_open(setup, data, engine->generation > 0,
+                                        &engine->checkpoints);
+    if (!err && engine->checkpoints)
+        sti_checkpoint_files_tell(engine->checkpoints, checkpoint_is_taken,
+                                  engine);
     return err;
 }
 
@@ -997,13 +1001,14 @@ static strads_err end_epoch_for_all(strads_engine *engine)
 {
     strads_err err = STRADS_EREGROUP;
     if (!engine->joined) {
-        sti_cut cut = {0};
-        sti_buffer *latest = sti_cut_files_latest(engine->cuts);
-        const uint64_t at =
-            latest && !sti_cut_read(latest, &cut) ? cut.at.next : 0;
-        sti_cut_free(&cut);
-        engine->stuck = at == engine->cut_at ? engine->stuck + 1 : 0;
-        engine->cut_at = at;
+        sti_checkpoint checkpoint = {0};
+        sti_buffer *latest = sti_checkpoint_files_latest(engine->checkpoints);
+        const uint64_t at = latest && !sti_checkpoint_read(latest, &checkpoint)
+                                ? checkpoint.at.next
+                                : 0;
+        sti_checkpoint_free(&checkpoint);
+        engine->stuck = at == engine->checkpoint_at ? engine->stuck + 1 : 0;
+        engine->checkpoint_at = at;
         const bool late = atomic_exchange(&engine->late, false);
         atomic_store(&engine->uneven, false);
         engine->terms.nodes =
@@ -1045,7 +1050,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &engine->layout);
     if (!err && !engine->joined)
-        err = use_cuts(engine, &setup, data);
+        err = use_checkpoints(engine, &setup, data);
     if (!err)
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)
@@ -1059,8 +1064,8 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
         close_mesh(engine, STRADS_EPEER); /* before the error's text is
                                            * overwritten */
     if (err != STRADS_EREGROUP) {
-        sti_cut_files_close(engine->cuts);
-        engine->cuts = NULL;
+        sti_checkpoint_files_close(engine->checkpoints);
+        engine->checkpoints = NULL;
     }
     if (err) {
         strads_result_free(result);

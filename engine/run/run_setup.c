@@ -8,7 +8,7 @@
 #include "engine/data/memory.h"
 #include "engine/round/partials.h"
 #include "engine/round/owned_policy.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 #include "engine/run/program_check.h"
 #include "engine/store/client.h"
 
@@ -612,7 +612,7 @@ static strads_err find_given(const strads_engine_options *options, uint32_t *K)
     if (!err && plan)
         *K = plan->partitions;
     else if (!err && options->resume)
-        *K = sti_cut_partitions(options->resume);
+        *K = sti_checkpoint_partitions(options->resume);
     strads_plan_free(read);
     return err;
 }

@@ -95,8 +95,8 @@ static strads_err simulate_loops(sti_loops *all,
         return err;
     all->wall = 0;
     all->zero_ns = 0;
-    if (run->cuts)
-        sti_loop_cuts_open(all, run->max_rounds);
+    if (run->checkpoints)
+        sti_loop_checkpoints_open(all, run->max_rounds);
     err = run_simulated_loops(all);
     if (!all->ends && all->counted)
         all->end = STRADS_END_ROUNDS;

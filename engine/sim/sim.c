@@ -289,7 +289,7 @@ void sti_sim_progress(const sti_sim *sim, strads_progress *out)
         sti_sim_wire_traffic(sim->wire, 0).bytes;
 }
 
-bool sti_sim_position(const sti_sim *sim, sti_cut_position *out)
+bool sti_sim_position(const sti_sim *sim, sti_checkpoint_position *out)
 {
     return sti_coordinator_position(sim->coordinator, out);
 }

@@ -44,7 +44,7 @@ strads_err sti_sim_run(sti_sim *sim);
 void sti_sim_progress(const sti_sim *sim, strads_progress *out);
 strads_end sti_sim_end(const sti_sim *sim);
 /* As sti_coordinator_position, also after an error. */
-bool sti_sim_position(const sti_sim *sim, sti_cut_position *out);
+bool sti_sim_position(const sti_sim *sim, sti_checkpoint_position *out);
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out);
 
 #endif

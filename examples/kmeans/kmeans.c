@@ -254,7 +254,7 @@ static strads_err kmeans_centre(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- cuts: between two iterations --------------------------------------- */
+/* ---- checkpoints: between two iterations --------------------------------- */
 
 static strads_err kmeans_pack(const void *local, strads_bytes *out)
 {
@@ -262,9 +262,10 @@ static strads_err kmeans_pack(const void *local, strads_bytes *out)
     return strads_bytes_append(out, l->before, l->n * sizeof *l->before);
 }
 
-static strads_err wrong_cut(void)
+static strads_err wrong_checkpoint(void)
 {
-    return strads_fail(STRADS_EFORMAT, "the cut is not of these samples");
+    return strads_fail(STRADS_EFORMAT,
+                       "the checkpoint is not of these samples");
 }
 
 static strads_err kmeans_unpack(strads_task *task, const void *bytes,
@@ -280,7 +281,7 @@ static strads_err kmeans_unpack(strads_task *task, const void *bytes,
     }
     kmeans_close(l);
     *local = NULL;
-    return wrong_cut();
+    return wrong_checkpoint();
 }
 
 static strads_err kmeans_pack_state(const void *state, strads_bytes *out)
@@ -298,7 +299,7 @@ static strads_err kmeans_unpack_state(void *state, const void *bytes,
     kmeans_state *s = state;
     double told[4];
     if (size != sizeof told)
-        return wrong_cut();
+        return wrong_checkpoint();
     memcpy(told, bytes, size);
     s->inertia = told[0];
     s->changed = told[1];

@@ -9,8 +9,9 @@
  *            where S(u, t) = sign(u) max(|u| - t, 0)
  * refresh    r -= x_j (change of w_j)
  *
- * At rest a scan takes all columns: new priorities, and the gap to the dual point
- * s r / n, s = min(1, n lambda / max |c_j|), which has (s y'r - s^2 r'r / 2) / n. */
+ * When the policy is idle, a scan takes all columns: new priorities, and the
+ * gap to the dual point s r / n, s = min(1, n lambda / max |c_j|), which has (s
+ * y'r - s^2 r'r / 2) / n. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -219,7 +219,8 @@ static strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
     if (size != sizeof k->loss + k->tokens * sizeof *k->topic) {
         lda_close(k);
         *local = NULL;
-        return strads_fail(STRADS_EFORMAT, "the cut is not of these documents");
+        return strads_fail(STRADS_EFORMAT,
+                           "the checkpoint is not of these documents");
     }
     memcpy(&k->loss, bytes, sizeof k->loss);
     memcpy(k->topic, (const char *)bytes + sizeof k->loss,

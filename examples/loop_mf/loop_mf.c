@@ -201,7 +201,8 @@ static strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
     if (size != bytes_of(k)) {
         mf_close(k);
         *local = NULL;
-        return strads_fail(STRADS_EFORMAT, "the cut is not of these users");
+        return strads_fail(STRADS_EFORMAT,
+                           "the checkpoint is not of these users");
     }
     memcpy(k->p, bytes, size);
     return STRADS_OK;

@@ -166,7 +166,7 @@ static strads_err nnls_schedule(strads_turn *turn)
 {
     const nnls_options *options = turn->config;
     nnls_state *s = turn->state;
-    if (turn->at_rest || s->blocks == options->scan_every)
+    if (turn->idle || s->blocks == options->scan_every)
         s->next = SCAN;
     const uint32_t phase = s->next;
     if (phase == BLOCK) {

@@ -83,7 +83,7 @@ static strads_err compute(peer *k)
     for (uint32_t j = 0; j < k->columns; j++)
         k->w[j] *= k->scale;
     k->scale = 1;
-    return strads_session_clock(k->session); /* where cuts are made */
+    return strads_session_clock(k->session); /* where checkpoints are made */
 }
 
 static strads_err share(peer *k)
@@ -220,7 +220,8 @@ static strads_err peer_unpack(strads_task *task, const void *bytes, size_t size,
     if (size != sizeof k->t + k->columns * sizeof *k->w) {
         peer_close(k);
         *local = NULL;
-        return strads_fail(STRADS_EFORMAT, "the cut is not of these columns");
+        return strads_fail(STRADS_EFORMAT,
+                           "the checkpoint is not of these columns");
     }
     memcpy(&k->t, bytes, sizeof k->t);
     memcpy(k->w, (const char *)bytes + sizeof k->t, size - sizeof k->t);

@@ -225,8 +225,9 @@ static strads_err ssp_run(strads_task *task, strads_session *session)
     ssp_worker *k = task->local;
     k->task = task;
     k->session = session;
-    strads_err err =
-        strads_session_now(session) == 0 ? bound(k) : STRADS_OK; /* a cut */
+    strads_err err = strads_session_now(session) == 0
+                         ? bound(k)
+                         : STRADS_OK; /* a checkpoint */
     k->loops = true;
     for (uint64_t c = strads_session_now(session) - BOUND_CLOCKS;
          !err && c < k->options->clocks && !strads_loop_ends(task); c++)
@@ -234,7 +235,7 @@ static strads_err ssp_run(strads_task *task, strads_session *session)
     return err ? err : finish(k);
 }
 
-/* ---- a worker, and its cuts --------------------------------------------- */
+/* ---- a worker, and its checkpoints --------------------------------------- */
 
 static void ssp_close(void *local)
 {
@@ -302,7 +303,8 @@ static strads_err ssp_unpack(strads_task *task, const void *bytes, size_t size,
     if (size != fixed + k->columns * sizeof *k->mine) {
         ssp_close(k);
         *local = NULL;
-        return strads_fail(STRADS_EFORMAT, "the cut is not of these columns");
+        return strads_fail(STRADS_EFORMAT,
+                           "the checkpoint is not of these columns");
     }
     memcpy(&k->step, bytes, sizeof k->step);
     memcpy(k->sum, (const char *)bytes + sizeof k->step, sizeof k->sum);

@@ -49,7 +49,7 @@ typedef struct worker {
     size_t n, room;
     double loss;
     bool found;
-    uint32_t (*packed)[3]; /* [n_packed] roles from a cut; or NULL */
+    uint32_t (*packed)[3]; /* [n_packed] roles from a checkpoint; or NULL */
     size_t n_packed;
 } worker;
 

@@ -80,7 +80,7 @@ typedef struct strads_glm_options {
  * class. Split by rows, compressed columns. Needs labels. */
 extern STRADS_API const strads_program strads_program_glm;
 
-/* ---- a path --------------------------------------------------------------- */
+/* ---- a path -------------------------------------------------------------- */
 
 /* A sequence of fits in one run, each warm-started from the one before. */
 typedef struct strads_glm_path_options {
@@ -105,7 +105,7 @@ extern STRADS_API const strads_program strads_program_glm_path;
 STRADS_API const strads_path_point *strads_glm_path(const void *state,
                                                     uint32_t *n);
 
-/* ---- cross-validation ------------------------------------------------------ */
+/* ---- cross-validation ---------------------------------------------------- */
 
 typedef struct strads_glm_cv_options {
     strads_glm_path_options path; /* first or lambda: all folds use the same
@@ -137,7 +137,7 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
                                     strads_cv_point *points, uint32_t *best,
                                     uint32_t *simplest);
 
-/* ---- results -------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 /* Results, from the state that strads_result_state returns; any thread. */
 

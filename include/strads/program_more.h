@@ -88,7 +88,7 @@ typedef struct strads_turn {
     uint64_t seed;
     uint64_t round;     /* the number of the next dispatch */
     uint32_t in_flight; /* dispatches not yet committed */
-    bool at_rest;       /* the policy is idle: it has nothing to choose */
+    bool idle;          /* the policy is idle: it has nothing to choose */
     bool ends; /* the run is being ended, see `finalises`: dispatch the phases
                   that gather the model, then stop */
     void *engine; /* for the calls below */
@@ -105,7 +105,7 @@ STRADS_API strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase,
 /* Dispatches one block of all parameters to a phase. */
 STRADS_API strads_err strads_turn_all(strads_turn *turn, uint32_t phase);
 /* Dispatches the policy's next blocks to a phase. If the policy is idle, the
- * engine calls `schedule` again with at_rest set. STRADS_ESTATE: the run is
+ * engine calls `schedule` again with idle set. STRADS_ESTATE: the run is
  * ending. */
 STRADS_API strads_err strads_turn_policy(strads_turn *turn, uint32_t phase);
 /* Waits for the next commit. STRADS_ESTATE: nothing is in flight. */
@@ -196,7 +196,7 @@ typedef struct strads_phase {
     strads_err (*receive)(strads_task *task);
 } strads_phase;
 
-/* ---- states as bytes: checkpoints and blocks that travel ------------------ */
+/* ---- states as bytes: checkpoints and blocks that travel ----------------- */
 
 /* Appends a copy of `size` bytes. Within `pack` and `pack_state` only.
  * STRADS_ENOMEM. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/partials.h"
 #include "engine/run/run_options.h"
 #include "fuzz.h"
@@ -247,40 +247,49 @@ static void take_config(const uint8_t *bytes, size_t size)
 
 /* A checkpoint after its header; its checksum was already checked. The
  * content is read as a Lasso of 7 columns. */
-static void take_cut(const uint8_t *bytes, size_t size)
+static void take_checkpoint(const uint8_t *bytes, size_t size)
 {
     static const strads_table_spec values = {.name = "parameters",
                                              .rows = 7,
                                              .cols = 1};
     sti_run run = {.shape = {.parameters = 7, .width = 1}};
     sti_buffer *copy = NULL;
-    sti_cut cut;
+    sti_checkpoint checkpoint;
     uint32_t table;
     fuzz_require(!sti_buffer_new(size, &copy), "memory");
     if (size > 0)
         memcpy(copy->bytes, bytes, size);
-    if (!sti_cut_read(copy, &cut)) {
+    if (!sti_checkpoint_read(copy, &checkpoint)) {
         fuzz_require(!strads_store_open(MEMORY, &run.store) &&
                          !strads_store_create(run.store, &values, &table),
                      "a store");
-        (void)sti_cut_load(&run, &cut);
+        (void)sti_checkpoint_load(&run, &checkpoint);
         sti_record record;
         strads_err err = STRADS_OK;
         size_t at = 0;
-        while (cut.parts && sti_records_next(cut.parts, &at, &record, &err))
-            fuzz_require(at <= cut.parts->size, "records end where parts do");
+        while (checkpoint.parts &&
+               sti_records_next(checkpoint.parts, &at, &record, &err))
+            fuzz_require(at <= checkpoint.parts->size,
+                         "records end where parts do");
         strads_store_free(run.store);
-        sti_cut_free(&cut);
+        sti_checkpoint_free(&checkpoint);
     }
     sti_object_drop(copy);
 }
 
-const fuzz_target fuzz_files[] = {
-    {"libsvm", take_libsvm},   {"market", take_market},
-    {"corpus", take_corpus},   {"text", take_text},
-    {"ratings", take_ratings}, {"graph", take_graph},
-    {"table", take_table},     {"labels", take_labels},
-    {"npy", take_npy},         {"names", take_names},
-    {"model", take_model},     {"topics", take_topics},
-    {"plan", take_plan},       {"config", take_config},
-    {"cut", take_cut},         {NULL, NULL}};
+const fuzz_target fuzz_files[] = {{"libsvm", take_libsvm},
+                                  {"market", take_market},
+                                  {"corpus", take_corpus},
+                                  {"text", take_text},
+                                  {"ratings", take_ratings},
+                                  {"graph", take_graph},
+                                  {"table", take_table},
+                                  {"labels", take_labels},
+                                  {"npy", take_npy},
+                                  {"names", take_names},
+                                  {"model", take_model},
+                                  {"topics", take_topics},
+                                  {"plan", take_plan},
+                                  {"config", take_config},
+                                  {"checkpoint", take_checkpoint},
+                                  {NULL, NULL}};

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/random.h"
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 #include "engine/run/loops.h"
 #include "engine/sim/sim.h"
 #include "strads/lasso.h"
@@ -30,7 +30,7 @@ typedef struct world {
     const void *config;
     const strads_data *data;
     strads_engine_options options;
-    sti_cut_files *cuts;
+    sti_checkpoint_files *checkpoints;
     uint64_t draws; /* number of draws from the seed */
     /* The current generation: from message `at` on, no message reaches or
      * leaves the dead node. */
@@ -82,36 +82,40 @@ static bool loses_of_loop(void *arg, const sti_msg *msg)
 }
 
 /* Plants the last checkpoint with the tables that this generation left. */
-static void plant(world *w, const sti_run *run, sti_cut_files *cuts)
+static void plant(world *w, const sti_run *run,
+                  sti_checkpoint_files *checkpoints)
 {
-    sti_cut cut;
+    sti_checkpoint checkpoint;
     sti_buffer *mixed = NULL;
-    sti_buffer *latest = sti_cut_files_latest(cuts);
-    if (!latest || sti_cut_read(latest, &cut))
+    sti_buffer *latest = sti_checkpoint_files_latest(checkpoints);
+    if (!latest || sti_checkpoint_read(latest, &checkpoint))
         return;
     sti_buffer *state = NULL;
-    cr_assert_eq(sti_buffer_over(&latest->head, (void *)(uintptr_t)cut.state,
-                                 cut.state_size, &state),
+    cr_assert_eq(sti_buffer_over(&latest->head,
+                                 (void *)(uintptr_t)checkpoint.state,
+                                 checkpoint.state_size, &state),
                  STRADS_OK);
-    cr_assert_eq(sti_cut_write(run, &cut.at, state, cut.parts, &mixed),
+    cr_assert_eq(sti_checkpoint_write(run, &checkpoint.at, state,
+                                      checkpoint.parts, &mixed),
                  STRADS_OK);
     w->planted = w->planted || mixed->size != latest->size ||
                  memcmp(mixed->bytes, latest->bytes, mixed->size) != 0;
-    run->cuts->take(run->cuts->arg, mixed);
+    run->checkpoints->take(run->checkpoints->arg, mixed);
     sti_object_drop(state);
-    sti_cut_free(&cut);
+    sti_checkpoint_free(&checkpoint);
 }
 
-static void use_cuts(world *w, sti_setup *setup)
+static void use_checkpoints(world *w, sti_setup *setup)
 {
-    if (w->cuts) {
-        cr_assert_eq(sti_cut_files_again(w->cuts, setup), STRADS_OK);
+    if (w->checkpoints) {
+        cr_assert_eq(sti_checkpoint_files_again(w->checkpoints, setup),
+                     STRADS_OK);
         return;
     }
-    setup->options.resume = sti_cut_partitions(setup->options.checkpoint)
+    setup->options.resume = sti_checkpoint_partitions(setup->options.checkpoint)
                                 ? setup->options.checkpoint
                                 : NULL;
-    expect_ok(sti_cut_files_open(setup, w->data, true, &w->cuts));
+    expect_ok(sti_checkpoint_files_open(setup, w->data, true, &w->checkpoints));
 }
 
 static void take_values(const sti_run *run, outcome *out)
@@ -125,7 +129,7 @@ static void take_values(const sti_run *run, outcome *out)
 /* Runs rounds or a ring; *at: the committed position at the end, if *begun. */
 static strads_err run_rounds(world *w, sti_setup *setup,
                              const strads_sim_options *costs, outcome *out,
-                             sti_cut_position *at, bool *begun)
+                             sti_checkpoint_position *at, bool *begun)
 {
     sti_sim *sim;
     const sti_sim_options o = {.run = &setup->run,
@@ -166,7 +170,7 @@ static void tear(world *w)
     uint32_t n = 0;
     DIR *dir = opendir(w->options.checkpoint);
     for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
-        if (strncmp(e->d_name, "cut-", 4) != 0)
+        if (strncmp(e->d_name, "checkpoint-", 4) != 0)
             continue;
         n++;
         if (strcmp(e->d_name, newest) > 0)
@@ -199,11 +203,11 @@ static bool live(world *w, uint32_t nodes, outcome *out)
                                       .aggregate_cost = 10e-6,
                                       .jitter = 3};
     sti_setup setup = {0};
-    sti_cut_position at;
+    sti_checkpoint_position at;
     bool begun = false;
     expect_ok(sti_setup_make(&setup, w->program, w->config, w->data,
                              &w->options, &layout));
-    use_cuts(w, &setup);
+    use_checkpoints(w, &setup);
     const bool loop = w->program->run != NULL;
     w->run = &setup.run;
     w->messages = 0;
@@ -214,13 +218,15 @@ static bool live(world *w, uint32_t nodes, outcome *out)
     if (err)
         cr_assert(noticed || err == STRADS_ESTATE, "%s", strads_error_text());
     if (err && w->dead == STI_COORDINATOR) {
-        sti_cut_files_close(w->cuts); /* checkpoints in memory are lost, too */
-        w->cuts = NULL;
+        sti_checkpoint_files_close(
+            w->checkpoints); /* checkpoints in memory are lost, too */
+        w->checkpoints = NULL;
         tear(w);
     } else if (err && w->counts_old) {
-        plant(w, &setup.run, w->cuts);
+        plant(w, &setup.run, w->checkpoints);
     } else if (err) {
-        sti_cut_files_hold(w->cuts, &setup.run, begun ? &at : NULL);
+        sti_checkpoint_files_hold(w->checkpoints, &setup.run,
+                                  begun ? &at : NULL);
     }
     sti_setup_free(&setup, loop && !err);
     return !err || noticed; /* without an outcome */
@@ -257,7 +263,7 @@ static outcome whole(world w, uint32_t faults, uint32_t most, bool *planted)
     out.torn = w.torn;
     if (planted)
         *planted = w.planted;
-    sti_cut_files_close(w.cuts);
+    sti_checkpoint_files_close(w.checkpoints);
     empty(folder);
     return out;
 }
@@ -404,7 +410,7 @@ Test(generations, what_an_old_generation_has_committed_is_found)
 }
 
 /* The same for a loop: its tables are not those of the checkpoint. */
-Test(generations, tables_of_another_clock_than_the_cuts_are_found)
+Test(generations, tables_of_another_clock_than_the_checkpoints_are_found)
 {
     strads_data *data;
     lasso_design design;

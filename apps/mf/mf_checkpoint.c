@@ -35,9 +35,9 @@ static strads_err check_walk(const strads_walk *w, const char *what)
     if (w->err)
         return w->err;
     if (!strads_walk_fits(w))
-        return strads_fail(STRADS_EFORMAT,
-                           "the cut's %s is not of these ratings and options",
-                           what);
+        return strads_fail(
+            STRADS_EFORMAT,
+            "the checkpoint's %s is not of these ratings and options", what);
     return STRADS_OK;
 }
 

@@ -1,5 +1,5 @@
 /* Checkpoints as bytes. State is kept only while a job runs. */
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,9 @@ strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
     return err;
 }
 
-strads_err sti_cut_pack(strads_err (*pack)(const void *object,
-                                           strads_bytes *out),
-                        const void *object, sti_buffer **out)
+strads_err sti_checkpoint_pack(strads_err (*pack)(const void *object,
+                                                  strads_bytes *out),
+                               const void *object, sti_buffer **out)
 {
     strads_bytes bytes;
     strads_err err = sti_buffer_new(0, &bytes.buffer);
@@ -103,8 +103,9 @@ static strads_err append_partition(const sti_run *run,
     return err;
 }
 
-strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
-                                    sti_buffer *records, bool *empty)
+strads_err sti_checkpoint_append_partition(const sti_run *run,
+                                           uint32_t partition,
+                                           sti_buffer *records, bool *empty)
 {
     sti_record record;
     strads_err err = sti_records_append(records, partition, 0, 0, &record);
@@ -121,7 +122,7 @@ strads_err sti_cut_append_partition(const sti_run *run, uint32_t partition,
     return err;
 }
 
-strads_err sti_cut_join(sti_buffer *records, const sti_buffer *more)
+strads_err sti_checkpoint_join(sti_buffer *records, const sti_buffer *more)
 {
     const size_t at = records->size;
     strads_err err = sti_buffer_resize(records, at + more->size);
@@ -130,13 +131,14 @@ strads_err sti_cut_join(sti_buffer *records, const sti_buffer *more)
     return err;
 }
 
-strads_err sti_cut_pack_partition(const sti_run *run, const sti_worker_job *job)
+strads_err sti_checkpoint_pack_partition(const sti_run *run,
+                                         const sti_worker_job *job)
 {
     bool empty;
     strads_err err = sti_totals_begin_records(run, job->partial);
     return err ? err
-               : sti_cut_append_partition(run, job->partition, job->partial,
-                                          &empty);
+               : sti_checkpoint_append_partition(run, job->partition,
+                                                 job->partial, &empty);
 }
 
 static strads_err read_partition(const sti_run *run, strads_task *task,
@@ -166,8 +168,8 @@ static strads_err read_partition(const sti_run *run, strads_task *task,
     return err ? err : sti_reader_end(r, "a partition's part of a checkpoint");
 }
 
-strads_err sti_cut_open_partition(const sti_run *run, strads_task *task,
-                                  const sti_buffer *parts)
+strads_err sti_checkpoint_open_partition(const sti_run *run, strads_task *task,
+                                         const sti_buffer *parts)
 {
     sti_record record;
     strads_err err;
@@ -260,19 +262,19 @@ static strads_err read_table(sti_reader *r, sti_table *table)
     return err;
 }
 
-strads_err sti_cut_load(sti_run *run, const sti_cut *cut)
+strads_err sti_checkpoint_load(sti_run *run, const sti_checkpoint *checkpoint)
 {
     const strads_store *store = run->store;
     sti_reader r;
     strads_err err = STRADS_OK;
-    sti_reader_init(&r, cut->tables, cut->tables_size);
+    sti_reader_init(&r, checkpoint->tables, checkpoint->tables_size);
     for (uint32_t t = 0; !err && t < store->n_tables; t++)
         err = read_table(&r, store->tables[t]);
     return err || r.at == r.size ? err
                                  : fail_other_tables("behind the last one");
 }
 
-void sti_cut_drop_step(sti_run *run)
+void sti_checkpoint_drop_step(sti_run *run)
 {
     if (run->shape.totals) {
         sti_table *totals = run->store->tables[run->totals];
@@ -280,15 +282,16 @@ void sti_cut_drop_step(sti_run *run)
     }
 }
 
-strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
-                         sti_update **start)
+strads_err sti_checkpoint_start(const sti_run *run,
+                                const sti_checkpoint *checkpoint,
+                                sti_update **start)
 {
     const uint32_t width = run->shape.width;
     const double *values = strads_store_dense(run->store, 0);
     uint32_t n = 0;
     strads_err err =
-        sti_update_change(cut->at.version, (uint32_t)run->shape.parameters,
-                          width, start);
+        sti_update_change(checkpoint->at.version,
+                          (uint32_t)run->shape.parameters, width, start);
     if (err)
         return err;
     uint32_t *param = (uint32_t *)(uintptr_t)(*start)->change.param;
@@ -310,7 +313,7 @@ strads_err sti_cut_start(const sti_run *run, const sti_cut *cut,
 /* ---- the whole checkpoint
  * -------------------------------------------------- */
 
-static void write_position(sti_writer *w, const sti_cut_position *at)
+static void write_position(sti_writer *w, const sti_checkpoint_position *at)
 {
     const strads_progress *p = &at->progress;
     const double figure[] = {p->objective, p->gap};
@@ -322,7 +325,7 @@ static void write_position(sti_writer *w, const sti_cut_position *at)
     sti_write_f64s(w, p->measure, STRADS_MEASURES);
 }
 
-static void read_position(sti_reader *r, sti_cut_position *at)
+static void read_position(sti_reader *r, sti_checkpoint_position *at)
 {
     strads_progress *p = &at->progress;
     uint64_t counts, figures, measures;
@@ -373,9 +376,10 @@ static strads_err make_buffer(sti_writer *w, sti_buffer **out)
     return err;
 }
 
-strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
-                         const sti_buffer *state, const sti_buffer *parts,
-                         sti_buffer **out)
+strads_err sti_checkpoint_write(const sti_run *run,
+                                const sti_checkpoint_position *at,
+                                const sti_buffer *state,
+                                const sti_buffer *parts, sti_buffer **out)
 {
     const strads_store *store = run->store;
     sti_writer w = {0};
@@ -384,7 +388,7 @@ strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
         if (store->tables[t]->dense)
             room += store->tables[t]->spec.rows * store->tables[t]->row_bytes;
     sti_writer_reserve(&w, room + room / 64 + 4096);
-    sti_write_string(&w, run->cuts->identity);
+    sti_write_string(&w, run->checkpoints->identity);
     write_position(&w, at);
     sti_write_bytes(&w, state ? state->bytes : NULL, state ? state->size : 0);
     sti_write_bytes(&w, parts ? parts->bytes : NULL, parts ? parts->size : 0);
@@ -400,34 +404,34 @@ strads_err sti_cut_write(const sti_run *run, const sti_cut_position *at,
     return err;
 }
 
-strads_err sti_cut_read(sti_buffer *bytes, sti_cut *out)
+strads_err sti_checkpoint_read(sti_buffer *bytes, sti_checkpoint *out)
 {
     sti_reader r;
-    sti_cut cut = {.bytes = bytes};
+    sti_checkpoint checkpoint = {.bytes = bytes};
     uint64_t size;
     sti_reader_init(&r, bytes->bytes, bytes->size);
-    cut.identity = sti_read_string(&r);
-    read_position(&r, &cut.at);
-    cut.state = sti_read_bytes(&r, &cut.state_size);
+    checkpoint.identity = sti_read_string(&r);
+    read_position(&r, &checkpoint.at);
+    checkpoint.state = sti_read_bytes(&r, &checkpoint.state_size);
     const void *parts = sti_read_bytes(&r, &size);
-    cut.tables = sti_read_bytes(&r, &cut.tables_size);
+    checkpoint.tables = sti_read_bytes(&r, &checkpoint.tables_size);
     if (sti_reader_end(&r, "a checkpoint"))
         return strads_fail(STRADS_EFORMAT,
                            "is not a checkpoint that this version reads");
     strads_err err = STRADS_OK;
     if (size)
         err = sti_buffer_over(&bytes->head, (void *)(uintptr_t)parts, size,
-                              &cut.parts);
+                              &checkpoint.parts);
     if (err)
         return err;
     sti_object_keep(bytes);
-    *out = cut;
+    *out = checkpoint;
     return STRADS_OK;
 }
 
-void sti_cut_free(sti_cut *cut)
+void sti_checkpoint_free(sti_checkpoint *checkpoint)
 {
-    sti_object_drop(cut->parts);
-    sti_object_drop(cut->bytes);
-    *cut = (sti_cut){0};
+    sti_object_drop(checkpoint->parts);
+    sti_object_drop(checkpoint->bytes);
+    *checkpoint = (sti_checkpoint){0};
 }

@@ -2,7 +2,7 @@
  * most one checkpoint waits for the writer thread. A thread that brings another
  * one blocks until the first is written, so that a slow disk makes checkpoints
  * rarer and costs no memory. */
-#include "engine/run/cut_files.h"
+#include "engine/run/checkpoint_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,16 +25,16 @@
 
 enum { KEPT = 2, PATH_ROOM = 4096, TEXT_ROOM = 1024 };
 
-static const char cut_magic[16] = "strads cut 1\n";
+static const char checkpoint_magic[16] = "strads ckpt 1\n";
 
 typedef struct head {
     char magic[16];
     uint64_t size, checksum;
 } head;
 
-struct sti_cut_files {
-    sti_cuts cuts;
-    sti_cut from;
+struct sti_checkpoint_files {
+    sti_checkpoints checkpoints;
+    sti_checkpoint from;
     char *identity;
     strads_engine_options options;
     bool keeps;         /* keep the last checkpoint in `latest` */
@@ -106,7 +106,8 @@ static char *identity_of(const sti_setup *setup, const strads_data *data)
     add_number(&text, "parameters", run->shape.parameters);
     add_number(&text, "numbers a parameter", run->shape.width);
     add_number(&text, "partitions", run->partitions);
-    if (!sti_cut_is_committed(run->program)) /* committed data fits any number
+    if (!sti_checkpoint_is_committed(
+            run->program)) /* committed data fits any number
                                               * of pools */
         add_number(&text, "pools", run->pools);
     add_number(&text, "blocks", run->shape.blocks);
@@ -140,8 +141,8 @@ static strads_err compare_identity(const char *path, const char *then,
 static void path_of(const char *directory, uint64_t number,
                     char path[PATH_ROOM])
 {
-    (void)snprintf(path, PATH_ROOM, "%s/cut-%06" PRIu64 ".strads", directory,
-                   number);
+    (void)snprintf(path, PATH_ROOM, "%s/checkpoint-%06" PRIu64 ".strads",
+                   directory, number);
 }
 
 /* The number in a checkpoint's file name, or 0 for any other file. Sets `part`
@@ -150,7 +151,8 @@ static uint64_t number_in(const char *name, bool *part)
 {
     uint64_t number;
     int end = 0;
-    if (sscanf(name, "cut-%" SCNu64 ".strads%n", &number, &end) != 1 || !end)
+    if (sscanf(name, "checkpoint-%" SCNu64 ".strads%n", &number, &end) != 1 ||
+        !end)
         return 0;
     *part = name[end] != '\0';
     return *part && !strstr(name + end, ".part") ? 0 : number;
@@ -177,13 +179,13 @@ static uint64_t scan_directory(const char *directory, uint64_t below, bool tidy,
     return best;
 }
 
-static void tidy(const sti_cut_files *f)
+static void tidy(const sti_checkpoint_files *f)
 {
     (void)scan_directory(f->directory, 0, true,
                          f->last < KEPT ? 0 : f->last - KEPT + 1);
 }
 
-static strads_err take_directory(sti_cut_files *f)
+static strads_err take_directory(sti_checkpoint_files *f)
 {
     if (mkdir(f->directory, 0777) != 0 && errno != EEXIST)
         return strads_fail(STRADS_EIO, "checkpoint %s: cannot be made: %s",
@@ -194,19 +196,21 @@ static strads_err take_directory(sti_cut_files *f)
                            "checkpoint %s: cannot be written to: %s",
                            f->directory, strerror(errno));
     if (flock(f->fd, LOCK_EX | LOCK_NB) != 0)
-        return strads_fail(STRADS_ESTATE,
-                           "checkpoint %s: another run keeps its cuts there: "
-                           "give this one another directory",
-                           f->directory);
+        return strads_fail(
+            STRADS_ESTATE,
+            "checkpoint %s: another run keeps its checkpoints there: "
+            "give this one another directory",
+            f->directory);
     f->last = scan_directory(f->directory, UINT64_MAX, true, 0);
     tidy(f); /* removes unfinished files of a killed process */
     const char *resume = f->options.resume;
     if (f->last && !(resume && strcmp(resume, f->directory) == 0))
-        return strads_fail(STRADS_EINVAL,
-                           "checkpoint %s: has cuts of an earlier run: go on "
-                           "from them with --resume %s, or give another "
-                           "directory",
-                           f->directory, f->directory);
+        return strads_fail(
+            STRADS_EINVAL,
+            "checkpoint %s: has checkpoints of an earlier run: go on "
+            "from them with --resume %s, or give another "
+            "directory",
+            f->directory, f->directory);
     return STRADS_OK;
 }
 
@@ -223,9 +227,9 @@ static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
     sti_buffer *bytes;
     struct stat about;
     if (fread(&h, sizeof h, 1, file) != 1 ||
-        memcmp(h.magic, cut_magic, sizeof cut_magic) != 0 ||
+        memcmp(h.magic, checkpoint_magic, sizeof checkpoint_magic) != 0 ||
         fstat(fileno(file), &about) != 0)
-        return report_damage(path, "it does not begin as a cut does");
+        return report_damage(path, "it does not begin as a checkpoint does");
     if ((uint64_t)about.st_size - sizeof h != h.size)
         return report_damage(path, "it has not the size that it says");
     strads_err err = sti_buffer_new(h.size, &bytes);
@@ -240,7 +244,7 @@ static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
     return STRADS_OK;
 }
 
-static strads_err read_cut(const char *path, sti_cut *out)
+static strads_err read_checkpoint(const char *path, sti_checkpoint *out)
 {
     sti_buffer *bytes = NULL;
     struct stat about;
@@ -260,13 +264,13 @@ static strads_err read_cut(const char *path, sti_cut *out)
     }
     strads_err err = read_file(path, file, &bytes);
     (void)fclose(file);
-    if (!err && sti_cut_read(bytes, out))
+    if (!err && sti_checkpoint_read(bytes, out))
         err = report_damage(path, "it cannot be taken apart");
     sti_object_drop(bytes);
     return err;
 }
 
-static void notice(const sti_cut_files *f, const char *text)
+static void notice(const sti_checkpoint_files *f, const char *text)
 {
     if (f->options.notice)
         f->options.notice(f->options.notice_arg, text);
@@ -274,42 +278,45 @@ static void notice(const sti_cut_files *f, const char *text)
 
 /* Finds the newest checkpoint that is intact: if the last one is damaged, the
  * one before it is used. */
-static strads_err find_cut(sti_cut_files *f, const char *directory)
+static strads_err find_checkpoint(sti_checkpoint_files *f,
+                                  const char *directory)
 {
     uint64_t number = scan_directory(directory, UINT64_MAX, false, 0);
     if (!number)
-        return strads_fail(STRADS_EFORMAT,
-                           "resume %s: has no cut of a run: leave --resume out "
-                           "to start anew",
-                           directory);
+        return strads_fail(
+            STRADS_EFORMAT,
+            "resume %s: has no checkpoint of a run: leave --resume out "
+            "to start anew",
+            directory);
     for (;;) {
         char path[PATH_ROOM], text[TEXT_ROOM];
         path_of(directory, number, path);
-        strads_err err = read_cut(path, &f->from);
+        strads_err err = read_checkpoint(path, &f->from);
         if (!err)
             return compare_identity(path, f->from.identity, f->identity);
         number = scan_directory(directory, number, false, 0);
         if (!number)
             return err;
-        (void)snprintf(text, sizeof text, "%s: the cut before it is taken",
+        (void)snprintf(text, sizeof text,
+                       "%s: the checkpoint before it is taken",
                        strads_error_text());
         notice(f, text);
     }
 }
 
-bool sti_cut_find(const char *directory, const char *name, char *value,
-                  size_t room)
+bool sti_checkpoint_find(const char *directory, const char *name, char *value,
+                         size_t room)
 {
-    sti_cut cut = {0};
+    sti_checkpoint checkpoint = {0};
     char path[PATH_ROOM], line[TEXT_ROOM];
     uint64_t number = UINT64_MAX;
     do {
         number = scan_directory(directory, number, false, 0);
         path_of(directory, number, path);
-    } while (number && read_cut(path, &cut));
+    } while (number && read_checkpoint(path, &checkpoint));
     if (number) {
         (void)snprintf(line, sizeof line, "%s: ", name);
-        const char *at = cut.identity;
+        const char *at = checkpoint.identity;
         while (at && strncmp(at, line, strlen(line)) != 0)
             at = (at = strchr(at, '\n')) ? at + 1 : NULL;
         if (at)
@@ -318,27 +325,28 @@ bool sti_cut_find(const char *directory, const char *name, char *value,
         if (at)
             (void)snprintf(value, room, "%.*s", (int)strcspn(at, "\n"), at);
     }
-    sti_cut_free(&cut);
+    sti_checkpoint_free(&checkpoint);
     return number > 0;
 }
 
-uint32_t sti_cut_partitions(const char *directory)
+uint32_t sti_checkpoint_partitions(const char *directory)
 {
     char value[TEXT_ROOM];
-    return sti_cut_find(directory, "partitions", value, sizeof value)
+    return sti_checkpoint_find(directory, "partitions", value, sizeof value)
                ? (uint32_t)strtoul(value, NULL, 10)
                : 0;
 }
 
 /* ---- writing ----------------------------------------------------------- */
 
-static strads_err write_cut(sti_cut_files *f, const sti_buffer *bytes)
+static strads_err write_checkpoint(sti_checkpoint_files *f,
+                                   const sti_buffer *bytes)
 {
     char path[PATH_ROOM];
     sti_atomic_file file = {0};
     head h = {.size = bytes->size,
               .checksum = XXH3_64bits(bytes->bytes, bytes->size)};
-    memcpy(h.magic, cut_magic, sizeof cut_magic);
+    memcpy(h.magic, checkpoint_magic, sizeof checkpoint_magic);
     path_of(f->directory, f->last + 1, path);
     strads_err err = sti_atomic_file_open(path, &file);
     if (err)
@@ -355,19 +363,19 @@ static strads_err write_cut(sti_cut_files *f, const sti_buffer *bytes)
 }
 
 /* The run continues if a checkpoint cannot be made or written. */
-static void tell_failure(const sti_cut_files *f)
+static void tell_failure(const sti_checkpoint_files *f)
 {
     char text[TEXT_ROOM];
     (void)snprintf(text, sizeof text,
-                   "no cut was made (%s): the run goes on, %s",
+                   "no checkpoint was made (%s): the run goes on, %s",
                    strads_error_text(),
-                   f->last ? "the cut before stays" : "without one");
+                   f->last ? "the checkpoint before stays" : "without one");
     notice(f, text);
 }
 
-static void *write_cuts(void *arg)
+static void *write_checkpoints(void *arg)
 {
-    sti_cut_files *f = arg;
+    sti_checkpoint_files *f = arg;
     pthread_mutex_lock(&f->lock);
     while (f->next || !f->closing) {
         sti_buffer *bytes = f->next;
@@ -376,7 +384,7 @@ static void *write_cuts(void *arg)
             continue;
         }
         pthread_mutex_unlock(&f->lock);
-        if (write_cut(f, bytes))
+        if (write_checkpoint(f, bytes))
             tell_failure(f);
         pthread_mutex_lock(&f->lock);
         sti_object_drop(bytes);
@@ -389,7 +397,7 @@ static void *write_cuts(void *arg)
 
 static void take_checkpoint(void *arg, sti_buffer *bytes)
 {
-    sti_cut_files *f = arg;
+    sti_checkpoint_files *f = arg;
     if (!bytes) {
         tell_failure(f);
         return;
@@ -414,67 +422,70 @@ static void take_checkpoint(void *arg, sti_buffer *bytes)
 
 /* ---- open and close ------------------------------------------------------ */
 
-strads_err sti_cut_files_can(const strads_program *program)
+strads_err sti_checkpoint_files_can(const strads_program *program)
 {
     if (program->run && !(program->pack && program->unpack))
         return strads_fail(
             STRADS_EINVAL,
             "program %s is a loop without pack and unpack, which "
-            "say where in it a run goes on: no cut of it can be "
+            "say where in it a run goes on: no checkpoint of it can be "
             "made",
             program->name);
     if (!program->run && (program->payload || program->pack) &&
-        !sti_cut_asks_workers(program))
+        !sti_checkpoint_asks_workers(program))
         return strads_fail(STRADS_EINVAL,
                            "program %s has state in its partitions, or in "
                            "blocks that travel, and no pack_state for the "
-                           "coordinator's: no cut of it can be made",
+                           "coordinator's: no checkpoint of it can be made",
                            program->name);
     return STRADS_OK;
 }
 
-static strads_err open_all(sti_cut_files *f, const sti_setup *setup,
+static strads_err open_all(sti_checkpoint_files *f, const sti_setup *setup,
                            const strads_data *data)
 {
     const strads_engine_options *o = &f->options;
-    const strads_err can = sti_cut_files_can(&setup->program);
+    const strads_err can = sti_checkpoint_files_can(&setup->program);
     if (can)
         return can;
     f->identity = identity_of(setup, data);
     if (!f->identity)
-        return strads_fail(STRADS_ENOMEM, "no memory for a cut's options");
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for a checkpoint's options");
     strads_err err = f->directory ? take_directory(f) : STRADS_OK;
     if (!err && o->resume)
-        err = find_cut(f, o->resume);
+        err = find_checkpoint(f, o->resume);
     if (err || !f->directory)
         return err;
-    f->started = !pthread_create(&f->writer, NULL, write_cuts, f);
-    return f->started ? STRADS_OK
-                      : strads_fail(STRADS_EIO,
-                                    "cannot start the thread that writes cuts");
+    f->started = !pthread_create(&f->writer, NULL, write_checkpoints, f);
+    return f->started
+               ? STRADS_OK
+               : strads_fail(STRADS_EIO,
+                             "cannot start the thread that writes checkpoints");
 }
 
 /* Seconds between two checkpoints. 0: the committed parameters are a checkpoint
  * at any time. */
-static double period_of(const sti_cut_files *f, const strads_program *program)
+static double period_of(const sti_checkpoint_files *f,
+                        const strads_program *program)
 {
     if (f->options.checkpoint_every > 0)
         return f->options.checkpoint_every;
     if (f->directory)
         return 60;
-    return sti_cut_is_committed(program) ? 0 : 10;
+    return sti_checkpoint_is_committed(program) ? 0 : 10;
 }
 
-strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
-                              bool keeps, sti_cut_files **out)
+strads_err sti_checkpoint_files_open(sti_setup *setup, const strads_data *data,
+                                     bool keeps, sti_checkpoint_files **out)
 {
     const strads_engine_options *o = &setup->options;
     *out = NULL;
     if (!o->checkpoint && !o->resume && !keeps)
         return STRADS_OK;
-    sti_cut_files *f = calloc(1, sizeof *f);
+    sti_checkpoint_files *f = calloc(1, sizeof *f);
     if (!f)
-        return strads_fail(STRADS_ENOMEM, "no memory for a run's cuts");
+        return strads_fail(STRADS_ENOMEM, "no memory for a run's checkpoints");
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
     f->fd = -1;
@@ -483,53 +494,54 @@ strads_err sti_cut_files_open(sti_setup *setup, const strads_data *data,
     f->directory = o->checkpoint ? o->checkpoint : o->resume;
     strads_err err = open_all(f, setup, data);
     if (err) {
-        sti_cut_files_close(f);
+        sti_checkpoint_files_close(f);
         return err;
     }
     const double every = period_of(f, &setup->program);
-    f->cuts = (sti_cuts){.identity = f->identity,
-                         .every_ns = (uint64_t)(every * 1e9),
-                         .from = f->from.bytes ? &f->from : NULL,
-                         .take = take_checkpoint,
-                         .arg = f};
-    setup->run.cuts = &f->cuts;
+    f->checkpoints = (sti_checkpoints){.identity = f->identity,
+                                       .every_ns = (uint64_t)(every * 1e9),
+                                       .from = f->from.bytes ? &f->from : NULL,
+                                       .take = take_checkpoint,
+                                       .arg = f};
+    setup->run.checkpoints = &f->checkpoints;
     *out = f;
     return STRADS_OK;
 }
 
-strads_err sti_cut_files_again(sti_cut_files *f, sti_setup *setup)
+strads_err sti_checkpoint_files_again(sti_checkpoint_files *f, sti_setup *setup)
 {
-    setup->run.cuts = &f->cuts;
+    setup->run.checkpoints = &f->checkpoints;
     if (!f->latest)
         return STRADS_OK;
-    sti_cut_free(&f->from);
-    f->cuts.from = &f->from;
-    return sti_cut_read(f->latest, &f->from);
+    sti_checkpoint_free(&f->from);
+    f->checkpoints.from = &f->from;
+    return sti_checkpoint_read(f->latest, &f->from);
 }
 
-void sti_cut_files_hold(sti_cut_files *f, const sti_run *run,
-                        const sti_cut_position *at)
+void sti_checkpoint_files_hold(sti_checkpoint_files *f, const sti_run *run,
+                               const sti_checkpoint_position *at)
 {
     sti_buffer *bytes = NULL;
-    if (!at || !sti_cut_is_committed(run->program) ||
-        sti_cut_write(run, at, NULL, NULL, &bytes))
+    if (!at || !sti_checkpoint_is_committed(run->program) ||
+        sti_checkpoint_write(run, at, NULL, NULL, &bytes))
         return; /* keep the previous checkpoint */
     sti_object_drop(f->latest);
     f->latest = bytes;
 }
 
-void sti_cut_files_tell(sti_cut_files *f, void (*taken)(void *arg), void *arg)
+void sti_checkpoint_files_tell(sti_checkpoint_files *f,
+                               void (*taken)(void *arg), void *arg)
 {
     f->taken = taken;
     f->taken_arg = arg;
 }
 
-sti_buffer *sti_cut_files_latest(const sti_cut_files *f)
+sti_buffer *sti_checkpoint_files_latest(const sti_checkpoint_files *f)
 {
     return f->latest;
 }
 
-void sti_cut_files_close(sti_cut_files *f)
+void sti_checkpoint_files_close(sti_checkpoint_files *f)
 {
     if (!f)
         return;
@@ -543,7 +555,7 @@ void sti_cut_files_close(sti_cut_files *f)
     pthread_mutex_destroy(&f->lock);
     if (f->fd >= 0)
         (void)close(f->fd);
-    sti_cut_free(&f->from);
+    sti_checkpoint_free(&f->from);
     sti_object_drop(f->latest);
     free(f->identity);
     free(f);

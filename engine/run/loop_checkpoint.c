@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "engine/base/monotonic_clock.h"
-#include "engine/round/cut.h"
+#include "engine/round/checkpoint.h"
 #include "engine/round/partials.h"
 #include "engine/round/job.h"
 #include "engine/run/loops.h"
@@ -38,106 +38,112 @@ static uint64_t multiple(uint64_t a, uint64_t b)
     return a / x * b;
 }
 
-void sti_loop_cuts_open(sti_loops *all, uint64_t last)
+void sti_loop_checkpoints_open(sti_loops *all, uint64_t last)
 {
     const sti_run *run = &all->setup->run;
-    sti_loop_cut *cut = &all->cut;
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
     const strads_table_spec *spec;
-    cut->keeps = true;
-    cut->step = 1;
+    checkpoint->keeps = true;
+    checkpoint->step = 1;
     for (uint32_t t = 0; (spec = strads_store_spec(run->store, t)); t++)
         if (spec->snapshot_every)
-            cut->step = multiple(cut->step, spec->snapshot_every);
-    cut->final = last ? last / cut->step * cut->step : UINT64_MAX;
-    cut->over = cut->final <= all->start;
-    cut->at = cut->over ? UINT64_MAX : cut->final;
-    cut->agreed = true;
-    if (run->cuts && run->cuts->every_ns)
-        cut->due_ns = sti_loops_now(all) + run->cuts->every_ns;
+            checkpoint->step = multiple(checkpoint->step, spec->snapshot_every);
+    checkpoint->final =
+        last ? last / checkpoint->step * checkpoint->step : UINT64_MAX;
+    checkpoint->over = checkpoint->final <= all->start;
+    checkpoint->at = checkpoint->over ? UINT64_MAX : checkpoint->final;
+    checkpoint->agreed = true;
+    if (run->checkpoints && run->checkpoints->every_ns)
+        checkpoint->due_ns = sti_loops_now(all) + run->checkpoints->every_ns;
 }
 
-uint64_t sti_loop_cut_ask_locked(sti_loops *all)
+uint64_t sti_loop_checkpoint_ask_locked(sti_loops *all)
 {
     uint64_t most = 0;
     for (uint32_t k = 0; k < all->count; k++)
         if (all->loop[k].reach > most)
             most = all->loop[k].reach;
-    sti_loop_cut_choose_locked(all, most + 1);
-    all->cut.agreed = false;
+    sti_loop_checkpoint_choose_locked(all, most + 1);
+    all->checkpoint.agreed = false;
     return most + 1;
 }
 
-void sti_loop_cut_choose_locked(sti_loops *all, uint64_t least)
+void sti_loop_checkpoint_choose_locked(sti_loops *all, uint64_t least)
 {
-    sti_loop_cut *cut = &all->cut;
-    const uint64_t at = (least + cut->step - 1) / cut->step * cut->step;
-    cut->at = at < cut->final ? at : cut->final;
-    cut->agreed = true;
-    cut->under_way = true;
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
+    const uint64_t at =
+        (least + checkpoint->step - 1) / checkpoint->step * checkpoint->step;
+    checkpoint->at = at < checkpoint->final ? at : checkpoint->final;
+    checkpoint->agreed = true;
+    checkpoint->under_way = true;
     sti_loops_moved_locked(all);
 }
 
-bool sti_loop_cut_is_due_locked(const sti_loops *all)
+bool sti_loop_checkpoint_is_due_locked(const sti_loops *all)
 {
-    const sti_loop_cut *cut = &all->cut;
-    return cut->keeps && !cut->under_way && !cut->over && !all->ends &&
-           !all->failed &&
-           (cut->ends || (cut->due_ns && sti_loops_now(all) >= cut->due_ns));
+    const sti_loop_checkpoint *checkpoint = &all->checkpoint;
+    return checkpoint->keeps && !checkpoint->under_way && !checkpoint->over &&
+           !all->ends && !all->failed &&
+           (checkpoint->ends ||
+            (checkpoint->due_ns && sti_loops_now(all) >= checkpoint->due_ns));
 }
 
 /* ---- end of a checkpoint ------------------------------------------------ */
 
 enum { DECLINES_MAX = 64 }; /* consecutive clocks that are tried */
 
-void sti_loop_cut_release_locked(sti_loops *all)
+void sti_loop_checkpoint_release_locked(sti_loops *all)
 {
-    sti_loop_cut *cut = &all->cut;
-    const uint64_t was = cut->at;
-    const sti_cuts *cuts = all->setup->run.cuts;
-    sti_object_drop(cut->parts);
-    cut->parts = NULL;
-    cut->arrived = 0;
-    cut->declines = cut->declined ? cut->declines + 1 : 0;
-    cut->declined = false;
-    cut->under_way = false;
-    cut->over = cut->over || was >= cut->final || all->running < all->count;
-    cut->at = cut->over ? UINT64_MAX : cut->final;
-    cut->agreed = true;
-    const bool again = !cut->over && cut->declines % DECLINES_MAX;
-    if (cuts && cuts->every_ns)
-        cut->due_ns = sti_loops_now(all) + (again ? 0 : cuts->every_ns);
-    if (cut->ends && !again)
-        sti_loops_end_locked(all, cut->end);
-    cut->ends = cut->ends && again;
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
+    const uint64_t was = checkpoint->at;
+    const sti_checkpoints *checkpoints = all->setup->run.checkpoints;
+    sti_object_drop(checkpoint->parts);
+    checkpoint->parts = NULL;
+    checkpoint->arrived = 0;
+    checkpoint->declines = checkpoint->declined ? checkpoint->declines + 1 : 0;
+    checkpoint->declined = false;
+    checkpoint->under_way = false;
+    checkpoint->over = checkpoint->over || was >= checkpoint->final ||
+                       all->running < all->count;
+    checkpoint->at = checkpoint->over ? UINT64_MAX : checkpoint->final;
+    checkpoint->agreed = true;
+    const bool again = !checkpoint->over && checkpoint->declines % DECLINES_MAX;
+    if (checkpoints && checkpoints->every_ns)
+        checkpoint->due_ns =
+            sti_loops_now(all) + (again ? 0 : checkpoints->every_ns);
+    if (checkpoint->ends && !again)
+        sti_loops_end_locked(all, checkpoint->end);
+    checkpoint->ends = checkpoint->ends && again;
     sti_loops_moved_locked(all);
 }
 
-bool sti_loop_cut_end_locked(sti_loops *all, strads_end end)
+bool sti_loop_checkpoint_end_locked(sti_loops *all, strads_end end)
 {
-    sti_loop_cut *cut = &all->cut;
-    if (!cut->keeps || cut->over || all->ends)
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
+    if (!checkpoint->keeps || checkpoint->over || all->ends)
         return false;
-    if (!cut->ends)
-        cut->end = end;
-    cut->ends = true;
+    if (!checkpoint->ends)
+        checkpoint->end = end;
+    checkpoint->ends = true;
     return true;
 }
 
-strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
-                             uint64_t clock)
+strads_err sti_loop_checkpoint_make(const sti_loops *all,
+                                    const sti_buffer *parts, uint64_t clock)
 {
     const sti_run *run = &all->setup->run;
-    const sti_cut_position at = {.next = clock, .progress = all->progress};
+    const sti_checkpoint_position at = {.next = clock,
+                                        .progress = all->progress};
     sti_buffer *state = NULL, *bytes = NULL;
     strads_err err =
         run->program->pack_state
-            ? sti_cut_pack(run->program->pack_state, run->state, &state)
+            ? sti_checkpoint_pack(run->program->pack_state, run->state, &state)
             : STRADS_OK;
     if (!err)
-        (void)sti_cut_write(run, &at, state, parts, &bytes);
+        (void)sti_checkpoint_write(run, &at, state, parts, &bytes);
     sti_object_drop(state);
     if (!err)
-        run->cuts->take(run->cuts->arg, bytes);
+        run->checkpoints->take(run->checkpoints->arg, bytes);
     return err;
 }
 
@@ -148,21 +154,21 @@ strads_err sti_loop_cut_make(const sti_loops *all, const sti_buffer *parts,
 static strads_err pack_locked(sti_loop *l)
 {
     sti_loops *all = l->all;
-    sti_buffer *own = NULL, **parts = &all->cut.parts;
+    sti_buffer *own = NULL, **parts = &all->checkpoint.parts;
     bool empty = false;
     pthread_mutex_unlock(&all->lock);
     strads_err err = sti_buffer_new(0, &own);
     if (!err)
-        err = sti_cut_append_partition(&all->setup->run, l->partition, own,
-                                       &empty);
+        err = sti_checkpoint_append_partition(&all->setup->run, l->partition,
+                                              own, &empty);
     pthread_mutex_lock(&all->lock);
-    all->cut.declined = all->cut.declined || empty;
+    all->checkpoint.declined = all->checkpoint.declined || empty;
     if (!err && !*parts)
         err = sti_buffer_new(0, parts);
     if (!err)
-        err = sti_cut_join(*parts, own);
+        err = sti_checkpoint_join(*parts, own);
     sti_object_drop(own);
-    all->cut.arrived++;
+    all->checkpoint.arrived++;
     sti_loops_moved_locked(all);
     return err;
 }
@@ -183,7 +189,7 @@ static strads_err make_simulated(const sti_loops *all, uint64_t clock)
         return err;
     err = sti_sim_loop_tables(all->sim, n, run->store);
     if (!err)
-        err = sti_loop_cut_make(all, all->cut.parts, clock);
+        err = sti_loop_checkpoint_make(all, all->checkpoint.parts, clock);
     strads_store_free(run->store);
     run->store = before;
     return err;
@@ -193,17 +199,18 @@ static strads_err make_simulated(const sti_loops *all, uint64_t clock)
 static strads_err make_alone_locked(sti_loop *l)
 {
     sti_loops *all = l->all;
-    const uint64_t clock = all->cut.at;
+    const uint64_t clock = all->checkpoint.at;
     all->progress.round = clock;
     sti_loops_sum_locked(all);
-    const bool declined = all->cut.declined;
+    const bool declined = all->checkpoint.declined;
     pthread_mutex_unlock(&all->lock);
     strads_err err = STRADS_OK;
     if (!declined)
-        err = all->sim ? make_simulated(all, clock)
-                       : sti_loop_cut_make(all, all->cut.parts, clock);
+        err = all->sim
+                  ? make_simulated(all, clock)
+                  : sti_loop_checkpoint_make(all, all->checkpoint.parts, clock);
     pthread_mutex_lock(&all->lock);
-    sti_loop_cut_release_locked(all);
+    sti_loop_checkpoint_release_locked(all);
     return err;
 }
 
@@ -213,12 +220,13 @@ bool sti_loop_boundary(void *arg, uint64_t *clock)
     sti_loops *all = l->all;
     const uint64_t now = strads_session_now(l->session);
     pthread_mutex_lock(&all->lock);
-    if (!all->nodes && sti_loop_cut_is_due_locked(all))
-        sti_loop_cut_choose_locked(all, sti_loop_cut_ask_locked(all));
-    const bool stops =
-        !all->ends && !l->told && now < all->cut.at && all->cut.at <= *clock;
+    if (!all->nodes && sti_loop_checkpoint_is_due_locked(all))
+        sti_loop_checkpoint_choose_locked(all,
+                                          sti_loop_checkpoint_ask_locked(all));
+    const bool stops = !all->ends && !l->told && now < all->checkpoint.at &&
+                       all->checkpoint.at <= *clock;
     if (stops)
-        *clock = all->cut.at;
+        *clock = all->checkpoint.at;
     l->reach = *clock;
     pthread_mutex_unlock(&all->lock);
     return stops;
@@ -228,18 +236,18 @@ strads_err sti_loop_arrive(void *arg)
 {
     sti_loop *l = arg;
     sti_loops *all = l->all;
-    sti_loop_cut *cut = &all->cut;
+    sti_loop_checkpoint *checkpoint = &all->checkpoint;
     const uint64_t now = strads_session_now(l->session);
     bool packed = false;
     strads_err err = STRADS_OK;
     pthread_mutex_lock(&all->lock);
-    while (!err && cut->at == now && !all->ends && !all->failed) {
+    while (!err && checkpoint->at == now && !all->ends && !all->failed) {
         if (!all->nodes && all->running < all->count) {
-            sti_loop_cut_release_locked(all);
-        } else if (cut->agreed && !packed) {
+            sti_loop_checkpoint_release_locked(all);
+        } else if (checkpoint->agreed && !packed) {
             err = pack_locked(l);
             packed = true;
-            if (!err && !all->nodes && cut->arrived == all->count)
+            if (!err && !all->nodes && checkpoint->arrived == all->count)
                 err = make_alone_locked(l);
         } else if (all->sim) {
             pthread_mutex_unlock(&all->lock);
