@@ -33,6 +33,7 @@ debian
 debian/tests
 docs
 docs/gallery
+docs/site
 engine
 engine/base
 engine/exec
