@@ -243,7 +243,7 @@ static strads_pack_values values_named(const char *name)
                                  : STRADS_PACK_F32;
 }
 
-static strads_err pack(void *state, const char *const *path)
+static strads_err pack_data(void *state, const char *const *path)
 {
     pack_state *s = state;
     size_t n = 0;
@@ -288,7 +288,7 @@ static const cli_verb pack_verb = {
               "joins two files, the rows of the second behind those of the "
               "first; strads lasso train all.pack --model m.json reads them.",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
-    .read = pack,
+    .read = pack_data,
 };
 
 const cli_command cli_data_commands[] = {
