@@ -51,6 +51,8 @@ typedef struct strads_data_options {
     strads_scalar values;
     strads_kind kind;
     const char *labels_path;
+    const strads_names *col_names, *label_names;
+    bool named_labels;
     uint64_t partition_entries;
     const uint64_t *row_bounds;
     ...;
@@ -79,6 +81,43 @@ strads_err strads_data_weigh(strads_data *, const double *, uint64_t);
 uint64_t strads_data_rows(const strads_data *);
 uint64_t strads_data_cols(const strads_data *);
 uint64_t strads_data_bytes(const strads_data *);
+
+/* packs */
+typedef enum { STRADS_PACK_EXACT, STRADS_PACK_F16, STRADS_PACK_F32, ... }
+    strads_pack_values;
+typedef struct strads_pack_options {
+    size_t size;
+    strads_pack_values values;
+    const double *weight;
+    ...;
+} strads_pack_options;
+typedef struct strads_pack_result {
+    size_t size;
+    uint64_t rows, cols, nnz, chunks, file_bytes;
+    strads_pack_values values;
+    ...;
+} strads_pack_result;
+typedef struct strads_pack strads_pack;
+strads_err strads_pack_files(const char *const *, size_t, const char *,
+                             const strads_data_options *,
+                             const strads_pack_options *,
+                             strads_pack_result *);
+strads_err strads_pack_write(const strads_data *, const char *,
+                             const strads_pack_options *,
+                             strads_pack_result *);
+strads_err strads_pack_open(const char *, strads_pack **);
+void strads_pack_free(strads_pack *);
+void strads_pack_describe(const strads_pack *, strads_pack_result *);
+strads_err strads_pack_count(const strads_pack *, uint64_t, uint64_t,
+                             uint64_t *);
+strads_err strads_pack_columns(const strads_pack *, uint64_t, uint64_t,
+                               uint32_t *, double *);
+strads_err strads_pack_moments(const strads_pack *, uint64_t, uint64_t,
+                               double *, double *);
+const double *strads_pack_labels(const strads_pack *);
+const double *strads_pack_weights(const strads_pack *);
+const strads_names *strads_pack_label_names(const strads_pack *);
+const strads_names *strads_pack_col_names(const strads_pack *);
 
 /* programs */
 typedef struct strads_store strads_store;
@@ -488,6 +527,7 @@ ffi.set_source(
     #include <strads/lda.h>
     #include <strads/logistic.h>
     #include <strads/mf.h>
+    #include <strads/pack.h>
     #include <strads/recommend.h>
     #include <strads/svm.h>
     static strads_err strads_fail_text(int err, const char *text)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "strads/pack.h"
 
 static volatile bool stop;
 static atomic_bool line_open;
@@ -228,6 +229,19 @@ static double kept_share(const strads_data_options *options)
                : 1;
 }
 
+/* The entries of a file: a pack has their number, text is estimated. 0:
+ * unknown. */
+static double entries_of(const char *path, double size)
+{
+    strads_pack *pack = NULL;
+    strads_pack_result held = {.size = sizeof held};
+    if (strads_pack_open(path, &pack))
+        return density(path) * size;
+    strads_pack_describe(pack, &held);
+    strads_pack_free(pack);
+    return (double)held.nnz;
+}
+
 void cli_cost_tell(bool quiet, const char *path,
                    const strads_data_options *options)
 {
@@ -239,7 +253,7 @@ void cli_cost_tell(bool quiet, const char *path,
         return;
     double value = options->values == STRADS_F32 ? 4 : 8;
     double both = options->layout == STRADS_LAYOUT_BOTH ? 2 : 1;
-    double bytes = density(path) * (double)info.st_size * both * (value + 4) *
+    double bytes = entries_of(path, (double)info.st_size) * both * (value + 4) *
                    kept_share(options);
     (void)cli_bytes((uint64_t)info.st_size, size);
     if (bytes > 0) {

@@ -630,7 +630,7 @@ static strads_err observe_pack(const strads_pack *pack,
                              .rows = pack->rows,
                              .cols = pack->cols,
                              .nnz = pack->nnz,
-                             .index_base = pack->index_base,
+                             .index_base = 1,
                              .file_bytes = pack->file_bytes,
                              .text_bytes = pack->file_bytes,
                              .matrix_bytes =

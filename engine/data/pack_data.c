@@ -514,7 +514,7 @@ static strads_err finish_build(strads_pack *p, sti_build *b,
         err = sti_build_finish(b, &d);
     if (err != STRADS_OK)
         return err;
-    d->index_base = p->index_base;
+    d->index_base = 1;
     err = give_pack_names(p, &b->options, names, d);
     if (err == STRADS_OK && p->weight != NULL)
         err =
@@ -657,8 +657,7 @@ strads_err strads_pack_write(const strads_data *d, const char *out,
                                     .weight = o.weight ? o.weight : d->weight,
                                     .col_means = d->own_col_means,
                                     .label_names = d->label_names,
-                                    .col_names = d->col_names,
-                                    .index_base = d->index_base};
+                                    .col_names = d->col_names};
     err = sti_packer_open(out, d->rows, o.values, &packer);
     if (err == STRADS_OK)
         err = add_columns(d, packer, &o, value);

@@ -29,6 +29,7 @@ enum {
     STI_PACK_CHUNK_HEADER = 64,
     STI_PACK_SLACK = 64, /* zero bytes behind the gaps of a chunk */
     STI_PACK_COLUMNS_MAX = 65536,
+    STI_PACK_ENTRIES_MAX = 1 << 21,
     STI_PACK_CHUNK_BYTES = 4 << 20, /* the writer's limit, about */
     STI_PACK_PIECE = 1 << 18,       /* entries of a piece of a long column */
     STI_PACK_DICTIONARY = 256
@@ -84,7 +85,6 @@ struct strads_pack {
     uint64_t rows, cols, nnz;
     uint64_t entry_sum; /* see sti_digest */
     uint64_t file_bytes;
-    uint64_t index_base;
     strads_pack_values values;
     sti_pack_chunk *chunk; /* [chunks] */
     uint64_t chunks;
@@ -177,7 +177,6 @@ typedef struct sti_pack_extras {
     const double *label, *weight; /* [rows] or NULL */
     const double *col_means;      /* [columns] or NULL */
     const strads_names *label_names, *col_names;
-    uint64_t index_base;
 } sti_pack_extras;
 
 /* Writes sections, index and header, and moves the file to its path; on an

@@ -134,7 +134,6 @@ static strads_err read_pack_header(strads_pack *p, header_places *at)
     p->file_bytes = sti_get_u64(h + 56);
     p->entry_sum = sti_get_u64(h + 72);
     p->values = (strads_pack_values)h[84];
-    p->index_base = h[85];
     *at = (header_places){.index_at = sti_get_u64(h + 48),
                           .index_hash = sti_get_u64(h + 64),
                           .sections = sti_get_u32(h + 80)};
@@ -152,7 +151,7 @@ static strads_err read_pack_header(strads_pack *p, header_places *at)
                            p->path, (unsigned long long)p->rows,
                            (unsigned long long)p->cols,
                            (unsigned long long)STI_MOST_LINES);
-    if (p->rows == 0 || p->index_base > 1 || h[84] > STRADS_PACK_F32)
+    if (p->rows == 0 || h[84] > STRADS_PACK_F32)
         return refuse_pack(p->path, "its header is damaged");
     return STRADS_OK;
 }
@@ -172,7 +171,7 @@ static bool follows(const strads_pack *p, uint64_t k)
            /* An entry of columns without gaps may take no bit, but then its
             * column is full. */
            c->nnz <= (uint64_t)c->cols * p->rows &&
-           c->nnz <= STI_PACK_CHUNK_MAX &&
+           c->nnz <= STI_PACK_ENTRIES_MAX &&
            c->first_col == (continues ? end - 1 : end) &&
            (!continues || (end > 0 && c->cols == 1)) &&
            (continues ? c->next_row < p->rows : c->next_row == 0) &&
@@ -667,7 +666,6 @@ void strads_pack_describe(const strads_pack *p, strads_pack_result *out)
                                       .nnz = p->nnz,
                                       .chunks = p->chunks,
                                       .file_bytes = p->file_bytes,
-                                      .index_base = p->index_base,
                                       .values = p->values,
                                       .labels = p->label != NULL,
                                       .label_names = p->label_names != NULL,

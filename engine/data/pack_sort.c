@@ -877,9 +877,7 @@ static strads_err pack_buckets(packing *k, strads_pack_result *result)
         .weight = k->options.weight,
         .col_means = first->data ? first->data->own_col_means : NULL,
         .label_names = k->label_names,
-        .col_names = first->data ? first->data->col_names : k->data.col_names,
-        .index_base = first->data ? first->data->index_base
-                                  : first->reading.format.parser->base};
+        .col_names = first->data ? first->data->col_names : k->data.col_names};
     return sti_packer_close(packer, &extras, result);
 }
 

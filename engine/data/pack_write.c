@@ -615,6 +615,7 @@ strads_err sti_packer_add(sti_packer *p, uint64_t n, const uint32_t *row,
     }
     observe_column(p, n, row, value);
     if (p->open.cols == STI_PACK_COLUMNS_MAX ||
+        p->open.nnz + n > STI_PACK_ENTRIES_MAX ||
         (p->open.cols > 0 &&
          estimate_bytes(p, p->open.nnz + n, (uint64_t)p->open.cols + 1) >
              STI_PACK_CHUNK_BYTES)) {
@@ -772,9 +773,8 @@ static strads_err write_index(sti_packer *p, uint64_t *hash, uint32_t *sections)
     return err;
 }
 
-static strads_err write_header(sti_packer *p, const sti_pack_extras *x,
-                               uint64_t index_at, uint64_t index_hash,
-                               uint32_t sections)
+static strads_err write_header(sti_packer *p, uint64_t index_at,
+                               uint64_t index_hash, uint32_t sections)
 {
     uint8_t h[STI_PACK_HEADER] = {0};
     memcpy(h, STI_PACK_MAGIC, 8);
@@ -790,7 +790,6 @@ static strads_err write_header(sti_packer *p, const sti_pack_extras *x,
     sti_put_u64(h + 72, p->entry_sum);
     sti_put_u32(h + 80, sections);
     h[84] = (uint8_t)p->values;
-    h[85] = (uint8_t)x->index_base;
     sti_put_u64(h + 120, XXH3_64bits(h, 120));
     if (fseek(p->file.stream, 0, SEEK_SET) != 0 ||
         fwrite(h, 1, sizeof h, p->file.stream) != sizeof h)
@@ -816,7 +815,7 @@ static strads_err finish_file(sti_packer *p, const sti_pack_extras *x)
     if (err == STRADS_OK)
         err = write_index(p, &hash, &sections);
     if (err == STRADS_OK)
-        err = write_header(p, x, index_at, hash, sections);
+        err = write_header(p, index_at, hash, sections);
     return err == STRADS_OK ? sti_atomic_file_commit(&p->file) : err;
 }
 
@@ -830,7 +829,6 @@ strads_err sti_packer_close(sti_packer *p, const sti_pack_extras *x,
                                      .nnz = p->nnz,
                                      .chunks = p->chunks,
                                      .file_bytes = p->offset,
-                                     .index_base = x->index_base,
                                      .values = p->values,
                                      .labels = x->label != NULL,
                                      .label_names = x->label_names != NULL,

@@ -56,7 +56,6 @@ typedef struct strads_pack_result {
     uint64_t rows, cols, nnz;
     uint64_t chunks;
     uint64_t file_bytes;
-    uint64_t index_base; /* see strads_data_index_base */
     strads_pack_values values;
     bool labels, label_names, col_names, weights;
 } strads_pack_result;

@@ -23,6 +23,7 @@ _HOME = {
     "glm_path": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "Program": "program", "Session": "program",
+    "pack": "packs", "open_pack": "packs", "Pack": "packs",
     "read_model": "model", "Model": "model",
     "StradsError": "engine", "Progress": "engine", "version": "engine",
 }
