@@ -2,9 +2,14 @@
  * gaps, from memory and from files, whole and by partitions; their size; and
  * what damage is refused with. */
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "data_oracle.h"
@@ -491,6 +496,64 @@ Test(data_pack, packing_can_be_stopped_at_any_report)
         cr_assert_eq(access(pack, F_OK) == 0, err == STRADS_OK);
     }
     cr_assert_gt(tried, 2);
+    oracle_free(&m);
+}
+
+static bool die_now(void *arg, strads_pack_phase phase, uint64_t done,
+                    uint64_t total)
+{
+    int *calls = arg;
+    (void)phase, (void)done, (void)total;
+    if (--*calls == 0)
+        (void)kill(getpid(), SIGKILL);
+    return true;
+}
+
+static size_t files_in(const char *folder)
+{
+    size_t n = 0;
+    DIR *dir = opendir(folder);
+    cr_assert_not_null(dir);
+    for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
+        n += e->d_name[0] != '.';
+    (void)closedir(dir);
+    return n;
+}
+
+/* A process that is killed at any report leaves no file, neither of the pack
+ * nor of its scratch space, where the file system has files without a name. */
+Test(data_pack, a_killed_process_leaves_no_file)
+{
+    oracle m = oracle_random((oracle_shape){
+        .rows = 6000, .cols = 1000, .density = .05, .spread = 1, .seed = 4});
+    const char *text = oracle_write_libsvm(&m, "m.svm");
+    const char *folder = oracle_path("kept");
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    const int probe = open(folder, O_TMPFILE | O_RDWR, 0600);
+    int killed = 0, status = 0;
+    char pack[4096];
+    (void)snprintf(pack, sizeof pack, "%s/x.pack", folder);
+    if (probe < 0)
+        cr_skip_test("files without a name are not supported here");
+    (void)close(probe);
+    do {
+        int calls = killed + 1;
+        const strads_data_options small = {.size = sizeof small,
+                                           .memory_limit = 1 << 20,
+                                           .threads = 1};
+        const strads_pack_options o = {.size = sizeof o,
+                                       .progress = die_now,
+                                       .arg = &calls};
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)strads_pack_files(&text, 1, pack, &small, &o, NULL);
+            _exit(0);
+        }
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        killed += WIFSIGNALED(status);
+        cr_assert_eq(files_in(folder), WIFSIGNALED(status) ? 0 : 1);
+    } while (WIFSIGNALED(status));
+    cr_assert_gt(killed, 2);
     oracle_free(&m);
 }
 

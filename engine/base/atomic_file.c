@@ -1,6 +1,8 @@
-/* Writes a file under the temporary name "NAME.PID-N.part" and then renames it
- * to `path`. `path` changes only by that rename, after the content is on disk.
- * Every path except a kill removes the temporary file. */
+/* Writes a file without a name, which ends with the process, gives it the
+ * temporary name "NAME.PID-N.part" when its content is on disk, and renames it
+ * to `path`. `path` changes only by that rename. File systems that lack files
+ * without a name (NFS) have the temporary name from the beginning: there, every
+ * path except a kill removes it. */
 #include "engine/base/atomic_file.h"
 
 #include <dirent.h>
@@ -110,6 +112,17 @@ static void free_names(sti_atomic_file *file)
     *file = (sti_atomic_file){0};
 }
 
+/* A file without a name in the folder of `path`; -1 if the file system has
+ * none, or if it could not get a name later. */
+static int open_unnamed(const char *path)
+{
+    char *folder = access("/proc/self/fd", X_OK) == 0 ? folder_of(path) : NULL;
+    const int fd =
+        folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    return fd;
+}
+
 strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
 {
     *file = (sti_atomic_file){0};
@@ -125,8 +138,11 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
         free_names(file);
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
     }
-    int fd =
-        open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open_unnamed(file->path);
+    file->unnamed = fd >= 0;
+    if (fd < 0)
+        fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  0666);
     if (fd >= 0)
         (void)flock(fd, LOCK_EX | LOCK_NB); /* see remove_stale */
     file->stream = fd < 0 ? NULL : fdopen(fd, "w");
@@ -134,11 +150,24 @@ strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
         err = cannot_write(path, strerror(errno));
         if (fd >= 0) {
             (void)close(fd);
-            (void)unlink(file->temporary);
+            if (!file->unnamed)
+                (void)unlink(file->temporary);
         }
         free_names(file);
     }
     return err;
+}
+
+/* Gives the file its temporary name. */
+static bool name_file(sti_atomic_file *file)
+{
+    char self[64];
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(file->stream));
+    if (linkat(AT_FDCWD, self, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) !=
+        0)
+        return false;
+    file->unnamed = false;
+    return true;
 }
 
 /* Syncs the rename itself. Some network file systems cannot sync a folder; the
@@ -165,6 +194,7 @@ strads_err sti_atomic_file_sync(sti_atomic_file *file)
 {
     int bad = ferror(file->stream) | fflush(file->stream);
     bad = bad || fsync(fileno(file->stream)) != 0;
+    bad = bad || (file->unnamed && !name_file(file));
     int why = errno;
     if (fclose(file->stream) != 0 && !bad) {
         bad = 1;
@@ -190,7 +220,7 @@ void sti_atomic_file_abandon(sti_atomic_file *file)
 {
     if (file->stream)
         (void)fclose(file->stream);
-    if (file->temporary)
+    if (file->temporary && !file->unnamed)
         (void)unlink(file->temporary);
     free_names(file);
 }

@@ -1,8 +1,9 @@
 /* engine/base/atomic_file.h - files that appear complete or not at all: written
- * under a temporary name, then renamed. */
+ * without a name or under a temporary one, then renamed. */
 #ifndef STI_ATOMIC_FILE_H
 #define STI_ATOMIC_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "strads/error.h"
@@ -12,6 +13,7 @@ typedef struct sti_atomic_file {
     FILE *stream;    /* the temporary file; callers write here */
     char *path;      /* the final path, symbolic links resolved */
     char *temporary; /* the temporary path, in the same folder */
+    bool unnamed;    /* the file has no name yet */
 } sti_atomic_file;
 
 /* Checks that `path` can be written: its folder exists and is writable, and

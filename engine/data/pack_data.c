@@ -352,6 +352,26 @@ static strads_range find_wanted(const sti_build *b)
                : (strads_range){0, b->counts->cols};
 }
 
+/* The row counts of a pack place its entries: each row must have as many as
+ * counted. */
+static strads_err check_row_counts(const strads_pack *p, const sti_build *b)
+{
+    const sti_side *side = &b->data->by_row;
+    if (!side->wanted || side->cross || side->count == 0)
+        return STRADS_OK;
+    const sti_part *part = &side->parts[0];
+    uint64_t end = part->start[0];
+    for (uint64_t i = part->line.begin; i < part->line.end; i++) {
+        end += b->counts->row_nnz[i];
+        if (part->start[i - part->line.begin + 1] != end)
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: has other entries in row %llu than its row "
+                               "counts: pack the data again",
+                               p->path, (unsigned long long)i);
+    }
+    return STRADS_OK;
+}
+
 static strads_err place_pack(const strads_pack *p, uint64_t cols, sti_build *b)
 {
     const chunk_pass like = {.pack = p,
@@ -371,7 +391,8 @@ static strads_err place_pack(const strads_pack *p, uint64_t cols, sti_build *b)
         return err;
     chunk_pass pass = like;
     pass.take = place_chunk;
-    return run_chunks(&pass, b->options.threads);
+    err = run_chunks(&pass, b->options.threads);
+    return err == STRADS_OK ? check_row_counts(p, b) : err;
 }
 
 /* ---- labels and names ---------------------------------------------------- */

@@ -2,8 +2,8 @@
  * an entry, with its labels and names.
  *
  * strads_data_read and all that is built on it read a pack wherever they read a
- * file of samples. docs/pack-format.md describes the format. A pack is written
- * under a temporary name and takes its place when it is complete. */
+ * file of samples. docs/pack-format.md describes the format. A pack takes
+ * its place when it is complete. */
 #ifndef STRADS_PACK_H
 #define STRADS_PACK_H
 
