@@ -470,6 +470,26 @@ Test(data_pack, sorting_on_disk_changes_nothing)
     }
 }
 
+/* A column that is longer than a bucket, with all entries in a few rows of many:
+ * one of its buckets has all of them. */
+Test(data_pack, a_long_column_of_adjacent_rows_is_sorted_on_disk)
+{
+    const char *text = oracle_path("clustered.svm");
+    FILE *out = fopen(text, "w");
+    cr_assert_not_null(out);
+    for (unsigned i = 0; i < 900000; i++)
+        if (i < 100000)
+            (void)fprintf(out, "1 3:%u\n", i % 1000 + 1);
+        else
+            (void)fputs("0\n", out);
+    (void)fclose(out);
+    const strads_data_options small = {.size = sizeof small,
+                                       .memory_limit = 16 << 20};
+    const char *pack = oracle_path("clustered.pack");
+    expect_ok(strads_pack_files(&text, 1, pack, &small, NULL, NULL));
+    cr_assert_eq(checksum_of(pack), checksum_of(text));
+}
+
 static bool stop_now(void *arg, strads_pack_phase phase, uint64_t done,
                      uint64_t total)
 {

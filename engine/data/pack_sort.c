@@ -145,7 +145,8 @@ static strads_err fail_stopped(const packing *k)
 static strads_err count_text(packing *k, input *in)
 {
     strads_data_options o = k->data;
-    o.partitions = o.keep_first = 1; /* keep nothing */
+    o.partitions = o.keep_first = 1; /* keep nothing: counts take memory, */
+    o.split = STRADS_SPLIT_COLS;     /* starts of columns do not */
     strads_err err = sti_reading_open(&in->reading, in->path, &o);
     if (err != STRADS_OK)
         return err;
@@ -190,6 +191,14 @@ static strads_err count_data(packing *k, input *in)
     return STRADS_OK;
 }
 
+static void free_input_counts(sti_totals *counts)
+{
+    sti_totals_free_tallies(counts);
+    sti_big_free(counts->col_nnz, counts->cols * sizeof *counts->col_nnz);
+    sti_big_free(counts->row_nnz, counts->rows * sizeof *counts->row_nnz);
+    counts->col_nnz = counts->row_nnz = NULL;
+}
+
 /* Adds an input's counts to those of all. */
 static strads_err add_counts(packing *k, input *in)
 {
@@ -209,7 +218,7 @@ static strads_err add_counts(packing *k, input *in)
     k->rows += in->rows;
     k->nnz += in->nnz;
     if (in->is_text)
-        sti_totals_free_tallies(&in->reading.counts);
+        free_input_counts(&in->reading.counts);
     return k->rows <= STI_MOST_LINES
                ? STRADS_OK
                : strads_fail(STRADS_ELIMIT,
@@ -707,12 +716,11 @@ static strads_err open_sorter(const packing *k, sorter *s)
     for (uint64_t b = 0; b < k->bucket_count; b++) {
         const bucket *at = &k->buckets[b];
         const uint64_t cols = at->end_col - at->first_col;
-        const bool split =
-            cols == 1 && at->records != k->col_nnz[at->first_col];
         s->capacity = at->records > s->capacity ? at->records : s->capacity;
         s->place_capacity =
             cols + 1 > s->place_capacity ? cols + 1 : s->place_capacity;
-        if (split && at->records > s->entries)
+        /* `longest` leaves out columns with several buckets. */
+        if (cols == 1 && at->records > s->entries)
             s->entries = at->records;
     }
     s->loaded = sti_big_alloc(s->capacity * sizeof *s->loaded);
