@@ -137,7 +137,7 @@ bad_model 'entry 1 of "index"' 's/\[2\]/[6]/'
 bad_model 'entry 1 of "index"' 's/\[2\]/[0]/'
 bad_model '1 indices and 2 values' 's/\[0.5\]/[0.5, 1]/'
 bad_model 'is not JSON' 's/0\.5/NaN/'
-bad_model 'is no model file: "format" is "other"' 's/strads-model/other/'
+bad_model 'is not a model file: "format" is "other"' 's/strads-model/other/'
 refuses 2 'none.json: cannot be read' lasso predict none.json one.svm
 refuses 2 'is not JSON' lasso predict "$year_test" one.svm
 refuses 2 'directory' lasso predict /tmp one.svm

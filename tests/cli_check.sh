@@ -31,7 +31,7 @@ wrong no_change '/commit->change\[0\] = d;/d' \
 wrong wide_change 's/commit->change\[0\] = d;/&commit->change[1] = d;/' \
     'aggregate, block of parameter 0: it writes beyond the 1 numbers of commit'
 wrong each_share 's/    task->partial\[1\] = .*;/&\
-    task->partial[0] += 2;/' 'another end with three partitions than with one'
+    task->partial[0] += 2;/' 'ends with another result on three partitions than on one'
 wrong static_state 's/    double \*r = task->local;/    static double seen;\
     double *r = task->local; r[0] += 1e-9 * ++seen;/' \
     'other numbers'

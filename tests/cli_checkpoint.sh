@@ -30,7 +30,7 @@ for program in lasso logistic svm; do
     gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 --log whole.jsonl
     gives 3 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
         --max-rounds 12 --checkpoint "checkpoints-$program"
-    says err "to go on: the same command with --resume checkpoints-$program"
+    says err "to continue: the same command with --resume checkpoints-$program"
     gives 0 "$program" train --no-intercept "$party" --deterministic --tolerance 1e-10 \
         --resume "checkpoints-$program" --workers 2 --log rest.jsonl
     same "$(objective_in rest.jsonl)" "$(objective_in whole.jsonl)" "$program"
@@ -117,7 +117,7 @@ rest_is_same() { # WORDS...: interrupted at some rounds, then completed
     rm -rf ring whole.model* rest.model*
     gives 0 "$@" --model whole.model
     gives 0 "$@" --max-rounds "$rounds" --checkpoint ring
-    says err "to go on: the same command with --resume ring"
+    says err "to continue: the same command with --resume ring"
     gives 0 "$@" --resume ring --model rest.model
     same_files "$*"
 }
@@ -152,14 +152,14 @@ sgd="sgd-logistic train --no-intercept $party --epochs 20 --partitions 3"
         rm -rf loop
         gives 0 $sgd --staleness 0 --max-rounds "$rounds" --checkpoint loop \
             --checkpoint-every 0.005s
-        says err "to go on: the same command with --resume loop"
+        says err "to continue: the same command with --resume loop"
         gives 0 $sgd --staleness 0 --resume loop --model rest.json
         values_in rest.json | cmp -s - whole.values || fail "loop: other bits"
     done
     rm -rf loop
     on_two 0 $sgd --staleness 0 --max-rounds 173 --checkpoint loop \
         --checkpoint-every 0.005s
-    says first.err "to go on: the same command with --resume loop"
+    says first.err "to continue: the same command with --resume loop"
     on_two 0 $sgd --staleness 0 --resume loop --model rest.json
     values_in rest.json | cmp -s - whole.values ||
         fail "loop on two processes: other bits"
@@ -262,7 +262,7 @@ same_files "killed factors"
 
 # Refused options, with the reason
 gives 2 lasso train --no-intercept "$party" --checkpoint checkpoints-lasso
-says err "has checkpoints of an earlier run: go on from them with --resume checkpoints-lasso"
+says err "has checkpoints of an earlier run: continue from them with --resume checkpoints-lasso"
 gives 2 lasso train --no-intercept "$party" --deterministic --resume checkpoints-lasso --lambda 0.5
 says err '"lambda: '
 gives 2 lasso train --no-intercept "$party" --resume checkpoints-lasso --seed 7
@@ -283,10 +283,10 @@ cp checkpoints-svm/checkpoint-000001.strads checkpoints-svm/checkpoint-000002.st
 newest=$(find checkpoints-svm -name 'checkpoint-*.strads' | sort | tail -n 1)
 printf X | dd of="$newest" bs=1 seek=100 conv=notrunc 2>/dev/null
 gives 0 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume checkpoints-svm
-says err "its checksum is wrong: the checkpoint before it is taken"
+says err "its checksum is wrong: the previous checkpoint is used"
 for checkpoint in checkpoints-svm/*; do : >"$checkpoint"; done
 gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --resume checkpoints-svm
-says err "is damaged: it does not begin as a checkpoint does"
+says err "is damaged: it does not begin like a checkpoint"
 
 # A checkpoint that cannot be written does not end the run
 start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partitions 2 \
@@ -295,7 +295,7 @@ until_there . lost.err # the run has begun
 gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
 says err "another run keeps its checkpoints there"
 rm -rf lost
-until_there "cannot be written: No such file or directory): the run goes on" lost.err
+until_there "cannot be written: No such file or directory): the run continues" lost.err
 ends lost "$child" 3
 
 # Killed at any moment, repeatedly: at most two checkpoints, and at the end no

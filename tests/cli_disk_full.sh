@@ -41,7 +41,7 @@ for _ in $(seq 500); do
     sleep 0.02
 done
 fill "$child"
-until_there "cannot be written: $full): the run goes on" checkpoints.err
+until_there "cannot be written: $full): the run continues" checkpoints.err
 ls disk/checkpoints >before.list
 kill -INT "$child"
 ends checkpoints "$child" 130

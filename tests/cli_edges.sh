@@ -38,7 +38,7 @@ trains '5 1:1\n' 0 1 4 --lambda 1
 trains '5 1:1\n' 5 '' '' --partitions 3 --workers 2 --intercept
 # Labels of 0, and a penalty that is too large
 trains '0 1:1\n0 2:1\n' 0 '' ''
-says err 'no column says anything about the labels'
+says err 'no column is related to the labels'
 trains '1 1:1\n2 2:1\n' 0 '' '' --lambda 100
 # Ridge's share: w = (y - n lambda a) / (1 + n lambda (1 - a)), a = 0.5
 trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.81818181818 1.72727272727' --lambda 0.1 \

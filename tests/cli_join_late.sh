@@ -56,7 +56,7 @@ ends second "$second" 0
 ends third "$third" 0
 kill "$many" 2>/dev/null || :
 gives 0 lasso predict rounds.json "$year_test"
-says first.err "is refused" "the run goes on"
+says first.err "is refused" "the run continues"
 
 # A ring: the same bits as an undisturbed run
 gives 0 lda train "$words" --topics 20 --sweeps 300 --partitions 4 --seed 5 \

@@ -70,14 +70,14 @@ lda $([ -z "$STRADS_SANITIZE" ] && echo 800 || echo 100)
 for seconds in $cables; do
     # shellcheck disable=SC2086 # words
     pulled "$seconds" $lda
-    ! grep -q "goes on from its last checkpoint" first.err ||
+    ! grep -q "continues from its last checkpoint" first.err ||
         fail "$seconds s: not mended: $(cat first.err)"
 done
 if [ -z "$STRADS_SANITIZE" ]; then
     lda 6000
     # shellcheck disable=SC2086 # words
     pulled 20 $lda --reconnect 3
-    says first.err "was lost" "goes on from its last checkpoint"
+    says first.err "was lost" "continues from its last checkpoint"
     says second.err "now keeps"
 fi
 

@@ -267,7 +267,7 @@ bad() {
     refuses 2 "$text" logistic train "$@" --model bad.json --quiet
     [ ! -e bad.json ] || fail "$*: a model was written"
 }
-bad 'say the same thing' "$party" --lambda 1 --c 1
+bad 'set the same number' "$party" --lambda 1 --c 1
 bad '--l1-ratio 2: expected' "$party" --l1-ratio 2
 bad '--class-weight heavy: expected' "$party" --class-weight heavy
 bad 'no row has the label 7' "$party" --class-weight 7=1

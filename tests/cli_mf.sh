@@ -105,7 +105,7 @@ refuses 2 "needs ratings from 0" mf train votes.train --nonnegative --quiet
 gives 0 plan make four.json --partitions 4
 refuses 2 "the plan is for 4 partitions" mf train votes.train --quiet \
     --plan four.json --partitions 2
-refuses 2 "the plan has 8 blocks, the option blocks says 12" mf train \
+refuses 2 "the plan has 8 blocks, the option blocks is 12" mf train \
     votes.train --plan four.json --blocks 12 --workers 2 --quiet
 gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet
 for method in als ccd++; do

@@ -104,7 +104,7 @@ second=$child
 ends second "$second" 2
 says second.err "none.svm: cannot be read"
 ends first "$first" 0
-says first.err "node 1" "left the run before it was over; the run goes on"
+says first.err "node 1" "left the run before it was over; the run continues"
 
 # Node 0 names a file: on another machine it is read only if allowed
 for way in "far: a coordinator elsewhere" \
@@ -166,7 +166,7 @@ until_there '"event": "round"' lost.jsonl
 kill -KILL "$third"
 ends third "$third" 137
 until_there "was lost" first.err
-says first.err "the run goes on from its last checkpoint"
+says first.err "the run continues from its last checkpoint"
 rounds=$(grep -c '"event": "round"' lost.jsonl)
 until_there '"event": "round"' lost.jsonl "$((rounds + 3))"
 kill -INT "$second" # one that is left may stop the run as before

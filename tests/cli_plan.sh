@@ -53,7 +53,7 @@ refuses 2 'no/such' plan make no/such/plan.json --partitions 2
 refuses 2 'none.json: cannot be read' plan check none.json
 refuses 2 '.: cannot be read: Is a directory' plan check .
 : >empty.json
-refuses 2 'empty.json: is no plan: line 1 is not JSON' plan check empty.json
+refuses 2 'empty.json: is not a plan: line 1 is not JSON' plan check empty.json
 refuses 2 'none.svm' plan make p.json --partitions 2 --data none.svm
 refuses 2 'half a command; expected strads plan make' plan
 

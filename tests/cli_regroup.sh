@@ -62,7 +62,7 @@ slowed() {
     done 2>/dev/null
     ends "$run" "$first" 0
     ends "$run.slow" "$slow" 0
-    says "$run.err" "a node is slow: another one takes partitions of its over"
+    says "$run.err" "a node is slow: another one takes over some of its partitions"
     says "$run.slow.err" "a node is slow" "now keeps"
 }
 
@@ -257,7 +257,7 @@ start second join "ipc://$folder/first.sock" --workers 1
 second=$child
 until_there '"event": "round"' first.jsonl
 kill -STOP "$second"
-until_there "the run goes on from its last checkpoint" first.err
+until_there "the run continues from its last checkpoint" first.err
 kill -CONT "$second"
 until_there "continued without this node" second.err
 until_there "now keeps" second.err
@@ -291,7 +291,7 @@ third=$child
 until_there '"event": "round"' again.jsonl
 kill -STOP "$second"
 kill -KILL "$third"
-until_there "the run goes on from its last checkpoint" first.err
+until_there "the run continues from its last checkpoint" first.err
 kill -INT "$first"
 ends first "$first" 130
 gives 0 lasso predict again.json "$year_test"
@@ -315,10 +315,10 @@ for node in $others; do # one epoch each
     [ "$lost" -le 10 ] || break
     kill -KILL "$node"
     [ "$lost" -lt 10 ] || break
-    until_there "the run goes on from its last checkpoint" first.err "$lost"
+    until_there "the run continues from its last checkpoint" first.err "$lost"
     before=$(grep -c '"event": "round"' vain.jsonl)
     until_there '"event": "round"' vain.jsonl "$((before + 1))"
 done
 ends first "$first" 1
-says first.err "10 times in a row the run has lost a node before it came further"
+says first.err "the run lost a node 10 times in a row before it made progress"
 finish

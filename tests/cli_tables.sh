@@ -80,7 +80,7 @@ refuses 2 "line 2: found 'blue,' in column 'colour', expected a number" \
     lasso train h.csv --target price --missing mean
 refuses 2 "line 6: found 'NA' in column 'age', expected a value" \
     lasso train h.csv --target price --categorical one-hot
-refuses 2 'if this is a table with a header, say which column is the label (--target NAME)' \
+refuses 2 'if this is a table with a header, name the column of the labels (--target NAME)' \
     lasso train h.csv
 refuses 2 '--drop is for tables: give --target NAME too' lasso train h.csv --drop id
 refuses 2 '--target: program mf has no use for it' mf train h.csv --target price

@@ -498,8 +498,8 @@ Test(engine_static, a_plan_for_others_is_refused)
                    "the plan is for 3 partitions, the run has 2: give both "
                    "the same number");
     expect_refused(plan, 3, 5,
-                   "the plan has 6 blocks, program static-toy makes 5: give "
-                   "it a plan made for as many");
+                   "the plan has 6 blocks, program static-toy makes 5: give a "
+                   "plan for that many");
     strads_plan_free(plan);
 }
 

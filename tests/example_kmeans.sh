@@ -113,7 +113,7 @@ gives 0 simulate ./kmeans.so "$year_train" --centres 7 --workers 2 \
 says out "$(sed -n 's/^ *"objective": \([0-9]*\)\..*/\1/p' planned.json)."
 
 echo '{}' >broken.json
-refuses 2 'broken.json: is no plan' run ./kmeans.so "$year_train" \
+refuses 2 'broken.json: is not a plan' run ./kmeans.so "$year_train" \
     --plan broken.json
 
 # Three processes, which receive the plan from the first: the same bits as one

@@ -44,7 +44,7 @@ goes_on() {
     from="--checkpoint checkpoints" parts=0 part=30
     [ -z "$STRADS_SANITIZE" ] || part=300
     rm -rf checkpoints
-    until [ "$parts" -gt 0 ] && ! grep -q "to go on" stop.err; do
+    until [ "$parts" -gt 0 ] && ! grep -q "to continue" stop.err; do
         # shellcheck disable=SC2086 # words
         gives 0 run "$name.so" "$data" --model parts.json \
             --time-limit "$((part / 1000)).$(printf %03d $((part % 1000)))s" \

@@ -65,7 +65,7 @@ for mode in ssp bsp; do
     ends first "$first" 0
     ends other1 "$other1" 0
     ends other3 "$other3" 0
-    says first.err "was lost: its peers go on without it"
+    says first.err "was lost: its peers continue without it"
     # Trained on three quarters of the rows, evaluated on all of them; an
     # untrained model gives 1
     all=$(awk "$read_model"'{ m = 1 - ($1 > 0 ? 1 : -1) * score()
@@ -97,7 +97,7 @@ done
 kill -KILL "$other2"
 ends first "$first" 0
 ends other1 "$other1" 0
-says first.err "the run goes on from its last checkpoint"
+says first.err "the run continues from its last checkpoint"
 same_bits "a lost peer's rows" whole.json taken.json
 
 # Stopped and resumed, by threads and processes

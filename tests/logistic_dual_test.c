@@ -398,7 +398,7 @@ Test(logistic_dual, what_it_is_not_for_is_refused)
     expect_refused(&d, &(strads_logistic_options){.l1_ratio = 1}, STRADS_EINVAL,
                    "use logistic");
     expect_refused(&d, &(strads_logistic_options){.c = 1, .lambda = 1},
-                   STRADS_EINVAL, "say the same thing");
+                   STRADS_EINVAL, "set the same number");
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = 4;
     expect_refused(&d, &at_one, STRADS_EFORMAT, "all rows have the label 4");

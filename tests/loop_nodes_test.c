@@ -339,7 +339,7 @@ Test(loop_nodes, a_word_that_is_not_due_ends_the_run)
     expect_found_out((sti_msg){.kind = STI_MSG_LOOP,
                                .to = STI_COORDINATOR,
                                .object = &note->head},
-                     "what nobody had asked it for");
+                     "that was not requested");
 }
 
 /* ---- reports ----------------------------------------------------------- */

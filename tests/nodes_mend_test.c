@@ -377,7 +377,7 @@ Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
     team_end end[TEAM_MAX];
     end_all(hold_and_cut, end);
     expect_text(end[0].text, "node 1 at");
-    expect_text(end[1].text, "did not come back for 0.3 s");
+    expect_text(end[1].text, "did not reconnect within 0.3 s");
 }
 
 static void *join_and_break(void *arg)
@@ -404,7 +404,7 @@ Test(nodes_mend, a_node_that_listens_but_never_dials_is_waited_for_that_long)
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
     cr_assert_eq(pthread_create(&thread, NULL, join_and_break, &f), 0);
     expect_error(team_work(&t, 0, engine, NULL), STRADS_EPEER,
-                 "did not come back for 0.3 s");
+                 "did not reconnect within 0.3 s");
     pthread_join(thread, NULL);
     forger_close(&f);
     strads_engine_free(engine);

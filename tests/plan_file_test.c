@@ -78,11 +78,12 @@ Test(plan_file, a_plan_by_hand_may_be_terse)
 Test(plan_file, what_is_no_plan_is_refused_with_the_place)
 {
     expect_bad_file("{", STRADS_EFORMAT,
-                    ": is no plan: line 1 is not JSON: string or '}' "
+                    ": is not a plan: line 1 is not JSON: string or '}' "
                     "expected near end of file");
-    expect_bad_file("[]", STRADS_EFORMAT,
-                    ": is no plan of this version: expected {\"strads-plan\": "
-                    "1, ...}");
+    expect_bad_file(
+        "[]", STRADS_EFORMAT,
+        ": is not a plan of this version: expected {\"strads-plan\": "
+        "1, ...}");
     expect_bad_file("{\"strads-plan\": 1, \"steps\": [[0]]}", STRADS_EFORMAT,
                     ": \"partitions\" is missing or not a whole number from 1 "
                     "to 1048576");
@@ -94,13 +95,13 @@ Test(plan_file, what_is_no_plan_is_refused_with_the_place)
                     ": \"steps\"[1] has 1 entries, expected one for each of 2 "
                     "partitions");
     expect_bad_file(HEAD "\"steps\": [[0, 1], [1, \"a\"]]}", STRADS_EFORMAT,
-                    ": \"steps\"[1][1] has something that is no number, "
+                    ": \"steps\"[1][1] has a value that is not a number, "
                     "expected blocks 0 to 1");
     expect_bad_file(HEAD "\"steps\": [[0, 1], [1, 7]]}", STRADS_EFORMAT,
                     ": \"steps\"[1][1] has 7, expected blocks 0 to 1");
     expect_bad_file(HEAD "\"steps\": [[0, 1], [1, 0], [0, 1]]}", STRADS_EFORMAT,
-                    ": \"steps\" has more than 2 blocks x 2 partitions: some "
-                    "meet twice");
+                    ": \"steps\" has more than 2 blocks x 2 partitions: a "
+                    "block is on a partition twice");
     expect_bad_file(HEAD "\"block-weight\": [1], \"steps\": [[0, 1]]}",
                     STRADS_EFORMAT,
                     ": \"block-weight\" has 1 numbers, expected 2");

@@ -200,7 +200,7 @@ static strads_err get_pmix(const char *key, char *out, size_t size)
     PMIX_PROC_LOAD(&first, self.nspace, 0);
     const pmix_status_t status = PMIx_Get(&first, key, NULL, 0, &value);
     if (status != PMIX_SUCCESS || value->type != PMIX_STRING)
-        return refuse_variable("rank 0 said nothing", status);
+        return refuse_variable("rank 0 sent no address", status);
     (void)snprintf(out, size, "%s", value->data.string);
     PMIX_VALUE_RELEASE(value);
     return STRADS_OK;
@@ -316,7 +316,7 @@ strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
                        strads_data_options *how, strads_data **data)
 {
     char held[CLI_BYTES_SIZE];
-    cli_say(quiet, "%s; the run goes on from its last checkpoint",
+    cli_say(quiet, "%s; the run continues from its last checkpoint",
             strads_error_text());
     strads_data_free(*data);
     *data = NULL;

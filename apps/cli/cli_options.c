@@ -40,7 +40,7 @@ static bool has_checkpoints(const strads_program *program)
                         : program->pack_state || !program->payload;
 }
 
-static const char no_checkpoints[] = "it does not say how its state is packed";
+static const char no_checkpoints[] = "it has no callbacks that pack its state";
 
 static const struct rule {
     const char *name;

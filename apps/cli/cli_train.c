@@ -53,10 +53,9 @@ static const strads_option file_table[] = {
     STRADS_OPTION(F64, cli_files, checkpoint_every, "checkpoint-every",
                   "SECONDS", "from one checkpoint to the next (default: 60)",
                   .rare = true, .min = 1e-3, .max = 1e9),
-    STRADS_OPTION(
-        STRING, cli_files, resume, "resume", "DIR",
-        "go on from the newest checkpoint there (default: start anew)",
-        .rare = true),
+    STRADS_OPTION(STRING, cli_files, resume, "resume", "DIR",
+                  "continue from the newest checkpoint there (default: no)",
+                  .rare = true),
     CLI_SAMPLES_OPTIONS(cli_files, samples),
     STRADS_OPTION(BOOL, cli_files, f32, "f32", NULL,
                   "values in 4 bytes instead of 8 (default: no)", .rare = true),
@@ -119,9 +118,10 @@ static strads_err check_options(const cli_job *j)
                            "processes take part, this one too");
     }
     if (j->files.resume && j->files.start) {
-        return strads_fail(STRADS_EINVAL,
-                           "--start and --resume are two places to start from: "
-                           "leave --start out, the checkpoint goes on from it");
+        return strads_fail(
+            STRADS_EINVAL,
+            "--start and --resume are two places to start from: "
+            "leave --start out, the checkpoint holds the parameters");
     }
     if (j->files.model)
         CLI_TRY(sti_atomic_file_check(j->files.model));
@@ -615,8 +615,8 @@ static void summarise(const cli_job *j, const outcome *end)
         j->files.checkpoint ? j->files.checkpoint : j->files.resume;
     if (checkpoints && sti_checkpoint_partitions(checkpoints) > 0 &&
         strads_result_end(j->result) >= STRADS_END_ROUNDS) {
-        cli_say(j->files.quiet, "to go on: the same command with --resume %s",
-                checkpoints);
+        cli_say(j->files.quiet,
+                "to continue: the same command with --resume %s", checkpoints);
     }
     if (has_diverged(j) && end->code == CLI_BOUND) {
         cli_say(false,

@@ -295,7 +295,7 @@ const cli_command cli_data_commands[] = {
     {.name = "data info",
      .args = "FILE",
      .summary = "what a data file holds",
-     .about = "Looks a data file over, plain, gzip or zstd, and tells what it "
+     .about = "Reads a data file, plain, gzip or zstd, and describes what it "
               "holds.",
      .verb = &info_verb},
     {.name = "data pack",

@@ -28,7 +28,7 @@ static const strads_option join_table[] = {
     CLI_FLAG(cli_join, engine.insecure, "insecure",
              "any address without a token (default: no)"),
     CLI_TEXT(cli_join, engine.tls_ca, "tls-ca", "FILE",
-             "tls+tcp: who signs all nodes' certificates"),
+             "tls+tcp: the authority that signs all nodes' certificates"),
     CLI_TEXT(cli_join, engine.tls_cert, "tls-cert", "FILE",
              "tls+tcp: this node's certificate (PEM)"),
     CLI_TEXT(cli_join, engine.tls_key, "tls-key", "FILE",
@@ -38,7 +38,7 @@ static const strads_option join_table[] = {
     CLI_F64(cli_join, engine.timeout, "timeout", "SECONDS",
             "seconds for the coordinator to answer (default: 30)", 1e-3, 1e9),
     CLI_F64(cli_join, engine.wait, "wait", "SECONDS",
-            "seconds for a coordinator that was lost to come back (default: "
+            "seconds to wait for a lost coordinator (default: "
             "0)",
             0, 1e9),
     STRADS_OPTION(BYTES, cli_join, memory, "memory", "SIZE",

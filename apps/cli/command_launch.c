@@ -608,10 +608,11 @@ static strads_err place_processes(launch *l)
                            n, l->options->hosts, most);
     }
     if (n > MOST_PROCESSES) {
-        return strads_fail(STRADS_ELIMIT,
-                           "%s: has room for %zu processes; say how many by "
-                           "--processes, up to %d",
-                           l->options->hosts, most, MOST_PROCESSES);
+        return strads_fail(
+            STRADS_ELIMIT,
+            "%s: has room for %zu processes; give their number by "
+            "--processes, up to %d",
+            l->options->hosts, most, MOST_PROCESSES);
     }
     CLI_TRY(cli_reserve(n, sizeof *l->all, "processes", &l->all));
     l->n = (uint32_t)n;
@@ -645,14 +646,15 @@ static strads_err check_command(const launch *l)
 {
     static const char *const ours[] = {"--nodes", "--listen"};
     if (l->command.size == 0) {
-        return strads_fail(STRADS_EINVAL,
-                           "nothing to launch; say what behind --, `strads "
-                           "launch -- lasso train DATA --model M`");
+        return strads_fail(
+            STRADS_EINVAL,
+            "nothing to launch; give the command behind --, `strads "
+            "launch -- lasso train DATA --model M`");
     }
     for (int k = 0; k < 2; k++) {
         if (option_of(&l->command, ours[k])) {
             return strads_fail(STRADS_EINVAL,
-                               "%s behind --: launch says it itself; leave it "
+                               "%s behind --: launch sets it itself; leave it "
                                "away (how many processes is --processes)",
                                ours[k]);
         }

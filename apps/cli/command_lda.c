@@ -164,7 +164,7 @@ const cli_command cli_lda_commands[] = {
      .verb = &cli_lda_predict},
     {.name = "lda show",
      .args = "MODEL",
-     .summary = "what its topics say of labels",
+     .summary = "its topics' weights by label",
      .about = "Writes what a model trained with --labels gives each label for "
               "each topic: its weight, and the topic's share of all tokens.",
      .verb = &cli_lda_show},

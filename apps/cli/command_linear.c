@@ -20,7 +20,7 @@ static void describe_lambda(double lambda, double lambda_max)
         cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
                 lambda / lambda_max, lambda_max);
     } else {
-        cli_say(false, "lambda %.6g; no column says anything about the labels",
+        cli_say(false, "lambda %.6g; no column is related to the labels",
                 lambda);
     }
 }

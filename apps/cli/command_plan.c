@@ -274,8 +274,9 @@ const cli_command cli_plan_commands[] = {
     {.name = "plan check",
      .args = "FILE",
      .summary = "whether a plan keeps the rules",
-     .about = "Says whether every block meets every partition once, and nobody "
-              "shares a block in a step; if not, where.",
+     .about =
+         "Checks that every block meets every partition once, and that nothing "
+         "shares a block in a step; if not, where.",
      .verb = &check_verb},
     {.name = "plan show",
      .args = "FILE",

@@ -222,7 +222,7 @@ static strads_err check_simulate_outputs(const sim *s)
     if (s->engine.partitions && s->engine.partitions < most) {
         return strads_fail(STRADS_EINVAL,
                            "%" PRIu32 " workers need as many partitions, and "
-                           "--partitions says %" PRIu32,
+                           "--partitions is %" PRIu32,
                            most, s->engine.partitions);
     }
     if (s->svg && !s->curve) {
@@ -725,7 +725,7 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
     if (argc == 0 || argv[0][0] == '-') {
         return cli_plugin_missing(
             self, argc, argv,
-            "strads simulate needs a program, lasso say or "
+            "strads simulate needs a program, such as lasso or "
             "PROGRAM.so, as its first argument",
             "`strads simulate lasso --help` lists the options.");
     }
@@ -753,9 +753,10 @@ const cli_command cli_simulate_commands[] = {
     {.name = "simulate",
      .args = "PROGRAM DATA",
      .summary = "train in virtual time, on simulated workers",
-     .about = "Trains in virtual time, on simulated workers and a network "
-              "between them. PROGRAM is the name of a built-in one, lasso say, "
-              "or a shared object.",
+     .about =
+         "Trains in virtual time, on simulated workers and a network "
+         "between them. PROGRAM is the name of a built-in one, such as lasso, "
+         "or a shared object.",
      .run = run_simulate,
      .first = programs},
     {.name = NULL},

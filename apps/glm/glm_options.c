@@ -151,8 +151,8 @@ static strads_err check_parameters(const glm_problem *p)
                            o->loss);
     if ((o->lambda > 0) + (o->lambda_ratio > 0) + (o->c > 0) > 1)
         return strads_fail(STRADS_EINVAL,
-                           "lambda (%g), lambda-ratio (%g) and c (%g) say the "
-                           "same thing; give one of them",
+                           "lambda (%g), lambda-ratio (%g) and c (%g) set the "
+                           "same number; give one of them",
                            o->lambda, o->lambda_ratio, o->c);
     if (p->penalty->off && (o->lambda > 0 || o->lambda_ratio > 0 || o->c > 0))
         return strads_fail(STRADS_EINVAL,

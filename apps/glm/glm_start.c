@@ -78,7 +78,7 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
     return strads_fail(STRADS_EINVAL,
                        "there are %u different labels; a path is for two of "
                        "them, and a fit of more whose rows are on several "
-                       "processes is told them with classes",
+                       "processes must be given them with classes",
                        n);
 }
 

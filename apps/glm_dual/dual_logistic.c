@@ -91,7 +91,7 @@ static strads_err resolve_logistic_dual(const void *config, dual_problem *out)
         return err;
     if (o->lambda > 0 && o->c > 0)
         return strads_fail(STRADS_EINVAL,
-                           "lambda (%g) and c (%g) say the same thing; give "
+                           "lambda (%g) and c (%g) set the same number; give "
                            "one of them",
                            o->lambda, o->c);
     *out = (dual_problem){.options = {.loss = "logistic",

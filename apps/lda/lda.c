@@ -38,7 +38,7 @@ const strads_option lda_option_table[] = {
                   "sweeps before priors are learned (default: 10)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, from, "from", "MODEL",
-                  "go on from its counts, with new documents (none)"),
+                  "continue from its counts, with new documents (none)"),
     STRADS_OPTION(
         STRING, strads_lda_options, labels, "labels", "FILE",
         "labels, a line per document: find topics that separate them"),

@@ -218,7 +218,7 @@ strads_err strads_lda_model_write(const strads_lda_model *m,
 
     if (!json_is_object(known)) {
         json_decref(known);
-        return strads_fail(STRADS_EINVAL, "the options are no JSON object");
+        return strads_fail(STRADS_EINVAL, "the options are not a JSON object");
     }
     json_t *all = describe_model(m, known);
     const bool ready = all && asprintf(&counts, "%s.npy", path) >= 0;

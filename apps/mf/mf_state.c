@@ -7,8 +7,9 @@
 
 strads_err mf_no_memory(const char *what, uint64_t bytes)
 {
-    return strads_fail(STRADS_ENOMEM, "%s need %llu bytes, which are not there",
-                       what, (unsigned long long)bytes);
+    return strads_fail(STRADS_ENOMEM,
+                       "%s need %llu bytes, which are not available", what,
+                       (unsigned long long)bytes);
 }
 
 float *mf_floats(uint64_t n)
@@ -271,8 +272,9 @@ static strads_err items_unpack(const void *bytes, size_t size, void **object)
     const char *at = (const char *)bytes + sizeof(head);
     const uint64_t capacity = (size - sizeof(head)) / sizeof(float);
     if (head[0] > capacity || head[1] != capacity - head[0])
-        return strads_fail(STRADS_EFORMAT,
-                           "a block of items has another length than it says");
+        return strads_fail(
+            STRADS_EFORMAT,
+            "a block of items has another length than its header gives");
     strads_err err = items_new(head[0], &items);
     if (err)
         return err;

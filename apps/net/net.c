@@ -307,7 +307,7 @@ static strads_err make_with(net_worker *w, const linear_classes *classes)
         (share->cols.begin == 0))
         return strads_fail(STRADS_EINVAL,
                            "the data is not cut into %u ranges of columns "
-                           "(strads_run_cut says how it is to be cut)",
+                           "(strads_run_cut sets the ranges)",
                            w->options.columns);
     w->members = w->options.columns;
     w->groups = task->shape->partitions / w->members;
@@ -991,7 +991,7 @@ static strads_err net_begin(const void *config, const strads_data *data,
         const strads_share *share = strads_data_share(data, p);
         if (!share)
             err = strads_fail(STRADS_EINVAL,
-                              "several processes must be told the labels: "
+                              "several processes must be given the labels: "
                               "--classes A,B,..");
         else if (!share->label)
             err = strads_fail(STRADS_EINVAL,

@@ -40,7 +40,7 @@ static strads_err take_sizes(const strads_model *m, const json_t *json,
     strads_net_options o;
     if (!labels || !said.hidden || !said.activation)
         return strads_fail(STRADS_EFORMAT,
-                           "the model's options do not tell the network: "
+                           "the model's options do not describe the network: "
                            "expected \"hidden\", \"activation\" and "
                            "\"classes\"");
     net->classes = count_labels(labels);

@@ -394,7 +394,7 @@ static void place_entries(sti_feed *f, const sti_batch *batch)
         !sti_side_place(&b->data->by_row, f->chunk, batch))
         sti_feed_trouble(f, STRADS_EIO, NULL, NULL,
                          "holds more entries than a moment ago; read it again "
-                         "when nobody writes to it");
+                         "when no process writes to it");
 }
 
 static void place_label(sti_feed *f, uint64_t row, double label)
@@ -449,7 +449,7 @@ static strads_err order_side(sti_build *b, sti_side *side, bool ordered,
     if (!sti_side_is_full(side))
         return strads_fail(STRADS_EIO,
                            "%s: holds fewer entries than a moment ago; read it "
-                           "again when nobody writes to it",
+                           "again when no process writes to it",
                            b->name);
     sti_side_free_places(side);
     if (ordered)

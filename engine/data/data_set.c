@@ -51,9 +51,10 @@ static strads_err check_options(const strads_data_options *o)
             o->partitions);
     if (o->row_bounds != NULL &&
         (o->split == STRADS_SPLIT_COLS || o->partition_entries > 0))
-        return strads_fail(STRADS_EINVAL,
-                           "row_bounds say how rows are cut: leave them out "
-                           "where columns are, and partition_entries too");
+        return strads_fail(
+            STRADS_EINVAL,
+            "row_bounds define how rows are split: leave them out "
+            "where columns are, and partition_entries too");
     if (!(o->max_df >= 0 && o->max_df < 1))
         return strads_fail(STRADS_EINVAL,
                            "max_df is %g, expected 0, or a share of the "

@@ -22,13 +22,12 @@ static void end_ldac_row(sti_feed *f, const char *at)
     if (!f->in_row)
         return;
     if (f->row_nnz != f->last) {
-        sti_feed_trouble(f, STRADS_EFORMAT, at, f->piece.end,
-                         "%llu pairs in this line, as its first number says, "
-                         "not %llu%s",
-                         (unsigned long long)f->last,
-                         (unsigned long long)f->row_nnz,
-                         f->row_nnz == 0 ? " (a text is read by --kind text)"
-                                         : "");
+        sti_feed_trouble(
+            f, STRADS_EFORMAT, at, f->piece.end,
+            "%llu pairs in this line, the number that it begins with, "
+            "not %llu%s",
+            (unsigned long long)f->last, (unsigned long long)f->row_nnz,
+            f->row_nnz == 0 ? " (a text is read by --kind text)" : "");
         return;
     }
     if (f->sink->row_end != NULL)

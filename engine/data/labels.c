@@ -177,7 +177,7 @@ static bool look_up_label(sti_feed *f, const char *p, const char *after,
     if (!known && n->own != NULL)
         sti_feed_trouble(f, STRADS_EIO, NULL, NULL,
                          "holds other labels than a moment ago; read it again "
-                         "when nobody writes to it");
+                         "when no process writes to it");
     *number = found;
     return f->trouble.err == STRADS_OK;
 }

@@ -727,7 +727,7 @@ static strads_err each_window(const strads_pack *p, uint64_t begin,
     sti_pack_space space;
     if (begin > end || end > p->cols)
         return strads_fail(STRADS_EINVAL,
-                           "%s: columns %llu to %llu were asked for, there are "
+                           "%s: columns %llu to %llu were requested, there are "
                            "%llu",
                            p->path, (unsigned long long)begin,
                            (unsigned long long)end,

@@ -820,7 +820,7 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
     if (!text.regular)
         err = strads_fail(STRADS_EINVAL,
                           "%s: is no plain file, and can be read only once: "
-                          "say of what kind it is (--kind)",
+                          "give its kind (--kind)",
                           path);
     if (err == STRADS_OK)
         err = begin_text(&text, &stream, &piece);

@@ -40,7 +40,7 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
     if (search.found < 2)
         return strads_fail(STRADS_EIO,
                            "%s: was changed while it was read; read it again "
-                           "when nobody writes to it",
+                           "when no process writes to it",
                            text->path);
     return strads_fail(
         STRADS_EFORMAT,

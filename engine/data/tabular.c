@@ -163,7 +163,7 @@ strads_err sti_tabular_refuse(const char *path, const char *begin,
     return strads_fail(STRADS_EFORMAT,
                        "%s: line 1: found '%s', expected LIBSVM or "
                        "MatrixMarket text; if this is a table with a header, "
-                       "say which column is the label (--target NAME)",
+                       "name the column of the labels (--target NAME)",
                        path, quoted);
 }
 

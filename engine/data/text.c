@@ -115,7 +115,7 @@ static const foreign known[] = {
     {"\x89STPACK\n", 8, "a pack of samples",
      "packs are read from plain files, by commands that read LIBSVM"},
     {"\x93NUMPY", 6, "a NumPy array (.npy)", by_python},
-    {"PK\x03\x04", 4, "a zip archive (.zip, .npz or .xlsx, say)",
+    {"PK\x03\x04", 4, "a zip archive (such as .zip, .npz or .xlsx)",
      "unzip it if it holds a text; write an array or a sheet as CSV or LIBSVM "
      "first (pandas, scikit-learn's dump_svmlight_file)"},
     {"\x1f\x8b", 2, "packed twice, the second time with gzip", packed_twice},
@@ -299,7 +299,7 @@ strads_err sti_text_unchanged(const sti_text *text)
         return STRADS_OK;
     return strads_fail(STRADS_EIO,
                        "%s: was changed while it was read; read it again when "
-                       "nobody writes to it",
+                       "no process writes to it",
                        text->path);
 }
 

@@ -258,7 +258,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
         (void)snprintf(text, sizeof text, "%s", p->why);
     else
         (void)snprintf(text, sizeof text,
-                       "%s; it did not come back for %.3g s%s%s", p->why,
+                       "%s; it did not reconnect within %.3g s%s%s", p->why,
                        1e-9 * (double)mesh->window_ns,
                        mesh->trouble[0] ? ", and " : "", mesh->trouble);
     if (due)

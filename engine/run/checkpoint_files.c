@@ -130,8 +130,8 @@ static strads_err compare_identity(const char *path, const char *then,
             begin = at + 1;
     return strads_fail(STRADS_EMISMATCH,
                        "%s: is of a run with \"%.*s\", this one has \"%.*s\": "
-                       "go on with the same data and options, or start anew "
-                       "with another directory for --checkpoint",
+                       "use the same data and options, or start from the "
+                       "beginning with another directory for --checkpoint",
                        path, (int)strcspn(then + begin, "\n"), then + begin,
                        (int)strcspn(now + begin, "\n"), now + begin);
 }
@@ -196,19 +196,18 @@ static strads_err take_directory(sti_checkpoint_files *f)
                            "checkpoint %s: cannot be written to: %s",
                            f->directory, strerror(errno));
     if (flock(f->fd, LOCK_EX | LOCK_NB) != 0)
-        return strads_fail(
-            STRADS_ESTATE,
-            "checkpoint %s: another run keeps its checkpoints there: "
-            "give this one another directory",
-            f->directory);
+        return strads_fail(STRADS_ESTATE,
+                           "checkpoint %s: another run writes its checkpoints "
+                           "there: give this one another directory",
+                           f->directory);
     f->last = scan_directory(f->directory, UINT64_MAX, true, 0);
     tidy(f); /* removes unfinished files of a killed process */
     const char *resume = f->options.resume;
     if (f->last && !(resume && strcmp(resume, f->directory) == 0))
         return strads_fail(
             STRADS_EINVAL,
-            "checkpoint %s: has checkpoints of an earlier run: go on "
-            "from them with --resume %s, or give another "
+            "checkpoint %s: has checkpoints of an earlier run: continue from "
+            "them with --resume %s, or give another "
             "directory",
             f->directory, f->directory);
     return STRADS_OK;
@@ -229,9 +228,10 @@ static strads_err read_file(const char *path, FILE *file, sti_buffer **out)
     if (fread(&h, sizeof h, 1, file) != 1 ||
         memcmp(h.magic, checkpoint_magic, sizeof checkpoint_magic) != 0 ||
         fstat(fileno(file), &about) != 0)
-        return report_damage(path, "it does not begin as a checkpoint does");
+        return report_damage(path, "it does not begin like a checkpoint");
     if ((uint64_t)about.st_size - sizeof h != h.size)
-        return report_damage(path, "it has not the size that it says");
+        return report_damage(path,
+                             "its size differs from the one in its header");
     strads_err err = sti_buffer_new(h.size, &bytes);
     if (err)
         return err;
@@ -265,7 +265,7 @@ static strads_err read_checkpoint(const char *path, sti_checkpoint *out)
     strads_err err = read_file(path, file, &bytes);
     (void)fclose(file);
     if (!err && sti_checkpoint_read(bytes, out))
-        err = report_damage(path, "it cannot be taken apart");
+        err = report_damage(path, "its content is not a checkpoint");
     sti_object_drop(bytes);
     return err;
 }
@@ -283,11 +283,10 @@ static strads_err find_checkpoint(sti_checkpoint_files *f,
 {
     uint64_t number = scan_directory(directory, UINT64_MAX, false, 0);
     if (!number)
-        return strads_fail(
-            STRADS_EFORMAT,
-            "resume %s: has no checkpoint of a run: leave --resume out "
-            "to start anew",
-            directory);
+        return strads_fail(STRADS_EFORMAT,
+                           "resume %s: has no checkpoint of a run: leave "
+                           "--resume out to start from the beginning",
+                           directory);
     for (;;) {
         char path[PATH_ROOM], text[TEXT_ROOM];
         path_of(directory, number, path);
@@ -297,8 +296,7 @@ static strads_err find_checkpoint(sti_checkpoint_files *f,
         number = scan_directory(directory, number, false, 0);
         if (!number)
             return err;
-        (void)snprintf(text, sizeof text,
-                       "%s: the checkpoint before it is taken",
+        (void)snprintf(text, sizeof text, "%s: the previous checkpoint is used",
                        strads_error_text());
         notice(f, text);
     }
@@ -367,9 +365,9 @@ static void tell_failure(const sti_checkpoint_files *f)
 {
     char text[TEXT_ROOM];
     (void)snprintf(text, sizeof text,
-                   "no checkpoint was made (%s): the run goes on, %s",
+                   "no checkpoint was made (%s): the run continues, %s",
                    strads_error_text(),
-                   f->last ? "the checkpoint before stays" : "without one");
+                   f->last ? "the previous checkpoint stays" : "without one");
     notice(f, text);
 }
 
@@ -425,19 +423,18 @@ static void take_checkpoint(void *arg, sti_buffer *bytes)
 strads_err sti_checkpoint_files_can(const strads_program *program)
 {
     if (program->run && !(program->pack && program->unpack))
-        return strads_fail(
-            STRADS_EINVAL,
-            "program %s is a loop without pack and unpack, which "
-            "say where in it a run goes on: no checkpoint of it can be "
-            "made",
-            program->name);
+        return strads_fail(STRADS_EINVAL,
+                           "program %s is a loop without pack and unpack, so "
+                           "no checkpoint of it can be made: add both",
+                           program->name);
     if (!program->run && (program->payload || program->pack) &&
         !sti_checkpoint_asks_workers(program))
-        return strads_fail(STRADS_EINVAL,
-                           "program %s has state in its partitions, or in "
-                           "blocks that travel, and no pack_state for the "
-                           "coordinator's: no checkpoint of it can be made",
-                           program->name);
+        return strads_fail(
+            STRADS_EINVAL,
+            "program %s has state in its partitions, or in blocks that travel, "
+            "but no pack_state for the coordinator's state, so no checkpoint "
+            "of it can be made: add pack_state",
+            program->name);
     return STRADS_OK;
 }
 

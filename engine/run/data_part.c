@@ -49,10 +49,10 @@ static uint32_t partitions_of(const agreement *a)
 
 static strads_err too_short(uint32_t node)
 {
-    return strads_fail(STRADS_EPEER,
-                       "node %u told of its part in another form: it runs "
-                       "another version",
-                       node);
+    return strads_fail(
+        STRADS_EPEER,
+        "node %u described its part in another format: it runs another version",
+        node);
 }
 
 /* ---- sizes and partition bounds ----------------------------------------- */
@@ -89,8 +89,8 @@ static strads_err check_facts(const agreement *a, uint32_t node,
                            mine->labels ? "its" : "none");
     if (theirs->called != mine->called)
         return strads_fail(STRADS_EMISMATCH,
-                           "labels of node %u are called otherwise than those "
-                           "of node 0: give all parts the same names",
+                           "labels of node %u have other names than those of "
+                           "node 0: give all parts the same names",
                            node);
     return STRADS_OK;
 }
@@ -285,7 +285,7 @@ static strads_err count_whole(void *arg, const strads_data_options *options,
         options->split == STRADS_SPLIT_GRID ? options->grid_cols : 1;
     if (columns > 1)
         return strads_fail(STRADS_EINVAL,
-                           "parts are cut by rows alone: leave the ranges of "
+                           "parts are split by rows only: leave the ranges of "
                            "columns at 1, found %u",
                            columns);
     if (first[1] == first[0] && counts->rows > 0)

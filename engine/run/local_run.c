@@ -17,7 +17,7 @@ static strads_err send_nowhere(void *arg, const sti_msg *msg)
     (void)arg;
     sti_object_drop(msg->object);
     return strads_fail(STRADS_ESTATE,
-                       "a message for a worker that is not there");
+                       "a message for a worker that does not exist");
 }
 
 static strads_err drive_local_run(sti_setup *setup, strads_result **out)

@@ -253,7 +253,7 @@ static void deliver_note(void *arg, const sti_msg *msg)
     sti_object_drop(msg->object);
     if (!good)
         record_failure(nodes, STRADS_EPEER,
-                       "a node said what nobody had asked it for: it runs "
+                       "a node sent a message that was not requested: it runs "
                        "another version",
                        true);
 }
@@ -681,7 +681,7 @@ static bool mesh_lost(void *arg, uint32_t node)
     pthread_cond_broadcast(&nodes->all.moved);
     pthread_mutex_unlock(&nodes->all.lock);
     (void)snprintf(text, sizeof text,
-                   "node %u was lost: its peers go on without it", node);
+                   "node %u was lost: its peers continue without it", node);
     if (o->notice && nodes->node == 0)
         o->notice(o->notice_arg, text);
     return true;

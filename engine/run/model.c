@@ -54,7 +54,7 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
         strads_model_free(model);
         return strads_fail(STRADS_ENOMEM,
                            "a model of %" PRIu64 " parameters needs %" PRIu64
-                           " bytes, which are not there",
+                           " bytes, which are not available",
                            n, n * (4 + 8 * (uint64_t)width));
     }
     *out = model;
@@ -171,7 +171,7 @@ static strads_err check_model_options(const char *text)
     json_decref(options);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EINVAL,
-                              "the model's options are no JSON object");
+                              "the model's options are not a JSON object");
 }
 
 /* All columns have names, or none has, and names are UTF-8. */
@@ -366,7 +366,7 @@ static strads_err check_head(const char *path, const json_t *root,
     const char *name = json_string_value(json_object_get(root, "program"));
     if (!format || strcmp(format, MODEL_FORMAT) != 0) {
         return strads_fail(STRADS_EFORMAT,
-                           "%s: is no model file: \"format\" is \"%.40s\", "
+                           "%s: is not a model file: \"format\" is \"%.40s\", "
                            "expected \"" MODEL_FORMAT "\"",
                            path, format ? format : "");
     }
@@ -642,7 +642,7 @@ strads_err strads_model_read(const char *path, const char *program,
                              strads_model **out)
 {
     json_t *root = NULL;
-    strads_err err = sti_json_load(path, "is no model file: ", &root);
+    strads_err err = sti_json_load(path, "is not a model file: ", &root);
     if (!err)
         err = check_head(path, root, program);
     if (!err)

@@ -90,11 +90,11 @@ static strads_err check_program_spread(const strads_program *program,
 {
     uint32_t nodes = options->nodes, shards = options->shards;
     if (nodes > 1 && program->tables && !program->run)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s keeps tables of its own, which no node "
-                           "but the first would see: run it in one process in "
-                           "this version",
-                           program->name);
+        return strads_fail(
+            STRADS_EINVAL,
+            "program %s keeps tables of its own, which only the first node "
+            "would see: run it in one process in this version",
+            program->name);
     if (shards > 1 && !program->run)
         return strads_fail(STRADS_EINVAL,
                            "program %s runs in rounds, whose one table is on "
@@ -102,7 +102,7 @@ static strads_err check_program_spread(const strads_program *program,
                            program->name);
     if (options->nodes > 1 && options->schedulers > 1 && options->policy_plugin)
         return strads_fail(STRADS_EINVAL,
-                           "a policy that is given as a table is not at hand "
+                           "a policy that is given as a table does not exist "
                            "on other nodes: leave schedulers at 1");
     if (shards > STI_SHARDS_MAX)
         return strads_fail(STRADS_EINVAL, "%u shards: expected 1 to %d", shards,
@@ -379,8 +379,8 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
     const strads_engine_options *o = &engine->options;
     (void)snprintf(text, sizeof text,
                    "%u of %u other nodes have joined in the %d s after "
-                   "--resume: the run continues with them, and takes in the "
-                   "others when they come",
+                   "--resume: the run continues with them, and accepts the "
+                   "others when they join",
                    joined, engine->terms.nodes - 1, RESUME_WAIT);
     if (o->notice)
         o->notice(o->notice_arg, text);
@@ -442,9 +442,9 @@ static strads_err accept_program(void *arg, const char *name)
 static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
 {
     if (!engine->terms.program)
-        return strads_fail(STRADS_EMISMATCH,
-                           "the coordinator told no program: it runs another "
-                           "version");
+        return strads_fail(
+            STRADS_EMISMATCH,
+            "the coordinator sent no program: it runs another version");
     engine->options.seed = told->seed;
     engine->terms.options = &engine->options;
     engine->terms.nodes = sti_mesh_nodes(engine->mesh);
@@ -675,9 +675,9 @@ strads_err strads_data_from_part(strads_engine *engine,
         err = strads_fail(STRADS_ESTATE, "strads_engine_keep comes before "
                                          "strads_data_from_part");
     if (!err && engine->generation && !engine->joined)
-        err = strads_fail(STRADS_EINVAL,
-                          "a run cannot go on without the rows of a node that "
-                          "is lost: leave regroup out");
+        err =
+            strads_fail(STRADS_EINVAL, "a run cannot continue without the rows "
+                                       "of a lost node: leave regroup out");
     if (err)
         return err;
     const sti_run run = {.workers = engine->layout.workers,
@@ -780,10 +780,10 @@ static uint64_t clock_of_node(const void *arg)
 
 static void take_in(strads_engine *engine)
 {
-    const char *text = atomic_load(&engine->late)
-                           ? "a node has come, with which the run goes on"
-                           : "a node is slow: another one takes partitions of "
-                             "its over";
+    const char *text =
+        atomic_load(&engine->late)
+            ? "a node has joined: the run continues with it"
+            : "a node is slow: another one takes over some of its partitions";
     if (engine->loops)
         sti_loop_nodes_regroup(engine->loops, text);
     else
@@ -1018,8 +1018,8 @@ static strads_err end_epoch_for_all(strads_engine *engine)
     }
     if (engine->stuck >= STUCK_MAX)
         err = strads_fail(STRADS_EPEER,
-                          "%d times in a row the run has lost a node before it "
-                          "came further; the last time: %s",
+                          "the run lost a node %d times in a row before it "
+                          "made progress; the last time: %s",
                           STUCK_MAX, strads_error_text());
     close_mesh(engine, err);
     if (err != STRADS_EREGROUP)

@@ -77,10 +77,9 @@ char *sti_run_terms_write(const sti_run_terms *terms)
 
 static strads_err refuse_terms(const char *what)
 {
-    return strads_fail(STRADS_EMISMATCH,
-                       "the coordinator told no proper %s: it runs another "
-                       "version",
-                       what);
+    return strads_fail(
+        STRADS_EMISMATCH,
+        "the coordinator sent invalid %s: it runs another version", what);
 }
 
 static strads_err read_options(const json_t *all, const char *key,
@@ -168,10 +167,9 @@ static strads_err read_plan(const json_t *all, sti_run_terms *out)
     const json_t *plan = json_object_get(all, "plan");
     if (!plan)
         return STRADS_OK;
-    strads_err err = sti_plan_from_json(plan,
-                                        "the plan that the coordinator "
-                                        "told",
-                                        &out->plan_read);
+    strads_err err =
+        sti_plan_from_json(plan, "the plan that the coordinator sent",
+                           &out->plan_read);
     out->options->plan_given = out->plan_read;
     return err;
 }

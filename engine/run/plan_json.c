@@ -144,7 +144,7 @@ static strads_err add_block(reading *r, const json_t *value, uint32_t t,
                             uint32_t p)
 {
     json_int_t b = json_integer_value(value);
-    char found[32] = "something that is no number";
+    char found[32] = "a value that is not a number";
     if (json_is_integer(value))
         (void)snprintf(found, sizeof found, "%" JSON_INTEGER_FORMAT, b);
     if (!json_is_integer(value) || b < 0 || b >= r->draft.blocks)
@@ -155,7 +155,7 @@ static strads_err add_block(reading *r, const json_t *value, uint32_t t,
     if (r->n == (uint64_t)r->draft.blocks * r->draft.partitions)
         return strads_fail(STRADS_EFORMAT,
                            "%s: \"steps\" has more than %u blocks x %u "
-                           "partitions: some meet twice",
+                           "partitions: a block is on a partition twice",
                            r->where, r->draft.blocks, r->draft.partitions);
     r->block[r->n++] = (uint32_t)b;
     return STRADS_OK;
@@ -212,7 +212,7 @@ static strads_err read_sizes(reading *r, const json_t *json)
     }
     if (json_integer_value(json_object_get(json, "strads-plan")) != 1)
         return strads_fail(STRADS_EFORMAT,
-                           "%s: is no plan of this version: expected "
+                           "%s: is not a plan of this version: expected "
                            "{\"strads-plan\": 1, ...}",
                            r->where);
     const json_t *steps = json_object_get(json, "steps");
@@ -269,7 +269,7 @@ strads_err sti_plan_from_json(const json_t *json, const char *where,
 strads_err strads_plan_read(const char *path, strads_plan **out)
 {
     json_t *json;
-    strads_err err = sti_json_load(path, "is no plan: ", &json);
+    strads_err err = sti_json_load(path, "is not a plan: ", &json);
     if (err)
         return err;
     err = sti_plan_from_json(json, path, out);

@@ -43,7 +43,7 @@ static strads_err check_phase(const strads_program *program,
     else if (phase->when == STRADS_WHEN_PROBE && phase->to != STRADS_TO_ALL)
         why = "a PROBE phase goes to ALL";
     else if (held && phase->when == STRADS_WHEN_REST)
-        why = "a REST phase looks at all parameters, so it goes to ALL or to "
+        why = "a REST phase reads all parameters, so it goes to ALL or to "
               "NOBODY";
     else if (phase->keeps_values &&
              (phase->when != STRADS_WHEN_CALLED || !phase->ignores_values))
@@ -87,8 +87,8 @@ static strads_err check_phases(const strads_program *program)
                            program->name, probes);
     if (!dispatches(program))
         return strads_fail(STRADS_EINVAL,
-                           "program %s has phases that only a schedule could "
-                           "call, and none: add schedule, or give a phase "
+                           "program %s has phases that only a schedule calls, "
+                           "but no schedule: add one, or give a phase "
                            "another `when`",
                            program->name);
     return STRADS_OK;
@@ -153,11 +153,11 @@ const char *sti_program_excludes(const strads_program *program,
                                  "the phases and blocks of all rounds";
 
     if (strcmp(option, "plan") == 0)
-        return ring ? NULL : "it has no RING phase that a plan could be for";
+        return ring ? NULL : "it has no RING phase, so it takes no plan";
     if (strcmp(option, "policy") == 0 || strcmp(option, "schedulers") == 0)
         return policy ? NULL : chooses;
     if (strcmp(option, "threshold") == 0 && policy && !probe)
-        return "it has no PROBE phase that would find dependencies";
+        return "it has no PROBE phase, which finds dependencies";
     if (strcmp(option, "threshold") == 0)
         return policy ? NULL : chooses;
     if (strcmp(option, "depth") == 0)
@@ -209,9 +209,9 @@ static const char *contradiction(const strads_program *p)
         return "has an update, but no aggregate that would change a "
                "parameter: add aggregate, which fills commit->change";
     if (p->finalises && !p->schedule)
-        return "finalises, but has no schedule that could: leave finalises out";
+        return "finalises, but has no schedule to do it: leave finalises out";
     if (p->pooled && !p->owned)
-        return "is pooled, but owns nothing that a pool could share: add "
+        return "is pooled, but owns no parameters that a pool could share: add "
                "owned, or leave pooled out";
     if (p->payload && !has_ring_phase(p))
         return "has a payload, but no RING phase that it could travel in: "
@@ -226,9 +226,9 @@ strads_err sti_program_take(const strads_program *program, strads_program *out)
     if (err)
         return err;
     if (!out->name || !*out->name)
-        return strads_fail(STRADS_EINVAL,
-                           "a program's table has no name: give it one, which "
-                           "models and logs bear");
+        return strads_fail(
+            STRADS_EINVAL,
+            "a program's table has no name: give it one, for models and logs");
     const char *why = contradiction(out);
     if (why)
         return strads_fail(STRADS_EINVAL, "program %s %s", out->name, why);

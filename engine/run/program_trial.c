@@ -207,8 +207,8 @@ static strads_err on_update(strads_task *task)
     if (!err && kept > bytes)
         err = fail_with_call("it raises partial_bytes: it may only lower them");
     err = guard_end(&p, partial, "its partial",
-                    "`partial` says how many there are, n x width where there "
-                    "is none; have it say more",
+                    "`partial` returns their number, n x width without it; "
+                    "have it return more",
                     err);
     err = guard_end(&v, value, "task->value", "a block has n x width of them",
                     err);
@@ -550,15 +550,15 @@ static strads_err check_same_results(const trial *t, const trial_run *one)
     trial_run simulated = {.parts = true, .simulated = true};
     strads_err err = run_one(t, &two);
     if (!err && !users.run && !same_bits(one, &two))
-        err = blame("gives other numbers on two workers than on one: what "
-                    "callbacks of one partition write, those of another may "
-                    "not touch; keep it in the state that open makes");
+        err = blame("gives other numbers on two workers than on one: callbacks "
+                    "of one partition may not touch data that those of another "
+                    "write; keep it in the state that open makes");
     if (!err)
         err = run_one(t, &simulated);
     if (!err && !users.run && !same_bits(one, &simulated))
-        err = blame("gives other numbers where nodes are simulated: callbacks "
-                    "may look at what they are given alone, not at clocks, "
-                    "addresses or statics");
+        err = blame(
+            "gives other numbers on simulated nodes: callbacks may use their "
+            "arguments only, not clocks, addresses or static variables");
     strads_result_free(two.result);
     strads_result_free(simulated.result);
     return err;
@@ -585,9 +585,9 @@ static strads_err check_objective(const trial *t, const trial_run *end)
             "worse: %s",
             end->first, end->last,
             users.open && !users.refresh
-                ? "it has no refresh, so what its workers keep is as if all "
-                  "parameters were 0; add one that follows the changes"
-                : "see what update, aggregate and refresh make of a step");
+                ? "it has no refresh, so its workers' state is that of "
+                  "parameters that are all 0; add one that applies the changes"
+                : "check how update, aggregate and refresh compute a step");
         return blame(text);
     }
     if (!users.refresh || !isfinite(end->last))
@@ -600,10 +600,10 @@ static strads_err check_objective(const trial *t, const trial_run *end)
         (again.first > end->last + 1e-4 * fabs(end->last) ||
          (settled && again.first < end->last - 1e-3 * fabs(end->last)))) {
         (void)snprintf(text, sizeof text,
-                       "reports an objective of %.9g, and %.9g when it starts "
-                       "anew from the same parameters: refresh has to bring "
-                       "what workers keep to the same state by many changes "
-                       "as by one, and objective to tell of all parameters",
+                       "reports an objective of %.9g, and %.9g when it "
+                       "restarts from the same parameters: refresh must bring "
+                       "the workers' state to the same value by many changes "
+                       "as by one, and objective must cover all parameters",
                        end->last, again.first);
         err = blame(text);
     }
@@ -621,10 +621,10 @@ static strads_err check_ends(const trial *t, bool differ)
     if (!err && differ)
         err = run_one(t, &other);
     if (!err && differ && !objectives_agree(&end, &other, 1e-3))
-        err = blame("comes to another end with three partitions than with "
-                    "one: an update may add up what its own share has alone; "
-                    "what belongs to the whole, a penalty or the number of "
-                    "rows, is aggregate's");
+        err = blame(
+            "ends with another result on three partitions than on one: an "
+            "update may sum over its own share only; a term of the whole, such "
+            "as a penalty or the number of rows, belongs in aggregate");
     strads_result_free(end.result);
     strads_result_free(other.result);
     return err;
@@ -689,7 +689,7 @@ static strads_err child(const void *config, const char *path,
 
 static strads_err judge_child(int status)
 {
-    char where[256] = "outside its callbacks, by what one of them has "
+    char where[256] = "outside its callbacks, by a write that one of them has "
                       "overwritten";
     if (told->done)
         return told->err ? strads_fail(told->err, "%s", told->text) : STRADS_OK;

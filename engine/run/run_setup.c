@@ -189,8 +189,8 @@ static strads_err take_plan(sti_setup *setup)
         return STRADS_OK;
     if (!runs_ring(run->program))
         return strads_fail(STRADS_EINVAL,
-                           "program %s has no RING phase that a plan could "
-                           "be for: leave the plan out",
+                           "program %s has no RING phase, so it takes no plan: "
+                           "leave the plan out",
                            run->program->name);
     if (plan->partitions != run->partitions)
         return strads_fail(STRADS_EINVAL,
@@ -199,8 +199,8 @@ static strads_err take_plan(sti_setup *setup)
                            plan->partitions, run->partitions);
     if (setup->options.blocks > 1 && setup->options.blocks != plan->blocks)
         return strads_fail(STRADS_EINVAL,
-                           "the plan has %u blocks, the option blocks says %u: "
-                           "leave that out",
+                           "the plan has %u blocks, the option blocks is %u: "
+                           "leave the option out",
                            plan->blocks, setup->options.blocks);
     strads_err err = strads_plan_check(plan, 0);
     if (!err)
@@ -240,8 +240,8 @@ static strads_err check_pools(const sti_run *run, const sti_layout *layout,
 {
     if (!run->program->pooled)
         return strads_fail(STRADS_EINVAL,
-                           "%u pools for program %s, whose partitions work on "
-                           "their own share alone: leave pools out",
+                           "%u pools for program %s, whose partitions read "
+                           "their own share only: leave pools out",
                            pools, run->program->name);
     if (pools > run->partitions)
         return strads_fail(STRADS_EINVAL,
@@ -249,10 +249,11 @@ static strads_err check_pools(const sti_run *run, const sti_layout *layout,
                            pools, run->partitions, run->partitions);
     const uint32_t split = find_split(run, layout, pools);
     if (split < run->partitions)
-        return strads_fail(STRADS_EINVAL,
-                           "%u pools: partition %u is not on the node of its "
-                           "pool's others; give one pool or more a node",
-                           pools, split);
+        return strads_fail(
+            STRADS_EINVAL,
+            "%u pools: partition %u is not on the same node as the rest of its "
+            "pool; give at least one pool for each node",
+            pools, split);
     return STRADS_OK;
 }
 
@@ -297,7 +298,7 @@ static strads_err check_blocks(const sti_setup *setup)
     if (plan && run->shape.blocks != plan->blocks)
         return strads_fail(STRADS_EINVAL,
                            "the plan has %u blocks, program %s makes %u: give "
-                           "it a plan made for as many",
+                           "a plan for that many",
                            plan->blocks, run->program->name, run->shape.blocks);
     return STRADS_OK;
 }
