@@ -73,7 +73,7 @@ void sti_dependency_begin(sti_dependency *d,
     d->missing = false;
 }
 
-void sti_dependency_forget_asked(sti_dependency *d)
+void sti_dependency_discard_asked(sti_dependency *d)
 {
     d->n_asked = 0;
 }

@@ -29,7 +29,7 @@ void sti_dependency_begin(sti_dependency *d,
                           const strads_choice_request *request);
 
 /* Clears the list of requested probes: a new batch begins. */
-void sti_dependency_forget_asked(sti_dependency *d);
+void sti_dependency_discard_asked(sti_dependency *d);
 void sti_dependency_close(sti_dependency *d);
 
 /* *depend: two blocks must not be in flight together. STRADS_ENOMEM. */

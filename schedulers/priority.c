@@ -404,7 +404,7 @@ static strads_err draw_batch(priority *p, const strads_choice_request *r)
 {
     sti_batch_source from = source(p);
     from.floor = sti_sampler_floor(&p->sampler, held_weight(p));
-    sti_dependency_forget_asked(&p->dependency);
+    sti_dependency_discard_asked(&p->dependency);
     p->stale = false;
     return sti_batch_draw(&p->batch, &from, r, needs_check(p, r));
 }

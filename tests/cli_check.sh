@@ -19,13 +19,13 @@ wrong() {
 }
 
 wrong no_refresh '/^    \.refresh = /d' \
-    'which is worse: it has no refresh, so what its workers keep'
+    'which is worse: it has no refresh, so its workers'
 wrong no_shape '/^    \.shape = /d' \
     'of the first parameter of a block alone, and blocks have up to 64'
 wrong no_partial '/^    \.partial = /d' \
     'update, block of parameter 0, partition 0: it writes beyond the 1 numbers'
 wrong short_partial 's/return 3;/return 2;/' \
-    'it writes beyond the 2 numbers of its partial: `partial` says how many'
+    'it writes beyond the 2 numbers of its partial: `partial` returns their number'
 wrong no_change '/commit->change\[0\] = d;/d' \
     'sets commit->change in no aggregate: fill in change'
 wrong wide_change 's/commit->change\[0\] = d;/&commit->change[1] = d;/' \

@@ -293,7 +293,7 @@ start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partit
     --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
 until_there . lost.err # the run has begun
 gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
-says err "another run keeps its checkpoints there"
+says err "another run writes its checkpoints there"
 rm -rf lost
 until_there "cannot be written: No such file or directory): the run continues" lost.err
 ends lost "$child" 3

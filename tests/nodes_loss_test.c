@@ -290,7 +290,7 @@ static strads_err break_off(bool done)
         forger_send(&f, STI_KIND_DONE, 1, 0);
     while (done && !said) {
         pthread_mutex_lock(&mesh->lock);
-        said = mesh->peers[1].said_done;
+        said = mesh->peers[1].is_done;
         pthread_mutex_unlock(&mesh->lock);
         (void)sched_yield();
     }

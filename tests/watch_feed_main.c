@@ -41,7 +41,7 @@ int main(int argc, char **argv)
                      "1, \"workers\": 2, \"partitions\": 2, \"nodes\": 1, "
                      "\"seed\": 0, \"options\": {}, \"host\": \"here\", "
                      "\"time\": \"2026-01-01T00:00:00.000Z\"}");
-    sti_watch_say(watch, line, (size_t)n, false);
+    sti_watch_publish(watch, line, (size_t)n, false);
     const uint64_t lines = strtoull(argv[2], NULL, 10);
     for (uint64_t k = 1; k <= lines; k++) {
         const double t = 0.01 * (double)k;
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
                      "[%.4g, %.4g], \"priorities\": [0, 1, %" PRIu64 "]}",
                      k, t, 1 + exp(-t / 50), exp(-t / 50), 10 * k, 100 * k,
                      0.9 * t, 0.7 * t, 0.1 * t, 0.3 * t, k);
-        sti_watch_say(watch, line, (size_t)n, true);
+        sti_watch_publish(watch, line, (size_t)n, true);
     }
     (void)printf("%s\n", sti_watch_url(watch));
     (void)fflush(stdout);

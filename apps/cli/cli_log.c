@@ -83,7 +83,7 @@ static void end_line(cli_log *log, cli_json *j)
 static void tell_page(const cli_log *log, bool report)
 {
     if (log->watch)
-        sti_watch_say(log->watch, log->text, log->size - 1, report);
+        sti_watch_publish(log->watch, log->text, log->size - 1, report);
 }
 
 void cli_log_end_line(cli_log *log, cli_json *j)

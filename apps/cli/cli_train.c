@@ -49,7 +49,7 @@ static const strads_option file_table[] = {
                   "start from a model's values (default: from 0)",
                   .rare = true),
     CLI_TEXT(cli_files, checkpoint, "checkpoint", "DIR",
-             "keep checkpoints there, for --resume DIR (default: none)"),
+             "keep checkpoints there, for --resume (default: none)"),
     STRADS_OPTION(F64, cli_files, checkpoint_every, "checkpoint-every",
                   "SECONDS", "from one checkpoint to the next (default: 60)",
                   .rare = true, .min = 1e-3, .max = 1e9),

@@ -28,7 +28,7 @@ static const strads_option join_table[] = {
     CLI_FLAG(cli_join, engine.insecure, "insecure",
              "any address without a token (default: no)"),
     CLI_TEXT(cli_join, engine.tls_ca, "tls-ca", "FILE",
-             "tls+tcp: the authority that signs all nodes' certificates"),
+             "tls+tcp: the CA of all nodes' certificates"),
     CLI_TEXT(cli_join, engine.tls_cert, "tls-cert", "FILE",
              "tls+tcp: this node's certificate (PEM)"),
     CLI_TEXT(cli_join, engine.tls_key, "tls-key", "FILE",

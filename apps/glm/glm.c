@@ -22,7 +22,7 @@
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
  *     certify  X'(Y - P), losses       -> softmax: the gap of the whole
- *     tell     nothing                 -> b of columns that were not shifted, at
+ *     unscale  nothing                 -> b of columns that were not shifted, at
  *                                         the end
  *
  * At first all penalised coefficients are kept at 0 until the others have been
@@ -459,7 +459,7 @@ strads_err glm_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (turn->ends)
-        return state->origin && !state->over ? dispatch_all(turn, GLM_TELL)
+        return state->origin && !state->over ? dispatch_all(turn, GLM_UNSCALE)
                                              : strads_turn_stop(turn);
     switch (state->next) {
     case GLM_TO_ORIGINS:
@@ -596,10 +596,10 @@ const strads_phase glm_phases[GLM_PHASES] = {
                      .partial = glm_certify_size,
                      .update = glm_update_certify,
                      .aggregate = glm_aggregate_certify},
-    [GLM_TELL] = {.name = "tell",
-                  .when = STRADS_WHEN_CALLED,
-                  .to = STRADS_TO_NOBODY,
-                  .aggregate = glm_aggregate_tell},
+    [GLM_UNSCALE] = {.name = "unscale",
+                     .when = STRADS_WHEN_CALLED,
+                     .to = STRADS_TO_NOBODY,
+                     .aggregate = glm_aggregate_unscale},
 };
 
 static strads_err resolve_glm(const void *config, glm_problem *out)

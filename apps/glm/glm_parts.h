@@ -45,7 +45,7 @@ enum {
     GLM_PRODUCT,
     GLM_TARGET,
     GLM_CERTIFY,
-    GLM_TELL,
+    GLM_UNSCALE,
     GLM_PHASES
 };
 
@@ -436,7 +436,7 @@ strads_err glm_aggregate_origins(strads_commit *commit);
 strads_err glm_receive_origins(strads_task *task);
 /* c'w of the origins c; the numbers of w are `step` apart. */
 double glm_origins_sum(const glm_state *state, const double *w, uint32_t step);
-strads_err glm_aggregate_tell(strads_commit *commit);
+strads_err glm_aggregate_unscale(strads_commit *commit);
 /* Reads the offsets of rows. STRADS_EINVAL, STRADS_EIO, STRADS_EFORMAT. */
 strads_err glm_read_offsets(const strads_glm_options *options,
                             const strads_range *rows, uint64_t total,

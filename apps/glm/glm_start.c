@@ -278,7 +278,7 @@ double glm_origins_sum(const glm_state *state, const double *w, uint32_t step)
 }
 
 /* Converts b to that of the unshifted columns. */
-strads_err glm_aggregate_tell(strads_commit *commit)
+strads_err glm_aggregate_unscale(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const uint32_t width = state->width;

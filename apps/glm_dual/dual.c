@@ -5,7 +5,7 @@
  * ahead of the common one by the partition's changes since the last join.
  *
  *     origins  samples of full columns     -> columns far from 0, to be shifted
- *     survey   labels, and their counts    -> classes, weights of rows
+ *     labels   labels, and their counts    -> classes, weights of rows
  *     moments  sum c x, sum c x^2          -> the columns' scales and shifts
  *     seed     the b for a start's w
  *     ascend   blocks that the policy chose of each pool's groups: moves each b
@@ -18,8 +18,8 @@
  *     product  X'HX times a direction      -> a step, if that is cheaper
  *     slope    along a step                -> its length
  *     take     the b for w
- *     face     steps in the b between their bounds, of many columns
- *     tell     nothing                     -> w of the original columns, at the
+ *     active   steps in the b between their bounds, of many columns
+ *     unscale  nothing                     -> w of the original columns, at the
  *                                             end
  *
  * The policy is idle when the remaining gain is below the tolerance; a scan
@@ -59,7 +59,7 @@ static strads_err dispatch_survey(strads_turn *turn, const dual_state *state)
                                .first = blank ? bias : 0,
                                .n = blank ? 1 : bias + 1};
 
-    return strads_turn_dispatch(turn, DUAL_SURVEY, 1, &told);
+    return strads_turn_dispatch(turn, DUAL_LABELS, 1, &told);
 }
 
 /* True if the next phase uses the common w. */
@@ -89,8 +89,9 @@ strads_err dual_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (turn->ends)
-        return state->scale || state->off ? dispatch_all(turn, state, DUAL_TELL)
-                                          : strads_turn_stop(turn);
+        return state->scale || state->off
+                   ? dispatch_all(turn, state, DUAL_UNSCALE)
+                   : strads_turn_stop(turn);
     if (state->n_full > 0 && !state->originated)
         return strads_turn_dispatch(turn, DUAL_ORIGINS, 1,
                                     &(strads_block){.id = state->partitions + 2,
@@ -117,8 +118,8 @@ strads_err dual_schedule(strads_turn *turn)
     if (state->step == DUAL_TAKE)
         return strads_turn_dispatch(turn, DUAL_TAKE, state->partitions,
                                     state->own);
-    if (state->step == DUAL_FACE && state->pools == 1)
-        return dispatch_none(turn, state, DUAL_FACE);
+    if (state->step == DUAL_ACTIVE && state->pools == 1)
+        return dispatch_none(turn, state, DUAL_ACTIVE);
     if (state->step != DUAL_ASCEND)
         return dispatch_all(turn, state, state->step);
     return strads_turn_policy(turn, DUAL_ASCEND);
@@ -147,15 +148,15 @@ const strads_phase dual_phases[DUAL_PHASES] = {
                       .update = dual_update_origins,
                       .aggregate = dual_aggregate_origins,
                       .receive = dual_receive_origins},
-    [DUAL_SURVEY] = {.name = "survey",
+    [DUAL_LABELS] = {.name = "labels",
                      .when = STRADS_WHEN_CALLED,
                      .reports = true,
                      .merge = STRADS_MERGE_OWN,
                      .result = STRADS_RESULT_WORKERS,
-                     .partial = dual_partial_survey,
-                     .update = dual_update_survey,
+                     .partial = dual_partial_labels,
+                     .update = dual_update_labels,
                      .merge_with = dual_merge_survey,
-                     .aggregate = dual_aggregate_survey,
+                     .aggregate = dual_aggregate_labels,
                      .receive = dual_receive_survey},
     [DUAL_MOMENTS] = {.name = "moments",
                       .when = STRADS_WHEN_CALLED,
@@ -227,14 +228,14 @@ const strads_phase dual_phases[DUAL_PHASES] = {
                    .partial = dual_partial_none,
                    .update = dual_update_take,
                    .aggregate = dual_aggregate_take},
-    [DUAL_FACE] = {.name = "face",
-                   .when = STRADS_WHEN_CALLED,
-                   .ignores_values = true,
-                   .partial = dual_partial_face,
-                   .update = dual_update_face,
-                   .aggregate = dual_aggregate_face},
-    [DUAL_TELL] = {.name = "tell",
-                   .when = STRADS_WHEN_CALLED,
-                   .to = STRADS_TO_NOBODY,
-                   .aggregate = dual_aggregate_tell},
+    [DUAL_ACTIVE] = {.name = "active",
+                     .when = STRADS_WHEN_CALLED,
+                     .ignores_values = true,
+                     .partial = dual_partial_active,
+                     .update = dual_update_active,
+                     .aggregate = dual_aggregate_active},
+    [DUAL_UNSCALE] = {.name = "unscale",
+                      .when = STRADS_WHEN_CALLED,
+                      .to = STRADS_TO_NOBODY,
+                      .aggregate = dual_aggregate_unscale},
 };

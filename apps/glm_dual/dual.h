@@ -391,7 +391,7 @@ static inline size_t dual_place(const dual_state *state, size_t k)
  * phase's computation; each has slots of strads_phase. */
 enum {
     DUAL_ORIGINS,  /* dual_setup.c */
-    DUAL_SURVEY,   /* dual_setup.c */
+    DUAL_LABELS,   /* dual_setup.c */
     DUAL_MOMENTS,  /* dual_setup.c */
     DUAL_SEED,     /* dual_certificate.c */
     DUAL_ASCEND,   /* dual_ascend.c, dual_pass.c */
@@ -403,24 +403,24 @@ enum {
     DUAL_PRODUCT,  /* as DUAL_CURVE */
     DUAL_SLOPE,    /* as DUAL_CURVE */
     DUAL_TAKE,     /* dual_certificate.c, dual_newton.c */
-    DUAL_FACE,     /* dual_face.c */
-    DUAL_TELL,     /* dual_setup.c */
+    DUAL_ACTIVE,   /* dual_face.c */
+    DUAL_UNSCALE,  /* dual_setup.c */
     DUAL_PHASES
 };
 
 strads_err dual_update_origins(strads_task *task);
 strads_err dual_aggregate_origins(strads_commit *commit);
 strads_err dual_receive_origins(strads_task *task);
-size_t dual_partial_survey(const strads_task *task);
-strads_err dual_update_survey(strads_task *task);
+size_t dual_partial_labels(const strads_task *task);
+strads_err dual_update_labels(strads_task *task);
 void dual_merge_survey(void *into, const void *from, size_t bytes);
-strads_err dual_aggregate_survey(strads_commit *commit);
+strads_err dual_aggregate_labels(strads_commit *commit);
 strads_err dual_receive_survey(strads_task *task);
 size_t dual_partial_moments(const strads_task *task);
 strads_err dual_update_moments(strads_task *task);
 strads_err dual_aggregate_moments(strads_commit *commit);
 strads_err dual_receive_moments(strads_task *task);
-strads_err dual_aggregate_tell(strads_commit *commit);
+strads_err dual_aggregate_unscale(strads_commit *commit);
 size_t dual_partial_none(const strads_task *task);
 strads_err dual_update_seed(strads_task *task);
 strads_err dual_aggregate_seed(strads_commit *commit);
@@ -452,9 +452,9 @@ strads_err dual_update_slope(strads_task *task);
 strads_err dual_aggregate_slope(strads_commit *commit);
 strads_err dual_update_take(strads_task *task);
 strads_err dual_aggregate_take(strads_commit *commit);
-size_t dual_partial_face(const strads_task *task);
-strads_err dual_update_face(strads_task *task);
-strads_err dual_aggregate_face(strads_commit *commit);
+size_t dual_partial_active(const strads_task *task);
+strads_err dual_update_active(strads_task *task);
+strads_err dual_aggregate_active(strads_commit *commit);
 
 /* ---- dual_setup.c ------------------------------------------------------ */
 

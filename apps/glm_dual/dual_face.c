@@ -409,7 +409,7 @@ static bool head_on(dual_heading *heading, uint64_t columns,
 
 /* ---- one step per round -------------------------------------------------- */
 
-size_t dual_partial_face(const strads_task *task)
+size_t dual_partial_active(const strads_task *task)
 {
     return task->block.n > 0
                ? VECTORS * ((size_t)task->shape->cols + 1) + FACE_SUMS
@@ -596,7 +596,7 @@ static strads_err go_all_steps(strads_task *task)
     return STRADS_OK;
 }
 
-strads_err dual_update_face(strads_task *task)
+strads_err dual_update_active(strads_task *task)
 {
     if (task->block.n > 0)
         return take_face_step(task);
@@ -604,7 +604,7 @@ strads_err dual_update_face(strads_task *task)
                                                       : STRADS_OK;
 }
 
-strads_err dual_aggregate_face(strads_commit *commit)
+strads_err dual_aggregate_active(strads_commit *commit)
 {
     dual_state *state = commit->state;
 
@@ -642,5 +642,5 @@ void dual_judge_face(dual_state *state)
                                                           : PATIENCE_MAX;
     state->gap_before = state->gap;
     state->scan_due = false; /* the scan comes after the steps */
-    state->step = DUAL_FACE;
+    state->step = DUAL_ACTIVE;
 }

@@ -429,7 +429,7 @@ typedef struct survey {
 /* Squares of larger labels, and sums of them, overflow. */
 #define LABEL_MAX 1e140
 
-size_t dual_partial_survey(const strads_task *task)
+size_t dual_partial_labels(const strads_task *task)
 {
     return sizeof(survey) + linear_survey_size(task->width);
 }
@@ -461,7 +461,7 @@ static void open_problem(dual_local *local, const strads_task *task)
     memset(local->anchor, 0, local->rows * sizeof(double));
 }
 
-strads_err dual_update_survey(strads_task *task)
+strads_err dual_update_labels(strads_task *task)
 {
     dual_local *local = task->local;
     survey *found = (survey *)(void *)task->partial;
@@ -635,7 +635,7 @@ static void note_first_values(dual_state *state)
         state->done[k] = (dual_outcome){.primal = primal, .gap = primal};
 }
 
-strads_err dual_aggregate_survey(strads_commit *commit)
+strads_err dual_aggregate_labels(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const survey *found = (const survey *)(const void *)commit->partial;
@@ -1013,7 +1013,7 @@ static double origins_sum(const strads_commit *commit, uint32_t problem)
     return (double)sum;
 }
 
-strads_err dual_aggregate_tell(strads_commit *commit)
+strads_err dual_aggregate_unscale(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const uint32_t width = state->width;

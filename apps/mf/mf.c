@@ -7,7 +7,7 @@
  *                 users' biases
  *     build       ratings into cells          -> errors of the biases alone
  *     epoch       RING: one sweep of SGD      -> keep or undo the sweep
- *     meet, spread, solve                        sweep by rows: see mf_rows.c
+ *     equations, spread, solve                   sweep by rows: see mf_rows.c
  *     rank, fill                                 sweep by ranks: see mf_ranks.c
  *     test        RING: errors on held-out ratings (SGD) and on --test, of the
  *                 factors after the sweep
@@ -124,7 +124,7 @@ static bool step_schedule_over(const mf_step_schedule *c)
 static enum mf_phase sweep_of(const mf_state *s)
 {
     if (mf_by_rows(&s->options))
-        return MF_MEET;
+        return MF_EQUATIONS;
     return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
 }
 
@@ -255,7 +255,7 @@ static strads_err mf_schedule(strads_turn *turn)
         return dispatch_lap(turn, s, s->next);
     case MF_SPREAD:
     case MF_SOLVE:
-    case MF_MEET:
+    case MF_EQUATIONS:
         return mf_rows_dispatch(turn, s);
     case MF_USERS:
         break;
@@ -683,14 +683,14 @@ static const strads_phase phases[] = {
                   .update = mf_update_solve,
                   .aggregate = mf_solved,
                   .receive = mf_receive_solve},
-    [MF_MEET] = {.name = "meet",
-                 .to = STRADS_TO_RING,
-                 .when = STRADS_WHEN_CALLED,
-                 .ignores_values = true,
-                 .keeps_values = true,
-                 .partial = mf_partial_none,
-                 .update = mf_update_meet,
-                 .aggregate = mf_met},
+    [MF_EQUATIONS] = {.name = "equations",
+                      .to = STRADS_TO_RING,
+                      .when = STRADS_WHEN_CALLED,
+                      .ignores_values = true,
+                      .keeps_values = true,
+                      .partial = mf_partial_none,
+                      .update = mf_update_equations,
+                      .aggregate = mf_met},
     [MF_RANK] = {.name = "rank",
                  .when = STRADS_WHEN_CALLED,
                  .result = STRADS_RESULT_WORKERS,

@@ -23,7 +23,7 @@ enum mf_phase {
     MF_EPOCH,
     MF_SPREAD,
     MF_SOLVE,
-    MF_MEET,
+    MF_EQUATIONS,
     MF_RANK,
     MF_FILL,
     MF_TEST,
@@ -369,7 +369,7 @@ strads_err mf_update_spread(strads_task *task);
 size_t mf_partial_solve(const strads_task *task);
 strads_err mf_update_solve(strads_task *task);
 strads_err mf_receive_solve(strads_task *task);
-strads_err mf_update_meet(strads_task *task);
+strads_err mf_update_equations(strads_task *task);
 
 /* mf_rows.c: the coordinator's part. */
 strads_err mf_rows_dispatch(strads_turn *turn, mf_state *s);

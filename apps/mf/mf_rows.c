@@ -12,10 +12,10 @@
  *
  *     (Q'Q + sum alpha r q q' + lambda I) p = sum (1 + alpha r) q
  *
- *     meet     RING: a block's items; each partition adds to their equations,
- *              the last one solves them; a pass for each slab
- *     spread   RING: to every partition's copy of all items
- *     solve    each partition's users, from that copy
+ *     equations  RING: a block's items; each partition adds to their
+ *                equations, the last one solves them; a pass for each slab
+ *     spread     RING: to every partition's copy of all items
+ *     solve      each partition's users, from that copy
  *
  * Users are solved for last, so at the end each user is exact for the items. */
 #include "mf_parts.h"
@@ -260,7 +260,7 @@ static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
         memset(q + from, 0, sizeof(float) * r->solver.slab);
 }
 
-strads_err mf_update_meet(strads_task *task)
+strads_err mf_update_equations(strads_task *task)
 {
     mf_local *l = task->local;
     mf_items *items = task->object;
@@ -447,9 +447,9 @@ strads_err mf_receive_solve(strads_task *task)
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* The coordinator's part of solving whole rows. A sweep is one `meet` for each
- * slab of factors, one `spread` and one `solve`. Before the first sweep, users
- * are solved for once, from the items' first factors. */
+/* The coordinator's part of solving whole rows. A sweep is one `equations` for
+ * each slab of factors, one `spread` and one `solve`. Before the first sweep,
+ * users are solved for once, from the items' first factors. */
 
 /* Most bytes of equations in a travelling block, and most such blocks of each
  * partition in flight: they bound the memory of a pass besides the factors. */
@@ -471,7 +471,7 @@ static strads_err dispatch_meet(strads_turn *turn, mf_state *s)
         s->partitions > 1 ? BLOCKS_OUT * s->partitions : s->blocks;
 
     s->sent += left < most ? left : most;
-    return strads_turn_dispatch(turn, MF_MEET, s->sent - from,
+    return strads_turn_dispatch(turn, MF_EQUATIONS, s->sent - from,
                                 s->cut->block + from);
 }
 
@@ -481,7 +481,7 @@ strads_err mf_rows_dispatch(strads_turn *turn, mf_state *s)
 
     mf_lap_begins(s);
     switch (s->next) {
-    case MF_MEET:
+    case MF_EQUATIONS:
         return dispatch_meet(turn, s);
     case MF_SPREAD:
         return strads_turn_dispatch(turn, MF_SPREAD, s->blocks, s->cut->block);
@@ -502,7 +502,7 @@ strads_err mf_met(strads_commit *commit)
     s->added = s->sent = 0;
     s->slab =
         (s->slab + 1) % (mf_stride(s->options.rank) / mf_slab(&s->options));
-    s->next = s->slab ? MF_MEET : MF_SPREAD;
+    s->next = s->slab ? MF_EQUATIONS : MF_SPREAD;
     return STRADS_OK;
 }
 
@@ -524,7 +524,7 @@ strads_err mf_solved(strads_commit *commit)
     const double *sum = commit->partial;
 
     mf_lap_ends(s);
-    s->next = MF_MEET;
+    s->next = MF_EQUATIONS;
     if (!s->began) {
         s->began = true;
         return STRADS_OK;

@@ -65,9 +65,9 @@ struct sti_node {
     uint32_t *scheduler_track;
     uint32_t spins;
     uint64_t started_ns, cpu_started_ns;
-    bool told_cancel;         /* the stop flag was seen and passed on */
-    uint64_t leaves_ns;       /* then: the time at which another node leaves */
-    atomic_bool stop_is_told; /* another node requested it */
+    bool cancel_sent;       /* the stop flag was seen and passed on */
+    uint64_t leaves_ns;     /* then: the time at which another node leaves */
+    atomic_bool peer_stops; /* another node requested it */
     atomic_bool aborted;
     pthread_mutex_t error_lock;
     strads_err err;  /* error_lock; the first error */
@@ -382,7 +382,7 @@ static bool is_here(const sti_node *node, sti_address role)
 
 void sti_node_stop(sti_node *node)
 {
-    atomic_store(&node->stop_is_told, true);
+    atomic_store(&node->peer_stops, true);
 }
 
 void sti_node_deliver(sti_node *node, const sti_msg *msg)
@@ -650,14 +650,14 @@ static void check_stop(worker_context *c)
     sti_node *node = c->node;
     if (c->index ||
         (!sti_stop_is_asked(node->options.stop) &&
-         !atomic_load_explicit(&node->stop_is_told, memory_order_relaxed)))
+         !atomic_load_explicit(&node->peer_stops, memory_order_relaxed)))
         return;
-    if (node->told_cancel) {
+    if (node->cancel_sent) {
         if (!node->coordinator && sti_monotonic_now() >= node->leaves_ns)
             record_error(node, STRADS_ECANCELED, STI_STOP_LATE);
         return;
     }
-    node->told_cancel = true;
+    node->cancel_sent = true;
     if (node->coordinator) {
         queue_event(node, STI_COORDINATOR,
                     &(sti_event){.kind = STI_EVENT_CANCEL});

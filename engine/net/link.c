@@ -135,8 +135,8 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     conn->last = &conn->first;
     conn->part_by = UINT64_MAX;
     conn->born_ns = atomic_load(&net->clock_ns);
-    atomic_init(&conn->heard_ns, conn->born_ns);
-    atomic_init(&conn->said_ns, conn->born_ns);
+    atomic_init(&conn->received_ns, conn->born_ns);
+    atomic_init(&conn->sent_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
     (void)pthread_cond_init(&conn->moved, NULL);
     sti_socket_peer(fd, conn->host, &port);
@@ -502,8 +502,8 @@ static bool rest_is_missing(sti_conn *conn, uint64_t now)
  * began if that is later. The caller holds conn->lock. */
 static uint64_t measure_stillness(const sti_conn *conn, uint64_t now)
 {
-    uint64_t heard = atomic_load(&conn->heard_ns);
-    uint64_t said = atomic_load(&conn->said_ns);
+    uint64_t heard = atomic_load(&conn->received_ns);
+    uint64_t said = atomic_load(&conn->sent_ns);
     uint64_t last = heard > said ? heard : said;
     return now - (last > conn->parted_ns ? last : conn->parted_ns);
 }
@@ -512,9 +512,9 @@ static verdict judge_conn(sti_conn *conn, uint64_t now)
 {
     const sti_net_options *o = &conn->net->options;
     /* `delivering` is read first: if a delivery ends between the two reads, it
-     * has renewed heard_ns. */
+     * has renewed received_ns. */
     const bool mute = atomic_load(&conn->delivering);
-    const uint64_t silent = now - atomic_load(&conn->heard_ns);
+    const uint64_t silent = now - atomic_load(&conn->received_ns);
     verdict v = FINE;
     pthread_mutex_lock(&conn->lock);
     if (conn->dead)
@@ -532,7 +532,7 @@ static verdict judge_conn(sti_conn *conn, uint64_t now)
     else if (!mute && rest_is_missing(conn, now))
         v = NO_REST;
     else if (conn->introduced && !conn->parting && conn->first == NULL &&
-             now - atomic_load(&conn->said_ns) >= o->heartbeat_ns)
+             now - atomic_load(&conn->sent_ns) >= o->heartbeat_ns)
         v = PING;
     pthread_mutex_unlock(&conn->lock);
     return v;

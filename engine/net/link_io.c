@@ -188,7 +188,7 @@ static progress note_written(sti_conn *conn, ssize_t n)
         sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed while it was written to");
     else
-        atomic_store_explicit(&conn->said_ns, atomic_load(&conn->net->clock_ns),
+        atomic_store_explicit(&conn->sent_ns, atomic_load(&conn->net->clock_ns),
                               memory_order_relaxed);
     pthread_mutex_lock(&conn->lock);
     sti_queued *done = take_written(conn, count);
@@ -521,7 +521,7 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
     atomic_store(&conn->delivering, true);
     atomic_store(&conn->rest_ns, 0); /* the callback's time does not count */
     net->options.events.received(net->options.arg, conn->id, frame);
-    atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+    atomic_store(&conn->received_ns, atomic_load(&net->clock_ns));
     atomic_store(&conn->delivering, false);
 }
 
@@ -661,7 +661,7 @@ static strads_err take_control(sti_conn *conn, uint16_t kind)
         return take_bye(conn);
     if (kind == STI_KIND_BYE_ACK)
         take_bye_ack(conn);
-    return STRADS_OK; /* a PING only renews heard_ns */
+    return STRADS_OK; /* a PING only renews received_ns */
 }
 
 /* Over the loopback, without a token, the other process must belong to this
@@ -883,7 +883,7 @@ static bool handle_received(sti_conn *conn, ssize_t n)
         const size_t count = (size_t)n;
         atomic_fetch_add_explicit(&net->bytes_received, count,
                                   memory_order_relaxed);
-        atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+        atomic_store(&conn->received_ns, atomic_load(&net->clock_ns));
         const sti_frame *before = conn->frame;
         strads_err err = take_bytes(conn, count);
         measure_rest(conn, count, before);

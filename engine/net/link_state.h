@@ -101,7 +101,7 @@ typedef struct sti_conn {
 
     /* Times of the net's clock. */
     uint64_t born_ns;
-    _Atomic uint64_t heard_ns, said_ns;
+    _Atomic uint64_t received_ns, sent_ns;
     /* When the reader began to wait for the remainder of a frame, and the bytes
      * received since; 0: it is between two frames. */
     _Atomic uint64_t rest_ns, rest_bytes;

@@ -270,9 +270,9 @@ static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = peer_of(mesh, link);
-    const bool first = !mesh->joins && mesh->settled && p && !p->said_ready;
+    const bool first = !mesh->joins && mesh->settled && p && !p->is_ready;
     if (first)
-        p->said_ready = true;
+        p->is_ready = true;
     return queue_if(mesh, link, frame, first);
 }
 
@@ -282,7 +282,7 @@ static verdict take_give(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = peer_of(mesh, link);
     const bool due =
-        !mesh->joins && mesh->settled && p && !p->said_ready && !p->has_given;
+        !mesh->joins && mesh->settled && p && !p->is_ready && !p->has_given;
     if (due)
         p->has_given = true;
     return queue_if(mesh, link, frame, due);
@@ -305,9 +305,9 @@ static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = peer_of(mesh, link);
     const bool due =
-        p && mesh->settled && !p->said_done && (mesh->joins || mesh->closing);
+        p && mesh->settled && !p->is_done && (mesh->joins || mesh->closing);
     if (due)
-        p->said_done = true;
+        p->is_done = true;
     pthread_mutex_unlock(&mesh->lock);
     return due ? HANDLED : REFUSED;
 }
@@ -470,11 +470,11 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
     mesh->peers[node].gone = true;
     mesh->peers[node].parted = why == STRADS_OK;
     pthread_cond_signal(&mesh->arrived); /* sti_mesh_await_goodbye */
-    if (mesh->peers[node].said_done)
+    if (mesh->peers[node].is_done)
         return;
     if (mesh->attached && !mesh->leaving && !mesh->failure && mesh->host.lost &&
         mesh->host.lost(mesh->host.arg, node)) {
-        mesh->peers[node].said_done = true;
+        mesh->peers[node].is_done = true;
         return;
     }
     if (why)
@@ -524,7 +524,7 @@ static void handle_loss(void *arg, sti_link link, strads_err why,
     const bool settled = mesh->settled;
     bool mends = false, redials = false;
     if (node == STI_NODE_NONE)
-        sti_reconnect_forget(mesh, link);
+        sti_reconnect_discard(mesh, link);
     else if ((redials = may_redial(mesh, node, why)))
         sti_mesh_redial(mesh, node);
     else
@@ -653,7 +653,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
 static bool has_sent_done(sti_mesh *mesh, uint32_t node)
 {
     pthread_mutex_lock(&mesh->lock);
-    bool done = mesh->peers[node].said_done;
+    bool done = mesh->peers[node].is_done;
     pthread_mutex_unlock(&mesh->lock);
     return done;
 }
@@ -722,7 +722,7 @@ bool sti_mesh_has_capacity(sti_mesh *mesh, sti_address to, uint64_t bytes)
 
 /* Errors are ignored: a node that DONE does not reach has left already, or will
  * report this node as lost. */
-void sti_mesh_say_done(sti_mesh *mesh)
+void sti_mesh_report_done(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         sti_writer nothing = {0};
@@ -733,7 +733,7 @@ void sti_mesh_say_done(sti_mesh *mesh)
             (void)sti_mesh_put(mesh, k, header, &nothing, 60 * STI_SECOND);
     }
     pthread_mutex_lock(&mesh->lock);
-    mesh->said_done = true;
+    mesh->is_done = true;
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -835,7 +835,7 @@ void sti_mesh_send_pace(sti_mesh *mesh)
     (void)sti_mesh_put(mesh, 0, header, &w, 0);
 }
 
-void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
+void sti_mesh_report_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
     sti_object *failure = sti_failure_object(err, text);
     for (uint32_t k = 0; k < mesh->nodes; k++) {
@@ -860,7 +860,7 @@ static void drain_queues(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         pthread_mutex_lock(&mesh->lock);
-        bool waits = k != mesh->node && !mesh->peers[k].said_done;
+        bool waits = k != mesh->node && !mesh->peers[k].is_done;
         pthread_mutex_unlock(&mesh->lock);
         if (waits)
             sti_retransmit_drain(&mesh->retransmit[k], mesh->window_ns);
@@ -947,10 +947,10 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
     char text[1024]; /* keeps the reason if closing fails, too */
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
-        sti_mesh_say_failed(mesh, failed, text);
-    else if (mesh->said_done)
+        sti_mesh_report_failed(mesh, failed, text);
+    else if (mesh->is_done)
         drain_queues(mesh);
-    if (!failed && mesh->said_done && !mesh->joins && mesh->generation)
+    if (!failed && mesh->is_done && !mesh->joins && mesh->generation)
         answer_late(mesh);
     sti_reconnect_stop(mesh);
     /* Unsent frames of an ended generation are not needed. */

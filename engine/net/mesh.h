@@ -184,14 +184,14 @@ void sti_mesh_ask_stop(sti_mesh *mesh);
 
 /* Reports to all other nodes that the run has failed. Any thread; does not
  * wait. */
-void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
+void sti_mesh_report_failed(sti_mesh *mesh, strads_err err, const char *text);
 
 /* Sends DONE to all other nodes, after this node's part of the run has ended
  * well: it may then leave. If a node leaves without DONE, the run fails on all
  * nodes that have not finished. Waits while a link's queue is full. */
-void sti_mesh_say_done(sti_mesh *mesh);
+void sti_mesh_report_done(sti_mesh *mesh);
 
-/* Another node, after sti_mesh_say_done: waits until node 0 closes its mesh,
+/* Another node, after sti_mesh_report_done: waits until node 0 closes its mesh,
  * which it does when its result is safe. STRADS_EREGROUP: node 0 was lost
  * before. STRADS_OK also if the user stops this node. */
 strads_err sti_mesh_await_goodbye(sti_mesh *mesh);

@@ -45,7 +45,7 @@ static strads_err take_given(sti_mesh *mesh, const sti_exchange *e,
     return err ? err : sti_reader_end(&r, e->what);
 }
 
-static strads_err tell_all(sti_mesh *mesh, const sti_exchange *e)
+static strads_err send_to_all(sti_mesh *mesh, const sti_exchange *e)
 {
     strads_err err = STRADS_OK;
     pthread_mutex_lock(&mesh->lock);
@@ -75,7 +75,7 @@ static strads_err lead_exchange(sti_mesh *mesh, const sti_exchange *e)
     }
     if (!err && e->settle)
         err = e->settle(e->arg);
-    return err || e->ready ? err : tell_all(mesh, e);
+    return err || e->ready ? err : send_to_all(mesh, e);
 }
 
 static strads_err follow_exchange(sti_mesh *mesh, const sti_exchange *e)

@@ -156,7 +156,7 @@ static strads_err put_off(sti_mesh *mesh, const sti_hello *hello)
     if (err)
         return err;
     pthread_mutex_lock(&mesh->lock);
-    const bool over = mesh->leaving && mesh->said_done;
+    const bool over = mesh->leaving && mesh->is_done;
     mesh->put_off_ns = sti_monotonic_now();
     pthread_mutex_unlock(&mesh->lock);
     if (over)

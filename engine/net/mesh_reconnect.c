@@ -124,7 +124,7 @@ bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
     return true;
 }
 
-void sti_reconnect_forget(sti_mesh *mesh, sti_link link)
+void sti_reconnect_discard(sti_mesh *mesh, sti_link link)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         if (mesh->peers[k].trying == link)
@@ -242,7 +242,7 @@ static void dial_again(sti_mesh *mesh, uint32_t node, const char *url)
     if (due && say_hello_again(mesh, node, link, seen) == STRADS_OK)
         return;
     pthread_mutex_lock(&mesh->lock);
-    sti_reconnect_forget(mesh, link);
+    sti_reconnect_discard(mesh, link);
     pthread_mutex_unlock(&mesh->lock);
     sti_net_drop(mesh->net, link, "it is not needed any more");
 }

@@ -60,9 +60,9 @@ typedef struct sti_peer {
     uint64_t pace;    /* node 0: of the previous generation, from its HELLO */
     bool accepted;    /* node 0: it has the run's program */
     bool has_met;     /* join phase: it has answered this node's HELLO */
-    bool said_ready;  /* its READY has arrived */
+    bool is_ready;    /* its READY has arrived */
     bool has_given;   /* its GIVE has arrived and is not answered yet */
-    bool said_done;   /* its DONE has arrived: it may leave */
+    bool is_done;     /* its DONE has arrived: it may leave */
     bool gone;        /* it has left or is lost, for good */
     bool parted;      /* it left with a goodbye */
     bool comes_again; /* it will join the next generation */
@@ -100,7 +100,7 @@ struct sti_mesh {
     const char *program;        /* node 0: the run's; the caller's memory */
     uint32_t generation;        /* 0: the run has none */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
-    bool said_done;             /* DONE was sent; used by the closing thread */
+    bool is_done;               /* DONE was sent; used by the closing thread */
     uint64_t put_off_ns; /* node 0: last answer to a late HELLO; 0: none */
     bool is_ready; /* another node: READY was sent; used by the same thread */
     pthread_t reconnector; /* mesh_reconnect.c */
@@ -214,7 +214,7 @@ bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
 void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node);
 
 /* With the lock held: a link that is not in the table of peers is lost. */
-void sti_reconnect_forget(sti_mesh *mesh, sti_link link);
+void sti_reconnect_discard(sti_mesh *mesh, sti_link link);
 
 /* Handles a HELLO to a settled mesh. False: the sender does not belong to the
  * run. */

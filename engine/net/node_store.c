@@ -676,7 +676,7 @@ strads_err sti_node_store_get(sti_node_store *store, uint32_t table, uint32_t n,
 {
     client_box *c = &store->clients[1];
     pthread_mutex_lock(&c->box.lock);
-    sti_client_forget_rows(c->host.client);
+    sti_client_discard_rows(c->host.client);
     release_client(c);
     return strads_session_read_rows(store->engine, table, n, rows,
                                     STRADS_STALENESS_INFINITE, out);

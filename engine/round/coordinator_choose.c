@@ -599,8 +599,8 @@ void sti_coord_wake(sti_coordinator *c, const sti_inflight *f)
     }
 }
 
-strads_err sti_coord_tell_schedulers(sti_coordinator *c,
-                                     sti_priorities **priorities)
+strads_err sti_coord_update_schedulers(sti_coordinator *c,
+                                       sti_priorities **priorities)
 {
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
@@ -613,7 +613,7 @@ strads_err sti_coord_tell_schedulers(sti_coordinator *c,
 }
 
 /* With one scheduler, the run's cache already has the values. */
-strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f)
+strads_err sti_coord_report_found(sti_coordinator *c, const sti_inflight *f)
 {
     const sti_dispatch *d = f->dispatch;
     if (f->scheduler == STI_SCHEDULER_NONE || c->run->schedulers == 1)

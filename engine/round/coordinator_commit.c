@@ -230,7 +230,7 @@ void sti_coord_take_report(sti_coordinator *c, sti_effects *out)
     c->progress.objective = report->objective;
     c->progress.gap = report->gap;
     c->progress.nonzeros = report->nonzeros;
-    c->flight_told = true;
+    c->flight_reported = true;
     memcpy(c->progress.measure, report->measure, sizeof report->measure);
     c->since_report = 0;
     c->fresh_report = true;
@@ -265,7 +265,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         measure_overhead(c, f);
     strads_err err = STRADS_OK;
     if (f->dispatch->has_against) {
-        err = sti_coord_tell_found(c, f);
+        err = sti_coord_report_found(c, f);
         c->probing--;
         c->progress.probes +=
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
@@ -277,7 +277,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
     if (!err)
         err = take_update(c);
     if (!err)
-        err = sti_coord_tell_schedulers(c, job->priorities);
+        err = sti_coord_update_schedulers(c, job->priorities);
     if (err) {
         sti_coord_end(c, err, out);
         return;
@@ -293,7 +293,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
 
 /* ---- dispatches: whether a plan may be sent, its content, and its sending */
 
-static bool is_to_nobody(const sti_run *run, uint32_t phase)
+static bool is_to_none(const sti_run *run, uint32_t phase)
 {
     return phase < run->n_phases && run->phases[phase].to == STRADS_TO_NOBODY;
 }
@@ -396,7 +396,7 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
 /* A phase to NOBODY leaves the updates for the next phase that is sent. */
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
-    bool nobody = is_to_nobody(c->run, c->plan.phase);
+    bool nobody = is_to_none(c->run, c->plan.phase);
     size_t n = sti_coord_gather_flying(c, STI_SCHEDULER_NONE);
     if (n == SIZE_MAX) {
         sti_coord_end(c, sti_coord_no_memory(), out);
@@ -444,9 +444,9 @@ static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
     c->n_updates = 0;
     c->next_seq++;
     c->in_flight++;
-    if (c->flight_told || c->in_flight > c->progress.in_flight)
+    if (c->flight_reported || c->in_flight > c->progress.in_flight)
         c->progress.in_flight = c->in_flight;
-    c->flight_told = false;
+    c->flight_reported = false;
     if (sti_broadcast_begin(c->run, d, c->prepare.packed, out))
         sti_coord_end(c, sti_coord_no_memory(), out);
     sti_object_drop(c->prepare.packed);
@@ -480,7 +480,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         keep_plan(c, out);
         return;
     }
-    bool nobody = is_to_nobody(c->run, d->phase);
+    bool nobody = is_to_none(c->run, d->phase);
     sti_inflight *f = nobody ? &c->own : sti_coord_inflight(c, c->next_seq);
     *f = (sti_inflight){
         .used = true,

@@ -139,7 +139,8 @@ struct sti_coordinator {
     size_t n_history;
     uint64_t version;
     uint64_t since_report;
-    bool flight_told; /* the maximum of in_flight was reported; restart it */
+    bool
+        flight_reported; /* the maximum of in_flight was reported; restart it */
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
     sti_job_text said;
@@ -199,10 +200,10 @@ void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
 /* Whether a scheduler has not answered yet. */
 bool sti_coord_is_asking(const sti_coordinator *c);
 /* Priorities for each scheduler; takes over the references. */
-strads_err sti_coord_tell_schedulers(sti_coordinator *c,
-                                     sti_priorities **priorities);
+strads_err sti_coord_update_schedulers(sti_coordinator *c,
+                                       sti_priorities **priorities);
 /* Passes the values of a probe to the scheduler that requested it. */
-strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f);
+strads_err sti_coord_report_found(sti_coordinator *c, const sti_inflight *f);
 strads_err sti_coord_make_schedulers(sti_coordinator *c);
 void sti_coord_free_schedulers(sti_coordinator *c);
 

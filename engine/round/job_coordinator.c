@@ -401,7 +401,7 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
 {
     sti_dispatch_parts *parts = &job->parts;
     const bool own = parts->phase >= run->n_phases;
-    const bool to_nobody =
+    const bool to_none =
         !own && run->phases[parts->phase].to == STRADS_TO_NOBODY;
     bool may = true;
     strads_err err = check_owners(run, parts);
@@ -411,13 +411,13 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
         return err;
     bool values = sti_phase_takes_values(run, parts->phase);
     parts->n_values = 0;
-    parts->n_totals = own || to_nobody ? 0 : run->shape.totals;
+    parts->n_totals = own || to_none ? 0 : run->shape.totals;
     for (uint32_t k = 0; values && k < parts->n_blocks; k++)
         parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
     err = sti_dispatch_new(parts, &job->dispatch);
-    if (!err && !own && !to_nobody)
+    if (!err && !own && !to_none)
         err = fill_dispatch(run, job->dispatch, values);
-    return err || to_nobody
+    return err || to_none
                ? err
                : sti_broadcast_pack(run, job->dispatch, &job->packed);
 }

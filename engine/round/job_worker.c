@@ -177,7 +177,7 @@ static strads_err job_ring_step(sti_run *run, sti_worker_job *job)
     if (!err && job->leaves)
         err = pack_object(step);
     if (!err && job->last)
-        sti_totals_tell(run, job);
+        sti_totals_report(run, job);
     return err;
 }
 
@@ -408,7 +408,7 @@ static strads_err update_blocks(sti_run *run, sti_worker_job *job)
         err = sti_phase_keeps_records(phase) ? update_records(run, job)
                                              : update_in_place(run, job);
     if (!err && (phase->to != STRADS_TO_RING || job->dispatch->n_blocks == 0))
-        sti_totals_tell(run, job);
+        sti_totals_report(run, job);
     return err;
 }
 

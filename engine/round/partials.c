@@ -138,7 +138,7 @@ void sti_totals_look(const sti_run *run, const sti_worker_job *job)
     memcpy(additions_of(run, part, d->seq), part->total, sti_totals_bytes(run));
 }
 
-void sti_totals_tell(const sti_run *run, const sti_worker_job *job)
+void sti_totals_report(const sti_run *run, const sti_worker_job *job)
 {
     const sti_partition *part = &run->partition[job->partition];
     if (!part->total || !job->dispatch->totals)

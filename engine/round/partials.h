@@ -56,7 +56,7 @@ void sti_totals_close(sti_partition *part);
 /* Starts a dispatch: computes the partition's view. */
 void sti_totals_look(const sti_run *run, const sti_worker_job *job);
 /* Ends it: writes the partition's additions to the head of the partial. */
-void sti_totals_tell(const sti_run *run, const sti_worker_job *job);
+void sti_totals_report(const sti_run *run, const sti_worker_job *job);
 
 /* Makes a buffer of records that has only zeroed totals. STRADS_ENOMEM. */
 strads_err sti_totals_begin_records(const sti_run *run, sti_buffer *partial);

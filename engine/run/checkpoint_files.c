@@ -361,7 +361,7 @@ static strads_err write_checkpoint(sti_checkpoint_files *f,
 }
 
 /* The run continues if a checkpoint cannot be made or written. */
-static void tell_failure(const sti_checkpoint_files *f)
+static void log_failure(const sti_checkpoint_files *f)
 {
     char text[TEXT_ROOM];
     (void)snprintf(text, sizeof text,
@@ -383,7 +383,7 @@ static void *write_checkpoints(void *arg)
         }
         pthread_mutex_unlock(&f->lock);
         if (write_checkpoint(f, bytes))
-            tell_failure(f);
+            log_failure(f);
         pthread_mutex_lock(&f->lock);
         sti_object_drop(bytes);
         f->next = NULL;
@@ -397,7 +397,7 @@ static void take_checkpoint(void *arg, sti_buffer *bytes)
 {
     sti_checkpoint_files *f = arg;
     if (!bytes) {
-        tell_failure(f);
+        log_failure(f);
         return;
     }
     if (f->keeps) {
@@ -526,8 +526,8 @@ void sti_checkpoint_files_hold(sti_checkpoint_files *f, const sti_run *run,
     f->latest = bytes;
 }
 
-void sti_checkpoint_files_tell(sti_checkpoint_files *f,
-                               void (*taken)(void *arg), void *arg)
+void sti_checkpoint_files_notify(sti_checkpoint_files *f,
+                                 void (*taken)(void *arg), void *arg)
 {
     f->taken = taken;
     f->taken_arg = arg;

@@ -41,8 +41,8 @@ void sti_checkpoint_files_hold(sti_checkpoint_files *files, const sti_run *run,
                                const sti_checkpoint_position *at);
 
 /* A run thread calls `taken` after each checkpoint is taken. */
-void sti_checkpoint_files_tell(sti_checkpoint_files *files,
-                               void (*taken)(void *arg), void *arg);
+void sti_checkpoint_files_notify(sti_checkpoint_files *files,
+                                 void (*taken)(void *arg), void *arg);
 
 /* The last checkpoint, owned by `files`; NULL if there is none. */
 sti_buffer *sti_checkpoint_files_latest(const sti_checkpoint_files *files);

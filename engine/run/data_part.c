@@ -145,7 +145,7 @@ static strads_err number_rows(void *arg)
                              (unsigned long long)STI_MOST_LINES);
 }
 
-static void tell_facts(void *arg, sti_writer *w)
+static void write_facts(void *arg, sti_writer *w)
 {
     const agreement *a = arg;
     sti_write_u64(w, a->nnz);
@@ -203,7 +203,7 @@ static strads_err take_counts(void *arg, uint32_t node, sti_reader *r)
     return STRADS_OK;
 }
 
-static void tell_counts(void *arg, sti_writer *w)
+static void write_counts(void *arg, sti_writer *w)
 {
     const agreement *a = arg;
     sti_write_u32s(w, a->counts + a->slice.begin,
@@ -228,7 +228,7 @@ static strads_err add_counts(agreement *a, uint32_t *counts, uint64_t n,
     const sti_exchange step = {.what = "counts of a part",
                                .give = give_counts,
                                .take = take_counts,
-                               .tell = tell_counts,
+                               .tell = write_counts,
                                .hear = hear_counts,
                                .arg = a};
     strads_err err = STRADS_OK;
@@ -271,7 +271,7 @@ static strads_err count_whole(void *arg, const strads_data_options *options,
                                .give = give_facts,
                                .take = take_facts,
                                .settle = number_rows,
-                               .tell = tell_facts,
+                               .tell = write_facts,
                                .hear = hear_facts,
                                .arg = a};
     a->mine.rows = counts->rows;

@@ -32,7 +32,7 @@ static strads_err drive_local_run(sti_setup *setup, strads_result **out)
         .coordinates = true,
         .trace = trace,
         .stop = setup->options.stop,
-        .report = sti_setup_tell,
+        .report = sti_setup_report,
         .send = send_nowhere,
         .arg = &setup->options,
     };

@@ -37,7 +37,7 @@ struct sti_loop_nodes {
     sti_other_node *others; /* [n_nodes], on node 0 */
     uint32_t n_others;      /* other nodes that run loops */
     uint32_t n_done;
-    bool told_end;          /* node 0: END has been sent */
+    bool end_sent;          /* node 0: END has been sent */
     bool may_go, may_leave; /* other nodes: GO, CLOSE have arrived */
     bool handed_over;       /* node 0 is handling this node's report */
     uint64_t leaves_ns;     /* other nodes: after a stop request, when this node
@@ -56,10 +56,10 @@ struct sti_loop_nodes {
     strads_err err;   /* the first failure */
     char text[1024];
     bool is_own;       /* it happened on this node */
-    bool said_failure; /* the other nodes are notified */
+    bool failure_sent; /* the other nodes are notified */
 };
 
-bool sti_loop_nodes_is_told(const struct sti_loop_nodes *nodes)
+bool sti_loop_nodes_follows(const struct sti_loop_nodes *nodes)
 {
     return nodes && nodes->node != 0;
 }
@@ -131,15 +131,16 @@ static void send_note(struct sti_loop_nodes *nodes, sti_address to,
         record_failure(nodes, err, strads_error_text(), true);
 }
 
-static void say_note(struct sti_loop_nodes *nodes, const sti_loop_note *note)
+static void broadcast_note(struct sti_loop_nodes *nodes,
+                           const sti_loop_note *note)
 {
     for (uint32_t k = 1; k < nodes->n_nodes; k++)
         send_note(nodes, STI_CLIENT_0 + k, note);
 }
 
-static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
+static void broadcast_word(struct sti_loop_nodes *nodes, sti_loop_word word)
 {
-    say_note(nodes, &(sti_loop_note){.word = word});
+    broadcast_note(nodes, &(sti_loop_note){.word = word});
 }
 
 /* A checkpoint note. On node 0, with the lock held. */
@@ -295,14 +296,14 @@ static void stop_requested(void *arg)
 
 /* Notifies the other nodes of a failure here at once, because some may be
  * waiting for this node. */
-static void say_failure(struct sti_loop_nodes *nodes)
+static void send_failure(struct sti_loop_nodes *nodes)
 {
     pthread_mutex_lock(&nodes->all.lock);
-    bool due = nodes->err && nodes->is_own && !nodes->said_failure;
-    nodes->said_failure = nodes->said_failure || due;
+    bool due = nodes->err && nodes->is_own && !nodes->failure_sent;
+    nodes->failure_sent = nodes->failure_sent || due;
     pthread_mutex_unlock(&nodes->all.lock);
     if (due)
-        sti_mesh_say_failed(nodes->setup->mesh, STRADS_EPEER, nodes->text);
+        sti_mesh_report_failed(nodes->setup->mesh, STRADS_EPEER, nodes->text);
 }
 
 /* Waits until *flag is set or the run has failed. */
@@ -335,12 +336,12 @@ static bool next_report(struct sti_loop_nodes *nodes, uint32_t *node,
         sti_loops_take_locked(all, &nodes->others[*node].report);
     else
         return false;
-    *progress = sti_loops_told_locked(all);
+    *progress = sti_loops_progress_locked(all);
     return true;
 }
 
 /* Called with the lock held; releases it during the callback. */
-static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
+static void report_node(struct sti_loop_nodes *nodes, uint32_t node,
                         const strads_progress *progress)
 {
     sti_loops *all = &nodes->all;
@@ -466,12 +467,12 @@ static void lead_go_on(struct sti_loop_nodes *nodes, bool over)
     nodes->least = 0;
     const sti_loop_note note = {.word = STI_LOOP_CHECKPOINT_GO,
                                 .checkpoints = !all->checkpoint.over};
-    const bool ends = all->ends && !nodes->told_end;
-    nodes->told_end = nodes->told_end || ends;
+    const bool ends = all->ends && !nodes->end_sent;
+    nodes->end_sent = nodes->end_sent || ends;
     pthread_mutex_unlock(&all->lock);
     if (ends) /* END first, so that all loops end at this clock */
-        say_all(nodes, STI_LOOP_END);
-    say_note(nodes, &note);
+        broadcast_word(nodes, STI_LOOP_END);
+    broadcast_note(nodes, &note);
 }
 
 /* Node 0: the next step of a checkpoint. */
@@ -503,7 +504,7 @@ static void lead_checkpoint(struct sti_loop_nodes *nodes)
     }
     pthread_mutex_unlock(&all->lock);
     if (says) {
-        say_note(nodes, &note);
+        broadcast_note(nodes, &note);
     } else if (going && left) {
         lead_go_on(nodes, true);
     } else if (going && there) {
@@ -560,19 +561,19 @@ static void run_as_leader(struct sti_loop_nodes *nodes)
     while (all->running || (!all->failed && (nodes->n_done < nodes->n_others ||
                                              all->reported))) {
         sti_loops_look_locked(all);
-        if (all->ends && !nodes->told_end && !all->failed) {
-            nodes->told_end = true;
+        if (all->ends && !nodes->end_sent && !all->failed) {
+            nodes->end_sent = true;
             pthread_mutex_unlock(&all->lock);
-            say_all(nodes, STI_LOOP_END);
+            broadcast_word(nodes, STI_LOOP_END);
             pthread_mutex_lock(&all->lock);
         } else if (!all->failed && next_report(nodes, &node, &progress)) {
-            tell_report(nodes, node, &progress);
+            report_node(nodes, node, &progress);
         } else {
             wait_locked(nodes);
         }
         pthread_mutex_unlock(&all->lock);
         lead_checkpoint(nodes);
-        say_failure(nodes);
+        send_failure(nodes);
         pthread_mutex_lock(&all->lock);
     }
     pthread_mutex_unlock(&all->lock);
@@ -607,7 +608,7 @@ static void run_as_follower(struct sti_loop_nodes *nodes)
         pthread_mutex_unlock(&all->lock);
         follow_checkpoint(nodes);
         look_at_user(nodes);
-        say_failure(nodes);
+        send_failure(nodes);
         pthread_mutex_lock(&all->lock);
     }
     pthread_mutex_unlock(&all->lock);
@@ -626,7 +627,7 @@ static strads_err drive_loops_here(struct sti_loop_nodes *nodes)
     else
         run_as_follower(nodes);
     (void)sti_loops_join(&nodes->all, started);
-    say_failure(nodes);
+    send_failure(nodes);
     strads_err err = recorded_failure(nodes);
     return err ? err : sti_node_store_settle(nodes->store);
 }
@@ -767,12 +768,12 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
                         .parts = run->checkpoints && run->checkpoints->from
                                      ? run->checkpoints->from->parts
                                      : NULL};
-    say_note(nodes, &nodes->go);
+    broadcast_note(nodes, &nodes->go);
     err = drive_loops_here(nodes);
     if (!err)
         err = make_result(nodes, out);
     if (!err)
-        say_all(nodes, STI_LOOP_CLOSE);
+        broadcast_word(nodes, STI_LOOP_CLOSE);
     return err ? err : recorded_failure(nodes);
 }
 
@@ -822,7 +823,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
         nodes->node == 0 ? run_first(nodes, out) : run_other(nodes);
     sti_node_store_stop(nodes->store); /* the store sends through the mesh */
     if (!err)
-        sti_mesh_say_done(mesh);
+        sti_mesh_report_done(mesh);
     sti_mesh_detach(mesh);
     return err;
 }

@@ -88,7 +88,7 @@ void sti_loops_sum_locked(sti_loops *all)
     p->network_seconds = own.network + all->others.network;
 }
 
-strads_progress sti_loops_told_locked(sti_loops *all)
+strads_progress sti_loops_progress_locked(sti_loops *all)
 {
     strads_progress told = all->progress;
     for (uint32_t k = 0; k < all->count; k++) {
@@ -108,7 +108,7 @@ strads_progress sti_loops_told_locked(sti_loops *all)
 void sti_loops_look_locked(sti_loops *all)
 {
     const double limit = all->setup->run.time_limit;
-    if (sti_loop_nodes_is_told(all->nodes))
+    if (sti_loop_nodes_follows(all->nodes))
         return;
     if (sti_stop_is_asked(all->setup->options.stop))
         sti_loops_end_soon_locked(all, STRADS_END_CANCELED);
@@ -185,7 +185,7 @@ void strads_loop_report(const strads_task *task, const strads_report *report)
         return;
     }
     all->report = *report;
-    if (!sti_loop_nodes_is_told(all->nodes))
+    if (!sti_loop_nodes_follows(all->nodes))
         sti_loops_take_locked(all, report);
     all->reported = true;
     pthread_cond_broadcast(&all->moved);
@@ -336,7 +336,7 @@ static void *thread_main(void *arg)
 
 /* Passes reports to the user, on the caller's thread, until all loops have
  * ended. */
-static void tell_reports(sti_loops *all)
+static void report_all(sti_loops *all)
 {
     pthread_mutex_lock(&all->lock);
     while (all->running || all->reported) {
@@ -344,9 +344,9 @@ static void tell_reports(sti_loops *all)
             pthread_cond_wait(&all->moved, &all->lock);
             continue;
         }
-        const strads_progress progress = sti_loops_told_locked(all);
+        const strads_progress progress = sti_loops_progress_locked(all);
         pthread_mutex_unlock(&all->lock);
-        sti_setup_tell(&all->setup->options, &progress);
+        sti_setup_report(&all->setup->options, &progress);
         pthread_mutex_lock(&all->lock);
         all->reported = false;
         pthread_cond_broadcast(&all->moved);
@@ -445,7 +445,7 @@ static strads_err run_threads(sti_loops *all)
 {
     uint32_t started = sti_loops_start(all);
     close_absent_sessions(&all->setup->run, started);
-    tell_reports(all);
+    report_all(all);
     return sti_loops_join(all, started);
 }
 

@@ -126,7 +126,7 @@ void sti_loops_sum_locked(sti_loops *all);
 
 /* The progress to report, with this process's loops. It is valid until the next
  * call; only one thread may call this. */
-strads_progress sti_loops_told_locked(sti_loops *all);
+strads_progress sti_loops_progress_locked(sti_loops *all);
 
 /* Copies a report into `progress`, which may end the run. */
 void sti_loops_take_locked(sti_loops *all, const strads_report *report);
@@ -218,6 +218,6 @@ void sti_loop_nodes_fail(struct sti_loop_nodes *nodes, strads_err err,
                          const char *text);
 
 /* True on nodes other than node 0: they do not decide when the run ends. */
-bool sti_loop_nodes_is_told(const struct sti_loop_nodes *nodes);
+bool sti_loop_nodes_follows(const struct sti_loop_nodes *nodes);
 
 #endif

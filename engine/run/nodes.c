@@ -73,7 +73,7 @@ struct strads_engine {
     atomic_bool late;       /* a new node waits for the next epoch */
     atomic_bool uneven;     /* another spread is worth a new epoch */
     sti_pace *pace;         /* [nodes], paces in this epoch */
-    bool stop_told;         /* another node's user has asked to stop */
+    bool peer_stops;        /* another node's user has asked to stop */
     bool goes_alone;        /* stopped before a later epoch had begun */
 };
 
@@ -302,7 +302,7 @@ static strads_err take_hosted(strads_engine *engine)
 }
 
 /* If the caller gave no config, sends the program's defaults. */
-static strads_err tell_terms(strads_engine *engine)
+static strads_err send_terms(strads_engine *engine)
 {
     sti_run_terms terms = engine->terms;
     void *defaults = NULL;
@@ -324,7 +324,7 @@ static strads_err tell_terms(strads_engine *engine)
     return err;
 }
 
-static void forget_members(strads_engine *engine)
+static void discard_members(strads_engine *engine)
 {
     free(engine->terms.workers);
     free(engine->terms.hosted);
@@ -341,7 +341,7 @@ static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
 {
     const uint32_t nodes = engine->terms.nodes;
     strads_engine_options *options = &engine->options;
-    forget_members(engine);
+    discard_members(engine);
     strads_err err =
         sti_mesh_gather(engine->mesh, nodes, engine->terms.program->name,
                         wait_ns, joined);
@@ -366,7 +366,7 @@ static strads_err assemble_epoch(strads_engine *engine, uint64_t wait_ns,
     if (!err)
         err = take_hosted(engine);
     if (!err)
-        err = tell_terms(engine);
+        err = send_terms(engine);
     if (err == STRADS_EPEER || err == STRADS_EREGROUP)
         *joined = sti_mesh_others(engine->mesh);
     return err;
@@ -460,9 +460,9 @@ static strads_err take_terms(strads_engine *engine, const sti_mesh_terms *told)
 }
 
 /* Frees the terms and resets the options to this node's own. */
-static void forget_terms(strads_engine *engine)
+static void discard_terms(strads_engine *engine)
 {
-    forget_members(engine);
+    discard_members(engine);
     sti_run_terms_free(&engine->terms);
     sti_config_strings_free(&engine->strings);
     engine->options = (strads_engine_options){
@@ -537,7 +537,7 @@ static strads_err join(strads_engine *engine, bool again)
         if (err == STRADS_EREGROUP)
             until = sti_monotonic_in(usual);
         known = told = true;
-        forget_terms(engine);
+        discard_terms(engine);
         close_mesh(engine, err);
         (void)nanosleep(&(struct timespec){.tv_nsec = COME_AGAIN_NS}, NULL);
     }
@@ -561,7 +561,7 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
         return no_node_memory();
     engine->joined = engine->together = true;
     engine->join = *options;
-    forget_terms(engine);
+    discard_terms(engine);
     engine->url = strdup(url);
     engine->trust = (sti_trust){
         .insecure = options->insecure,
@@ -606,7 +606,7 @@ void strads_engine_free(strads_engine *engine)
     free(engine->pace);
     if (!engine->joined)
         engine->terms.config = NULL;
-    forget_members(engine);
+    discard_members(engine);
     sti_run_terms_free(&engine->terms);
     sti_config_strings_free(&engine->strings);
     free(engine);
@@ -623,7 +623,7 @@ static uint32_t own_partitions(const strads_engine *engine, uint32_t *first)
     return sti_run_first(&run, l->first + l->count) - *first;
 }
 
-static strads_err check_unspent(const strads_engine *engine)
+static strads_err check_unused(const strads_engine *engine)
 {
     return engine->ran
                ? strads_fail(STRADS_ESTATE, "this engine has run already: make "
@@ -634,7 +634,7 @@ static strads_err check_unspent(const strads_engine *engine)
 strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
 {
     strads_data_options full, *options = &full;
-    strads_err err = check_unspent(engine);
+    strads_err err = check_unused(engine);
     if (!err)
         err = sti_sized_copy(&full, sizeof full, given, "the data's options");
     if (err)
@@ -670,7 +670,7 @@ strads_err strads_data_from_part(strads_engine *engine,
                                  const strads_data_options *options,
                                  strads_data **out)
 {
-    strads_err err = check_unspent(engine);
+    strads_err err = check_unused(engine);
     if (!err && !engine->together)
         err = strads_fail(STRADS_ESTATE, "strads_engine_keep comes before "
                                          "strads_data_from_part");
@@ -714,7 +714,7 @@ static void add_to(const void *arg, strads_progress *p)
     p->network_seconds += before->network_seconds;
 }
 
-static void tell_progress(void *arg, const strads_progress *progress)
+static void report_progress(void *arg, const strads_progress *progress)
 {
     const strads_engine *engine = arg;
     if (!engine->options.progress)
@@ -875,7 +875,7 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                                 .stop = stop_node,
                                 .arg = engine};
     engine->node = node;
-    if (engine->stop_told)
+    if (engine->peer_stops)
         sti_node_stop(node);
     sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
     const sti_data_mark mark = mark_of(engine, data);
@@ -884,7 +884,7 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     if (!err)
         err = sti_node_run(node);
     if (!err)
-        sti_mesh_say_done(engine->mesh);
+        sti_mesh_report_done(engine->mesh);
     sti_mesh_detach(engine->mesh);
     return err;
 }
@@ -921,7 +921,7 @@ static strads_err drive_rounds(strads_engine *engine, sti_setup *setup,
         .coordinates = !engine->joined,
         .trace = trace,
         .stop = engine->options.stop,
-        .report = tell_progress,
+        .report = report_progress,
         .send = send_message,
         .ask_stop = ask_stop,
         .arg = engine,
@@ -968,9 +968,9 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .count = count,
         .with_loops = engine->terms.nodes - engine->layout.n_hosts,
         .mark = mark_of(engine, data),
-        .stopped = engine->stop_told,
+        .stopped = engine->peer_stops,
         .begun = loops_begun,
-        .progress = tell_progress,
+        .progress = report_progress,
         .add = add_to,
         .arg = engine,
     };
@@ -990,8 +990,8 @@ static strads_err use_checkpoints(strads_engine *engine, sti_setup *setup,
             : sti_checkpoint_files_open(setup, data, engine->generation > 0,
                                         &engine->checkpoints);
     if (!err && engine->checkpoints)
-        sti_checkpoint_files_tell(engine->checkpoints, checkpoint_is_taken,
-                                  engine);
+        sti_checkpoint_files_notify(engine->checkpoints, checkpoint_is_taken,
+                                    engine);
     return err;
 }
 
@@ -1013,8 +1013,8 @@ static strads_err end_epoch_for_all(strads_engine *engine)
         atomic_store(&engine->uneven, false);
         engine->terms.nodes =
             engine->goes_alone ? 1 : 1 + sti_mesh_others(engine->mesh) + late;
-        engine->stop_told =
-            engine->stop_told || sti_mesh_stop_was_asked(engine->mesh);
+        engine->peer_stops =
+            engine->peer_stops || sti_mesh_stop_was_asked(engine->mesh);
     }
     if (engine->stuck >= STUCK_MAX)
         err = strads_fail(STRADS_EPEER,
@@ -1025,7 +1025,7 @@ static strads_err end_epoch_for_all(strads_engine *engine)
     if (err != STRADS_EREGROUP)
         return err;
     if (engine->joined)
-        forget_terms(engine);
+        discard_terms(engine);
     engine->generation++;
     engine->ran = engine->together = engine->failed = false;
     return err;
@@ -1037,7 +1037,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (!engine->together)
         return strads_fail(STRADS_ESTATE,
                            "strads_engine_keep comes before strads_engine_run");
-    strads_err err = check_unspent(engine);
+    strads_err err = check_unused(engine);
     if (err)
         return err;
     engine->ran = true;

@@ -60,10 +60,9 @@
         STRADS_OPTION(BOOL, strads_engine_options, insecure, "insecure", NULL, \
                       "any address without a token (default: no)",             \
                       .rare = true),                                           \
-        STRADS_OPTION(                                                         \
-            STRING, strads_engine_options, tls_ca, "tls-ca", "FILE",           \
-            "tls+tcp: the authority that signs all nodes' certificates",       \
-            .rare = true),                                                     \
+        STRADS_OPTION(STRING, strads_engine_options, tls_ca, "tls-ca", "FILE", \
+                      "tls+tcp: the CA of all nodes' certificates",            \
+                      .rare = true),                                           \
         STRADS_OPTION(STRING, strads_engine_options, tls_cert, "tls-cert",     \
                       "FILE", "tls+tcp: this node's certificate (PEM)",        \
                       .rare = true),                                           \

@@ -539,7 +539,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     return err;
 }
 
-void sti_setup_tell(void *arg, const strads_progress *progress)
+void sti_setup_report(void *arg, const strads_progress *progress)
 {
     const strads_engine_options *options = arg;
     if (options->progress)

@@ -70,7 +70,7 @@ void sti_setup_free(sti_setup *setup, bool keep_state);
 
 /* Calls the user's progress callback; `options` points to
  * strads_engine_options. */
-void sti_setup_tell(void *options, const strads_progress *progress);
+void sti_setup_report(void *options, const strads_progress *progress);
 
 /* The part of the `memory` option for code, threads, buffers and mapped text of
  * the process; measured. */

@@ -31,7 +31,7 @@ static strads_err drive_simulation(sti_setup *setup,
         .trace = trace,
         .meter = meter,
         .stop = setup->options.stop,
-        .report = sti_setup_tell,
+        .report = sti_setup_report,
         .arg = &setup->options,
     };
     err = sti_sim_new(&options, &sim);
@@ -59,7 +59,7 @@ static void run_simulated_loop(void *arg, uint32_t partition)
 static void report_loop_progress(void *arg)
 {
     const sti_loops *all = arg;
-    sti_setup_tell(&all->setup->options, &all->progress);
+    sti_setup_report(&all->setup->options, &all->progress);
 }
 
 /* The simulation's own error is the cause of the partitions' errors. */

@@ -36,7 +36,7 @@ struct sti_sim {
     sti_effects effects;
     uint64_t now, busy_ns, callback_ns;
     uint64_t dispatched; /* the last dispatched round */
-    bool told_cancel, ended;
+    bool cancel_sent, ended;
 };
 
 /* ---- construction ------------------------------------------------------ */
@@ -229,9 +229,9 @@ static strads_err step_role(sti_sim *sim, sti_address to,
 
 static strads_err check_stop(sti_sim *sim)
 {
-    if (sim->told_cancel || !sti_stop_is_asked(sim->options.stop))
+    if (sim->cancel_sent || !sti_stop_is_asked(sim->options.stop))
         return STRADS_OK;
-    sim->told_cancel = true;
+    sim->cancel_sent = true;
     return sti_sim_wire_put(sim->wire, sim->now, STI_COORDINATOR,
                             (sti_event){.kind = STI_EVENT_CANCEL});
 }

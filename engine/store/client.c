@@ -113,9 +113,9 @@ void sti_client_free(sti_client *client)
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].call.asks)
-            sti_call_forget(client, &client->workers[w]);
+            sti_call_discard(client, &client->workers[w]);
         if (client->workers[w].ahead.asks)
-            sti_prefetch_forget(client, &client->workers[w]);
+            sti_prefetch_discard(client, &client->workers[w]);
         free(client->workers[w].ahead.asks);
         free(client->workers[w].ahead.rows);
         sti_call_free(&client->workers[w].call);
@@ -360,8 +360,8 @@ static void drop_sent_rows(const sti_client *client, sti_push_end end,
                            const uint32_t *leaves)
 {
     for (uint32_t t = 0; t < client->n_tables; t++)
-        sti_pending_forget(&pending[(size_t)t * client->setup.shards + shard],
-                           leaves[t], is_packed(client, end, t));
+        sti_pending_discard(&pending[(size_t)t * client->setup.shards + shard],
+                            leaves[t], is_packed(client, end, t));
 }
 
 /* Sends all pieces except the last one. */
@@ -426,7 +426,7 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     strads_err err = STRADS_OK;
     *wait = false;
     w->parked_ns = 0;
-    sti_call_forget(client, w);
+    sti_call_discard(client, w);
     if (end != STI_PUSH_CLOCK)
         err = take_errors(client, pending);
     for (uint32_t s = 0; !err && !*wait && s < client->setup.shards; s++)
@@ -462,7 +462,7 @@ strads_err sti_client_push_early(sti_client *client, uint32_t worker,
                         leaves, wait, &push);
     if (push) {
         send_push(client, shard, push, now, out);
-        sti_pending_forget(pending, leaves[pending->table], false);
+        sti_pending_discard(pending, leaves[pending->table], false);
     }
     w->wants_window = *wait;
     sti_client_time(client, now, out);

@@ -104,7 +104,7 @@ const sti_change_count *sti_client_changes(const sti_client *client);
 void sti_client_outdate(sti_client *client);
 
 /* Drops a waiting call that is not going to be repeated. */
-void sti_client_forget(sti_client *client, uint32_t worker);
+void sti_client_discard(sti_client *client, uint32_t worker);
 
 /* sti_client_parked: how long the answers to the worker's last call waited for
  * clocks. sti_client_as_of: the least as-of clock of the rows of its last
@@ -194,6 +194,6 @@ strads_err sti_client_session(sti_client_host *host, uint32_t worker,
                               uint32_t workers, strads_session **out);
 
 /* Drops all cached rows, while no call waits; the next reads ask the shards. */
-void sti_client_forget_rows(sti_client *client);
+void sti_client_discard_rows(sti_client *client);
 
 #endif

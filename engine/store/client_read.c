@@ -118,7 +118,7 @@ static bool bypasses_cache(sti_client *client, const sti_client_read *read,
            bytes >= client->setup.piece_bytes / 4;
 }
 
-void sti_client_forget_rows(sti_client *client)
+void sti_client_discard_rows(sti_client *client)
 {
     const uint64_t limit = client->cache.limit;
     sti_cache_free(&client->cache);
@@ -134,7 +134,7 @@ static void drop_ask(sti_call_ask *ask)
     *ask = (sti_call_ask){0};
 }
 
-void sti_call_forget(sti_client *client, sti_client_worker *worker)
+void sti_call_discard(sti_client *client, sti_client_worker *worker)
 {
     sti_waiting_call *call = &worker->call;
     if (!call->used)
@@ -150,9 +150,9 @@ void sti_call_forget(sti_client *client, sti_client_worker *worker)
                                .capacity = call->capacity};
 }
 
-void sti_client_forget(sti_client *client, uint32_t worker)
+void sti_client_discard(sti_client *client, uint32_t worker)
 {
-    sti_call_forget(client, sti_client_worker_of(client, worker));
+    sti_call_discard(client, sti_client_worker_of(client, worker));
 }
 
 void sti_call_free(sti_waiting_call *call)
@@ -378,7 +378,7 @@ static strads_err renew_old(sti_client *client, const sti_client_read *read,
 
 /* ---- prefetching ------------------------------------------------------- */
 
-void sti_prefetch_forget(sti_client *client, sti_client_worker *worker)
+void sti_prefetch_discard(sti_client *client, sti_client_worker *worker)
 {
     for (uint32_t s = 0; s < client->setup.shards; s++)
         drop_ask(&worker->ahead.asks[s]);
@@ -418,7 +418,7 @@ strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
     const uint64_t needs = needed_at(read, w->clock + 1);
     const uint64_t bytes = sti_client_row_bytes(client, read->table);
     strads_err err = check_read(client, read);
-    sti_prefetch_forget(client, w);
+    sti_prefetch_discard(client, w);
     if (err || bytes * read->n > client->setup.window_bytes ||
         are_fresh(client, read, needs))
         return err;
@@ -437,7 +437,7 @@ strads_err sti_client_prefetch(sti_client *client, const sti_client_read *read,
         if (ahead->asks[s].ask)
             send_ask(client, s, ahead->asks[s].ask, out);
     if (err)
-        sti_prefetch_forget(client, w);
+        sti_prefetch_discard(client, w);
     free(places);
     return err;
 }
@@ -464,7 +464,7 @@ static void take_over_prefetch(sti_client *client, const sti_client_read *read)
         call->n_asks++;
         call->sent_at = read->now;
     }
-    sti_prefetch_forget(client, w);
+    sti_prefetch_discard(client, w);
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -497,7 +497,7 @@ static strads_err read_fresh(sti_client *client, const sti_client_read *read,
     bool old = false;
     strads_err err = STRADS_OK;
     if (call->used && !is_repeated(call, read, values, needs))
-        sti_call_forget(client, w);
+        sti_call_discard(client, w);
     if (!call->used && !copy_cached(client, read, needs, values, &old)) {
         err = begin_call(w, read, values, needs);
         call->passes = bypasses_cache(client, read, needs);
@@ -511,7 +511,7 @@ static strads_err read_fresh(sti_client *client, const sti_client_read *read,
         return err;
     if (call->used) {
         finish_call(client, read, &old);
-        sti_call_forget(client, w);
+        sti_call_discard(client, w);
     }
     return needs == 0 && old ? renew_old(client, read, out) : STRADS_OK;
 }
@@ -529,7 +529,7 @@ static strads_err read_exact(sti_client *client, const sti_client_read *read,
         return sti_spec_no_snapshot(spec, w->clock);
     const uint64_t needs = w->clock / every * every;
     if (call->used && !is_repeated(call, read, values, needs))
-        sti_call_forget(client, w);
+        sti_call_discard(client, w);
     if (!call->used) {
         err = begin_call(w, read, values, needs);
         if (!err)
@@ -544,7 +544,7 @@ static strads_err read_exact(sti_client *client, const sti_client_read *read,
                           "was not kept: a worker is too many clocks ahead",
                           needs, spec->name);
     w->as_of = needs;
-    sti_call_forget(client, w);
+    sti_call_discard(client, w);
     return err;
 }
 
@@ -569,7 +569,7 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
     err = read->exact ? read_exact(client, read, values, wait, out)
                       : read_fresh(client, read, values, wait, out);
     if (err)
-        sti_client_forget(client, read->worker);
+        sti_client_discard(client, read->worker);
     sti_client_time(client, read->now, out);
     return err;
 }
@@ -585,7 +585,7 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
     sti_waiting_call *call = &w->call;
     strads_err err = STRADS_OK;
     if (call->used && !(call->n == 0 && call->needs == w->clock))
-        sti_call_forget(client, w);
+        sti_call_discard(client, w);
     if (!call->used) {
         err = begin_call(w, &none, NULL, w->clock);
         call->id = ++w->last_id;
@@ -599,7 +599,7 @@ strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
     }
     *wait = !err && call->n_asks > 0;
     if (!*wait)
-        sti_call_forget(client, w);
+        sti_call_discard(client, w);
     sti_client_time(client, now, out);
     return err;
 }
@@ -708,7 +708,7 @@ static strads_err take_row(sti_client *client, const sti_row_answer *answer,
                     : sti_cache_find(&client->cache, call->table, from->row);
     if (call->exact || (call->passes && !lacks && (!row || row->pins == 0))) {
         if (row)
-            sti_cache_forget(&client->cache, row);
+            sti_cache_discard(&client->cache, row);
         if (answer->as_of < w->as_of)
             w->as_of = answer->as_of;
         fetch_to_write(call->values + place * bytes, bytes);

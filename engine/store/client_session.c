@@ -96,7 +96,7 @@ static strads_err read_spread_rows(strads_session *session,
             err = wait_for_wake(&c);
     }
     if (err)
-        sti_client_forget(host->client, session->worker);
+        sti_client_discard(host->client, session->worker);
     else if (read->snapshot)
         *read->snapshot = sti_client_as_of(host->client, session->worker);
     end_host_call(&c, false);

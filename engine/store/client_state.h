@@ -123,10 +123,10 @@ void sti_client_fail(sti_client *client, strads_err err, sti_effects *out);
 
 /* ---- client_read.c ----------------------------------------------------- */
 
-void sti_call_forget(sti_client *client, sti_client_worker *worker);
+void sti_call_discard(sti_client *client, sti_client_worker *worker);
 void sti_call_free(sti_waiting_call *call);
 /* No call waits for the answers any more. */
-void sti_prefetch_forget(sti_client *client, sti_client_worker *worker);
+void sti_prefetch_discard(sti_client *client, sti_client_worker *worker);
 
 /* C4, C5: resends an unanswered request to one shard. */
 void sti_call_resend(sti_client *client, sti_client_worker *worker,

@@ -244,7 +244,7 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
     strads_err err =
         pending->n ? sti_pending_add_to(pending, table) : STRADS_OK;
     if (!err)
-        sti_pending_forget(pending, pending->n, false);
+        sti_pending_discard(pending, pending->n, false);
     return err;
 }
 
@@ -528,7 +528,7 @@ strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
 
 /* Removal from the end keeps the index valid: later probes have not passed the
  * removed slot. If a push was made around the block, the push owns it now. */
-void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed)
+void sti_pending_discard(sti_pending *pending, uint32_t n, bool packed)
 {
     const uint64_t bytes = n * pending->row_bytes;
     const bool all = n == pending->n;

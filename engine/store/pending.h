@@ -78,13 +78,13 @@ uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes);
 
 /* Appends the last n rows to a push, which it may replace; `packed`: with the
  * table's push_bits. The rows stay pending and unchanged until
- * sti_pending_forget. STRADS_ENOMEM. */
+ * sti_pending_discard. STRADS_ENOMEM. */
 strads_err sti_pending_put(const sti_pending *pending, uint32_t n, bool packed,
                            sti_buffer **push);
 
 /* Drops the last n rows; keeps the rounding errors of rows that were sent
  * packed. */
-void sti_pending_forget(sti_pending *pending, uint32_t n, bool packed);
+void sti_pending_discard(sti_pending *pending, uint32_t n, bool packed);
 
 /* Makes the errors pending again, to be sent in full. STRADS_ENOMEM: errors
  * that could not be added are kept. */

@@ -291,7 +291,7 @@ inline cache(w, h)
     :: else
     fi
 }
-inline forget_rows(w, h)
+inline discard_rows(w, h)
 {
     rows_id[AT(w, h)] = 0;
     rows_as_of[AT(w, h)] = 0;
@@ -332,7 +332,7 @@ inline serve(w, h, id)
     :: ROUGH(w, h)
     :: else ->
         cache(w, h);
-        forget_rows(w, h)
+        discard_rows(w, h)
     fi
 }
 
@@ -466,8 +466,8 @@ end:
     :: d_step { duplicates && acks[s] ->
         duplicates--;
         settle(w, h, acks[s]) }
-    :: d_step { rows_id[s] -> cache(w, h); forget_rows(w, h) }
-    :: d_step { losses && rows_id[s] -> losses--; forget_rows(w, h) }
+    :: d_step { rows_id[s] -> cache(w, h); discard_rows(w, h) }
+    :: d_step { losses && rows_id[s] -> losses--; discard_rows(w, h) }
     :: d_step { duplicates && rows_id[s] -> duplicates--; cache(w, h) }
     :: d_step { RESEND_TIME && acked[s] < sent[w] && !acks[s] &&
         !(pushes[s] >> (acked[s] + 1)) ->

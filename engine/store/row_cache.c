@@ -41,7 +41,7 @@ sti_cached_row *sti_cache_find(sti_row_cache *cache, uint32_t table,
 
 /* ---- evicting ---------------------------------------------------------- */
 
-void sti_cache_forget(sti_row_cache *cache, sti_cached_row *row)
+void sti_cache_discard(sti_row_cache *cache, sti_cached_row *row)
 {
     sti_cached_row **at =
         &cache->bucket[find_bucket(cache, row->table, row->row)];
@@ -63,7 +63,7 @@ static void evict_for(sti_row_cache *cache, uint64_t bytes)
     while (cache->n > cache->pinned && cache->bytes + bytes > cache->limit) {
         sti_cached_row *row = cache->hand;
         if (row->pins == 0 && !row->used) {
-            sti_cache_forget(cache, row);
+            sti_cache_discard(cache, row);
         } else {
             row->used = false;
             cache->hand = row->behind;

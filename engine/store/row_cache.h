@@ -44,7 +44,7 @@ strads_err sti_cache_place(sti_row_cache *cache, uint32_t table, uint32_t row,
                            size_t bytes, sti_cached_row **out);
 
 /* Removes and frees a row that is not pinned. */
-void sti_cache_forget(sti_row_cache *cache, sti_cached_row *row);
+void sti_cache_discard(sti_row_cache *cache, sti_cached_row *row);
 
 void sti_cache_pin(sti_row_cache *cache, sti_cached_row *row);
 void sti_cache_unpin(sti_row_cache *cache, sti_cached_row *row);

@@ -343,7 +343,7 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         err = sti_cell_from(pending->spec->type, delta, &cell);
     if (err)
         return err;
-    sti_recent_forget(&session->recent, table, row);
+    sti_recent_discard(&session->recent, table, row);
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
                                                      .n = 1,
                                                      .cols = &col,
@@ -360,7 +360,7 @@ strads_err strads_session_inc_sparse(strads_session *session, uint32_t table,
         err = sti_spec_check_col(pending->spec, cols[k]);
     if (err || n == 0)
         return err;
-    sti_recent_forget(&session->recent, table, row);
+    sti_recent_discard(&session->recent, table, row);
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
                                                      .n = n,
                                                      .cols = cols,
@@ -388,7 +388,7 @@ static strads_err add_row(strads_session *session, uint32_t table, uint32_t row,
 {
     sti_pending *pending = sti_session_pending(session, table, row);
     strads_err err = STRADS_OK;
-    sti_recent_forget(&session->recent, table, row);
+    sti_recent_discard(&session->recent, table, row);
     if (sti_pending_is_due(pending))
         err = push_early(session, pending, row);
     return err ? err

@@ -155,8 +155,8 @@ static inline const void *sti_recent_find(const sti_recent_rows *recent,
 }
 
 /* Invalidates a row that the session adds to. */
-static inline void sti_recent_forget(sti_recent_rows *recent, uint32_t table,
-                                     uint64_t row)
+static inline void sti_recent_discard(sti_recent_rows *recent, uint32_t table,
+                                      uint64_t row)
 {
     sti_recent_row *at = &recent->at[sti_recent_place(table, row)];
     if (at->key.row == row && at->key.table == table) {

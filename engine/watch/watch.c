@@ -113,7 +113,8 @@ static void wake_thread(sti_watch *w)
     (void)written; /* full: a wakeup is pending */
 }
 
-void sti_watch_say(sti_watch *w, const char *text, size_t size, bool thinned)
+void sti_watch_publish(sti_watch *w, const char *text, size_t size,
+                       bool thinned)
 {
     char *copy = size <= STI_WATCH_BYTES / 4 ? malloc(size + 1) : NULL;
     if (!copy) /* drop the event; the run must not fail */

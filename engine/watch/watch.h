@@ -57,8 +57,8 @@ const char *sti_watch_url(const sti_watch *watch);
 /* Adds an event: a line of JSON without its end. Frequent events are `thinned`:
  * one in every 1, 2, 4, ... is kept, and the newest, so that the kept ones
  * cover the whole run evenly. Any thread; never waits for a client. */
-void sti_watch_say(sti_watch *watch, const char *line, size_t size,
-                   bool thinned);
+void sti_watch_publish(sti_watch *watch, const char *line, size_t size,
+                       bool thinned);
 
 /* Replaces the content of /metrics, in Prometheus' text format. Any thread. */
 void sti_watch_metrics(sti_watch *watch, const char *text, size_t size);

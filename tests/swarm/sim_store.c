@@ -75,11 +75,11 @@ static void leave(sti_sim_store *sim, const sti_msg *msg)
     sti_sim_store_stop(sim, sti_sim_net_send(&sim->net, node_of(sim, msg->from),
                                              node_of(sim, msg->to), msg,
                                              sim->now, &fate));
-    sti_sim_store_tell_msg(sim,
-                           fate.n == 0   ? " is sent: lost"
-                           : fate.n == 2 ? " is sent, twice"
-                                         : " is sent",
-                           msg);
+    sti_sim_store_log_msg(sim,
+                          fate.n == 0   ? " is sent: lost"
+                          : fate.n == 2 ? " is sent, twice"
+                                        : " is sent",
+                          msg);
     sti_object_drop(msg->object);
     for (uint32_t k = 0; k < fate.n; k++)
         post_letter(sim, fate.letter[k], fate.there[k]);
@@ -194,10 +194,10 @@ static void receive(sti_sim_store *sim, sti_sim_letter *letter)
         sti_sim_net_receive(&sim->net, letter, sim->now, &arrived, &msg);
     sti_sim_store_stop(sim, err);
     if (err || !arrived) {
-        sti_sim_store_tell(sim, "a frame is lost on its way, or refused");
+        sti_sim_store_log(sim, "a frame is lost on its way, or refused");
         return;
     }
-    sti_sim_store_tell_msg(sim, " arrives", &msg);
+    sti_sim_store_log_msg(sim, " arrives", &msg);
     sti_sim_store_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
 }
 

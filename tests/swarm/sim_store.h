@@ -94,7 +94,7 @@ void sti_sim_store_outcome_of(const sti_sim_store *sim,
 const sti_shard *sti_sim_store_shard(const sti_sim_store *sim, uint32_t shard);
 
 /* Writes a line of the event log, from a body. */
-void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
+void sti_sim_store_log(sti_sim_store *sim, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- a worker's calls, from its body ------------------------------------

@@ -92,7 +92,7 @@ void sti_sim_worker_run(void *sim, uint32_t number);
 /* ---- sim_store_tell.c -------------------------------------------------- */
 
 /* Logs a message and its fate. */
-void sti_sim_store_tell_msg(sti_sim_store *sim, const char *what,
-                            const sti_msg *msg);
+void sti_sim_store_log_msg(sti_sim_store *sim, const char *what,
+                           const sti_msg *msg);
 
 #endif

@@ -10,7 +10,7 @@ static bool tells(const sti_sim_store *sim)
     return sim->setup.tell && sim->outcome.events >= sim->setup.tell_from;
 }
 
-void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
+void sti_sim_store_log(sti_sim_store *sim, const char *format, ...)
 {
     va_list args;
     if (!tells(sim))
@@ -46,8 +46,8 @@ static const char *place_of(sti_address role, uint32_t *number)
     return client ? "client" : "shard";
 }
 
-void sti_sim_store_tell_msg(sti_sim_store *sim, const char *what,
-                            const sti_msg *msg)
+void sti_sim_store_log_msg(sti_sim_store *sim, const char *what,
+                           const sti_msg *msg)
 {
     uint32_t from, to;
     if (!tells(sim))
@@ -70,6 +70,6 @@ void sti_sim_store_tell_msg(sti_sim_store *sim, const char *what,
     } else {
         (void)snprintf(more, sizeof more, " %" PRIu64, msg->round);
     }
-    sti_sim_store_tell(sim, "%s %u -> %s %u: %s%s%s", a, from, b, to,
-                       name_of(msg->kind), more, what);
+    sti_sim_store_log(sim, "%s %u -> %s %u: %s%s%s", a, from, b, to,
+                      name_of(msg->kind), more, what);
 }

@@ -64,12 +64,12 @@ plant 'bool due = msg->round == c->accepted + 1;' \
     c->accepted -= c->accepted \&\& msg->round == c->accepted;/'
 expect 'a double commit' 'P3 once'
 
-plant 'sti_recent_forget(&session->recent, table, row);' \
-    's/sti_recent_forget(&session->recent, table, row);/;/'
+plant 'sti_recent_discard(&session->recent, table, row);' \
+    's/sti_recent_discard(&session->recent, table, row);/;/'
 expect 'an own increment is hidden by a row kept from before' 'P2 own'
 
-plant 'sti_pending_forget(pending, leaves\[pending->table\], false);' \
-    's/sti_pending_forget(pending, leaves\[pending->table\], false);/;/'
+plant 'sti_pending_discard(pending, leaves\[pending->table\], false);' \
+    's/sti_pending_discard(pending, leaves\[pending->table\], false);/;/'
 expect 'a push leaves early, and again' 'P3 once'
 
 plant 'atomic_load(&pending->block->head.refs) > 1)' \

@@ -104,8 +104,8 @@ static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
     if (!checker_inc(l->swarm->checker, l->number, table, row, &col, &value))
         return STRADS_OK;
     l->swarm->result->incs++;
-    sti_sim_store_tell(l->swarm->sim, "worker %u adds %g to table %u row %u%s",
-                       l->number, value, table, row, in_full ? " in full" : "");
+    sti_sim_store_log(l->swarm->sim, "worker %u adds %g to table %u row %u%s",
+                      l->number, value, table, row, in_full ? " in full" : "");
     if (!in_full)
         return strads_session_inc(session, table, row, col, value);
     memset(l->values, 0, 8 * (size_t)spec->cols);
@@ -138,9 +138,9 @@ static strads_err add_batch(life *l, uint32_t table, uint32_t row, uint32_t n)
         memset(l->batch + m * bytes, 0, bytes);
         put_cell(spec->type, l->batch + m * bytes, col, value);
         rows[m++] = r;
-        sti_sim_store_tell(l->swarm->sim,
-                           "worker %u adds %g to table %u row %u in a batch",
-                           l->number, value, table, r);
+        sti_sim_store_log(l->swarm->sim,
+                          "worker %u adds %g to table %u row %u in a batch",
+                          l->number, value, table, r);
     }
     l->swarm->result->batched += m;
     l->swarm->adding = client_of(l);
@@ -221,12 +221,12 @@ static strads_err carry_out_read(life *l, const sti_client_read *read,
     }
     if (err)
         return err;
-    sti_sim_store_tell(s->sim,
-                       "worker %u at clock %" PRIu64 " has read table %u row "
-                       "%u%s, needs %" PRIu64 ", as of %" PRIu64,
-                       l->number, sti_sim_worker_clock(l->worker), read->table,
-                       read->rows[0], read->exact ? " exactly" : "", saw->needs,
-                       saw->as_of);
+    sti_sim_store_log(s->sim,
+                      "worker %u at clock %" PRIu64 " has read table %u row "
+                      "%u%s, needs %" PRIu64 ", as of %" PRIu64,
+                      l->number, sti_sim_worker_clock(l->worker), read->table,
+                      read->rows[0], read->exact ? " exactly" : "", saw->needs,
+                      saw->as_of);
     checker_saw(s->checker, saw);
     s->result->reads++;
     s->result->snapshots += read->exact;
@@ -295,12 +295,12 @@ static strads_err push(life *l, sti_push_end end)
         return err;
     checker_pushed(s->checker, l->number, end, session->pending);
     checker_clock(s->checker, l->number, sti_sim_worker_clock(l->worker));
-    sti_sim_store_tell(s->sim, "worker %u %s, it is at clock %" PRIu64,
-                       l->number,
-                       end == STI_PUSH_FLUSH   ? "has flushed"
-                       : end == STI_PUSH_CLOCK ? "has ended a clock"
-                                               : "leaves",
-                       sti_sim_worker_clock(l->worker));
+    sti_sim_store_log(s->sim, "worker %u %s, it is at clock %" PRIu64,
+                      l->number,
+                      end == STI_PUSH_FLUSH   ? "has flushed"
+                      : end == STI_PUSH_CLOCK ? "has ended a clock"
+                                              : "leaves",
+                      sti_sim_worker_clock(l->worker));
     return STRADS_OK;
 }
 
