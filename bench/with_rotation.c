@@ -2,12 +2,12 @@
  * same sampler with a schedule and without. Prints a line "SWEEP SECONDS
  * LIKELIHOOD" for each sweep, with LIKELIHOOD log p(words, topics) per token.
  *
- * METHOD: ring is `strads lda`: blocks of words travel, and one worker at a time
- * samples a word. A staleness or "infinite": data-parallel, all workers sample
- * all words at once, with counts in the store's tables that are this many clocks
- * old; BLOCKS clocks are a sweep.
- * NS: simulates with one node per worker and this many ns for a word of a
- * document; 10 Gbit/s and 50 us between nodes. */
+ * METHOD: ring is `strads lda`: blocks of words travel, and one worker at a
+ * time samples a word. A staleness or "infinite": data-parallel, all workers
+ * sample all words at once, with counts in the store's tables that are this
+ * many clocks old; BLOCKS clocks are a sweep. NS: simulates with one node per
+ * worker and this many ns for a word of a document; 10 Gbit/s and 50 us between
+ * nodes. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -218,8 +218,8 @@ static void end_sweep(worker *x)
     (void)pthread_mutex_unlock(&e->lock);
 }
 
-/* Adds a worker's tokens to the tally by word and topic, and its documents' part
- * to *sum. False: it has not ended a sweep yet. */
+/* Adds a worker's tokens to the tally by word and topic, and its documents'
+ * part to *sum. False: it has not ended a sweep yet. */
 static bool tally(worker *x, ended *e, double *sum, double *tokens)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -252,9 +252,10 @@ static double of_words(const worker *x)
     return sum;
 }
 
-/* The likelihood of where all tokens were when their workers last ended a sweep, not of
- * the tables' rows: each of these is as old as the staleness lets it be, and counts
- * that do not belong together can be likelier than any that do. */
+/* The likelihood of where all tokens were when their workers last ended a
+ * sweep, not of the tables' rows: each of these is as old as the staleness lets
+ * it be, and counts that do not belong together can be likelier than any that
+ * do. */
 static void report(worker *x, const strads_task *task, double sweep)
 {
     double sum = 0, tokens = 0;

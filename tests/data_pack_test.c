@@ -1,6 +1,6 @@
-/* Packs: they read back as they were written, for families of shapes, values and
- * gaps, from memory and from files, whole and by partitions; their size; and
- * what damage is refused with. */
+/* Packs: they read back as they were written, for families of shapes, values
+ * and gaps, from memory and from files, whole and by partitions; their size;
+ * and what damage is refused with. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -470,8 +470,8 @@ Test(data_pack, sorting_on_disk_changes_nothing)
     }
 }
 
-/* A column that is longer than a bucket, with all entries in a few rows of many:
- * one of its buckets has all of them. */
+/* A column that is longer than a bucket, with all entries in a few rows of
+ * many: one of its buckets has all of them. */
 Test(data_pack, a_long_column_of_adjacent_rows_is_sorted_on_disk)
 {
     const char *text = oracle_path("clustered.svm");

@@ -17,8 +17,8 @@ enum { LOGISTIC_DESIGN_CLASSES = 4 };
 extern const double logistic_design_label[LOGISTIC_DESIGN_CLASSES];
 lasso_design logistic_design_classes(uint64_t cols, double density);
 
-/* Runs it; or logistic. `engine` may be NULL: one worker, two partitions, deterministic.
- * partitions 0 means 2, tolerance 0 means 1e-10. */
+/* Runs it; or logistic. `engine` may be NULL: one worker, two partitions,
+ * deterministic. partitions 0 means 2, tolerance 0 means 1e-10. */
 linear_fit glm_design_fit(const lasso_design *design,
                           const strads_glm_options *options,
                           const strads_engine_options *engine);
@@ -26,9 +26,9 @@ linear_fit logistic_design_fit(const lasso_design *design,
                                const strads_logistic_options *options,
                                const strads_engine_options *engine);
 
-/* The options whose objective is that of these, for the oracles below: lambda is
- * the fit's, and weights of classes and of files are the caller's to multiply
- * into row_weight. */
+/* The options whose objective is that of these, for the oracles below: lambda
+ * is the fit's, and weights of classes and of files are the caller's to
+ * multiply into row_weight. */
 strads_glm_options glm_of_logistic(const strads_logistic_options *options,
                                    const char *loss);
 

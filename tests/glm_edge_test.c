@@ -1,6 +1,6 @@
 /* Data that a textbook does not mention, beyond the shapes of glm_shapes_test.c
- * and linear_edge_test.c, and options that contradict each other: the first train
- * as one would expect, the second are refused. */
+ * and linear_edge_test.c, and options that contradict each other: the first
+ * train as one would expect, the second are refused. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -263,8 +263,8 @@ static void expect_nearly(const lasso_design *design,
     linear_fit_free(&fit);
 }
 
-/* Pairs of columns far from 0 have few digits left, which a scan finds: then the
- * set is solved by its columns. */
+/* Pairs of columns far from 0 have few digits left, which a scan finds: then
+ * the set is solved by its columns. */
 Test(glm_edge, columns_far_from_0_are_solved_though_their_pairs_are_not)
 {
     static const double offsets[] = {1e2, 1e4, 1e5};
@@ -283,7 +283,8 @@ Test(glm_edge, columns_far_from_0_are_solved_though_their_pairs_are_not)
     }
 }
 
-/* Small sets of these columns are solved by pairs, larger ones by themselves. */
+/* Small sets of these columns are solved by pairs, larger ones by
+ * themselves. */
 Test(glm_edge, a_set_may_outgrow_its_pairs)
 {
     lasso_design d = lasso_design_random(&(lasso_recipe){

@@ -128,8 +128,8 @@ Test(glm_fit, optimality_conditions_hold)
     cr_expect_geq(policy, 9 * other, "%g %g", (double)policy, (double)other);
 }
 
-/* Under so weak a penalty the gap follows steps by their roots: it used to hover
- * at the tolerance for a thousand rounds and more. */
+/* Under so weak a penalty the gap follows steps by their roots: it used to
+ * hover at the tolerance for a thousand rounds and more. */
 Test(glm_fit, a_weak_penalty_is_settled_in_few_rounds)
 {
     lasso_design d = lasso_design_random(&(lasso_recipe){

@@ -95,12 +95,12 @@ static linear_fit fit_or_fail(const lasso_design *design,
     return fit;
 }
 
-/* The gap that rounding leaves to a least squares fit without an intercept. Workers and
- * the coordinator each add thousands of moves to margins that are as large as the
- * labels, and each addition rounds. The two copies then differ by some 2^-46 |y|, the
- * slopes of columns by |x_j| times this, and the gap is this share of n lambda. With a
- * design far from 0 and a small lambda this is above 1e-10. 0: other fits, which have
- * to converge. */
+/* The gap that rounding leaves to a least squares fit without an intercept.
+ * Workers and the coordinator each add thousands of moves to margins that are
+ * as large as the labels, and each addition rounds. The two copies then differ
+ * by some 2^-46 |y|, the slopes of columns by |x_j| times this, and the gap is
+ * this share of n lambda. With a design far from 0 and a small lambda this is
+ * above 1e-10. 0: other fits, which have to converge. */
 static double gap_of_rounding(const lasso_design *d,
                               const strads_glm_options *o,
                               const linear_fit *fit)

@@ -1,6 +1,6 @@
-/* Cross-validation of paths of glm, of numbers and of classes, held against a loop
- * that leaves rows out one by one and fits by single runs. That of the Lasso and
- * of logistic regression is the same one (linear_faces_test.c). */
+/* Cross-validation of paths of glm, of numbers and of classes, held against a
+ * loop that leaves rows out one by one and fits by single runs. That of the
+ * Lasso and of logistic regression is the same one (linear_faces_test.c). */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The Lasso and logistic regression are glm under other options: each of theirs
- * means what glm's does, to the bit, and so do their paths. What glm comes to is
- * held against its objective elsewhere. */
+ * means what glm's does, to the bit, and so do their paths. What glm comes to
+ * is held against its objective elsewhere. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <stdio.h>

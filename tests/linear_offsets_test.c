@@ -1,7 +1,8 @@
 /* Columns whose mean is far above their deviation: every loss and penalty, on
- * full and partly sparse designs, with weights and scales. With an intercept a fit
- * must be that of the columns less their means, and must converge; without one, what
- * is certified must be true. Objectives are evaluated here in long double.
+ * full and partly sparse designs, with weights and scales. With an intercept a
+ * fit must be that of the columns less their means, and must converge; without
+ * one, what is certified must be true. Objectives are evaluated here in long
+ * double.
  *
  * A fixed sample of designs runs each time, 5,000 with STRADS_SOAK set. */
 #include <criterion/criterion.h>
@@ -58,7 +59,8 @@ static const char *const penalty_name[PENALTIES] = {"none", "l1", "elastic-net",
 #define L1_RATIO .5
 #define EPSILON .1
 #define HUBER_BEND 1.345
-/* The designs are asked for this gap, those of centred columns for a smaller. */
+/* The designs are asked for this gap, those of centred columns for a
+ * smaller. */
 #define TOLERANCE 1e-6
 #define TOLERANCE_NEAR 1e-9
 

@@ -1,7 +1,7 @@
-/* Paths of lambdas of glm, under losses of each kind: every point is held against
- * the optimality conditions, against closed forms, against its deviance added up
- * once more, and against the fit at its lambda alone. The paths of the Lasso and
- * of logistic regression are the same ones (linear_faces_test.c). */
+/* Paths of lambdas of glm, under losses of each kind: every point is held
+ * against the optimality conditions, against closed forms, against its deviance
+ * added up once more, and against the fit at its lambda alone. The paths of the
+ * Lasso and of logistic regression are the same ones (linear_faces_test.c). */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -408,8 +408,8 @@ Test(linear_path, lambdas_of_a_list_are_taken)
     (void)unlink(list);
 }
 
-/* At 0 the fit is that of least squares: with as many rows as columns, and these
- * independent, P falls to 0. */
+/* At 0 the fit is that of least squares: with as many rows as columns, and
+ * these independent, P falls to 0. */
 Test(linear_path, a_glm_goes_to_lambda_0)
 {
     const lasso_recipe recipe = {.rows = 60, .cols = 8, .seed = 3, .noise = 1};

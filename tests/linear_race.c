@@ -1,7 +1,7 @@
-/* Least squares and logistic regression on several threads, with rounds in flight,
- * through a set's pairs, through the data and in the dual, and folds of a
- * cross-validation at once: for ThreadSanitizer, under
- * which the suites take minutes. Every run must reach the objective of one worker. */
+/* Least squares and logistic regression on several threads, with rounds in
+ * flight, through a set's pairs, through the data and in the dual, and folds of
+ * a cross-validation at once: for ThreadSanitizer, under which the suites take
+ * minutes. Every run must reach the objective of one worker. */
 #include <math.h>
 #include <stdio.h>
 

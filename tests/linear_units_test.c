@@ -1,5 +1,6 @@
-/* Weights, columns and labels in extreme units, whose squares underflow or overflow: a
- * fit is that of usual units, or is refused by a sentence that names what to scale. */
+/* Weights, columns and labels in extreme units, whose squares underflow or
+ * overflow: a fit is that of usual units, or is refused by a sentence that
+ * names what to scale. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ static linear_fit run(const unit_case *c, const lasso_design *d, double lambda,
     return linear_fit_run(d, &strads_program_glm, &o, 1e-8, &engine);
 }
 
-/* The furthest that coefficients of usual units are from those of other units. */
+/* The furthest that coefficients of usual units are from those of other
+ * units. */
 static double distance(const linear_fit *usual, const linear_fit *fit,
                        double unit)
 {
@@ -146,7 +148,7 @@ Test(linear_units, fits_do_not_depend_on_them_or_are_refused)
         try_units(seed);
 }
 
-/* ---- SVMs ------------------------------------------------------------------ */
+/* ---- SVMs ---------------------------------------------------------------- */
 
 typedef struct svm_case {
     const char *loss;

@@ -1,5 +1,5 @@
-/* strads data info FILE: describes a data file. strads data pack FILE...: writes
- * a pack, which all commands for samples read instead. */
+/* strads data info FILE: describes a data file. strads data pack FILE...:
+ * writes a pack, which all commands for samples read instead. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -22,8 +22,8 @@
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
  *     product  X'HXd                   -> Newton's step by conjugate gradients
  *     certify  X'(Y - P), losses       -> softmax: the gap of the whole
- *     unscale  nothing                 -> b of columns that were not shifted, at
- *                                         the end
+ *     unscale  nothing                 -> b of columns that were not shifted,
+ *                                         at the end
  *
  * At first all penalised coefficients are kept at 0 until the others have been
  * fitted: the slopes there give lambda_max. */

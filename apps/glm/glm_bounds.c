@@ -1,6 +1,7 @@
 /* A scan leaves out columns with bounded slopes. For two r
  *
- *     |x_j'r - x_j'r0| <= |x_j| |r - r0|,   |x|^2 = sum c x^2, |r|^2 = sum r^2 / c,
+ *     |x_j'r - x_j'r0| <= |x_j| |r - r0|,
+ *     |x|^2 = sum c x^2,   |r|^2 = sum r^2 / c,
  *
  * so a column with a slope well below its limit in its last scan is still below
  * it, until r has moved far (Gap-safe rules bound it by the dual: Ndiaye et
@@ -137,7 +138,7 @@ void glm_bounds_add_distance(glm_state *state)
     state->bounds.distance += sqrt(square) + ROUNDING * sqrt(size);
 }
 
-/* ---- the next scan ---------------------------------------------------------- */
+/* ---- the next scan ------------------------------------------------------- */
 
 /* The lambda after the current one. */
 static double next_lambda(const glm_state *state)

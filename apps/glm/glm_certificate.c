@@ -232,8 +232,8 @@ static double mean_bend(const glm_state *state, double r)
  *     z    EPS |x_j| times each move of a w_j, so that P is off by |r| times
  *          this. Slopes are off by f'' times this, if the coordinator keeps its
  *          own margins.
- *     X'r  EPS |x_j| |r|, so that D is off by |w_j| times this; and by its share
- *          of the slope of the penalty, if that slope scales theta.
+ *     X'r  EPS |x_j| |r|, so that D is off by |w_j| times this; and by its
+ *          share of the slope of the penalty, if that slope scales theta.
  *
  * A slope that points out of the column's bounds does not scale theta. Errors
  * of columns, and those of rows, are nearly independent: their squares are

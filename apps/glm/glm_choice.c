@@ -161,8 +161,8 @@ static bool joins_all(const glm_state *state)
            linear_set_reduces(&state->set, p, mean_entries(state));
 }
 
-/* Fails if the working set needs more than the option `memory` leaves. Arrays of
- * entries grow by half, and a block of new columns is in flight. */
+/* Fails if the working set needs more than the option `memory` leaves. Arrays
+ * of entries grow by half, and a block of new columns is in flight. */
 static strads_err check_set_memory(const glm_state *state)
 {
     enum { MEMBER_BYTES = 256, SENT_BYTES = 24, FETCH_MOST = 1 << 22 };

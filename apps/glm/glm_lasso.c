@@ -7,7 +7,7 @@
 #include "apps/linear/linear_options.h"
 #include "glm_parts.h"
 
-/* ---- a fit ---------------------------------------------------------------- */
+/* ---- a fit --------------------------------------------------------------- */
 
 static const strads_glm_options defaults = {.loss = "squared",
                                             .penalty = "elastic-net",
@@ -60,7 +60,7 @@ const strads_program strads_program_lasso = {
     .config_size = sizeof(strads_glm_options),
     .defaults = &defaults};
 
-/* ---- a path --------------------------------------------------------------- */
+/* ---- a path -------------------------------------------------------------- */
 
 static const strads_glm_path_options path_defaults =
     GLM_PATH_DEFAULTS("squared");

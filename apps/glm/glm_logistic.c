@@ -27,7 +27,7 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
                                 .start_intercept = o->start_intercept};
 }
 
-/* ---- a fit ---------------------------------------------------------------- */
+/* ---- a fit --------------------------------------------------------------- */
 
 static const strads_logistic_options defaults = {.l1_ratio = 1};
 
@@ -76,7 +76,7 @@ const strads_program strads_program_logistic = {
     .defaults = &defaults,
     .named_labels = linear_classes_named};
 
-/* ---- a path --------------------------------------------------------------- */
+/* ---- a path -------------------------------------------------------------- */
 
 static const strads_glm_path_options path_defaults =
     GLM_PATH_DEFAULTS("logistic");

@@ -589,7 +589,7 @@ strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
 
-/* ---- programs -------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------ */
 
 /* glm.c: for every program with these phases. */
 extern const strads_phase glm_phases[GLM_PHASES];

@@ -242,7 +242,7 @@ strads_err glm_path_open(const strads_task *task, void **local)
     return err ? err : glm_open_problem(&problem, task, local);
 }
 
-/* ---- from point to point ---------------------------------------------------- */
+/* ---- from point to point ------------------------------------------------- */
 
 double glm_path_first(glm_path *path, double lambda_max)
 {
@@ -421,7 +421,7 @@ strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
                              "the checkpoint's points are not of this path");
 }
 
-/* ---- the table ------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------- */
 
 const char *const glm_path_measures[] = {"points", "lambda", NULL};
 

@@ -73,7 +73,7 @@ linear_model glm_model(const glm_state *state)
                           .restless = pen->tangent != NULL};
 }
 
-/* ---- columns --------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------- */
 
 strads_err glm_set_join(glm_state *state, uint32_t g)
 {
@@ -95,7 +95,7 @@ strads_err glm_set_take(strads_commit *commit)
     return linear_set_take(&((glm_state *)commit->state)->set, commit);
 }
 
-/* ---- pairs ----------------------------------------------------------------- */
+/* ---- pairs --------------------------------------------------------------- */
 
 strads_err glm_update_pairs(strads_task *task)
 {
@@ -118,7 +118,7 @@ strads_err glm_take_pairs(strads_commit *commit)
                                  state->weight);
 }
 
-/* ---- a block, and the end of a model --------------------------------------- */
+/* ---- a block, and the end of a model ------------------------------------- */
 
 /* Sets tangents at the coefficients at which a model begins. */
 static void open_model(glm_state *state)

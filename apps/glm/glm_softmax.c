@@ -272,7 +272,7 @@ strads_err glm_update_certify(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- the coordinator: the certificate ------------------------------------- */
+/* ---- the coordinator: the certificate ------------------------------------ */
 
 /* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and
  * Heyman's elimination, which does no subtractions. Changes A. */

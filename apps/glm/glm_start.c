@@ -242,7 +242,7 @@ static double positive_of(const linear_classes *classes, uint32_t k)
     return classes->sum[linear_classes_positive(classes, k)];
 }
 
-/* ---- origins of columns ---------------------------------------------------- */
+/* ---- origins of columns -------------------------------------------------- */
 
 strads_err glm_update_origins(strads_task *task)
 {
@@ -293,7 +293,7 @@ strads_err glm_aggregate_unscale(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- the first intercepts -------------------------------------------------- */
+/* ---- the first intercepts ------------------------------------------------ */
 
 /* Sets every b to its optimum at w = 0, ignoring offsets; or to the start's,
  * unless that has to wait until lambda is found. */
@@ -382,7 +382,7 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     return err;
 }
 
-/* ---- one of several problems, or all as a whole ---------------------------- */
+/* ---- one of several problems, or all as a whole -------------------------- */
 
 size_t glm_target_size(const strads_task *task)
 {

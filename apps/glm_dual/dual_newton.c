@@ -370,7 +370,7 @@ strads_err dual_aggregate_product(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* ---- from curve to curve --------------------------------------------------- */
+/* ---- from curve to curve ------------------------------------------------- */
 
 /* The point of w and X'c. */
 static dual_point point_of(const strads_commit *commit, uint32_t n)

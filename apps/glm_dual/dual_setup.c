@@ -148,8 +148,8 @@ enum { PARAM_BYTES = 40 }; /* 43 were measured on wide data */
 enum { CLASS_BYTES = 40 }; /* for each class after the first */
 
 /* Estimates the memory beside the data and param_bytes. Columns with entries
- * have several copies. A smooth loss adds vectors for Newton steps, another loss
- * adds the rows of a face. */
+ * have several copies. A smooth loss adds vectors for Newton steps, another
+ * loss adds the rows of a face. */
 static uint64_t dual_estimate_memory(const dual_problem *problem,
                                      const strads_data *data,
                                      const strads_shape *shape)
@@ -255,8 +255,8 @@ static void take_blocks(dual_state *state, const strads_data *data,
     }
 }
 
-/* Whether the coordinator's matrix, a partition's part of it and the messages fit
- * in memory. */
+/* Whether the coordinator's matrix, a partition's part of it and the messages
+ * fit in memory. */
 static bool matrix_fits(const strads_shape *shape)
 {
     enum { COPIES = 4 };
@@ -717,8 +717,8 @@ strads_err dual_receive_survey(strads_task *task)
 /* Rows are trained on in a copy, with column j as (x - m_j) / s_j, if this
  * is requested, or if it helps an unpenalised intercept:
  *
- *     --standardize  s_j is its standard deviation; without a bias its root mean
- *                    square
+ *     --standardize  s_j is its standard deviation; without a bias its root
+ *                    mean square
  *     an intercept   a constant column is left out, because the intercept
  *                    replaces it without a penalty. Full rows that are further
  *                    from 0 than from their mean are counted from the mean:

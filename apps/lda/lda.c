@@ -121,9 +121,9 @@ static double wall_now(void)
 
 /* ---- shape and blocks -------------------------------------------------- */
 
-/* Counts the bytes for the tokens of a share and for its documents' topics. Adds
- * to *pairs the expected number of pairs of a word and a topic while topics are
- * random. */
+/* Counts the bytes for the tokens of a share and for its documents' topics.
+ * Adds to *pairs the expected number of pairs of a word and a topic while
+ * topics are random. */
 static uint64_t count_share_bytes(const strads_lda_options *options,
                                   const strads_share *share, double *pairs)
 {

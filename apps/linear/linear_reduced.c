@@ -4,7 +4,11 @@
  *
  *     X'CX = R'R,     rest = R^-T q,
  *
- * rest - R d|^2 / 2 is the loss at w + d up to a constant, with as many rows as columns. R's columns replace the data's. Column k of R, which ends at the diagonal, is row k of Cholesky's factor, so a new column adds a row. The cost of a model's solution then does not depend on the number of rows, which stay on the workers.
+ * rest - R d|^2 / 2 is the loss at w + d up to a constant, with as many rows as
+ * columns. R's columns replace the data's. Column k of R, which ends at the
+ * diagonal, is row k of Cholesky's factor, so a new column adds a row. The cost
+ * of a model's solution then does not depend on the number of rows, which stay
+ * on the workers.
  *
  * Pairs of columns with means that are large compared to their variation have
  * few correct digits. The next scan shows whether slopes are as expected. */

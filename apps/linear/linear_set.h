@@ -73,7 +73,8 @@ typedef struct linear_model {
      * loss. */
     double (*freeze)(const void *program, const double *z, double *root,
                      double *rest);
-    /* All penalties of P at base + step (w - base); NULL: the members' terms. */
+    /* All penalties of P at base + step (w - base); NULL: the members'
+     * terms. */
     double (*penalties)(const void *program, double step);
     /* For groups of n; NULL if every column is a group of its own: w =
      * argmin a/2 |w|^2 - u'w + l1 g(w), and g(w). */

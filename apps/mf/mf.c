@@ -403,8 +403,8 @@ static uint64_t round_block_bytes(uint64_t bytes)
     return bytes < LEAST ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Estimates the memory of the run: the data as read, and the ratings and factors
- * in the form of the method. */
+/* Estimates the memory of the run: the data as read, and the ratings and
+ * factors in the form of the method. */
 static uint64_t mf_estimate_memory(const strads_mf_options *o,
                                    const strads_data *data,
                                    const strads_shape *shape)

@@ -890,7 +890,8 @@ static uint32_t net_grid(const void *config)
 }
 
 /* Estimates the memory beside the data: the table; in each partition its
- * parameters, their gradient and exchanged copies; the activations of a batch. */
+ * parameters, their gradient and exchanged copies; the activations of a
+ * batch. */
 static uint64_t net_estimate_memory(const strads_net_options *o,
                                     const net_sizes *sizes,
                                     const strads_data *data,

@@ -1,4 +1,5 @@
-/* engine/base/number_text.h - numbers to text and back, the same in every locale. */
+/* engine/base/number_text.h - numbers to text and back, the same in every
+ * locale. */
 #ifndef STI_NUMBER_TEXT_H
 #define STI_NUMBER_TEXT_H
 

@@ -1,5 +1,6 @@
 /* engine/data/npy.h - samples from numpy's files: .npy, and .npz as
- * scipy.sparse.save_npz and numpy.savez write it; and from IDX, plain or gzip. */
+ * scipy.sparse.save_npz and numpy.savez write it; and from IDX, plain or
+ * gzip. */
 #ifndef STI_DATA_NPY_H
 #define STI_DATA_NPY_H
 

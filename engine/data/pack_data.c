@@ -1,10 +1,10 @@
 /* Packs and data sets: strads_data_read of a pack, and a pack of a data set.
  *
  * The build is the same as for text. Threads take chunks, and a column that
- * spans chunks stays with one thread, so columns are filled in order and without
- * atomics. Row counts and the sum of entry hashes are stored in the pack, so one
- * pass over the chunks counts columns and one places entries. A process that
- * keeps a range of columns skips all other chunks. */
+ * spans chunks stays with one thread, so columns are filled in order and
+ * without atomics. Row counts and the sum of entry hashes are stored in the
+ * pack, so one pass over the chunks counts columns and one places entries. A
+ * process that keeps a range of columns skips all other chunks. */
 #include <float.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Reads packs: header, index, sections, chunks. Files are untrusted, and other
  * processes may write to them: bytes are copied out of the file by pread and
- * checked against their hash, then every count, offset, row and value is checked
- * before it is used. So a file that shrinks while it is read is an error, not a
- * signal, as it would be under mmap. */
+ * checked against their hash, then every count, offset, row and value is
+ * checked before it is used. So a file that shrinks while it is read is an
+ * error, not a signal, as it would be under mmap. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -562,7 +562,8 @@ strads_err sti_pack_load(const strads_pack *p, uint64_t k, sti_pack_space *s,
     return STRADS_OK;
 }
 
-/* Decodes codes of which some are skips: all bits set, rows without an entry. */
+/* Decodes codes of which some are skips: all bits set, rows without an
+ * entry. */
 static uint64_t unpack_skips(const uint8_t *codes, uint64_t n, uint64_t skips,
                              unsigned bits, sti_unpack_range range,
                              uint32_t *row)

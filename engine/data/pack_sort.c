@@ -1,12 +1,12 @@
 /* Packs files in bounded memory: an external sort.
  *
  * The first pass over each input counts the entries of every column. Adjacent
- * columns with about as many entries as may be sorted in memory form a bucket; a
- * column with more entries has several, each with a range of its rows. The second
- * pass spreads the entries over the buckets: blocks of records, in memory or in
- * one unlinked file. Then each bucket in turn is loaded, sorted by column and row
- * and written. Blocks are loaded in the order of the inputs, so the entries of
- * text by rows are in order already. */
+ * columns with about as many entries as may be sorted in memory form a bucket;
+ * a column with more entries has several, each with a range of its rows. The
+ * second pass spreads the entries over the buckets: blocks of records, in
+ * memory or in one unlinked file. Then each bucket in turn is loaded, sorted by
+ * column and row and written. Blocks are loaded in the order of the inputs, so
+ * the entries of text by rows are in order already. */
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>

@@ -1,6 +1,7 @@
 /* Writes packs. Columns gather until a chunk is full; a chunk is encoded in
- * memory and written at the next multiple of 4096. Sections and index follow the
- * last chunk; the header comes last, so that an unfinished file has none. */
+ * memory and written at the next multiple of 4096. Sections and index follow
+ * the last chunk; the header comes last, so that an unfinished file has
+ * none. */
 #include <errno.h>
 #include <float.h>
 #include <math.h>

@@ -697,11 +697,11 @@ static line_words words_of(const char *p, const char *line_end)
     }
 }
 
-/* Returns whether a text holds counts, not words. Lines of one number alone open
- * a bag of words, are empty documents of ldac, or are words of a text: the first
- * line of another form decides. If that line is damaged, at least half of it must
- * be in order: numbers after the three lines that open a bag of words, a number
- * and pairs in ldac. */
+/* Returns whether a text holds counts, not words. Lines of one number alone
+ * open a bag of words, are empty documents of ldac, or are words of a text: the
+ * first line of another form decides. If that line is damaged, at least half of
+ * it must be in order: numbers after the three lines that open a bag of words,
+ * a number and pairs in ldac. */
 static bool opens_with_counts(const char *p, const char *end)
 {
     enum { HEADER_LINES = 3 };

@@ -1,8 +1,8 @@
 /* The decoder of row gaps for registers of 32 or 64 bytes, compiled once for
  * AVX2 and once for AVX-512. A register is two or four quarters of 16 bytes; a
  * quarter takes four codes, which span at most 4 + 3 x 25 + 25 bits of it. A
- * byte shuffle brings each code into a lane of its own, a shift and a mask leave
- * the code, and a prefix sum makes rows of gaps. */
+ * byte shuffle brings each code into a lane of its own, a shift and a mask
+ * leave the code, and a prefix sum makes rows of gaps. */
 #ifndef UNPACK_WIDE_H
 #define UNPACK_WIDE_H
 

@@ -16,7 +16,8 @@ typedef struct sti_pairs sti_pairs;
 /* The limit of all caches of one kind together. */
 #define STI_PAIRS_BYTES ((size_t)1 << 30)
 
-/* The limit where the option `memory` leaves `spare` bytes: a quarter of them. */
+/* The limit where the option `memory` leaves `spare` bytes: a quarter of
+ * them. */
 static inline size_t sti_pairs_limit(uint64_t spare)
 {
     return spare / 4 < STI_PAIRS_BYTES ? (size_t)(spare / 4) : STI_PAIRS_BYTES;

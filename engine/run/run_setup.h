@@ -76,8 +76,8 @@ void sti_setup_report(void *options, const strads_progress *progress);
  * the process; measured. */
 #define STI_PROCESS_BYTES (UINT64_C(14) << 20)
 
-/* The bytes that the `memory` option leaves for data, at most the free memory; 0
- * if it is not set. STRADS_ENOMEM: none. */
+/* The bytes that the `memory` option leaves for data, at most the free memory;
+ * 0 if it is not set. STRADS_ENOMEM: none. */
 strads_err sti_run_memory(const strads_engine_options *options,
                           uint64_t *bytes);
 

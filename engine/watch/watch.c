@@ -526,8 +526,8 @@ static uint32_t count_host(const sti_watch *w, const char *host)
     return n;
 }
 
-/* Whether the server ends connection `a` before `b`: one of the address that has
- * more of them, then by state, then the older one. */
+/* Whether the server ends connection `a` before `b`: one of the address that
+ * has more of them, then by state, then the older one. */
 static bool goes_before(const sti_watch *w, const client *a, const client *b)
 {
     const uint32_t n = count_host(w, a->host), m = count_host(w, b->host);
@@ -538,8 +538,9 @@ static bool goes_before(const sti_watch *w, const client *a, const client *b)
     return a->serial < b->serial;
 }
 
-/* Ends one connection, of `host` unless that is NULL. A request that has arrived
- * is answered first, so that no number of readers keeps a stop from its effect. */
+/* Ends one connection, of `host` unless that is NULL. A request that has
+ * arrived is answered first, so that no number of readers keeps a stop from its
+ * effect. */
 static void evict_client(sti_watch *w, const char *host)
 {
     uint32_t victim = UINT32_MAX;
@@ -649,8 +650,8 @@ static void *serve_clients(void *arg)
 /* ---- opening and closing
  * ----------------------------------------------------- */
 
-/* The page has a token of its own: it travels without TLS, and the run's token would
- * let its reader join the run. */
+/* The page has a token of its own: it travels without TLS, and the run's token
+ * would let its reader join the run. */
 static strads_err draw_token(sti_watch *w)
 {
     unsigned char drawn[STI_NONCE_BYTES];

@@ -1,15 +1,16 @@
 /* k-means (Lloyd 1982) with centres that travel.
  *
  * Samples stay on their partition. Blocks of centres travel from partition to
- * partition, so that no partition holds all of them. An iteration has two sweeps:
+ * partition, so that no partition holds all of them. An iteration has two
+ * sweeps:
  *
  *     nearest   d_i = min over c of |x_i - c|^2, and the c that attains it
  *     sums      for each centre: the sum and the number of its samples
  *
  * After the second sweep the centres of a block become the means of their
- * samples. The sum of all d_i and the number of samples that changed their centre
- * belong to no block: they are shared totals. The run ends when no sample has
- * changed its centre. */
+ * samples. The sum of all d_i and the number of samples that changed their
+ * centre belong to no block: they are shared totals. The run ends when no
+ * sample has changed its centre. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,17 +2,17 @@
  * sampling on stale counts (Ahmed et al., WSDM 2012; Ho et al., NIPS 2013).
  *
  * Table 0 has the topic counts of each word, and a last row with those of all
- * tokens. Worker p has documents, the topics of their tokens, and counts n_dk. At
- * clock c it samples a part of the words:
+ * tokens. Worker p has documents, the topics of their tokens, and counts n_dk.
+ * At clock c it samples a part of the words:
  *
  *     read(n_wk of its words, n_k; staleness)
  *     each token of them: z ~ (n_dk + alpha) (n_wk + beta) / (n_k + V beta)
  *     inc(changes of n_wk and n_k)
  *
  * With staleness 0 no worker pushes before all have read, and counts are whole
- * numbers, which add exactly: the result does not depend on threads. A checkpoint
- * holds the topics of tokens beside the table. `strads lda train` has a better
- * schedule: one worker holds a word while it is drawn. */
+ * numbers, which add exactly: the result does not depend on threads. A
+ * checkpoint holds the topics of tokens beside the table. `strads lda train`
+ * has a better schedule: one worker holds a word while it is drawn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

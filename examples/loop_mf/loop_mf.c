@@ -1,19 +1,19 @@
 /* Matrix factorisation as a data-parallel loop on the parameter store:
  * minimise the squared errors of r_ui = p_u'q_i, with lambda |p|^2, |q|^2.
  *
- * Table 0 has the items' factors q_i, which the first worker draws. Each worker has
- * users with their factors. A clock is a pass over the ratings:
+ * Table 0 has the items' factors q_i, which the first worker draws. Each worker
+ * has users with their factors. A clock is a pass over the ratings:
  *
  *     read(q, staleness)
  *     for each user u and its ratings: e = r - p'q_i
  *         g_i += e p - lambda q_i;   p += step (e q_i - lambda p)
  *     inc(q_i, g_i step / (1 + step n_i))
  *
- * n_i is the number of ratings of item i: the step of a gradient summed over all of
- * them is shorter by this factor. With staleness 0 no worker pushes before all have
- * read, and the result depends on the distribution of users by rounding only. A
- * checkpoint holds users' factors beside the tables. `strads mf train` has better
- * schedules and methods. */
+ * n_i is the number of ratings of item i: the step of a gradient summed over
+ * all of them is shorter by this factor. With staleness 0 no worker pushes
+ * before all have read, and the result depends on the distribution of users by
+ * rounding only. A checkpoint holds users' factors beside the tables. `strads
+ * mf train` has better schedules and methods. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 enum { FACTORS = 0, RATERS = 1 };
 enum { DRAW_USER, DRAW_ITEM };
 static const double STEP = 0.02, LAMBDA = 0.05;
-/* Factors in the table are multiples of this: below 2^9 their sums are exact, so
- * the order in which workers add does not change a bit. */
+/* Factors in the table are multiples of this: below 2^9 their sums are exact,
+ * so the order in which workers add does not change a bit. */
 static const double GRAIN = 0x1p-44;
 
 typedef struct mf_options {
@@ -181,7 +181,8 @@ static size_t bytes_of(const worker *k)
     return k->x->lines * k->o->rank * sizeof *k->p;
 }
 
-/* Not between read and inc: the changes since the read are not in the tables. */
+/* Not between read and inc: the changes since the read are not in the
+ * tables. */
 static strads_err mf_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;

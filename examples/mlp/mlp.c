@@ -10,8 +10,8 @@
  *     inc(-step / batch's size times  d' x', d z')
  *
  * No worker pushes before all have read: the weights do not depend on the
- * distribution of rows. `gradient_error` compares a gradient with differences of
- * the loss. Beside the table a checkpoint holds the loss so far. */
+ * distribution of rows. `gradient_error` compares a gradient with differences
+ * of the loss. Beside the table a checkpoint holds the loss so far. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* A linear SVM by peers without a server (MALT: Li et al., EuroSys 2015):
  * minimise lambda / 2 |w|^2 + 1/n sum_i max(0, 1 - y_i x_i'w).
  *
- * Each peer has rows of the data and a w of its own. In a clock it draws a batch
- * of its rows, and descends along each of them (rows with |x| about 1):
+ * Each peer has rows of the data and a w of its own. In a clock it draws a
+ * batch of its rows, and descends along each of them (rows with |x| about 1):
  *
- *     w <- (1 - eta lambda) w + eta y x [y w'x < 1],  eta = N / (1 + lambda N t)
+ *     w <- (1 - eta lambda) w + eta y x [y w'x < 1], eta = N / (1 + lambda N t)
  *
- * then it scatters w along the graph, and w becomes the mean of itself and of what
- * has come. The model is what peer 0 has in the end. */
+ * then it scatters w along the graph, and w becomes the mean of itself and of
+ * what has come. The model is what peer 0 has in the end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +95,8 @@ static strads_err share(peer *k)
     return err;
 }
 
-/* All peers advance to the last clock and exchange their vectors. Each evaluates
- * the vector of peer 0 on its own rows. */
+/* All peers advance to the last clock and exchange their vectors. Each
+ * evaluates the vector of peer 0 on its own rows. */
 static strads_err finish(peer *k, uint64_t last)
 {
     const uint32_t p = k->task->share->partition;

@@ -12,10 +12,10 @@
  *         for j in its range: inc(w_j, soft(w~_j - h g~_j, h lambda) - w~_j)
  *         clock()
  *
- * Reads see all updates older than s clocks (Ho et al., NIPS 2013), so a part of
- * the gradient is at most 2 (s + 1) clocks old. With steps h = 1 / (L (2 s + 3)), L
- * at least the largest eigenvalue of X'X / n, the iterates converge to the
- * minimum, where the parts agree. There is no coordinator. */
+ * Reads see all updates older than s clocks (Ho et al., NIPS 2013), so a part
+ * of the gradient is at most 2 (s + 1) clocks old. With steps h = 1 / (L (2 s +
+ * 3)), L at least the largest eigenvalue of X'X / n, the iterates converge to
+ * the minimum, where the parts agree. There is no coordinator. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,8 +277,8 @@ static strads_err ssp_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* w and g are read in each clock; the worker's own contributions to the tables are
- * kept. */
+/* w and g are read in each clock; the worker's own contributions to the tables
+ * are kept. */
 static strads_err ssp_pack(const void *local, strads_bytes *out)
 {
     const ssp_worker *k = local;

@@ -2,19 +2,21 @@
  * store: the parsimonious triangular model (Yin, Ho and Xing, NIPS 2013).
  *
  * A motif is a node i with two of its neighbours j, k: closed if these are
- * neighbours as well (it then belongs to the first of the three), else open. Its
- * nodes have a role each, x ~ theta_i, y ~ theta_j, z ~ theta_k. The roles determine
- * its class: all equal to r, two equal to r, or all different. A class has shares of
- * the kinds of motifs: closed, open at one of the equal roles, open at the odd one.
- * With n_ix counts of a node's roles and C counts of classes and kinds,
+ * neighbours as well (it then belongs to the first of the three), else open.
+ * Its nodes have a role each, x ~ theta_i, y ~ theta_j, z ~ theta_k. The roles
+ * determine its class: all equal to r, two equal to r, or all different. A
+ * class has shares of the kinds of motifs: closed, open at one of the equal
+ * roles, open at the odd one. With n_ix counts of a node's roles and C counts
+ * of classes and kinds,
  *
- *     p(x | rest) ~ (n_ix + alpha) (C[class, kind] + lambda) / (C[class] + 3 lambda)
+ *     p(x | rest) ~ (n_ix + alpha) (C[class, kind] + lambda)
+ *                   / (C[class] + 3 lambda)
  *
- * divided by the number of nodes at which the motif could be open. Workers have the
- * motifs of their nodes, with at most `most` neighbours each, and read rows that are
- * `staleness` clocks old; a clock is a pass over the motifs. The model is n_ix. A
- * checkpoint holds the roles of motifs beside the tables. `strads roles train` is
- * faster and finds groups better. */
+ * divided by the number of nodes at which the motif could be open. Workers have
+ * the motifs of their nodes, with at most `most` neighbours each, and read rows
+ * that are `staleness` clocks old; a clock is a pass over the motifs. The model
+ * is n_ix. A checkpoint holds the roles of motifs beside the tables. `strads
+ * roles train` is faster and finds groups better. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,8 +266,8 @@ static strads_err triangles_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
-/* Neither before the motifs are found, nor between read and inc: the changes since
- * the read are not in the tables. */
+/* Neither before the motifs are found, nor between read and inc: the changes
+ * since the read are not in the tables. */
 static strads_err triangles_pack(const void *local, strads_bytes *out)
 {
     const worker *k = local;

@@ -4,7 +4,8 @@
  * documents by words, or users by items. Formats: LIBSVM, MatrixMarket, UCI bag
  * of words, Blei's ldac, plain text, CSV, numpy's .npy, scipy's .npz and IDX;
  * plain, gzip or zstd. A UTF-8 byte order mark is skipped. A process keeps the
- * partitions that its options name, in the orientation that the program needs. */
+ * partitions that its options name, in the orientation that the program
+ * needs. */
 #ifndef STRADS_DATA_H
 #define STRADS_DATA_H
 
@@ -89,8 +90,8 @@ typedef struct strads_range {
  * Line k has the entries start[k] .. start[k + 1] - 1. Their indices count from
  * the first row (CSC) or column (CSR) of the part, ascend, and are unique.
  * Exactly one of f64 and f32 is not NULL. Kernels may read it and `index` up to
- * 16 entries beyond the end, to load whole vectors. `start` is NULL if the layout
- * does not include this orientation. */
+ * 16 entries beyond the end, to load whole vectors. `start` is NULL if the
+ * layout does not include this orientation. */
 typedef struct strads_sparse {
     uint64_t lines;
     uint64_t nnz;
@@ -101,9 +102,9 @@ typedef struct strads_sparse {
 } strads_sparse;
 
 /* The data of one partition. `by_col` has a line for each column of `cols`,
- * `by_row` one for each row of `rows`. Under STRADS_SPLIT_BOTH they are different
- * parts: by_row spans `rows` x all columns, by_col all rows x `cols`. Otherwise
- * both describe the same part. `label` belongs to `rows`; under
+ * `by_row` one for each row of `rows`. Under STRADS_SPLIT_BOTH they are
+ * different parts: by_row spans `rows` x all columns, by_col all rows x `cols`.
+ * Otherwise both describe the same part. `label` belongs to `rows`; under
  * STRADS_SPLIT_COLS these are all rows. */
 typedef struct strads_share {
     uint32_t partition;  /* 0 .. partitions - 1 */
@@ -123,8 +124,8 @@ typedef struct strads_share {
 } strads_share;
 
 /* Simple loops over lines, for programs without kernels of their own. `v` is
- * indexed as the entries are: [rows of the part] for lines of by_col. Any thread;
- * none of them blocks. */
+ * indexed as the entries are: [rows of the part] for lines of by_col. Any
+ * thread; none of them blocks. */
 
 /* Returns the value of entry e, stored as f64 or f32. */
 static inline double strads_sparse_value(const strads_sparse *x, uint64_t e)
@@ -166,8 +167,8 @@ static inline double strads_sparse_pair(const strads_sparse *x, uint64_t k,
     return sum;
 }
 
-/* A data set, or the part of it that this process keeps. Immutable; any number of
- * threads may use it. */
+/* A data set, or the part of it that this process keeps. Immutable; any number
+ * of threads may use it. */
 typedef struct strads_data strads_data;
 
 typedef struct strads_data_options {
@@ -197,20 +198,21 @@ typedef struct strads_data_options {
     strads_kind kind;        /* default: samples */
     /* Known names, or NULL; must outlive the data set. Text and named ratings:
      * rows and columns have the numbers of these names, and entries with other
-     * names are dropped (strads_data_unknown counts them). Tables: a field belongs
-     * to the column of its name, other fields are dropped; strads_data_unknown
-     * counts text values without a column. Other kinds: there are as many columns
-     * as names; a larger index is an error, and a header must agree. */
+     * names are dropped (strads_data_unknown counts them). Tables: a field
+     * belongs to the column of its name, other fields are dropped;
+     * strads_data_unknown counts text values without a column. Other kinds:
+     * there are as many columns as names; a larger index is an error, and a
+     * header must agree. */
     const strads_names *row_names, *col_names;
     const strads_names *stop_words; /* text: words to drop; may be NULL */
     uint32_t min_df;   /* text without col_names: words in fewer documents are
                         dropped */
     bool named_labels; /* samples: labels may be names; the first row decides. A
-                          name is one word of at most STRADS_LABEL_NAME_MAX bytes
-                          of UTF-8 without `,` `:` `=` `#`, and is not a number.
-                          A row's label is then the number of the name, 0, 1, ...
-                          in the order of their bytes. false: a name is
-                          STRADS_EFORMAT */
+                          name is one word of at most STRADS_LABEL_NAME_MAX
+                          bytes of UTF-8 without `,` `:` `=` `#`, and is not a
+                          number. A row's label is then the number of the name,
+                          0, 1, ... in the order of their bytes. false: a name
+                          is STRADS_EFORMAT */
     const strads_names
         *label_names;           /* known names in order; all others have the
                           number that follows. Must outlive the data set. NULL:
@@ -240,8 +242,8 @@ typedef struct strads_data_options {
                           STRADS_EFORMAT */
     const char *missing;     /* fields that are empty, ?, NA, N/A, NaN, null or
                           None, in any case. NULL or "refuse": an error; "mean":
-                          the mean of the present ones (for text: 0 in all of its
-                          columns) */
+                          the mean of the present ones (for text: 0 in all of
+                          its columns) */
     const double *col_means; /* with known columns: replacements of missing
                           fields, as strads_data_col_means; NULL: an error */
     uint32_t grid_cols; /* GRID: the number of column ranges, which divides K;
@@ -281,27 +283,27 @@ typedef struct strads_data_summary {
 } strads_data_summary;
 
 /* Reads a file of options->kind. The first bytes determine format and
- * compression. Plain files are mapped and parsed by `threads` threads; no process
- * may shorten a file during the call. Values are rounded to the nearest double
- * and must be finite. Stored zeros remain entries, except in array-format files.
- * LIBSVM indices ascend in a row, and `qid:` is ignored. In all other formats
- * entries may have any order; only ratings and text may repeat one. Each
- * partition holds about nnz / K entries; with more partitions than rows (columns)
- * some are empty. `options` may be NULL. The caller frees *out.
- * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the sentence gives file,
- * line, the text found and the text expected. STRADS_ENOMEM: the sentence gives
- * the bytes needed. STRADS_ELIMIT: more than 2^32 - 2 rows or columns, or more
- * than STRADS_LABEL_NAMES_MAX names of labels. STRADS_EINVAL: an option. Blocks.
- * Any thread. */
+ * compression. Plain files are mapped and parsed by `threads` threads; no
+ * process may shorten a file during the call. Values are rounded to the nearest
+ * double and must be finite. Stored zeros remain entries, except in
+ * array-format files. LIBSVM indices ascend in a row, and `qid:` is ignored. In
+ * all other formats entries may have any order; only ratings and text may
+ * repeat one. Each partition holds about nnz / K entries; with more partitions
+ * than rows (columns) some are empty. `options` may be NULL. The caller frees
+ * *out. STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the sentence gives
+ * file, line, the text found and the text expected. STRADS_ENOMEM: the sentence
+ * gives the bytes needed. STRADS_ELIMIT: more than 2^32 - 2 rows or columns, or
+ * more than STRADS_LABEL_NAMES_MAX names of labels. STRADS_EINVAL: an option.
+ * Blocks. Any thread. */
 STRADS_API strads_err strads_data_read(const char *path,
                                        const strads_data_options *options,
                                        strads_data **out);
 
-/* Makes a data set from a copy of compressed columns: start[cols + 1], index[nnz]
- * ascending and unique in a column, value[nnz], label[rows] (may be NULL). For
- * programs that generate their data, and for tests. If the options have
- * named_labels and label_names, label[i] is the number of a name. STRADS_EINVAL:
- * the arrays contradict each other. */
+/* Makes a data set from a copy of compressed columns: start[cols + 1],
+ * index[nnz] ascending and unique in a column, value[nnz], label[rows] (may be
+ * NULL). For programs that generate their data, and for tests. If the options
+ * have named_labels and label_names, label[i] is the number of a name.
+ * STRADS_EINVAL: the arrays contradict each other. */
 typedef struct strads_columns {
     uint64_t rows, cols;
     const uint64_t *start;
@@ -321,8 +323,8 @@ STRADS_API strads_err strads_data_from_rows(const strads_rows *rows,
                                             strads_data **out);
 
 /* A matrix in arrays of the types that other libraries use. Members other than
- * rows, cols and value may be 0. Sparse: compressed columns (CSC) or rows (CSR),
- * with ascending and unique indices in each. Dense: `start` is NULL and
+ * rows, cols and value may be 0. Sparse: compressed columns (CSC) or rows
+ * (CSR), with ascending and unique indices in each. Dense: `start` is NULL and
  * value[rows * cols] holds columns (Fortran order) or rows (C order). */
 typedef struct strads_arrays {
     size_t size; /* sizeof(strads_arrays) */
@@ -341,19 +343,19 @@ typedef struct strads_arrays {
 /* Makes a data set from arrays. Without `borrow` the arrays are copied, without
  * the zeros of dense ones, and may be freed afterwards.
  *
- * With `borrow`, index and value are used in place and must outlive the data set
- * unchanged, if they have the form that the data set needs: sparse, in the
+ * With `borrow`, index and value are used in place and must outlive the data
+ * set unchanged, if they have the form that the data set needs: sparse, in the
  * layout's orientation, indices of 32 bits, values of the type options->values,
  * and one partition or a split along the lines. Starts, counts and labels are
  * copied (8 to 12 bytes a line). index and value are copied too if one of them
  * ends so close to the end of a memory page that the 16 entries behind it might
- * not be readable. strads_data_bytes excludes borrowed arrays; strads_data_spend
- * does not affect them.
+ * not be readable. strads_data_bytes excludes borrowed arrays;
+ * strads_data_spend does not affect them.
  *
- * With row_names or col_names in the options, the number of rows or columns must
- * agree. STRADS_EINVAL: the arrays contradict each other, or a value is not
- * finite. STRADS_ELIMIT: a value does not fit f32. STRADS_ENOMEM: the sentence
- * gives the bytes. Blocks. Any thread. */
+ * With row_names or col_names in the options, the number of rows or columns
+ * must agree. STRADS_EINVAL: the arrays contradict each other, or a value is
+ * not finite. STRADS_ELIMIT: a value does not fit f32. STRADS_ENOMEM: the
+ * sentence gives the bytes. Blocks. Any thread. */
 STRADS_API strads_err
 strads_data_from_arrays(const strads_arrays *arrays,
                         const strads_data_options *options, strads_data **out);
@@ -377,75 +379,76 @@ STRADS_API uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i);
 /* Returns K, the number of partitions. */
 STRADS_API uint32_t strads_data_partitions(const strads_data *data);
 
-/* Returns the rows of a partition, also if this process does not keep it. Empty if
- * there is no such partition, and under STRADS_SPLIT_COLS. */
+/* Returns the rows of a partition, also if this process does not keep it. Empty
+ * if there is no such partition, and under STRADS_SPLIT_COLS. */
 STRADS_API strads_range strads_data_part(const strads_data *data,
                                          uint32_t partition);
 
-/* Returns the XXH3-64 hash of sizes and content, which nodes of a run compare. It
- * is independent of threads, partitions, f64 or f32, compression, format, and the
- * spelling of numbers. */
+/* Returns the XXH3-64 hash of sizes and content, which nodes of a run compare.
+ * It is independent of threads, partitions, f64 or f32, compression, format,
+ * and the spelling of numbers. */
 STRADS_API uint64_t strads_data_checksum(const strads_data *data);
 
-/* Returns 1 if indices in the file start at 1 (all formats except ldac), else 0.
- * Add it to a column's number that people see or that a model contains. */
+/* Returns 1 if indices in the file start at 1 (all formats except ldac), else
+ * 0. Add it to a column's number that people see or that a model contains. */
 STRADS_API uint64_t strads_data_index_base(const strads_data *data);
 
 /* Returns the bytes of memory that the data set uses. */
 STRADS_API uint64_t strads_data_bytes(const strads_data *data);
 
-/* Return the names of rows and columns; NULL if they have numbers only. Valid as
- * long as `data`, or options->row_names and col_names. */
+/* Return the names of rows and columns; NULL if they have numbers only. Valid
+ * as long as `data`, or options->row_names and col_names. */
 STRADS_API const strads_names *strads_data_row_names(const strads_data *data);
 STRADS_API const strads_names *strads_data_col_names(const strads_data *data);
 
-/* Returns the means [cols] that replaced missing fields of a table, 0 for one-hot
- * columns; NULL unless options->missing is "mean". Valid as long as `data`. */
+/* Returns the means [cols] that replaced missing fields of a table, 0 for
+ * one-hot columns; NULL unless options->missing is "mean". Valid as long as
+ * `data`. */
 STRADS_API const double *strads_data_col_means(const strads_data *data);
 
-/* Returns the names of labels in order (options->named_labels); NULL if labels are
- * numbers or absent. Valid as long as `data`, or options->label_names. */
+/* Returns the names of labels in order (options->named_labels); NULL if labels
+ * are numbers or absent. Valid as long as `data`, or options->label_names. */
 STRADS_API const strads_names *strads_data_label_names(const strads_data *data);
 
-/* Returns the number of entries that were dropped because the name of their row or
- * column is not among the known names. */
+/* Returns the number of entries that were dropped because the name of their row
+ * or column is not among the known names. */
 STRADS_API uint64_t strads_data_unknown(const strads_data *data);
 
-/* Returns the number of repeated entries in the kept part that were merged: words
- * of a text, ratings replaced by a later one. strads_data_nnz and
+/* Returns the number of repeated entries in the kept part that were merged:
+ * words of a text, ratings replaced by a later one. strads_data_nnz and
  * strads_data_col_nnz still count them. */
 STRADS_API uint64_t strads_data_repeated(const strads_data *data);
 
-/* Returns the share of a partition; NULL if this process does not keep it. Valid
- * as long as `data`. */
+/* Returns the share of a partition; NULL if this process does not keep it.
+ * Valid as long as `data`. */
 STRADS_API const strads_share *strads_data_share(const strads_data *data,
                                                  uint32_t partition);
 
-/* Classifies a file of STRADS_KIND_DOCUMENTS by its beginning: STRADS_KIND_CORPUS
- * for MatrixMarket's banner, a first line with one number, or one with a number
- * and `word:count`; STRADS_KIND_TEXT otherwise. Errors as strads_data_read.
- * Blocks. Any thread. */
+/* Classifies a file of STRADS_KIND_DOCUMENTS by its beginning:
+ * STRADS_KIND_CORPUS for MatrixMarket's banner, a first line with one number,
+ * or one with a number and `word:count`; STRADS_KIND_TEXT otherwise. Errors as
+ * strads_data_read. Blocks. Any thread. */
 STRADS_API strads_err strads_data_find_kind(const char *path,
                                             strads_kind *found);
 
 /* Sets the weights of rows, from 0 up, for programs that use them (lasso, glm,
  * logistic, svm, their paths and cross-validations) if their options have no
  * weights. `weight` [n], copied, has the kept rows in order. The checksum
- * excludes weights. Call it before the run, while other threads do not use the data.
- * STRADS_EINVAL: another number of rows is kept, or a weight is below 0 or not
- * finite. STRADS_ENOMEM. */
+ * excludes weights. Call it before the run, while other threads do not use the
+ * data. STRADS_EINVAL: another number of rows is kept, or a weight is below 0
+ * or not finite. STRADS_ENOMEM. */
 STRADS_API strads_err strads_data_weigh(strads_data *data, const double *weight,
                                         uint64_t n);
 
-/* Releases the data to the next run: a program that has copied a share's entries
- * into another form may free their memory. They read as 0 afterwards; sizes,
- * counts, names and labels remain. Call it before the run, while other threads do not
- * use the data. */
+/* Releases the data to the next run: a program that has copied a share's
+ * entries into another form may free their memory. They read as 0 afterwards;
+ * sizes, counts, names and labels remain. Call it before the run, while other
+ * threads do not use the data. */
 STRADS_API void strads_data_spend(strads_data *data);
 
 /* Frees the memory of by_row's entries of rows [begin, end), counted within the
- * share, in whole pages, if strads_data_spend was called; otherwise does nothing.
- * Only the worker of the share may call it. */
+ * share, in whole pages, if strads_data_spend was called; otherwise does
+ * nothing. Only the worker of the share may call it. */
 STRADS_API void strads_share_spend(const strads_share *share, uint64_t begin,
                                    uint64_t end);
 

@@ -43,8 +43,8 @@ extern "C" {
 typedef struct strads_engine strads_engine;
 typedef struct strads_result strads_result;
 
-/* The time of one worker so far, in seconds. In programs of rounds a worker is a
- * thread of this process, in loops a partition. */
+/* The time of one worker so far, in seconds. In programs of rounds a worker is
+ * a thread of this process, in loops a partition. */
 typedef struct strads_worker_time {
     double callback_seconds; /* inside callbacks */
     double waiting_seconds; /* loops: waiting for clocks of others; rounds: time
@@ -62,8 +62,8 @@ typedef struct strads_node_state {
                                             included; 0 for node 0 */
 } strads_node_state;
 
-/* Bins of a histogram of priorities: bin 0 counts those below 2^-40, bin k those
- * in [2^(k - 41), 2^(k - 40)), the last one all larger ones. */
+/* Bins of a histogram of priorities: bin 0 counts those below 2^-40, bin k
+ * those in [2^(k - 41), 2^(k - 40)), the last one all larger ones. */
 #define STRADS_PRIORITY_BINS 64
 
 /* One line of progress: after each report of the program's `objective`, or of
@@ -82,11 +82,11 @@ typedef struct strads_progress {
     uint64_t probes;                 /* pairs probed */
     uint64_t bytes_sent, bytes_received; /* between nodes */
     double callback_seconds; /* inside callbacks, summed over workers */
-    /* Loops: time in sessions, waiting for clocks of others and for other nodes;
-     * callback_seconds excludes it. */
+    /* Loops: time in sessions, waiting for clocks of others and for other
+     * nodes; callback_seconds excludes it. */
     double waiting_seconds, network_seconds;
-    /* For monitoring. The arrays are valid during the call of `progress`, and NULL
-     * in a result. */
+    /* For monitoring. The arrays are valid during the call of `progress`, and
+     * NULL in a result. */
     uint32_t in_flight; /* most rounds in flight since the last report */
     uint32_t n_workers; /* of this process */
     const strads_worker_time *worker; /* [n_workers] */
@@ -102,8 +102,8 @@ typedef struct strads_engine_options {
     uint32_t workers;    /* threads of this process, at most one for each
                             partition; 0: one per core */
     uint32_t partitions; /* K; 0: that of the plan, else of the data; on several
-                            nodes the number of all workers, simulated the number
-                            of nodes */
+                            nodes the number of all workers, simulated the
+                            number of nodes */
     const char *policy;  /* NULL: "priority" */
     const strads_policy *policy_plugin; /* not NULL: used instead */
     uint32_t depth;  /* rounds in flight beside the first, 0 .. 16 */
@@ -112,10 +112,10 @@ typedef struct strads_engine_options {
                             partition */
     uint32_t
         schedulers;   /* number of schedulers, at most one a parameter and 256;
-                            0: 1. Each has a policy for a range of the parameters.
-                            They choose in turn, while rounds of the others are in
-                            flight. They are placed on nodes 0, 1, ... in turn.
-                            The number affects the draws */
+                            0: 1. Each has a policy for a range of the
+                            parameters. They choose in turn, while rounds of the
+                            others are in flight. They are placed on nodes 0, 1,
+                            ... in turn. The number affects the draws */
     uint32_t pools;   /* groups of adjacent partitions, each on one node, which
                             work on each other's shares in `pooled` programs; 0:
                             one a node. The number affects the bits */
@@ -162,8 +162,8 @@ typedef struct strads_engine_options {
     double hold_below;
     uint64_t push_bytes;
     uint32_t window;      /* most unacknowledged pushes of a node to one shard,
-                             1 .. 64, of up to 256 KB each; further ones wait. 0:
-                             64 and at most 2 MB */
+                             1 .. 64, of up to 256 KB each; further ones wait.
+                             0: 64 and at most 2 MB */
     uint64_t cache_bytes; /* size of a node's cache of rows; 0: 256 MiB */
 
     /* Start values of table 0: n_start parameters. */
@@ -174,9 +174,9 @@ typedef struct strads_engine_options {
     /* Called on the thread that called run, never twice at once. */
     void (*progress)(void *arg, const strads_progress *progress);
     void *progress_arg;
-    /* Once true, the run ends at the next commit with the model so far. A signal
-     * handler may set it directly, another thread by an atomic store. May be
-     * NULL. */
+    /* Once true, the run ends at the next commit with the model so far. A
+     * signal handler may set it directly, another thread by an atomic store.
+     * May be NULL. */
     const volatile bool *stop;
 
     uint64_t
@@ -197,8 +197,8 @@ typedef struct strads_engine_options {
         *resume; /* continue from the newest checkpoint in this directory,
                            with the same program, options, data, seed and number
                            of partitions; NULL: start afresh */
-    /* Receives sentences that do not end the run (for example a checkpoint could not be
-     * written). Any thread, one call at a time. May be NULL. */
+    /* Receives sentences that do not end the run (for example a checkpoint
+     * could not be written). Any thread, one call at a time. May be NULL. */
     void (*notice)(void *arg, const char *sentence);
     void *notice_arg;
 } strads_engine_options;
@@ -219,28 +219,28 @@ typedef enum strads_end {
 
 /* Fills in the options for reading the data of strads_run: split, layout, kind,
  * named_labels, values (if the program fixes them), partitions and
- * partition_entries. The number of partitions is that of `options` or of the plan.
- * Otherwise there is one for each worker, or the program's `partitions_each` for
- * each of several workers, but none with fewer entries than the program's
- * `partition_entries`. Other members of *cut are unchanged. `config` and `options`
- * as for strads_run. Errors as strads_plan_read. */
+ * partition_entries. The number of partitions is that of `options` or of the
+ * plan. Otherwise there is one for each worker, or the program's
+ * `partitions_each` for each of several workers, but none with fewer entries
+ * than the program's `partition_entries`. Other members of *cut are unchanged.
+ * `config` and `options` as for strads_run. Errors as strads_plan_read. */
 STRADS_API strads_err strads_run_cut(const strads_program *program,
                                      const void *config,
                                      const strads_engine_options *options,
                                      strads_data_options *cut);
 
 /* Trains `program` on the partitions of `data` with threads of this process.
- * `config` points to the struct that the program's options table describes (NULL:
- * defaults). It, `data` and `options` (NULL: defaults) must outlive the call. The
- * caller frees *out. Blocks.
+ * `config` points to the struct that the program's options table describes
+ * (NULL: defaults). It, `data` and `options` (NULL: defaults) must outlive the
+ * call. The caller frees *out. Blocks.
  *
  * Errors of the program are returned with their sentence. STRADS_EINVAL: an
- * option, or a program that contradicts itself. STRADS_EFORMAT, STRADS_EMISMATCH:
- * options->resume has no complete checkpoint, or one of another program, other
- * data or other options. STRADS_EIO, STRADS_ESTATE: options->checkpoint cannot be
- * written, or another run uses it. STRADS_ENOMEM. If only the end of
- * options->trace fails, the error is returned and *out has the result; after any
- * other error *out is unchanged. */
+ * option, or a program that contradicts itself. STRADS_EFORMAT,
+ * STRADS_EMISMATCH: options->resume has no complete checkpoint, or one of
+ * another program, other data or other options. STRADS_EIO, STRADS_ESTATE:
+ * options->checkpoint cannot be written, or another run uses it. STRADS_ENOMEM.
+ * If only the end of options->trace fails, the error is returned and *out has
+ * the result; after any other error *out is unchanged. */
 STRADS_API strads_err strads_run(const strads_program *program,
                                  const void *config, const strads_data *data,
                                  const strads_engine_options *options,
@@ -248,16 +248,17 @@ STRADS_API strads_err strads_run(const strads_program *program,
 
 /* Tests a program on the data at `path` and finds mistakes in it. It runs the
  * program with one and with three partitions, on one and on two workers, and
- * simulated, and compares the results. Callbacks write between guard zones. Some
- * commit must set each number of commit->change. The objective may not end above
- * its start, and must be reproduced by a run that starts from the parameters. All
- * runs are in a child process, so that a crash is reported as a sentence.
+ * simulated, and compares the results. Callbacks write between guard zones.
+ * Some commit must set each number of commit->change. The objective may not end
+ * above its start, and must be reproduced by a run that starts from the
+ * parameters. All runs are in a child process, so that a crash is reported as a
+ * sentence.
  *
- * `config` as for strads_run; `how`: labels and other reading options, NULL: the
- * program's. Blocks, up to half a minute on small data. One thread at a time.
- * STRADS_EPROGRAM: the sentence names callback, phase, block and partition, and
- * the remedy. STRADS_EINVAL: a table that contradicts itself. Errors of the
- * program and of strads_data_read. */
+ * `config` as for strads_run; `how`: labels and other reading options, NULL:
+ * the program's. Blocks, up to half a minute on small data. One thread at a
+ * time. STRADS_EPROGRAM: the sentence names callback, phase, block and
+ * partition, and the remedy. STRADS_EINVAL: a table that contradicts itself.
+ * Errors of the program and of strads_data_read. */
 STRADS_API strads_err strads_program_check(const strads_program *program,
                                            const void *config, const char *path,
                                            const strads_data_options *how);
@@ -266,10 +267,10 @@ STRADS_API strads_err strads_program_check(const strads_program *program,
 
 /* Opens options->listen for options->nodes - 1 other processes and returns at
  * once; strads_engine_url then has the real port. `program`, `config` and
- * `options` must outlive the engine. STRADS_EIO: the address is in use or does not
- * exist, or the token's file cannot be read. STRADS_EINVAL: an option, or the
- * token; or more than one node for a program of rounds with tables of its own,
- * which this version runs in one process only. */
+ * `options` must outlive the engine. STRADS_EIO: the address is in use or does
+ * not exist, or the token's file cannot be read. STRADS_EINVAL: an option, or
+ * the token; or more than one node for a program of rounds with tables of its
+ * own, which this version runs in one process only. */
 STRADS_API strads_err strads_engine_listen(const strads_program *program,
                                            const void *config,
                                            const strads_engine_options *options,
@@ -298,8 +299,8 @@ typedef struct strads_join_options {
     /* Continue when nodes are lost or join, see strads_engine_run. A node that
      * joins a run with all its nodes present waits until it is needed. */
     bool regroup;
-    /* With `regroup`: seconds to wait for a lost node 0 to return by `resume`; 0:
-     * its loss ends this node. */
+    /* With `regroup`: seconds to wait for a lost node 0 to return by `resume`;
+     * 0: its loss ends this node. */
     double wait;
     /* Called once if this node has to wait for admission. May be NULL. */
     void (*notice)(void *arg, const char *sentence);
@@ -310,8 +311,8 @@ typedef struct strads_join_options {
  * nodes have joined. With `regroup` everything that `options` points to must
  * outlive the engine. STRADS_EMISMATCH: another version, program or token; a
  * certificate that one side does not accept; a second join; or a full run that
- * accepts no late nodes. STRADS_EIO: no answer. STRADS_EPEER: the coordinator or
- * another node was lost or failed. STRADS_ECANCELED. */
+ * accepts no late nodes. STRADS_EIO: no answer. STRADS_EPEER: the coordinator
+ * or another node was lost or failed. STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
                                          const strads_join_options *options,
                                          strads_engine **out);
@@ -326,26 +327,26 @@ STRADS_API const char *strads_engine_data_path(const strads_engine *engine);
 STRADS_API const strads_program *
 strads_engine_program(const strads_engine *engine);
 
-/* Fills in the reading options of this node: partitions, keep_first, keep_count,
- * split, layout, kind, named_labels, and values if the program fixes them. Other
- * members of *options are unchanged. The listening node waits here until all
- * others have joined. After STRADS_EREGROUP every node waits, and its range of
- * partitions may change. STRADS_ECANCELED. STRADS_EINVAL: fewer partitions than
- * workers. STRADS_ESTATE: the engine has run. After STRADS_EREGROUP also errors of
- * strads_engine_join. */
+/* Fills in the reading options of this node: partitions, keep_first,
+ * keep_count, split, layout, kind, named_labels, and values if the program
+ * fixes them. Other members of *options are unchanged. The listening node waits
+ * here until all others have joined. After STRADS_EREGROUP every node waits,
+ * and its range of partitions may change. STRADS_ECANCELED. STRADS_EINVAL:
+ * fewer partitions than workers. STRADS_ESTATE: the engine has run. After
+ * STRADS_EREGROUP also errors of strads_engine_join. */
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
 /* Makes one data set from the rows that the nodes hold. `part` has this node's
  * rows (samples, documents, users), possibly none. All nodes call it after
  * strads_engine_keep, with the same columns and with the options that
- * strads_engine_keep filled in. Rows are numbered in the order of nodes, which is
- * the order of joining.
+ * strads_engine_keep filled in. Rows are numbered in the order of nodes, which
+ * is the order of joining.
  *
- * The rows of a node are cut into the partitions that it hosts. Entries and labels
- * stay where they are; only sizes, counts of columns (and of rows, if the layout
- * has rows) and parts of the checksum travel. The run has the bits of one process
- * with the same row_bounds. `part` is copied, or borrowed as in
+ * The rows of a node are cut into the partitions that it hosts. Entries and
+ * labels stay where they are; only sizes, counts of columns (and of rows, if
+ * the layout has rows) and parts of the checksum travel. The run has the bits
+ * of one process with the same row_bounds. `part` is copied, or borrowed as in
  * strads_data_from_arrays; columns of a node with one partition are borrowed as
  * well. *out describes the whole data set; the caller handles names of rows. A
  * program's own arrays over rows (for example weights) do not travel.
@@ -353,27 +354,28 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
  * Blocks until all nodes have called it. One call at a time for an engine.
  * STRADS_ESTATE: before strads_engine_keep. STRADS_EMISMATCH: parts differ in
  * columns, names or kind of labels, or another node has read the data itself.
- * STRADS_EINVAL: as strads_data_from_arrays; no part has a row; the program cuts
- * columns; `regroup`. STRADS_EPEER: a node was lost or failed. STRADS_ELIMIT,
- * STRADS_ENOMEM, STRADS_ECANCELED. After an error free the engine. */
+ * STRADS_EINVAL: as strads_data_from_arrays; no part has a row; the program
+ * cuts columns; `regroup`. STRADS_EPEER: a node was lost or failed.
+ * STRADS_ELIMIT, STRADS_ENOMEM, STRADS_ECANCELED. After an error free the
+ * engine. */
 STRADS_API strads_err strads_data_from_part(strads_engine *engine,
                                             const strads_arrays *part,
                                             const strads_data_options *options,
                                             strads_data **out);
 
-/* Runs the program together with the other nodes, once. The coordinator receives
- * the result in *out, as after strads_run; on a joined node *out stays NULL.
- * STRADS_EREGROUP (with `regroup`): a node was lost, or one waits for admission.
- * Call strads_engine_keep, read the data that it names and call this function
- * again; the run continues from its last checkpoint. STRADS_EMISMATCH: the data
- * differs from the coordinator's. STRADS_EPEER: a node was lost or failed.
- * STRADS_ESTATE: before strads_engine_keep, or a second call. */
+/* Runs the program together with the other nodes, once. The coordinator
+ * receives the result in *out, as after strads_run; on a joined node *out stays
+ * NULL. STRADS_EREGROUP (with `regroup`): a node was lost, or one waits for
+ * admission. Call strads_engine_keep, read the data that it names and call this
+ * function again; the run continues from its last checkpoint. STRADS_EMISMATCH:
+ * the data differs from the coordinator's. STRADS_EPEER: a node was lost or
+ * failed. STRADS_ESTATE: before strads_engine_keep, or a second call. */
 STRADS_API strads_err strads_engine_run(strads_engine *engine,
                                         const strads_data *data,
                                         strads_result **out);
 
-/* Frees an engine. If the run is not over, this node leaves it, and the others end
- * with STRADS_EPEER. NULL is allowed. */
+/* Frees an engine. If the run is not over, this node leaves it, and the others
+ * end with STRADS_EPEER. NULL is allowed. */
 STRADS_API void strads_engine_free(strads_engine *engine);
 
 /* ---- simulated --------------------------------------------------------- */
@@ -426,27 +428,27 @@ typedef struct strads_sim_outcome {
     uint32_t schedulers; /* of a loop: 0 */
 } strads_sim_outcome;
 
-/* Runs the program on simulated nodes. `data` must hold all partitions. `outcome`
- * may be NULL. Otherwise as strads_run.
+/* Runs the program on simulated nodes. `data` must hold all partitions.
+ * `outcome` may be NULL. Otherwise as strads_run.
  *
- * A data-parallel loop has its tables in options->shards parts, on nodes 0, 1, ...
- * in turn, and its partitions distributed over all nodes. The virtual time of its
- * computing passes when a clock ends: the update_cost of phase 0, and entry_cost
- * for each entry of the partition. A shard takes merge_cost for each pushed byte.
- * Each partition is a thread with a stack of 512 KiB; one runs at a time.
- * STRADS_EINVAL: a loop with options->trace, which it does not have. */
+ * A data-parallel loop has its tables in options->shards parts, on nodes 0, 1,
+ * ... in turn, and its partitions distributed over all nodes. The virtual time
+ * of its computing passes when a clock ends: the update_cost of phase 0, and
+ * entry_cost for each entry of the partition. A shard takes merge_cost for each
+ * pushed byte. Each partition is a thread with a stack of 512 KiB; one runs at
+ * a time. STRADS_EINVAL: a loop with options->trace, which it does not have. */
 STRADS_API strads_err strads_simulate(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, const strads_sim_options *sim,
     strads_result **out, strads_sim_outcome *outcome);
 
-/* Measures the cost of the program's callbacks on this machine, by a run with one
- * worker on this thread that spends at most `seconds` in callbacks. Fills in
- * phases[n_phases] and the costs of callbacks in *sim; other members of *sim are
- * unchanged. `data` should have two partitions (options->partitions): with one,
- * merging is not measured. Phases that did not run cost 0. For a loop update_cost
- * is the mean time of a clock with the partitions of `data`. Otherwise as
- * strads_simulate. */
+/* Measures the cost of the program's callbacks on this machine, by a run with
+ * one worker on this thread that spends at most `seconds` in callbacks. Fills
+ * in phases[n_phases] and the costs of callbacks in *sim; other members of *sim
+ * are unchanged. `data` should have two partitions (options->partitions): with
+ * one, merging is not measured. Phases that did not run cost 0. For a loop
+ * update_cost is the mean time of a clock with the partitions of `data`.
+ * Otherwise as strads_simulate. */
 STRADS_API strads_err strads_sim_measure(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, double seconds,
@@ -454,8 +456,8 @@ STRADS_API strads_err strads_sim_measure(
 
 /* ---- results ----------------------------------------------------------- */
 
-/* The result of a run. Any thread; no call blocks. Pointers are valid as long as
- * the result. */
+/* The result of a run. Any thread; no call blocks. Pointers are valid as long
+ * as the result. */
 
 /* Frees a result, and its state by the program's `end`. NULL is allowed. */
 STRADS_API void strads_result_free(strads_result *result);

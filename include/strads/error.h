@@ -1,9 +1,9 @@
 /* strads/error.h - error codes and the sentence that goes with them.
  *
- * Every function of the library that can fail returns a strads_err. The function
- * that detects an error records one sentence for people: the fault, its place,
- * the expectation and the remedy. Callers pass the code on. The values are part
- * of the ABI and of the wire format and never change. */
+ * Every function of the library that can fail returns a strads_err. The
+ * function that detects an error records one sentence for people: the fault,
+ * its place, the expectation and the remedy. Callers pass the code on. The
+ * values are part of the ABI and of the wire format and never change. */
 #ifndef STRADS_ERROR_H
 #define STRADS_ERROR_H
 

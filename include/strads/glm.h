@@ -3,16 +3,16 @@
  *
  *     minimise 1/W sum c_i f(y_i, o_i + x_i'w + b) + lambda sum_j g(w_j)
  *
- * over w, and over b with an intercept, which is not penalised. docs/glm.md lists
- * the losses f and the penalties g. c_i is the row's weight (default 1), W the sum
- * of all weights, o_i the row's offset (default 0). The least value of f is 0; f
- * is half of the deviance for the loss of a likelihood.
+ * over w, and over b with an intercept, which is not penalised. docs/glm.md
+ * lists the losses f and the penalties g. c_i is the row's weight (default 1),
+ * W the sum of all weights, o_i the row's offset (default 0). The least value
+ * of f is 0; f is half of the deviance for the loss of a likelihood.
  *
  * The reported gap is a relative duality gap, (P - D) / P. For a coefficient
- * without penalty and bounds, it assumes that the optimum is within ten times the
- * present value, or ten times the fit of its column alone. For "mcp" and "scad",
- * which are not convex, the gap is the largest relative violation of the
- * stationarity conditions (docs/glm.md). */
+ * without penalty and bounds, it assumes that the optimum is within ten times
+ * the present value, or ten times the fit of its column alone. For "mcp" and
+ * "scad", which are not convex, the gap is the largest relative violation of
+ * the stationarity conditions (docs/glm.md). */
 #ifndef STRADS_GLM_H
 #define STRADS_GLM_H
 
@@ -28,8 +28,8 @@
 extern "C" {
 #endif
 
-/* The options (`config`). All zero: least squares with an L1 penalty at lambda_max
- * / 100. At most one of lambda, lambda_ratio and c may be given. */
+/* The options (`config`). All zero: least squares with an L1 penalty at
+ * lambda_max / 100. At most one of lambda, lambda_ratio and c may be given. */
 typedef struct strads_glm_options {
     const char *loss;      /* NULL: "squared" */
     const char *penalty;   /* NULL: "l1" */
@@ -63,8 +63,8 @@ typedef struct strads_glm_options {
         *classes; /* labels, "0,1"; the second of two is positive, more are
                             each fitted against the rest. NULL: the data's,
                             ascending */
-    /* The same from memory instead of files; they must outlive the run. For runs
-     * of one process. NULL: the files. */
+    /* The same from memory instead of files; they must outlive the run. For
+     * runs of one process. NULL: the files. */
     const double *row_weight;     /* [rows] */
     const double *row_offset;     /* [rows] */
     const double *penalty_factor; /* [columns] */
@@ -76,8 +76,8 @@ typedef struct strads_glm_options {
 } strads_glm_options;
 
 /* The program: name "glm". Parameters: one for each column, then b with an
- * intercept, then internal ones. With more than two classes each has one number a
- * class. Split by rows, compressed columns. Needs labels. */
+ * intercept, then internal ones. With more than two classes each has one number
+ * a class. Split by rows, compressed columns. Needs labels. */
 extern STRADS_API const strads_program strads_program_glm;
 
 /* ---- a path -------------------------------------------------------------- */
@@ -94,14 +94,14 @@ typedef struct strads_glm_path_options {
                              run */
 } strads_glm_path_options;
 
-/* The program: name "glm-path"; data as for "glm", any penalty except "none". The
- * run ends at the last point. The reported gap is the worst of all points, 1 until
- * the last one; the coefficients are the last point's. Measures: "points" reached
- * and the present "lambda". */
+/* The program: name "glm-path"; data as for "glm", any penalty except "none".
+ * The run ends at the last point. The reported gap is the worst of all points,
+ * 1 until the last one; the coefficients are the last point's. Measures:
+ * "points" reached and the present "lambda". */
 extern STRADS_API const strads_program strads_program_glm_path;
 
-/* Returns the *n points reached, in the order of the path; NULL and 0 for the state
- * of another program. Valid as long as the state. */
+/* Returns the *n points reached, in the order of the path; NULL and 0 for the
+ * state of another program. Valid as long as the state. */
 STRADS_API const strads_path_point *strads_glm_path(const void *state,
                                                     uint32_t *n);
 
@@ -122,16 +122,17 @@ typedef struct strads_glm_cv_options {
 
 /* Cross-validates a path: fits it once for each fold on the rows of all other
  * folds, and measures the error on the rows of the fold. The error of a row is
- * twice its loss (the squared error or the deviance), weighted by row and class.
- * Folds are drawn by `seed`, of nearly equal size, and stratified by class.
+ * twice its loss (the squared error or the deviance), weighted by row and
+ * class. Folds are drawn by `seed`, of nearly equal size, and stratified by
+ * class.
  *
- * Fills in points[path.points]. *best is the index of the least error, *simplest
- * that of the largest lambda with an error within one standard error of it
- * (Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3).
- * The bits do not depend on `threads`. `data` needs compressed columns, a split by
- * rows, labels, and all its partitions in this process. STRADS_EINVAL: an option,
- * or data without labels. STRADS_ENOMEM. STRADS_ECANCELED: stopped, or the time
- * limit. Blocks. */
+ * Fills in points[path.points]. *best is the index of the least error,
+ * *simplest that of the largest lambda with an error within one standard error
+ * of it (Breiman et al., "Classification and Regression Trees", 1984, section
+ * 3.4.3). The bits do not depend on `threads`. `data` needs compressed columns,
+ * a split by rows, labels, and all its partitions in this process.
+ * STRADS_EINVAL: an option, or data without labels. STRADS_ENOMEM.
+ * STRADS_ECANCELED: stopped, or the time limit. Blocks. */
 STRADS_API strads_err strads_glm_cv(const strads_data *data,
                                     const strads_glm_cv_options *options,
                                     strads_cv_point *points, uint32_t *best,
@@ -147,17 +148,18 @@ STRADS_API const strads_glm_options *strads_glm_resolved(const void *state);
 /* Returns b of each problem for the last committed coefficients; 0 without an
  * intercept. Valid as long as the state. */
 STRADS_API const double *strads_glm_intercepts(const void *state);
-/* Returns lambda_max, the smallest lambda at which all penalised coefficients are
- * 0. For "ridge", which has none, that of an l1_ratio of .001; 0 without a
+/* Returns lambda_max, the smallest lambda at which all penalised coefficients
+ * are 0. For "ridge", which has none, that of an l1_ratio of .001; 0 without a
  * penalty. */
 STRADS_API double strads_glm_lambda_max(const void *state);
-/* Returns whether the fit has no minimum: nothing is penalised, and some combination
- * of columns separates the labels (zero counts, for Poisson), so that coefficients
- * grow without bound. The run then ends with STRADS_END_STOPPED and a gap of 1. */
+/* Returns whether the fit has no minimum: nothing is penalised, and some
+ * combination of columns separates the labels (zero counts, for Poisson), so
+ * that coefficients grow without bound. The run then ends with
+ * STRADS_END_STOPPED and a gap of 1. */
 STRADS_API bool strads_glm_separable(const void *state);
 
-/* Returns the prediction of a loss at margin = o + x'w + b: the number, the mean
- * count, or the probability of the second class. NaN: unknown loss. */
+/* Returns the prediction of a loss at margin = o + x'w + b: the number, the
+ * mean count, or the probability of the second class. NaN: unknown loss. */
 STRADS_API double strads_glm_mean(const char *loss, double margin);
 /* Returns whether a loss is for two classes. */
 STRADS_API bool strads_glm_classifies(const char *loss);

@@ -7,9 +7,9 @@
  *
  *     p(z | rest) ~ (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta)
  *
- * (Griffiths and Steyvers, PNAS 2004). Blocks of words travel between partitions
- * with their counts; documents and the topics of their tokens stay. See
- * docs/lda.md. */
+ * (Griffiths and Steyvers, PNAS 2004). Blocks of words travel between
+ * partitions with their counts; documents and the topics of their tokens stay.
+ * See docs/lda.md. */
 #ifndef STRADS_LDA_H
 #define STRADS_LDA_H
 
@@ -52,10 +52,10 @@ typedef struct strads_lda_options {
         hold_out; /* share of a network's links that are held out, >= 0, below
                         1; strads_roles_is_held selects them */
     /* A file with a line of labels for each document: the run finds topics that
-     * separate the labels (MedLDA, docs/lda.md). NULL: none. Every partition reads
-     * the file. STRADS_EINVAL: more than STRADS_LDA_LABELLED_TOPICS topics.
-     * STRADS_EMISMATCH: the number of lines differs from the number of documents.
-     * STRADS_EFORMAT: as strads_lda_labels_read. */
+     * separate the labels (MedLDA, docs/lda.md). NULL: none. Every partition
+     * reads the file. STRADS_EINVAL: more than STRADS_LDA_LABELLED_TOPICS
+     * topics. STRADS_EMISMATCH: the number of lines differs from the number of
+     * documents. STRADS_EFORMAT: as strads_lda_labels_read. */
     const char *labels;
     double margin;      /* l, > 0; default 64 */
     double loss_weight; /* C, of the hinge loss, > 0; default 1 */
@@ -65,8 +65,9 @@ typedef struct strads_lda_options {
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS), split by
  * rows, compressed columns; f32 values need less memory. A document has at most
- * 65,535 tokens, a data set fewer than 2^31. The model is in the state, below, not
- * in table 0. If a bound ends the run, the present sweep is completed first. */
+ * 65,535 tokens, a data set fewer than 2^31. The model is in the state, below,
+ * not in table 0. If a bound ends the run, the present sweep is completed
+ * first. */
 extern STRADS_API const strads_program strads_program_lda;
 
 /* A topic model: the number of tokens for each word and topic. */
@@ -81,18 +82,18 @@ typedef struct strads_lda_model {
                               the old ones; NaN: the run ended after a sweep
                               without a report */
     uint64_t *total;       /* [K] tokens of each topic */
-    /* Word w has topic[k] count[k] times for start[w] <= k < start[w + 1]; topics
-     * ascend, counts are above 0. */
+    /* Word w has topic[k] count[k] times for start[w] <= k < start[w + 1];
+     * topics ascend, counts are above 0. */
     uint64_t *start; /* [V + 1] */
     uint32_t *topic, *count;
     strads_names *names; /* of the words, or NULL */
-    /* Roles of a network (strads/network.h): the counts are those of both ends of
-     * all links except the held-out ones (hold_out, seed). */
+    /* Roles of a network (strads/network.h): the counts are those of both ends
+     * of all links except the held-out ones (hold_out, seed). */
     bool network;
     double hold_out;
     uint64_t seed;
-    /* With labels: the names of the classes, and the weight of each topic's share
-     * of tokens in the score of each class; otherwise 0, NULL, NULL. */
+    /* With labels: the names of the classes, and the weight of each topic's
+     * share of tokens in the score of each class; otherwise 0, NULL, NULL. */
     uint32_t classes;
     strads_names *labels;
     double *weight; /* [classes x K] */
@@ -109,47 +110,49 @@ typedef struct strads_lda_labels {
     uint32_t *label;
 } strads_lda_labels;
 
-/* Reads labels, one line for each document: names separated by commas or tabs; an
- * empty line means none. `known` (may be NULL) numbers the classes; other names
- * become classes after them. Free *out after an error as well. STRADS_EIO.
- * STRADS_EFORMAT: a label that is not UTF-8 or occurs twice in a line, or fewer
- * than two classes. STRADS_EMISMATCH: the number of lines is not `documents`.
- * STRADS_ENOMEM. Any thread. Blocks. */
+/* Reads labels, one line for each document: names separated by commas or tabs;
+ * an empty line means none. `known` (may be NULL) numbers the classes; other
+ * names become classes after them. Free *out after an error as well.
+ * STRADS_EIO. STRADS_EFORMAT: a label that is not UTF-8 or occurs twice in a
+ * line, or fewer than two classes. STRADS_EMISMATCH: the number of lines is not
+ * `documents`. STRADS_ENOMEM. Any thread. Blocks. */
 STRADS_API strads_err strads_lda_labels_read(const char *path,
                                              uint64_t documents,
                                              const strads_names *known,
                                              strads_lda_labels *out);
 STRADS_API void strads_lda_labels_free(strads_lda_labels *labels);
 
-/* Copies the model from the result of a run, without names. The caller frees *out
- * by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before its first
- * sweep. STRADS_ENOMEM. Any thread. */
+/* Copies the model from the result of a run, without names. The caller frees
+ * *out by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
+ * its first sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
 /* Frees a model. NULL is allowed. */
 STRADS_API void strads_lda_model_free(strads_lda_model *model);
 
-/* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and its
- * counts in the NPY file `path`.npy: [n x 3] of u32, which are word, topic and
- * tokens, with words and topics from 0. docs/lda.md lists the members. Each file is
- * written atomically. STRADS_EINVAL: the options. STRADS_EIO. Blocks. */
+/* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and
+ * its counts in the NPY file `path`.npy: [n x 3] of u32, which are word, topic
+ * and tokens, with words and topics from 0. docs/lda.md lists the members. Each
+ * file is written atomically. STRADS_EINVAL: the options. STRADS_EIO.
+ * Blocks. */
 STRADS_API strads_err strads_lda_model_write(const strads_lda_model *model,
                                              const char *options,
                                              const char *path);
 
-/* Reads a model that strads_lda_model_write wrote. STRADS_EIO. STRADS_EFORMAT: not
- * a model, or the two files do not belong together. STRADS_EMISMATCH: another
- * version. STRADS_ENOMEM. */
+/* Reads a model that strads_lda_model_write wrote. STRADS_EIO. STRADS_EFORMAT:
+ * not a model, or the two files do not belong together. STRADS_EMISMATCH:
+ * another version. STRADS_ENOMEM. */
 STRADS_API strads_err strads_lda_model_read(const char *path,
                                             strads_lda_model **out);
 
 /* Fills the list of a topic that has fewer words than requested. */
 #define STRADS_LDA_NO_WORD UINT32_MAX
 
-/* Finds the first n words of each topic by relevance lambda log phi + (1 - lambda)
- * log (phi / p), 0 <= lambda <= 1 (Sievert and Shirley 2014); 1 means by log phi.
- * The caller provides word and score [topics x n]. Words without a token in the
- * topic are excluded. STRADS_EINVAL: n is 0, or lambda is out of its range. */
+/* Finds the first n words of each topic by relevance lambda log phi + (1 -
+ * lambda) log (phi / p), 0 <= lambda <= 1 (Sievert and Shirley 2014); 1 means
+ * by log phi. The caller provides word and score [topics x n]. Words without a
+ * token in the topic are excluded. STRADS_EINVAL: n is 0, or lambda is out of
+ * its range. */
 STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
                                            double lambda, uint32_t n,
                                            uint32_t *word, double *score);
@@ -163,26 +166,26 @@ typedef struct strads_lda_words {
     const uint32_t *word, *count; /* [n] */
 } strads_lda_words;
 
-/* Gibbs sampling of a document with a fixed model: the mean of the sweeps after the
- * first burn_in. Draws depend on the seed and the document only, so the result does
- * not depend on other calls. */
+/* Gibbs sampling of a document with a fixed model: the mean of the sweeps after
+ * the first burn_in. Draws depend on the seed and the document only, so the
+ * result does not depend on other calls. */
 typedef struct strads_lda_draws {
     uint32_t sweeps, burn_in; /* burn_in < sweeps */
     uint64_t seed;
 } strads_lda_draws;
 
 /* Computes the topic shares theta[topics] of a document from the topics of its
- * tokens and alpha. STRADS_EINVAL: a word that is not in the model, or burn_in >=
- * sweeps. STRADS_ENOMEM. Any thread. */
+ * tokens and alpha. STRADS_EINVAL: a word that is not in the model, or burn_in
+ * >= sweeps. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_infer(const strads_lda_model *model,
                                        const strads_lda_draws *draws,
                                        const strads_lda_words *words,
                                        double *theta);
 
 /* Computes the score of each class for a document, score[classes]: the model's
- * weights times the mean topic shares of its tokens, drawn as in strads_lda_infer.
- * Predict the class with the highest score. STRADS_ESTATE: a model without classes.
- * Otherwise as strads_lda_infer. */
+ * weights times the mean topic shares of its tokens, drawn as in
+ * strads_lda_infer. Predict the class with the highest score. STRADS_ESTATE: a
+ * model without classes. Otherwise as strads_lda_infer. */
 STRADS_API strads_err strads_lda_decide(const strads_lda_model *model,
                                         const strads_lda_draws *draws,
                                         const strads_lda_words *words,
@@ -197,18 +200,18 @@ typedef struct strads_lda_score {
     double log_likelihood; /* natural logarithm */
 } strads_lda_score;
 
-/* Document completion (Wallach et al., ICML 2009): estimates the topic shares from
- * a random half of the tokens and scores the other half. Errors as
+/* Document completion (Wallach et al., ICML 2009): estimates the topic shares
+ * from a random half of the tokens and scores the other half. Errors as
  * strads_lda_infer. */
 STRADS_API strads_err strads_lda_complete(const strads_lda_model *model,
                                           const strads_lda_draws *draws,
                                           const strads_lda_words *words,
                                           strads_lda_score *out);
 
-/* Estimates log p(words | model) of a whole document from left to right (Wallach et
- * al. 2009), as the logarithm of the particles' mean, which is an unbiased estimate
- * of p (Buntine, ACML 2009). Time grows with the square of the tokens. Errors as
- * strads_lda_infer. STRADS_EINVAL: no particles. */
+/* Estimates log p(words | model) of a whole document from left to right
+ * (Wallach et al. 2009), as the logarithm of the particles' mean, which is an
+ * unbiased estimate of p (Buntine, ACML 2009). Time grows with the square of
+ * the tokens. Errors as strads_lda_infer. STRADS_EINVAL: no particles. */
 STRADS_API strads_err strads_lda_left_to_right(const strads_lda_model *model,
                                                uint32_t particles,
                                                uint64_t seed,
@@ -216,12 +219,12 @@ STRADS_API strads_err strads_lda_left_to_right(const strads_lda_model *model,
                                                strads_lda_score *out);
 
 /* Measures the coherence of the n words of each topic, in falling order, in the
- * documents of `data`: umass[topics] (Mimno et al., EMNLP 2011: the sum over pairs)
- * and npmi[topics] (normalised pointwise mutual information, the mean over pairs,
- * -1 to 1). Windows are whole documents. Pairs with a word that is in no document
- * are excluded; NaN: no pair remains. word [topics x n] as from
- * strads_lda_top_words; `data` has rows. STRADS_EINVAL: n is 0, or data by column
- * only. STRADS_ENOMEM. Any thread. */
+ * documents of `data`: umass[topics] (Mimno et al., EMNLP 2011: the sum over
+ * pairs) and npmi[topics] (normalised pointwise mutual information, the mean
+ * over pairs, -1 to 1). Windows are whole documents. Pairs with a word that is
+ * in no document are excluded; NaN: no pair remains. word [topics x n] as from
+ * strads_lda_top_words; `data` has rows. STRADS_EINVAL: n is 0, or data by
+ * column only. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
                                            const uint32_t *word,
                                            const strads_data *data,
@@ -232,16 +235,18 @@ typedef struct strads_lda_joint {
     double log_likelihood; /* log p(words, topics) */
 } strads_lda_joint;
 
-/* Computes the likelihood of assignments from the model's alpha and beta, without
- * its counts. The file has a line `N word:topic ...` for each document, from 0.
- * STRADS_EIO. STRADS_EFORMAT: the sentence gives the line. STRADS_ENOMEM. */
+/* Computes the likelihood of assignments from the model's alpha and beta,
+ * without its counts. The file has a line `N word:topic ...` for each document,
+ * from 0. STRADS_EIO. STRADS_EFORMAT: the sentence gives the line.
+ * STRADS_ENOMEM. */
 STRADS_API strads_err strads_lda_joint_of(const strads_lda_model *model,
                                           const char *path,
                                           strads_lda_joint *out);
 
-/* Writes the assignments of a run with keep_assignments: a line `N word:topic ...`
- * for each document, words and topics from 0, words ascending. The file is written
- * atomically. STRADS_ESTATE: a run without keep_assignments. STRADS_EIO. Blocks. */
+/* Writes the assignments of a run with keep_assignments: a line `N word:topic
+ * ...` for each document, words and topics from 0, words ascending. The file is
+ * written atomically. STRADS_ESTATE: a run without keep_assignments.
+ * STRADS_EIO. Blocks. */
 STRADS_API strads_err strads_lda_assignments_write(const strads_result *result,
                                                    const char *path);
 

@@ -4,10 +4,10 @@
  *     minimise 1/W sum c_i log(1 + exp(-y_i (x_i'w + b)))
  *              + lambda (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
  *
- * over w, and over b with an intercept (otherwise b = 0), which is not penalised.
- * y_i is 1 for the positive label and -1 for the other one, c_i the row's weight
- * (default 1), W the sum of all weights: a row of weight 2 equals two rows. The
- * reported gap is a relative duality gap, (P - D) / P.
+ * over w, and over b with an intercept (otherwise b = 0), which is not
+ * penalised. y_i is 1 for the positive label and -1 for the other one, c_i the
+ * row's weight (default 1), W the sum of all weights: a row of weight 2 equals
+ * two rows. The reported gap is a relative duality gap, (P - D) / P.
  *
  * With k > 2 labels the program solves k such problems with one lambda, each
  * label against all others; objective and gap are those of their sum. With
@@ -56,8 +56,8 @@ typedef struct strads_logistic_options {
     const double
         *start_intercept; /* [k] start values of b, with start values of
                                       the coefficients; must outlive the run.
-                                      NULL: the best b for coefficients of 0; the
-                                      dual starts at 0 */
+                                      NULL: the best b for coefficients of 0;
+                                      the dual starts at 0 */
 } strads_logistic_options;
 
 /* The program: name "logistic". Parameters: one for each column, then b with an
@@ -69,31 +69,31 @@ extern STRADS_API const strads_program strads_program_logistic;
 
 /* A program for the L2 penalty with a given lambda or c, which solves the dual
  * with a variable for each row: several times faster on sparse data with many
- * columns (Yu, Huang, Lin, Machine Learning 85, 2011). Name "logistic-dual", the
- * same options; split by rows, compressed rows. Parameters and intercepts are
- * those of strads_program_svm (strads/svm.h). With several labels, one problem for
- * each label against the others. */
+ * columns (Yu, Huang, Lin, Machine Learning 85, 2011). Name "logistic-dual",
+ * the same options; split by rows, compressed rows. Parameters and intercepts
+ * are those of strads_program_svm (strads/svm.h). With several labels, one
+ * problem for each label against the others. */
 extern STRADS_API const strads_program strads_program_logistic_dual;
 
 /* Returns whether strads_program_logistic_dual suits these options and, unless
  * `data` is NULL, this data: not a softmax; |x_i|^2 C at most 1e8 for every row
  * (beyond that w, a sum over rows, loses its digits); and enough columns that
- * Newton's method by columns is not faster. Checks only the part of the data that
- * this process keeps. Any thread. */
+ * Newton's method by columns is not faster. Checks only the part of the data
+ * that this process keeps. Any thread. */
 STRADS_API bool
 strads_logistic_suits_dual(const strads_logistic_options *options,
                            const strads_data *data);
 
-/* Returns the options of a run of the dual program, from its state, with lambda and
- * classes filled in, and the options that determined them cleared. Strings are
- * valid as long as the state. */
+/* Returns the options of a run of the dual program, from its state, with lambda
+ * and classes filled in, and the options that determined them cleared. Strings
+ * are valid as long as the state. */
 STRADS_API strads_logistic_options
 strads_logistic_dual_resolved(const void *state);
 
-/* The program of `strads logistic path`, for two labels: glm-path (strads/glm.h)
- * with fewer options and the same functions for results and cross-validation.
- * `config` points to strads_glm_path_options; start from a copy of the program's
- * defaults. */
+/* The program of `strads logistic path`, for two labels: glm-path
+ * (strads/glm.h) with fewer options and the same functions for results and
+ * cross-validation. `config` points to strads_glm_path_options; start from a
+ * copy of the program's defaults. */
 extern STRADS_API const strads_program strads_program_logistic_path;
 
 #ifdef __cplusplus

@@ -3,12 +3,12 @@
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
  * by stochastic gradient descent, alternating least squares, descent by row, or
- * descent by rank (CCD++: Yu et al., ICDM 2012). Users and their factors stay on
- * their partition; blocks of items travel with their factors (DSGD: Gemulla et
- * al., KDD 2011). CCD++ merges sums of items instead. Biases are damped means,
- * subtracted beforehand. Ratings are scaled to mean 0 and deviation 1, and the
- * penalty follows the error on held-out ratings. If the loss of an SGD sweep
- * explodes, the sweep is undone and repeated with half the step. */
+ * descent by rank (CCD++: Yu et al., ICDM 2012). Users and their factors stay
+ * on their partition; blocks of items travel with their factors (DSGD: Gemulla
+ * et al., KDD 2011). CCD++ merges sums of items instead. Biases are damped
+ * means, subtracted beforehand. Ratings are scaled to mean 0 and deviation 1,
+ * and the penalty follows the error on held-out ratings. If the loss of an SGD
+ * sweep explodes, the sweep is undone and repeated with half the step. */
 #ifndef STRADS_MF_H
 #define STRADS_MF_H
 
@@ -51,8 +51,8 @@ typedef struct strads_mf_options {
     double alpha;     /* > 0; 0: 1 */
     const char *user, *item,
         *rating; /* names of these columns in the header line
-                           of the data (strads_data_options) and of `test`; NULL:
-                           common names */
+                           of the data (strads_data_options) and of `test`;
+                           NULL: common names */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, split by rows, compressed rows, f32. The
@@ -62,8 +62,8 @@ extern STRADS_API const strads_program strads_program_mf;
 /* Results, from the state that strads_result_state returns; any thread, valid
  * as long as the state. */
 
-/* Returns [rows x (1 + rank)] b_u and p_u of each user; NULL if a bound or a signal
- * ended the run before they were gathered. */
+/* Returns [rows x (1 + rank)] b_u and p_u of each user; NULL if a bound or a
+ * signal ended the run before they were gathered. */
 STRADS_API const float *strads_mf_users(const void *state);
 /* Returns the mean of the training ratings. */
 STRADS_API double strads_mf_mean(const void *state);
@@ -75,9 +75,9 @@ STRADS_API double strads_mf_penalty(const void *state);
 STRADS_API const strads_mf_options *strads_mf_resolved(const void *state);
 /* Returns the number of sweeps that were undone because their loss exploded. */
 STRADS_API uint32_t strads_mf_undone(const void *state);
-/* Returns the sweep, from 1, that produced the result's factors: the one with the
- * least held-out error, or the last one without held-out ratings; 0 before the
- * first. */
+/* Returns the sweep, from 1, that produced the result's factors: the one with
+ * the least held-out error, or the last one without held-out ratings; 0 before
+ * the first. */
 STRADS_API uint32_t strads_mf_best_sweep(const void *state);
 /* Root mean squared errors after that sweep: of the ratings trained on (as
  * each was met), held out, and of the test; NaN when there are none. */

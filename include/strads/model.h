@@ -11,8 +11,8 @@
  *
  * A file contains nonzero coefficients only. Indices count from 1, as in LIBSVM
  * and MatrixMarket files. A program with several numbers a parameter also has
- * "width": k and k values for each index; its intercepts are an array of k, or a
- * single 0. A model trained on a table also has "target" (the name of the
+ * "width": k and k values for each index; its intercepts are an array of k, or
+ * a single 0. A model trained on a table also has "target" (the name of the
  * labels' column), "names" (of all columns) and, if missing fields were filled
  * in, "means" (of all columns). */
 #ifndef STRADS_MODEL_H

@@ -23,13 +23,14 @@ STRADS_API strads_err strads_names_new(strads_names **out);
 
 /* Reads names from a file, one a line, plain, gzip or zstd. Line ends and a
  * UTF-8 byte order mark are not part of a name. STRADS_EIO: the file cannot be
- * read. STRADS_EFORMAT: an empty line or a repeated name; the sentence gives the
- * lines. STRADS_ENOMEM. Blocks. Any thread. */
+ * read. STRADS_EFORMAT: an empty line or a repeated name; the sentence gives
+ * the lines. STRADS_ENOMEM. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read(const char *path, strads_names **out);
 
-/* Reads words from a file, for example a stop list. The text is cut into words as
- * a document is, so that case and punctuation do not matter, and words may repeat.
- * STRADS_EIO, STRADS_ENOMEM as strads_names_read. Blocks. Any thread. */
+/* Reads words from a file, for example a stop list. The text is cut into words
+ * as a document is, so that case and punctuation do not matter, and words may
+ * repeat. STRADS_EIO, STRADS_ENOMEM as strads_names_read. Blocks. Any
+ * thread. */
 STRADS_API strads_err strads_names_read_words(const char *path,
                                               strads_names **out);
 

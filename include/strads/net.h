@@ -1,18 +1,17 @@
 /* strads/net.h - a feed-forward network for classes, a built-in program.
  *
- * For a row x the layers are z_1 = W_1'x + b_1, a_l = s(z_l), z_l+1 = W_l+1 a_l +
- * b_l+1; the probabilities of the classes are the softmax of the last z. Training
- * minimises the mean of -log p(y_i) over the rows by mini-batches of B rows:
- * theta <- theta - rate/B gradient. By back-propagation (Rumelhart, Hinton and
- * Williams, Nature 1986)
- * delta_L = p - y, delta_l = W_l+1'delta_l+1 s'(z_l), and the gradient of W_l is
- * delta_l a_l-1'.
+ * For a row x the layers are z_1 = W_1'x + b_1, a_l = s(z_l), z_l+1 = W_l+1 a_l
+ * + b_l+1; the probabilities of the classes are the softmax of the last z.
+ * Training minimises the mean of -log p(y_i) over the rows by mini-batches of B
+ * rows: theta <- theta - rate/B gradient. By back-propagation (Rumelhart,
+ * Hinton and Williams, Nature 1986) delta_L = p - y, delta_l = W_l+1'delta_l+1
+ * s'(z_l), and the gradient of W_l is delta_l a_l-1'.
  *
- * The first layer is wide: it has a row of weights for each column of the data. A
- * grid cuts the data into R row ranges and C column ranges, and partition (r, c)
- * holds W_1's rows of its columns. R x 1 is data-parallel, 1 x C model-parallel
- * (Dean et al., "Large scale distributed deep networks", NIPS 2012), other grids
- * are hybrids. */
+ * The first layer is wide: it has a row of weights for each column of the data.
+ * A grid cuts the data into R row ranges and C column ranges, and partition (r,
+ * c) holds W_1's rows of its columns. R x 1 is data-parallel, 1 x C
+ * model-parallel (Dean et al., "Large scale distributed deep networks", NIPS
+ * 2012), other grids are hybrids. */
 #ifndef STRADS_NET_H
 #define STRADS_NET_H
 
@@ -40,11 +39,11 @@ typedef struct strads_net_options {
 } strads_net_options;
 
 /* The program: name "net", split by a grid, compressed rows. Table 0 holds the
- * parameters in rows as long as the widest hidden layer: a row of weights to the
- * first layer for each column; the first layer's b; then for each further layer a
- * row for each unit, and rows for its b. All computation is in the type of the
- * data's values. For one grid the bits are the same on any number of workers and
- * nodes; between grids they differ by rounding. */
+ * parameters in rows as long as the widest hidden layer: a row of weights to
+ * the first layer for each column; the first layer's b; then for each further
+ * layer a row for each unit, and rows for its b. All computation is in the type
+ * of the data's values. For one grid the bits are the same on any number of
+ * workers and nodes; between grids they differ by rounding. */
 extern STRADS_API const strads_program strads_program_net;
 
 /* Returns the options with labels filled in, from the state that
@@ -58,17 +57,17 @@ STRADS_API double strads_net_at_zero(const void *state);
 /* A trained network, to predict with. */
 typedef struct strads_net strads_net;
 
-/* Makes a network from a model (strads/model.h), which may be freed afterwards. The
- * options come from the model's JSON. The caller frees *out by strads_net_free.
- * STRADS_EFORMAT: not a model of a network, or its sizes do not fit. STRADS_ENOMEM.
- * Any thread. */
+/* Makes a network from a model (strads/model.h), which may be freed afterwards.
+ * The options come from the model's JSON. The caller frees *out by
+ * strads_net_free. STRADS_EFORMAT: not a model of a network, or its sizes do
+ * not fit. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_net_from_model(const strads_model *model,
                                             strads_net **out);
 /* Frees a network. NULL is allowed. */
 STRADS_API void strads_net_free(strads_net *net);
 
-/* Return the columns of the training data, the number of classes, and their labels
- * as text, "A,B,..". Any thread. */
+/* Return the columns of the training data, the number of classes, and their
+ * labels as text, "A,B,..". Any thread. */
 STRADS_API uint64_t strads_net_inputs(const strads_net *net);
 STRADS_API uint32_t strads_net_classes(const strads_net *net);
 STRADS_API const char *strads_net_labels(const strads_net *net);

@@ -63,10 +63,10 @@ typedef struct strads_pack_result {
 /* Packs files of samples, one behind the other: the rows of the second follow
  * those of the first. `data` says how to read them, and how much memory may be
  * used (memory_limit; 0: a quarter of the free memory, at most 2 GB), as
- * strads_data_read; its split, layout, values and partitions are ignored. Sparse
- * text is read in two passes, and entries that exceed the memory go through one
- * unlinked file in `scratch`. Tables, NumPy files and packs must fit the memory.
- * `data`, `options` and `result` may be NULL.
+ * strads_data_read; its split, layout, values and partitions are ignored.
+ * Sparse text is read in two passes, and entries that exceed the memory go
+ * through one unlinked file in `scratch`. Tables, NumPy files and packs must
+ * fit the memory. `data`, `options` and `result` may be NULL.
  *
  * STRADS_EINVAL: an option; inputs with labels and inputs without.
  * STRADS_EIO: a file cannot be read or written, or too little room is free on

@@ -20,8 +20,8 @@
  * the remaining nodes. Without a checkpoint the lost node's peers and rows are
  * lost, and the others continue from their present state. A peer learns of the
  * loss in a gather. From then on, a peer that sent to a lost one sends to the
- * lost one's targets, so that every peer still reaches every other. Node 0, which
- * has the result, and nodes with shards must survive. */
+ * lost one's targets, so that every peer still reaches every other. Node 0,
+ * which has the result, and nodes with shards must survive. */
 #ifndef STRADS_PEERS_H
 #define STRADS_PEERS_H
 
@@ -59,8 +59,8 @@ typedef struct strads_peers_options {
      *   "exponential"  1, 2, 4, ... below N (the default, NULL)
      *   "halton"       N times 1/2, 1/4, 3/4, 1/8, 5/8, ..., rounded down: the
      *                  first ceil(log2 N) distinct ones above 0. If some peers
-     *                  are then unreachable (N = 8: 4, 2, 6), the next element of
-     *                  the sequence that connects all replaces the last one
+     *                  are then unreachable (N = 8: 4, 2, 6), the next element
+     *                  of the sequence that connects all replaces the last one
      *                  (4, 2, 1)
      *   "ring"         1
      * or the path of a file with lines `FROM TO`, ranks from 0; `#` starts a
@@ -75,23 +75,23 @@ typedef struct strads_peers_options {
     uint32_t staleness; /* SSP: iterations */
 } strads_peers_options;
 
-/* Opens a peer on a session, which must outlive it: one peer a session, with equal
- * options on all. The caller closes *out. Does not block. STRADS_EINVAL: an
- * option, or a graph in which a peer cannot reach another; the sentence names
- * both. STRADS_EIO, STRADS_EFORMAT: the graph's file. STRADS_ESTATE: the session
- * has a peer. STRADS_ENOMEM. */
+/* Opens a peer on a session, which must outlive it: one peer a session, with
+ * equal options on all. The caller closes *out. Does not block. STRADS_EINVAL:
+ * an option, or a graph in which a peer cannot reach another; the sentence
+ * names both. STRADS_EIO, STRADS_EFORMAT: the graph's file. STRADS_ESTATE: the
+ * session has a peer. STRADS_ENOMEM. */
 STRADS_API strads_err strads_peers_open(strads_session *session,
                                         const strads_peers_options *options,
                                         strads_peers **out);
 
-/* Closes a peer: other peers no longer wait for it. The end of its session and a
- * failure of its loop have the same effect. NULL is allowed. */
+/* Closes a peer: other peers no longer wait for it. The end of its session and
+ * a failure of its loop have the same effect. NULL is allowed. */
 STRADS_API void strads_peers_close(strads_peers *peers);
 
 /* Send a vector to all out-neighbours, stamped with this session's clock: dense
- * peers send value[length], sparse peers n values at index[n], below length, each
- * index at most once. The arrays are copied. Blocks in BSP mode, and while a
- * link's queue is full. STRADS_EINVAL: the wrong kind of peer, or an index.
+ * peers send value[length], sparse peers n values at index[n], below length,
+ * each index at most once. The arrays are copied. Blocks in BSP mode, and while
+ * a link's queue is full. STRADS_EINVAL: the wrong kind of peer, or an index.
  * STRADS_ENOMEM. On several nodes also the error that ended the run. */
 STRADS_API strads_err strads_peers_scatter(strads_peers *peers,
                                            const double *value);
@@ -109,8 +109,8 @@ typedef struct strads_peers_vector {
     const double *value;   /* [n] */
 } strads_peers_vector;
 
-/* Folds n vectors into into[length]. They are ordered by rank, and those of a peer
- * in the order of sending. */
+/* Folds n vectors into into[length]. They are ordered by rank, and those of a
+ * peer in the order of sending. */
 typedef strads_err (*strads_peers_fold)(void *arg, double *into, uint32_t n,
                                         const strads_peers_vector *in);
 
@@ -124,13 +124,13 @@ STRADS_API strads_err strads_peers_gather(strads_peers *peers,
                                           strads_peers_fold fold, void *arg,
                                           double *into, uint32_t *n);
 
-/* Returns whether a peer may still send vectors: false if it was lost, or if it is
- * an in-neighbour that had left by the last gather. strads_session_barrier is a
- * barrier of all peers. */
+/* Returns whether a peer may still send vectors: false if it was lost, or if it
+ * is an in-neighbour that had left by the last gather. strads_session_barrier
+ * is a barrier of all peers. */
 STRADS_API bool strads_peers_alive(const strads_peers *peers, uint32_t rank);
 
-/* Returns the out-neighbours, ascending; their number goes to *n. Valid until the
- * next gather. */
+/* Returns the out-neighbours, ascending; their number goes to *n. Valid until
+ * the next gather. */
 STRADS_API const uint32_t *strads_peers_targets(const strads_peers *peers,
                                                 uint32_t *n);
 

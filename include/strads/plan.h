@@ -4,13 +4,13 @@
  * A RING phase sends blocks from partition to partition. A plan is a table
  * partition x step -> blocks. A sweep is complete when every block has visited
  * every partition once. Steps order the blocks of each partition and the
- * partitions of each block. They are not barriers: a partition continues as soon
- * as its next block arrives.
+ * partitions of each block. They are not barriers: a partition continues as
+ * soon as its next block arrives.
  *
  * An entry may list several blocks: the first travels while the partition works
- * on the second. More blocks than partitions make a block's working set smaller.
- * A planner below makes a plan, or a file, or the user. The engine checks a plan
- * before it uses it. */
+ * on the second. More blocks than partitions make a block's working set
+ * smaller. A planner below makes a plan, or a file, or the user. The engine
+ * checks a plan before it uses it. */
 #ifndef STRADS_PLAN_H
 #define STRADS_PLAN_H
 
@@ -59,7 +59,8 @@ STRADS_API double strads_plan_imbalance(const strads_plan *plan);
 
 /* Makes a rotation: block b starts at partition b mod K and moves to the next
  * partition in each of K steps (the strata of DSGD: Gemulla et al., KDD 2011).
- * STRADS_EINVAL: no partitions or no blocks, or more than 2^20. STRADS_ENOMEM. */
+ * STRADS_EINVAL: no partitions or no blocks, or more than 2^20.
+ * STRADS_ENOMEM. */
 STRADS_API strads_err strads_plan_rotation(uint32_t partitions, uint32_t blocks,
                                            strads_plan **out);
 
@@ -93,11 +94,11 @@ typedef struct strads_cut {
 } strads_cut;
 
 /* Deals parameters 0 .. n - 1 to blocks, in order of falling weight, in snake
- * order 0, 1, ..., B - 1, B - 1, ..., 1, 0, 0, ...: blocks have equal numbers of
- * parameters and about equal work. Within a block parameters ascend. weight[n] >=
- * 0; NULL: 1 each. The result depends on the weights only, so every node makes
- * the same one. The caller frees *out. STRADS_EINVAL: no blocks, or an invalid
- * weight. STRADS_ENOMEM. */
+ * order 0, 1, ..., B - 1, B - 1, ..., 1, 0, 0, ...: blocks have equal numbers
+ * of parameters and about equal work. Within a block parameters ascend.
+ * weight[n] >= 0; NULL: 1 each. The result depends on the weights only, so
+ * every node makes the same one. The caller frees *out. STRADS_EINVAL: no
+ * blocks, or an invalid weight. STRADS_ENOMEM. */
 STRADS_API strads_err strads_cut_deal(uint32_t n, const double *weight,
                                       uint32_t blocks, uint32_t partitions,
                                       strads_cut **out);

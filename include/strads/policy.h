@@ -1,8 +1,8 @@
 /* strads/policy.h - policies: plug-ins of a scheduler that choose blocks.
  *
  * A policy turns priorities into blocks. The scheduler passes new priorities to
- * it and requests blocks for each dispatch. With several schedulers, each has an
- * instance of the policy for a range of the parameters, which the instance
+ * it and requests blocks for each dispatch. With several schedulers, each has
+ * an instance of the policy for a range of the parameters, which the instance
  * numbers from 0. A policy never blocks, never reads a clock, and draws random
  * numbers only by strads_random_bits with its request's `draw`, so that runs
  * repeat. The built-in policies priority, uniform and cyclic use this header
@@ -72,9 +72,9 @@ typedef struct strads_choice {
     const strads_block *blocks;  /* [n] */
     strads_block block, against; /* PROBE */
     /* The progress that remains in the policy's range, blocks in flight
-     * included: for example the sum of its priorities. Several schedulers share rounds
-     * in proportion to it; each has at least an eighth of an even share. 0:
-     * unknown, an even share. */
+     * included: for example the sum of its priorities. Several schedulers share
+     * rounds in proportion to it; each has at least an eighth of an even share.
+     * 0: unknown, an even share. */
     double remaining;
 } strads_choice;
 
@@ -91,9 +91,9 @@ typedef struct strads_policy {
     /* Passes new priorities, >= 0, of n parameters. Initially all are 1. */
     void (*prioritise)(void *state, uint32_t n, const uint32_t *param,
                        const double *priority);
-    /* Chooses blocks. A block keeps its id while its members stay the same. A new
-     * set has an id that was never used before (with several schedulers: below
-     * STRADS_POLICY_BLOCK_IDS + 2^52). */
+    /* Chooses blocks. A block keeps its id while its members stay the same. A
+     * new set has an id that was never used before (with several schedulers:
+     * below STRADS_POLICY_BLOCK_IDS + 2^52). */
     strads_err (*choose)(void *state, const strads_choice_request *request,
                          strads_choice *choice);
 } strads_policy;
@@ -105,9 +105,9 @@ STRADS_API const strads_policy *strads_policy_find(const char *name);
 /* Returns the built-in policies; the list ends with NULL. */
 STRADS_API const strads_policy *const *strads_policies(void);
 
-/* Returns draw k of the random stream (seed, purpose, index): 64 bits that depend
- * on these four numbers only, not on the thread or the time. For policies and
- * programs. Philox4x32-10, Salmon et al., SC 2011. */
+/* Returns draw k of the random stream (seed, purpose, index): 64 bits that
+ * depend on these four numbers only, not on the thread or the time. For
+ * policies and programs. Philox4x32-10, Salmon et al., SC 2011. */
 STRADS_API uint64_t strads_random_bits(uint64_t seed, uint64_t purpose,
                                        uint64_t index, uint64_t k);
 

@@ -93,8 +93,8 @@ typedef struct strads_shape {
      * given. */
     uint32_t blocks;
     /* The number of shared totals: f64 numbers that every update reads and adds
-     * to, and that no block owns (LDA's topic counts). Preset to 0; at most some
-     * thousands, because they travel with each dispatch. They start at 0.
+     * to, and that no block owns (LDA's topic counts). Preset to 0; at most
+     * some thousands, because they travel with each dispatch. They start at 0.
      *
      * The update of dispatch n reads task->total: the commits of dispatches
      * 1 .. n - 1 - s, equal for all partitions, plus everything that its own
@@ -110,8 +110,8 @@ typedef struct strads_shape {
     uint32_t pools;      /* groups of partitions; K if the program is not
                             pooled */
     /* The number of parameters, counted from the first, that a model contains;
-     * preset to 0: all. The others exist during the run only (for example the samples of a
-     * dual program). */
+     * preset to 0: all. The others exist during the run only (for example the
+     * samples of a dual program). */
     uint64_t coefficients;
     /* RING, read only: a plan or the option `blocks` fixes `blocks`. */
     bool blocks_given;
@@ -121,16 +121,16 @@ typedef struct strads_shape {
      * parameters is not available, the run fails with STRADS_ENOMEM before the
      * first callback. */
     uint32_t param_bytes;
-    /* The memory, in bytes, that this process uses at the peak of the run for its
-     * data and for the program's state that depends on them: tokens, ratings,
-     * factors, copies, the result. Preset to the bytes of the data. Together with
-     * param_bytes it is compared with the option `memory`, or with the free
-     * memory, before the first callback of a worker; a run that needs more fails
-     * with STRADS_ENOMEM. */
+    /* The memory, in bytes, that this process uses at the peak of the run for
+     * its data and for the program's state that depends on them: tokens,
+     * ratings, factors, copies, the result. Preset to the bytes of the data.
+     * Together with param_bytes it is compared with the option `memory`, or
+     * with the free memory, before the first callback of a worker; a run that
+     * needs more fails with STRADS_ENOMEM. */
     uint64_t run_bytes;
-    /* Read only, valid from `begin` on: the bytes that the option `memory` leaves
-     * for caches and working sets that grow during the run; UINT64_MAX: no
-     * limit. */
+    /* Read only, valid from `begin` on: the bytes that the option `memory`
+     * leaves for caches and working sets that grow during the run; UINT64_MAX:
+     * no limit. */
     uint64_t spare_bytes;
 } strads_shape;
 
@@ -223,7 +223,8 @@ typedef struct strads_commit {
     double tolerance;     /* the run ends when a report's gap is at most this */
     const double *total;  /* [shape's totals] including this dispatch's */
     double *total_change; /* [shape's totals] output, zeroed: added to the
-                             totals (for example a step size that all updates read) */
+                             totals (for example a step size that all updates
+                             read) */
 } strads_commit;
 
 /* ---- reports of progress ------------------------------------------------- */
@@ -282,9 +283,9 @@ typedef struct strads_program {
     strads_err (*refresh)(strads_task *task, const strads_change *changes,
                           uint32_t n);
 
-    /* Coordinator: makes the state for schedule, aggregate and objective. `data`
-     * is the part that the coordinator's process keeps. `end` frees the state
-     * together with the result, after the store. */
+    /* Coordinator: makes the state for schedule, aggregate and objective.
+     * `data` is the part that the coordinator's process keeps. `end` frees the
+     * state together with the result, after the store. */
     strads_err (*begin)(const void *config, const strads_data *data,
                         const strads_shape *shape, void **state);
     void (*end)(void *state);
@@ -347,7 +348,8 @@ typedef struct strads_program {
      * appends nothing is inside a step of several phases: the engine asks again
      * before the next dispatch. unpack_state follows `begin` and comes before
      * any other callback. NULL: `begin` and the committed values make the state
-     * again, as for a run that starts from a model; shared totals begin at 0. */
+     * again, as for a run that starts from a model; shared totals begin at
+     * 0. */
     strads_err (*pack_state)(const void *state, strads_bytes *out);
     strads_err (*unpack_state)(void *state, const void *bytes, size_t size);
 
@@ -371,12 +373,12 @@ typedef struct strads_program {
     /* ---- parameters that belong to partitions */
 
     /* The parameters that belong to a partition. The coordinator opens the
-     * policy once for each partition, on these parameters; it chooses `--blocks`
-     * blocks for each, sets their `owner`, and dispatches them together. Ranges
-     * ascend with the partitions. A parameter outside all ranges follows from
-     * owned ones: no policy chooses it and its changes do not count as updates.
-     * Not together with a PROBE phase. NULL: policies choose among all
-     * parameters. */
+     * policy once for each partition, on these parameters; it chooses
+     * `--blocks` blocks for each, sets their `owner`, and dispatches them
+     * together. Ranges ascend with the partitions. A parameter outside all
+     * ranges follows from owned ones: no policy chooses it and its changes do
+     * not count as updates. Not together with a PROBE phase. NULL: policies
+     * choose among all parameters. */
     strads_range (*owned)(const void *config, const strads_data *data,
                           const strads_shape *shape, uint32_t partition);
     /* Any partition of the owner's pool may update an owned parameter. A pool
@@ -410,8 +412,8 @@ typedef struct strads_program {
     uint32_t (*grid)(const void *config);
 } strads_program;
 
-/* Entries with an update cost equal to that of a further partition's round and the
- * merge of its partial, with some margin. */
+/* Entries with an update cost equal to that of a further partition's round and
+ * the merge of its partial, with some margin. */
 #define STRADS_PARTITION_ENTRIES 1000000
 
 /* Exports a program from a shared object to `strads run`; stands at file level.

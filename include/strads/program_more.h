@@ -18,11 +18,11 @@ extern "C" {
 
 /* A worker's view of a partition of its pool. An update may read a peer's
  * share. It may read the state that `open` made, and state written by updates
- * that were committed before this dispatch, unless this dispatch modifies it. It
- * may modify state that belongs to the parameters of its own block, because no
- * other worker holds them. A partition receives commits with its next dispatch:
- * the state that `receive` makes is visible to all after a later dispatch to
- * ALL. */
+ * that were committed before this dispatch, unless this dispatch modifies it.
+ * It may modify state that belongs to the parameters of its own block, because
+ * no other worker holds them. A partition receives commits with its next
+ * dispatch: the state that `receive` makes is visible to all after a later
+ * dispatch to ALL. */
 typedef struct strads_peer {
     const strads_share *share;
     void *local; /* NULL before the partition is opened */
@@ -33,9 +33,9 @@ typedef struct strads_peer {
 /* These calls are valid within `aggregate`, on its thread. None of them
  * blocks. */
 
-/* Sets the priorities of n parameters of any block (for example the result of a scan).
- * A parameter with priority 0 is idle: a policy draws it at its floor rate
- * only. */
+/* Sets the priorities of n parameters of any block (for example the result of a
+ * scan). A parameter with priority 0 is idle: a policy draws it at its floor
+ * rate only. */
 STRADS_API void strads_commit_prioritise(strads_commit *commit, uint32_t n,
                                          const uint32_t *param,
                                          const double *priority);
@@ -72,8 +72,9 @@ STRADS_API void strads_commit_count_updates(strads_commit *commit, uint64_t n);
 STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 
 /* Returns the merged probe value of parameters i and j, or NaN if the pair was
- * not probed. If the policy chose the block, all pairs within it, and between it
- * and the blocks in flight with it, are known, except in phases to NOBODY. */
+ * not probed. If the policy chose the block, all pairs within it, and between
+ * it and the blocks in flight with it, are known, except in phases to
+ * NOBODY. */
 STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
 
@@ -125,11 +126,11 @@ typedef enum strads_to {
                             partition once, together with its object, in the
                             order of the plan (default: rotation). Each holder
                             may write task->value; partials are merged over the
-                            sweep. A partition takes its blocks in a fixed order,
-                            each as soon as it arrives; there is no barrier.
-                            Dispatches keep their order on every partition and
-                            commits follow the order of rounds, so that the bits
-                            do not depend on workers and nodes */
+                            sweep. A partition takes its blocks in a fixed
+                            order, each as soon as it arrives; there is no
+                            barrier. Dispatches keep their order on every
+                            partition and commits follow the order of rounds, so
+                            that the bits do not depend on workers and nodes */
     STRADS_TO_NOBODY =
         3 /* no partition computes: `aggregate` works on its state
                             and the committed values, without a partial. Sends
@@ -137,8 +138,8 @@ typedef enum strads_to {
 } strads_to;
 
 /* How partials are merged: in the order of partitions, along a tree. Its
- * shape depends on the number of partitions and the size of the partial only. The bits
- * do not depend on where partitions are. */
+ * shape depends on the number of partitions and the size of the partial only.
+ * The bits do not depend on where partitions are. */
 typedef enum strads_merge {
     STRADS_MERGE_SUM = 0,    /* f64, element by element */
     STRADS_MERGE_CONCAT = 2, /* bytes, in the order of partitions */
@@ -171,7 +172,8 @@ typedef struct strads_phase {
     strads_when when;
     bool exclusive;      /* true: runs with nothing else in flight */
     bool reports;        /* `objective` is called after its aggregate; with
-                            several blocks in a dispatch, after the last one's */
+                            several blocks in a dispatch, after the last
+                            one's */
     bool ignores_values; /* `update` does not read task->value: it is NULL and
                             is not sent (always so in PROBE phases) */
     bool keeps_values;   /* with CALLED and ignores_values: `aggregate` neither
@@ -189,8 +191,9 @@ typedef struct strads_phase {
     strads_err (*update)(strads_task *task);
     /* OWN: into += from, `bytes` bytes each. Must be associative. */
     void (*merge_with)(void *into, const void *from, size_t bytes);
-    /* Makes the commit. NULL: OWNER and RING phases commit the holders' changes,
-     * ALL phases commit nothing (the engine keeps the values of a PROBE). */
+    /* Makes the commit. NULL: OWNER and RING phases commit the holders'
+     * changes, ALL phases commit nothing (the engine keeps the values of a
+     * PROBE). */
     strads_err (*aggregate)(strads_commit *commit);
     /* RESULT_WORKERS: task->partial is the merged partial, read only. */
     strads_err (*receive)(strads_task *task);
@@ -254,21 +257,23 @@ typedef struct strads_payload {
 /* The clocks that a loop may continue for after the end of the run. */
 #define STRADS_LOOP_GRACE 8
 
-/* Returns whether the run is to end: a bound (max_rounds counts this partition's
- * clocks), `stop`, a report that ends it, or a failure of another partition. A
- * loop calls it once a clock.
+/* Returns whether the run is to end: a bound (max_rounds counts this
+ * partition's clocks), `stop`, a report that ends it, or a failure of another
+ * partition. A loop calls it once a clock.
  *
  * After true a loop computes no more. It may finish work that all partitions
  * share: they learn of the end at different clocks, so each one advances its
- * session to the clock at which a complete run ends, and all of them meet there.
+ * session to the clock at which a complete run ends, and all of them meet
+ * there.
  *
  * A loop that has not asked by STRADS_LOOP_GRACE clocks after the end is cut
  * off: clock and advance of its session return STRADS_ECANCELED. If `run`
- * returns that, the run ends normally, with the model so far. Does not block. */
+ * returns that, the run ends normally, with the model so far. Does not
+ * block. */
 STRADS_API bool strads_loop_ends(const strads_task *task);
 
-/* Reports progress from any partition, as a line of progress. The last report is
- * the result's. The run ends when the gap is at most the tolerance, or when
+/* Reports progress from any partition, as a line of progress. The last report
+ * is the result's. The run ends when the gap is at most the tolerance, or when
  * `stop` is set. Blocks until the previous report has been delivered. */
 STRADS_API void strads_loop_report(const strads_task *task,
                                    const strads_report *report);

@@ -1,6 +1,6 @@
-/* strads/recommend.h - recommendations from a matrix factorisation: the items with
- * the highest predicted ratings, factors of new users, and the quality of a
- * ranking.
+/* strads/recommend.h - recommendations from a matrix factorisation: the items
+ * with the highest predicted ratings, factors of new users, and the quality of
+ * a ranking.
  *
  * All functions except new and free use the recommender's scratch memory: one
  * thread at a time. None blocks. */
@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* The parameters of a model, in the ratings' unit. A row has a bias, then `rank`
- * factors. The caller owns the arrays. */
+/* The parameters of a model, in the ratings' unit. A row has a bias, then
+ * `rank` factors. The caller owns the arrays. */
 typedef struct strads_mf_factors {
     uint64_t users, items;
     uint32_t rank;
@@ -34,9 +34,9 @@ typedef struct strads_mf_factors {
 
 typedef struct strads_recommender strads_recommender;
 
-/* Makes a recommender from a copy of the items' parameters; `model` may be freed
- * afterwards. The caller frees *out. STRADS_EINVAL: rank 0 or above 1,024, no items
- * or more than 2^32 - 2. STRADS_ENOMEM. */
+/* Makes a recommender from a copy of the items' parameters; `model` may be
+ * freed afterwards. The caller frees *out. STRADS_EINVAL: rank 0 or above
+ * 1,024, no items or more than 2^32 - 2. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_new(const strads_mf_factors *model,
                                              strads_recommender **out);
 /* Frees a recommender. NULL is allowed. */
@@ -48,8 +48,8 @@ STRADS_API void strads_recommender_free(strads_recommender *recommender);
  *     (sum q q' + penalty n I) p = sum (r - mean - b - c_i) q,
  * with penalty I if the model is unweighted. For implicit ratings b = 0 and
  *     (Q'Q + sum alpha r q q' + penalty I) p = sum (1 + alpha r) q.
- * For a non-negative model p >= 0. Unknown items are ignored; without ratings the
- * row is 0. STRADS_ENOMEM. */
+ * For a non-negative model p >= 0. Unknown items are ignored; without ratings
+ * the row is 0. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_fold(strads_recommender *recommender,
                                               uint32_t n, const uint32_t *item,
                                               const float *rating, float *row);
@@ -59,9 +59,10 @@ typedef struct strads_scored {
     float score;
 } strads_scored;
 
-/* Finds the `top` items with the highest predicted ratings for a row [1 + rank],
- * into out[top], best first; ties in order of item number. Items in seen[n_seen],
- * which ascends, are excluded. Returns the number of items found. */
+/* Finds the `top` items with the highest predicted ratings for a row [1 +
+ * rank], into out[top], best first; ties in order of item number. Items in
+ * seen[n_seen], which ascends, are excluded. Returns the number of items
+ * found. */
 STRADS_API uint32_t strads_recommender_top(strads_recommender *recommender,
                                            const float *row, uint64_t n_seen,
                                            const uint32_t *seen, uint32_t top,
@@ -76,12 +77,13 @@ typedef struct strads_ranking {
     double precision; /* hits / top */
 } strads_ranking;
 
-/* Measures rankings. For each user of the model it ranks all items except those of
- * the user's row in `train`. Items of the user's row in `test` with a rating of at
- * least `relevant` are relevant; those among the first `top` are hits. *popular has
- * the same measures for ranking by the number of ratings in `train`. Rows and
- * columns of both are the model's; further ones are ignored. The means are NaN if no
- * user has a relevant item. STRADS_EINVAL: top is 0. STRADS_ENOMEM. */
+/* Measures rankings. For each user of the model it ranks all items except those
+ * of the user's row in `train`. Items of the user's row in `test` with a rating
+ * of at least `relevant` are relevant; those among the first `top` are hits.
+ * *popular has the same measures for ranking by the number of ratings in
+ * `train`. Rows and columns of both are the model's; further ones are ignored.
+ * The means are NaN if no user has a relevant item. STRADS_EINVAL: top is 0.
+ * STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_judge(
     strads_recommender *recommender, const strads_mf_factors *model,
     const strads_sparse *train, const strads_sparse *test, double relevant,

@@ -5,8 +5,8 @@
  *     minimise 1/n sum loss(y_i (x_i'w + b)) + lambda/2 |w|^2
  *     loss(m) = log(1 + exp(-m)), or with loss "hinge" max(0, 1 - m)
  *
- * over w, and over b with an intercept (otherwise b = 0), which is not penalised.
- * y_i is 1 for the positive label and -1 for the other one. */
+ * over w, and over b with an intercept (otherwise b = 0), which is not
+ * penalised. y_i is 1 for the positive label and -1 for the other one. */
 #ifndef STRADS_SGD_LOGISTIC_H
 #define STRADS_SGD_LOGISTIC_H
 
@@ -43,8 +43,8 @@ typedef struct strads_sgd_logistic_options {
     const char *loss;   /* "logistic" or "hinge"; NULL: logistic */
 } strads_sgd_logistic_options;
 
-/* The program: name "sgd-logistic", one parameter for each column, split by rows,
- * compressed rows. Needs labels of two values or two names. */
+/* The program: name "sgd-logistic", one parameter for each column, split by
+ * rows, compressed rows. Needs labels of two values or two names. */
 extern STRADS_API const strads_program strads_program_sgd_logistic;
 
 /* Results, from the state that strads_result_state returns; any thread. */
@@ -52,7 +52,8 @@ extern STRADS_API const strads_program strads_program_sgd_logistic;
 /* Returns b of the model; 0 without an intercept. */
 STRADS_API double strads_sgd_logistic_intercept(const void *state);
 
-/* Returns the objective at w = 0, b = 0. A run that ends above it has diverged. */
+/* Returns the objective at w = 0, b = 0. A run that ends above it has
+ * diverged. */
 STRADS_API double strads_sgd_logistic_at_zero(const void *state);
 /* Returns the options with labels, F and L filled in. Valid as long as the
  * state. */

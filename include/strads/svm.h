@@ -2,8 +2,8 @@
  *
  *     minimise 1/2 |w|^2 + C sum_i c_i loss(y_i, x_i'w)
  *
- * over w, as liblinear does; c_i is the row's weight (default 1). With m = y x'w
- * for classes y = +-1, and r = y - x'w for numbers y,
+ * over w, as liblinear does; c_i is the row's weight (default 1). With m = y
+ * x'w for classes y = +-1, and r = y - x'w for numbers y,
  *
  *     hinge            max(0, 1 - m)
  *     squared-hinge    max(0, 1 - m)^2
@@ -52,33 +52,33 @@ typedef struct strads_svm_options {
                             ascending. More than two numbers must be listed if a
                             process does not keep the whole data */
     const double *start_intercept; /* [k] start values of the intercepts, with
-                                      start values of coefficients; NULL: 0. Must
-                                      outlive the run */
+                                      start values of coefficients; NULL: 0.
+                                      Must outlive the run */
     const double *row_weight; /* [rows] weights from memory instead of a file;
                                  must outlive the run. For runs of one process.
                                  NULL: by `weights` */
 } strads_svm_options;
 
-/* One partition of a pool makes passes over fewer entries than this: with several
- * partitions, rows need more visits, which costs more than it saves. */
+/* One partition of a pool makes passes over fewer entries than this: with
+ * several partitions, rows need more visits, which costs more than it saves. */
 #define STRADS_SVM_ALONE 1e6
 
 /* The program: name "svm"; split by rows, compressed rows. Parameters: the cols
- * coefficients, which the model contains; the coefficient of the bias; groups of
- * rows, which the policy schedules; and a dual value for each row, updated with
- * each report. Each has 1 number, or k. Needs labels; the first two losses need
- * labels of 2 to 10,000 values. */
+ * coefficients, which the model contains; the coefficient of the bias; groups
+ * of rows, which the policy schedules; and a dual value for each row, updated
+ * with each report. Each has 1 number, or k. Needs labels; the first two losses
+ * need labels of 2 to 10,000 values. */
 extern STRADS_API const strads_program strads_program_svm;
 
 /* The squared hinge with an L1 penalty or the elastic net, by columns: the
  * problem of strads/logistic.h, for two labels or for each against all others,
- * with max(0, 1 - m)^2 instead of log(1 + exp(-m)). With l1_ratio 1 and lambda =
- * 1 / (C W), that is with `c`, w solves
+ * with max(0, 1 - m)^2 instead of log(1 + exp(-m)). With l1_ratio 1 and lambda
+ * = 1 / (C W), that is with `c`, w solves
  *
  *     minimise |w|_1 + C sum_i c_i max(0, 1 - y_i (x_i'w + b))^2
  *
- * and the objective is 1 / (C W) times this one. The options (`config`); NULL: C =
- * 1, l1_ratio 1. */
+ * and the objective is 1 / (C W) times this one. The options (`config`); NULL:
+ * C = 1, l1_ratio 1. */
 typedef struct strads_svm_l1_options {
     strads_logistic_options fit; /* multiclass: not "softmax" */
     const char *loss;            /* NULL, "squared-hinge" */
@@ -93,8 +93,8 @@ extern STRADS_API const strads_program strads_program_svm_l1;
 
 /* Returns the options with classes filled in. Valid as long as the state. */
 STRADS_API const strads_svm_options *strads_svm_resolved(const void *state);
-/* Returns the last committed intercepts: one number, or one for each of more than
- * two classes; 0 without a bias or an intercept. Also for the state of
+/* Returns the last committed intercepts: one number, or one for each of more
+ * than two classes; 0 without a bias or an intercept. Also for the state of
  * strads_program_logistic_dual. Valid as long as the state. */
 STRADS_API const double *strads_svm_intercepts(const void *state);
 /* Returns the number of support vectors, rows with a nonzero dual value, at the

@@ -28,8 +28,8 @@ typedef enum strads_kernel_level {
 /* Returns the instruction set that programs use: the highest of this processor,
  * or a lower one that the environment variable STRADS_KERNELS names (portable,
  * avx2 or avx512). A run fails with STRADS_EINVAL if the variable has another
- * value or names a set that the processor lacks. Constant during the life of the
- * process. Any thread. */
+ * value or names a set that the processor lacks. Constant during the life of
+ * the process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
 
 #ifdef __cplusplus

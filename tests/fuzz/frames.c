@@ -37,8 +37,8 @@ static void take_bytes(const unsigned char head[STI_HEADER_BYTES],
     sti_frame_free(frame);
 }
 
-/* Takes the bytes as they are, then with a valid checksum in the header: mutation
- * cannot find a checksum, but a peer can compute one. */
+/* Takes the bytes as they are, then with a valid checksum in the header:
+ * mutation cannot find a checksum, but a peer can compute one. */
 static void take_frame(const uint8_t *bytes, size_t size)
 {
     unsigned char head[STI_HEADER_BYTES] = {0};
