@@ -39,6 +39,7 @@ engine/base
 engine/exec
 engine/net
 engine/round
+engine/run
 engine/sim
 engine/store
 engine/watch

@@ -286,7 +286,7 @@ static const cli_verb pack_verb = {
     .table = pack_table,
     .footer = "Example: strads data pack part1.svm part2.svm.gz -o all.pack "
               "joins two files, the rows of the second behind those of the "
-              "first; strads lasso train all.pack --model m.json reads them.",
+              "first; strads lasso train all.pack reads them.",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = pack_data,
 };

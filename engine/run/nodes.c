@@ -97,8 +97,8 @@ static strads_err check_program_spread(const strads_program *program,
             program->name);
     if (shards > 1 && !program->run)
         return strads_fail(STRADS_EINVAL,
-                           "program %s runs in rounds, whose one table is on "
-                           "node 0: leave shards out",
+                           "program %s runs in rounds, with one table on node "
+                           "0: leave shards out",
                            program->name);
     if (options->nodes > 1 && options->schedulers > 1 && options->policy_plugin)
         return strads_fail(STRADS_EINVAL,

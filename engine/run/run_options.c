@@ -92,7 +92,7 @@ static const strads_option rounds[] = {
                   "they choose in turn, ahead of theirs (default: 1)",
                   .rare = true, .min = 1, .max = 256),
     STRADS_OPTION(U32, strads_engine_options, pools, "pools", "N",
-                  "groups whose shares are pooled (default: one a node)",
+                  "groups of shares to pool (default: one a node)",
                   .rare = true, .min = 1, .max = 1048576),
     STRADS_OPTION(STRING, strads_engine_options, plan, "plan", "FILE",
                   "plan of a static program (default: rotation)"),

@@ -240,8 +240,8 @@ static strads_err check_pools(const sti_run *run, const sti_layout *layout,
 {
     if (!run->program->pooled)
         return strads_fail(STRADS_EINVAL,
-                           "%u pools for program %s, whose partitions read "
-                           "their own share only: leave pools out",
+                           "%u pools for program %s, but its partitions "
+                           "read their own share only: leave pools out",
                            pools, run->program->name);
     if (pools > run->partitions)
         return strads_fail(STRADS_EINVAL,
@@ -439,11 +439,10 @@ static strads_err take_ranges(sti_run *run, uint32_t schedulers)
         return strads_fail(STRADS_EINVAL, "%u schedulers: expected 1 to %d",
                            schedulers, STI_SCHEDULERS_MAX);
     if (schedulers > 1 && run->program->owned)
-        return strads_fail(
-            STRADS_EINVAL,
-            "program %s has owned parameters, whose policies one "
-            "scheduler runs: leave schedulers at 1",
-            run->program->name);
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has owned parameters, and one scheduler "
+                           "runs their policies: leave schedulers at 1",
+                           run->program->name);
     run->schedulers = schedulers ? schedulers : 1;
     if (run->schedulers > run->shape.parameters)
         run->schedulers =
