@@ -155,3 +155,36 @@ Test(sim_repeat, what_callbacks_cost_is_measured)
     cr_assert(sim.nodes == 3 && sim.latency == 1 && sim.phases == &phase);
     strads_data_free(data);
 }
+
+/* Takes at least 0.2 ms, on any machine and under any load. */
+static unsigned objectives;
+
+static strads_err slow_objective(void *state, strads_report *report)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    (void)state, (void)report;
+    objectives++;
+    while (nanosleep(&pause, NULL) != 0)
+        ;
+    return STRADS_OK;
+}
+
+Test(sim_repeat, a_commit_includes_the_coordinators_other_jobs)
+{
+    enum { ROUNDS = 60 };
+    static const sim_toy_size size = {.parameters = 4};
+    strads_program program = sim_toy_rounds;
+    program.objective = slow_objective;
+    strads_data *data = toy_data(&sim_toy_rounds, 8, 1, 2);
+    strads_engine_options options = sim_toy_options(2, 0);
+    options.max_rounds = ROUNDS;
+    strads_sim_options sim = sim_toy_nodes(3);
+    strads_sim_phase phase = {0};
+    cr_assert_eq(strads_sim_measure(&program, &size, data, &options, 10, &sim,
+                                    &phase, 1),
+                 STRADS_OK);
+    /* The first aggregate is not measured, and none follows the last report. */
+    cr_assert_gt(objectives, 4);
+    cr_assert_geq(ROUNDS * phase.aggregate_cost, (objectives - 2) * 2e-4);
+    strads_data_free(data);
+}

@@ -16,6 +16,10 @@
 
 enum { FIRST_CAPACITY = 4096 };
 
+/* Rows from one check of the memory to the next while the array has room: its
+ * size doubles, so growth alone would find a file of empty lines too late. */
+enum { ROWS_UNCHECKED = 1 << 20 };
+
 /* Limits on the memory of row and column counts, relative to the size of the
  * file. A few bytes that name a large index, or that unpack to empty lines,
  * must not cost gigabytes. */
@@ -157,13 +161,16 @@ static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
 {
     sti_totals *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
-    if (row >= t->row_capacity) {
+    bool fits = true;
+    if (row >= t->row_capacity || row % ROWS_UNCHECKED == 0) {
         t->needs = sti_needs_of(s->options, row + 1, t->cols, t->nnz);
-        if (check_needs("", s, &t->needs) == STRADS_OK &&
-            grow_counts(&t->row, &t->row_capacity, row + 1))
+        fits = check_needs("", s, &t->needs) == STRADS_OK &&
+               (row < t->row_capacity ||
+                grow_counts(&t->row, &t->row_capacity, row + 1));
+        if (fits)
             t->needs = (sti_needs){0};
     }
-    if (row >= t->row_capacity) {
+    if (!fits) {
         sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL, "no memory to count it");
         return;
     }

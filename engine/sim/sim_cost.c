@@ -9,7 +9,8 @@
  *   merge    merge_cost x bytes
  *   aggregate, choose   aggregate_cost, choose_cost; and merge_cost x bytes
  *            if an aggregate joins chunks
- *   all others   0: begin, open, close, prepare, schedule, report
+ *   all others   0: begin, open, close; and prepare, schedule and report,
+ *            whose measured time is in aggregate_cost
  *
  * Each time has its own random draw: jobs by their position in the run's order
  * of starts, messages by their number. */

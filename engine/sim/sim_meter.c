@@ -55,6 +55,14 @@ static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
                    ns - refresh);
 }
 
+/* The coordinator's other jobs of a round have no price of their own. They run on
+ * the same core as the aggregate, so the next aggregate includes their time. */
+static bool is_for_commit(const sti_job *job)
+{
+    return job->call == STI_CALL_SCHEDULE || job->call == STI_CALL_PREPARE ||
+           job->call == STI_CALL_REPORT;
+}
+
 void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
                        sti_run *run, sti_job *job)
 {
@@ -71,10 +79,15 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
         add_sample(&meter->merge, merged, ns);
     else if (job->call == STI_CALL_CHOOSE)
         add_sample(&meter->choose, 0, ns);
-    else if (job->call == STI_CALL_AGGREGATE && known)
-        add_sample(&meter->aggregate[job->phase], 0, ns);
-    else if ((job->call == STI_CALL_WORK || job->call == STI_CALL_RING_STEP) &&
-             known)
+    else if (is_for_commit(job))
+        meter->coordinator_ns += ns;
+    else if (job->call == STI_CALL_AGGREGATE && known) {
+        add_sample(&meter->aggregate[job->phase], 0,
+                   ns + meter->coordinator_ns);
+        meter->coordinator_ns = 0;
+    } else if ((job->call == STI_CALL_WORK ||
+                job->call == STI_CALL_RING_STEP) &&
+               known)
         note_worker(meter, cost, (const sti_worker_job *)job, ns);
 }
 
