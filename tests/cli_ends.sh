@@ -111,4 +111,16 @@ ends first "$first" 130
 ends second "$second" 0
 ends third "$third" 0
 says third.err "is over"
+
+# A resumed run waits six times --reconnect for its nodes, then continues alone
+# shellcheck disable=SC2086 # words
+start half lasso train "$year_train" $common --max-rounds 9 --checkpoint half
+ends half "$child" 3
+began=$(date +%s)
+# shellcheck disable=SC2086 # words
+start late lasso train "$year_train" $common --resume half --nodes 2 \
+    --reconnect .25 --listen "ipc://$folder/late.sock" --model late.json
+ends late "$child" 0
+says late.err "0 of 1 other nodes have joined in the 1.5 s after --resume"
+[ $(($(date +%s) - began)) -lt 30 ] || fail "a resumed run waited too long"
 finish

@@ -30,8 +30,8 @@
 #include "engine/run/run_setup.h"
 
 enum {
-    RESUME_WAIT = 60, /* seconds to wait for all nodes of a resumed run */
-    STUCK_MAX = 10    /* epochs in a row that committed nothing */
+    RESUME_WINDOWS = 6, /* wait of a resumed run, in multiples of `reconnect` */
+    STUCK_MAX = 10      /* epochs in a row that committed nothing */
 };
 #define COME_AGAIN_NS (STI_SECOND / 10)
 /* A pace is measured only after this time, when the nodes have run for some
@@ -378,18 +378,19 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
     char text[256];
     const strads_engine_options *o = &engine->options;
     (void)snprintf(text, sizeof text,
-                   "%u of %u other nodes have joined in the %d s after "
+                   "%u of %u other nodes have joined in the %g s after "
                    "--resume: the run continues with them, and accepts the "
                    "others when they join",
-                   joined, engine->terms.nodes - 1, RESUME_WAIT);
+                   joined, engine->terms.nodes - 1,
+                   RESUME_WINDOWS * o->reconnect);
     if (o->notice)
         o->notice(o->notice_arg, text);
 }
 
-/* The first epoch waits for all nodes, or RESUME_WAIT seconds with --resume. A
- * later epoch waits for the remaining nodes as long as for a broken link. If
- * the user asks to stop meanwhile, node 0 continues alone and ends with the
- * model so far. */
+/* The first epoch waits for all nodes; with --resume it waits RESUME_WINDOWS
+ * times as long as for a broken link. A later epoch waits for the remaining
+ * nodes as long as for a broken link. If the user asks to stop meanwhile, node 0
+ * continues alone and ends with the model so far. */
 static strads_err gather_nodes(strads_engine *engine)
 {
     const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);
@@ -403,7 +404,7 @@ static strads_err gather_nodes(strads_engine *engine)
         const bool resumes = first && engine->options.resume;
         err = assemble_epoch(engine,
                              !first    ? window
-                             : resumes ? RESUME_WAIT * STI_SECOND
+                             : resumes ? RESUME_WINDOWS * window
                                        : UINT64_MAX,
                              &joined);
         engine->together = !err;

@@ -19,8 +19,7 @@ typedef struct sti_sim_meter {
     sti_sim_sums choose, refresh, merge;
     /* of the running job: time in `refresh` and `receive` */
     uint64_t refresh_ns;
-    double
-        coordinator_ns; /* of the coordinator's jobs since its last aggregate */
+    double coordinator_ns; /* of its other jobs since the last aggregate */
 } sti_sim_meter;
 
 /* STRADS_ENOMEM. A zeroed meter may be freed. */
