@@ -295,6 +295,7 @@ static const oracle_wrong wrong[] = {
     WRONG("u,i,r\na,b,3\n,b,3\n", "line 3", "a user of 1 to"),
     WRONG("u,i,r\na,b,3\n\"a,b,3\n", "line 3", "quotes close"),
     WRONG("u,i,r\na,b,3\n\"a\"x,b,3\n", "line 3", "quotes close"),
+    WRONG("u,i,r\n\"a\nb\",x,3\n", "line 2", "line break"),
     WRONG("u,i,r\na,b,good\n", "line 2", "'good'", "a rating"),
     WRONG("u,i,r\n", "no entries"),
     WRONG("rating,user,what\n1,2,3\n", "'rating,user,what'",

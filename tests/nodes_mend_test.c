@@ -128,6 +128,17 @@ static strads_err open_and_cut(const strads_task *task, void **local)
 
 /* ---- no frame is lost or repeated -------------------------------------- */
 
+static void expect_exact_counts(const strads_result *result)
+{
+    uint64_t n;
+    uint32_t width;
+    const double *values = strads_result_values(result, &n, &width);
+    for (uint64_t k = 0; k < n * width; k++)
+        cr_assert_eq(values[k], 200, "cell %llu is %g", (unsigned long long)k,
+                     values[k]);
+    cr_expect_eq(atomic_load(&tally.wrong), 0);
+}
+
 static void count(uint32_t staleness, uint64_t mean, bool flips)
 {
     team t = {.program = &tally_program,
@@ -138,19 +149,13 @@ static void count(uint32_t staleness, uint64_t mean, bool flips)
                .mean = mean,
                .times = 20,
                .flips = flips};
-    uint64_t n;
-    uint32_t width;
     tally = (tally_plan){.clocks = 200,
                          .staleness = staleness,
                          .reports = 2,
                          .snapshots = 5,
                          .flushes = 3};
     strads_result *result = run_broken(&t, &r);
-    const double *values = strads_result_values(result, &n, &width);
-    for (uint64_t k = 0; k < n * width; k++)
-        cr_assert_eq(values[k], 200, "cell %llu is %g", (unsigned long long)k,
-                     values[k]);
-    cr_expect_eq(atomic_load(&tally.wrong), 0);
+    expect_exact_counts(result);
     cr_expect_eq(atomic_load(&tally.partitions_met), 5);
     strads_result_free(result);
 }
@@ -179,15 +184,9 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_bytes)
               .workers = {1, 1},
               .options = {.shards = 2}};
     roads r = {.seed = 3, .mean = 1000, .times = 2, .drops = true};
-    uint64_t n;
-    uint32_t width;
     tally = (tally_plan){.clocks = 200, .staleness = 1, .reports = 2};
     strads_result *result = run_broken(&t, &r);
-    const double *values = strads_result_values(result, &n, &width);
-    for (uint64_t k = 0; k < n * width; k++)
-        cr_assert_eq(values[k], 200, "cell %llu is %g", (unsigned long long)k,
-                     values[k]);
-    cr_expect_eq(atomic_load(&tally.wrong), 0);
+    expect_exact_counts(result);
     strads_result_free(result);
 }
 

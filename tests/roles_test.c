@@ -149,6 +149,7 @@ Test(roles, what_is_no_network_is_refused_with_its_line)
     refuse_text("a b many\n", "found 'many'");
     refuse_text("# nothing\n", "found no entries, expected at least one link");
     refuse_text("\"a b\n", "expected a link");
+    refuse_text("\"a\nb\",c\n", "on one line");
     refuse_text(
         "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 2\n",
         "has 2 rows and 3 columns");

@@ -100,7 +100,7 @@ strads_err sti_graph_look(const char *path, const char *begin, const char *end,
             return strads_fail(
                 STRADS_EFORMAT,
                 "%s: line %llu: found '%s', expected a link, "
-                "`u v` or `u v weight`",
+                "`u v` or `u v weight`, on one line",
                 path, 1 + (unsigned long long)sti_text_count_lines(begin, p),
                 quoted);
         }
@@ -147,7 +147,7 @@ static void parse_link(sti_feed *f, const char *p, const char *line_end)
     f->at = p;
     if (!take_part(&p, line_end, &u) || !take_part(&p, line_end, &v)) {
         sti_feed_trouble(f, STRADS_EFORMAT, begin, line_end,
-                         "a link, `u v` or `u v weight`");
+                         "a link, `u v` or `u v weight`, on one line");
         return;
     }
     if (!take_node(f, &u, &a, &knows_u) || !take_node(f, &v, &b, &knows_v))

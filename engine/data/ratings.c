@@ -303,7 +303,8 @@ static void parse_rating(sti_feed *f, const char *p, const char *line_end)
                                          STI_RATINGS_COLUMNS, &n);
     if (wrong != NULL) {
         sti_feed_trouble(f, STRADS_EFORMAT, wrong, line_end,
-                         "a field whose quotes close, before a separator");
+                         "a field whose quotes close on its line, before a "
+                         "separator: names cannot contain a line break");
         return;
     }
     if (n != r->fields) {
