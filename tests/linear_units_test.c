@@ -148,6 +148,31 @@ Test(linear_units, fits_do_not_depend_on_them_or_are_refused)
         try_units(seed);
 }
 
+/* ---- lambdas of almost 0 -------------------------------------------------- */
+
+/* With more columns than rows P goes to 0 with lambda. */
+Test(linear_units, a_tiny_lambda_of_many_columns_ends)
+{
+    const uint64_t rows[] = {5, 10, 20, 30}, cols[] = {30, 20, 40, 31};
+
+    for (uint64_t k = 0; k < 4; k++) {
+        lasso_design d = lasso_design_random(&(lasso_recipe){
+            .rows = rows[k], .cols = cols[k], .seed = k, .noise = 1});
+        const strads_engine_options engine = {.workers = 1,
+                                              .deterministic = true,
+                                              .max_rounds = 40000};
+        const strads_glm_options o = {.lambda = 1e-9, .intercept = true};
+        linear_fit fit =
+            linear_fit_run(&d, &strads_program_glm, &o, 1e-5, &engine);
+        expect_ok(fit.err);
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%llu x %llu: gap %g",
+                     (unsigned long long)rows[k], (unsigned long long)cols[k],
+                     fit.gap);
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
 /* ---- SVMs ---------------------------------------------------------------- */
 
 typedef struct svm_case {

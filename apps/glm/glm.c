@@ -49,6 +49,10 @@
 #define DOWN_ROWS 4
 #define DOWN_BY .3
 #define DOWN_GAP .01
+/* The same where columns fit numbers exactly and lambda is tiny: from w = 0 all columns
+ * would take part in the fit, and the penalty would hardly move any back. */
+#define FIT_FROM 1e-4
+#define FIT_ROWS 1
 
 /* ---- workers ------------------------------------------------------------- */
 
@@ -167,10 +171,14 @@ static bool goes_down(const glm_state *state, double lambda)
 {
     const glm_penalty *penalty = state->problem.penalty;
 
-    return lambda < DOWN_FROM * state->lambda_max &&
-           state->problem.loss->flat && !penalty->off && !penalty->tangent &&
-           !state->held && !state->ridge.used &&
-           state->set.rows <= DOWN_ROWS * state->columns;
+    const glm_loss *loss = state->problem.loss;
+    const bool fits = loss->labels == GLM_NUMBERS;
+    const double share = loss->flat ? DOWN_FROM : fits ? FIT_FROM : 0;
+    const uint64_t most = (loss->flat ? DOWN_ROWS : FIT_ROWS) * state->columns;
+
+    return lambda < share * state->lambda_max && !penalty->off &&
+           !penalty->tangent && !state->held && !state->ridge.used &&
+           state->set.rows <= most;
 }
 
 /* If no column has a slope, any lambda gives the same fit. */
