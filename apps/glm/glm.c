@@ -170,13 +170,12 @@ static void return_start(strads_commit *commit)
 static bool goes_down(const glm_state *state, double lambda)
 {
     const glm_penalty *penalty = state->problem.penalty;
-
     const glm_loss *loss = state->problem.loss;
     const bool fits = loss->labels == GLM_NUMBERS;
     const double share = loss->flat ? DOWN_FROM : fits ? FIT_FROM : 0;
     const uint64_t most = (loss->flat ? DOWN_ROWS : FIT_ROWS) * state->columns;
 
-    return lambda < share * state->lambda_max && !penalty->off &&
+    return lambda > 0 && lambda < share * state->lambda_max && !penalty->off &&
            !penalty->tangent && !state->held && !state->ridge.used &&
            state->set.rows <= most;
 }
@@ -190,7 +189,7 @@ void glm_find_lambda(glm_state *state, double critical)
     state->lambda_max = fmax(state->lambda_max, critical);
     if (state->surveys)
         return;
-    if (lambda == 0)
+    if (lambda == 0 && o->lambda_ratio > 0)
         lambda = state->lambda_max > 0 ? o->lambda_ratio * state->lambda_max
                                        : o->lambda_ratio;
     o->lambda = lambda;

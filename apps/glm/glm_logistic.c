@@ -60,7 +60,8 @@ static strads_err resolve_logistic(const void *config, glm_problem *out)
         return strads_fail(STRADS_EINVAL,
                            "multiclass is \"%s\"; expected ovr or softmax",
                            how);
-    if (o->l1_ratio == 0 && o->lambda == 0 && o->lambda_ratio == 0 && o->c == 0)
+    if (o->l1_ratio == 0 && o->lambda == 0 && !signbit(o->lambda) &&
+        o->lambda_ratio == 0 && o->c == 0)
         fit.c = 1;
     return glm_options_resolve(&fit, out);
 }

@@ -149,7 +149,8 @@ static strads_err check_parameters(const glm_problem *p)
                            "the loss %s takes no bounds; leave lower and upper "
                            "out",
                            o->loss);
-    if ((o->lambda > 0) + (o->lambda_ratio > 0) + (o->c > 0) > 1)
+    const bool given = o->lambda > 0 || signbit(o->lambda);
+    if (given + (o->lambda_ratio > 0) + (o->c > 0) > 1)
         return strads_fail(STRADS_EINVAL,
                            "lambda (%g), lambda-ratio (%g) and c (%g) set the "
                            "same number; give one of them",
@@ -197,7 +198,8 @@ strads_err glm_options_resolve(const strads_glm_options *given,
         o->l1_ratio = p.penalty->share;
     if (o->gamma == 0)
         o->gamma = p.penalty->usual;
-    if (o->lambda == 0 && o->lambda_ratio == 0 && o->c == 0 && !p.penalty->off)
+    if (o->lambda == 0 && !signbit(o->lambda) && o->lambda_ratio == 0 &&
+        o->c == 0 && !p.penalty->off)
         o->lambda_ratio = .01;
     if (!(o->lower <= 0 && o->upper >= 0))
         return strads_fail(STRADS_EINVAL,

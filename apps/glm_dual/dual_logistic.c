@@ -30,7 +30,7 @@ static bool suits_options(const strads_logistic_options *o, uint32_t labels)
 {
     if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
         return false;
-    return o->l1_ratio == 0 && o->lambda_ratio == 0;
+    return o->l1_ratio == 0 && o->lambda_ratio == 0 && !signbit(o->lambda);
 }
 
 /* `most`: largest entry of |x|^2 per column; 0: as in the rows. */

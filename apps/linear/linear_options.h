@@ -8,10 +8,10 @@
 
 #include <strads/options.h>
 
-#define LINEAR_OPTION_LAMBDA(type, other)                                 \
-    STRADS_OPTION(F64, type, lambda, "lambda", "L",                       \
-                  "weight of the penalty; 0: by --" other " (default 0)", \
-                  .max = DBL_MAX)
+#define LINEAR_OPTION_LAMBDA(type, other)                                     \
+    STRADS_OPTION(F64, type, lambda, "lambda", "L",                           \
+                  "weight of the penalty, 0: none (default: by --" other ")", \
+                  .max = DBL_MAX, .keeps_zero = true)
 #define LINEAR_OPTION_LAMBDA_RATIO(type, help)                        \
     STRADS_OPTION(F64, type, lambda_ratio, "lambda-ratio", "R", help, \
                   .max = DBL_MAX)

@@ -54,8 +54,10 @@ static void set_lambda(mf_step_schedule *c)
 {
     const double error = isnan(c->held) ? c->train : c->held;
 
-    c->lambda = c->fixed_lambda > 0 ? c->fixed_lambda
-                                    : c->each * LAMBDA * fmin(1, error);
+    const bool fixed = c->fixed_lambda > 0 || signbit(c->fixed_lambda);
+
+    c->lambda =
+        fixed ? fabs(c->fixed_lambda) : c->each * LAMBDA * fmin(1, error);
 }
 
 void mf_step_schedule_begin(mf_step_schedule *c, double n, double train,

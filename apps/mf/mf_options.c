@@ -40,8 +40,8 @@ const strads_option mf_option_table[] = {
                   "first step, falls linearly to 1/50 of it (default 0.08)",
                   .min = FLT_MIN, .max = 1e6),
     STRADS_OPTION(F64, strads_mf_options, lambda, "lambda", "L",
-                  "penalty a rating (default 0: 0.1 x held-out error)",
-                  .max = 1e6),
+                  "penalty a rating (default: 0.1 x held-out error)",
+                  .max = 1e6, .keeps_zero = true),
     STRADS_OPTION(BOOL, strads_mf_options, unweighted, "unweighted", NULL,
                   "penalty of a row, however many ratings it has (no)"),
     STRADS_OPTION(F64, strads_mf_options, holdout, "holdout", "H",
@@ -95,7 +95,7 @@ static void fill_in(strads_mf_options *o)
     o->no_biases |= o->implicit || o->nonnegative;
     if (o->alpha == 0)
         o->alpha = mf_defaults.alpha;
-    if (o->implicit && o->lambda == 0)
+    if (o->implicit && o->lambda == 0 && !signbit(o->lambda))
         o->lambda = IMPLICIT_LAMBDA;
     if (o->rank == 0)
         o->rank = mf_defaults.rank;

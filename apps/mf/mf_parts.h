@@ -60,7 +60,8 @@ enum { MF_TEST_SQUARES, MF_TEST_N, MF_TEST_HELD, MF_TESTS };
  * exchange no decisions. */
 typedef struct mf_step_schedule {
     double first_step;
-    double fixed_lambda; /* 0: lambda follows the held-out error */
+    double fixed_lambda; /* 0: lambda follows the held-out error;
+                            -0.0: it is 0 */
     double each;         /* factor of lambda, see mf_lambda_each */
     uint32_t sweeps, patience;
     bool descends; /* the method decreases the objective in every sweep */

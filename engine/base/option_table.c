@@ -72,7 +72,7 @@ static strads_err set_f64(const strads_option *option, double *field,
     }
     if (!sti_number_parse(number, &value) || !in_range(option, value))
         return wrong_number(option, text);
-    *field = value;
+    *field = option->keeps_zero && value == 0 ? -0. : value;
     return STRADS_OK;
 }
 
@@ -333,7 +333,12 @@ static size_t format_number(const strads_option *option, double value,
                             char *out, size_t size)
 {
     char number[STI_NUMBER_SIZE];
-    (void)sti_number_format(in_range(option, value) ? value : NAN, number);
+    const bool given = !(option->keeps_zero && value == 0 && !signbit(value));
+    if (value == 0)
+        value = 0; /* not -0.0 */
+    if (!given || !in_range(option, value))
+        value = NAN;
+    (void)sti_number_format(value, number);
     return format_text(number, out, size);
 }
 

@@ -34,7 +34,8 @@ typedef struct strads_glm_options {
     const char *loss;      /* NULL: "squared" */
     const char *penalty;   /* NULL: "l1" */
     double loss_parameter; /* of losses that have one; 0: its default */
-    double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio */
+    double lambda;         /* weight of the penalty, > 0; 0: by lambda_ratio;
+                              -0.0: none, as --lambda 0 */
     double lambda_ratio;   /* lambda / lambda_max, > 0; 0: by c. If c is 0, too:
                               0.01 */
     double c;              /* lambda = 1 / (c W), > 0; 0: not given */

@@ -30,7 +30,8 @@ extern "C" {
 /* The options (`config`); NULL: lambda_max / 100 and l1_ratio 1. At most one of
  * lambda, lambda_ratio and c may be given. */
 typedef struct strads_logistic_options {
-    double lambda; /* weight of the penalty, > 0; 0: by the two below */
+    double lambda; /* weight of the penalty, > 0; 0: by the two below; -0.0:
+                      none, as --lambda 0 */
     double
         lambda_ratio; /* lambda / lambda_max, > 0; 0: by c. If c is 0 as well:
                             0.01, or c = 1 if l1_ratio is 0 */

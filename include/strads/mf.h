@@ -35,7 +35,8 @@ typedef struct strads_mf_options {
     double step;        /* first step size, > 0; 0: 0.08. It falls linearly to
                            1/50 of that */
     double lambda;      /* penalty of a rating on |p_u|^2 and |q_i|^2, in scaled
-                           units; 0: a tenth of the held-out error */
+                           units; 0: a tenth of the held-out error; -0.0:
+                           none, as --lambda 0 */
     bool unweighted;    /* lambda applies to a row, independent of its number of
                            ratings; a lambda of 0 is then n / sqrt(rows x
                            columns) times as large, with n ratings */
