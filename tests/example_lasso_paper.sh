@@ -32,5 +32,12 @@ uniform=$(updates uniform)
 [ "$drawn" -gt 0 ] && [ $((2 * drawn)) -lt "$uniform" ] ||
     fail "priorities took $drawn updates, uniform draws $uniform"
 
+# Steps of correlated columns at once diverge: the run ends as soon as it shows.
+rm -f paper.json
+gives 1 run lasso_paper.so "$year_train" --threshold 1 --blocks 16 --workers 1 \
+    --time-limit 300 --model paper.json
+says err 'it diverges'
+[ ! -e paper.json ] || fail "a run that diverged left a model"
+
 refuses 2 '--lambda 0: expected' run lasso_paper.so "$year_train" --lambda 0
 finish

@@ -229,6 +229,9 @@ strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
+/* STRADS_EPROGRAM: the run has diverged, so that its model cannot be used: the
+ * objective is infinite or a parameter is not finite. */
+strads_err sti_job_check_finite(const sti_run *run, double objective);
 strads_err sti_job_checkpoint(sti_run *run, sti_checkpoint_job *job);
 
 /* Progress before the first report. */

@@ -260,18 +260,29 @@ static strads_err record_update(sti_aggregate_job *job, sti_update *update)
     return STRADS_OK;
 }
 
+/* The largest change that a phase may make. Beyond 1e150 squares overflow. Phases of the
+ * coordinator alone check their objective themselves and have no such limit. */
+static double largest_change(const strads_phase *phase)
+{
+    return phase->when == STRADS_WHEN_POLICY && phase->to != STRADS_TO_NOBODY
+               ? 1e150
+               : DBL_MAX;
+}
+
 /* Rejects numbers that are not finite: one would stay in the model, in every
- * worker's state and in the priorities. */
+ * worker's state and in the priorities. Steps that diverge are rejected earlier,
+ * because a program that reports only when it is idle would run on for long. */
 static strads_err check_finite(const sti_aggregate_job *job,
                                const strads_commit *commit,
                                const strads_change *change)
 {
     const size_t n = (size_t)change->n * commit->width;
-    bool finite = true;
+    const double most = largest_change(&job->run->phases[commit->phase]);
+    bool within = true;
     for (size_t k = 0; k < n; k++)
-        finite &= fabs(change->change[k]) <= DBL_MAX;
-    for (size_t k = 0; k < n && !finite; k++)
-        if (!isfinite(change->change[k]))
+        within &= fabs(change->change[k]) <= most;
+    for (size_t k = 0; k < n && !within; k++)
+        if (!(fabs(change->change[k]) <= most))
             return strads_fail(
                 STRADS_EPROGRAM,
                 "round %llu: phase %s of program %s changes parameter %u by "
@@ -660,6 +671,27 @@ static strads_err join_chunks(sti_aggregate_job *job)
     return err;
 }
 
+strads_err sti_job_check_finite(const sti_run *run, double objective)
+{
+    static const char *const advice =
+        "the steps diverge. Scale the columns down, or take shorter steps "
+        "(--rate) or fewer at once (--blocks, --workers)";
+    const double *value = strads_store_dense(run->store, 0);
+    const uint64_t n = run->shape.parameters * run->shape.width;
+
+    for (uint64_t k = 0; k < n; k++)
+        if (!isfinite(value[k]))
+            return strads_fail(STRADS_EPROGRAM, "parameter %llu is %g: %s",
+                               (unsigned long long)(k / run->shape.width),
+                               value[k], advice);
+    return isinf(objective)
+               ? strads_fail(STRADS_EPROGRAM, "the objective is %g: %s",
+                             objective, advice)
+               : STRADS_OK;
+}
+
+/* An objective that is not a number may be one that is not known yet: then the
+ * parameters decide whether the run has diverged. */
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
 {
     job->report = (strads_report){.objective = NAN, .gap = NAN};
@@ -668,7 +700,10 @@ strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
     if (!run->program->objective)
         return STRADS_OK;
     job->reported = true;
-    return run->program->objective(run->state, &job->report);
+    const strads_err err = run->program->objective(run->state, &job->report);
+    return err || isfinite(job->report.objective)
+               ? err
+               : sti_job_check_finite(run, job->report.objective);
 }
 
 /* Commits a phase to NOBODY: its blocks have no partials. */

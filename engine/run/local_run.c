@@ -3,11 +3,11 @@
  * state. */
 #include "engine/run/run_setup.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/exec/node.h"
+#include "engine/round/job.h"
 #include "engine/run/checkpoint_files.h"
 #include "engine/run/loops.h"
 
@@ -101,33 +101,13 @@ struct strads_result {
     void (*state_end)(void *state);
 };
 
-/* A run that diverged has no usable model. */
-static strads_err check_finite(const sti_run *run, double objective)
-{
-    static const char *const advice =
-        "the steps diverge. Scale the columns down, or take shorter steps "
-        "(--rate) or fewer at once (--blocks, --workers)";
-    const double *value = strads_store_dense(run->store, 0);
-    const uint64_t n = run->shape.parameters * run->shape.width;
-
-    for (uint64_t k = 0; k < n; k++)
-        if (!isfinite(value[k]))
-            return strads_fail(STRADS_EPROGRAM, "parameter %llu is %g: %s",
-                               (unsigned long long)(k / run->shape.width),
-                               value[k], advice);
-    return isinf(objective)
-               ? strads_fail(STRADS_EPROGRAM, "the objective is %g: %s",
-                             objective, advice)
-               : STRADS_OK;
-}
-
 strads_err sti_result_new(const sti_setup *setup,
                           const strads_progress *progress, strads_end end,
                           strads_result **out)
 {
     const sti_run *run = &setup->run;
     size_t bytes = sizeof(double) * run->shape.parameters * run->shape.width;
-    strads_err err = check_finite(run, progress->objective);
+    strads_err err = sti_job_check_finite(run, progress->objective);
     if (err)
         return err;
     strads_result *result = calloc(1, sizeof *result);
