@@ -302,5 +302,5 @@ Test(engine_finalise, what_never_stops_or_chooses_or_fails_ends_with_a_sentence)
     refuse(&winding, FAILING, STRADS_EIO, "the hard disk is soft");
     strads_program silent = winding;
     silent.schedule = NULL;
-    refuse(&silent, FLAWLESS, STRADS_EINVAL, "no schedule that could");
+    refuse(&silent, FLAWLESS, STRADS_EINVAL, "no schedule to do it");
 }

@@ -98,7 +98,7 @@ Test(engine_program, a_program_that_contradicts_itself_is_refused)
     refuse_program((strads_program){.name = "p",
                                     .phases = &called,
                                     .n_phases = 1},
-                   "only a schedule could call");
+                   "phases that only a schedule calls");
     refuse_program((strads_program){.name = "p",
                                     .update = never,
                                     .aggregate = never_commits,

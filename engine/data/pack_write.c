@@ -16,7 +16,7 @@
 #include "engine/data/memory.h"
 #include "engine/data/pack_format.h"
 
-enum { SEEN_SLOTS = 1024, LEB_MOST = 5 };
+enum { SEEN_SLOTS = 1024, LEB_MAX = 5 };
 
 /* The different values of a chunk, by their bits, up to one more than a
  * dictionary holds. */
@@ -317,11 +317,12 @@ static void digest_chunk(sti_packer *p)
 static uint64_t chunk_bound(const sti_packer *p, sti_pack_kind kind)
 {
     const uint64_t cols = p->open.cols, n = p->open.nnz;
-    return STI_PACK_CHUNK_HEADER + 2 * LEB_MOST * cols + cols +
+    const uint64_t dictionary = STI_PACK_DICTIONARY;
+    return STI_PACK_CHUNK_HEADER + (2 * LEB_MAX + 1) * cols +
            /* choose_bits compares with 25 bits and at most 128 skips an entry,
             * so no choice exceeds that. */
            n * 4 + ((p->rows >> STI_UNPACK_BITS_MAX) + 1) * cols * 4 +
-           STI_PACK_SLACK + 16 + 8 * STI_PACK_DICTIONARY +
+           STI_PACK_SLACK + 16 + 8 * dictionary +
            n * width_of_kind(kind) + 16 * cols + 64;
 }
 
@@ -778,7 +779,7 @@ static strads_err write_header(sti_packer *p, uint64_t index_at,
                                uint64_t index_hash, uint32_t sections)
 {
     uint8_t h[STI_PACK_HEADER] = {0};
-    memcpy(h, STI_PACK_MAGIC, 8);
+    memcpy(h, STI_PACK_MAGIC, sizeof STI_PACK_MAGIC); /* its 0 is replaced */
     sti_put_u32(h + 8, STI_PACK_VERSION);
     sti_put_u32(h + 12, STI_PACK_HEADER);
     sti_put_u64(h + 16, p->rows);

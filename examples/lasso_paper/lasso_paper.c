@@ -10,8 +10,7 @@
  * refresh    r -= x_j (change of w_j)
  *
  * When the policy is idle, a scan takes all columns: new priorities, and the
- * gap to the dual point s r / n, s = min(1, n lambda / max |c_j|), which has (s
- * y'r - s^2 r'r / 2) / n. */
+ * gap to the dual point s r / n, where s = min(1, n lambda / max |c_j|). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
