@@ -322,8 +322,8 @@ static uint64_t chunk_bound(const sti_packer *p, sti_pack_kind kind)
            /* choose_bits compares with 25 bits and at most 128 skips an entry,
             * so no choice exceeds that. */
            n * 4 + ((p->rows >> STI_UNPACK_BITS_MAX) + 1) * cols * 4 +
-           STI_PACK_SLACK + 16 + 8 * dictionary +
-           n * width_of_kind(kind) + 16 * cols + 64;
+           STI_PACK_SLACK + 16 + 8 * dictionary + n * width_of_kind(kind) +
+           16 * cols + 64;
 }
 
 static bool reserve_bytes(sti_packer *p, uint64_t bytes)
