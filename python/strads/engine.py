@@ -145,13 +145,11 @@ def interruptible(stop, function, *arguments):
 
     # A handler's exception can come between any two lines, such as those that
     # start the thread, which would then run on alone. So handlers run as ever,
-    # and what they raise is kept until the call has ended.
+    # and what they raise is kept until they are restored. (A short call can end
+    # while Thread.start has not, and start does not survive an exception then.)
     def guard(handler):
         def run(number, frame):
             nonlocal interrupted
-            if done.is_set():
-                handler(number, frame)
-                return
             try:
                 handler(number, frame)
             except BaseException as raised:
