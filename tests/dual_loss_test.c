@@ -128,6 +128,17 @@ Test(dual_loss, h_is_how_fast_b_changes_as_z_falls)
     cr_expect_gt(seen, CASES / 2);
 }
 
+/* A margin that has overflowed must not look like a row that is fitted. */
+Test(dual_loss, the_loss_of_what_is_not_a_number_is_none)
+{
+    uint64_t k = 0;
+
+    for (int i = 0; i < CASES; i++) {
+        const row r = draw_row(&k, i);
+        cr_assert(isnan(r.loss->value(&r.x, NAN)), "%s", r.loss->name);
+    }
+}
+
 Test(dual_loss, rows_without_weight_stay_where_they_are)
 {
     for (int k = 0; k < DUAL_LOSSES; k++) {

@@ -131,6 +131,20 @@ static void check_conjugates(const char *word, const glm_loss *loss)
     }
 }
 
+/* A margin that has overflowed must not look like a row that is fitted. */
+Test(glm_tables, losses_of_what_is_not_a_number_are_none)
+{
+    for (size_t k = 0; k < LOSSES; k++) {
+        const glm_loss *loss = losses[k].loss;
+        double r;
+
+        cr_expect(isnan(loss->value(1, NAN, loss->usual)), "%s",
+                  losses[k].word);
+        cr_expect(isnan(evaluate(loss, 1, NAN, &r, NULL)), "%s",
+                  losses[k].word);
+    }
+}
+
 Test(glm_tables, losses_have_their_slopes_conjugates_means_and_links)
 {
     for (size_t k = 0; k < LOSSES; k++) {
@@ -224,6 +238,28 @@ Test(glm_tables, penalties_have_their_steps_and_conjugates)
                 check_prox(word, pen, t, q, .4);
                 check_dual(word, pen, t, q);
             }
+    }
+}
+
+static void check_nan(const char *word, const glm_penalty *pen,
+                      const glm_term *t, double at)
+{
+    const double none[] = {NAN, NAN, NAN}, w[] = {at, at, at};
+
+    cr_expect(isnan(pen->conjugate(t, none)), "%s* of NaN", word);
+    cr_expect(isnan(pen->violation(t, w, none)), "%s at %g", word, at);
+}
+
+/* fmax(NaN, 0) is 0, which would be a slope that keeps a coefficient. */
+Test(glm_tables, slopes_that_are_not_a_number_satisfy_no_penalty)
+{
+    for (size_t k = 0; k < PENALTIES; k++) {
+        const glm_penalty *pen = penalties[k].penalty;
+        for (size_t i = 0; i < TERMS && !pen->tangent; i++) {
+            check_nan(penalties[k].word, pen, &terms[i], 0);
+            check_nan(penalties[k].word, pen, &terms[i],
+                      terms[i].low < 0 ? -.25 : .25);
+        }
     }
 }
 

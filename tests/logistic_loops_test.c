@@ -143,3 +143,21 @@ Test(logistic_loops, margins_of_any_size_have_finite_losses)
             cr_expect(isfinite(r[i]) && root[i] > 0);
     }
 }
+
+/* The maximum of NaN and 0 is 0 in vector registers, as in fmax(). */
+Test(logistic_loops, a_margin_that_is_not_a_number_has_no_loss)
+{
+    const logistic_loops *all[] = {&logistic_loops_portable,
+                                   logistic_loops_avx2(),
+                                   logistic_loops_avx512()};
+    const double y[] = {1, -1}, c[] = {1, 1}, z[] = {NAN, 1};
+    const logistic_rows rows = {.n = 2, .y = y, .c = c, .z = z};
+
+    for (int k = 0; k < 3 && all[k]; k++) {
+        double r[2];
+        logistic_sides sides = {0};
+        all[k]->look(&rows, r, &sides);
+        cr_expect(isnan(sides.of[1].loss), "%s", all[k]->name);
+        cr_expect(isnan(all[k]->curve(&rows, r, NULL)), "%s", all[k]->name);
+    }
+}

@@ -377,19 +377,18 @@ static void report_joint(const glm_state *state, strads_report *report)
 
 /* Of all problems together. A problem that has not started yet has dual
  * value 0. */
-strads_err glm_objective(void *user, strads_report *report)
+static void report_problems(const glm_state *state, strads_report *report)
 {
-    const glm_state *state = user;
     const bool known = state->scans > 0;
     double primal = 0, gap = 0;
 
     report->gap = 1;
     if (state->joint.used) {
         report_joint(state, report);
-        return STRADS_OK;
+        return;
     }
     if (state->surveys || (!known && state->target == 0))
-        return STRADS_OK;
+        return;
     for (uint32_t k = 0; k < state->width; k++) {
         const bool at_hand = known && k == state->target;
         const glm_outcome one = at_hand ? outcome_of(state) : state->done[k];
@@ -400,14 +399,21 @@ strads_err glm_objective(void *user, strads_report *report)
     report->objective = primal / state->weight;
     if (!state->alone && state->goal == 0) {
         report->gap = state->width == 1 ? state->gap
-                      : primal > 0      ? gap / primal
-                                        : 0;
+                      : primal == 0     ? 0
+                                        : gap / primal;
         report->stop = state->watch.stalled && is_last(state);
     }
     if (state->separable) {
         report->gap = 1;
         report->stop = state->ended;
     }
+}
+
+strads_err glm_objective(void *state, strads_report *report)
+{
+    report_problems(state, report);
+    if (isnan(report->gap)) /* this means that a program has no gap */
+        report->gap = INFINITY;
     return STRADS_OK;
 }
 

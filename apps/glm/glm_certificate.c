@@ -181,6 +181,8 @@ static double violation_share(const glm_state *state, double off, double norm,
                               double l1, double square)
 {
     off -= ROUNDING * state->unit * sqrt(norm) * sqrt(state->weight);
+    if (isnan(off))
+        return INFINITY;
     return off > 0 ? off / (l1 + sqrt(norm) * sqrt(square)) : 0;
 }
 
@@ -297,8 +299,10 @@ void glm_certify(strads_commit *commit)
     }
     if (state->problem.penalty->tangent) {
         const double square = residual_square(state, r);
-        state->gap =
-            state->primal > floor ? glm_worst_violation(state, square) : 0;
+        state->gap = state->primal <= floor ? 0
+                     : isfinite(state->primal)
+                         ? glm_worst_violation(state, square)
+                         : INFINITY;
         linear_watch_scan(&state->watch, state->primal, 0);
         return;
     }
@@ -312,12 +316,12 @@ void glm_certify(strads_commit *commit)
         }
     }
     const double gained = keep_best(state, unboxed, share);
-    state->excess = fmax(state->primal - state->dual, 0);
+    state->excess = glm_excess(state->primal, state->dual);
     const double unit = fmax(state->primal, GLM_LEAST * state->null);
-    state->gap = state->primal > floor ? state->excess / unit : 0;
+    state->gap = state->primal <= floor ? 0 : state->excess / unit;
     const double rounding =
         glm_rounding(state, residual_square(state, r), sum.penalty);
-    if (state->primal > floor && rounding > GLM_ROUNDING_MIN * unit)
+    if (!(state->primal <= floor || rounding <= GLM_ROUNDING_MIN * unit))
         state->gap += rounding / unit;
     if (state->ridge.used) /* its steps detect stalls themselves */
         return;

@@ -440,7 +440,8 @@ static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
             const double d = s->error[(size_t)f * n + k] - mean;
             spread += s->size[f] / s->all * d * d;
             right += s->right[(size_t)f * n + k];
-            gap = fmax(gap, s->gap[(size_t)f * n + k]);
+            const double own = s->gap[(size_t)f * n + k];
+            gap = isnan(own) ? INFINITY : fmax(gap, own);
         }
         points[k] =
             (strads_cv_point){.lambda = s->path->lambda[k],

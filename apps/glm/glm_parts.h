@@ -496,6 +496,14 @@ void glm_end_scan(const glm_local *local, double *rest);
 
 /* glm_certificate.c: primal value, dual value and gap, from a scan's slopes. */
 void glm_certify(strads_commit *commit);
+/* P - D, which only rounding makes negative. NaN bounds nothing, and fmax()
+ * would make it a gap of 0. */
+static inline double glm_excess(double primal, double dual)
+{
+    const double excess = primal - dual;
+
+    return isnan(excess) ? INFINITY : fmax(excess, 0);
+}
 /* The amount by which rounding may have made P - D too small, given sum r^2
  * / c and the penalty of the current problem. */
 double glm_rounding(const glm_state *state, double square, double penalty);

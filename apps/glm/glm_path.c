@@ -291,6 +291,12 @@ static double intercept_at(const strads_commit *commit)
     return *state->b - glm_origins_sum(state, state->w, 1);
 }
 
+/* fmax() would drop a gap that is NaN, of a point that is not certified. */
+static void take_gap(glm_path *path, double gap)
+{
+    path->worst = isnan(gap) ? INFINITY : fmax(path->worst, gap);
+}
+
 static strads_err keep_point(const strads_commit *commit)
 {
     const glm_state *state = commit->state;
@@ -307,7 +313,7 @@ static strads_err keep_point(const strads_commit *commit)
     if (err)
         return err;
     path->point[path->n++] = point;
-    path->worst = fmax(path->worst, point.gap);
+    take_gap(path, point.gap);
     return STRADS_OK;
 }
 
@@ -413,7 +419,7 @@ strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
     while (path->n < n && !w.is_short && !err) {
         strads_path_point *point = &path->point[path->n++];
         err = pass_point(&w, point);
-        path->worst = fmax(path->worst, point->gap);
+        take_gap(path, point->gap);
     }
     return err || strads_walk_fits(&w)
                ? err

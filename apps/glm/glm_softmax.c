@@ -405,18 +405,18 @@ static void certify_whole(glm_state *state, const evaluation *e)
     }
     joint->first = fmax(joint->first, joint->primal);
     if (!tangent) {
-        double dual = softmax_dual(state, e, widest);
+        double dual = fmax(softmax_dual(state, e, widest), 0);
         if (tight < widest)
             dual = fmax(dual, softmax_dual(state, e, tight));
         gained = fmax(dual - joint->dual, 0);
         joint->dual =
             glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
-        violation = fmax(joint->primal - joint->dual, 0) /
+        violation = glm_excess(joint->primal, joint->dual) /
                     fmax(joint->primal, GLM_LEAST * joint->first);
     }
-    if (rounding > GLM_ROUNDING_MIN * joint->primal)
+    if (!(rounding <= GLM_ROUNDING_MIN * joint->primal))
         violation += rounding / joint->primal;
-    joint->gap = joint->primal > GLM_NOTHING * joint->first ? violation : 0;
+    joint->gap = joint->primal <= GLM_NOTHING * joint->first ? 0 : violation;
     linear_watch_scan(&joint->watch, joint->primal, gained);
     state->separable = glm_is_separable_softmax(state, *e->of.wrong);
     joint->watch.stalled = joint->watch.stalled || state->separable;

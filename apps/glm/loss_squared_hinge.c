@@ -10,7 +10,7 @@
 
 static double over(double y, double z)
 {
-    return y * z < 1 ? 1 - y * z : 0;
+    return y * z >= 1 ? 0 : 1 - y * z;
 }
 
 static double scale(double a)

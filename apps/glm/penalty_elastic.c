@@ -6,12 +6,15 @@
 
 static double clamp(const glm_term *t, double w)
 {
-    return fmin(fmax(w, t->low), t->high);
+    return w < t->low ? t->low : w > t->high ? t->high : w;
 }
 
+/* NaN if q is: with fmax() it would be 0, and look like a solved column. */
 static double soft(double q, double l1)
 {
-    return copysign(fmax(fabs(q) - l1, 0), q);
+    const double over = fabs(q) - l1;
+
+    return over <= 0 ? copysign(0, q) : copysign(over, q);
 }
 
 static double elastic_value(const glm_term *t, const double *w)

@@ -38,7 +38,7 @@ static double group_conjugate(const glm_term *t, const double *q)
 {
     const double over = size_of(t, q) - t->l1;
 
-    return over > 0 ? over * t->high : 0;
+    return over <= 0 ? 0 : over * t->high;
 }
 
 static double group_shrink(const glm_term *t, const double *q)
@@ -56,8 +56,10 @@ static double group_violation(const glm_term *t, const double *w,
     const double size = size_of(t, w);
     double off = 0;
 
-    if (size == 0)
-        return fmax(size_of(t, q) - t->l1, 0);
+    if (size == 0) {
+        off = size_of(t, q) - t->l1;
+        return off <= 0 ? 0 : off;
+    }
     for (uint32_t k = 0; k < t->n; k++)
         off = hypot(off, q[k] - t->l1 * (w[k] / size));
     return off;

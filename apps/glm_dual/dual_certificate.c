@@ -394,9 +394,9 @@ strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
 
     state->primal = sums[DUAL_LOSS] + at.square / 2;
     const double gap = state->primal - dual_value(state, sums, at);
-    state->gap = isnan(gap) ? INFINITY : fmax(gap, 0);
-    state->rounding = rounding > ROUNDING_MIN * state->primal ? rounding : 0;
-    state->gap += state->rounding;
+    state->rounding = rounding <= ROUNDING_MIN * state->primal ? 0 : rounding;
+    state->gap =
+        isnan(gap + rounding) ? INFINITY : fmax(gap, 0) + state->rounding;
     state->supports = (uint64_t)sums[DUAL_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,

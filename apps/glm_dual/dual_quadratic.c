@@ -16,7 +16,7 @@ static inline double quadratic_value(const dual_sample *x, double z)
     const double r = x->target - z, t = fabs(r) - x->flat;
     const double most = r > 0 ? x->high : -x->low;
 
-    if (!(t > 0) || most == 0)
+    if (t <= 0 || (most == 0 && !isnan(z)))
         return 0;
     return x->ridge > 0 ? t * t / (2 * x->ridge) : most * t;
 }

@@ -1113,6 +1113,6 @@ void dual_report(const dual_state *state, double unit, strads_report *report)
     const dual_outcome all = dual_total(state);
 
     report->objective = known ? all.primal * unit : NAN;
-    report->gap = !known ? 1 : all.primal > 0 ? all.gap / all.primal : 0;
+    report->gap = !known ? 1 : all.primal == 0 ? 0 : all.gap / all.primal;
     report->stop = state->stalled && is_last(state);
 }

@@ -20,7 +20,8 @@ static inline lanes read_lanes(const logistic_rows *rows, uint64_t i,
     v.one_e = v.e + wide_all(1);
     v.right = wide_above(v.m, wide_all(0));
     v.u = wide_pick(v.right, v.e, wide_all(1)) / v.one_e;
-    v.f = wide_log_1p(v.e) + wide_max(-v.m, wide_all(0));
+    /* In this order: the maximum is the second if m is NaN. */
+    v.f = wide_log_1p(v.e) + wide_max(wide_all(0), -v.m);
     return v;
 }
 
