@@ -11,7 +11,7 @@ refuses 1 'nowhere: cannot be written' --generate man nowhere
 # Every option of every page of help, by command
 all_commands >commands
 for program in glm glm-path lasso lasso-path logistic logistic-dual logistic-path \
-    sgd-logistic svm svm-l1 lda mf; do
+    sgd-logistic svm svm-l1 lda roles mf net; do
     echo "simulate $program" >>commands
 done
 [ "$(wc -l <commands)" -ge 45 ] || fail "commands: $(cat commands)"
@@ -20,8 +20,13 @@ while read -r command; do
     [ -s "$page" ] || { fail "no page of $command"; continue; }
     says man/strads.1 "$(basename "$page" .1)"
     gives 0 $command --help
-    sed -n -e 's/^  --\([a-z0-9-]*\).*/\1/p' out >options
-    sed -n '/^Rarely needed/,$p' out | grep -o -e '--[a-z0-9-]*' |
+    # The same example, which troff's escapes hide.
+    sed -n '/^Example:/,$ s/^  //p' out >example
+    sed -n '/^\.SH EXAMPLES/,/^\.fi/p' "$page" | sed -e '/^\.[SHnf]/d' \
+        -e 's/\\e/\\/g' -e 's/\\-/-/g' >paged
+    [ -s example ] && cmp -s example paged || fail "$page has another example"
+    sed -n -e '/^Example:/q' -e 's/^  --\([a-z0-9-]*\).*/\1/p' out >options
+    sed -n '/^Rarely needed/,/^Example:/p' out | grep -o -e '--[a-z0-9-]*' |
         sed 's/^--//' >>options
     tr -d '\\' <"$page" | grep -o -e '^\.B --[a-z0-9-]*' |
         sed 's/^.B --//' >paged

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli_examples.h"
 #include "cli_options.h"
 
 /* The page or completion in progress. */
@@ -115,6 +116,15 @@ static void put_man_option(const page *p, const strads_option *o)
         (void)fprintf(p->out, "One of %s.\n", o->choices);
 }
 
+static void put_man_example(FILE *out, const char *command)
+{
+    char line[CLI_EXAMPLE_LINE];
+    (void)fputs(".SH EXAMPLES\n.nf\n", out);
+    for (size_t k = 0; cli_example_line(command, k, line); k++)
+        put_roff(out, line);
+    (void)fputs(".fi\n", out);
+}
+
 static FILE *open_page(const page *p, const char *name)
 {
     char path[PATH_SIZE];
@@ -136,11 +146,12 @@ static void take_man(void *arg, const cli_syntax *syntax)
     put_roff(p.out, c->summary);
     (void)fprintf(p.out, ".SH SYNOPSIS\n.B strads %s\n[\\fIOPTION\\fR...] ",
                   syntax->name);
-    put_roff(p.out, syntax->args);
+    put_roff(p.out, syntax->tail ? syntax->tail : syntax->args);
     (void)fputs(".SH DESCRIPTION\n", p.out);
     put_roff(p.out, syntax->summary);
     (void)fputs(".SH OPTIONS\n", p.out);
     each_option(&p, syntax);
+    put_man_example(p.out, syntax->name);
     put_exit_codes(p.out);
     (void)fputs(".SH SEE ALSO\n.BR strads (1)\n", p.out);
     (void)fclose(p.out);

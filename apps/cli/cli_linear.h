@@ -28,25 +28,24 @@ strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
                                 const char *path, const strads_model *model,
                                 const cli_linear_kind **out);
 
-#define CLI_LINEAR_USE(word, kind, predict_verb, summary_, about_)           \
-    {.name = word " predict",                                                \
-     .args = "MODEL DATA",                                                   \
-     .summary = summary_,                                                    \
-     .about = about_ " Columns that the model does not know count nothing.", \
-     .verb = &predict_verb,                                                  \
-     .of = kind},                                                            \
-        {.name = word " evaluate",                                           \
-         .args = "MODEL DATA",                                               \
-         .summary = "how good its predictions are",                          \
-         .about = "Tells how good a model's predictions are on rows with "   \
-                  "labels.",                                                 \
-         .verb = &cli_linear_evaluate,                                       \
-         .of = kind},                                                        \
-    {                                                                        \
-        .name = word " show", .args = "MODEL",                               \
-        .summary = "its largest weights, by name",                           \
-        .about = "Shows the intercept and the largest weights of a model.",  \
-        .verb = &cli_linear_show, .of = kind                                 \
+#define CLI_LINEAR_USE(word, kind, predict_verb, summary_, about_)          \
+    {.name = word " predict",                                               \
+     .args = "MODEL DATA",                                                  \
+     .summary = summary_,                                                   \
+     .about = about_ " Columns that the model does not have are ignored.",  \
+     .verb = &predict_verb,                                                 \
+     .of = kind},                                                           \
+        {.name = word " evaluate",                                          \
+         .args = "MODEL DATA",                                              \
+         .summary = "how good its predictions are",                         \
+         .about = "Measures a model's predictions on rows with labels.",    \
+         .verb = &cli_linear_evaluate,                                      \
+         .of = kind},                                                       \
+    {                                                                       \
+        .name = word " show", .args = "MODEL",                              \
+        .summary = "its largest weights, by name",                          \
+        .about = "Shows the intercept and the largest weights of a model.", \
+        .verb = &cli_linear_show, .of = kind                                \
     }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli_examples.h"
 #include "engine/base/option_table.h"
 #include "engine/run/program_check.h"
 
@@ -645,10 +646,22 @@ static strads_err put_rare(const cli_reader *r)
     return STRADS_OK;
 }
 
+/* The table has no example for a shared object: "run ./mine.so". */
+static void put_example(const char *command)
+{
+    char line[CLI_EXAMPLE_LINE];
+    size_t k = 0;
+    (void)puts("\nExample:");
+    for (; cli_example_line(command, k, line); k++)
+        (void)printf("  %s\n", line);
+    if (k == 0)
+        (void)printf("  strads %s DATA\n", command);
+}
+
 static strads_err put_help(const cli_reader *r)
 {
-    (void)printf("Usage: strads %s [OPTION...] %s\n", r->syntax->name,
-                 r->syntax->args);
+    (void)printf("Usage: strads %s [OPTION...] %s%s\n", r->syntax->name,
+                 r->syntax->args, r->syntax->tail ? r->syntax->tail : "");
     put_wrapped(r->syntax->summary, 0, 0);
     (void)putchar('\n');
     for (size_t i = 0; i < r->n_parts; i++) {
@@ -661,6 +674,7 @@ static strads_err put_help(const cli_reader *r)
             }
     }
     CLI_TRY(put_rare(r));
+    put_example(r->syntax->name);
     if (r->syntax->footer)
         put_wrapped(r->syntax->footer, 0, 0);
     return STRADS_OK;
@@ -840,9 +854,13 @@ const strads_option *cli_out_table(const char *usual)
                            : json_out;
 }
 
+#define WORKERS_ROW                           \
+    CLI_U32(cli_use, workers, "workers", "N", \
+            "threads that read (default: one per core)", 1, 1024)
+
+static const strads_option threads_table[] = {WORKERS_ROW, {.name = NULL}};
 static const strads_option workers_table[] = {
-    CLI_U32(cli_use, workers, "workers", "N",
-            "threads that read (default: one per core)", 1, 1024),
+    WORKERS_ROW,
     STRADS_OPTION(BYTES, cli_use, memory, "memory", "SIZE",
                   "bytes for data: 512M, 1.5G (default: what is free)",
                   .min = 1, .max = 0x1p53),
@@ -867,10 +885,12 @@ static strads_err use(const cli_command *command, int argc, char **argv)
         .name = command->name,
         .args = command->args,
         .summary = command->about,
-        .footer = verb->footer,
         .groups = {{NULL, verb->table, u},
                    {NULL, cli_out_table(verb->usual), u},
-                   {NULL, verb->has & CLI_HAS_WORKERS ? workers_table : NULL,
+                   {NULL,
+                    verb->has & CLI_HAS_WORKERS   ? workers_table
+                    : verb->has & CLI_HAS_THREADS ? threads_table
+                                                  : NULL,
                     u},
                    {NULL, verb->has & CLI_HAS_QUIET ? quiet_table : NULL, u},
                    {verb->title, verb->more, u}}};

@@ -25,8 +25,9 @@ typedef struct cli_syntax {
     const char *args;    /* "DATA", "MODEL DATA": all are required except those
                           * in brackets at the end: "LOG [MODEL]"; or one or
                           * more up to CLI_MOST_ARGS - 1: "FILE..." */
+    const char *tail;    /* shown after `args` and not parsed; or NULL */
     const char *summary; /* one or two sentences */
-    const char *footer;  /* printed after the options, or NULL */
+    const char *footer;  /* printed after the example, or NULL */
     cli_group groups[CLI_MOST_GROUPS];
     bool config;      /* accept --config and --print-config */
     bool one_process; /* --help omits options for several processes */
@@ -139,7 +140,11 @@ typedef struct cli_use {
     bool quiet;
 } cli_use;
 
-enum { CLI_HAS_WORKERS = 1, CLI_HAS_QUIET = 2 };
+enum {
+    CLI_HAS_WORKERS = 1, /* --workers and --memory */
+    CLI_HAS_QUIET = 2,
+    CLI_HAS_THREADS = 4, /* --workers; a --memory in its own table */
+};
 
 /* --output and --format of a cli_use with `usual` as default format; NULL if
  * `usual` is NULL. */
@@ -150,10 +155,9 @@ typedef struct cli_verb {
     const void *initial; /* the state with the options' defaults; NULL: zeros */
     const strads_option *table, *more; /* options, as fields of the state */
     const char *title;                 /* heading of `more`, or NULL */
-    const char *usual;  /* default of --format; NULL: the command has neither
+    const char *usual; /* default of --format; NULL: the command has neither
                         * --output nor --format */
-    const char *footer; /* printed by --help after the options, or NULL */
-    unsigned has;       /* CLI_HAS_...: which options of cli_use it has */
+    unsigned has;      /* CLI_HAS_...: which options of cli_use it has */
     strads_err (*read)(void *state, const char *const *args);
     strads_err (*write)(void *state, FILE *out); /* or NULL */
     void (*tell)(const void *state); /* prints text after that; or NULL */

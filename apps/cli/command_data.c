@@ -211,6 +211,10 @@ static const strads_option pack_table[] = {
              "sort there what exceeds --memory (default: beside the pack)"),
     CLI_TEXT(pack_state, weights, "weights", "FILE",
              "weights of the rows, one a line (default: all are 1)"),
+    STRADS_OPTION(BYTES, pack_state, use.memory, "memory", "SIZE",
+                  "bytes to sort in: 512M, 1.5G (default: a quarter of the "
+                  "free memory, at most 2G)",
+                  .min = 1, .max = 0x1p53),
     CLI_SAMPLES_OPTIONS(pack_state, samples),
     {.name = NULL},
 };
@@ -284,10 +288,7 @@ static strads_err pack_data(void *state, const char *const *path)
 static const cli_verb pack_verb = {
     .size = sizeof(pack_state),
     .table = pack_table,
-    .footer = "Example: strads data pack part1.svm part2.svm.gz -o all.pack "
-              "joins two files, the rows of the second behind those of the "
-              "first; strads lasso train all.pack reads them.",
-    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .has = CLI_HAS_THREADS | CLI_HAS_QUIET,
     .read = pack_data,
 };
 
@@ -301,8 +302,9 @@ const cli_command cli_data_commands[] = {
     {.name = "data pack",
      .args = "FILE...",
      .summary = "pack samples in 2 to 4 bytes an entry",
-     .about = "Packs files of samples into one file, which all commands for "
-              "samples read in their place.",
+     .about = "Packs files of samples into one file that all commands for "
+              "samples read. The rows of a file follow those of the file "
+              "before it.",
      .verb = &pack_verb},
     {.name = NULL},
 };

@@ -788,13 +788,11 @@ static int run_launch(const cli_command *self, int argc, char **argv)
     launch_options options = launch_defaults;
     launch l = {.options = &options};
     cli_parsed parsed;
-    const cli_syntax syntax = {
-        .name = self->name,
-        .args = "",
-        .summary = self->about,
-        .footer = "Example: strads launch --processes 4 -- lasso train DATA "
-                  "--model M\n",
-        .groups = {{NULL, launch_table, &options}}};
+    const cli_syntax syntax = {.name = self->name,
+                               .args = "",
+                               .tail = self->args,
+                               .summary = self->about,
+                               .groups = {{NULL, launch_table, &options}}};
     int n = 0;
     while (n < argc && strcmp(argv[n], "--") != 0)
         n++;
@@ -813,9 +811,9 @@ const cli_command cli_launch_commands[] = {
     {.name = "launch",
      .args = "-- COMMAND...",
      .summary = "start all processes of a run, here or by ssh",
-     .about = "Starts a training behind -- as process 0 and the others as "
-              "`strads join`, hands on what they print with their number, "
-              "passes Ctrl-C on, and ends with the worst exit code.",
+     .about = "Starts the training behind -- as process 0, and `strads join` "
+              "for each other process. Prints their lines behind their "
+              "numbers, passes Ctrl-C on, and exits with the worst exit code.",
      .run = run_launch},
     {.name = NULL},
 };

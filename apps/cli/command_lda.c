@@ -153,27 +153,27 @@ const cli_command cli_lda_commands[] = {
      .args = "MODEL DATA",
      .summary = "shares of its topics in new documents",
      .about = "Writes the shares of the model's topics in each document. Words "
-              "that the model does not have count nothing.",
+              "that the model does not have are ignored.",
      .verb = &cli_lda_infer},
     {.name = "lda predict",
      .args = "MODEL DATA",
      .summary = "labels of new documents",
      .about = "Writes the label that a model trained with --labels gives each "
-              "document, one a line. Words that the model does not have count "
-              "nothing.",
+              "document, one a line. Words that the model does not have are "
+              "ignored.",
      .verb = &cli_lda_predict},
     {.name = "lda show",
      .args = "MODEL",
      .summary = "its topics' weights by label",
-     .about = "Writes what a model trained with --labels gives each label for "
-              "each topic: its weight, and the topic's share of all tokens.",
+     .about = "Writes the weight of each topic for each label of a model "
+              "trained with --labels, and the topic's share of all tokens.",
      .verb = &cli_lda_show},
     {.name = "lda evaluate",
      .args = "MODEL DATA",
      .summary = "how well it predicts; coherence of topics",
-     .about = "Tells how well a topic model predicts documents (half of each "
-              "from the other half, or from left to right), and how well its "
-              "topics' top words go together in them.",
+     .about = "Measures how well a topic model predicts documents (half of "
+              "each from the other half, or from left to right), and how "
+              "often the top words of its topics occur together in them.",
      .verb = &cli_lda_evaluate},
     {.name = NULL},
 };

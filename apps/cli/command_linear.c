@@ -458,11 +458,11 @@ const cli_command cli_linear_commands[] = {
      .about = "Trains a generalised linear model, a loss with a penalty, on "
               "LIBSVM or MatrixMarket data.",
      .train = &glm_train},
-    CLI_LINEAR_USE("glm", &glm, cli_predict_probabilities,
-                   "means or probabilities, one a line",
-                   "Writes for each row of the data the mean of what its label "
-                   "may be, or the probability of the positive one, one a "
-                   "line."),
+    CLI_LINEAR_USE(
+        "glm", &glm, cli_predict_probabilities,
+        "means or probabilities, one a line",
+        "Writes a line for each row of the data: the expected label, "
+        "or the probability of the positive class."),
     {.name = "glm path",
      .args = "DATA",
      .summary = "the same at one lambda after the other",
@@ -512,34 +512,34 @@ const cli_command cli_linear_commands[] = {
      .args = "DATA",
      .summary = "train a linear support vector machine",
      .about = "Trains a linear support vector machine, for classes or for "
-              "numbers, on LIBSVM or MatrixMarket data. With --l1-ratio A "
-              "(then --help is about that): L1 penalties, an intercept that is "
-              "not penalised.",
+              "numbers, on LIBSVM or MatrixMarket data. --l1-ratio A adds an "
+              "L1 penalty; `strads svm train --l1-ratio A --help` lists its "
+              "options.",
      .run = run_svm_train},
     CLI_LINEAR_USE("svm", &svm, cli_predict_labels,
                    "its labels or decision values, one a line",
-                   "Writes a label for each row of the data, one a line; for "
-                   "numbers, the number."),
+                   "Writes a label, or a number for a regression, for each row "
+                   "of the data, one a line."),
     {.name = "predict",
      .args = "MODEL DATA",
      .summary = "predictions of a linear model of any program",
      .about = "Writes a prediction for each row of the data, one a line, by a "
-              "linear model of any program, of one of your own (strads run), "
-              "too: the sum of coefficient times entry.",
+              "linear model of any program. For a program of your own (strads "
+              "run), it is the sum of coefficient times entry.",
      .verb = &cli_predict_probabilities,
      .of = &any},
     {.name = "evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .about = "Tells how good the predictions of a linear model of any program "
-              "are on rows with labels.",
+     .about = "Measures the predictions of a linear model of any program on "
+              "rows with labels.",
      .verb = &cli_linear_evaluate,
      .of = &any},
     {.name = "show",
      .args = "MODEL",
      .summary = "its largest weights, by name",
      .about = "Shows the intercept and the largest weights of a linear model "
-              "of any program, of one of your own (strads run), too.",
+              "of any program, also of your own (strads run).",
      .verb = &cli_linear_show,
      .of = &any},
     {.name = NULL},

@@ -533,14 +533,14 @@ const cli_command cli_mf_commands[] = {
      .args = "MODEL DATA",
      .summary = "its errors on ratings, and how well it ranks",
      .about =
-         "Writes, as JSON, root mean squared error and mean absolute error "
-         "of a model on ratings, each with its 95 % interval; with "
-         "--train there, too, and how well it ranks.",
+         "Measures a model on ratings: root mean squared error and mean "
+         "absolute error, each with its 95 % interval; with --train, also on "
+         "those ratings, and how well it ranks.",
      .verb = &evaluate_verb},
     {.name = "mf recommend",
      .args = "MODEL",
      .summary = "the items that users would rate highest",
-     .about = "Writes, for each user, the items of highest predicted rating, "
+     .about = "Writes the items of highest predicted rating for each user, "
               "best first: `user item score`, tabs between.",
      .verb = &recommend_verb},
     {.name = "mf show",

@@ -80,21 +80,21 @@ const cli_command cli_net_commands[] = {
      .args = "DATA",
      .summary = "train a network for classes",
      .about = "Trains a feed-forward network for two classes or more on LIBSVM "
-              "or MatrixMarket data, by mini-batches; --columns C cuts its "
-              "first layer among partitions.",
+              "or MatrixMarket data, by mini-batches; --columns C splits "
+              "its first layer among partitions.",
      .train = &train},
     {.name = "net predict",
      .args = "MODEL DATA",
      .summary = "its probabilities, one a line",
      .about = "Writes for each row of the data the probability of the second "
               "of two labels, or of each of several, one line a row. Columns "
-              "that the model does not know count nothing.",
+              "that the model does not have are ignored.",
      .verb = &cli_predict_probabilities,
      .of = &net},
     {.name = "net evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .about = "Tells how good a model's predictions are on rows with labels.",
+     .about = "Measures a model's predictions on rows with labels.",
      .verb = &cli_linear_evaluate,
      .of = &net},
     {.name = "net show",

@@ -275,8 +275,8 @@ const cli_command cli_plan_commands[] = {
      .args = "FILE",
      .summary = "whether a plan keeps the rules",
      .about =
-         "Checks that every block meets every partition once, and that nothing "
-         "shares a block in a step; if not, where.",
+         "Checks that every block meets every partition once, and that no two "
+         "partitions have the same block in a step. Reports where they do.",
      .verb = &check_verb},
     {.name = "plan show",
      .args = "FILE",

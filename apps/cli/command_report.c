@@ -669,8 +669,8 @@ const cli_command cli_report_commands[] = {
     {.name = "report",
      .args = "RUN.jsonl [MODEL]",
      .summary = "what a run was, as one HTML file",
-     .about = "Draws the log of a run, and its model: one HTML file that needs "
-              "nothing else.",
+     .about = "Draws the log of a run, and its model, as one HTML file that "
+              "needs no other files.",
      .verb = &report_verb},
     {.name = NULL},
 };

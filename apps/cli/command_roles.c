@@ -363,9 +363,8 @@ const cli_command cli_roles_commands[] = {
     {.name = "roles evaluate",
      .args = "MODEL GRAPH",
      .summary = "its roles against known groups, its links",
-     .about = "Tells how much the roles' members and known groups say of each "
-              "other, and how well links that training has not seen are told "
-              "from pairs without one.",
+     .about = "Compares roles with known groups, and measures how well the "
+              "model separates held-out links from pairs without a link.",
      .verb = &evaluate_verb},
     {.name = "roles show",
      .args = "MODEL",

@@ -134,9 +134,9 @@ const cli_command cli_run_commands[] = {
      .args = "PROGRAM.so DATA",
      .summary = "train by a program of your own",
      .about =
-         "Trains by a program from a shared object, which comes first: its "
-         "options are known from then on. PROGRAM.py is a program in Python, "
-         "run by the package strads.",
+         "Trains with a program of your own. PROGRAM.so comes first, because "
+         "it may define further options. PROGRAM.py is a program in Python, "
+         "which the package strads runs.",
      .run = run_program},
     {.name = NULL},
 };

@@ -741,13 +741,10 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
     return code;
 }
 
-static const char *const programs[] = {"glm",           "glm-path",
-                                       "lasso",         "lasso-path",
-                                       "logistic",      "logistic-dual",
-                                       "logistic-path", "sgd-logistic",
-                                       "svm",           "svm-l1",
-                                       "lda",           "mf",
-                                       "net",           NULL};
+static const char *const programs[] = {
+    "glm",           "glm-path",      "lasso",        "lasso-path", "logistic",
+    "logistic-dual", "logistic-path", "sgd-logistic", "svm",        "svm-l1",
+    "lda",           "roles",         "mf",           "net",        NULL};
 
 const cli_command cli_simulate_commands[] = {
     {.name = "simulate",
