@@ -12,6 +12,10 @@ mv first prefix
 if [ -x "$STRADS_BIN" ]; then
     prefix/bin/strads --version
 fi
+[ -f prefix/share/doc/strads/examples/ridge/ridge.c ] || {
+    echo "the examples are not installed"
+    exit 1
+}
 libdir=$(dirname "$(find "$scratch/prefix" -name libstrads.a)")
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 export LD_LIBRARY_PATH="$libdir"

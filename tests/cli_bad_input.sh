@@ -224,7 +224,8 @@ gives 0 lda topics words.json
 
 # Programs
 refuses 2 'none.so: cannot be loaded' run none.so one.svm
-refuses 2 'cannot be loaded' run one.svm one.svm
+refuses 2 'it is not a shared object; build one with `cc -shared' \
+    run one.svm one.svm
 refuses 2 'an argument is missing' run
 
 finish

@@ -176,6 +176,7 @@ says err "program sums"
 code=0
 wait "$first" || code=$?
 same "$code" 0 "the exit code of a program on two processes"
+says two.err "1 more process: strads join ipc://" ".sock --program FILE.so"
 same "$(grep '"value"' two.json)" "$(grep '"value"' s.json)" \
     "the sums of two processes"
 
@@ -187,6 +188,13 @@ sed 's/"width": 2,//; s/\("index": \[\).*/\11],/; s/\("value": \[\).*/\12]/' \
 refuses 2 'has 1 values for each coefficient, this run needs 2' \
     run sums.so "$year_train" --start narrow.json --model u.json
 [ ! -e u.json ] || fail "a start of another shape left a model"
+
+# Commands for linear models refuse two numbers a parameter.
+for words in "show s.json" "predict s.json $year_test" \
+    "evaluate s.json $year_test"; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'program sums has 2 numbers for each parameter; predict' $words
+done
 
 # lasso predict refuses that model; and a failing program
 refuses 2 'model of program sums, expected one of lasso' \

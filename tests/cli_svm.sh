@@ -210,7 +210,7 @@ says err "the start's intercept is left out"
 # A run that a bound ends before the gap is known has not converged either
 for kind in "--loss hinge" "--loss squared-hinge" "--l1-ratio 1"; do
     gives 3 svm train --no-intercept "$party" $kind --max-rounds 1 --model cut.json
-    says err "stopped by --max-rounds after 1 rounds" "gap 1.0e+00"
+    says err "stopped by --max-rounds after 1 round and" "gap 1.0e+00"
 done
 gives 3 svm train --no-intercept "$year_train" --loss epsilon --max-rounds 1
 

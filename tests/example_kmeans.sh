@@ -66,6 +66,8 @@ bits_of() {
 }
 
 builds kmeans
+gives 0 run ./kmeans.so "$year_train" --check --max-rounds 1
+says err "checked kmeans on "
 
 # Any split of data and centres ends with converged centres
 for words in "--partitions 1" "--partitions 4 --workers 2 --centres 7" \

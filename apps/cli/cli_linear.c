@@ -57,6 +57,17 @@ static const cli_linear_kind *kind_of(const cli_use *use)
     return use->command->of;
 }
 
+/* Only built-in programs' models of several classes have more numbers. */
+static strads_err refuse_width(const char *path, const strads_model *model)
+{
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: program %s has %" PRIu32
+                       " numbers for each parameter; predict, evaluate and "
+                       "show read models with one; read \"value\" in the file "
+                       "instead",
+                       path, model->program, model->width);
+}
+
 /* The model's options list the labels. */
 static strads_err read_labels(linear *l, const char *path)
 {
@@ -79,12 +90,8 @@ static strads_err read_labels(linear *l, const char *path)
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
                       (kind->net || l->model->width == cli_labels_sums(&l->of));
     l->width = kind->net ? cli_labels_sums(&l->of) : l->model->width;
-    if (!good && !kind->classifies) {
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: has %" PRIu32
-                           " values for each coefficient, a %s model has one",
-                           path, l->model->width, l->model->program);
-    }
+    if (!good && !kind->classifies)
+        return refuse_width(path, l->model);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
                               "%s: its options do not name %sthe labels, "
@@ -798,6 +805,8 @@ static strads_err show_weights(void *state, const char *const *path)
     if (s->model->width > 1) {
         const cli_model_kind *says;
         CLI_TRY(cli_model_kind_of(s->model->options, &says));
+        if (!strads_program_find(s->model->program))
+            return refuse_width(path[0], s->model);
         if (!says->classes || !cli_labels_read(says->classes, &s->of) ||
             s->of.n != s->model->width) {
             return strads_fail(STRADS_EFORMAT,

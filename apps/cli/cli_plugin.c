@@ -4,9 +4,11 @@
 #include "cli_plugin.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli_options.h"
 #include "engine/run/program_check.h"
@@ -24,6 +26,33 @@ static void *open_file(const char *path)
         free(name);
     }
     return handle;
+}
+
+static bool is_shared_object(const char *path)
+{
+    char head[4] = "";
+    FILE *file = fopen(path, "re");
+    const bool is = file && fread(head, 1, sizeof head, file) == sizeof head &&
+                    memcmp(head, "\177ELF", sizeof head) == 0;
+    if (file)
+        (void)fclose(file);
+    return is;
+}
+
+static strads_err refuse_file(const char *path, const char *reason)
+{
+    if (access(path, R_OK) != 0)
+        return strads_fail(STRADS_EIO, "%s: cannot be loaded: %s", path,
+                           strerror(errno));
+    if (!is_shared_object(path)) {
+        return strads_fail(STRADS_EIO,
+                           "%s: cannot be loaded: it is not a shared object; "
+                           "build one with `cc -shared -fPIC PROGRAM.c -o "
+                           "PROGRAM.so`, and name it before the data",
+                           path);
+    }
+    return strads_fail(STRADS_EIO, "%s: cannot be loaded: %s", path,
+                       reason ? reason : "no memory left");
 }
 
 static strads_err copy_program(const char *path, void *handle,
@@ -52,11 +81,8 @@ static strads_err copy_program(const char *path, void *handle,
 strads_err cli_plugin_open(const char *path, cli_plugin *plugin)
 {
     *plugin = (cli_plugin){.handle = open_file(path)};
-    if (!plugin->handle) {
-        const char *why = dlerror();
-        return strads_fail(STRADS_EIO, "%s: cannot be loaded: %s", path,
-                           why ? why : "no memory left");
-    }
+    if (!plugin->handle)
+        return refuse_file(path, dlerror());
     strads_err err = copy_program(path, plugin->handle, &plugin->program);
     if (err)
         cli_plugin_close(plugin);

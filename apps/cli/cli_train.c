@@ -275,9 +275,12 @@ static strads_err listen_for_nodes(cli_job *j)
     CLI_TRY(strads_engine_listen(j->train->program, j->config, &j->engine,
                                  &j->nodes));
     CLI_TRY(cli_cluster_tell(&j->cluster, strads_engine_url(j->nodes)));
+    /* Each process loads a user's program itself. */
+    const bool own = strads_program_find(j->train->program->name) == NULL;
     cli_say(j->files.quiet,
-            "waiting for %" PRIu32 " more processes: strads join %s",
-            j->engine.nodes - 1, strads_engine_url(j->nodes));
+            "waiting for %" PRIu32 " more process%s: strads join %s%s",
+            j->engine.nodes - 1, j->engine.nodes == 2 ? "" : "es",
+            strads_engine_url(j->nodes), own ? " --program FILE.so" : "");
     return STRADS_OK;
 }
 
@@ -605,12 +608,13 @@ static void summarise(const cli_job *j, const outcome *end)
     /* A model without a list of weights has no nonzeros. */
     if (!isnan(p->gap) || p->nonzeros > 0) {
         (void)snprintf(figures + at, sizeof figures - at,
-                       " %" PRIu64 " nonzeros,", p->nonzeros);
+                       " %" PRIu64 " nonzero%s,", p->nonzeros,
+                       p->nonzeros == 1 ? "" : "s");
     }
     cli_say(j->files.quiet,
-            "%s after %" PRIu64 " %s and %.3g s:%s seed %" PRIu64, end->text,
-            p->round, loop ? "clocks" : "rounds", p->seconds, figures,
-            j->engine.seed);
+            "%s after %" PRIu64 " %s%s and %.3g s:%s seed %" PRIu64, end->text,
+            p->round, loop ? "clock" : "round", p->round == 1 ? "" : "s",
+            p->seconds, figures, j->engine.seed);
     const char *checkpoints =
         j->files.checkpoint ? j->files.checkpoint : j->files.resume;
     if (checkpoints && sti_checkpoint_partitions(checkpoints) > 0 &&

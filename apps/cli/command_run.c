@@ -18,7 +18,7 @@ typedef struct run_state {
 
 static const strads_option more[] = {
     CLI_FLAG(run_state, check, "check",
-             "try the program for mistakes first (default: no)"),
+             "test the program for mistakes first (default: no)"),
     {.name = NULL},
 };
 
@@ -102,7 +102,8 @@ static int run_program(const cli_command *self, int argc, char **argv)
             self, argc, argv,
             "strads run needs PROGRAM.so as its first argument",
             "`strads run PROGRAM.so --help` lists the program's options and "
-            "those of every run.");
+            "those of every run. --check tests the program for mistakes first, "
+            "on the data.");
     }
     if (is_python(argv[0]))
         return become_python(argc, argv);

@@ -434,7 +434,10 @@ static strads_err run_one(const trial *t, trial_run *r)
         .size = sizeof o,
         .workers = r->workers ? r->workers : 1,
         .partitions = r->parts ? PARTITIONS : 1,
-        .policy = r->to_end ? NULL : "cyclic",
+        /* A program whose blocks go by a plan has no policy. */
+        .policy = r->to_end || sti_program_excludes(&users, "policy")
+                      ? NULL
+                      : "cyclic",
         .max_rounds = r->to_end ? 0 : ROUNDS,
         .time_limit = r->to_end ? SECONDS : 0,
         .seed = 1,

@@ -18,9 +18,10 @@
  * several phases, blocks that travel, a scheduler of their own, and
  * data-parallel loops.
  *
- * Threads: the engine calls every callback on a worker thread. Callbacks of one
- * partition never run concurrently. `schedule`, `aggregate` and `objective`
- * never run concurrently with each other.
+ * Threads: the coordinator is a role of the first process, not a thread. Its
+ * callbacks (`schedule`, `aggregate`, `objective`) run on any of that process's
+ * worker threads, one at a time. Callbacks of one partition run one at a time,
+ * those of different partitions concurrently.
  *
  * Errors: a callback reports a failure by `return strads_fail(...)`. The run
  * then ends on every node with that sentence. */
