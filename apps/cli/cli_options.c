@@ -663,7 +663,8 @@ static strads_err put_help(const cli_reader *r)
     (void)printf("Usage: strads %s [OPTION...] %s%s\n", r->syntax->name,
                  r->syntax->args, r->syntax->tail ? r->syntax->tail : "");
     put_wrapped(r->syntax->summary, 0, 0);
-    (void)putchar('\n');
+    if (r->n_parts > 0)
+        (void)putchar('\n');
     for (size_t i = 0; i < r->n_parts; i++) {
         if (r->title[i])
             (void)printf("%s%s\n", i ? "\n" : "", r->title[i]);
