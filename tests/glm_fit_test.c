@@ -378,6 +378,97 @@ Test(glm_fit, a_start_of_several_classes_is_of_each)
     lasso_design_free(&d);
 }
 
+/* A gap is relative to what the data are worth, and never to P at the start,
+ * which may be as large as the start values are. */
+Test(glm_fit, a_start_far_off_is_no_excuse_for_a_wide_gap)
+{
+    static const char *const names[] = {"multinomial", "logistic", "huber",
+                                        "squared-hinge", "squared"};
+    const lasso_recipe recipe = {.rows = 60, .cols = 12, .seed = 3, .noise = 1};
+    const double sizes[] = {1e3, 1e6, 1e9, 1e12};
+    uint32_t param[64];
+    double start[64 * CLASSES];
+    int converged = 0;
+
+    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+        const bool classes = n == 0;
+        const uint32_t width = classes ? CLASSES : 1;
+        strads_glm_options o = {.loss = names[n],
+                                .penalty = "l1",
+                                .lambda = .01,
+                                .intercept = true};
+        lasso_design d =
+            glm_design_random(&recipe, classes ? "squared" : names[n]);
+        if (classes)
+            draw_classes(&d);
+        linear_fit cold =
+            linear_fit_run(&d, &strads_program_glm, &o, 1e-10, NULL);
+        expect_ok(cold.err);
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            for (uint32_t j = 0; j <= d.cols; j++)
+                param[j] = j;
+            for (uint64_t k = 0; k < (d.cols + 1) * width; k++)
+                start[k] = sizes[s] * ((double)(k * k % 7) / 3 - 1);
+            const strads_engine_options engine = {.n_start = d.cols + 1,
+                                                  .start_param = param,
+                                                  .start_value = start,
+                                                  .time_limit = 20,
+                                                  .tolerance = 1e-6};
+            linear_fit warm =
+                linear_fit_run(&d, &strads_program_glm, &o, 1e-6, &engine);
+            if (!warm.err && warm.end == STRADS_END_CONVERGED) {
+                converged++;
+                cr_expect_leq(warm.objective,
+                              cold.objective * (1 + warm.gap + 1e-8),
+                              "%s from %g: %.12g, not %.12g, gap %g", names[n],
+                              sizes[s], warm.objective, cold.objective,
+                              warm.gap);
+            }
+            if (!warm.err)
+                linear_fit_free(&warm);
+        }
+        linear_fit_free(&cold);
+        lasso_design_free(&d);
+    }
+    cr_expect_geq(converged, 7, "%d", converged);
+}
+
+/* Exposures in another unit move b and nothing else. */
+Test(glm_fit, the_unit_of_exposures_is_no_excuse_for_a_wide_gap)
+{
+    const lasso_recipe recipe = {.rows = 60, .cols = 12, .seed = 3, .noise = 1};
+    double offset[64];
+
+    for (int far = 0; far <= 1; far++) {
+        const strads_glm_options o = {.loss = "poisson",
+                                      .penalty = far ? "ridge" : "l1",
+                                      .lambda = .01,
+                                      .intercept = true,
+                                      .row_offset = offset};
+        lasso_design d = glm_design_random(&recipe, "poisson");
+        for (uint64_t i = 0; i < d.rows; i++)
+            offset[i] = (double)(i % 5) / 10;
+        linear_fit near =
+            linear_fit_run(&d, &strads_program_glm, &o, 1e-10, NULL);
+        expect_ok(near.err);
+        for (int sign = -1; sign <= 1; sign += 2) {
+            for (uint64_t i = 0; i < d.rows; i++)
+                offset[i] = (double)(i % 5) / 10 + sign * 25;
+            linear_fit moved =
+                linear_fit_run(&d, &strads_program_glm, &o, 1e-3, NULL);
+            expect_ok(moved.err);
+            cr_expect_eq(moved.end, STRADS_END_CONVERGED);
+            cr_expect_leq(moved.objective,
+                          near.objective * (1 + moved.gap + 1e-8),
+                          "offsets by %d: %.9g, not %.9g, gap %g", sign * 25,
+                          moved.objective, near.objective, moved.gap);
+            linear_fit_free(&moved);
+        }
+        linear_fit_free(&near);
+        lasso_design_free(&d);
+    }
+}
+
 /* Labels that are not 0, 1, ...; in other places they have the same numbers. */
 Test(glm_fit, classes_are_in_the_order_that_was_asked_for)
 {

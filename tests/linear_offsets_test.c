@@ -533,6 +533,14 @@ static uint64_t trials(void)
                                    : SAMPLE;
 }
 
+/* The first seed; to look at one design, with STRADS_OFFSETS its seed. */
+static uint64_t first_trial(void)
+{
+    const char *number = getenv("STRADS_OFFSETS_FIRST");
+
+    return number ? strtoull(number, NULL, 10) : 1;
+}
+
 typedef struct counts {
     int converged, unconverged, wrong, off, failed;
 } counts;
@@ -543,12 +551,39 @@ static double slack(const trial *t)
     return 1e-9 + 1e-14 * t->ratio;
 }
 
+/* By how much the rounding of margins, sums of some tens of steps, may change
+ * the value, relative to it: where rows are nearly fitted it is all that is
+ * left. */
+static double left_open(const trial *t, const outcome *fit, long double value)
+{
+    long double most = 0;
+    double reach[CLASSES];
+
+    for (uint32_t k = 0; k < fit->width; k++) {
+        reach[k] = fabs(fit->b[k]);
+        for (uint64_t j = 0; j < t->far.cols; j++) {
+            double size = 0;
+            for (uint64_t i = 0; i < t->far.rows; i++)
+                size = fmax(size, fabs(lasso_design_col(&t->far, j)[i]));
+            reach[k] += fabs(fit->w[j * fit->width + k]) * size;
+        }
+    }
+
+    for (int sign = -1; sign <= 1; sign += 2) {
+        outcome moved = *fit;
+        for (uint32_t k = 0; k < fit->width; k++)
+            moved.b[k] += sign * 0x1p-49 * reach[k];
+        most = fmaxl(most, fabsl(value_of(t, &t->far, &moved) - value));
+    }
+    return (double)(most / value);
+}
+
 Test(linear_offsets, with_an_intercept_fits_are_those_of_centred_columns)
 {
     const uint64_t n = trials();
     counts sum = {0};
 
-    for (uint64_t seed = 1; seed <= n; seed++) {
+    for (uint64_t seed = first_trial(); seed <= n; seed++) {
         trial t = make_trial(seed, true);
         char what[200];
         describe(&t, what, sizeof what);
@@ -566,15 +601,16 @@ Test(linear_offsets, with_an_intercept_fits_are_those_of_centred_columns)
         const bool over = far.end == STRADS_END_CONVERGED;
         const bool wrong = over && left > far.gap + slack(&t);
         const double off = fabs(far.objective / (double)value - 1);
+        const double allowed = slack(&t) + left_open(&t, &far, value);
         sum.converged += over;
         sum.unconverged += !over;
         sum.wrong += wrong;
-        sum.off += off > slack(&t);
+        sum.off += off > allowed;
         cr_expect(over || near.end != STRADS_END_CONVERGED,
                   "%s: ended by %d, gap %g, %g above", what, (int)far.end,
                   far.gap, left);
         cr_expect(!wrong, "%s: gap %g, and %g is left", what, far.gap, left);
-        cr_expect(off <= slack(&t), "%s: reports %.12g at %.12Lg", what,
+        cr_expect(off <= allowed, "%s: reports %.12g at %.12Lg", what,
                   far.objective, value);
         free_trial(&t);
     }
@@ -589,7 +625,7 @@ Test(linear_offsets, without_one_what_is_certified_is_true)
     const uint64_t n = trials() / 2;
     counts sum = {0};
 
-    for (uint64_t seed = 1; seed <= n; seed++) {
+    for (uint64_t seed = first_trial(); seed <= n; seed++) {
         trial t = make_trial(seed, false);
         char what[200];
         describe(&t, what, sizeof what);

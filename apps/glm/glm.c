@@ -229,8 +229,13 @@ static bool is_last(const glm_state *state)
     return state->target + 1 == state->width;
 }
 
+/* A step that overflows P is not the end: half of it is taken back. */
 static glm_outcome outcome_of(const glm_state *state)
 {
+    if (glm_overshot(state) && !isfinite(state->primal))
+        return (glm_outcome){.primal = state->ridge.before,
+                             .gap = 1,
+                             .nonzeros = state->nonzeros};
     return (glm_outcome){.primal = state->primal,
                          .gap = state->goal > 0 ? 1 : state->gap,
                          .nonzeros = state->nonzeros};

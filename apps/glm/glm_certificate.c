@@ -274,6 +274,25 @@ static void watch_progress(glm_state *state)
     state->excess_before = state->excess;
 }
 
+/* A P up to this is 0. Only P at w = 0 and the labels count: P at the start
+ * may be as large as the start values are. */
+static double smallest_primal(const glm_state *state)
+{
+    return glm_has_infimum(state)
+               ? 0
+               : fmax(GLM_NOTHING * state->null,
+                      state->weight * pow(ROUNDING * state->unit, 2));
+}
+
+/* What gaps are relative to. Where P may tend to 0 without a minimum, it is P
+ * alone: all values below a constant would pass for the minimum. */
+static double gap_unit(const glm_state *state)
+{
+    return glm_has_infimum(state)
+               ? state->primal
+               : fmax(state->primal, GLM_LEAST * state->null);
+}
+
 void glm_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -287,11 +306,7 @@ void glm_certify(strads_commit *commit)
             state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
     const glm_totals sum = glm_add_up(state);
     state->primal = state->loss + sum.penalty;
-    if (!glm_overshot(state))
-        state->first_primal = fmax(state->first_primal, state->primal);
-    const double floor =
-        fmax(GLM_NOTHING * fmax(state->first_primal, state->null),
-             state->weight * pow(ROUNDING * state->unit, 2));
+    const double floor = smallest_primal(state);
     if (state->bounds.unscanned > state->lambda) { /* may be too steep */
         state->excess = state->primal;
         state->gap = 1;
@@ -317,7 +332,7 @@ void glm_certify(strads_commit *commit)
     }
     const double gained = keep_best(state, unboxed, share);
     state->excess = glm_excess(state->primal, state->dual);
-    const double unit = fmax(state->primal, GLM_LEAST * state->null);
+    const double unit = gap_unit(state);
     state->gap = state->primal <= floor ? 0 : state->excess / unit;
     const double rounding =
         glm_rounding(state, residual_square(state, r), sum.penalty);

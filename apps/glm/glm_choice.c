@@ -51,7 +51,7 @@ static double settled(const glm_state *state)
 void glm_begin_lambda(glm_state *state, double lambda)
 {
     state->lambda = lambda;
-    state->dual = state->first_primal = 0;
+    state->dual = 0;
     state->unboxed = state->intercept_slope = state->best_dual = 0;
     state->scans = 0;
     state->ease = 1;

@@ -173,7 +173,7 @@ typedef struct glm_joint {
     bool used;      /* problems are turns of one */
     bool began;     /* the first evaluation, at w = 0, is done */
     bool certified; /* it has been certified */
-    double primal, dual, first, gap;
+    double primal, dual, null, gap;
     uint64_t nonzeros;
     linear_watch watch;
 } glm_joint;
@@ -256,7 +256,7 @@ typedef struct glm_state {
     uint32_t *active; /* [groups] the active ones (glm_find_active) */
     uint32_t n_active;
     /* Of the last scan, times W. */
-    double primal, dual, first_primal;
+    double primal, dual;
     double loss;
     double square, response; /* sum r^2 / c and r'(y - o), if f'' is 1; with
                               * r minus its mean if glm_centres() */
@@ -268,7 +268,7 @@ typedef struct glm_state {
         intercept_slope;  /* the best dual value without b's box, and the
                            * term of the box per unit of its size */
     double best_dual;     /* best dual value of all scans, for any box */
-    double null;          /* P at z = o, for the current problem */
+    double null;          /* P at w = 0, for the current problem */
     double gap;           /* the reported relative gap */
     double *margins;      /* [rows] z of the last scan; NULL: not checked */
     bool separable;       /* there is no minimum: glm_separable.c; */
@@ -509,8 +509,8 @@ static inline double glm_excess(double primal, double dual)
 double glm_rounding(const glm_state *state, double square, double penalty);
 /* A rounding error below this share of P is ignored. */
 #define GLM_ROUNDING_MIN 1e-9
-/* This share of the first P counts as 0: if rows can be fitted exactly P
- * tends to 0, and every gap relative to it would be rounding error. */
+/* This share of P at w = 0 counts as 0: if rows can be fitted exactly P tends
+ * to 0, and every gap relative to it would be rounding error. */
 #define GLM_NOTHING 1e-14
 /* Gaps are relative to P, or to this share of P at w = 0 if P is below it,
  * because a model that fits all labels has a tiny P. */
@@ -576,6 +576,9 @@ strads_err glm_whole_judge(strads_commit *commit);
  * `separable`; for a softmax, with the number of wrongly predicted rows.
  * STRADS_ENOMEM. */
 strads_err glm_find_separation(glm_state *state, double tolerance);
+/* True if P may have an infimum instead of a minimum: there is no penalty, and
+ * some row's loss decreases forever. */
+bool glm_has_infimum(const glm_state *state);
 bool glm_is_separable_softmax(const glm_state *state, double wrong);
 strads_err glm_update_hessian(strads_task *task);
 size_t glm_hessian_size(const strads_task *task);

@@ -10,7 +10,12 @@
  * Two directions are tried after each scan. w itself is one as soon as it
  * predicts every row: complete separation. When the gap is closed, the last
  * step is one if margins still move by about 1 and none moves back:
- * quasi-complete separation, in which P has a limit above 0. */
+ * quasi-complete separation, in which P has a limit above 0.
+ *
+ * If counts of 0 are separated and the others are fitted exactly, P tends to 0
+ * and neither direction shows: it does not predict the other counts, and rows
+ * far out move back for a while. There P itself shows it, if it falls below
+ * what the Newton steps resolve while its gap stays open. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +27,9 @@
  * minimum. */
 #define SEPARABLE_ROUNDING 1e-3
 #define SEPARABLE_STEP .05
+/* And the share of P at w = 0 below which curvatures are not resolved
+ * (LINEAR_LEAST_CURVATURE). */
+#define SEPARABLE_LEAST 1e-11
 
 static bool is_flat(const glm_state *state)
 {
@@ -30,6 +38,19 @@ static bool is_flat(const glm_state *state)
                               (state->lambda == 0 && state->goal == 0);
 
     return free_columns && o->lower <= -DBL_MAX && o->upper >= DBL_MAX;
+}
+
+bool glm_has_infimum(const glm_state *state)
+{
+    const glm_loss *loss = state->problem.loss;
+    const linear_set *set = &state->set;
+
+    if (!loss->toward || state->joint.used || !is_flat(state))
+        return false;
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        if (set->c[i] > 0 && loss->toward(set->y[i]) != 0)
+            return true;
+    return false;
 }
 
 /* True if margins move along such a direction from `from` to z, except for a
@@ -64,10 +85,12 @@ static bool keep_scan_margins(glm_state *state)
 
 strads_err glm_find_separation(glm_state *state, double tolerance)
 {
-    if (!state->problem.loss->toward || state->joint.used || !is_flat(state))
+    if (!glm_has_infimum(state))
         return STRADS_OK;
     const bool known = state->margins && state->scans > 0;
-    if (separates_rows(state, state->offset, 0, 0) ||
+    const bool vanishes = state->primal <= SEPARABLE_LEAST * state->null &&
+                          !(state->gap <= tolerance);
+    if (vanishes || separates_rows(state, state->offset, 0, 0) ||
         (known && state->gap <= tolerance &&
          separates_rows(state, state->margins, SEPARABLE_ROUNDING,
                         SEPARABLE_STEP)))

@@ -403,7 +403,7 @@ static void certify_whole(glm_state *state, const evaluation *e)
         widest = fmin(widest, sum.widest);
         tight = fmin(tight, sum.tight);
     }
-    joint->first = fmax(joint->first, joint->primal);
+    joint->null = state->weight * log(state->width);
     if (!tangent) {
         double dual = fmax(softmax_dual(state, e, widest), 0);
         if (tight < widest)
@@ -412,11 +412,11 @@ static void certify_whole(glm_state *state, const evaluation *e)
         joint->dual =
             glm_has_free_columns(state) ? dual : fmax(dual, joint->dual);
         violation = glm_excess(joint->primal, joint->dual) /
-                    fmax(joint->primal, GLM_LEAST * joint->first);
+                    fmax(joint->primal, GLM_LEAST * joint->null);
     }
     if (!(rounding <= GLM_ROUNDING_MIN * joint->primal))
         violation += rounding / joint->primal;
-    joint->gap = joint->primal <= GLM_NOTHING * joint->first ? 0 : violation;
+    joint->gap = joint->primal <= GLM_NOTHING * joint->null ? 0 : violation;
     linear_watch_scan(&joint->watch, joint->primal, gained);
     state->separable = glm_is_separable_softmax(state, *e->of.wrong);
     joint->watch.stalled = joint->watch.stalled || state->separable;

@@ -608,6 +608,34 @@ strads_err glm_update_rows(strads_task *task)
     return STRADS_OK;
 }
 
+/* P at w = 0 and, with an intercept, near the best b there, so that offsets in
+ * another unit do not change it. Newton's steps move the margins in `along`
+ * from b = 0. An order of magnitude is enough. */
+static double find_null(glm_state *state)
+{
+    enum { STEPS_MAX = 100 };
+    const glm_loss *loss = state->problem.loss;
+    linear_set *set = &state->set;
+    const glm_rows rows = {set->rows, set->y, set->c, set->along};
+    double *r = set->trial, *h = set->frozen; /* no model is open */
+    double least = loss->evaluate(&rows, state->problem.p, r, h);
+
+    for (int k = 0; k < STEPS_MAX && state->problem.options.intercept; k++) {
+        double slope = 0, bend = 0;
+        for (uint64_t i = 0; i < set->rows; i++) {
+            slope += r[i];
+            bend += h[i];
+        }
+        for (uint64_t i = 0; i < set->rows; i++)
+            set->along[i] += slope / bend;
+        const double next = loss->evaluate(&rows, state->problem.p, r, h);
+        if (!(next < .9 * least))
+            break;
+        least = next;
+    }
+    return least;
+}
+
 strads_err glm_aggregate_rows(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -629,9 +657,7 @@ strads_err glm_aggregate_rows(strads_commit *commit)
     if (!state->began) {
         for (uint64_t i = 0; i < set->rows; i++)
             set->along[i] = state->offset[i] + state->level;
-        const glm_rows rows = {set->rows, set->y, set->c, set->along};
-        state->null = state->problem.loss->evaluate(&rows, state->problem.p,
-                                                    set->trial, NULL);
+        state->null = find_null(state);
     }
     state->next = !state->known         ? GLM_TO_MOMENTS
                   : state->slopes_known ? GLM_TO_FETCH
