@@ -28,10 +28,9 @@ static glm_term boxed_term(const glm_state *state, uint32_t g)
         double box = 0;
         for (uint32_t k = 0; k < t.n; k++) {
             const uint32_t j = glm_column(state, g, k);
-            const double square = state->norm[j] / state->weight;
-            if (square > 0)
+            if (state->norm[j] > 0)
                 box += BOX * glm_unit(state, g, j) *
-                       (fabs(state->w[j]) + state->unit / sqrt(square));
+                       (fabs(state->w[j]) + state->reach[j]);
         }
         t.high = fmin(t.high, box);
         t.low = fmax(t.low, -box);
@@ -98,14 +97,19 @@ static double dual_value(const glm_state *state, double *r, double s)
     return -conjugate_rows(state, r, s) - glm_conjugates(state, s);
 }
 
+static double box_of_b(const glm_state *state)
+{
+    return BOX * (fabs(state->b[state->target]) + state->unit + state->shift);
+}
+
 /* A dual value minus the term of b's box. */
 static double box_dual(const glm_state *state, double dual, double s)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
 
-    return held ? dual - BOX * (fabs(state->b[state->target]) + state->unit) *
-                             fabs(s * state->slope[state->columns])
-                : dual;
+    return held
+               ? dual - box_of_b(state) * fabs(s * state->slope[state->columns])
+               : dual;
 }
 
 bool glm_has_free_columns(const glm_state *state)
@@ -120,7 +124,7 @@ bool glm_has_free_columns(const glm_state *state)
 static double keep_best(glm_state *state, double unboxed, double share)
 {
     const bool held = state->problem.options.intercept && !glm_centres(state);
-    const double box = BOX * (fabs(state->b[state->target]) + state->unit);
+    const double box = box_of_b(state);
     const double dual = box_dual(state, unboxed, share);
     const double before =
         glm_has_free_columns(state)

@@ -229,11 +229,14 @@ typedef struct glm_state {
     double unit;   /* unit of margins: for numbers, the root mean square of
                   * labels */
     glm_groups groups;
-    double *w;                 /* [columns] at the last scan */
-    double *norm;              /* [columns] sum c x^2 */
-    double *scale;             /* [columns] factor of |w_j| */
-    double *factor;            /* [columns] and of its penalty; or NULL */
-    double *mean;              /* [columns] for a softmax with an intercept */
+    double *w;      /* [columns] at the last scan */
+    double *norm;   /* [columns] sum c x^2 */
+    double *scale;  /* [columns] factor of |w_j| */
+    double *factor; /* [columns] and of its penalty; or NULL */
+    double *mean;   /* [columns] for a softmax with an intercept */
+    double *reach;  /* [columns] size that a coefficient without a penalty may
+                    * have, if there are some; */
+    double shift;   /* and of the shift of all margins that one may cause */
     double lambda, lambda_max; /* as users see them */
     double goal;    /* the wanted lambda, while a larger one is solved; 0: this
                   * is it */

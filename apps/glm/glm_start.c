@@ -433,9 +433,40 @@ static bool sums_columns(const glm_problem *problem)
             problem->loss->constant);
 }
 
+/* True if columns may have no penalty, now or at the end of a path. */
+static bool frees_columns(const glm_problem *problem)
+{
+    const strads_glm_options *o = &problem->options;
+
+    return problem->penalty->off || o->penalty_factor ||
+           (o->penalty_factors && *o->penalty_factors) ||
+           !(o->lambda > 0 || o->lambda_ratio > 0);
+}
+
+/* sum c (x - m)^2 over the rows of a partition with this sum of c, m the mean
+ * there. */
+static double spread_within(const data_column *x, const double *c, double all)
+{
+    double sum = 0, square = 0, seen = 0;
+
+    for (uint64_t e = 0; e < x->n; e++) {
+        const double own = c[x->index ? x->index[e] : e];
+        seen += own;
+        sum += own * (x->f64 ? x->f64[e] : (double)x->f32[e]);
+    }
+    if (all <= 0)
+        return 0;
+    const double mean = sum / all;
+    for (uint64_t e = 0; e < x->n; e++) {
+        const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
+        square += c[x->index ? x->index[e] : e] * (v - mean) * (v - mean);
+    }
+    return square + fmax(all - seen, 0) * mean * mean;
+}
+
 size_t glm_moments_size(const strads_task *task)
 {
-    return (size_t)task->block.n + GLM_REST + 2 * (size_t)task->shape->cols;
+    return (size_t)task->block.n + GLM_REST + 3 * (size_t)task->shape->cols;
 }
 
 /* A sum of squares that underflows becomes the smallest number, so that its
@@ -461,9 +492,14 @@ strads_err glm_update_moments(strads_task *task)
     double *slope = task->partial, *rest = slope + task->block.n;
     double *squares = rest + GLM_REST;
     double *sum = squares + local->columns;
-    const bool sums = sums_columns(&local->problem), plain = local->plain;
+    double *within = sum + local->columns;
+    const bool frees = frees_columns(&local->problem), plain = local->plain;
+    const bool sums = sums_columns(&local->problem) || frees;
+    double all = 0;
 
     glm_take_slopes(local);
+    for (uint64_t i = 0; i < local->rows && frees; i++)
+        all += local->c[i];
     for (uint64_t j = 0; j < local->columns; j++) {
         const data_column x = column_view_of(&local->view, j);
         slope[j] = kernels->dot(&x, local->r);
@@ -472,6 +508,8 @@ strads_err glm_update_moments(strads_task *task)
         squares[j] = tell_from_zero(&x, local->c, squares[j]);
         if (sums)
             sum[j] = kernels->dot(&x, local->c);
+        if (frees)
+            within[j] = spread_within(&x, local->c, all);
     }
     for (uint64_t i = 0; i < local->rows && task->block.n > local->columns; i++)
         slope[local->columns] += local->r[i];
@@ -516,6 +554,40 @@ static strads_err check_columns(const glm_state *state)
                        (unsigned long long)tiny);
 }
 
+/* The size that the coefficient of a column without a penalty may have: where
+ * it moves margins by their unit, apart from a shift of all of them, because
+ * others may compensate for a shift. A constant column compensates for those of
+ * all others. Deviations below 1e-12 of a column's size are rounding. */
+static void find_reaches(glm_state *state, const double *sum,
+                         const double *within)
+{
+    double largest = 0, second = 0;
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double norm = state->norm[j], mean = sum[j] / state->weight;
+        const double rest = norm - state->weight * mean * mean;
+        const double spread =
+            fmax(within[j], rest > 1e-12 * norm ? rest : 0) / state->weight;
+        const bool varies = spread * state->weight > 1e-24 * norm;
+        state->reach[j] = varies ? state->unit / sqrt(spread) : INFINITY;
+        if (!varies || (state->factor && state->factor[j] > 0 &&
+                        !state->problem.penalty->off))
+            continue;
+        const double shift = state->reach[j] * fabs(mean);
+        second = fmax(second, fmin(shift, largest));
+        largest = fmax(largest, shift);
+    }
+    state->shift = largest;
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double mean = fabs(sum[j]) / state->weight;
+        const double own = state->reach[j] * mean;
+        const double others = own == largest ? second : largest;
+        const double alone = state->unit / sqrt(state->norm[j] / state->weight);
+        if (mean > 0)
+            state->reach[j] = fmin(state->reach[j], others / mean + alone);
+    }
+}
+
 strads_err glm_aggregate_moments(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -539,6 +611,8 @@ strads_err glm_aggregate_moments(strads_commit *commit)
         if (o->standardize && square > 0) /* a constant has no deviation */
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
     }
+    if (frees_columns(&state->problem))
+        find_reaches(state, sum, sum + state->columns);
     state->known = true;
     const strads_err err = check_columns(state);
     if (err)

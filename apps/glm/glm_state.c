@@ -172,7 +172,7 @@ static bool reserve_state(glm_state *state, uint64_t rows)
 {
     double **numbers[] = {&state->w,    &state->norm,  &state->scale,
                           &state->mean, &state->slope, &state->urgency,
-                          &state->told};
+                          &state->told, &state->reach};
     const size_t n = state->columns + 4;
 
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
@@ -306,6 +306,7 @@ void glm_end(void *begun)
     free(state->scale);
     free(state->factor);
     free(state->mean);
+    free(state->reach);
     free(state->origin);
     free(state->held);
     free(state->slope);
