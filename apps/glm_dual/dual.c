@@ -89,7 +89,7 @@ strads_err dual_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (turn->ends)
-        return state->scale || state->off
+        return state->scale || state->off || state->unscaled
                    ? dispatch_all(turn, state, DUAL_UNSCALE)
                    : strads_turn_stop(turn);
     if (state->n_full > 0 && !state->originated)

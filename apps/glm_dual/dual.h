@@ -292,14 +292,17 @@ typedef struct dual_state {
     dual_problem problem;
     char *classes_text; /* options.classes points to it */
     linear_classes classes;
-    double *scale;   /* [columns] while w belongs to copied columns, which
+    double *scale;    /* [columns] while w belongs to copied columns, which
                       * are divided by these, 0: left out; */
-    double *shift;   /* [columns] and shifted by these, after scaling, */
-    double *mean;    /* [columns] which are these over the scales; else NULL */
-    double *origin;  /* [columns], NULL: all are 0 */
-    uint32_t *full;  /* [n_full] columns without omitted zeros, */
-    uint32_t n_full; /* which may have an origin */
-    bool originated; /* their origins are known */
+    double *shift;    /* [columns] and shifted by these, after scaling, */
+    double *mean;     /* [columns] which are these over the scales; else NULL */
+    double *unscaled; /* [columns x width] w of the data's columns, while the
+                       * end of a run moves there; else NULL */
+    uint32_t moves;   /* commits that it took */
+    double *origin;   /* [columns], NULL: all are 0 */
+    uint32_t *full;   /* [n_full] columns without omitted zeros, */
+    uint32_t n_full;  /* which may have an origin */
+    bool originated;  /* their origins are known */
     const strads_data *data;
     uint32_t width, target; /* problems, and the current one */
     dual_outcome *done;     /* [width] outcomes of the others */

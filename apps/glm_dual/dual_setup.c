@@ -330,6 +330,7 @@ void dual_end(void *begun)
     free(state->done);
     free(state->intercept);
     free(state->scale);
+    free(state->unscaled);
     free(state->origin);
     free(state->full);
     free(state->pool);
@@ -999,37 +1000,68 @@ static void return_to_scan(strads_commit *commit)
     state->off = NULL;
 }
 
-/* sum m w of a problem at the coefficients after the commit. */
-static double origins_sum(const strads_commit *commit, uint32_t problem)
+/* sum m w of a problem, for w of the data's columns. */
+static double origins_sum(const dual_state *state, uint32_t problem)
 {
-    const dual_state *state = commit->state;
     long double sum = 0;
 
-    for (uint64_t j = 0; j < state->columns; j++) {
-        const size_t at = j * state->width + problem;
+    for (uint64_t j = 0; j < state->columns; j++)
         sum += (long double)state->mean[j] *
-               (commit->value[at] + commit->change[at]);
-    }
+               state->unscaled[j * state->width + problem];
     return (double)sum;
 }
 
-strads_err dual_aggregate_unscale(strads_commit *commit)
+/* Finds w and the intercepts for the data's columns. */
+static strads_err find_unscaled(strads_commit *commit)
 {
     dual_state *state = commit->state;
     const uint32_t width = state->width;
 
-    return_to_scan(commit);
-    for (uint64_t j = 0; j < state->columns && state->scale; j++) {
+    state->unscaled =
+        malloc((state->columns * width + 1) * sizeof(*state->unscaled));
+    if (!state->unscaled)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the coefficients of %llu columns",
+                           (unsigned long long)state->columns);
+    for (uint64_t j = 0; j < state->columns; j++) {
         const double s = state->scale[j];
-        for (uint64_t k = j * width; k < (j + 1) * width; k++) {
-            const double w = commit->value[k] + commit->change[k];
-            commit->change[k] = (s > 0 ? w / s : 0) - commit->value[k];
-        }
+        for (uint64_t k = j * width; k < (j + 1) * width; k++)
+            state->unscaled[k] =
+                s > 0 ? (commit->value[k] + commit->change[k]) / s : 0;
     }
-    for (uint32_t k = 0; k < width && state->scale; k++)
-        state->intercept[k] -= origins_sum(commit, k);
+    for (uint32_t k = 0; k < width; k++)
+        state->intercept[k] -= origins_sum(state, k);
     free(state->scale);
     state->scale = state->shift = state->mean = NULL;
+    state->moves = 0;
+    return STRADS_OK;
+}
+
+/* A change is rounded to the digits of the larger of w before and after it,
+ * which loses those of a w that a scale makes small. Another change restores
+ * them. */
+strads_err dual_aggregate_unscale(strads_commit *commit)
+{
+    enum { MOVES_MAX = 3 };
+    dual_state *state = commit->state;
+    bool there = true;
+
+    return_to_scan(commit);
+    if (state->scale) {
+        const strads_err err = find_unscaled(commit);
+        if (err)
+            return err;
+    }
+    for (uint64_t k = 0; k < state->columns * state->width && state->unscaled;
+         k++) {
+        commit->change[k] = state->unscaled[k] - commit->value[k];
+        there =
+            there && commit->value[k] + commit->change[k] == state->unscaled[k];
+    }
+    if (there || ++state->moves == MOVES_MAX) {
+        free(state->unscaled);
+        state->unscaled = NULL;
+    }
     return STRADS_OK;
 }
 
