@@ -367,6 +367,7 @@ const strads_path_point *strads_glm_path(const void *, uint32_t *);
 strads_err strads_glm_cv(const strads_data *, const strads_glm_cv_options *,
                          strads_cv_point *, uint32_t *, uint32_t *);
 double strads_glm_lambda_max(const void *);
+bool strads_glm_separable(const void *);
 const double *strads_glm_intercepts(const void *);
 double strads_glm_mean(const char *, double);
 bool strads_glm_classifies(const char *);

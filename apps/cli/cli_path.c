@@ -237,9 +237,19 @@ static strads_err draw_path(void *state, FILE *out)
     return STRADS_OK;
 }
 
+void cli_say_separable(const void *state, bool quiet)
+{
+    if (strads_glm_separable(state))
+        cli_say(quiet, "no minimum: without a penalty the data are separable, "
+                       "and coefficients grow without bound; give a penalty "
+                       "(--penalty ridge --lambda 0.001), or leave out the "
+                       "columns that separate");
+}
+
 static strads_err finish_path(void *state, const cli_trained *trained)
 {
     path_job *job = state;
+    cli_say_separable(strads_result_state(trained->result), trained->quiet);
     job->point =
         strads_glm_path(strads_result_state(trained->result), &job->n_points);
     const uint32_t n = job->n_points;

@@ -14,4 +14,7 @@ typedef struct cli_path {
 int cli_path_main(const cli_command *self, int argc, char **argv);
 int cli_cv_main(const cli_command *self, int argc, char **argv);
 
+/* Reports that a fit by glm, or the last point of a path, has no minimum. */
+void cli_say_separable(const void *state, bool quiet);
+
 #endif

@@ -107,12 +107,7 @@ static void describe_labels(const char *classes, bool softmax)
 static void glm_describe(const void *state)
 {
     const strads_glm_options *o = strads_glm_resolved(state);
-    if (strads_glm_separable(state))
-        cli_say(false,
-                "no minimum: without a penalty the data are separable, and "
-                "coefficients grow without bound; give a penalty "
-                "(--penalty ridge --lambda 0.001), or leave out the columns "
-                "that separate");
+    cli_say_separable(state, false);
     if (o->classes)
         describe_labels(o->classes, strcmp(o->loss, "multinomial") == 0);
     if (o->lambda > 0)

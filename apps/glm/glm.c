@@ -350,7 +350,8 @@ strads_err glm_aggregate_scan(strads_commit *commit)
         (state->alone || (is_last(state) && (state->gap <= commit->tolerance ||
                                              state->watch.stalled)));
     if (state->ended)
-        return STRADS_OK;
+        return state->path && !state->alone ? glm_path_give_up(commit)
+                                            : STRADS_OK;
     if (state->alone && (state->gap <= ALONE || state->watch.stalled))
         end_alone(commit, &over);
     if (over)

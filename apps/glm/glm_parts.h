@@ -273,7 +273,8 @@ typedef struct glm_state {
     double best_dual;     /* best dual value of all scans, for any box */
     double null;          /* P at w = 0, for the current problem */
     double gap;           /* the reported relative gap */
-    double *margins;      /* [rows] z of the last scan; NULL: not checked */
+    double *margins;      /* [2 x rows] z of the last scan, and of one before;
+                           * NULL: not checked */
     bool separable;       /* there is no minimum: glm_separable.c; */
     bool ended;           /* the last problem is solved, or cannot be solved */
     double excess;        /* estimate of the remaining gain; */
@@ -431,6 +432,10 @@ bool glm_path_is_over(const glm_path *path);
 /* After a certified scan: keeps the current point if it is reached, and
  * continues with the next. STRADS_ENOMEM. */
 strads_err glm_path_advance(strads_commit *commit);
+/* Keeps the current point, which has no minimum, with a gap of 1. The path ends
+ * here: only lambda 0 or a path without penalties has such points.
+ * STRADS_ENOMEM. */
+strads_err glm_path_give_up(strads_commit *commit);
 
 /* glm_start.c: computations before the first scan. */
 /* Origins of columns, if b compensates for them. */

@@ -334,6 +334,14 @@ strads_err glm_path_advance(strads_commit *commit)
     return STRADS_OK;
 }
 
+strads_err glm_path_give_up(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+
+    state->gap = 1;
+    return glm_path_is_over(state->path) ? STRADS_OK : keep_point(commit);
+}
+
 bool glm_path_is_over(const glm_path *path)
 {
     return path->n == path->points;
@@ -348,8 +356,8 @@ strads_err glm_path_objective(void *user, strads_report *report)
 
     report->objective = state->scans == 0 ? NAN : state->primal / state->weight;
     report->nonzeros = state->nonzeros;
-    report->stop = glm_path_is_over(path);
-    report->gap = report->stop ? path->worst : 1;
+    report->stop = glm_path_is_over(path) || state->ended;
+    report->gap = glm_path_is_over(path) ? path->worst : 1;
     report->measure[0] = path->n;
     report->measure[1] = state->lambda;
     return STRADS_OK;

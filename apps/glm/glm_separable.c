@@ -8,9 +8,10 @@
  * point. (Albert and Anderson, Biometrika 71, 1984, for logistic regression.)
  *
  * Two directions are tried after each scan. w itself is one as soon as it
- * predicts every row: complete separation. When the gap is closed, the last
- * step is one if margins still move by about 1 and none moves back:
- * quasi-complete separation, in which P has a limit above 0.
+ * predicts every row: complete separation. When the gap is closed or the
+ * descent ends, the last step, or all steps since half of the scans, are one if
+ * margins still move by about 1 and none moves back: quasi-complete separation,
+ * in which P has a limit above 0.
  *
  * If counts of 0 are separated and the others are fitted exactly, P tends to 0
  * and neither direction shows: it does not predict the other counts, and rows
@@ -72,28 +73,45 @@ static bool separates_rows(const glm_state *state, const double *from,
     return most > least && against <= rounding * most;
 }
 
+/* Keeps the margins of each scan, and behind them those of scan 1, 2, 4, ... */
 static bool keep_scan_margins(glm_state *state)
 {
     const linear_set *set = &state->set;
+    const size_t size = set->n_rows * sizeof(double);
 
     if (!state->margins)
-        state->margins = malloc((set->rows + 1) * sizeof(double));
-    if (state->margins)
-        memcpy(state->margins, set->z, set->n_rows * sizeof(double));
-    return state->margins != NULL;
+        state->margins = malloc(2 * (set->rows + 1) * sizeof(double));
+    if (!state->margins)
+        return false;
+    memcpy(state->margins, set->z, size);
+    if ((state->scans & (state->scans - 1)) == 0)
+        memcpy(state->margins + set->rows, set->z, size);
+    return true;
+}
+
+/* True if margins move along such a direction since one of those scans. */
+static bool still_moves(const glm_state *state)
+{
+    const double *before = state->margins;
+
+    return before && state->scans > 0 &&
+           (separates_rows(state, before, SEPARABLE_ROUNDING, SEPARABLE_STEP) ||
+            separates_rows(state, before + state->set.rows, SEPARABLE_ROUNDING,
+                           SEPARABLE_STEP));
 }
 
 strads_err glm_find_separation(glm_state *state, double tolerance)
 {
     if (!glm_has_infimum(state))
         return STRADS_OK;
-    const bool known = state->margins && state->scans > 0;
+    const linear_ridge *ridge = &state->ridge;
+    const bool idles = ridge->share > 0 &&
+                       ridge->before - state->primal <= 1e-15 * state->primal;
+    const bool ends = idles || state->gap <= tolerance || state->watch.stalled;
     const bool vanishes = state->primal <= SEPARABLE_LEAST * state->null &&
                           !(state->gap <= tolerance);
     if (vanishes || separates_rows(state, state->offset, 0, 0) ||
-        (known && state->gap <= tolerance &&
-         separates_rows(state, state->margins, SEPARABLE_ROUNDING,
-                        SEPARABLE_STEP)))
+        (ends && still_moves(state)))
         state->separable = state->watch.stalled = true;
     return keep_scan_margins(state)
                ? STRADS_OK

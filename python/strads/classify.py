@@ -198,7 +198,7 @@ class LogisticRegression(Probable, Classifier):
             lib.strads_glm_intercepts(finished.state)
         self._keep(finished, intercepts, X.shape[1])
         del kept
-        return self._done(finished)
+        return self._done(finished, glm=not dual)
 
 
 def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,

@@ -337,10 +337,17 @@ def warn(text):
     warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
-def warn_unconverged(finished, tolerance, name, bound="max_iter"):
+def warn_unconverged(finished, tolerance, name, bound="max_iter",
+                     separable=False):
     """Warns if a run did not reach its tolerance or, without a tolerance, if
-    it ended before it was done. bound: the name of the bound on rounds."""
+    it ended before it was done. bound: the name of the bound on rounds.
+    separable: there is no minimum, and this is why."""
     last = finished.progress
+    if separable:
+        warn(f"{name}: without a penalty the data are separable: there is no "
+             "minimum, and the coefficients are those of the fit's last step; "
+             "give a penalty, or leave out the columns that separate")
+        return
     why, what = (text.format(bound=bound) for text in _WHY[finished.end])
     rounds = "1 round" if last.round == 1 else f"{last.round} rounds"
     if tolerance is None:

@@ -166,7 +166,7 @@ class GLM(_Regressor):
         if self._penalty != "none":
             setattr(config, "lambda", self.alpha)
         return self._done(self._fitted(config, X, y, weight,
-                                       self._start(X.shape[1])))
+                                       self._start(X.shape[1])), glm=True)
 
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
@@ -305,7 +305,7 @@ class GLMClassifier(Classifier):
                              weight=weight, start=start)
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
-        return self._done(finished)
+        return self._done(finished, glm=True)
 
     def _has_probabilities(self):
         return self.loss != "squared-hinge"
@@ -423,4 +423,4 @@ class GLMCV(GLM):
         self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
         self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
         setattr(config, "lambda", self.alpha_)
-        return self._done(self._fitted(config, X, y, weight))
+        return self._done(self._fitted(config, X, y, weight), glm=True)

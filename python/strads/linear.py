@@ -117,12 +117,15 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
         self.objective_ = finished.progress.objective
         return finished
 
-    def _done(self, finished):
+    def _done(self, finished, glm=False):
         """Raises the interrupt of the run, now that its model is kept, or
-        warns if it did not converge; returns self."""
+        warns if it did not converge; returns self. glm: its program is glm, or
+        glm under other options."""
         if finished.interrupted:
             raise finished.interrupted
-        engine.warn_unconverged(finished, self.tol, type(self).__name__)
+        engine.warn_unconverged(
+            finished, self.tol, type(self).__name__,
+            separable=glm and lib.strads_glm_separable(finished.state))
         return self
 
     def _start(self, parameters):

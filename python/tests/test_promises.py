@@ -82,6 +82,33 @@ def test_paths_warn_of_points_that_miss_tol(path):
     assert "folds' paths" in str(said[0].message)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "multinomial", "poisson"])
+def test_a_fit_without_a_minimum_says_that_the_data_are_separable(loss):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((60, 3))
+    if loss == "poisson":
+        y = np.where(X[:, 0] > 0, 0, 1 + draws.poisson(3, 60))
+        X[X[:, 0] <= 0, 0] = 0
+        model = strads.GLM(loss=loss, penalty="none")
+    else:
+        y = np.digitize(X[:, 0], [-0.5, 0.5] if loss == "multinomial" else [0])
+        model = strads.GLMClassifier(loss=loss, penalty="none")
+    said = caught(lambda: model.fit(X, y))
+    assert model.dual_gap_ == 1 and len(said) == 1
+    assert "separable" in str(said[0].message)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-7, 1e-9, 1e-11])
+def test_a_tiny_penalty_on_rows_that_are_fitted_exactly_ends(alpha, intercept):
+    draws = np.random.default_rng(0)
+    X, y = draws.standard_normal((10, 20)), draws.standard_normal(10)
+    model = strads.Lasso(alpha, fit_intercept=intercept)
+    said = caught(lambda: model.fit(X, y))
+    assert model.n_iter_ < 60000
+    assert bool(said) == (model.dual_gap_ > model.tol)
+
+
 # ---- 2. parameters ------------------------------------------------------------
 
 ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
